@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use config::{Consistency, HintStyle};
 use route::rules::{Compiled, Counters, Tally};
 
-use crate::surroundings::Settings;
+use backend::settings::Settings;
 
 /// Rules, and one worker's counts of them.
 pub(crate) struct Book {

@@ -6,8 +6,8 @@ use std::net::IpAddr;
 use net::Endpoint;
 use wire::ErrPacket;
 
-use crate::surroundings::Settings;
 use crate::worker::Worker;
+use backend::settings::Settings;
 use link::failure::{Failure, Kind, Told};
 
 /// ER_ACCESS_DENIED_ERROR, and ER_ACCESS_DENIED_NO_PASSWORD_ERROR of MariaDB.

@@ -27,6 +27,7 @@ mod relay;
 mod relayed;
 mod scripted;
 mod serve;
+mod session_end;
 mod surroundings;
 mod thread_ended;
 pub mod tls_guard;
@@ -34,6 +35,7 @@ mod user_change;
 mod window;
 mod worker;
 
+pub use backend::settings::Settings;
 pub use plane::DataPlane;
 pub use reception::{Guest, GuestError, House, Reception};
 pub use registry::worker_view::{
@@ -41,5 +43,5 @@ pub use registry::worker_view::{
 };
 pub use scripted::all::AllScripts;
 pub use scripted::clerk::Clerk;
-pub use surroundings::{Settings, Surroundings};
+pub use surroundings::Surroundings;
 pub use window::{Killed, Window};

@@ -15,22 +15,22 @@ use std::sync::Arc;
 
 use auth::{Answer, Challenge, Channel, Credential, Denial, Dialect, OwnKey, Password, Privacy};
 use net::proxy_protocol;
-use net::tls::{self, ClientTls};
-use route::{Backend, Moment};
+use net::tls::{self};
+use route::Moment;
 use wire::auth::{MYSQL_NATIVE_PASSWORD, put_auth_switch};
 use wire::compression::Algorithm;
 use wire::greeting::patch_capabilities;
 use wire::handshake::{HandshakeHead, PROTOCOL_40};
 use wire::reply::OkPacket;
-use wire::{Capabilities, ErrPacket, ErrorCode, Greeting, HandshakeResponse, StatusFlags};
+use wire::{Capabilities, ErrPacket, ErrorCode, HandshakeResponse, StatusFlags};
 
-use crate::connect::{Greeted, greet};
-use crate::pooled::backend::open::{Said, dialogue as log_in};
-use crate::surroundings::Settings;
+use crate::connect::Greeted;
 use crate::tls_guard::Guard;
-use config::{
-    BackendCompression, BackendTlsMode, ClientTlsMode, CompressionAlgorithm, CompressionConfig,
-};
+use backend::greet::greet;
+use backend::open::{LoginAnswer, dialogue as log_in};
+use backend::secure::{LEG, ZLIB_LEVEL, backend_compression, backend_leg, secure_backend};
+use backend::settings::Settings;
+use config::{ClientTlsMode, CompressionAlgorithm};
 use link::dialogue::{
     AuthEnd, Dialogue, Exchange, Legs, LoginObserver, backend_broke, client_broke,
 };
@@ -38,11 +38,6 @@ use link::failure::{Failure, Kind};
 use link::packets::PacketStream;
 use link::transport::Transport;
 use registry::session_registry::Registration;
-
-/// Flags that belong to one leg and not to the session.
-const LEG: Capabilities = Capabilities(
-    Capabilities::SSL.0 | Capabilities::COMPRESS.0 | Capabilities::ZSTD_COMPRESSION_ALGORITHM.0,
-);
 
 /// A plugin that no account has. Servers answer it with a switch to the account's plugin
 /// (`send_plugin_request_packet`).
@@ -300,8 +295,8 @@ impl Login<'_> {
         let sent = stream.write(&forwarded).await;
         sent.map_err(|error| backend_broke(&backend.name, error.into()))?;
         let last = match log_in(&mut stream, &mut challenge, &credential, channel).await {
-            Ok(Said::In(payload) | Said::No(payload)) => payload,
-            Ok(Said::NotPrivate) => return Ok(spoken),
+            Ok(LoginAnswer::Accepted(payload) | LoginAnswer::Refused(payload)) => payload,
+            Ok(LoginAnswer::NotPrivate) => return Ok(spoken),
             Err(error) => return Err(Failure::new(Kind::BackendLogin, error.to_string())),
         };
         tracing::debug!(
@@ -443,54 +438,6 @@ pub(crate) async fn read_response(
     Ok((Some(head), answer))
 }
 
-/// TLS on the backend's leg, as configured.
-pub(crate) async fn secure_backend(
-    (settings, client_tls): (&Settings, Option<&ClientTls>),
-    backend: &Backend,
-    greeting: &Greeting,
-    stream: &mut PacketStream,
-    head: &HandshakeHead,
-    leg: Capabilities,
-) -> Result<(), Failure> {
-    let Some(client_tls) = client_tls else {
-        return Ok(());
-    };
-    let backend_failed = |cause: String| Failure::new(Kind::BackendTls, cause);
-    let name = &backend.name;
-    if !greeting.capabilities.contains(Capabilities::SSL) {
-        // A Unix socket needs none.
-        return match settings.config.backend_tls.mode {
-            BackendTlsMode::Off | BackendTlsMode::Preferred => Ok(()),
-            _ if stream.privacy() == Privacy::Local => Ok(()),
-            _ => Err(backend_failed(format!("backend {name} does not offer TLS"))),
-        };
-    }
-    let host = backend.host.as_deref().unwrap_or("localhost");
-    let server_name = client_tls
-        .server_name(host)
-        .map_err(|error| backend_failed(format!("TLS with backend {name}: {error}")))?;
-    let capabilities = head.capabilities.with(LEG, false) | leg | Capabilities::SSL;
-    let mut request = Vec::new();
-    HandshakeHead {
-        capabilities,
-        ..*head
-    }
-    .encode(&mut request);
-    let connector = client_tls.connector();
-    let upgraded = match stream.write(&request).await {
-        Ok(()) => {
-            let connect = |transport: Transport, _| async move {
-                transport.connect_tls(&connector, server_name).await
-            };
-            stream.upgrade(connect).await
-        }
-        Err(error) => Err(error),
-    };
-    upgraded.map_err(|error| {
-        backend_failed(format!("TLS with backend {name}: {}", tls::explain(&error)))
-    })
-}
-
 /// Before 4.1 an ERR had no SQLSTATE, and the number is the one that those clients know for it.
 fn too_old() -> Failure {
     const CR_VERSION_ERROR: u16 = 2007;
@@ -552,36 +499,5 @@ pub(crate) fn client_compression(
         Some((Algorithm::Zstd, level))
     } else {
         None
-    }
-}
-
-/// The servers' own level (`net_serv.cc` uses zlib's default).
-const ZLIB_LEVEL: u8 = 6;
-
-pub(crate) fn backend_compression(
-    config: &CompressionConfig,
-    greeting: &Greeting,
-) -> Option<(Algorithm, u8)> {
-    let (flag, algorithm, level) = match config.backend {
-        BackendCompression::Off => return None,
-        BackendCompression::Zlib => (Capabilities::COMPRESS, Algorithm::Zlib, ZLIB_LEVEL),
-        BackendCompression::Zstd => (
-            Capabilities::ZSTD_COMPRESSION_ALGORITHM,
-            Algorithm::Zstd,
-            config.zstd_level,
-        ),
-    };
-    greeting
-        .capabilities
-        .contains(flag)
-        .then_some((algorithm, level))
-}
-
-/// The flags of the backend's leg, but for TLS.
-pub(crate) fn backend_leg(compression: Option<(Algorithm, u8)>) -> Capabilities {
-    match compression {
-        None => Capabilities::default(),
-        Some((Algorithm::Zlib, _)) => Capabilities::COMPRESS,
-        Some((Algorithm::Zstd, _)) => Capabilities::ZSTD_COMPRESSION_ALGORITHM,
     }
 }

@@ -5,7 +5,7 @@
 //! them, and as long as it does not, nothing more is read for it. So an idle session holds no
 //! buffer, a slow one at most two pieces, and a statement costs two system calls a side.
 
-use std::fmt;
+use crate::session_end::End;
 use std::future::poll_fn;
 use std::io;
 use std::pin::Pin;
@@ -56,30 +56,6 @@ pub(crate) enum Turn {
     Ended(End),
     /// COM_CHANGE_USER was sent on; its dialogue comes.
     ChangeUser,
-}
-
-/// How a session ended well.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum End {
-    /// The client said COM_QUIT.
-    Quit,
-    /// The client closed between two exchanges.
-    ClientClosed,
-    /// The backend closed between two exchanges (`wait_timeout`, KILL, shutdown).
-    BackendClosed,
-    /// The proxy stops.
-    Drained,
-}
-
-impl fmt::Display for End {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Quit => "the client quit",
-            Self::ClientClosed => "the client closed the connection",
-            Self::BackendClosed => "the backend closed the connection",
-            Self::Drained => "the proxy stops",
-        })
-    }
 }
 
 /// A COM_CHANGE_USER may be as long: servers take 64 KiB of connection attributes.
@@ -207,7 +183,7 @@ impl Relay {
             })
         } else if asked.contains(Ask::KillSession) {
             Err(Failure::new(Kind::Killed, "Connection was killed"))
-        } else if asked.contains(Ask::BackendDisabled) && self.worker.is_disabled(self.to.id) {
+        } else if asked.contains(Ask::BackendDisabled) && self.worker.env.is_disabled(self.to.id) {
             let outcome = match (is_at_rest, is_idle) {
                 (true, _) => "",
                 (false, true) => "; the transaction is rolled back",
@@ -251,7 +227,7 @@ impl Relay {
             Poll::Ready(Ok(())) => {}
         }
         let worker = Rc::clone(&self.worker);
-        let mut scratch = worker.scratch.borrow_mut();
+        let mut scratch = worker.env.scratch.borrow_mut();
         let mut buffer = ReadBuf::new(&mut scratch);
         match Pin::new(&mut self.backend.transport).poll_read(context, &mut buffer) {
             Poll::Pending => return Ok(Step::Blocked),
@@ -319,7 +295,7 @@ impl Relay {
             return self.client_ended();
         }
         let worker = Rc::clone(&self.worker);
-        let mut scratch = worker.scratch.borrow_mut();
+        let mut scratch = worker.env.scratch.borrow_mut();
         let mut buffer = ReadBuf::new(&mut scratch);
         match Pin::new(&mut self.client.transport).poll_read(context, &mut buffer) {
             Poll::Pending => Ok(Step::Blocked),

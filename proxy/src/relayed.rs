@@ -15,14 +15,18 @@ use wire::reply::OkPacket;
 
 use crate::connect::Greeted;
 use crate::login::Agreement;
-use crate::pooled::login::session_start::server_of;
-use crate::pooled::session::{Places, PooledSession, Relayed};
-use crate::relay::{End, Relay, Turn};
+use crate::pooled::session::outcome::Relayed;
+use crate::pooled::session::{Places, PooledSession};
+use crate::relay::{Relay, Turn};
 use crate::scripted::scripting::Scripting;
-use crate::serve::{TIMEOUT_TELL, compress, lost_at_login};
-use crate::surroundings::{Place, Settings};
+use crate::serve::{TIMEOUT_TELL, lost_at_login};
+use crate::session_end::End;
+use crate::surroundings::Place;
 use crate::thread_ended::has_thread_ended;
 use crate::worker::Worker;
+use backend::greeting::server_of;
+use backend::secure::compress;
+use backend::settings::Settings;
 use link::dialogue::{AuthEnd, Dialogue, Exchange, Legs, backend_broke};
 use link::failure::{Failure, Kind};
 use link::leg::Leg;
@@ -243,7 +247,7 @@ fn end_of_dialogue(worker: &Worker, asked: Requests, to: &Backend) -> Option<Fai
         Some(Failure::new(Kind::Stopped, text))
     } else if asked.contains(Ask::KillSession) {
         Some(Failure::new(Kind::Killed, "Connection was killed"))
-    } else if asked.contains(Ask::BackendDisabled) && worker.is_disabled(to.id) {
+    } else if asked.contains(Ask::BackendDisabled) && worker.env.is_disabled(to.id) {
         let text = format!("backend {name} was disabled within a change of user");
         Some(Failure::new(Kind::BackendDisabled, text))
     } else if asked.contains(Ask::BackendDown) {

@@ -12,7 +12,6 @@ use facts::Facts;
 use net::{Endpoint, Socket, proxy_protocol};
 use scripted::{begin_scripted, own_script, scripted};
 use tokio::time::timeout;
-use wire::compression::{Codec, Remote};
 
 use crate::connect::connect;
 use crate::host_errors;
@@ -20,16 +19,18 @@ use crate::login::Login;
 use crate::pooled::login::server_login::{AdmittedLogin, Enter, Entered, origin_of};
 use crate::pooled::login::session_start::begin as begin_pooled;
 use crate::pooled::routing::routing_state::RoutingState;
-use crate::pooled::session::{After, PooledSession};
-use crate::relay::End;
+use crate::pooled::session::PooledSession;
+use crate::pooled::session::outcome::After;
 use crate::relayed::Session;
 use crate::scripted::host::Host;
 use crate::scripted::login_hooks::LoginHooks;
 use crate::scripted::session::Scripted;
 use crate::scripted::sight::stay_in_sight;
-use crate::surroundings::{Place, Settings};
+use crate::session_end::End;
+use crate::surroundings::Place;
 use crate::tls_guard::Guard;
 use crate::worker::{Arrival, Newcomer, Registered, Worker};
+use backend::settings::Settings;
 use link::decline::decline;
 use link::failure::{Failure, Kind};
 use link::packets::PacketStream;
@@ -381,22 +382,6 @@ pub(crate) fn lost_at_login() -> Failure {
         Kind::LoginAbandoned,
         "the connection was lost at the end of the login",
     )
-}
-
-/// Compression begins behind the login's OK; what was read ahead is compressed already.
-pub(crate) fn compress(
-    transport: Transport,
-    ahead: Vec<u8>,
-    agreed: Option<(wire::compression::Algorithm, u8)>,
-    remote: Remote,
-) -> (Transport, Vec<u8>) {
-    match agreed {
-        Some((algorithm, level)) => (
-            transport.compress(Codec::new(algorithm, level, remote), &ahead),
-            Vec::new(),
-        ),
-        None => (transport, ahead),
-    }
 }
 
 /// Tells the client what ended its login, if it listens.

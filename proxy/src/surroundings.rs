@@ -2,13 +2,10 @@
 //! count that spans workers.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::time::Instant;
 
-use auth::{Accounts, HostErrors, OwnKey, ServerKey, SharedKeyring, SharedThrottle};
-use config::Config;
-use net::tls::{ClientTls, ServerTls};
-use route::rules::Compiled;
+use auth::{Accounts, HostErrors, OwnKey, SharedThrottle};
 use route::{Definitions, Moment, Report, Topology};
 use tokio::sync::{Notify, mpsc, watch};
 
@@ -16,9 +13,8 @@ use crate::book::Tallies;
 use crate::pooled::exchange::times::AllTimes;
 use crate::pooled::rules::statement_limits::Limits;
 use crate::scripted::all::AllScripts;
-use backend::connection_limits::ConnectionLimits;
-use backend::global_variables::GlobalVariables;
-use backend::privilege_changes::{AffectedUsers, PrivilegeChanges};
+use backend::pool_env::SharedPools;
+use backend::settings::Settings;
 use registry::session_registry::SessionRegistry;
 use stats::journal::{AuditEvent, Entry, Journal};
 use stats::lane_counts::AllLaneCounts;
@@ -26,35 +22,6 @@ use stats::plans::store::Plans;
 use stats::process_start::ProcessStart;
 use stats::profiles::ProfilingCounts;
 use stats::traces::Traces;
-
-/// A snapshot of everything configured that sessions look at, made anew at each reload.
-/// A session keeps the one it began with.
-#[derive(Clone)]
-pub struct Settings {
-    /// The configuration.
-    pub config: Arc<Config>,
-    /// Its rules, and what hints mean.
-    pub rules: Arc<Compiled>,
-    /// TLS towards clients; `None` when it is off.
-    pub client_tls: Option<Arc<ServerTls>>,
-    /// TLS towards backends; `None` when it is off.
-    pub backend_tls: Option<Arc<ClientTls>>,
-    /// TLS for backends that ask for a full password, when it is off otherwise.
-    pub password_tls: Option<Arc<ClientTls>>,
-    /// The backends' public key, in PEM.
-    pub backend_key: Option<Arc<[u8]>>,
-}
-
-impl Settings {
-    /// By whose key a password may be encrypted on a connection in clear.
-    pub(crate) fn server_key(&self) -> ServerKey<'_> {
-        match &self.backend_key {
-            Some(key) => ServerKey::Known(key),
-            None if self.config.backend_tls.get_server_public_key => ServerKey::Asked,
-            None => ServerKey::Refused,
-        }
-    }
-}
 
 /// Everything the data plane is given; cheap to clone.
 #[derive(Clone)]
@@ -109,14 +76,12 @@ pub(crate) struct Shared {
     pub own_key: OwnKey,
     /// Who is here, by the ids that clients see.
     pub people: Arc<SessionRegistry>,
-    /// What clients have proven.
-    pub keyring: SharedKeyring,
+    /// Of pooled connections.
+    pub pools: Arc<SharedPools>,
     /// Who failed to log in, and how often.
     pub throttle: SharedThrottle,
     /// Failed logins in a row, by host.
     pub host_errors: HostErrors,
-    /// Limits of pooled connections.
-    pub ceilings: ConnectionLimits,
     /// What rules have matched.
     pub tallies: Tallies,
     /// What has become of statements that might ride shared lanes.
@@ -131,13 +96,6 @@ pub(crate) struct Shared {
     pub plans: Plans,
     /// When the process began.
     pub began: ProcessStart,
-    /// Changes of accounts and privileges, as far as was seen.
-    pub privileges: PrivilegeChanges,
-    /// Global variables of backends, as far as was seen.
-    pub globals: GlobalVariables,
-    definitions: AtomicU64,
-    /// How often kept statements were to be closed.
-    kept: AtomicU64,
 }
 
 impl Shared {
@@ -145,33 +103,6 @@ impl Shared {
     pub(crate) fn next_number(&self) -> u32 {
         const NUMBERS: u32 = registry::session_registry::FIRST_ID - 1;
         1 + self.numbers.fetch_add(1, Ordering::Relaxed) % NUMBERS
-    }
-
-    /// How often definitions of tables have changed, as far as was seen.
-    pub(crate) fn definitions_epoch(&self) -> u64 {
-        self.definitions.load(Ordering::Relaxed)
-    }
-
-    /// What was prepared before may be prepared as something else now.
-    pub(crate) fn definitions_changed(&self) {
-        self.definitions.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// How often the statements that connections keep prepared were to be closed.
-    pub(crate) fn kept_epoch(&self) -> u64 {
-        self.kept.load(Ordering::Acquire)
-    }
-
-    /// The statements that connections keep prepared hinder somebody: all workers close them.
-    pub(crate) fn close_kept(&self) {
-        self.kept.fetch_add(1, Ordering::AcqRel);
-        self.ceilings.notify_all();
-    }
-
-    /// Connections that logged in before serve nobody any more, in any worker.
-    pub(crate) fn privileges_changed(&self, concerned: AffectedUsers) {
-        self.privileges.change(concerned);
-        self.ceilings.notify_all();
     }
 
     /// Takes a place among `max` sessions.

@@ -7,8 +7,8 @@ use net::proxy_protocol::Header;
 use route::{Backend, Health};
 use tokio::time::timeout;
 
-use crate::connect::{Refusal, greet};
 use crate::worker::Worker;
+use backend::greet::{Refusal, greet};
 use link::decline::decline;
 use link::failure::{Failure, Kind};
 use registry::session_control::{Ask, SessionControl};
@@ -26,7 +26,7 @@ pub(crate) async fn has_thread_ended(
         return false;
     }
     let backend = {
-        let topology = worker.topology.borrow();
+        let topology = worker.env.topology.borrow();
         watch.backend().and_then(|id| topology.backend(id).cloned())
     };
     match backend {

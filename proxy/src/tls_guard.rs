@@ -8,12 +8,12 @@ use config::ClientTlsMode;
 use net::tls::Facts;
 use wire::{Greeting, HandshakeResponse};
 
-use crate::pooled::login::greeting::{dialect_of, plugin_of};
 use crate::pooled::login::login_throttle;
 use crate::pooled::login::retry_after_reload::{AGE_MAX, accounts_of, learned_anew};
 use crate::pooled::login::server_login::{examine, random, tls_session};
-use crate::surroundings::Settings;
 use crate::worker::Worker;
+use backend::greeting::{dialect_of, plugin_of};
+use backend::settings::Settings;
 use link::failure::{Failure, Kind};
 use link::packets::PacketStream;
 

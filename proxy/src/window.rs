@@ -14,8 +14,9 @@ use tokio::time::timeout_at;
 
 use crate::reception::{Guest, Reception};
 use crate::scripted::clerk::Clerk;
-use crate::surroundings::{Settings, Shared, Surroundings};
+use crate::surroundings::{Shared, Surroundings};
 use crate::worker::Message;
+use backend::settings::Settings;
 use registry::session_registry::Kill;
 use registry::worker_view::{TimesView, WorkerView};
 use stats::journal::{AuditEvent, Journal};

@@ -1,6 +1,7 @@
 //! One worker: a thread's sessions and what they share.
 
 mod arrival;
+mod following;
 mod killing;
 mod looking;
 mod sweep;
@@ -13,21 +14,23 @@ use std::sync::Arc;
 pub(crate) use arrival::{Arrival, Newcomer};
 use net::clock::Clock;
 use net::worker::WorkerContext;
-use route::{Definitions, Dice, Loads, Topology};
+use route::{Definitions, Dice, Loads};
 use slab::Slab;
 use tokio::sync::{Notify, mpsc};
 
 use crate::book::Book;
-use crate::pooled::backend::shared_store::Store;
-use crate::pooled::backend::worker_pool::WorkerPool;
 use crate::pooled::exchange::times::Times;
-use crate::pooled::failure::refused_reads::RefusedReads;
 use crate::pooled::lanes::Lanes;
-use crate::pooled::login::greeting::OwnGreeting;
 use crate::pooled::login::host_names::HostNames;
 use crate::scripted::host::Host;
-use crate::surroundings::{Settings, Shared, Surroundings};
+use crate::surroundings::{Shared, Surroundings};
 use crate::window::Killed;
+use backend::greeting::OwnGreeting;
+use backend::pool_env::PoolEnv;
+use backend::refused_reads::RefusedReads;
+use backend::settings::Settings;
+use backend::shared_store::Store;
+use backend::worker_pool::WorkerPool;
 use link::future_arena::Blocks;
 use registry::session_control::{Ask, SessionControl};
 use registry::session_registry::Kill;
@@ -66,34 +69,26 @@ pub(crate) enum Message {
 pub(crate) struct Worker {
     /// Which one, from 0.
     pub index: usize,
-    /// How many there are.
-    pub workers: usize,
+    /// What its connections to backends need.
+    pub env: Rc<PoolEnv>,
+    /// Backend connections that sessions take turns on.
+    pub pool: Rc<WorkerPool>,
     pub surroundings: Surroundings,
     pub shared: Arc<Shared>,
     pub clock: Clock,
     pub dice: RefCell<Dice>,
-    /// Where bytes are read to; borrowed between two polls of sockets, never across one.
-    pub scratch: RefCell<Box<[u8]>>,
-    /// The backends of the moment.
-    pub topology: RefCell<Arc<Topology>>,
     /// The rules of the moment.
     pub book: RefCell<Rc<Book>>,
     /// What its sessions have sent of late.
     pub seen: SeenDigests,
     /// What it keeps about statements.
     pub insight: Rc<StatementStats>,
-    /// How clients are greeted whose logins are answered here.
-    pub greeting: OwnGreeting,
     /// Whether backends call clients' hosts by their names.
     pub host_names: HostNames,
     /// Its statements under way on each backend.
     pub loads: Loads,
-    /// Backend connections that sessions take turns on.
-    pub desk: WorkerPool,
     /// Connections with statements of several sessions in flight.
-    pub lanes: Lanes,
-    /// What pooled sessions share.
-    pub store: Store,
+    pub lanes: Rc<Lanes>,
     /// What views, routines and triggers do, as far as that is known.
     pub definitions: RefCell<Arc<Definitions>>,
     /// Reads that replicas have refused.
@@ -135,9 +130,9 @@ impl Worker {
         surroundings: Surroundings,
         shared: Arc<Shared>,
     ) {
-        let topology = Arc::clone(&surroundings.topology.borrow());
         let definitions = Arc::clone(&surroundings.definitions.borrow());
-        let workers = surroundings.settings.borrow().config.workers;
+        let env = pool_env(&surroundings, &shared);
+        let pool = Rc::new(WorkerPool::new(Rc::clone(&env), context.index as u64));
         let (kills, mut killed) = mpsc::unbounded_channel();
         shared.people.enlist(context.index, kills);
         let mut settings = surroundings.settings.clone();
@@ -148,16 +143,13 @@ impl Worker {
         let worker = Rc::new(Worker {
             book: RefCell::new(Rc::new(book)),
             index: context.index,
-            workers,
-            topology: RefCell::new(topology),
+            pool: Rc::clone(&pool),
+            env,
             seen,
             insight,
-            greeting: OwnGreeting::default(),
             host_names: HostNames::default(),
             loads: Loads::default(),
-            desk: WorkerPool::new(context.index as u64),
-            lanes: Lanes::new(shared.lane_counts.enter()),
-            store: Store::default(),
+            lanes: Rc::new(Lanes::new(Rc::clone(&pool), shared.lane_counts.enter())),
             definitions: RefCell::new(definitions),
             refused: RefusedReads::default(),
             blocks: Blocks::default(),
@@ -176,7 +168,6 @@ impl Worker {
             shared,
             clock: Clock::start(),
             dice: RefCell::new(Dice::new(context.index as u64)),
-            scratch: RefCell::new(vec![0; SCRATCH_BYTES].into_boxed_slice()),
             watches: RefCell::default(),
             emptied: Notify::new(),
         });
@@ -187,8 +178,12 @@ impl Worker {
         {
             tokio::task::spawn_local(timekeeper.keep_time());
         }
-        tokio::task::spawn_local(WorkerPool::keep(Rc::clone(&worker)));
-        tokio::task::spawn_local(WorkerPool::look_at_globals(Rc::clone(&worker)));
+        let leaver = Rc::clone(&worker);
+        let keep = WorkerPool::keep(Rc::clone(&worker.pool), move || leaver.clear_disabled());
+        tokio::task::spawn_local(keep);
+        tokio::task::spawn_local(WorkerPool::look_at_globals(Rc::clone(&worker.pool)));
+        tokio::task::spawn_local(Rc::clone(&worker).follow_accounts());
+        tokio::task::spawn_local(Rc::clone(&worker).follow_definitions());
         let mut is_draining = false;
         while !(is_draining && worker.watches.borrow().is_empty()) {
             tokio::select! {
@@ -196,11 +191,7 @@ impl Worker {
                     Some(Message::Arrival(arrival)) => worker.take(arrival),
                     Some(Message::Drain) => {
                         is_draining = true;
-                        worker.ask_all(Ask::Drain);
-                        worker.desk.shut_idle(&worker);
-                        if let Some(host) = &worker.script {
-                            host.parked.close_all();
-                        }
+                        worker.drain();
                     }
                     Some(Message::Stop) => worker.ask_all(Ask::Stop),
                     // Who asked may have gone.
@@ -225,6 +216,15 @@ impl Worker {
         }
     }
 
+    /// Sessions, idle connections and what scripts have parked are to end.
+    fn drain(&self) {
+        self.ask_all(Ask::Drain);
+        self.pool.shut_idle();
+        if let Some(host) = &self.script {
+            host.parked.close_all();
+        }
+    }
+
     /// The script that sessions run, if they run one.
     pub(crate) fn script_host(&self) -> Option<Rc<Host>> {
         self.script.clone()
@@ -235,7 +235,7 @@ impl Worker {
         self.book().counters.reset();
         self.lanes.counts.reset();
         self.times.reset(&self.shared.times);
-        self.desk.reset_counts();
+        self.pool.reset_counts();
     }
 
     /// The rules of the moment, to be looked at for one command.
@@ -249,7 +249,7 @@ impl Worker {
         let book = self.book().followed_by(settings);
         self.shared.tallies.enter(self.index, &book.counters);
         *self.book.borrow_mut() = Rc::new(book);
-        self.store.forget_definitions();
+        self.env.store.forget_definitions();
     }
 
     fn take(self: &Rc<Self>, arrival: Arrival) {
@@ -272,4 +272,21 @@ impl Worker {
             watch.ask(ask);
         }
     }
+}
+
+/// What a worker's connections to backends need.
+fn pool_env(surroundings: &Surroundings, shared: &Shared) -> Rc<PoolEnv> {
+    let timer = surroundings.clone();
+    Rc::new(PoolEnv {
+        workers: surroundings.settings.borrow().config.workers,
+        clock: Box::new(move || timer.now()),
+        settings: surroundings.settings.clone(),
+        topologies: surroundings.topology.clone(),
+        topology: RefCell::new(Arc::clone(&surroundings.topology.borrow())),
+        reports: surroundings.reports.clone(),
+        shared: Arc::clone(&shared.pools),
+        scratch: RefCell::new(vec![0; SCRATCH_BYTES].into_boxed_slice()),
+        greeting: OwnGreeting::default(),
+        store: Store::default(),
+    })
 }

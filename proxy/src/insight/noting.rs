@@ -10,11 +10,11 @@ use sql::{Facts, Server};
 use wire::ErrPacket;
 use wire::attribute::QueryAttribute;
 
-use crate::pooled::command::prepared_statement::StatementKey;
-use crate::pooled::exchange::Done;
 use crate::pooled::exchange::delivery::Delivery;
+use crate::pooled::exchange::outcome::Done;
 use crate::pooled::session::PooledSession;
 use crate::worker::Worker;
+use backend::prepared_statement::StatementKey;
 use link::failure::Failure;
 use registry::session_info::SessionInfo;
 use stats::attribution::Attribution;
@@ -255,7 +255,7 @@ pub(crate) fn note(
     };
     let may_be_due = end.error.is_none() && end.backend.is_some();
     let since = (wants.plans.is_some() && may_be_due).then(|| worker.shared.plans.since());
-    let is_due = insight.note(&said, &end.ended, since, &worker.topology);
+    let is_due = insight.note(&said, &end.ended, since, &worker.env.topology);
     if let Some((number, sqlstate)) = end.error {
         let failed = Failed {
             number,
@@ -264,7 +264,7 @@ pub(crate) fn note(
             whose,
             backend: end.backend,
         };
-        insight.note_error(&failed, end.ended.at, &worker.topology);
+        insight.note_error(&failed, end.ended.at, &worker.env.topology);
     }
     is_due
 }
@@ -357,7 +357,7 @@ fn view(
             .into(),
         whose: Arc::clone(whose),
         server,
-        backend: backend.map(|backend| insight.ran(backend, &worker.topology)),
+        backend: backend.map(|backend| insight.ran(backend, &worker.env.topology)),
         digest: subject.digest,
         digest_text: Arc::clone(&subject.text),
         text: subject.sample.as_deref().filter(|_| values).map(text),

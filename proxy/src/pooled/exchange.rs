@@ -3,131 +3,42 @@
 
 pub(crate) mod delivery;
 pub(crate) mod forward_reply;
+pub(crate) mod job;
 pub(crate) mod observe;
+pub(crate) mod outcome;
 pub(crate) mod preamble;
 pub(crate) mod times;
 pub(crate) mod timing;
 
+use crate::pooled::exchange::job::{Haste, Job};
+use crate::pooled::exchange::outcome::{CutReply, Done, Reached};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
 
 use config::ReadPolicy;
 
 use session::state::Needs;
-use session::{
-    Amendment, Files, Fingerprint, Outcome, Progress, Reply, Sequences, Tally, Withholds,
-};
-use sql::Facts;
-use wire::{Command, StatusFlags};
+use session::{Amendment, Outcome, Progress, Reply, Sequences, Tally};
+use wire::StatusFlags;
 
-use super::backend::connection::{BackendConn, Broken};
 use super::exchange::delivery::Delivery;
-use super::exchange::forward_reply::Cut;
-use super::exchange::preamble::{Prefix, Ready, Unequal};
+use super::exchange::preamble::{Prefix, Ready};
 use super::exchange::times::{Traffic, Way};
-use super::failure::retry::{Effect, effect_of};
-use super::session::{LASTING, PooledSession, Running};
-use link::client_command::{EndOf, Incoming, Passage};
-
-/// A command on its way to a backend.
-pub(crate) struct Job<'a> {
-    pub command: Command,
-    /// As they are sent, headers and all.
-    pub packets: &'a [u8],
-    /// The sequence id that its reply begins with.
-    pub sequence: u8,
-    /// Whether more packets follow from the client.
-    pub is_cut: bool,
-    /// What it needs of the session's state.
-    pub needs: Needs,
-    /// Whether it may be sent behind what restores the state before that is known to have worked.
-    pub haste: Haste,
-    /// Which part of what the client has asked it is.
-    pub part: Part,
-    /// How many warnings its reply is to count, where the connection would count others.
-    pub warnings: Option<u16>,
-    /// It may change privileges or global variables.
-    pub changes_server: bool,
-    /// Which error the client does not hear, because the command is sent again.
-    pub withholds: Withholds,
-    /// Which files of the client its server may ask for.
-    pub files: Files,
-}
-
-/// A client's command as it is sent: whole, or statement by statement, each with a part of the reply.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Part {
-    Whole,
-    First,
-    Middle,
-    Last,
-}
-
-impl Part {
-    /// Whether more of the reply follows.
-    pub(crate) fn has_more(self) -> bool {
-        matches!(self, Self::First | Self::Middle)
-    }
-
-    /// Whether the client has sent other statements along.
-    pub(crate) fn is_of_several(self) -> bool {
-        self != Self::Whole
-    }
-
-    /// Whether some of the reply has gone before.
-    pub(crate) fn follows(self) -> bool {
-        matches!(self, Self::Middle | Self::Last)
-    }
-}
-
-/// Whether a command may leave before the state is known to be restored.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Haste {
-    /// It reads: should the state be wrong, its reply is thrown away.
-    Read,
-    /// It writes: only behind what has worked before.
-    Write,
-}
-
-/// A reply that has ended.
-#[derive(Debug)]
-pub(crate) struct Done {
-    pub outcome: Outcome,
-    pub tally: Tally,
-    /// The id of a packet that would follow.
-    pub next_sequence: u8,
-    /// Of a reply that may have to be compared with another.
-    pub fingerprint: Option<Fingerprint>,
-    /// What the error says that it ended with.
-    pub message: Option<Box<[u8]>>,
-}
-
-/// A cut, and how far the command and its reply had come.
-#[derive(Debug)]
-pub(crate) struct CutReply {
-    pub cut: Cut,
-    pub reached: Reached,
-    /// The id of an ERR that would fit; `None` within a packet.
-    pub sequence: Option<u8>,
-}
-
-/// How far a command, or its reply, had come.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Reached {
-    /// No byte of the command has left.
-    Nobody,
-    /// The backend may have it.
-    Backend,
-    /// The client has had some of the reply.
-    Client,
-}
+use super::session::PooledSession;
+use crate::pooled::exchange::outcome::Cut;
+use crate::pooled::exchange::outcome::Unequal;
+use crate::pooled::session::outcome::{LASTING, Running};
+use backend::connection::BackendConn;
+use backend::connection_error::ConnectionError;
+use link::client_command::{EndOf, Passage};
 
 impl PooledSession {
     /// Sends a command and passes its reply on. The connection stays the session's.
     pub(crate) async fn exchange(&mut self, job: &Job<'_>) -> Result<Done, CutReply> {
         let Some(mut lent) = self.held.lease.take() else {
-            return Err(CutReply::unsent(Broken::Unexpected("no connection").into()));
+            return Err(CutReply::unsent(
+                ConnectionError::Unexpected("no connection").into(),
+            ));
         };
         let flight = self.worker.loads.begin(lent.conn.backend.id);
         let delivery = self.command.delivery;
@@ -230,7 +141,7 @@ impl PooledSession {
                         .cause
                         .push_str("; the statement behind it may have been executed");
                     // It has run in a state that is not the session's: nobody hears of it.
-                    let thrown = conn.hear(&self.worker, job.command).await;
+                    let thrown = conn.hear(&self.worker.env, job.command).await;
                     thrown.map_err(|broken| cut_now(broken.into()))?;
                 }
                 return Err(cut_now(Cut::Unequal(unequal)));
@@ -298,7 +209,7 @@ impl PooledSession {
             ..Amendment::of_shared(conn.capabilities)
         });
         if self.routing.optimism.is_some() {
-            reply = reply.fingerprinted(&self.worker.store.print_keys);
+            reply = reply.fingerprinted(&self.worker.env.store.print_keys);
         }
         reply = reply
             .withholding(job.withholds)
@@ -367,68 +278,3 @@ impl PooledSession {
         Ok(passage.sequence)
     }
 }
-
-impl CutReply {
-    /// The command has not been sent.
-    pub(crate) fn unsent(cut: Cut) -> Self {
-        Self {
-            cut,
-            reached: Reached::Nobody,
-            sequence: None,
-        }
-    }
-
-    /// The command was sent; nothing of its reply has come.
-    pub(crate) fn unanswered(cut: Cut) -> Self {
-        Self {
-            reached: Reached::Backend,
-            ..Self::unsent(cut)
-        }
-    }
-}
-
-impl Job<'_> {
-    /// A client's command, as it came.
-    pub(crate) fn of(incoming: &Incoming, needs: Needs, haste: Haste) -> Job<'_> {
-        Job {
-            command: incoming.command,
-            packets: &incoming.packets,
-            sequence: incoming.sequence,
-            is_cut: incoming.is_cut,
-            needs,
-            haste,
-            part: Part::Whole,
-            warnings: None,
-            changes_server: false,
-            withholds: Withholds::Nothing,
-            files: Files::NONE,
-        }
-    }
-
-    /// Whether it is what clients call a statement.
-    fn is_statement(&self) -> bool {
-        self.command == Command::QUERY || self.names_statement()
-    }
-
-    /// Whether it names what was prepared on its connection.
-    fn names_statement(&self) -> bool {
-        matches!(
-            self.command,
-            Command::STMT_EXECUTE | Command::STMT_BULK_EXECUTE
-        )
-    }
-}
-
-/// Whether a statement reads only. What begins a transaction leaves it open on its connection, and what
-/// assigns to a variable leaves that there.
-pub(crate) fn haste_of(facts: &Facts) -> Haste {
-    match facts.access {
-        _ if matches!(facts.kind, sql::Kind::Begin(_)) => Haste::Write,
-        sql::Access::Read if effect_of(facts) != Effect::Nothing => Haste::Write,
-        sql::Access::Read | sql::Access::Session => Haste::Read,
-        sql::Access::Unsure | sql::Access::Write => Haste::Write,
-    }
-}
-
-/// The longest wait for a kill of one's own.
-pub(crate) const TIMEOUT_KILL: Duration = Duration::from_secs(5);

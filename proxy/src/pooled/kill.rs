@@ -8,6 +8,9 @@ mod text;
 mod user;
 mod value;
 
+use backend::kill_thread::{
+    TIMEOUT_KILL, ask_beside, kill, kill_in_time, let_kill_others, statement,
+};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,19 +22,18 @@ use session::state::{Answered, List, Needs};
 use sql::{Facts, Flags, Kill as How, Killed};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
-use wire::read::Reader;
 use wire::reply::OK;
-use wire::{Command, ErrorCode, HEADER_BYTES, Header};
+use wire::{Command, ErrorCode};
 
-use super::backend::connection::{BackendConn, Broken, OwnReply, own_command};
-use super::backend::open::{open, text};
-use super::backend::sub_pool::SubPool;
-use super::command::query::Ending;
-use super::exchange::{Haste, Job, Part, TIMEOUT_KILL};
-use super::failure::retry::{Effect, Repeat};
 use super::routing::target::Aim;
-use super::session::{After, CutOff, PooledSession, Running};
-use crate::worker::Worker;
+use super::session::PooledSession;
+use crate::pooled::command::ending::Ending;
+use crate::pooled::exchange::job::{Haste, Job, Part};
+use crate::pooled::failure::effect::Effect;
+use crate::pooled::failure::repeat::Repeat;
+use crate::pooled::session::outcome::{After, CutOff, Running};
+use backend::ask::text;
+use backend::own_reply::own_command;
 use link::client_command::Incoming;
 use registry::session_registry::{IdOwner, Kill, is_given_out};
 
@@ -218,7 +220,7 @@ impl PooledSession {
         thread_id: u32,
         (scope, part): (KillScope, Part),
     ) -> Result<Killing, CutOff> {
-        let topology = Arc::clone(&self.worker.topology.borrow());
+        let topology = Arc::clone(&self.worker.env.topology.borrow());
         let Some(backend) = topology.backend(backend) else {
             let text = format!("Unknown thread id: {thread_id}");
             let code = ErrorCode::NO_SUCH_THREAD;
@@ -226,14 +228,11 @@ impl PooledSession {
             return Ok(Killing::Told(told));
         };
         let pool = &self.settings.config.pool;
-        let shelf = self.worker.desk.shelf(
-            &self.worker,
-            pool,
-            backend,
-            &self.identity.key,
-            &self.identity.login,
-        );
-        let said = kill(&self.worker, &shelf, thread_id, scope).await;
+        let shelf = self
+            .worker
+            .pool
+            .shelf(pool, backend, &self.identity.key, &self.identity.login);
+        let said = kill(&self.worker.pool, &shelf, thread_id, scope).await;
         Ok(Killing::Told(match said {
             Some(payload) => {
                 self.note_failed(&payload, Some(shelf.backend.id));
@@ -260,7 +259,7 @@ impl PooledSession {
             return false;
         };
         // What it asks is not its client's, and may make the server forget what sessions may ask.
-        let Ok(own) = ask_beside(&self.worker, &mut lent.conn, "SHOW GRANTS").await else {
+        let Ok(own) = ask_beside(&self.worker.env, &mut lent.conn, "SHOW GRANTS").await else {
             self.drop_lent(CloseReason::Broken);
             return false;
         };
@@ -282,19 +281,13 @@ impl PooledSession {
     /// Has a thread killed, over another connection of the same account.
     pub(crate) fn kill_thread(&self, running: &Running, scope: KillScope) -> JoinHandle<()> {
         let pool = &self.settings.config.pool;
-        let desk = &self.worker.desk;
+        let desk = &self.worker.pool;
         let backend = &running.backend;
-        let shelf = desk.shelf(
-            &self.worker,
-            pool,
-            backend,
-            &self.identity.key,
-            &self.identity.login,
-        );
-        let worker = Rc::clone(&self.worker);
+        let shelf = desk.shelf(pool, backend, &self.identity.key, &self.identity.login);
+        let pool = Rc::clone(&self.worker.pool);
         let thread_id = running.thread_id;
         tokio::task::spawn_local(async move {
-            kill_in_time(&worker, &shelf, thread_id, scope).await;
+            kill_in_time(&pool, &shelf, thread_id, scope).await;
         })
     }
 
@@ -308,7 +301,7 @@ impl PooledSession {
         let nothing = text(&lent.conn, "DO 0");
         let answered = timeout(
             TIMEOUT_ABSORB,
-            lent.conn.ask(&self.worker, Command::QUERY, &nothing),
+            lent.conn.ask(&self.worker.env, Command::QUERY, &nothing),
         );
         if !matches!(answered.await, Ok(Ok(_))) {
             self.drop_lent(CloseReason::Broken);
@@ -320,118 +313,9 @@ impl PooledSession {
 /// How long a connection has to answer after a kill.
 const TIMEOUT_ABSORB: Duration = Duration::from_secs(2);
 
-/// Has the statement killed that a connection is at, over another one of its kind.
-pub(crate) fn kill_on(worker: &Rc<Worker>, conn: &BackendConn) {
-    let (worker, shelf, thread_id) = (Rc::clone(worker), Rc::clone(&conn.shelf), conn.thread_id);
-    tokio::task::spawn_local(async move {
-        kill_in_time(&worker, &shelf, thread_id, KillScope::Statement).await;
-    });
-}
-
-/// Kills a thread, or tells the log that its backend has not taken that.
-async fn kill_in_time(worker: &Rc<Worker>, shelf: &Rc<SubPool>, thread_id: u32, scope: KillScope) {
-    let killing = kill(worker, shelf, thread_id, scope);
-    if timeout(TIMEOUT_KILL, killing).await.is_err() {
-        tracing::warn!(
-            backend = &*shelf.backend.name,
-            thread_id,
-            limit = ?TIMEOUT_KILL,
-            "a backend has not taken a KILL in time: what was to be killed may run on"
-        );
-    }
-}
-
-/// Kills a thread over a connection of `shelf`, one that lies idle or a new one. Returns the server's
-/// ERR, if it said one.
-async fn kill(
-    worker: &Rc<Worker>,
-    shelf: &Rc<SubPool>,
-    thread_id: u32,
-    scope: KillScope,
-) -> Option<Vec<u8>> {
-    let statement = statement(scope, thread_id);
-    let nearness = BackendConn::answers_owed;
-    if let Some(mut lent) = worker.desk.take_idle(worker, shelf.id, nearness) {
-        let said = ask_beside(worker, &mut lent.conn, &statement).await;
-        return match said {
-            Ok(own) => {
-                let said = own.error().map(|_| own.first_payload().to_vec());
-                worker.desk.give_back(worker, lent);
-                said
-            }
-            Err(_) => {
-                worker.desk.forget(worker, lent, CloseReason::Broken);
-                None
-            }
-        };
-    }
-    // A place in the pool may be just what the statement holds: this one is beside it, and short.
-    let mut conn = Box::pin(open(worker, shelf)).await.ok()?;
-    let argument = text(&conn, &statement);
-    let own = conn.ask(worker, Command::QUERY, &argument).await.ok()?;
-    let said = own.error().map(|_| own.first_payload().to_vec());
-    conn.say_goodbye().await;
-    said
-}
-
-/// Asks over a connection on which a session has left what it may ask.
-async fn ask_beside(
-    worker: &Worker,
-    conn: &mut BackendConn,
-    statement: &str,
-) -> Result<OwnReply, Broken> {
-    super::diagnostics::pending_answers::settle(worker, conn, &Rc::default()).await?;
-    let argument = text(conn, statement);
-    conn.ask(worker, Command::QUERY, &argument).await
-}
-
-/// Whether somebody with these grants, as SHOW GRANTS tells them, may kill sessions of others.
-pub(crate) fn let_kill_others(grants: &[u8]) -> bool {
-    let mut rest = grants;
-    while let Some(header) = rest.first_chunk::<HEADER_BYTES>() {
-        let length = Header::decode(*header).length;
-        let Some(payload) = rest.get(HEADER_BYTES..HEADER_BYTES + length) else {
-            return false;
-        };
-        rest = &rest[HEADER_BYTES + length..];
-        let mut reader = Reader::new(payload);
-        let grant = reader.lenenc_bytes("a grant");
-        if grant.is_ok_and(|grant| reader.is_empty() && lets_kill_others(grant)) {
-            return true;
-        }
-    }
-    false
-}
-
-/// One line of them. What is on a table, or a column's, has quoted names in it.
-fn lets_kill_others(grant: &[u8]) -> bool {
-    let grant = String::from_utf8_lossy(grant);
-    let privileges = grant
-        .strip_prefix("GRANT ")
-        .and_then(|rest| rest.split_once(" ON *.* TO "))
-        .map(|(privileges, _)| privileges);
-    let is_one = |it: &str| {
-        let privileges = [
-            "ALL PRIVILEGES",
-            "SUPER",
-            "CONNECTION_ADMIN",
-            "CONNECTION ADMIN",
-        ];
-        privileges.contains(&it.trim())
-    };
-    privileges.is_some_and(|all| !all.contains(['`', '\'', '"', '(']) && all.split(',').any(is_one))
-}
-
 /// As servers say it.
 pub(crate) fn not_owner(id: u32) -> String {
     format!("You are not owner of thread {id}")
-}
-
-pub(crate) fn statement(scope: KillScope, thread_id: u32) -> String {
-    match scope {
-        KillScope::Statement => format!("KILL QUERY {thread_id}"),
-        KillScope::Connection => format!("KILL {thread_id}"),
-    }
 }
 
 /// Whom a KILL of a session with a connection of its own names; `own` is that one's id at its backend.
@@ -461,43 +345,5 @@ fn thread_id(number: u64, flags: Flags) -> u64 {
     match flags.server {
         sql::Server::MySql(_) => number & u64::from(u32::MAX),
         sql::Server::MariaDb(_) | sql::Server::Unknown => number,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_privileges_on_everything_let_kill_others() {
-        for (grant, expected) in [
-            (
-                "GRANT ALL PRIVILEGES ON *.* TO `root`@`%` WITH GRANT OPTION",
-                true,
-            ),
-            ("GRANT SELECT, SUPER ON *.* TO `a`@`%`", true),
-            ("GRANT CONNECTION_ADMIN,ROLE_ADMIN ON *.* TO `a`@`%`", true),
-            ("GRANT SELECT, CONNECTION ADMIN ON *.* TO 'a'@'%'", true),
-            ("GRANT USAGE ON *.* TO `supervisor`@`%`", false),
-            ("GRANT SELECT ON `SUPER`.* TO `a`@`%`", false),
-            (
-                "GRANT SELECT ON `ALL PRIVILEGES ON *.* TO `.* TO `a`@`%`",
-                false,
-            ),
-            (
-                "GRANT SELECT (`a, SUPER ON *.* TO b`) ON `d`.`t` TO `a`@`%`",
-                false,
-            ),
-            ("GRANT ALL PRIVILEGES ON `shop`.* TO `a`@`%`", false),
-        ] {
-            assert_eq!(lets_kill_others(grant.as_bytes()), expected, "{grant}");
-            let mut row = Vec::new();
-            wire::write::put_lenenc_bytes(&mut row, grant.as_bytes());
-            let mut packets = Vec::new();
-            wire::write::put_packets(&mut packets, 1, b"\x01");
-            wire::write::put_packets(&mut packets, 2, b"\x03def\0\0\0\x1aGrants for SUPER@%");
-            wire::write::put_packets(&mut packets, 3, &row);
-            assert_eq!(let_kill_others(&packets), expected, "{grant}");
-        }
     }
 }

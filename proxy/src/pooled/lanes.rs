@@ -3,6 +3,7 @@
 
 pub(crate) mod lane;
 pub(crate) mod lane_request;
+pub(crate) mod lane_use;
 pub(crate) mod rerun_for_diagnostics;
 pub(crate) mod statements;
 pub(crate) mod try_lane;
@@ -19,12 +20,13 @@ use route::{BackendId, Report};
 use session::state::SessionState;
 use sql::{Analysis, Flags};
 
-use super::backend::connection::{BackendConn, Broken};
-use super::backend::sub_pool::SubPoolId;
-use super::backend::worker_pool::HeldConnection;
 use super::lanes::lane::SharedLane;
 use super::lanes::statements::Wanted;
-use crate::worker::Worker;
+use backend::connection::BackendConn;
+use backend::connection_error::ConnectionError;
+use backend::kill_thread::kill_on;
+use backend::sub_pool::SubPoolId;
+use backend::worker_pool::{HeldConnection, WorkerPool};
 use stats::lane_counts::LaneCounts;
 
 /// So many lanes of one worker go to one backend for one kind of sessions.
@@ -32,6 +34,7 @@ const LANES_MAX: usize = 4;
 
 /// One worker's.
 pub(crate) struct Lanes {
+    pool: Rc<WorkerPool>,
     open: RefCell<Vec<Rc<SharedLane>>>,
     depths: RefCell<HashMap<SubPoolId, Depth>>,
     habits: RefCell<Habits>,
@@ -43,8 +46,9 @@ pub(crate) struct Lanes {
 }
 
 impl Lanes {
-    pub(crate) fn new(counts: Arc<LaneCounts>) -> Self {
+    pub(crate) fn new(pool: Rc<WorkerPool>, counts: Arc<LaneCounts>) -> Self {
         Self {
+            pool,
             open: RefCell::default(),
             depths: RefCell::default(),
             habits: RefCell::default(),
@@ -86,8 +90,7 @@ impl Lanes {
     /// The lane that a session's statement boards: the least deep one, unless another one would serve
     /// better and there is a connection for it.
     pub(crate) fn lane(
-        &self,
-        worker: &Rc<Worker>,
+        self: &Rc<Self>,
         shelf: SubPoolId,
         state: &SessionState,
         take: impl FnOnce() -> Option<HeldConnection>,
@@ -105,7 +108,7 @@ impl Lanes {
                 continue;
             }
             of_shelf += 1;
-            let Some(deep) = lane.depth().filter(|_| lane.is_like(worker, state)) else {
+            let Some(deep) = lane.depth().filter(|_| lane.is_like(&self.pool.env, state)) else {
                 continue;
             };
             if best.as_ref().is_none_or(|(least, _)| deep < *least) {
@@ -120,7 +123,7 @@ impl Lanes {
         if of_shelf < LANES_MAX
             && let Some(lent) = take()
         {
-            return Ok(self.open(worker, shelf, lent));
+            return Ok(self.open(shelf, lent));
         }
         let room = best.filter(|(deep, _)| *deep < depth.most());
         room.map(|(_, lane)| lane).ok_or(Stays::NoLane)
@@ -134,17 +137,16 @@ impl Lanes {
 
     /// Makes a connection a lane, whoever has it.
     pub(crate) fn open(
-        &self,
-        worker: &Rc<Worker>,
+        self: &Rc<Self>,
         shelf: SubPoolId,
         mut lent: HeldConnection,
     ) -> Rc<SharedLane> {
         // What its last session knows to be there others' statements change.
         lent.conn.owner = None;
-        let memory = [(); 2].map(|()| worker.store.take_bytes());
+        let memory = [(); 2].map(|()| self.pool.env.store.take_bytes());
         let lane = Rc::new(SharedLane::new(shelf, lent, memory));
         self.open.borrow_mut().push(Rc::clone(&lane));
-        tokio::task::spawn_local(Rc::clone(&lane).run(Rc::clone(worker)));
+        tokio::task::spawn_local(Rc::clone(&lane).run(Rc::clone(self)));
         lane
     }
 
@@ -160,11 +162,12 @@ impl Lanes {
         self.open.borrow_mut().retain(|it| !Rc::ptr_eq(it, lane));
     }
 
-    pub(crate) fn report(&self, worker: &Rc<Worker>, conn: &BackendConn, broken: &Broken) {
-        if let Broken::Disabled = broken {
-            return super::kill::kill_on(worker, conn);
+    /// The connection of a lane broke.
+    pub(crate) fn report(&self, conn: &BackendConn, broken: &ConnectionError) {
+        if let ConnectionError::Disabled = broken {
+            return kill_on(&self.pool, conn);
         }
-        worker.surroundings.report(Report::SessionBroken {
+        self.pool.env.report(Report::SessionBroken {
             backend: conn.backend.id,
             cause: broken.to_string(),
         });

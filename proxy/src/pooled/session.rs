@@ -6,18 +6,20 @@ pub(crate) mod client_side;
 pub(crate) mod hand_over;
 pub(crate) mod identity;
 pub(crate) mod idle;
+pub(crate) mod outcome;
 pub(crate) mod own_answers;
 pub(crate) mod recorded_statements;
 pub(crate) mod sql_state;
 pub(crate) mod tracking;
 
+use crate::pooled::session::outcome::{After, CutOff, Home};
 use std::rc::Rc;
 use std::sync::Arc;
 
 use config::SessionMode;
 use pool::CloseReason;
-use route::{Backend, SessionSlot, Use};
-use wire::{Command, StatusFlags};
+use route::Use;
+use wire::Command;
 
 use crate::pooled::backend::held::Held;
 use crate::pooled::command::current_command::CurrentCommand;
@@ -26,13 +28,12 @@ use crate::pooled::session::client_side::ClientSide;
 use crate::pooled::session::identity::Identity;
 use crate::pooled::session::sql_state::SqlState;
 use crate::pooled::session::tracking::Tracking;
-use crate::relay::{End, Relay};
 use crate::scripted::scripting::Scripting;
-use crate::surroundings::{Place, Settings};
+use crate::session_end::End;
+use crate::surroundings::Place;
 use crate::worker::Worker;
+use backend::settings::Settings;
 use link::client_command::Incoming;
-use link::dialogue::Legs;
-use link::failure::Failure;
 use registry::session_control::SessionControl;
 use registry::session_registry::Registration;
 
@@ -60,61 +61,6 @@ pub(crate) struct Places {
     pub home: Option<Home>,
     pub person: Registration,
     pub place: Place,
-}
-
-/// The backend that a session goes to as long as that can be used.
-pub(crate) struct Home {
-    pub backend: Arc<Backend>,
-    pub slot: SessionSlot,
-}
-
-/// Where a statement of a session's runs.
-#[derive(Clone)]
-pub(crate) struct Running {
-    pub backend: Arc<Backend>,
-    pub thread_id: u32,
-}
-
-/// The flags that say something of the session; the others say something of one reply.
-pub(crate) const LASTING: StatusFlags = StatusFlags(
-    StatusFlags::IN_TRANS.0
-        | StatusFlags::AUTOCOMMIT.0
-        | StatusFlags::NO_BACKSLASH_ESCAPES.0
-        | StatusFlags::IN_TRANS_READONLY.0
-        | StatusFlags::ANSI_QUOTES.0,
-);
-
-/// What becomes of a session after a command.
-pub(crate) enum After {
-    /// The next command.
-    Next,
-    Ended(End),
-    /// It goes on over one connection, unread.
-    Relayed(Box<Relayed>),
-}
-
-/// What a session that is relayed takes along.
-pub(crate) struct Relayed {
-    pub relay: Relay,
-    pub legs: Legs,
-    /// The last scramble that its client had of this backend; empty where it had none.
-    pub scramble: Vec<u8>,
-    pub thread_id: u32,
-    /// Its place there, if that is not the one at home.
-    pub slot: Option<SessionSlot>,
-}
-
-/// How a session is cut off.
-pub(crate) struct CutOff {
-    pub failure: Failure,
-    /// The sequence id of an ERR that would fit; `None` within a packet.
-    pub sequence: Option<u8>,
-}
-
-impl CutOff {
-    pub(crate) fn new(failure: Failure, sequence: Option<u8>) -> Self {
-        Self { failure, sequence }
-    }
 }
 
 impl PooledSession {

@@ -5,7 +5,7 @@ use wire::reply::OkPacket;
 
 use super::server::Server;
 use super::session::Scripted;
-use crate::pooled::session::CutOff;
+use crate::pooled::session::outcome::CutOff;
 use crate::user_change::UserChange;
 use link::dialogue::{AuthEnd, Dialogue, Exchange, Legs};
 use link::failure::{Failure, Kind};

@@ -18,8 +18,8 @@ use super::server::Server;
 use super::session::Scripted;
 use super::stage::{Stage, lacks_server};
 use super::waiting::query;
-use crate::pooled::exchange::TIMEOUT_KILL;
-use crate::pooled::session::CutOff;
+use crate::pooled::session::outcome::CutOff;
+use backend::kill_thread::TIMEOUT_KILL;
 use link::client_command::Incoming;
 use link::failure::{Failure, Kind};
 use link::leg::Leg;
@@ -236,7 +236,7 @@ impl Scripted {
             server.inbox = bytes.split_off(taken);
             return Poll::Ready(self.pass_reports(passing, context));
         }
-        let mut scratch = worker.scratch.borrow_mut();
+        let mut scratch = worker.env.scratch.borrow_mut();
         let mut buffer = ReadBuf::new(&mut scratch);
         let read = ready!(Pin::new(&mut server.leg.transport).poll_read(context, &mut buffer));
         let lost = |how: &str| {

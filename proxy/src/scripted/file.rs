@@ -10,7 +10,7 @@ use wire::{Capabilities, Command};
 use super::exchange::Passing;
 use super::server::Server;
 use super::session::Scripted;
-use crate::pooled::session::CutOff;
+use crate::pooled::session::outcome::CutOff;
 use link::client_command::{EndOf, Incoming, Passage};
 use link::failure::{Failure, Kind as FailureKind};
 use link::reply_observer::{Towards, renumbered};

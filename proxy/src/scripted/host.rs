@@ -10,7 +10,7 @@ use script::Scripts;
 use super::facts::facts_of;
 use super::parked::Parked;
 use crate::pooled::routing::script_route::Out;
-use crate::surroundings::Settings;
+use backend::settings::Settings;
 
 /// What the scripted sessions of one worker share.
 pub(crate) struct Host {

@@ -10,7 +10,7 @@ use wire::{Command, ErrPacket, HEADER_BYTES, Header};
 use super::bridge::Bridge;
 use super::stage::{Stage, asks_for_file, has_reply, lacks_server, say, say_all, swallow_file};
 use super::waiting::{Settled, interrupted, settle};
-use crate::pooled::session::{After, CutOff};
+use crate::pooled::session::outcome::{After, CutOff};
 use link::client_command::Incoming;
 use link::failure::{Failure, Kind};
 use link::reply_observer::{ObservedReply, Reports, Towards, renumbered};

@@ -12,8 +12,9 @@ use wire::Greeting;
 use super::begin::Begin;
 use super::parked::Parked;
 use super::server::Server;
-use crate::connect::{Greeted, PAUSE_FULL, Refusal, greet, tell_full};
+use crate::connect::{Greeted, PAUSE_FULL, tell_full};
 use crate::pooled::routing::script_route::ALL_DOWN;
+use backend::greet::{Refusal, greet};
 use link::failure::{Failure, Kind};
 use link::packets::PacketStream;
 
@@ -35,7 +36,7 @@ impl Begin<'_> {
     pub(crate) async fn meet(&mut self) -> Result<Met, Failure> {
         loop {
             self.host
-                .follow(&self.worker.topology.borrow(), self.settings);
+                .follow(&self.worker.env.topology.borrow(), self.settings);
             self.host.scripts.look_again();
             self.hooks.script.settle(0);
             let decision = self.hooks.script.call(Hook::ConnectServer);

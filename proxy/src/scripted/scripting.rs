@@ -20,10 +20,11 @@ use super::stage::{Stage, act, note_prepared, prepared_text};
 use crate::pooled::failure::retry::waiting;
 use crate::pooled::routing::script_route::Place;
 use crate::pooled::rules::command_policy::CommandPolicy;
-use crate::pooled::session::{After, CutOff, PooledSession};
+use crate::pooled::session::PooledSession;
+use crate::pooled::session::outcome::{After, CutOff};
 use crate::pooled::shadow::script_query::{Asked, Replied};
 use crate::pooled::shadow::shadow_session::{Item, ShadowSession, Work};
-use crate::relay::End;
+use crate::session_end::End;
 use link::client_command::{EndOf, Incoming, Passage};
 use link::failure::{Failure, Kind as FailureKind};
 use link::leg::Leg;
@@ -116,7 +117,7 @@ impl PooledSession {
         };
         scripting
             .host
-            .follow(&self.worker.topology.borrow(), &self.settings);
+            .follow(&self.worker.env.topology.borrow(), &self.settings);
         let mut staged = Staged {
             session: self,
             scripting: &mut scripting,

@@ -19,13 +19,15 @@ use super::parked::{Parked, kind_of};
 use super::server::Server;
 use super::stage::{Stage, act, lacks_server, note_prepared, prepared_text};
 use crate::insight::observer::Observer;
-use crate::pooled::login::session_start::server_of;
-use crate::pooled::session::{After, CutOff};
+use crate::pooled::session::outcome::{After, CutOff};
 use crate::pooled::shadow::script_query::Replied;
-use crate::relay::{End, client_violation};
-use crate::surroundings::{Place, Settings};
+use crate::relay::client_violation;
+use crate::session_end::End;
+use crate::surroundings::Place;
 use crate::thread_ended::has_thread_ended;
 use crate::worker::Worker;
+use backend::greeting::server_of;
+use backend::settings::Settings;
 use link::client_command::{EndOf, Inbox, Incoming, Passage};
 use link::failure::{Failure, Kind};
 use link::leg::Leg;
@@ -105,7 +107,7 @@ impl Scripted {
                 Came::Command(incoming) => incoming,
                 Came::End(end) => return Ok(end),
             };
-            let topology = &self.worker.topology;
+            let topology = &self.worker.env.topology;
             self.host.follow(&topology.borrow(), &self.settings);
             match act(self, incoming).await? {
                 After::Next if self.script.wants_close() => {
@@ -227,7 +229,7 @@ impl Scripted {
         &mut self,
         context: &mut Context<'_>,
     ) -> Poll<std::io::Result<usize>> {
-        let mut scratch = self.worker.scratch.borrow_mut();
+        let mut scratch = self.worker.env.scratch.borrow_mut();
         let mut buffer = ReadBuf::new(&mut scratch);
         ready!(Pin::new(&mut self.client.transport).poll_read(context, &mut buffer))?;
         self.inbox.put(buffer.filled());
@@ -309,7 +311,7 @@ impl Scripted {
     /// Why it has to leave its backend, if that was disabled.
     pub(crate) fn cut_off_from(&self, server: &Server) -> Option<String> {
         let is_asked = self.watch.is_asked(Ask::BackendDisabled);
-        if !is_asked || !self.worker.is_disabled(server.backend.id) {
+        if !is_asked || !self.worker.env.is_disabled(server.backend.id) {
             return None;
         }
         let name = &server.backend.name;

@@ -9,7 +9,7 @@ use wire::{Capabilities, Command, ErrPacket, ErrorCode};
 use super::bridge::Bridge;
 use super::injected::{incoming_of, payloads_of, reply_facts};
 use super::stage::Stage;
-use crate::pooled::session::{After, CutOff};
+use crate::pooled::session::outcome::{After, CutOff};
 use link::reply_observer::{ObservedReply, Reports, Towards};
 use registry::session_control::HookWait;
 

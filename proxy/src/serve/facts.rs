@@ -6,7 +6,7 @@ use net::Endpoint;
 use tracing::Level;
 
 use crate::login::Who;
-use crate::relay::End;
+use crate::session_end::End;
 use crate::worker::{Newcomer, Registered, Worker};
 use link::failure::Failure;
 use registry::session_control::SessionControl;

@@ -14,14 +14,14 @@ impl Worker {
     pub(super) fn view(&self) -> WorkerView {
         let watches = self.watches.borrow();
         let sessions = watches.iter();
-        let topology = Arc::clone(&self.topology.borrow());
+        let topology = Arc::clone(&self.env.topology.borrow());
         WorkerView {
             worker: self.index,
             sessions: sessions
                 .filter_map(|(_, watch)| self.view_of(watch))
                 .collect(),
             refused_reads: self.refused.len(),
-            pools: self.desk.views(self),
+            pools: self.pool.views(),
             loads: topology
                 .backends
                 .iter()

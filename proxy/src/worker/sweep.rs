@@ -12,16 +12,9 @@ use super::Worker;
 use registry::session_control::{Ask, SessionControl};
 
 impl Worker {
-    /// Whether what uses the backend has to leave it at once.
-    pub(crate) fn is_disabled(&self, backend: BackendId) -> bool {
-        let topology = self.topology.borrow();
-        let known = topology.backend(backend);
-        known.is_some_and(|it| it.duty == Duty::Disabled)
-    }
-
     /// Has all leave the backends that are disabled: sessions, lanes, and what scripts have parked.
     pub(crate) fn clear_disabled(&self) {
-        let topology = Arc::clone(&self.topology.borrow());
+        let topology = Arc::clone(&self.env.topology.borrow());
         let backends = topology.backends.iter();
         let disabled: Vec<_> = backends
             .filter(|backend| backend.duty == Duty::Disabled)

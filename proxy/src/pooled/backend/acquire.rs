@@ -10,12 +10,13 @@ use route::{Arrival, Backend, BackendId, NoBackend, Role, Roles, Use, Whole, Wis
 use session::state::distance;
 use tokio::time::{Instant, timeout_at};
 
-use super::connection::BackendConn;
-use super::sub_pool::SubPoolId;
-use super::worker_pool::{Begun, HeldConnection, Wait};
-use crate::pooled::diagnostics::pending_answers::PendingAnswers;
 use crate::pooled::routing::target::Aim;
-use crate::pooled::session::{Home, PooledSession};
+use crate::pooled::session::PooledSession;
+use crate::pooled::session::outcome::Home;
+use backend::connection::BackendConn;
+use backend::pending_answers::PendingAnswers;
+use backend::sub_pool::SubPoolId;
+use backend::worker_pool::{CheckoutStep, HeldConnection, Wait};
 use link::failure::{Failure, Kind};
 use registry::session_control::Ask;
 
@@ -39,11 +40,11 @@ impl PooledSession {
             Ok(backend) if !self.leaves_answers(backend) => Some(self.begin(backend)),
             _ => None,
         };
-        if let Some(Begun::Waits(wait)) = begun {
+        if let Some(CheckoutStep::Waits(wait)) = begun {
             begun = self.outwait_others(wait).await;
         }
         let lent = match begun {
-            Some(Begun::HeldConnection(lent)) => lent,
+            Some(CheckoutStep::HeldConnection(lent)) => lent,
             begun => Box::pin(self.hold_slowly(aim, backend, begun)).await?,
         };
         let is_apart = self.sql_state.aftermath.is_apart_from(&lent.conn);
@@ -62,25 +63,23 @@ impl PooledSession {
     }
 
     /// Asks for a connection to a backend; in the usual case one lies idle.
-    fn begin(&mut self, backend: &Arc<Backend>) -> Begun {
+    fn begin(&mut self, backend: &Arc<Backend>) -> CheckoutStep {
         let shelf = self.shelf(backend);
         if self.sql_state.aftermath.is_owed()
             && let Some(own) = self.take_own(shelf)
         {
-            return Begun::HeldConnection(own);
+            return CheckoutStep::HeldConnection(own);
         }
         let patience = self.settings.config.pool.timeout_wait;
         let (state, aftermath) = (&self.sql_state.session, &self.sql_state.aftermath);
         let place = &mut self.held.waiter;
-        self.worker
-            .desk
-            .begin(&self.worker, shelf, patience, place, |conn| {
-                nearness(conn, state, aftermath)
-            })
+        self.worker.pool.begin(shelf, patience, place, |conn| {
+            nearness(conn, state, aftermath)
+        })
     }
 
     /// Waits for one that comes back, or for leave to open one; `None` where it was dead: begin again.
-    async fn outwait_others(&mut self, wait: Wait) -> Option<Begun> {
+    async fn outwait_others(&mut self, wait: Wait) -> Option<CheckoutStep> {
         // It waits for whichever backend comes, and for none in particular.
         self.command.timing.queues();
         self.watch.unsettle();
@@ -89,10 +88,10 @@ impl PooledSession {
             Ok(granted) => {
                 wait.ticket.spend();
                 let patience = self.settings.config.pool.timeout_wait;
-                let desk = &self.worker.desk;
-                desk.granted(&self.worker, wait.shelf, granted, patience)
+                let desk = &self.worker.pool;
+                desk.granted(wait.shelf, granted, patience)
             }
-            Err(failure) => Some(Begun::Refused(failure)),
+            Err(failure) => Some(CheckoutStep::Refused(failure)),
         }
     }
 
@@ -102,7 +101,7 @@ impl PooledSession {
         &mut self,
         aim: Aim,
         mut found: Result<Arc<Backend>, NoBackend>,
-        mut begun: Option<Begun>,
+        mut begun: Option<CheckoutStep>,
     ) -> Result<HeldConnection, Failure> {
         let worker = Rc::clone(&self.worker);
         let mut since = None;
@@ -147,7 +146,7 @@ impl PooledSession {
                     let until = deadline.min(now + PAUSE_RETRY);
                     // Whether or not anything was heard, all are tried again.
                     let _ = self
-                        .wait_unless_killed(timeout_at(until, worker.desk.news()))
+                        .wait_unless_killed(timeout_at(until, worker.pool.news()))
                         .await?;
                     tried.clear();
                 }
@@ -189,21 +188,16 @@ impl PooledSession {
         let mut lent = checked_out.ok()?;
         let worker = Rc::clone(&self.worker);
         let nobody = Rc::default();
-        let asked = match crate::pooled::diagnostics::pending_answers::settle(
-            &worker,
-            &mut lent.conn,
-            &nobody,
-        )
-        .await
-        {
-            Ok(()) => self.ask_position(&mut lent.conn).await,
-            broken => broken,
-        };
+        let asked =
+            match backend::settle_answers::settle(&worker.env, &mut lent.conn, &nobody).await {
+                Ok(()) => self.ask_position(&mut lent.conn).await,
+                broken => broken,
+            };
         self.take_up_saved();
         match asked {
-            Ok(()) => worker.desk.give_back(&worker, lent),
+            Ok(()) => worker.pool.give_back(lent),
             Err(_) => {
-                worker.desk.forget(&worker, lent, CloseReason::Broken);
+                worker.pool.forget(lent, CloseReason::Broken);
                 return None;
             }
         }
@@ -213,7 +207,7 @@ impl PooledSession {
     /// The primary of the cluster where the command of the moment reads.
     fn primary(&self) -> Option<Arc<Backend>> {
         let worker = &self.worker;
-        let topology = Arc::clone(&worker.topology.borrow());
+        let topology = Arc::clone(&worker.env.topology.borrow());
         let seat = self.routing.home.as_ref().map(|home| home.backend.id);
         let wish = Wish {
             seats: seat.as_slice(),
@@ -228,7 +222,7 @@ impl PooledSession {
     async fn check_out_of(
         &mut self,
         backend: &Arc<Backend>,
-        begun: Option<Begun>,
+        begun: Option<CheckoutStep>,
     ) -> Result<HeldConnection, Failure> {
         if begun.is_none() && self.leaves_answers(backend) {
             self.take_answers_along().await?;
@@ -242,28 +236,28 @@ impl PooledSession {
         backend: &Arc<Backend>,
     ) -> Option<HeldConnection> {
         match self.begin(backend) {
-            Begun::HeldConnection(lent) => Some(lent),
-            Begun::Permit(shelf, permit) => {
-                let opened = self.worker.desk.open(&self.worker, shelf, permit).await;
+            CheckoutStep::HeldConnection(lent) => Some(lent),
+            CheckoutStep::Permit(shelf, permit) => {
+                let opened = self.worker.pool.open(shelf, permit).await;
                 opened.ok()
             }
-            Begun::Waits(_) | Begun::Refused(_) => None,
+            CheckoutStep::Waits(_) | CheckoutStep::Refused(_) => None,
         }
     }
 
     pub(crate) async fn check_out(
         &mut self,
         backend: &Arc<Backend>,
-        mut begun: Option<Begun>,
+        mut begun: Option<CheckoutStep>,
     ) -> Result<HeldConnection, Failure> {
         loop {
             match begun.take().unwrap_or_else(|| self.begin(backend)) {
-                Begun::HeldConnection(lent) => return Ok(lent),
-                Begun::Refused(failure) => return Err(failure),
-                Begun::Permit(shelf, permit) => {
-                    return self.worker.desk.open(&self.worker, shelf, permit).await;
+                CheckoutStep::HeldConnection(lent) => return Ok(lent),
+                CheckoutStep::Refused(failure) => return Err(failure),
+                CheckoutStep::Permit(shelf, permit) => {
+                    return self.worker.pool.open(shelf, permit).await;
                 }
-                Begun::Waits(wait) => begun = self.outwait_others(wait).await,
+                CheckoutStep::Waits(wait) => begun = self.outwait_others(wait).await,
             }
         }
     }
@@ -286,9 +280,7 @@ impl PooledSession {
             &self.identity.key,
             &self.identity.login,
         );
-        worker
-            .desk
-            .shelf_again(known, worker, pool, backend, kind, login)
+        worker.pool.shelf_again(known, pool, backend, kind, login)
     }
 
     /// The backend that the aim leads to.
@@ -328,7 +320,7 @@ impl PooledSession {
     /// The only backend that there is, where it is the session's own or a primary: a read that is for a
     /// replica falls back to it without a choice.
     fn only_backend(&self, tried: &[BackendId]) -> Option<Arc<Backend>> {
-        let topology = self.worker.topology.borrow();
+        let topology = self.worker.env.topology.borrow();
         let [only] = &topology.backends[..] else {
             return None;
         };
@@ -374,7 +366,7 @@ impl PooledSession {
             .course
             .last
             .filter(|last| !tried.contains(last))?;
-        let topology = self.worker.topology.borrow();
+        let topology = self.worker.env.topology.borrow();
         let backend = topology.backend(last)?;
         backend.is_usable().then(|| Arc::clone(backend))
     }
@@ -382,7 +374,7 @@ impl PooledSession {
     /// The session's own backend, which is chosen anew when it cannot be used.
     fn at_home(&mut self, tried: &[BackendId]) -> Result<Arc<Backend>, NoBackend> {
         let worker = Rc::clone(&self.worker);
-        let topology = Arc::clone(&worker.topology.borrow());
+        let topology = Arc::clone(&worker.env.topology.borrow());
         let roles = self.routing.course.roles();
         let use_for = self.routing.course.use_for.get();
         let at_home = self.routing.home.as_ref().and_then(|home| {
@@ -420,7 +412,7 @@ impl PooledSession {
     /// A backend for one statement, which may have to wait there for what it must see.
     fn placed(&mut self, roles: Roles, tried: &[BackendId]) -> Result<Arc<Backend>, NoBackend> {
         let worker = Rc::clone(&self.worker);
-        let topology = Arc::clone(&worker.topology.borrow());
+        let topology = Arc::clone(&worker.env.topology.borrow());
         let seat = self.routing.home.as_ref().map(|home| home.backend.id);
         let written = self.must_see();
         let wish = self.ordered(roles, tried, seat.as_slice(), &written);

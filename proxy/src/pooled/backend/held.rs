@@ -4,10 +4,10 @@ use std::rc::Rc;
 
 use tokio::task::JoinHandle;
 
-use super::sub_pool::KnownSubPool;
-use super::wait_slot::WaitSlot;
-use super::worker_pool::HeldConnection;
-use crate::pooled::session::Running;
+use crate::pooled::session::outcome::Running;
+use backend::sub_pool::KnownSubPool;
+use backend::wait_slot::WaitSlot;
+use backend::worker_pool::HeldConnection;
 
 /// What one session holds of its worker's pool.
 #[derive(Default)]

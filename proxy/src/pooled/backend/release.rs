@@ -5,7 +5,8 @@ use std::rc::Rc;
 use pool::CloseReason;
 use session::state::{Hold, Pin as Held, Pins};
 
-use crate::pooled::session::{CutOff, PooledSession};
+use crate::pooled::session::PooledSession;
+use crate::pooled::session::outcome::CutOff;
 
 impl PooledSession {
     /// Behind a command: a connection that holds nothing of the session's goes back.
@@ -47,7 +48,7 @@ impl PooledSession {
         tracing::debug!(user = %self.identity.account.id(), id = self.identity.registered.id(), %pins, "session is pinned");
         self.watch.hold(Some(pins));
         if let Some(lent) = &mut self.held.lease {
-            self.worker.desk.hold(&self.worker, lent);
+            self.worker.pool.hold(lent);
         }
     }
 
@@ -59,12 +60,8 @@ impl PooledSession {
         if self.sql_state.aftermath.is_at(&lent.conn) {
             let nobody = Rc::default();
             // It is closed anyway.
-            let _ = crate::pooled::diagnostics::pending_answers::settle(
-                &self.worker,
-                &mut lent.conn,
-                &nobody,
-            )
-            .await;
+            let _ =
+                backend::settle_answers::settle(&self.worker.env, &mut lent.conn, &nobody).await;
             self.sql_state.aftermath.is_left();
             self.take_up_saved();
         }
@@ -79,15 +76,12 @@ impl PooledSession {
         self.held.running = None;
         self.watch.hold(None);
         if lent.conn.is_spoiled {
-            return self
-                .worker
-                .desk
-                .forget(&self.worker, lent, CloseReason::Ended);
+            return self.worker.pool.forget(lent, CloseReason::Ended);
         }
         match self.command.timing.take_end() {
             // Nothing has happened here since.
-            Some(ended) => self.worker.desk.give_back_at(&self.worker, lent, ended),
-            None => self.worker.desk.give_back(&self.worker, lent),
+            Some(ended) => self.worker.pool.give_back_at(lent, ended),
+            None => self.worker.pool.give_back(lent),
         }
     }
 
@@ -114,7 +108,7 @@ impl PooledSession {
             self.held.running = None;
             self.watch.hold(None);
             let reason = CloseReason::Ended;
-            self.worker.desk.retire(&self.worker, lent, reason);
+            self.worker.pool.retire(lent, reason);
         }
     }
 
@@ -123,7 +117,7 @@ impl PooledSession {
         if let Some(lent) = self.held.lease.take() {
             self.held.running = None;
             self.watch.hold(None);
-            self.worker.desk.forget(&self.worker, lent, reason);
+            self.worker.pool.forget(lent, reason);
         }
     }
 }

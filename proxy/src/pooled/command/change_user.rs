@@ -15,9 +15,6 @@ use wire::{Capabilities, Command, ErrPacket, ErrorCode};
 
 use crate::connect::Greeted;
 use crate::login::Agreement;
-use crate::pooled::backend::inherit_globals::fresh_flags;
-use crate::pooled::backend::sub_pool::{BackendLogin, Kind};
-use crate::pooled::login::greeting::{dialect_of, plugin_of};
 use crate::pooled::login::host_names::host_names;
 use crate::pooled::login::known_accounts::Known;
 use crate::pooled::login::login_throttle;
@@ -25,10 +22,13 @@ use crate::pooled::login::retry_after_reload::{Appeal, appeal, conditions_anew};
 use crate::pooled::login::server_login::{Failed, examine, random, since_1970, tls_session};
 use crate::pooled::login::session_start::{rules, welcome};
 use crate::pooled::routing::routing_state::RoutingState;
-use crate::pooled::session::{After, CutOff, Home, PooledSession};
+use crate::pooled::session::PooledSession;
+use crate::pooled::session::outcome::{After, CutOff, Home};
 use crate::pooled::shadow::shadow_session::Reflection;
 use crate::scripted::sight::out_of_sight;
 use crate::tls_guard::{Claimant, is_password_used, unmet};
+use backend::greeting::{dialect_of, plugin_of};
+use backend::sub_pool::{BackendLogin, PoolKey};
 use link::client_command::{Inbox, Incoming};
 use link::failure::{Failure, Kind as FailureKind};
 use link::leg::Leg;
@@ -164,7 +164,7 @@ impl PooledSession {
         account: &KnownAccount,
         proven: Option<Credential>,
     ) -> Option<Credential> {
-        let keyring = &self.worker.shared.keyring;
+        let keyring = &self.worker.shared.pools.keyring;
         let held = || keyring.find(account.id());
         let credential = account.backend_credential().or(proven).or_else(held)?;
         if account.backend.is_none() {
@@ -201,7 +201,7 @@ impl PooledSession {
                 Treatment::PassThrough(_) => return self.to_backend(stream, wish).await,
                 Treatment::Examine(verifiers) => verifiers,
             };
-            let held = worker.shared.keyring.password(account.id());
+            let held = worker.shared.pools.keyring.password(account.id());
             let failed = match self.examine(stream, wish, verifiers, held).await? {
                 Ok(passed) => break (account, passed),
                 Err(failed) => failed,
@@ -379,7 +379,7 @@ impl PooledSession {
         }
         let user = account.user_of(wish.user);
         let login = BackendLogin::of(&account, user, credential);
-        let kind = Kind {
+        let kind = PoolKey {
             account: account.id().clone(),
             user: user.into(),
             capabilities: self
@@ -388,20 +388,20 @@ impl PooledSession {
                 .with(Capabilities::SESSION_TRACK, true),
             collation: wish.collation.unwrap_or(self.identity.key.collation),
         };
-        let (kind, login) = self.worker.store.identity(kind, login);
+        let (kind, login) = self.worker.env.store.identity(kind, login);
         let schema = wish
             .schema
             .filter(|schema| !schema.is_empty())
             .map(<[u8]>::to_vec);
         let schema = schema.or_else(|| account.schema.clone().map(String::into_bytes));
         let values = match &schema {
-            Some(schema) => self.worker.store.values.in_schema(schema),
-            None => self.worker.store.values.fresh(),
+            Some(schema) => self.worker.env.store.values.in_schema(schema),
+            None => self.worker.env.store.values.fresh(),
         };
         let server = self.sql_state.session.flags().server;
-        let flags = fresh_flags(&self.worker, kind.collation, server);
+        let flags = self.worker.pool.fresh_flags(kind.collation, server);
         let state = SessionState::new(rules(&account, mode), values, flags);
-        let inherits_at = self.worker.shared.globals.now();
+        let inherits_at = self.worker.shared.pools.globals.now();
         // What runs beside it is another's.
         self.routing.reflection = Reflection::None;
         let before = Identity {
@@ -437,7 +437,7 @@ impl PooledSession {
 /// Whose a session is, and what it began with.
 struct Identity {
     course: RoutingState,
-    kind: Rc<Kind>,
+    kind: Rc<PoolKey>,
     login: Rc<BackendLogin>,
     account: Arc<KnownAccount>,
     mode: SessionMode,

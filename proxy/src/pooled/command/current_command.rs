@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
+use crate::pooled::command::trace::Trace;
 use crate::pooled::exchange::delivery::Delivery;
 use crate::pooled::exchange::timing::Timing;
 use crate::pooled::rules::command_policy::CommandPolicy;
-use crate::pooled::session::recorded_statements::Trace;
 use stats::statement_stats::Subject;
 
 /// One command. A new value takes its place when the next packet has come, when a script sends a further command, and

@@ -8,10 +8,12 @@ use wire::{Command, ErrorCode};
 
 use super::prepared::with_id;
 use super::unknown_statements::Mistake;
-use crate::pooled::exchange::{Job, Part};
-use crate::pooled::failure::retry::{Effect, Repeat};
+use crate::pooled::exchange::job::{Job, Part};
+use crate::pooled::failure::effect::Effect;
+use crate::pooled::failure::repeat::Repeat;
 use crate::pooled::routing::target::Aim;
-use crate::pooled::session::{After, CutOff, PooledSession};
+use crate::pooled::session::PooledSession;
+use crate::pooled::session::outcome::{After, CutOff};
 use link::client_command::Incoming;
 
 impl PooledSession {
@@ -39,7 +41,7 @@ impl PooledSession {
             sequence: incoming.sequence,
             is_cut: false,
             needs: Needs::NONE,
-            haste: crate::pooled::exchange::Haste::Write,
+            haste: crate::pooled::exchange::job::Haste::Write,
             part: Part::Whole,
             warnings: None,
             changes_server: false,

@@ -12,18 +12,20 @@ use wire::statement::statement_id;
 use wire::{Command, ErrorCode};
 
 use super::prepared::unknown;
-use super::prepared_statement::StatementKey;
 use super::statement::{BulkExecution, Executing, Statement};
-use crate::pooled::backend::connection::{Broken, OwnReply};
-use crate::pooled::exchange::{CutReply, Done};
-use crate::pooled::session::{After, CutOff, PooledSession};
+use crate::pooled::exchange::outcome::{CutReply, Done};
+use crate::pooled::session::PooledSession;
+use crate::pooled::session::outcome::{After, CutOff};
+use backend::connection_error::ConnectionError;
+use backend::own_reply::OwnReply;
+use backend::prepared_statement::StatementKey;
 use link::client_command::Incoming;
 
 impl PooledSession {
     /// COM_STMT_EXECUTE.
     pub(crate) async fn execute(&mut self, incoming: Incoming) -> Result<After, CutOff> {
         let after = self.execute_whole(&incoming).await;
-        self.worker.store.return_bytes(incoming.packets);
+        self.worker.env.store.return_bytes(incoming.packets);
         after
     }
 
@@ -169,7 +171,7 @@ impl PooledSession {
         if key.values.schema() != self.sql_state.session.values().schema() {
             Box::pin(self.settle_doubts()).await;
         }
-        let table = &self.worker.store.values;
+        let table = &self.worker.env.store.values;
         self.sql_state.session.visit(table, key.values.schema())
     }
 
@@ -178,7 +180,7 @@ impl PooledSession {
         if let Some(schema) = schema {
             self.sql_state
                 .session
-                .return_to(&self.worker.store.values, &schema);
+                .return_to(&self.worker.env.store.values, &schema);
         }
     }
 
@@ -190,7 +192,9 @@ impl PooledSession {
     ) -> Result<Result<BackendStatementId, OwnReply>, CutReply> {
         self.reset_if_unlike(needs).await?;
         let Some(lent) = &mut self.held.lease else {
-            return Err(CutReply::unsent(Broken::Unexpected("no connection").into()));
+            return Err(CutReply::unsent(
+                ConnectionError::Unexpected("no connection").into(),
+            ));
         };
         match lent.conn.prepared.begin(key) {
             Lookup::Prepared(id) => Ok(Ok(id)),
@@ -224,11 +228,11 @@ impl PooledSession {
                 return;
             }
             Outcome::Ok if flags.contains(wire::StatusFlags::METADATA_CHANGED) => {
-                self.worker.shared.definitions_changed();
+                self.worker.shared.pools.definitions_changed();
             }
             Outcome::Ok => {}
             Outcome::Err(NEED_REPREPARE | UNKNOWN_HANDLER) => {
-                self.worker.shared.definitions_changed();
+                self.worker.shared.pools.definitions_changed();
                 if let Some(id) = lent.conn.prepared.remove(key) {
                     lent.conn.close_statement(id);
                 }

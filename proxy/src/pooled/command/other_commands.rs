@@ -8,9 +8,10 @@ use session::state::Answered;
 use sql::{Doubts, Facts};
 use wire::{Command, ErrorCode};
 
-use crate::pooled::diagnostics::Diagnostics;
 use crate::pooled::rules::evaluate_rules::{Errand, Form};
-use crate::pooled::session::{After, CutOff, PooledSession};
+use crate::pooled::session::PooledSession;
+use crate::pooled::session::outcome::{After, CutOff};
+use backend::diagnostics::Diagnostics;
 use link::client_command::Incoming;
 
 /// `ER_SPECIFIC_ACCESS_DENIED_ERROR`

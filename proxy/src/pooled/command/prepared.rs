@@ -14,31 +14,24 @@ use wire::statement::{
 use wire::{Command, ErrorCode, HEADER_BYTES, StatusFlags};
 
 use super::execute::WRONG_ARGUMENTS;
-use super::prepared_statement::StatementKey;
-use crate::pooled::backend::connection::{BackendConn, Broken, OwnReply, own_command};
-use crate::pooled::exchange::CutReply;
-use crate::pooled::failure::retry::{Effect, Repeat};
+use crate::pooled::command::query_command::Carries;
+use crate::pooled::exchange::outcome::CutReply;
+use crate::pooled::failure::effect::Effect;
+use crate::pooled::failure::repeat::Repeat;
 use crate::pooled::routing::target::Aim;
-use crate::pooled::rules::evaluate_rules::Carries;
 use crate::pooled::rules::prepared_rules::Preparing;
-use crate::pooled::session::{After, CutOff, PooledSession};
+use crate::pooled::session::PooledSession;
+use crate::pooled::session::outcome::{After, CutOff};
+use backend::connection::BackendConn;
+use backend::connection_error::ConnectionError;
+use backend::own_reply::{OwnReply, own_command};
+use backend::prepared_statement::{Definitions, StatementKey};
 use link::client_command::Incoming;
 
 /// Flags that say how a session's transaction stands.
 const OF_TRANSACTION: StatusFlags = StatusFlags(
     StatusFlags::IN_TRANS.0 | StatusFlags::IN_TRANS_READONLY.0 | StatusFlags::AUTOCOMMIT.0,
 );
-
-/// What clients are told of a statement that was prepared.
-#[derive(Debug)]
-pub(crate) struct Definitions {
-    pub parameter_count: u16,
-    pub column_count: u16,
-    /// The reply to COM_STMT_PREPARE, all its packets, with an id that means nothing.
-    pub packets: Rc<[u8]>,
-    /// How many definitions had changed anywhere when this was heard.
-    pub epoch: u64,
-}
 
 /// What a client is told who names a statement that is not there (`ER_UNKNOWN_STMT_HANDLER`).
 pub(crate) fn unknown(number: u32, function: &str) -> String {
@@ -68,11 +61,11 @@ impl PooledSession {
                 }
             }
         }
-        let epoch = self.worker.shared.definitions_epoch();
+        let epoch = self.worker.shared.pools.definitions_epoch();
         // MySQL refuses to prepare what may write in a transaction that only reads.
         let only_reads = self.client.status.contains(StatusFlags::IN_TRANS_READONLY);
         let may_be_refused = only_reads && key.facts.access >= Access::Unsure;
-        if let Some(known) = self.worker.store.definitions(&key, epoch)
+        if let Some(known) = self.worker.env.store.definitions(&key, epoch)
             && !may_be_refused
         {
             let reads_tables = key.facts.tables().next().is_some();
@@ -135,7 +128,7 @@ impl PooledSession {
 
     fn plain_key(&self, text: &[u8]) -> StatementKey {
         let flags = self.sql_state.session.flags();
-        self.worker.store.statement(
+        self.worker.env.store.statement(
             text,
             self.sql_state.session.values(),
             &self.identity.key,
@@ -210,7 +203,9 @@ impl PooledSession {
             Box::pin(self.settle_doubts()).await;
         }
         let Some(mut lent) = self.held.lease.take() else {
-            return Err(CutReply::unsent(Broken::Unexpected("no connection").into()));
+            return Err(CutReply::unsent(
+                ConnectionError::Unexpected("no connection").into(),
+            ));
         };
         let outcome = self.prepare_on(&mut lent.conn, key, needs).await;
         self.held.lease = Some(lent);
@@ -227,7 +222,7 @@ impl PooledSession {
         let then = self
             .sql_state
             .session
-            .values_to_prepare(&worker.store.values, &key.values);
+            .values_to_prepare(&worker.env.store.values, &key.values);
         let now = self.sql_state.session.swap_values(then);
         let outcome = self.prepare_in_state(conn, key, needs).await;
         self.sql_state.session.swap_values(now);
@@ -242,9 +237,9 @@ impl PooledSession {
         needs: &Needs,
     ) -> Result<Result<(BackendStatementId, Rc<Definitions>), OwnReply>, CutReply> {
         self.restore_state_first(conn, needs).await?;
-        let broken = |broken: Broken| CutReply::unsent(broken.into());
-        let own = crate::pooled::backend::kept_statements::prepare(
-            &self.worker,
+        let broken = |broken: ConnectionError| CutReply::unsent(broken.into());
+        let own = backend::kept_statements::prepare(
+            &self.worker.pool,
             conn,
             Command::STMT_PREPARE,
             key.text.bytes(),
@@ -268,7 +263,7 @@ impl PooledSession {
                 Outcome::Err(number) => Some(number),
             },
         };
-        let values = &self.worker.store.values;
+        let values = &self.worker.env.store.values;
         self.sql_state
             .session
             .observe(&mut conn.state, values, &seen);
@@ -281,11 +276,11 @@ impl PooledSession {
             parameter_count: ok.parameters,
             column_count: ok.columns,
             packets: own.bytes.as_slice().into(),
-            epoch: self.worker.shared.definitions_epoch(),
+            epoch: self.worker.shared.pools.definitions_epoch(),
         });
         // What it warns of has to be on the connection, to be asked for.
         if key.cursor.is_none() && warnings == 0 {
-            self.worker.store.define(key, &definitions);
+            self.worker.env.store.define(key, &definitions);
         }
         if let Some(former) = conn.prepared.learn(key.clone(), id) {
             conn.close_statement(former);

@@ -1,5 +1,6 @@
 //! COM_QUERY: the facts of its text, and the steps that only a text has.
 
+use crate::pooled::command::ending::Ending;
 use std::rc::Rc;
 
 use sql::{Facts, Kind, Mention, Role, Show, Uses};
@@ -7,11 +8,12 @@ use wire::Command;
 
 use super::query_command::QueryCommand;
 use super::statement::Statement;
-use crate::pooled::exchange::{Done, Part};
-use crate::pooled::rules::evaluate_rules::Carries;
-use crate::pooled::session::{After, CutOff, PooledSession};
+use crate::pooled::command::query_command::Carries;
+use crate::pooled::exchange::job::Part;
+use crate::pooled::exchange::outcome::Done;
+use crate::pooled::session::PooledSession;
+use crate::pooled::session::outcome::{After, CutOff};
 use link::client_command::Incoming;
-use session::Outcome;
 use session::track_settings::SessionTrackSettings;
 use sql::proxy_explain;
 use stats::statement_stats::Subject;
@@ -19,7 +21,7 @@ use stats::statement_stats::Subject;
 impl PooledSession {
     /// COM_QUERY.
     pub(crate) async fn query(&mut self, incoming: Incoming) -> Result<After, CutOff> {
-        let facts = self.worker.store.take_facts();
+        let facts = self.worker.env.store.take_facts();
         let sequence = incoming.sequence;
         let capabilities = self.client.capabilities;
         let decoded = QueryCommand::decode(incoming, capabilities, facts, Part::Whole);
@@ -40,8 +42,8 @@ impl PooledSession {
     /// Keeps a command's memory for the next one.
     fn reuse(&self, query: QueryCommand) {
         let (facts, packets) = query.into_memory();
-        self.worker.store.return_facts(facts);
-        self.worker.store.return_bytes(packets);
+        self.worker.env.store.return_facts(facts);
+        self.worker.env.store.return_bytes(packets);
     }
 
     /// Reads what the text says.
@@ -98,7 +100,7 @@ impl PooledSession {
                 _ if at == last => Part::Last,
                 _ => Part::Middle,
             };
-            let facts = self.worker.store.take_facts();
+            let facts = self.worker.env.store.take_facts();
             let Ok(mut one) = query.part(text, (part, next), facts) else {
                 return self.malformed(sequence).map(Ending::last);
             };
@@ -161,7 +163,7 @@ impl PooledSession {
         self.drop_lent(pool::CloseReason::Ended);
         // A client that has gone is no longer interested.
         let _ = self.client.leg.drained().await;
-        Ok(After::Ended(crate::relay::End::BackendClosed))
+        Ok(After::Ended(crate::session_end::End::BackendClosed))
     }
 
     /// After a statement: what it changed, by the server's word and its text.
@@ -189,42 +191,6 @@ impl PooledSession {
         let code = wire::ErrorCode::MALFORMED_PACKET;
         self.say_error(sequence, code, "Malformed communication packet.");
         Ok(After::Next)
-    }
-}
-
-/// How a command has ended, or a part of it.
-pub(crate) struct Ending {
-    pub after: After,
-    pub outcome: Outcome,
-    /// The id of the next part's first packet; none where none may follow.
-    pub next_sequence: Option<u8>,
-}
-
-impl Ending {
-    /// Nothing follows.
-    pub(crate) fn last(after: After) -> Self {
-        Self {
-            after,
-            outcome: Outcome::Err(0),
-            next_sequence: None,
-        }
-    }
-
-    /// Another part may follow.
-    pub(crate) fn more(next_sequence: u8) -> Self {
-        Self {
-            after: After::Next,
-            outcome: Outcome::Ok,
-            next_sequence: Some(next_sequence),
-        }
-    }
-
-    pub(crate) fn of(done: &Done) -> Self {
-        Self {
-            after: After::Next,
-            outcome: done.outcome,
-            next_sequence: (done.outcome == Outcome::Ok).then_some(done.next_sequence),
-        }
     }
 }
 

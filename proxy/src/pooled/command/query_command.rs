@@ -8,8 +8,7 @@ use wire::query::Query;
 use wire::write::put_packets;
 use wire::{Capabilities, HEADER_BYTES, Malformed};
 
-use crate::pooled::exchange::Part;
-use crate::pooled::rules::evaluate_rules::Carries;
+use crate::pooled::exchange::job::Part;
 use link::client_command::Incoming;
 use session::track_settings::SessionTrackSettings;
 
@@ -153,4 +152,11 @@ impl QueryCommand {
     pub(crate) fn into_memory(self) -> (Box<Facts>, Vec<u8>) {
         (self.facts, self.incoming.packets)
     }
+}
+
+/// Whether a command carries query attributes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Carries {
+    Attributes,
+    Nothing,
 }

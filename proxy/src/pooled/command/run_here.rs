@@ -10,12 +10,14 @@ use wire::execute::Execute;
 use wire::statement::LongData as Piece;
 
 use super::prepared::with_id;
-use super::prepared_statement::StatementKey;
 use super::statement::{Executing, Statement};
-use crate::pooled::backend::connection::{Broken, OwnReply};
-use crate::pooled::exchange::{CutReply, Done, Job, Reached, haste_of};
-use crate::pooled::failure::retry::Repeat;
+use crate::pooled::exchange::job::{Job, haste_of};
+use crate::pooled::exchange::outcome::{CutReply, Done, Reached};
+use crate::pooled::failure::repeat::Repeat;
 use crate::pooled::session::PooledSession;
+use backend::connection_error::ConnectionError;
+use backend::own_reply::OwnReply;
+use backend::prepared_statement::StatementKey;
 
 /// A statement's packets, as its connection gets them.
 struct Encoded<'a> {
@@ -92,7 +94,7 @@ impl PooledSession {
         let outcome = self.exchange(&job).await;
         drop(job);
         if let Cow::Owned(packets) = packets {
-            self.worker.store.return_bytes(packets);
+            self.worker.env.store.return_bytes(packets);
         }
         match &outcome {
             Ok(done) => {
@@ -175,9 +177,9 @@ impl PooledSession {
             },
             None => None,
         };
-        let mut packets = self.worker.store.take_bytes();
+        let mut packets = self.worker.env.store.take_bytes();
         put_long_data(id, &executing.long_data, &mut packets);
-        let mut payload = self.worker.store.take_bytes();
+        let mut payload = self.worker.env.store.take_bytes();
         Execute {
             statement_id: id.0,
             types: types.map(|types| &**types),
@@ -185,7 +187,7 @@ impl PooledSession {
         }
         .encode(self.client.capabilities, &mut payload);
         let next = wire::write::put_packets(&mut packets, 0, &payload);
-        self.worker.store.return_bytes(payload);
+        self.worker.env.store.return_bytes(payload);
         Ok(Encoded {
             packets: Cow::Owned(packets),
             sequence: next.max(executing.incoming.sequence),
@@ -229,7 +231,7 @@ impl PooledSession {
 
 /// The connection that was held is gone.
 fn no_connection() -> CutReply {
-    CutReply::unsent(Broken::Unexpected("no connection").into())
+    CutReply::unsent(ConnectionError::Unexpected("no connection").into())
 }
 
 /// Appends the COM_STMT_SEND_LONG_DATA that the server has to get before the EXECUTE.

@@ -10,12 +10,15 @@ use wire::reply::EOF;
 use wire::{Capabilities, Command, StatusFlags};
 
 use super::too_large::answered_too_large;
-use crate::pooled::diagnostics::Diagnostics;
-use crate::pooled::exchange::{CutReply, Haste, Job};
-use crate::pooled::failure::retry::{Effect, Repeat};
+use crate::pooled::exchange::job::{Haste, Job};
+use crate::pooled::exchange::outcome::CutReply;
+use crate::pooled::failure::effect::Effect;
+use crate::pooled::failure::repeat::Repeat;
 use crate::pooled::routing::leave_replica::ROLLBACK;
 use crate::pooled::routing::target::Aim;
-use crate::pooled::session::{After, CutOff, PooledSession};
+use crate::pooled::session::PooledSession;
+use crate::pooled::session::outcome::{After, CutOff};
+use backend::diagnostics::Diagnostics;
 use link::client_command::Incoming;
 
 impl PooledSession {
@@ -35,7 +38,7 @@ impl PooledSession {
         if !is_mysql || self.identity.key.collation == collation {
             return;
         }
-        self.identity.key = std::rc::Rc::new(crate::pooled::backend::sub_pool::Kind {
+        self.identity.key = std::rc::Rc::new(backend::sub_pool::PoolKey {
             collation,
             ..(*self.identity.key).clone()
         });
@@ -53,14 +56,14 @@ impl PooledSession {
             self.close_lent();
         }
         if let Some(mut lent) = self.held.lease.take() {
-            let is_reset = lent.conn.reset(&self.worker).await;
+            let is_reset = lent.conn.reset(&self.worker.env).await;
             self.held.lease = Some(lent);
             if is_reset.is_err() {
                 // Closing it does the same.
                 self.drop_lent(CloseReason::Broken);
             }
         }
-        self.sql_state.session.reset(&self.worker.store.values);
+        self.sql_state.session.reset(&self.worker.env.store.values);
         self.inherit();
         // What its last connection knows is nobody's any more.
         self.sql_state.aftermath = std::rc::Rc::default();
@@ -86,8 +89,11 @@ impl PooledSession {
         let Some(lent) = self.held.lease.as_mut().filter(|_| is_open) else {
             return false;
         };
-        let rollback = crate::pooled::backend::open::text(&lent.conn, ROLLBACK);
-        let asked = lent.conn.ask(&self.worker, Command::QUERY, &rollback).await;
+        let rollback = backend::ask::text(&lent.conn, ROLLBACK);
+        let asked = lent
+            .conn
+            .ask(&self.worker.env, Command::QUERY, &rollback)
+            .await;
         !asked.is_ok_and(|own| own.outcome == Outcome::Ok)
     }
 
@@ -256,7 +262,7 @@ impl PooledSession {
                 .client
                 .capabilities
                 .with(Capabilities::MULTI_STATEMENTS, is_on);
-            self.identity.key = std::rc::Rc::new(crate::pooled::backend::sub_pool::Kind {
+            self.identity.key = std::rc::Rc::new(backend::sub_pool::PoolKey {
                 capabilities: self
                     .identity
                     .key
@@ -275,7 +281,7 @@ impl PooledSession {
             .capabilities
             .with(Capabilities::MULTI_STATEMENTS, is_on);
         self.client.capabilities = capabilities;
-        self.identity.key = std::rc::Rc::new(crate::pooled::backend::sub_pool::Kind {
+        self.identity.key = std::rc::Rc::new(backend::sub_pool::PoolKey {
             capabilities: self
                 .identity
                 .key

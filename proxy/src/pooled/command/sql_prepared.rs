@@ -8,20 +8,22 @@ use session::state::{Needs, Restoration, TextStatement, drop_text, restoration};
 use sql::Facts;
 use wire::Command;
 
-use crate::pooled::backend::connection::{BackendConn, Broken, OwnReply};
-use crate::pooled::exchange::CutReply;
+use crate::pooled::exchange::outcome::CutReply;
 use crate::pooled::session::PooledSession;
 use crate::worker::Worker;
+use backend::connection::BackendConn;
+use backend::connection_error::ConnectionError;
+use backend::own_reply::OwnReply;
 
 /// Drops statements with these names on a connection; there need not be any.
 pub(crate) async fn drop_texts(
     worker: &Worker,
     conn: &mut BackendConn,
     names: Vec<Rc<[u8]>>,
-) -> Result<(), Broken> {
+) -> Result<(), ConnectionError> {
     for name in names {
-        let drop = crate::pooled::backend::open::text(conn, drop_text(&name));
-        conn.ask(worker, Command::QUERY, &drop).await?;
+        let drop = backend::ask::text(conn, drop_text(&name));
+        conn.ask(&worker.env, Command::QUERY, &drop).await?;
         conn.state.text_is_gone(&name);
     }
     Ok(())
@@ -59,7 +61,7 @@ impl PooledSession {
             return None;
         }
         Box::pin(self.settle_doubts()).await;
-        let table = &self.worker.store.values;
+        let table = &self.worker.env.store.values;
         self.sql_state.session.visit_text(table, facts, text)
     }
 
@@ -99,15 +101,14 @@ impl PooledSession {
         let then = self
             .sql_state
             .session
-            .values_to_prepare(&worker.store.values, text.values());
+            .values_to_prepare(&worker.env.store.values, text.values());
         let now = self.sql_state.session.swap_values(then);
         let equal = self.restore_state_first(conn, &Needs::NONE).await;
         self.sql_state.session.swap_values(now);
         equal?;
-        let make = crate::pooled::backend::open::text(conn, text.make());
+        let make = backend::ask::text(conn, text.make());
         let made =
-            crate::pooled::backend::kept_statements::prepare(&worker, conn, Command::QUERY, &make)
-                .await;
+            backend::kept_statements::prepare(&worker.pool, conn, Command::QUERY, &make).await;
         let made = made.map_err(|broken| CutReply::unsent(broken.into()))?;
         match made.outcome {
             Outcome::Ok => {

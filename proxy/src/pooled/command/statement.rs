@@ -10,10 +10,10 @@ use wire::Command;
 use wire::attribute::QueryAttribute;
 use wire::execute::Execute;
 
-use super::prepared_statement::StatementKey;
 use super::query_command::QueryCommand;
-use crate::pooled::exchange::Part;
-use crate::pooled::optimistic::transaction::Execution;
+use crate::pooled::exchange::job::Part;
+use crate::pooled::optimistic::history::Execution;
+use backend::prepared_statement::StatementKey;
 use link::client_command::Incoming;
 
 /// A statement, with what came with it.

@@ -6,9 +6,10 @@ use route::BackendId;
 use session::Violation;
 use wire::Command;
 
-use crate::pooled::exchange::forward_reply::Cut;
-use crate::pooled::exchange::{CutReply, Done, Reached};
-use crate::pooled::session::{CutOff, PooledSession};
+use crate::pooled::exchange::outcome::Cut;
+use crate::pooled::exchange::outcome::{CutReply, Done, Reached};
+use crate::pooled::session::PooledSession;
+use crate::pooled::session::outcome::CutOff;
 use link::client_command::{EndOf, Passage};
 use link::failure::{Failure, Kind};
 
@@ -35,7 +36,7 @@ impl PooledSession {
         let held = self.held.lease.as_ref().map(|lent| lent.conn.backend.id);
         let home = self.routing.home.as_ref().map(|home| home.backend.id);
         let backend: BackendId = held.or(home).or(self.routing.course.last)?;
-        let globals = &self.worker.shared.globals;
+        let globals = &self.worker.shared.pools.globals;
         let value = globals.value(backend, "max_allowed_packet")?;
         std::str::from_utf8(&value).ok()?.parse().ok()
     }

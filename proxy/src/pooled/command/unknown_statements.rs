@@ -1,6 +1,7 @@
 //! Errors about statements that are not there, or have no cursor: a backend is asked for them, so that
 //! they come in the client's language and leave the trace that they would leave.
 
+use backend::unknown_statement::{NOBODYS, renamed};
 use std::rc::Rc;
 
 use session::state::{Answered, Needs};
@@ -8,15 +9,13 @@ use session::{Outcome, Tally};
 use sql::Facts;
 use wire::{Command, ErrPacket, ErrorCode};
 
-use crate::pooled::backend::connection::{OwnReply, own_command};
-use crate::pooled::diagnostics::Diagnostics;
-use crate::pooled::diagnostics::pending_answers::settle;
-use crate::pooled::exchange::Done;
+use crate::pooled::exchange::outcome::Done;
 use crate::pooled::routing::target::Aim;
-use crate::pooled::session::{After, CutOff, PooledSession};
-
-/// An id that no server gives a statement; the one above it means another thing to MariaDB.
-pub(crate) const NOBODYS: u32 = 0xFFFF_FFF0;
+use crate::pooled::session::PooledSession;
+use crate::pooled::session::outcome::{After, CutOff};
+use backend::diagnostics::Diagnostics;
+use backend::own_reply::{OwnReply, own_command};
+use backend::settle_answers::settle;
 
 /// What a backend is asked for.
 pub(crate) struct Mistake {
@@ -116,7 +115,7 @@ impl PooledSession {
         let Some(lent) = &mut self.held.lease else {
             return;
         };
-        let settled = settle(&self.worker, &mut lent.conn, &self.sql_state.aftermath).await;
+        let settled = settle(&self.worker.env, &mut lent.conn, &self.sql_state.aftermath).await;
         if settled.is_err() {
             return self.drop_lent(pool::CloseReason::Broken);
         }
@@ -133,8 +132,12 @@ impl PooledSession {
     pub(crate) async fn ask_empty_list(&mut self) -> Option<Diagnostics> {
         let held = self.held.lease.is_some() || self.hold(Aim::Same).await.is_ok();
         let lent = self.held.lease.as_mut().filter(|_| held)?;
-        let question = crate::pooled::backend::open::text(&lent.conn, "SHOW WARNINGS LIMIT 0");
-        let Ok(own) = lent.conn.ask(&self.worker, Command::QUERY, &question).await else {
+        let question = backend::ask::text(&lent.conn, "SHOW WARNINGS LIMIT 0");
+        let Ok(own) = lent
+            .conn
+            .ask(&self.worker.env, Command::QUERY, &question)
+            .await
+        else {
             self.drop_lent(pool::CloseReason::Broken);
             return None;
         };
@@ -148,32 +151,11 @@ impl PooledSession {
             Ok(()) => {
                 let packets = own_command(mistake.command, &mistake.argument);
                 self.send(&mut lent.conn, &packets).await;
-                lent.conn.hear(&self.worker, mistake.command).await.ok()
+                lent.conn.hear(&self.worker.env, mistake.command).await.ok()
             }
             Err(_) => None,
         };
         self.held.lease = Some(lent);
         asked
     }
-}
-
-/// A list that was read where MariaDB may have kept the error of a statement that is not there.
-pub(crate) fn naming(mut list: Diagnostics, meant: u32) -> Diagnostics {
-    let unknown = ErrorCode::UNKNOWN_STMT_HANDLER;
-    list.rename_each(unknown, |message| renamed(message, NOBODYS, meant));
-    list
-}
-
-/// A message about the client's statement in place of the backend's.
-fn renamed(message: &[u8], asked: u32, meant: u32) -> Vec<u8> {
-    let asked = asked.to_string();
-    let meant = meant.to_string();
-    let found = message
-        .windows(asked.len())
-        .position(|window| window == asked.as_bytes());
-    let Some(at) = found else {
-        return message.to_vec();
-    };
-    let (before, rest) = message.split_at(at);
-    [before, meant.as_bytes(), &rest[asked.len()..]].concat()
 }

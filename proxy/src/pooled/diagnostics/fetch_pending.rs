@@ -8,11 +8,11 @@ use route::Backend;
 use session::state::Pin;
 use tokio::time::{Instant, timeout_at};
 
-use super::pending_answers::settle;
-use crate::pooled::backend::connection::BackendConn;
-use crate::pooled::backend::sub_pool::SubPoolId;
-use crate::pooled::backend::worker_pool::HeldConnection;
 use crate::pooled::session::PooledSession;
+use backend::connection::BackendConn;
+use backend::settle_answers::settle;
+use backend::sub_pool::SubPoolId;
+use backend::worker_pool::HeldConnection;
 use link::failure::{Failure, Kind};
 
 /// How long whoever was given a connection has to ask what its last session may still want to know: as
@@ -56,7 +56,7 @@ impl PooledSession {
         let aftermath = Rc::clone(&self.sql_state.aftermath);
         if aftermath.is_owed()
             && let Some(lent) = &mut self.held.lease
-            && settle(&self.worker, &mut lent.conn, &aftermath)
+            && settle(&self.worker.env, &mut lent.conn, &aftermath)
                 .await
                 .is_err()
         {
@@ -68,7 +68,7 @@ impl PooledSession {
                 && let Some(own) = self.take_own(shelf)
             {
                 if let Some(other) = self.held.lease.replace(own) {
-                    self.worker.desk.give_back(&self.worker, other);
+                    self.worker.pool.give_back(other);
                 }
                 break;
             }
@@ -86,7 +86,7 @@ impl PooledSession {
     pub(crate) fn take_own(&self, shelf: SubPoolId) -> Option<HeldConnection> {
         let (worker, aftermath) = (&self.worker, &self.sql_state.aftermath);
         let is_own = |conn: &BackendConn| aftermath.is_at(conn);
-        worker.desk.take_idle_that(worker, shelf, is_own)
+        worker.pool.take_idle_that(shelf, is_own)
     }
 
     /// Whether the last command's backend, which is another one, has answers that the session may
@@ -137,9 +137,9 @@ impl PooledSession {
             return Ok(());
         };
         let nobody = Rc::default();
-        match settle(&worker, &mut lent.conn, &nobody).await {
-            Ok(()) => worker.desk.give_back(&worker, lent),
-            Err(_) => worker.desk.forget(&worker, lent, pool::CloseReason::Broken),
+        match settle(&worker.env, &mut lent.conn, &nobody).await {
+            Ok(()) => worker.pool.give_back(lent),
+            Err(_) => worker.pool.forget(lent, pool::CloseReason::Broken),
         }
         Ok(())
     }

@@ -14,15 +14,16 @@ use sql::{Effects, Facts, Kind, Show, TrustedFunctions, Uses};
 use stand_in::StandIn;
 use wire::{Capabilities, Command, ErrorCode, StatusFlags};
 
-use super::{Diagnostics, Form, Told};
-use crate::pooled::backend::open::text;
-use crate::pooled::backend::worker_pool::HeldConnection;
-use crate::pooled::command::prepared_statement::StatementKey;
-use crate::pooled::command::query::Ending;
+use crate::pooled::command::ending::Ending;
 use crate::pooled::command::query_command::QueryCommand;
 use crate::pooled::command::statement::{Executing, Statement};
-use crate::pooled::exchange::Part;
-use crate::pooled::session::{After, CutOff, PooledSession};
+use crate::pooled::exchange::job::Part;
+use crate::pooled::session::PooledSession;
+use crate::pooled::session::outcome::{After, CutOff};
+use backend::ask::text;
+use backend::diagnostics::{ConditionFilter, Diagnostics, Form};
+use backend::prepared_statement::StatementKey;
+use backend::worker_pool::HeldConnection;
 use link::failure::Failure;
 use sql::parts_that_ask;
 
@@ -187,7 +188,7 @@ impl PooledSession {
             return Ok(Asked::Left(None));
         };
         let flags = self.sql_state.session.flags();
-        let other = self.worker.store.statement(
+        let other = self.worker.env.store.statement(
             &text,
             &key.values,
             &key.kind,
@@ -272,12 +273,12 @@ impl PooledSession {
     }
 
     /// The rows that SHOW WARNINGS or SHOW ERRORS asks for.
-    fn shown(&self, facts: &Facts, text: &[u8]) -> Option<(Told, std::ops::Range<u64>)> {
+    fn shown(&self, facts: &Facts, text: &[u8]) -> Option<(ConditionFilter, std::ops::Range<u64>)> {
         let told = match facts.kind {
-            Kind::Show(Show::Warnings | Show::SomeWarnings) => Told::All,
+            Kind::Show(Show::Warnings | Show::SomeWarnings) => ConditionFilter::All,
             Kind::Show(Show::Errors | Show::SomeErrors) => match self.is_mysql() {
-                true => Told::Errors,
-                false => Told::ErrorsOfThem,
+                true => ConditionFilter::Errors,
+                false => ConditionFilter::ErrorsOfThem,
             },
             _ => return None,
         };
@@ -341,7 +342,11 @@ impl PooledSession {
             return;
         };
         let question = text(&lent.conn, "SHOW WARNINGS");
-        let Ok(own) = lent.conn.ask(&self.worker, Command::QUERY, &question).await else {
+        let Ok(own) = lent
+            .conn
+            .ask(&self.worker.env, Command::QUERY, &question)
+            .await
+        else {
             return self.drop_lent(pool::CloseReason::Broken);
         };
         let capabilities = lent.conn.capabilities;

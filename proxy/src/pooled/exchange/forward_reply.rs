@@ -3,7 +3,7 @@
 //! As in the relay, bytes are read into the worker's one buffer and written out at once; while the
 //! client does not take them, nothing more is read for it.
 
-use std::fmt;
+use crate::pooled::exchange::outcome::Cut;
 use std::future::poll_fn;
 use std::io;
 use std::pin::pin;
@@ -14,48 +14,16 @@ use session::{Piece, Progress, Reply};
 use tokio::io::ReadBuf;
 
 use super::delivery::Delivery;
-use super::preamble::Unequal;
-use crate::pooled::backend::connection::{BackendConn, Broken, note_changes};
 use crate::pooled::session::PooledSession;
+use backend::connection::BackendConn;
+use backend::connection_error::ConnectionError;
+use backend::own_reply::note_changes;
 use link::client_command::{EndOf, Passage};
 use link::leg::Leg;
 use registry::session_control::Ask;
 
 /// A client that speaks before it is answered is read ahead up to so many bytes.
 const AHEAD_BYTES_MAX: usize = 64 * 1024;
-
-/// Why an exchange did not end as it should.
-#[derive(Debug)]
-pub(crate) enum Cut {
-    /// The backend's side broke.
-    Backend(Broken),
-    /// The client has gone.
-    Client(String),
-    /// The worker wants the session to end.
-    Asked(Ask),
-    /// The connection did not become what the session needs.
-    Unequal(Unequal),
-    /// The server takes no writes, and has refused a read with this ERR payload. The client has not heard it.
-    Refused(Box<[u8]>),
-}
-
-impl fmt::Display for Cut {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Backend(broken) => broken.fmt(f),
-            Self::Client(how) => write!(f, "the client left: {how}"),
-            Self::Asked(_) => f.write_str("it is to end"),
-            Self::Unequal(unequal) => unequal.fmt(f),
-            Self::Refused(_) => f.write_str("the server takes no writes"),
-        }
-    }
-}
-
-impl From<Broken> for Cut {
-    fn from(broken: Broken) -> Self {
-        Self::Backend(broken)
-    }
-}
 
 impl PooledSession {
     /// Sends packets to the backend.
@@ -112,7 +80,7 @@ impl PooledSession {
         self.watch.note(self.worker.clock.now(), false);
         let meanwhile = self.poll_meanwhile(context);
         if meanwhile.is_pending() && self.is_cut_off(conn.backend.id) {
-            return Poll::Ready(Err(Cut::Backend(Broken::Disabled)));
+            return Poll::Ready(Err(Cut::Backend(ConnectionError::Disabled)));
         }
         meanwhile
     }
@@ -124,7 +92,7 @@ impl PooledSession {
             return false;
         }
         self.watch.withdraw(Ask::BackendDisabled);
-        self.worker.is_disabled(backend)
+        self.worker.env.is_disabled(backend)
     }
 
     /// One piece, as it comes.
@@ -152,7 +120,7 @@ impl PooledSession {
             }
             Delivery::Nobody => Ok(()),
         };
-        let fed = conn.poll_feed(&worker, reply, context, |piece| {
+        let fed = conn.poll_feed(&worker.env, reply, context, |piece| {
             let pushed = match piece {
                 // The usual case: one piece, which goes out as it lies.
                 Piece::Pass(bytes) => push(client, bytes),
@@ -263,10 +231,10 @@ impl PooledSession {
 
     /// Reads ahead from the client; says how many bytes came, 0 at the end.
     pub(crate) fn poll_client(&mut self, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
-        let mut scratch = self.worker.scratch.borrow_mut();
+        let mut scratch = self.worker.env.scratch.borrow_mut();
         let mut buffer = ReadBuf::new(&mut scratch);
         ready!(self.client.leg.poll_read(context, &mut buffer))?;
-        let store = &self.worker.store;
+        let store = &self.worker.env.store;
         self.client
             .inbox
             .put_into(buffer.filled(), || store.take_bytes());

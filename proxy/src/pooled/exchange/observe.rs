@@ -8,13 +8,14 @@ use session::state::{Answer, Baseline, Inquiry, Pin, Ran, Seen};
 use sql::Facts;
 use wire::{Command, StatusFlags};
 
-use super::Done;
-use crate::pooled::backend::connection::OwnReply;
 use crate::pooled::command::prepared::defines;
-use crate::pooled::diagnostics::pending_answers::claim_own;
-use crate::pooled::session::{CutOff, LASTING, PooledSession};
+use crate::pooled::exchange::outcome::Done;
+use crate::pooled::session::PooledSession;
+use crate::pooled::session::outcome::{CutOff, LASTING};
 use backend::global_variables;
+use backend::own_reply::OwnReply;
 use backend::privilege_changes;
+use backend::settle_answers::claim_own;
 use session::track_settings;
 
 /// Notes what a command changed, by the server's word and by its text.
@@ -58,7 +59,7 @@ pub(crate) fn observe(
     session
         .sql_state
         .session
-        .observe(connection, &worker.store.values, &seen);
+        .observe(connection, &worker.env.store.values, &seen);
     session
         .sql_state
         .aftermath
@@ -73,7 +74,7 @@ pub(crate) fn observe(
         session.note_wait_timeout();
     }
     if done.outcome == Outcome::Ok && ran(command) == Ran::Statement && defines(facts) {
-        worker.shared.definitions_changed();
+        worker.shared.pools.definitions_changed();
     }
     if ran(command) == Ran::Statement {
         session.note_definitions(facts, done.outcome);
@@ -143,7 +144,7 @@ impl PooledSession {
             true => privilege_changes::concerned(facts, text, &accounts, own_user),
             false => privilege_changes::AffectedUsers::All,
         };
-        self.worker.shared.privileges_changed(concerned);
+        self.worker.shared.pools.privileges_changed(concerned);
         if is_statement && privilege_changes::may_lock_out(facts, text, own_user) {
             self.sql_state.session.pin(Pin::Account);
         }
@@ -188,7 +189,7 @@ impl PooledSession {
             Baseline::tracking(lent.conn.state.server()),
             "DO 0".to_owned(),
         ];
-        let Ok(replies) = lent.conn.ask_all(&self.worker, &asks).await else {
+        let Ok(replies) = lent.conn.ask_all(&self.worker.env, &asks).await else {
             return self.drop_lent(pool::CloseReason::Broken);
         };
         let follows = replies.get(1).map(|own| own.outcome);
@@ -198,7 +199,7 @@ impl PooledSession {
         }
         let said = replies
             .first()
-            .map(|own| crate::pooled::backend::open::table(own, lent.conn.capabilities));
+            .map(|own| backend::own_reply::table(own, lent.conn.capabilities));
         if let Some(Ok(table)) = said {
             let row: Vec<Option<&[u8]>> = table.row.iter().map(Option::as_deref).collect();
             if let Some(sight) = &mut self.tracking.settings {
@@ -217,8 +218,8 @@ impl PooledSession {
             let Some(lent) = &mut self.held.lease else {
                 return Ok(());
             };
-            let question = crate::pooled::backend::open::text(&lent.conn, inquiry.text());
-            let asked = lent.conn.ask_short(&self.worker, &question).await;
+            let question = backend::ask::text(&lent.conn, inquiry.text());
+            let asked = lent.conn.ask_short(&self.worker.env, &question).await;
             let Ok(own) = asked else {
                 self.drop_lent(pool::CloseReason::Broken);
                 return Ok(());
@@ -241,8 +242,8 @@ impl PooledSession {
         let Some(lent) = &mut self.held.lease else {
             return;
         };
-        let question = crate::pooled::backend::open::text(&lent.conn, inquiry.text());
-        let asked = lent.conn.ask_short(&self.worker, &question).await;
+        let question = backend::ask::text(&lent.conn, inquiry.text());
+        let asked = lent.conn.ask_short(&self.worker.env, &question).await;
         if let Ok(own) = asked {
             self.hear_answer(inquiry, &own);
         }
@@ -271,8 +272,8 @@ impl PooledSession {
             let Some(lent) = &mut self.held.lease else {
                 return;
             };
-            let question = crate::pooled::backend::open::text(&lent.conn, inquiry.text());
-            let asked = lent.conn.ask_short(&self.worker, &question).await;
+            let question = backend::ask::text(&lent.conn, inquiry.text());
+            let asked = lent.conn.ask_short(&self.worker.env, &question).await;
             let Ok(own) = asked else {
                 return;
             };
@@ -292,7 +293,7 @@ impl PooledSession {
         }
         let (Outcome::Ok, Ok(table)) = (
             own.outcome,
-            crate::pooled::backend::open::table(own, lent.conn.capabilities),
+            backend::own_reply::table(own, lent.conn.capabilities),
         ) else {
             return false;
         };
@@ -303,7 +304,7 @@ impl PooledSession {
             columns: &table.columns,
             row: &row,
         };
-        let values = &self.worker.store.values;
+        let values = &self.worker.env.store.values;
         self.sql_state
             .session
             .answer(&mut lent.conn.state, values, inquiry, &answer);
@@ -331,8 +332,8 @@ impl PooledSession {
             let Some(lent) = &mut self.held.lease else {
                 return true;
             };
-            let text = crate::pooled::backend::open::text(&lent.conn, question.debt.question());
-            match lent.conn.ask(&self.worker, Command::QUERY, &text).await {
+            let text = backend::ask::text(&lent.conn, question.debt.question());
+            match lent.conn.ask(&self.worker.env, Command::QUERY, &text).await {
                 Ok(own) => {
                     question.answered(&own, lent.conn.capabilities);
                     self.overhear(&own);
@@ -359,7 +360,7 @@ impl PooledSession {
             true => StatusFlags(status.0 & LASTING.0),
             false => status,
         };
-        let values = &self.worker.store.values;
+        let values = &self.worker.env.store.values;
         self.sql_state
             .session
             .overhear(&mut lent.conn.state, values, told, &own.changes);

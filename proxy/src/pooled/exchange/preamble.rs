@@ -1,6 +1,7 @@
 //! What is said on a connection in front of a client's command: questions of the session before, what
 //! restores this one's state, a wait for what it must see; and what came of it.
 
+use crate::pooled::exchange::outcome::{Lack, Unequal};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -9,12 +10,15 @@ use session::Outcome;
 use session::state::{ANOTHER_SCHEMA, Changes, Needs, Restoration, restoration, restored};
 use wire::Command;
 
-use super::CutReply;
-use super::forward_reply::Cut;
-use crate::pooled::backend::connection::{BackendConn, Broken, OwnReply, own_command};
-use crate::pooled::backend::open::text;
-use crate::pooled::diagnostics::pending_answers::{self, Question};
+use crate::pooled::exchange::outcome::Cut;
+use crate::pooled::exchange::outcome::CutReply;
 use crate::pooled::session::PooledSession;
+use backend::ask::text;
+use backend::connection::BackendConn;
+use backend::connection_error::ConnectionError;
+use backend::own_reply::{OwnReply, own_command};
+use backend::pending_answers::Question;
+use backend::settle_answers;
 
 /// Statements in front of the client's, in one write with it where that is safe.
 #[derive(Default)]
@@ -53,27 +57,6 @@ pub(crate) enum What {
     Position(Arc<Written>),
 }
 
-/// A connection that did not become what its session needs.
-#[derive(Debug, thiserror::Error)]
-#[error("{cause}")]
-pub(crate) struct Unequal {
-    pub cause: String,
-    /// The backend's own ERR payload.
-    pub error: Option<Vec<u8>>,
-    pub lack: Lack,
-}
-
-/// What a connection did not become.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Lack {
-    /// Equal to the session in its state.
-    State,
-    /// In the session's schema, which is not there, or not for this account: it is in order otherwise.
-    Schema,
-    /// Up to date, in the time given: it is in order otherwise.
-    Position,
-}
-
 /// How a connection stands to a session.
 pub(crate) enum Ready {
     /// It is like the session.
@@ -92,7 +75,7 @@ impl PooledSession {
         if matches!(restoration, Restoration::Reset | Restoration::Unfit) {
             return Ready::Reset;
         }
-        for question in pending_answers::claim(conn, &self.sql_state.aftermath) {
+        for question in settle_answers::claim(conn, &self.sql_state.aftermath) {
             let statement = text(conn, question.debt.question());
             prefix.add(What::Save(question), Command::QUERY, &statement);
         }
@@ -133,7 +116,7 @@ impl PooledSession {
                 if let Some(set) = set {
                     prefix.add(What::Restore, Command::QUERY, &text(conn, set));
                 }
-                let is_proven = self.worker.store.is_proven(key);
+                let is_proven = self.worker.env.store.is_proven(key);
                 prefix.proof = Some(Proof { key, is_proven });
             }
             Restoration::Reset | Restoration::Unfit => return Ready::Reset,
@@ -170,14 +153,13 @@ impl PooledSession {
     /// Resets a connection of which nothing is known or too much: or logs in again, where only that
     /// leaves no schema.
     async fn reset_backend(&self, conn: &mut BackendConn, needs: &Needs) -> Result<(), CutReply> {
-        let unsent = |broken: Broken| CutReply::unsent(broken.into());
-        let settled = pending_answers::settle(&self.worker, conn, &self.sql_state.aftermath).await;
+        let unsent = |broken: ConnectionError| CutReply::unsent(broken.into());
+        let settled =
+            settle_answers::settle(&self.worker.env, conn, &self.sql_state.aftermath).await;
         settled.map_err(unsent)?;
         let outcome = match restoration(&self.sql_state.session, &conn.state, needs) {
-            Restoration::Unfit => {
-                crate::pooled::backend::open::log_in_again(&self.worker, conn).await
-            }
-            _ => conn.reset(&self.worker).await,
+            Restoration::Unfit => backend::open::log_in_again(&self.worker.env, conn).await,
+            _ => conn.reset(&self.worker.env).await,
         };
         outcome.map_err(unsent)
     }
@@ -188,20 +170,20 @@ impl PooledSession {
         conn: &mut BackendConn,
         needs: &Needs,
     ) -> Result<Prefix, CutReply> {
-        let broken = |broken: Broken| CutReply::unsent(broken.into());
+        let broken = |broken: ConnectionError| CutReply::unsent(broken.into());
         self.reset_backend(conn, needs).await?;
         match self.prefix(conn, needs) {
             Ready::Equal => Ok(Prefix::default()),
             Ready::Behind(prefix) => Ok(prefix),
             Ready::Reset => {
                 // Now it has the schema of nobody: a login of its own is left.
-                crate::pooled::backend::open::log_in_again(&self.worker, conn)
+                backend::open::log_in_again(&self.worker.env, conn)
                     .await
                     .map_err(broken)?;
                 match self.prefix(conn, needs) {
                     Ready::Equal => Ok(Prefix::default()),
                     Ready::Behind(prefix) => Ok(prefix),
-                    Ready::Reset => Err(broken(Broken::Unexpected("it cannot be reset"))),
+                    Ready::Reset => Err(broken(ConnectionError::Unexpected("it cannot be reset"))),
                 }
             }
         }
@@ -210,11 +192,11 @@ impl PooledSession {
     /// What worked before does not any more.
     fn disprove(&self, proof: Option<Proof>) {
         if let Some(proof) = proof {
-            self.worker.store.disprove(proof.key);
+            self.worker.env.store.disprove(proof.key);
         }
         if let Some(schema) = self.sql_state.session.values().schema() {
             let key = (self.identity.key.account.clone(), schema.to_vec());
-            self.worker.store.forget_schema(&key);
+            self.worker.env.store.forget_schema(&key);
         }
     }
 
@@ -237,10 +219,10 @@ impl PooledSession {
                 What::Await => {
                     let wait = self.settings.config.balance.timeout_consistency;
                     let worker = Rc::clone(&self.worker);
-                    let heard = conn.hear_after(&worker, ask.command, wait);
+                    let heard = conn.hear_after(&worker.env, ask.command, wait);
                     self.unless_it_ends(heard).await??
                 }
-                _ => conn.hear(&self.worker, ask.command).await?,
+                _ => conn.hear(&self.worker.env, ask.command).await?,
             };
             match ask.what {
                 What::Save(question) => question.answered(&own, conn.capabilities),
@@ -292,7 +274,7 @@ impl PooledSession {
         conn.state.forget();
         self.disprove(proof);
         let error = own.error().map(|error| error.number);
-        let values = &self.worker.store.values;
+        let values = &self.worker.env.store.values;
         self.sql_state.session.give_up_refused(values, error);
     }
 
@@ -307,7 +289,7 @@ impl PooledSession {
         match restored(&mut self.sql_state.session, &mut conn.state, needs, changes) {
             Ok(()) => {
                 if !proof.is_proven {
-                    self.worker.store.prove(proof.key);
+                    self.worker.env.store.prove(proof.key);
                 }
                 Ok(())
             }
@@ -330,50 +312,9 @@ impl Prefix {
     }
 }
 
-impl Unequal {
-    fn refused(own: &OwnReply) -> Self {
-        let cause = own.error().map(|err| {
-            format!(
-                "error {}: {}",
-                err.number,
-                String::from_utf8_lossy(err.text)
-            )
-        });
-        Self {
-            cause: cause.unwrap_or_default(),
-            error: Some(own.first_payload().to_vec()),
-            lack: Lack::State,
-        }
-    }
-
-    /// Nothing behind it was sent.
-    fn without_schema(own: &OwnReply) -> Self {
-        Self {
-            lack: Lack::Schema,
-            ..Self::refused(own)
-        }
-    }
-
-    pub(crate) fn reset() -> Self {
-        Self {
-            cause: "it would have to be reset, and its statements with it".to_owned(),
-            error: None,
-            lack: Lack::State,
-        }
-    }
-
-    pub(crate) fn behind() -> Self {
-        Self {
-            cause: "it has not yet what was written before".to_owned(),
-            error: None,
-            lack: Lack::Position,
-        }
-    }
-}
-
 /// Whether a wait for a position was not in vain.
 fn has_come(own: &OwnReply, conn: &BackendConn) -> bool {
-    let row = crate::pooled::backend::open::table(own, conn.capabilities).map(|table| table.row);
+    let row = backend::own_reply::table(own, conn.capabilities).map(|table| table.row);
     row.is_ok_and(|row| matches!(row.first(), Some(Some(value)) if value == b"0"))
 }
 

@@ -99,7 +99,7 @@ impl Times {
     /// The first statement of a worker's to a backend.
     #[cold]
     fn meet(&self, worker: &Worker, id: BackendId) {
-        let topology = Arc::clone(&worker.topology.borrow());
+        let topology = Arc::clone(&worker.env.topology.borrow());
         // It has gone from the configuration meanwhile.
         let Some(backend) = topology.backend(id) else {
             return;

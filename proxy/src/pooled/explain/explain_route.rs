@@ -115,7 +115,7 @@ impl PooledSession {
             sticky: home.filter(|_| goes_home).or(self.sticky()),
             ..self.ordered(roles, &[], home.as_slice(), &written)
         };
-        let topology = self.worker.topology.borrow();
+        let topology = self.worker.env.topology.borrow();
         let now = self.worker.surroundings.now();
         let dice = &mut self.worker.dice.borrow().clone();
         let mut heard: Vec<Considered> = Vec::new();

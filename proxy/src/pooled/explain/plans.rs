@@ -107,7 +107,7 @@ impl PooledSession {
 
     /// Answers come as UTF-8, in whatever its client's session has wished to hear them.
     fn hears_utf8(&mut self) {
-        let values = &self.worker.store.values;
+        let values = &self.worker.env.store.values;
         let values = values.with(
             self.sql_state.session.values(),
             b"character_set_results",
@@ -134,7 +134,7 @@ impl PooledSession {
         };
         let planned = Planned::of(&statement, &filled, flags)?;
         let worker = &self.worker;
-        let topology = worker.topology.borrow();
+        let topology = worker.env.topology.borrow();
         let backend = topology.backend(self.routing.course.last?)?;
         let cluster = topology
             .clusters

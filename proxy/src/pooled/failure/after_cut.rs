@@ -7,7 +7,8 @@ use wire::Command;
 use wire::query::Query;
 use wire::statement::statement_id;
 
-use crate::pooled::session::{After, CutOff, PooledSession};
+use crate::pooled::session::PooledSession;
+use crate::pooled::session::outcome::{After, CutOff};
 use link::client_command::Incoming;
 
 /// What a command means to a transaction that is no more.

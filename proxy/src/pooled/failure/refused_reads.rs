@@ -5,71 +5,19 @@
 //!
 //! The digest is remembered, so that the next statement with that digest goes to the primary at once.
 
-use std::cell::RefCell;
-use std::num::NonZeroUsize;
-use std::time::Duration;
-
-use lru::LruCache;
 use pool::CloseReason;
-use route::{ClusterId, Moment, Role, Transaction};
+use route::{Role, Transaction};
 use session::Withholds;
 use session::state::Pin;
 use sql::{Access, Facts, Marks};
 
-use super::retry::Repeat;
 use crate::pooled::command::statement::Statement;
-use crate::pooled::exchange::Part;
 use crate::pooled::exchange::delivery::Delivery;
+use crate::pooled::exchange::job::Part;
+use crate::pooled::failure::repeat::Repeat;
 use crate::pooled::routing::target::Aim;
-use crate::pooled::session::{After, CutOff, PooledSession};
-
-/// Digests that a worker remembers; beyond, those not met for longest are forgotten.
-const DIGESTS_MAX: NonZeroUsize = NonZeroUsize::new(4096).expect("it is not zero");
-
-/// What was refused once may only read by now: after this time it is tried again.
-const REMEMBERED: Duration = Duration::from_secs(60 * 60);
-
-/// One worker's memory of refused reads.
-pub(crate) struct RefusedReads {
-    digests: RefCell<LruCache<(ClusterId, u64), Moment>>,
-}
-
-impl Default for RefusedReads {
-    fn default() -> Self {
-        Self {
-            digests: RefCell::new(LruCache::new(DIGESTS_MAX)),
-        }
-    }
-}
-
-impl RefusedReads {
-    /// Whether there are none, which is the usual case.
-    fn is_empty(&self) -> bool {
-        self.digests.borrow().is_empty()
-    }
-
-    /// How many are remembered.
-    pub(crate) fn len(&self) -> usize {
-        self.digests.borrow().len()
-    }
-
-    fn remember(&self, cluster: ClusterId, digest: u64, now: Moment) {
-        self.digests.borrow_mut().put((cluster, digest), now);
-    }
-
-    fn has(&self, cluster: ClusterId, digest: u64, now: Moment) -> bool {
-        let key = (cluster, digest);
-        let mut digests = self.digests.borrow_mut();
-        match digests.get(&key) {
-            Some(since) if now.since(*since) < REMEMBERED => true,
-            Some(_) => {
-                digests.pop(&key);
-                false
-            }
-            None => false,
-        }
-    }
-}
+use crate::pooled::session::PooledSession;
+use crate::pooled::session::outcome::{After, CutOff};
 
 impl PooledSession {
     /// Takes a read for a statement that may write, if a server has refused one with its digest. The digest is
@@ -191,43 +139,12 @@ impl PooledSession {
             return;
         };
         let limit = self.settings.config.health.timeout_connect;
-        let reset = tokio::time::timeout(limit, lent.conn.reset(&self.worker)).await;
+        let reset = tokio::time::timeout(limit, lent.conn.reset(&self.worker.env)).await;
         self.held.lease = Some(lent);
         match reset {
             Ok(Ok(())) => self.give_back(),
             // Closing it does the same.
             Ok(Err(_)) | Err(_) => self.drop_lent(CloseReason::Broken),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const CLUSTER: ClusterId = ClusterId(1);
-
-    #[test]
-    fn a_refused_digest_is_remembered_for_an_hour() {
-        let refused = RefusedReads::default();
-        assert!(refused.is_empty());
-        refused.remember(CLUSTER, 7, Moment::START);
-        let soon = Moment::START + Duration::from_secs(3_599);
-        assert!(refused.has(CLUSTER, 7, soon));
-        assert!(!refused.has(CLUSTER, 8, soon));
-        assert!(!refused.has(ClusterId(2), 7, soon));
-        assert!(!refused.has(CLUSTER, 7, soon + Duration::from_secs(1)));
-        assert!(refused.is_empty());
-    }
-
-    #[test]
-    fn the_number_of_digests_is_bounded() {
-        let refused = RefusedReads::default();
-        for digest in 0..10_000 {
-            refused.remember(CLUSTER, digest, Moment::START);
-        }
-        assert_eq!(refused.len(), DIGESTS_MAX.get());
-        assert!(refused.has(CLUSTER, 9_999, Moment::START));
-        assert!(!refused.has(CLUSTER, 0, Moment::START));
     }
 }

@@ -13,8 +13,10 @@ use session::Outcome;
 use sql::{Facts, Kind as Statement, Object};
 use tokio::time::{Instant, timeout_at};
 
-use super::retry::{Outwaited, Repeat};
-use crate::pooled::session::{CutOff, PooledSession};
+use super::retry::Outwaited;
+use crate::pooled::failure::repeat::Repeat;
+use crate::pooled::session::PooledSession;
+use crate::pooled::session::outcome::CutOff;
 
 /// A write is sent again after so long, unless something is heard of the backends earlier.
 const PAUSE: Duration = Duration::from_millis(250);
@@ -65,7 +67,7 @@ impl PooledSession {
         let until = deadline.min(now + PAUSE);
         // Whether or not anything was heard, it is sent again.
         match self
-            .wait_unless_killed(timeout_at(until, worker.desk.news()))
+            .wait_unless_killed(timeout_at(until, worker.pool.news()))
             .await
         {
             Ok(_) if has_begun => self.begin_where_writes_go(sequence).await,

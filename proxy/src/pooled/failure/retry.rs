@@ -8,113 +8,27 @@
 //! | in any other transaction | ERR, and nothing before ROLLBACK | ERR, and nothing before ROLLBACK | ERR, and nothing before ROLLBACK |
 //! | pinned by more than that | ERR, the session ends | ERR, the session ends | ERR, the session ends |
 
+use crate::pooled::failure::effect::Effect;
+use crate::pooled::failure::repeat::{RETRIES_MAX, Repeat};
 use std::sync::Arc;
 
 use pool::CloseReason;
 use route::{KillReason, Report};
 use session::has_no_room;
 use session::state::Pin;
-use sql::{Access, Effects, Facts, Kind as Statement};
-use tokio::time::Instant;
+use sql::{Access, Facts};
 use wire::{Command, StatusFlags};
 
 use super::cut_transaction::CutTransaction;
-use crate::pooled::backend::connection::Broken;
-use crate::pooled::exchange::forward_reply::Cut;
-use crate::pooled::exchange::preamble::{Lack, Unequal};
-use crate::pooled::exchange::{CutReply, Reached};
+use crate::pooled::exchange::outcome::Cut;
+use crate::pooled::exchange::outcome::{CutReply, Reached};
+use crate::pooled::exchange::outcome::{Lack, Unequal};
 use crate::pooled::routing::target::Aim;
-use crate::pooled::session::{After, CutOff, PooledSession, Running};
+use crate::pooled::session::PooledSession;
+use crate::pooled::session::outcome::{After, CutOff, Running};
+use backend::connection_error::ConnectionError;
 use link::failure::{Failure, Kind};
 use registry::session_control::Ask;
-
-/// How often a command is sent again.
-const RETRIES_MAX: u32 = 3;
-
-/// What a command may have done when nobody knows how it ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Effect {
-    /// It reads and changes nothing.
-    Nothing,
-    /// It begins a transaction: nothing that lasts, unless one is open, which it commits.
-    Begin,
-    /// It writes; a transaction that is open stays open.
-    Data,
-    /// It commits the transaction.
-    Commit,
-    /// It rolls the transaction back, which its loss does as well.
-    Rollback,
-    /// Anything; it may commit.
-    Any,
-}
-
-/// Whether a command may be sent again.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Repeat {
-    effect: Effect,
-    retries: u32,
-    retries_max: u32,
-    /// Where it goes now.
-    pub aim: Aim,
-    /// A server has refused it because that takes no writes.
-    pub was_refused: bool,
-    /// How often a server had no room for the statement that it prepares.
-    pub refused_for_room: u32,
-    /// How long it is sent again to a primary that has refused it because that takes no writes.
-    pub refused_until: Option<Instant>,
-}
-
-impl Repeat {
-    pub(crate) fn of(effect: Effect, aim: Aim) -> Self {
-        Self {
-            effect,
-            retries: 0,
-            retries_max: RETRIES_MAX,
-            aim,
-            was_refused: false,
-            refused_for_room: 0,
-            refused_until: None,
-        }
-    }
-
-    /// Whether it may be sent once more.
-    pub(crate) fn has_tries(&self) -> bool {
-        self.retries < self.retries_max
-    }
-
-    /// A server has refused it because that takes no writes.
-    pub(crate) fn note_refusal(&mut self) {
-        self.was_refused = true;
-        self.retries += 1;
-        self.effect = Effect::Any;
-    }
-
-    /// It has been sent before, over a lane, and has had no answer there.
-    pub(crate) fn has_been_sent(&mut self, has_been: bool) {
-        self.retries += u32::from(has_been);
-    }
-}
-
-/// What a statement may have done when it was cut.
-pub(crate) fn effect_of(facts: &Facts) -> Effect {
-    let harmless = Effects::DIAGNOSTICS | Effects::FOUND_ROWS;
-    let within = harmless | Effects::LAST_INSERT_ID | Effects::USER_VARIABLES | Effects::SAVEPOINT;
-    match facts.kind {
-        Statement::Begin(_) => return Effect::Begin,
-        // What follows is meant for the next transaction.
-        Statement::Commit(finish) if finish.chain == Some(true) => return Effect::Any,
-        Statement::Rollback(finish) if finish.chain == Some(true) => return Effect::Data,
-        Statement::Commit(_) => return Effect::Commit,
-        Statement::Rollback(_) => return Effect::Rollback,
-        Statement::Multi | Statement::Unknown => return Effect::Any,
-        _ => {}
-    }
-    match facts.access {
-        Access::Read if facts.effects.without(harmless).is_empty() => Effect::Nothing,
-        Access::Read | Access::Write if facts.effects.without(within).is_empty() => Effect::Data,
-        _ => Effect::Any,
-    }
-}
 
 /// What came of waiting until a primary takes writes.
 pub(crate) enum Outwaited {
@@ -226,7 +140,8 @@ impl PooledSession {
     /// Tells the control plane of a backend that has broken. In one that was left without its doing no
     /// statement is to run on for nobody.
     pub(crate) fn report(&self, cut: &CutReply) {
-        if let (Cut::Backend(Broken::Disabled), Some(lent)) = (&cut.cut, &self.held.lease) {
+        if let (Cut::Backend(ConnectionError::Disabled), Some(lent)) = (&cut.cut, &self.held.lease)
+        {
             let running = Running {
                 backend: Arc::clone(&lent.conn.backend),
                 thread_id: lent.conn.thread_id,
@@ -323,7 +238,7 @@ impl PooledSession {
         if let Some(lent) = &self.held.lease {
             return lent.conn.backend.name.clone();
         }
-        let topology = self.worker.topology.borrow();
+        let topology = self.worker.env.topology.borrow();
         let last = self
             .routing
             .course

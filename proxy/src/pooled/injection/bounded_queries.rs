@@ -12,11 +12,13 @@ use wire::{Command, StatusFlags};
 
 use super::inject::Injecting;
 use super::results::{Finding, ResultTable};
-use crate::pooled::backend::connection::{Broken, OwnReply};
-use crate::pooled::backend::open::text;
-use crate::pooled::exchange::TIMEOUT_KILL;
-use crate::pooled::exchange::forward_reply::Cut;
-use crate::pooled::session::{PooledSession, Running};
+use crate::pooled::exchange::outcome::Cut;
+use crate::pooled::session::PooledSession;
+use crate::pooled::session::outcome::Running;
+use backend::ask::text;
+use backend::connection_error::ConnectionError;
+use backend::kill_thread::TIMEOUT_KILL;
+use backend::own_reply::OwnReply;
 use registry::session_control::Ask;
 
 /// An error is no longer.
@@ -34,10 +36,13 @@ pub(crate) enum Side {
 impl PooledSession {
     pub(crate) async fn ask_own(&mut self, statement: &[u8]) -> Result<OwnReply, Cut> {
         let Some(lent) = &mut self.held.lease else {
-            return Err(Broken::Closed.into());
+            return Err(ConnectionError::Closed.into());
         };
         let argument = text(&lent.conn, statement);
-        let asked = lent.conn.ask(&self.worker, Command::QUERY, &argument).await;
+        let asked = lent
+            .conn
+            .ask(&self.worker.env, Command::QUERY, &argument)
+            .await;
         asked.map_err(Cut::Backend)
     }
 
@@ -108,7 +113,7 @@ impl PooledSession {
         side: Side,
     ) -> Result<OwnReply, Cut> {
         let Some(mut lent) = self.held.lease.take() else {
-            return Err(Broken::Closed.into());
+            return Err(ConnectionError::Closed.into());
         };
         self.held.running = Some(Running {
             backend: Arc::clone(&lent.conn.backend),
@@ -118,7 +123,7 @@ impl PooledSession {
         let argument = text(&lent.conn, statement);
         let is_killed;
         let heard = {
-            let asked = lent.conn.ask_in_part(&worker, &argument, bytes_max);
+            let asked = lent.conn.ask_in_part(&worker.env, &argument, bytes_max);
             let mut asked = pin!(asked);
             let heard = timeout(injection.timeout, self.while_asked(side, asked.as_mut())).await;
             is_killed = matches!(heard, Ok(Err(Cut::Asked(Ask::KillStatement))));
@@ -126,7 +131,7 @@ impl PooledSession {
                 Ok(heard) if !is_killed => heard,
                 _ => {
                     self.kill_own_statement();
-                    let late = Broken::Unexpected("no answer in time");
+                    let late = ConnectionError::Unexpected("no answer in time");
                     let heard = timeout(TIMEOUT_KILL, self.while_ended(side, asked)).await;
                     heard.unwrap_or(Ok(Err(late)))
                 }
@@ -146,7 +151,7 @@ impl PooledSession {
             // Whoever kills means the client's statement.
             Some(_) if is_killed => Err(Cut::Asked(Ask::KillStatement)),
             Some(_) => Ok(own),
-            None => Err(Broken::Closed.into()),
+            None => Err(ConnectionError::Closed.into()),
         }
     }
 

@@ -19,11 +19,12 @@ use super::bounded_queries::Side;
 use super::events::of_statement;
 use super::results::{Finding, Found, Profile, ResultTable, told};
 use crate::book::Book;
-use crate::pooled::backend::connection::Broken;
 use crate::pooled::command::statement::Statement;
-use crate::pooled::exchange::forward_reply::Cut;
-use crate::pooled::exchange::{CutReply, Done};
-use crate::pooled::session::{CutOff, PooledSession};
+use crate::pooled::exchange::outcome::Cut;
+use crate::pooled::exchange::outcome::{CutReply, Done};
+use crate::pooled::session::PooledSession;
+use crate::pooled::session::outcome::CutOff;
+use backend::connection_error::ConnectionError;
 use link::failure::{Failure, Kind as FailureKind};
 use registry::session_control::Ask;
 use stats::messages::shown_failure;
@@ -151,7 +152,7 @@ impl PooledSession {
         if injection.before.is_empty() {
             return Ok(());
         }
-        let lost = || CutReply::unsent(Broken::Closed.into());
+        let lost = || CutReply::unsent(ConnectionError::Closed.into());
         if !self.keep_past().await {
             return Err(lost());
         }

@@ -15,7 +15,7 @@ use super::inject::Injecting;
 use super::results::{Cost, Finding, Found, Profile, Told, told, without_own};
 use crate::book::Book;
 use crate::pooled::command::statement::Statement;
-use crate::pooled::exchange::Done;
+use crate::pooled::exchange::outcome::Done;
 use crate::pooled::rules::evaluate_rules::{Errand, Form};
 use crate::pooled::session::PooledSession;
 use stats::journal::{Entry, Log};
@@ -115,7 +115,7 @@ impl PooledSession {
         insight.profiles.borrow_mut().note(Arc::new(view));
     }
 
-    fn settings_now(&self) -> Arc<crate::surroundings::Settings> {
+    fn settings_now(&self) -> Arc<backend::settings::Settings> {
         Arc::clone(&self.worker.surroundings.settings.borrow())
     }
 

@@ -9,8 +9,9 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use wire::{Capabilities, HEADER_BYTES};
 
-use crate::pooled::backend::connection::{Broken, OwnReply};
-use crate::pooled::diagnostics::Diagnostics;
+use backend::connection_error::ConnectionError;
+use backend::diagnostics::Diagnostics;
+use backend::own_reply::OwnReply;
 use wire::rows::Rows;
 
 /// What one of them has come to.
@@ -145,7 +146,10 @@ impl ResultTable {
     }
 
     /// Reads a result; one without rows and columns is none.
-    pub(crate) fn read(own: &OwnReply, capabilities: Capabilities) -> Result<Self, Broken> {
+    pub(crate) fn read(
+        own: &OwnReply,
+        capabilities: Capabilities,
+    ) -> Result<Self, ConnectionError> {
         let Rows { columns, rows } = own.rows(capabilities)?;
         Ok(Self {
             columns,

@@ -6,11 +6,11 @@ use session::Outcome;
 use super::bounded_queries::{Side, failure_of};
 use super::inject::Injecting;
 use super::results::Finding;
-use crate::pooled::backend::connection::Broken;
-use crate::pooled::backend::open::table;
-use crate::pooled::exchange::forward_reply::Cut;
+use crate::pooled::exchange::outcome::Cut;
 use crate::pooled::exchange::preamble::empty_list;
 use crate::pooled::session::PooledSession;
+use backend::connection_error::ConnectionError;
+use backend::own_reply::table;
 
 /// The values of variables.
 const OWN_BYTES_MAX: usize = 64 << 10;
@@ -93,7 +93,7 @@ impl PooledSession {
             let own = self.ask_own(b"COMMIT AND NO CHAIN NO RELEASE").await?;
             if own.outcome != Outcome::Ok {
                 let text = "it does not end a transaction that has only read";
-                return Err(Broken::Unexpected(text).into());
+                return Err(ConnectionError::Unexpected(text).into());
             }
         }
         if std::mem::take(&mut injecting.has_warned) {

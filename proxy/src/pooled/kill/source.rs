@@ -6,14 +6,18 @@ use sql::{DynamicSource, Facts, Flags, Kind, Lexer, Marks, Role, TokenKind};
 use wire::Command;
 
 use super::value::is_refused;
-use crate::pooled::backend::connection::{BackendConn, Broken};
-use crate::pooled::backend::open::{table, text as query_text};
-use crate::pooled::command::query::Ending;
+use crate::pooled::command::ending::Ending;
 use crate::pooled::command::query_command::QueryCommand;
-use crate::pooled::exchange::CutReply;
-use crate::pooled::failure::retry::{Effect, Repeat};
+use crate::pooled::exchange::outcome::CutReply;
+use crate::pooled::failure::effect::Effect;
+use crate::pooled::failure::repeat::Repeat;
 use crate::pooled::routing::target::Aim;
-use crate::pooled::session::{CutOff, PooledSession};
+use crate::pooled::session::PooledSession;
+use crate::pooled::session::outcome::CutOff;
+use backend::ask::text as query_text;
+use backend::connection::BackendConn;
+use backend::connection_error::ConnectionError;
+use backend::own_reply::table;
 
 const UNREADABLE: &str = "The proxy has read this text before it is prepared, to see whether it kills, and cannot put \
                           it in the place of what gives it: it is not ASCII. Give the text as a literal";
@@ -68,7 +72,7 @@ impl PooledSession {
         Box::pin(self.settle_doubts()).await;
         self.keep_past().await;
         let said = match self.held.lease.take() {
-            None => Err(CutReply::unsent(Broken::Closed.into())),
+            None => Err(CutReply::unsent(ConnectionError::Closed.into())),
             Some(mut lent) => {
                 let said = self.ask_text(&mut lent.conn, &inner, &select).await;
                 self.held.lease = Some(lent);

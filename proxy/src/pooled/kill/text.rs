@@ -7,11 +7,12 @@ use wire::{Capabilities, ErrorCode};
 use super::source::Prepares;
 use super::value::{Said, Value, Values};
 use super::{Killing, NOT_SUPPORTED, Target, scope_of, thread_id};
-use crate::pooled::command::query::Ending;
+use crate::pooled::command::ending::Ending;
 use crate::pooled::command::query_command::QueryCommand;
 use crate::pooled::command::statement::{Executing, Statement};
-use crate::pooled::exchange::Part;
-use crate::pooled::session::{CutOff, PooledSession};
+use crate::pooled::exchange::job::Part;
+use crate::pooled::session::PooledSession;
+use crate::pooled::session::outcome::CutOff;
 use link::client_command::Incoming;
 use sql::parts_that_kill;
 
@@ -135,7 +136,7 @@ impl PooledSession {
             sequence,
             ..Incoming::of_text(b"", self.client.capabilities)
         };
-        let facts = self.worker.store.take_facts();
+        let facts = self.worker.env.store.take_facts();
         let capabilities = self.client.capabilities;
         let Ok(mut query) = QueryCommand::decode(incoming, capabilities, facts, Part::Whole) else {
             return self.malformed(sequence).map(Ending::last).map(Some);

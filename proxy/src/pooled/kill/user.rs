@@ -6,8 +6,9 @@ use sql::{Flags, Kill as How, KillText, Lexer, TokenKind};
 use wire::ErrorCode;
 
 use super::{Killing, not_owner};
-use crate::pooled::exchange::Part;
-use crate::pooled::session::{CutOff, PooledSession};
+use crate::pooled::exchange::job::Part;
+use crate::pooled::session::PooledSession;
+use crate::pooled::session::outcome::CutOff;
 use registry::session_registry::Kill;
 
 const WITH_HOST: &str = "The proxy does not support KILL USER with a host. Name the user alone, or connect to the \

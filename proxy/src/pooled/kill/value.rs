@@ -11,13 +11,17 @@ use wire::execute::Execute;
 use wire::statement::PrepareOk;
 use wire::{Command, ErrPacket, ErrorCode};
 
-use crate::pooled::backend::connection::{BackendConn, Broken, OwnReply};
-use crate::pooled::backend::open::text;
-use crate::pooled::command::query::Ending;
-use crate::pooled::exchange::CutReply;
-use crate::pooled::failure::retry::{Effect, Repeat};
+use crate::pooled::command::ending::Ending;
+use crate::pooled::exchange::outcome::CutReply;
+use crate::pooled::failure::effect::Effect;
+use crate::pooled::failure::repeat::Repeat;
 use crate::pooled::routing::target::Aim;
-use crate::pooled::session::{After, CutOff, PooledSession};
+use crate::pooled::session::PooledSession;
+use crate::pooled::session::outcome::{After, CutOff};
+use backend::ask::text;
+use backend::connection::BackendConn;
+use backend::connection_error::ConnectionError;
+use backend::own_reply::OwnReply;
 
 /// A KILL, and how its client has said it.
 pub(super) struct Said<'a> {
@@ -66,7 +70,7 @@ impl PooledSession {
         Box::pin(self.settle_doubts()).await;
         self.keep_past().await;
         let answer = match self.held.lease.take() {
-            None => Err(CutReply::unsent(Broken::Closed.into())),
+            None => Err(CutReply::unsent(ConnectionError::Closed.into())),
             Some(mut lent) => {
                 let answer = self.ask_value(&mut lent.conn, said).await;
                 self.held.lease = Some(lent);
@@ -168,7 +172,7 @@ impl PooledSession {
         command: Command,
         argument: &[u8],
     ) -> Result<OwnReply, CutReply> {
-        let asked = conn.ask(&self.worker, command, argument).await;
+        let asked = conn.ask(&self.worker.env, command, argument).await;
         asked.map_err(|broken| CutReply::unanswered(broken.into()))
     }
 
@@ -212,7 +216,7 @@ impl PooledSession {
                 Outcome::Err(number) => Some(number),
             },
         };
-        let values = &self.worker.store.values;
+        let values = &self.worker.env.store.values;
         self.sql_state
             .session
             .observe(&mut conn.state, values, &seen);
@@ -260,13 +264,13 @@ pub(super) fn is_refused(facts: &Facts) -> bool {
 fn prepared_id(own: &OwnReply) -> Result<BackendStatementId, CutReply> {
     match PrepareOk::decode(own.first_payload()) {
         Ok(ok) => Ok(BackendStatementId(ok.statement_id)),
-        Err(error) => Err(CutReply::unanswered(Broken::from(error).into())),
+        Err(error) => Err(CutReply::unanswered(ConnectionError::from(error).into())),
     }
 }
 
 /// NULL is 0, which no thread has.
 fn text_number(own: &OwnReply, conn: &BackendConn) -> Option<u64> {
-    let table = crate::pooled::backend::open::table(own, conn.capabilities).ok()?;
+    let table = backend::own_reply::table(own, conn.capabilities).ok()?;
     match table.row.first()? {
         None => Some(0),
         Some(value) => {

@@ -18,15 +18,18 @@ use wire::execute::Execute;
 use wire::write::put_packets;
 use wire::{Capabilities, Command};
 
+use super::Lanes;
 use super::lane_request::{End, LanePlan, LaneRequest};
 use super::statements::Errand;
-use crate::pooled::backend::connection::{BackendConn, Broken, farewell};
-use crate::pooled::backend::sub_pool::SubPoolId;
-use crate::pooled::backend::worker_pool::HeldConnection;
-use crate::pooled::command::prepared_statement::StatementKey;
 use crate::pooled::command::statement::Statement;
-use crate::pooled::exchange::Done;
-use crate::worker::Worker;
+use crate::pooled::exchange::outcome::Done;
+use backend::connection::{BackendConn, farewell};
+use backend::connection_error::ConnectionError;
+use backend::kill_thread::kill_on;
+use backend::pool_env::PoolEnv;
+use backend::prepared_statement::StatementKey;
+use backend::sub_pool::SubPoolId;
+use backend::worker_pool::HeldConnection;
 use session::track_settings::SessionTrackSettings;
 
 /// While statements are under way, it is looked so often whether the first keeps the others waiting.
@@ -129,10 +132,10 @@ impl SharedLane {
     }
 
     /// Whether its connection is what a session needs. Nobody boards one with old privileges.
-    pub(crate) fn is_like(&self, worker: &Worker, state: &SessionState) -> bool {
+    pub(crate) fn is_like(&self, env: &PoolEnv, state: &SessionState) -> bool {
         let lent = self.lent.borrow();
         lent.as_ref()
-            .is_some_and(|lent| is_like(&lent.conn, state) && !lent.conn.is_outdated(worker))
+            .is_some_and(|lent| is_like(&lent.conn, state) && !lent.conn.is_outdated(env))
     }
 
     /// What its login would have told a client.
@@ -224,12 +227,12 @@ impl SharedLane {
 
     /// Everybody but the first goes elsewhere, and the connection is closed behind the first: what
     /// happens to it from now on concerns nobody else. Returns where to kill.
-    pub(crate) fn isolate(&self) -> Option<crate::pooled::session::Running> {
+    pub(crate) fn isolate(&self) -> Option<crate::pooled::session::outcome::Running> {
         self.is_spoiled.set(true);
         self.clear();
         let lent = self.lent.borrow();
         let conn = &lent.as_ref()?.conn;
-        Some(crate::pooled::session::Running {
+        Some(crate::pooled::session::outcome::Running {
             backend: std::sync::Arc::clone(&conn.backend),
             thread_id: conn.thread_id,
         })
@@ -255,58 +258,58 @@ impl SharedLane {
     }
 
     /// Runs it until nobody is left, and brings the connection back.
-    pub(crate) async fn run(self: Rc<Self>, worker: Rc<Worker>) {
+    pub(crate) async fn run(self: Rc<Self>, lanes: Rc<Lanes>) {
         let mut looks = interval_at(Instant::now() + LOOK, LOOK);
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let outcome = poll_fn(|context| {
             while looks.poll_tick(context).is_ready() {
-                self.look(&worker);
+                self.look(&lanes);
             }
-            self.poll(&worker, context)
+            self.poll(&lanes, context)
         })
         .await;
-        worker.lanes.close(&self);
-        worker.store.return_bytes(self.ready.take());
-        worker.store.return_bytes(self.payload.take());
+        lanes.close(&self);
+        lanes.pool.env.store.return_bytes(self.ready.take());
+        lanes.pool.env.store.return_bytes(self.payload.take());
         let Some(lent) = self.lent.take() else {
             return;
         };
         match outcome {
             Ok(()) if self.is_spoiled.get() => {
-                worker.desk.forget(&worker, lent, CloseReason::Ended);
+                lanes.pool.forget(lent, CloseReason::Ended);
             }
-            Ok(()) => worker.desk.give_back(&worker, lent),
+            Ok(()) => lanes.pool.give_back(lent),
             Err(broken) => {
-                worker.lanes.report(&worker, &lent.conn, &broken);
-                worker.desk.forget(&worker, lent, CloseReason::Broken);
+                lanes.report(&lent.conn, &broken);
+                lanes.pool.forget(lent, CloseReason::Broken);
                 self.strand(&broken);
             }
         }
     }
 
     /// Behind a head that overstays nobody boards and nobody waits, and it does not run on for nobody.
-    fn look(&self, worker: &Rc<Worker>) {
-        let now = worker.surroundings.now().0;
+    fn look(&self, lanes: &Lanes) {
+        let now = lanes.pool.env.now().0;
         if !self.queue.borrow().overstays(now) {
             return;
         }
         self.queue.borrow_mut().shut();
         if self.queue.borrow().is_overdue(now) {
             tracing::debug!("a statement keeps its lane for long; those behind it go elsewhere");
-            worker.lanes.counts.stalls();
+            lanes.counts.stalls();
             self.clear();
         }
         if self.queue.borrow().is_abandoned(now) && !self.is_spoiled.get() {
             tracing::debug!("a statement runs on a lane for nobody; it is killed");
             self.isolate();
             if let Some(lent) = &*self.lent.borrow() {
-                crate::pooled::kill::kill_on(worker, &lent.conn);
+                kill_on(&lanes.pool, &lent.conn);
             }
         }
     }
 
     /// The connection broke: whose client has had nothing goes elsewhere.
-    fn strand(&self, broken: &Broken) {
+    fn strand(&self, broken: &ConnectionError) {
         let mut queue = self.queue.borrow_mut();
         let sequence = queue.head().and_then(|(_, it)| it.reply.next_sequence());
         let stranded = queue.break_off();
@@ -319,7 +322,7 @@ impl SharedLane {
         }
     }
 
-    fn poll(&self, worker: &Worker, context: &mut Context<'_>) -> Poll<Result<(), Broken>> {
+    fn poll(&self, lanes: &Lanes, context: &mut Context<'_>) -> Poll<Result<(), ConnectionError>> {
         {
             let mut waker = self.waker.borrow_mut();
             if !waker
@@ -334,23 +337,23 @@ impl SharedLane {
             return Poll::Ready(Ok(()));
         };
         if self.is_disabled.get() {
-            return Poll::Ready(Err(Broken::Disabled));
+            return Poll::Ready(Err(ConnectionError::Disabled));
         }
-        self.depart(worker, conn, context);
+        self.depart(lanes, conn, context);
         while self.queue.borrow().depth() > 0 {
             ready!(self.poll_client(context));
-            ready!(self.poll_read(worker, conn, context))?;
+            ready!(self.poll_read(lanes, conn, context))?;
         }
         Poll::Ready(Ok(()))
     }
 
     /// All that are ready leave.
-    fn depart(&self, worker: &Worker, conn: &mut BackendConn, context: &mut Context<'_>) {
+    fn depart(&self, lanes: &Lanes, conn: &mut BackendConn, context: &mut Context<'_>) {
         let mut ready = self.ready.borrow_mut();
         if ready.is_empty() {
             return;
         }
-        let now = worker.surroundings.now().0;
+        let now = lanes.pool.env.now().0;
         if self.queue.borrow_mut().departs(now) {
             self.heard_at.set(now);
         }
@@ -370,20 +373,20 @@ impl SharedLane {
     /// Takes what has come: many replies of one read.
     fn poll_read(
         &self,
-        worker: &Worker,
+        lanes: &Lanes,
         conn: &mut BackendConn,
         context: &mut Context<'_>,
-    ) -> Poll<Result<(), Broken>> {
+    ) -> Poll<Result<(), ConnectionError>> {
         // What it does not take yet must not keep its answers back.
         let _ = conn.leg.poll_drain_or_break(context);
-        let mut scratch = worker.scratch.borrow_mut();
+        let mut scratch = lanes.pool.env.scratch.borrow_mut();
         let mut buffer = ReadBuf::new(&mut scratch);
         ready!(Pin::new(&mut conn.leg.transport).poll_read(context, &mut buffer))?;
         let mut bytes = buffer.filled_mut();
         if bytes.is_empty() {
-            return Poll::Ready(Err(Broken::Closed));
+            return Poll::Ready(Err(ConnectionError::Closed));
         }
-        let now = worker.surroundings.now().0;
+        let now = lanes.pool.env.now().0;
         let depth = self.queue.borrow().depth();
         let took = now.saturating_sub(self.heard_at.replace(now));
         let mut replies = 0;
@@ -391,9 +394,9 @@ impl SharedLane {
             let taken = self.feed(conn, bytes, now, context)?;
             bytes = &mut bytes[taken..];
             let each = || took / u32::try_from(depth.max(1)).unwrap_or(1);
-            replies += self.pass_ended(worker, conn, now, each)?;
+            replies += self.pass_ended(lanes, conn, now, each)?;
         }
-        worker.lanes.learn_depth(self.shelf, depth, replies, took);
+        lanes.learn_depth(self.shelf, depth, replies, took);
         Poll::Ready(Ok(()))
     }
 
@@ -404,18 +407,18 @@ impl SharedLane {
         bytes: &mut [u8],
         now: Duration,
         context: &mut Context<'_>,
-    ) -> Result<usize, Broken> {
+    ) -> Result<usize, ConnectionError> {
         let mut queue = self.queue.borrow_mut();
         // Whoever ends one that takes very long means that one.
         let farewell = farewell(bytes).filter(|_| !queue.overstays(now));
         queue.begins();
         let Some((ride, Following { reply, errand })) = queue.head() else {
-            return Err(Broken::Unexpected("it answers what nobody asked"));
+            return Err(ConnectionError::Unexpected("it answers what nobody asked"));
         };
         if !reply.has_begun()
             && let Some(number) = farewell
         {
-            return Err(Broken::Farewell(number));
+            return Err(ConnectionError::Farewell(number));
         }
         let capabilities = conn.capabilities;
         let mut has_changed = false;
@@ -433,7 +436,7 @@ impl SharedLane {
         })?;
         noted?;
         if matches!(reply.progress(), Progress::File { .. }) {
-            return Err(Broken::Unexpected("it wants a file"));
+            return Err(ConnectionError::Unexpected("it wants a file"));
         }
         if reply.withheld().is_some() {
             // It may have left something there.
@@ -452,11 +455,11 @@ impl SharedLane {
     /// Hands the first reply over if it has ended; says how many have.
     fn pass_ended(
         &self,
-        worker: &Worker,
+        lanes: &Lanes,
         conn: &mut BackendConn,
         now: Duration,
         took: impl Fn() -> Duration,
-    ) -> Result<usize, Broken> {
+    ) -> Result<usize, ConnectionError> {
         let mut queue = self.queue.borrow_mut();
         let Some((_, Following { reply, .. })) = queue.head() else {
             return Ok(0);
@@ -481,7 +484,7 @@ impl SharedLane {
             follower,
             sent_at,
         } = ended;
-        self.run_errand(worker, conn, follower.errand, &done)?;
+        self.run_errand(lanes, conn, follower.errand, &done)?;
         if let Some(ride) = rider {
             if is_refused {
                 ride.end(End::Refused);

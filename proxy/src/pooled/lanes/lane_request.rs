@@ -12,12 +12,13 @@ use session::state::Changes;
 use wire::{Capabilities, StatusFlags};
 
 use super::lane::{Boarding, Load, SharedLane};
-use crate::pooled::backend::connection::Broken;
-use crate::pooled::backend::connection::note_changes;
 use crate::pooled::command::statement::Statement;
-use crate::pooled::exchange::forward_reply::Cut;
-use crate::pooled::exchange::{CutReply, Done, Reached};
-use crate::pooled::session::{LASTING, PooledSession};
+use crate::pooled::exchange::outcome::Cut;
+use crate::pooled::exchange::outcome::{CutReply, Done, Reached};
+use crate::pooled::session::PooledSession;
+use crate::pooled::session::outcome::LASTING;
+use backend::connection_error::ConnectionError;
+use backend::own_reply::note_changes;
 use link::leg::Leg;
 use registry::session_control::Ask;
 use session::track_settings::SessionTrackSettings;
@@ -273,7 +274,7 @@ impl PooledSession {
             End::Elsewhere => Ok(LaneReply::Elsewhere),
             End::Refused => Ok(LaneReply::Refused),
             End::Broken(cause, sequence) => Err(CutReply {
-                cut: Cut::Backend(Broken::Io(std::io::Error::other(cause))),
+                cut: Cut::Backend(ConnectionError::Io(std::io::Error::other(cause))),
                 reached: Reached::Client,
                 sequence,
             }),

@@ -1,17 +1,18 @@
 //! What the client may ask of a statement that has ridden a shared lane: it is left on a connection of
 //! its session's own, by running the statement again there.
 
+use crate::pooled::lanes::lane_use::Past;
 use session::state::Needs;
 use session::{Outcome, Tally};
 use sql::{Facts, Kind};
 use wire::query::Query;
 use wire::{Command, ErrorCode};
 
-use crate::pooled::backend::connection::{Broken, OwnReply};
-use crate::pooled::command::statement::Statement;
-use crate::pooled::exchange::Done;
-use crate::pooled::optimistic::transaction::Execution;
+use crate::pooled::exchange::outcome::Done;
+use crate::pooled::optimistic::history::Execution;
 use crate::pooled::session::PooledSession;
+use backend::connection_error::ConnectionError;
+use backend::own_reply::OwnReply;
 
 /// ER_QUERY_INTERRUPTED.
 const INTERRUPTED: ErrorCode = ErrorCode {
@@ -20,29 +21,6 @@ const INTERRUPTED: ErrorCode = ErrorCode {
 };
 
 const INTERRUPTED_TEXT: &str = "Query execution was interrupted";
-
-/// How to leave on a connection what a statement that has ridden would have left.
-pub(crate) enum Past {
-    /// By running it again: this is its argument.
-    Again(Vec<u8>),
-    /// The same of what is prepared.
-    Executed(Box<Execution>),
-    /// It was killed.
-    Interrupted,
-}
-
-impl Past {
-    /// None: such statements do not ride.
-    pub(crate) fn of(statement: &Statement<'_>) -> Option<Self> {
-        match statement {
-            Statement::Text(query) => Some(Self::Again(query.argument().to_vec())),
-            Statement::Execution(executing) => {
-                Some(Self::Executed(Box::new(executing.execution())))
-            }
-            Statement::Bulk(_) => None,
-        }
-    }
-}
 
 impl PooledSession {
     /// It was killed, as KILL QUERY does it.
@@ -71,7 +49,7 @@ impl PooledSession {
         };
         let argument = match past {
             Past::Again(argument) => argument,
-            Past::Interrupted => crate::pooled::backend::open::text(&lent.conn, interruption()),
+            Past::Interrupted => backend::ask::text(&lent.conn, interruption()),
             Past::Executed(execution) => {
                 self.held.lease = Some(lent);
                 return self.execute_unheard(&execution).await;
@@ -79,8 +57,12 @@ impl PooledSession {
         };
         let equal = self.restore_state_first(&mut lent.conn, &Needs::NONE).await;
         let asked = match equal {
-            Ok(()) => lent.conn.ask(&self.worker, Command::QUERY, &argument).await,
-            Err(_) => Err(Broken::Unexpected("it is not like the session")),
+            Ok(()) => {
+                lent.conn
+                    .ask(&self.worker.env, Command::QUERY, &argument)
+                    .await
+            }
+            Err(_) => Err(ConnectionError::Unexpected("it is not like the session")),
         };
         self.held.lease = Some(lent);
         // One that breaks is noticed by the command that follows.
@@ -100,7 +82,7 @@ impl PooledSession {
         let Ok(query) = Query::decode(argument, self.client.capabilities) else {
             return;
         };
-        let mut facts = self.worker.store.take_facts();
+        let mut facts = self.worker.env.store.take_facts();
         facts.read(query.text, self.sql_state.session.flags());
         if facts.kind == Kind::Signal {
             // It stands for another statement, which holds nothing.
@@ -115,7 +97,7 @@ impl PooledSession {
             message: None,
         };
         crate::pooled::exchange::observe::observe(self, Command::QUERY, &facts, query.text, &done);
-        self.worker.store.return_facts(facts);
+        self.worker.env.store.return_facts(facts);
     }
 }
 

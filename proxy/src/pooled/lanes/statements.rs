@@ -10,13 +10,16 @@ use wire::statement::{PrepareOk, put_close};
 use wire::write::put_packets;
 use wire::{Command, HEADER_BYTES, StatusFlags};
 
+use super::Lanes;
 use super::lane::{Following, SharedLane};
-use crate::pooled::backend::connection::{BackendConn, Broken, PREPARED_BYTES_MAX, own_command};
-use crate::pooled::backend::worker_pool::HeldConnection;
 use crate::pooled::command::execute::{NEED_REPREPARE, UNKNOWN_HANDLER};
-use crate::pooled::command::prepared_statement::StatementKey;
-use crate::pooled::exchange::Done;
-use crate::worker::Worker;
+use crate::pooled::exchange::outcome::Done;
+use backend::ask::PREPARED_BYTES_MAX;
+use backend::connection::BackendConn;
+use backend::connection_error::ConnectionError;
+use backend::own_reply::own_command;
+use backend::prepared_statement::StatementKey;
+use backend::worker_pool::HeldConnection;
 
 /// Statements that are remembered to have been wanted once.
 const WANTED_MAX: usize = 1024;
@@ -103,34 +106,28 @@ impl SharedLane {
     /// The reply to one of them has ended.
     pub(crate) fn run_errand(
         &self,
-        worker: &Worker,
+        lanes: &Lanes,
         conn: &mut BackendConn,
         errand: Errand,
         done: &Done,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), ConnectionError> {
         match errand {
             Errand::Query => {}
-            Errand::Execute(key) => self.was_executed(worker, conn, &key, done),
+            Errand::Execute(key) => self.was_executed(lanes, conn, &key, done),
             Errand::Prepare(preparation) => self.was_prepared(conn, *preparation, done)?,
         }
         Ok(())
     }
 
-    fn was_executed(
-        &self,
-        worker: &Worker,
-        conn: &mut BackendConn,
-        key: &StatementKey,
-        done: &Done,
-    ) {
+    fn was_executed(&self, lanes: &Lanes, conn: &mut BackendConn, key: &StatementKey, done: &Done) {
         let flags = done.tally.status.unwrap_or_default();
         match done.outcome {
             Outcome::Ok if flags.contains(StatusFlags::METADATA_CHANGED) => {
-                worker.shared.definitions_changed();
+                lanes.pool.env.shared.definitions_changed();
             }
             Outcome::Ok => {}
             Outcome::Err(NEED_REPREPARE | UNKNOWN_HANDLER) => {
-                worker.shared.definitions_changed();
+                lanes.pool.env.shared.definitions_changed();
                 if let Some(id) = conn.prepared.remove(key) {
                     self.close_statement(conn, id);
                 }
@@ -148,7 +145,7 @@ impl SharedLane {
         conn: &mut BackendConn,
         preparation: Preparation,
         done: &Done,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), ConnectionError> {
         let Preparation { key, packets } = preparation;
         self.preparing.borrow_mut().retain(|it| *it != key);
         if done.outcome != Outcome::Ok {
@@ -166,12 +163,12 @@ impl SharedLane {
 
 impl Errand {
     /// A part of the reply; only what concerns the lane itself is kept.
-    pub(crate) fn note(&mut self, bytes: &[u8]) -> Result<(), Broken> {
+    pub(crate) fn note(&mut self, bytes: &[u8]) -> Result<(), ConnectionError> {
         let Self::Prepare(preparation) = self else {
             return Ok(());
         };
         if preparation.packets.len() + bytes.len() > PREPARED_BYTES_MAX {
-            return Err(Broken::Unexpected("an endless reply"));
+            return Err(ConnectionError::Unexpected("an endless reply"));
         }
         preparation.packets.extend_from_slice(bytes);
         Ok(())
@@ -179,7 +176,7 @@ impl Errand {
 }
 
 /// The id in the first packet of a reply to COM_STMT_PREPARE.
-fn statement_id(packets: &[u8]) -> Result<u32, Broken> {
+fn statement_id(packets: &[u8]) -> Result<u32, ConnectionError> {
     let header = packets.first_chunk::<HEADER_BYTES>();
     let length = header.map_or(0, |it| wire::Header::decode(*it).length);
     let payload = packets.get(HEADER_BYTES..HEADER_BYTES + length);

@@ -1,65 +1,35 @@
 //! Statements that may ride a shared lane: who may, on which, and what is done where the ride ends
 //! otherwise than well.
 
+use crate::pooled::lanes::lane_use::{LaneChoice, LaneWish, Probe};
 use std::rc::Rc;
 use std::sync::Arc;
 
 use config::LaneUse;
 use pool::TypesSeen;
-use route::ride::{Habit, Seen, Stays, may_ride};
+use route::ride::{Seen, Stays, may_ride};
 use route::{Backend, BackendId};
 use session::Outcome;
 use sql::Facts;
 use wire::Capabilities;
 
 use super::lane::{SharedLane, is_like};
-use super::lane_request::{LanePlan, LaneReply, LaneRequest};
-use super::rerun_for_diagnostics::Past;
-use crate::pooled::backend::connection::BackendConn;
-use crate::pooled::command::prepared_statement::StatementKey;
-use crate::pooled::command::query::Ending;
+use super::lane_request::{LanePlan, LaneReply};
+use crate::pooled::command::ending::Ending;
 use crate::pooled::command::statement::{Executing, Statement};
+use crate::pooled::exchange::job::Part;
+use crate::pooled::exchange::outcome::Done;
 use crate::pooled::exchange::times::{Traffic, Way};
-use crate::pooled::exchange::{Done, Part};
-use crate::pooled::failure::retry::effect_of;
+use crate::pooled::failure::effect::effect_of;
+use crate::pooled::lanes::lane_use::Past;
 use crate::pooled::routing::target::Aim;
-use crate::pooled::session::{After, CutOff, PooledSession};
+use crate::pooled::session::PooledSession;
+use crate::pooled::session::outcome::{After, CutOff};
+use backend::connection::BackendConn;
+use backend::prepared_statement::StatementKey;
 
 /// A longer statement has a connection of its own.
 const STATEMENT_BYTES_MAX: usize = 16 << 10;
-
-/// A statement that may ride: how long its like take, and where.
-struct LaneChoice {
-    backend: Arc<Backend>,
-    digest: u64,
-    lane: Rc<SharedLane>,
-    habit: Habit,
-}
-
-/// A statement that would ride if a lane had room, or a connection were idle for another one.
-struct LaneWish {
-    digest: u64,
-    habit: Habit,
-}
-
-/// A statement of whose like nobody knows how long they take: it is measured.
-pub(crate) struct Probe {
-    backend: BackendId,
-    digest: u64,
-}
-
-/// What a session keeps of its rides.
-#[derive(Default)]
-pub(crate) struct LaneUseState {
-    /// Its place on lanes, since its first ride.
-    pub ride: Option<Rc<LaneRequest>>,
-    /// The last statement, if it has ridden and left what its client may ask for.
-    pub ridden: Option<Past>,
-    /// The statement of the moment, where it is measured.
-    probe: Option<Probe>,
-    /// The same, where it would ride.
-    wish: Option<LaneWish>,
-}
 
 /// What became of a statement that might go over a shared lane.
 pub(crate) enum LaneOutcome {
@@ -117,7 +87,7 @@ impl PooledSession {
         let shelf = self.shelf(&backend);
         let lanes = &self.worker.lanes;
         let waits = self.routing.course.awaited.is_some() || self.routing.course.wants_position;
-        let fits = !lent.conn.is_outdated(&self.worker)
+        let fits = !lent.conn.is_outdated(&self.worker.env)
             && is_like(&lent.conn, &self.sql_state.session)
             && lent.conn.answers_owed() == 0
             && !waits;
@@ -126,7 +96,7 @@ impl PooledSession {
             self.held.lease = Some(lent);
             return None;
         }
-        let lane = lanes.open(&self.worker, shelf, lent);
+        let lane = lanes.open(shelf, lent);
         Some(LaneChoice {
             backend,
             digest,
@@ -248,16 +218,16 @@ impl PooledSession {
         let shelf = self.shelf(backend);
         let worker = &self.worker;
         let state = &self.sql_state.session;
-        worker.lanes.lane(worker, shelf, state, || {
+        worker.lanes.lane(shelf, state, || {
             let nearness = |conn: &BackendConn| match is_like(conn, state) {
                 true => conn.answers_owed(),
                 false => u32::MAX,
             };
-            let lent = worker.desk.take_idle(worker, shelf, nearness)?;
+            let lent = worker.pool.take_idle(shelf, nearness)?;
             if is_like(&lent.conn, state) && lent.conn.answers_owed() == 0 {
                 return Some(lent);
             }
-            worker.desk.give_back(worker, lent);
+            worker.pool.give_back(lent);
             None
         })
     }

@@ -10,11 +10,11 @@ use tokio::sync::Mutex;
 use tokio::time::Instant;
 use wire::ErrPacket;
 
-use super::greeting::dialect_of;
 use crate::connect::connect;
 use crate::pooled::routing::routing_state::RoutingState;
-use crate::surroundings::Settings;
 use crate::worker::Worker;
+use backend::greeting::dialect_of;
+use backend::settings::Settings;
 use link::decline::refusal;
 
 /// For how long an answer holds. A server changes this setting when it starts again.

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use auth::Origin;
 
-use crate::surroundings::Settings;
 use crate::worker::Worker;
+use backend::settings::Settings;
 
 /// The longest that one login is delayed.
 pub(crate) fn longest(settings: &Settings) -> Duration {

@@ -1,6 +1,5 @@
 //! Logins that the proxy answers itself, up to the session that begins with them.
 
-pub(crate) mod greeting;
 pub(crate) mod host_names;
 pub(crate) mod known_accounts;
 pub(crate) mod login_throttle;

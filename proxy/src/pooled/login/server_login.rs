@@ -15,7 +15,6 @@ use wire::compression::Algorithm;
 use wire::handshake::HandshakeHead;
 use wire::{Capabilities, Greeting, HandshakeResponse, StatusFlags};
 
-use super::greeting::{dialect_of, plugin_of};
 use super::host_names::host_names;
 use super::known_accounts::Known;
 use super::login_throttle;
@@ -28,9 +27,11 @@ use crate::scripted::auth_ear::AuthEar;
 use crate::scripted::bridge::UNBRIDGED;
 use crate::scripted::login_hooks::{Auth, LoginHooks, replaced};
 use crate::scripted::sight::out_of_sight;
-use crate::surroundings::{Settings, Shared};
+use crate::surroundings::Shared;
 use crate::tls_guard::{Claimant, Unmet, await_accounts, is_password_used, unmet};
 use crate::worker::Worker;
+use backend::greeting::{dialect_of, plugin_of};
+use backend::settings::Settings;
 use link::decline::decline;
 use link::dialogue::client_broke;
 use link::failure::{Failure, Kind};
@@ -182,7 +183,7 @@ impl Enter<'_> {
                 }
                 (_, Treatment::Examine(verifiers)) => verifiers,
             };
-            let held = self.worker.shared.keyring.password(account.id());
+            let held = self.worker.shared.pools.keyring.password(account.id());
             if may_appeal {
                 login_throttle::hold_back(self.worker, self.settings, origin, user).await;
             }
@@ -244,7 +245,7 @@ impl Enter<'_> {
 
     /// The greeting; the first client of a worker waits until a backend has said how to greet.
     async fn greeting(&self, id: u32, scramble: &Scramble) -> Result<Greeting, Failure> {
-        let own = &self.worker.greeting;
+        let own = &self.worker.env.greeting;
         if let Some(greeting) = own.for_client(self.settings, id, scramble) {
             return Ok(greeting);
         }
@@ -373,17 +374,12 @@ impl Enter<'_> {
         login_throttle::succeeded(self.worker, &origin, response.user);
         let user = account.user_of(response.user);
         person.introduce(account.id(), user, account.user_connections_max)?;
+        let keyring = &self.worker.shared.pools.keyring;
         if let (Some(credential), None) = (&passed.credential, &account.backend) {
-            self.worker
-                .shared
-                .keyring
-                .hold(account.id(), credential.clone());
+            keyring.hold(account.id(), credential.clone());
         }
-        let held = || self.worker.shared.keyring.find(account.id());
-        let credential = account
-            .backend_credential()
-            .or(passed.credential)
-            .or_else(held);
+        let own = account.backend_credential().or(passed.credential);
+        let credential = own.or_else(|| keyring.find(account.id()));
         let Some(credential) = credential else {
             // Its proof yields nothing that a backend would take.
             return Err(Failure::new(
@@ -394,16 +390,9 @@ impl Enter<'_> {
                 ),
             ));
         };
-        let schema = response
-            .schema
-            .filter(|schema| !schema.is_empty())
-            .map(<[u8]>::to_vec)
-            .or_else(|| {
-                account
-                    .schema
-                    .as_ref()
-                    .map(|schema| schema.clone().into_bytes())
-            });
+        let named = response.schema.filter(|schema| !schema.is_empty());
+        let of_account = || account.schema.as_ref().map(|it| it.clone().into_bytes());
+        let schema = named.map(<[u8]>::to_vec).or_else(of_account);
         let agreed = response.head.capabilities & greeting.capabilities;
         Ok(Entered::Examined(Box::new(AdmittedLogin {
             user: user.into(),

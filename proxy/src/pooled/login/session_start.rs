@@ -7,30 +7,31 @@ use auth::KnownAccount;
 use config::{PinRule, SessionMode, UnpinRule};
 use pool::ClientStatements;
 use session::state::{Hold, Pin, Pins, Rules, SessionState};
-use sql::Server;
 use wire::compression::{Algorithm, Remote};
-use wire::{Capabilities, Greeting, StatusFlags};
+use wire::{Capabilities, StatusFlags};
 
 use super::server_login::{AdmittedLogin, STATUS_FIRST};
 use crate::pooled::backend::held::Held;
-use crate::pooled::backend::inherit_globals::fresh_flags;
-use crate::pooled::backend::sub_pool::{BackendLogin, Kind};
 use crate::pooled::command::current_command::CurrentCommand;
-use crate::pooled::command::prepared_statement::StatementKey;
 use crate::pooled::routing::session_routing::Routing;
 use crate::pooled::routing::target::Aim;
+use crate::pooled::session::PooledSession;
 use crate::pooled::session::client_side::ClientSide;
 use crate::pooled::session::identity::Identity;
+use crate::pooled::session::outcome::CutOff;
 use crate::pooled::session::sql_state::SqlState;
 use crate::pooled::session::tracking::Tracking;
-use crate::pooled::session::{CutOff, PooledSession};
 use crate::pooled::shadow::shadow_session::Reflection;
 use crate::scripted::host::Host;
 use crate::scripted::login_hooks::LoginHooks;
 use crate::scripted::scripting::Scripting;
-use crate::serve::compress;
-use crate::surroundings::{Place, Settings};
+use crate::surroundings::Place;
 use crate::worker::Worker;
+use backend::greeting::server_of;
+use backend::prepared_statement::StatementKey;
+use backend::secure::compress;
+use backend::settings::Settings;
+use backend::sub_pool::{BackendLogin, PoolKey};
 use link::client_command::Inbox;
 use link::dialogue::client_broke;
 use link::failure::{Failure, Kind as FailureKind};
@@ -82,20 +83,22 @@ pub(crate) async fn begin(
         person,
     } = admission;
     let login = BackendLogin::of(&account, &user, credential);
-    let kind = Kind {
+    let kind = PoolKey {
         account: account.id().clone(),
         user,
         capabilities: capabilities.with(Capabilities::SESSION_TRACK, true),
         collation: u16::from(collation),
     };
-    let (kind, login) = worker.store.identity(kind, login);
+    let (kind, login) = worker.env.store.identity(kind, login);
     let values = match &schema {
-        Some(schema) => worker.store.values.in_schema(schema),
-        None => worker.store.values.fresh(),
+        Some(schema) => worker.env.store.values.in_schema(schema),
+        None => worker.env.store.values.fresh(),
     };
     // What changes from here on is not the session's.
-    let inherits_at = worker.shared.globals.now();
-    let flags = fresh_flags(worker, u16::from(collation), server_of(&greeting));
+    let inherits_at = worker.shared.pools.globals.now();
+    let flags = worker
+        .pool
+        .fresh_flags(u16::from(collation), server_of(&greeting));
     let mut session = PooledSession {
         client: ClientSide {
             privacy: client.privacy(),
@@ -136,19 +139,27 @@ pub(crate) async fn begin(
         },
     };
     session.try_schema().await?;
-    match hooks {
-        None => welcome(client, payload, session.client.status).await?,
-        Some((mut hooks, host)) => {
-            let ok = ok(session.client.status);
-            say_first(client, payload).await?;
-            hooks.let_in(client, &ok).await?;
-            session.scripting = Some(Box::new(Scripting::of(hooks, host)));
-        }
-    }
+    session.scripting = let_in(client, payload, session.client.status, hooks).await?;
     Ok(Begun {
         session,
         compression,
     })
+}
+
+/// Tells the client that it is in. The script that sees its commands from now on, if one does.
+async fn let_in(
+    client: &mut PacketStream,
+    payload: Option<Vec<u8>>,
+    status: StatusFlags,
+    hooks: Option<(LoginHooks, Rc<Host>)>,
+) -> Result<Option<Box<Scripting>>, Failure> {
+    let Some((mut hooks, host)) = hooks else {
+        welcome(client, payload, status).await?;
+        return Ok(None);
+    };
+    say_first(client, payload).await?;
+    hooks.let_in(client, &ok(status)).await?;
+    Ok(Some(Box::new(Scripting::of(hooks, host))))
 }
 
 /// A session that has yet to take over its client.
@@ -211,7 +222,7 @@ impl PooledSession {
             return Ok(());
         };
         let key = (self.identity.key.account.clone(), schema);
-        match self.worker.store.knows_schema(&key) {
+        match self.worker.env.store.knows_schema(&key) {
             true => Ok(()),
             false => self.try_schema_anew().await,
         }
@@ -236,7 +247,7 @@ impl PooledSession {
         match equal {
             Ok(()) => {
                 let key = (self.identity.key.account.clone(), schema);
-                self.worker.store.learn_schema(key);
+                self.worker.env.store.learn_schema(key);
                 Ok(())
             }
             Err(cut) => {
@@ -278,22 +289,5 @@ pub(crate) fn pin_of(rule: PinRule) -> Pin {
         PinRule::Variables => Pin::Variable,
         PinRule::PreparedStatements => Pin::PreparedStatement,
         PinRule::Warnings => Pin::Warnings,
-    }
-}
-
-/// Who reads the statements, by the version in a greeting.
-pub(crate) fn server_of(greeting: &Greeting) -> Server {
-    let version = String::from_utf8_lossy(&greeting.version).into_owned();
-    let is_mariadb = version.to_ascii_lowercase().contains("mariadb");
-    // MariaDB wrote 5.5.5- in front, for old replicas.
-    let number = version.strip_prefix("5.5.5-").unwrap_or(&version);
-    let mut parts = number
-        .split(|c: char| !c.is_ascii_digit())
-        .map(|part| part.parse::<u32>().unwrap_or(0));
-    let mut next = || parts.next().unwrap_or(0).min(999);
-    let number = next() * 10_000 + next().min(99) * 100 + next().min(99);
-    match is_mariadb {
-        true => Server::MariaDb(number),
-        false => Server::MySql(number),
     }
 }

@@ -8,9 +8,9 @@ use session::state::Pin;
 use sql::{Facts, Kind};
 use wire::StatusFlags;
 
-use super::transaction::OptimisticTransaction;
-use crate::pooled::exchange::{CutReply, Done, Reached};
-use crate::pooled::failure::retry::{Effect, effect_of};
+use crate::pooled::exchange::outcome::{CutReply, Done, Reached};
+use crate::pooled::failure::effect::{Effect, effect_of};
+use crate::pooled::optimistic::history::OptimisticTransaction;
 use crate::pooled::session::PooledSession;
 use link::client_command::Incoming;
 

@@ -9,15 +9,18 @@ use wire::execute::Execute;
 use wire::query::Query;
 use wire::{Command, StatusFlags};
 
-use super::transaction::{Execution, Read, Said};
-use crate::pooled::backend::connection::Broken;
-use crate::pooled::exchange::{CutReply, Done, Haste, Job, Part, Reached};
+use crate::pooled::exchange::job::{Haste, Job, Part};
+use crate::pooled::exchange::outcome::{CutReply, Done, Reached};
 use crate::pooled::failure::cut_transaction::CutTransaction;
-use crate::pooled::failure::retry::{Effect, Repeat};
+use crate::pooled::failure::effect::Effect;
+use crate::pooled::failure::repeat::Repeat;
+use crate::pooled::optimistic::history::{Execution, Read, Said};
 use crate::pooled::routing::leave_replica::ROLLBACK;
 use crate::pooled::routing::routing_state::Optimistic;
 use crate::pooled::routing::target::Aim;
-use crate::pooled::session::{After, CutOff, PooledSession};
+use crate::pooled::session::PooledSession;
+use crate::pooled::session::outcome::{After, CutOff};
+use backend::connection_error::ConnectionError;
 use link::client_command::Incoming;
 use link::failure::{Failure, Kind};
 
@@ -104,10 +107,12 @@ impl PooledSession {
         let argument = incoming.argument();
         let text = match Query::decode(&argument, self.client.capabilities) {
             Ok(query) => query.text,
-            Err(malformed) => return Err(CutReply::unsent(Broken::from(malformed).into())),
+            Err(malformed) => {
+                return Err(CutReply::unsent(ConnectionError::from(malformed).into()));
+            }
         };
         let facts: Facts = sql::facts(text, self.sql_state.session.flags());
-        let haste = crate::pooled::exchange::haste_of(&facts);
+        let haste = crate::pooled::exchange::job::haste_of(&facts);
         let job = Job::of(incoming, Needs::of(&facts, text), haste);
         let done = self.exchange(&job).await?;
         self.observe(Command::QUERY, &facts, text, &done);
@@ -152,8 +157,9 @@ impl PooledSession {
         }
         let count = execution.parameter_count;
         let execute = Execute::decode(&execution.argument, self.client.capabilities, count);
-        let execute = execute
-            .map_err(|malformed| Failed::Cut(CutReply::unsent(Broken::from(malformed).into())))?;
+        let execute = execute.map_err(|malformed| {
+            Failed::Cut(CutReply::unsent(ConnectionError::from(malformed).into()))
+        })?;
         let mut payload = Vec::new();
         Execute {
             statement_id: backend_id.0,

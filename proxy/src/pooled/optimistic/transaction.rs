@@ -8,63 +8,25 @@
 //!           a repeatable read
 //! ```
 
-use std::rc::Rc;
+use crate::pooled::optimistic::history::{Execution, OptimisticTransaction, Said};
 
 use route::{Role, Transaction, Wanted};
-use session::{Fingerprint, Outcome};
+use session::Outcome;
 use sql::{Facts, Kind};
 use wire::query::Query;
 use wire::statement::statement_id;
 use wire::{Command, StatusFlags};
 
-use crate::pooled::command::prepared_statement::StatementKey;
 use crate::pooled::command::query_command::QueryCommand;
-use crate::pooled::exchange::forward_reply::Cut;
-use crate::pooled::exchange::{CutReply, Done, Reached};
+use crate::pooled::exchange::outcome::Cut;
+use crate::pooled::exchange::outcome::{CutReply, Done, Reached};
 use crate::pooled::routing::routing_state::Optimistic;
 use crate::pooled::routing::target::Aim;
-use crate::pooled::session::{After, CutOff, PooledSession};
+use crate::pooled::session::PooledSession;
+use crate::pooled::session::outcome::{After, CutOff};
 use link::client_command::Incoming;
 use registry::session_control::Ask;
 use sql::proxy_explain;
-
-/// Reads that are kept in mind: each is a round trip when it is repeated.
-const READS_MAX: usize = 100;
-
-/// Their statements, in bytes: each session has its own.
-const STATEMENT_BYTES_MAX: usize = 64 * 1024;
-
-/// Their replies, in bytes: the primary has to give them all at once.
-const REPLY_BYTES_MAX: u64 = 1 << 20;
-
-/// What an optimistic transaction has said and heard.
-pub(crate) struct OptimisticTransaction {
-    pub begin: Incoming,
-    pub reads: Vec<Read>,
-    statement_bytes: usize,
-    reply_bytes: u64,
-}
-
-/// A read, and what came of it.
-pub(crate) struct Read {
-    pub said: Said,
-    pub fingerprint: Fingerprint,
-}
-
-/// A read, to be said again.
-pub(crate) enum Said {
-    Text(Incoming),
-    Prepared(Execution),
-}
-
-/// An EXECUTE without long data. The client may close its statement in between.
-pub(crate) struct Execution {
-    pub key: StatementKey,
-    pub argument: Vec<u8>,
-    pub parameter_count: u16,
-    pub types: Option<Rc<[u8]>>,
-    pub sequence: u8,
-}
 
 /// What a command means to an optimistic transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,49 +41,6 @@ enum Meaning {
     Resets,
     /// It is for the primary.
     Leaves,
-}
-
-impl Said {
-    fn bytes(&self) -> usize {
-        match self {
-            Self::Text(incoming) => incoming.packets.len(),
-            Self::Prepared(execution) => {
-                let types = execution.types.as_ref().map_or(0, |types| types.len());
-                execution.key.text.bytes().len() + execution.argument.len() + types
-            }
-        }
-    }
-}
-
-impl OptimisticTransaction {
-    pub(crate) fn new(begin: Incoming) -> Self {
-        Self {
-            begin,
-            reads: Vec::new(),
-            statement_bytes: 0,
-            reply_bytes: 0,
-        }
-    }
-
-    /// Whether one more read of so many bytes may be kept in mind.
-    fn has_room(&self, bytes: usize) -> bool {
-        self.reads.len() < READS_MAX
-            && self.statement_bytes.saturating_add(bytes) <= STATEMENT_BYTES_MAX
-            && self.reply_bytes <= REPLY_BYTES_MAX
-    }
-
-    fn add(&mut self, said: Said, fingerprint: Fingerprint) {
-        self.statement_bytes += said.bytes();
-        self.reply_bytes += fingerprint.bytes;
-        self.reads.push(Read { said, fingerprint });
-    }
-
-    /// A transaction like this one begins where it ends, by `completion_type`.
-    fn begin_anew(&mut self) {
-        self.reads.clear();
-        self.statement_bytes = 0;
-        self.reply_bytes = 0;
-    }
 }
 
 impl PooledSession {

@@ -9,9 +9,10 @@ use sql::{Effects, Facts, Kind, Marks, Object, Uses};
 use wire::{Command, StatusFlags};
 
 use super::target::Aim;
-use crate::pooled::backend::connection::OwnReply;
-use crate::pooled::backend::open::text;
-use crate::pooled::session::{LASTING, PooledSession};
+use crate::pooled::session::PooledSession;
+use crate::pooled::session::outcome::LASTING;
+use backend::ask::text;
+use backend::own_reply::OwnReply;
 use link::failure::{Failure, Kind as FailureKind};
 
 /// What ends a hold.
@@ -64,7 +65,7 @@ impl PooledSession {
             return;
         };
         let said = text(&lent.conn, end);
-        let asked = lent.conn.ask(&self.worker, Command::QUERY, &said).await;
+        let asked = lent.conn.ask(&self.worker.env, Command::QUERY, &said).await;
         match asked {
             Ok(own) if own.outcome == Outcome::Ok => self.has_ended(&facts, end, &own),
             _ => {
@@ -87,7 +88,7 @@ impl PooledSession {
             tally: &own.tally,
             error: None,
         };
-        let values = &self.worker.store.values;
+        let values = &self.worker.env.store.values;
         self.sql_state
             .session
             .observe(&mut lent.conn.state, values, &seen);

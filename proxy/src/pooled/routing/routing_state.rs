@@ -12,10 +12,12 @@ use sql::{Facts, Marks, Object, Server};
 use wire::{Capabilities, Command, StatusFlags};
 
 use super::script_route::ScriptRoute;
-use crate::pooled::backend::connection::{BackendConn, Broken, OwnReply};
-use crate::pooled::exchange::Done;
+use crate::pooled::exchange::outcome::Done;
 use crate::pooled::session::PooledSession;
 use crate::worker::Worker;
+use backend::connection::BackendConn;
+use backend::connection_error::ConnectionError;
+use backend::own_reply::OwnReply;
 use session::track_settings::GtidTracking;
 
 /// Whether a session's transactions may begin on a replica.
@@ -80,7 +82,7 @@ impl RoutingState {
         account: Option<&Account>,
     ) -> Self {
         let Config { balance, pool, .. } = config;
-        let topology = worker.topology.borrow();
+        let topology = worker.env.topology.borrow();
         let own = account.and_then(|account| account.cluster.as_ref());
         let cluster = own
             .or(listener.cluster.as_ref())
@@ -187,7 +189,7 @@ impl PooledSession {
 
     /// Whether a backend has others in its cluster that could be read.
     fn has_company(&self, conn: &BackendConn) -> bool {
-        let topology = self.worker.topology.borrow();
+        let topology = self.worker.env.topology.borrow();
         let mut backends = topology.backends.iter();
         backends.any(|it| it.cluster == conn.backend.cluster && it.id != conn.backend.id)
     }
@@ -242,7 +244,7 @@ impl PooledSession {
     }
 
     fn written_by_all(&self, cluster: ClusterId) -> Option<Arc<WrittenByAll>> {
-        let topology = self.worker.topology.borrow();
+        let topology = self.worker.env.topology.borrow();
         let mut all = topology.clusters.iter();
         let found = all.find(|it| it.id == cluster);
         found.map(|cluster| Arc::clone(&cluster.written))
@@ -326,10 +328,15 @@ impl PooledSession {
     }
 
     /// Asks a connection to the primary how far that is, for a read that is not done there.
-    pub(crate) async fn ask_position(&mut self, conn: &mut BackendConn) -> Result<(), Broken> {
+    pub(crate) async fn ask_position(
+        &mut self,
+        conn: &mut BackendConn,
+    ) -> Result<(), ConnectionError> {
         let before = self.must_see();
-        let question = crate::pooled::backend::open::text(conn, question_of_position(conn));
-        let own = conn.ask(&self.worker, Command::QUERY, &question).await?;
+        let question = backend::ask::text(conn, question_of_position(conn));
+        let own = conn
+            .ask(&self.worker.env, Command::QUERY, &question)
+            .await?;
         self.heard_position(conn, &before, &own);
         Ok(())
     }
@@ -341,8 +348,7 @@ impl PooledSession {
         before: &Arc<Written>,
         own: &OwnReply,
     ) {
-        let row =
-            crate::pooled::backend::open::table(own, conn.capabilities).map(|table| table.row);
+        let row = backend::own_reply::table(own, conn.capabilities).map(|table| table.row);
         if let Some(Some(told)) = row.as_ref().ok().and_then(|row| row.first()) {
             self.note_position(conn, before, told);
         }

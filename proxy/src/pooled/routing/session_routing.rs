@@ -2,9 +2,9 @@
 
 use super::routing_state::RoutingState;
 use crate::pooled::failure::cut_transaction::CutTransaction;
-use crate::pooled::lanes::try_lane::LaneUseState;
-use crate::pooled::optimistic::transaction::OptimisticTransaction;
-use crate::pooled::session::Home;
+use crate::pooled::lanes::lane_use::LaneUseState;
+use crate::pooled::optimistic::history::OptimisticTransaction;
+use crate::pooled::session::outcome::Home;
 use crate::pooled::shadow::shadow_session::Reflection;
 
 /// Where the commands of one session go.

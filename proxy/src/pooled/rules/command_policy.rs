@@ -170,7 +170,7 @@ impl PooledSession {
     }
 
     fn place_order(&self, order: &mut CommandPolicy, judgement: &Judgement<'_>, hints: &Hints<'_>) {
-        let topology = self.worker.topology.borrow();
+        let topology = self.worker.env.topology.borrow();
         let cluster = judgement.cluster.map(|it| it.value.as_bytes());
         if let Some(name) = hints.cluster.or(cluster) {
             let mut all = topology.clusters.iter();

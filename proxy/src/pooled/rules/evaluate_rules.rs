@@ -2,6 +2,7 @@
 //! is sent: it is logged, answered, refused, held up, rewritten. What is left is the command's
 //! [`CommandPolicy`](super::command_policy::Order).
 
+use crate::pooled::command::query_command::Carries;
 use std::borrow::Cow;
 use std::rc::Rc;
 
@@ -18,11 +19,12 @@ use wire::attribute::QueryAttribute;
 use super::command_policy::{CommandPolicy, unknown_place};
 use super::statement_limits::{Inside, Passage, enter};
 use crate::book::Book;
-use crate::pooled::command::query::Ending;
+use crate::pooled::command::ending::Ending;
 use crate::pooled::command::query_command::QueryCommand;
 use crate::pooled::command::statement::Statement;
 use crate::pooled::login::session_start::{hold_of, pin_of};
-use crate::pooled::session::{After, CutOff, PooledSession};
+use crate::pooled::session::PooledSession;
+use crate::pooled::session::outcome::{After, CutOff};
 use crate::pooled::shadow::shadow_session::Reflection;
 
 /// Of a refusal for which no rule has words.
@@ -57,13 +59,6 @@ pub(crate) enum Form {
     Prepare,
     /// COM_STMT_EXECUTE: it has been rewritten already.
     Binary,
-}
-
-/// Whether a command carries query attributes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Carries {
-    Attributes,
-    Nothing,
 }
 
 /// What becomes of a command.

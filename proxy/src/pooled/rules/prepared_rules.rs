@@ -13,10 +13,12 @@ use wire::query::Query;
 use wire::statement::PrepareOk;
 use wire::{Capabilities, StatusFlags};
 
-use super::evaluate_rules::{Carries, Errand, Form, Ruled};
-use crate::pooled::command::prepared::Definitions;
-use crate::pooled::command::prepared_statement::{Original, StatementKey};
-use crate::pooled::session::{After, CutOff, PooledSession};
+use super::evaluate_rules::{Errand, Form, Ruled};
+use crate::pooled::command::query_command::Carries;
+use crate::pooled::session::PooledSession;
+use crate::pooled::session::outcome::{After, CutOff};
+use backend::prepared_statement::Definitions;
+use backend::prepared_statement::{Original, StatementKey};
 use link::client_command::Incoming;
 use link::failure::{Failure, Kind as FailureKind};
 
@@ -181,7 +183,7 @@ impl PooledSession {
             parameter_count: parameters,
             column_count: count_columns,
             packets: packets.into(),
-            epoch: self.worker.shared.definitions_epoch(),
+            epoch: self.worker.shared.pools.definitions_epoch(),
         })
     }
 

@@ -6,11 +6,13 @@ use std::sync::Arc;
 use session::state::Needs;
 use session::{Pipelining, Sequences, Tracker};
 
-use super::{After, CutOff, PooledSession, Relayed};
-use crate::pooled::backend::connection::BackendConn;
-use crate::pooled::failure::retry::{Effect, Repeat};
+use super::PooledSession;
+use crate::pooled::failure::effect::Effect;
+use crate::pooled::failure::repeat::Repeat;
 use crate::pooled::routing::target::Aim;
+use crate::pooled::session::outcome::{After, CutOff, Relayed};
 use crate::relay::Relay;
+use backend::connection::BackendConn;
 use link::client_command::Incoming;
 use link::dialogue::Legs;
 use link::leg::Leg;
@@ -38,7 +40,7 @@ impl PooledSession {
         let Some(lent) = self.held.lease.take() else {
             return Ok(After::Next);
         };
-        let conn = self.worker.desk.take_out(&self.worker, lent);
+        let conn = self.worker.pool.take_out(lent);
         self.relay_over(conn, incoming)
     }
 

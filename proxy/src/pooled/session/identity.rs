@@ -7,8 +7,8 @@ use auth::{KnownAccount, Scramble};
 use config::ListenerConfig;
 use wire::Greeting;
 
-use crate::pooled::backend::sub_pool::{BackendLogin, Kind};
 use crate::surroundings::Place;
+use backend::sub_pool::{BackendLogin, PoolKey};
 use registry::session_registry::Registration;
 use stats::attribution::SessionAttribution;
 
@@ -17,7 +17,7 @@ pub(crate) struct Identity {
     pub account: Arc<KnownAccount>,
     pub login: Rc<BackendLogin>,
     /// What makes backend connections interchangeable for this session.
-    pub key: Rc<Kind>,
+    pub key: Rc<PoolKey>,
     /// To which account, schema and client its statements are attributed in the statistics.
     pub attribution: SessionAttribution,
     /// The scramble of the last greeting or switch request that the client has had.

@@ -8,9 +8,10 @@ use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, ReadBuf};
 use wire::{Command, ErrPacket, StatusFlags};
 
-use super::{CutOff, PooledSession};
-use crate::pooled::backend::connection::Broken;
+use super::PooledSession;
 use crate::pooled::command::current_command::CurrentCommand;
+use crate::pooled::session::outcome::CutOff;
+use backend::connection_error::ConnectionError;
 use link::client_command::Incoming;
 use link::failure::{Failure, Kind as FailureKind};
 use registry::session_control::Ask;
@@ -144,7 +145,7 @@ impl PooledSession {
         let text = format!(
             "Lost connection to backend {}: {}",
             backend.name,
-            Broken::Disabled
+            ConnectionError::Disabled
         );
         if self.cut_while_idle(&text) {
             return None;
@@ -178,7 +179,7 @@ impl PooledSession {
         let Some(lent) = &mut self.held.lease else {
             return Poll::Pending;
         };
-        let mut scratch = self.worker.scratch.borrow_mut();
+        let mut scratch = self.worker.env.scratch.borrow_mut();
         let mut buffer = ReadBuf::new(&mut scratch);
         let read = Pin::new(&mut lent.conn.leg.transport).poll_read(context, &mut buffer);
         let last_words = match read {

@@ -1,24 +1,16 @@
 //! Statements that are slow, that fail, or that chance has picked, are recorded: one line of the log with
 //! what EXPLAIN ROUTE would have said, and how it came out.
 
+use crate::pooled::command::trace::Trace;
+use route::Explanation;
 use route::rules::{Counters, Record};
-use route::{Explanation, Wanted};
 use session::Outcome;
 use sql::Facts;
 
 use super::PooledSession;
 use crate::pooled::command::statement::Statement;
-use crate::pooled::exchange::Done;
+use crate::pooled::exchange::outcome::Done;
 use crate::pooled::rules::evaluate_rules::{Errand, Form};
-
-/// A statement that is under way and may be recorded.
-pub(crate) struct Trace {
-    is_sampled: bool,
-    /// Which role it wanted, in the transaction of then.
-    wanted: Option<Wanted>,
-    /// What kept its session on its connection when it came.
-    pins: String,
-}
 
 impl PooledSession {
     /// A statement begins; nothing is done about it unless statements are recorded.

@@ -5,8 +5,8 @@ use std::rc::Rc;
 use pool::{ClientStatementId, ClientStatements};
 use session::state::SessionState;
 
-use crate::pooled::command::prepared_statement::StatementKey;
-use crate::pooled::diagnostics::pending_answers::PendingAnswers;
+use backend::pending_answers::PendingAnswers;
+use backend::prepared_statement::StatementKey;
 
 /// The state that the client's statements have left.
 pub(crate) struct SqlState {

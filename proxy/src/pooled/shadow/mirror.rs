@@ -10,9 +10,9 @@ use wire::execute::Execute;
 use wire::query::Query;
 
 use super::shadow_session::{Item, Reflection, Work};
-use crate::pooled::command::prepared_statement::StatementKey;
 use crate::pooled::command::statement::{BulkExecution, Executing};
 use crate::pooled::session::PooledSession;
+use backend::prepared_statement::StatementKey;
 
 /// What a rule wants mirrored.
 #[derive(Clone, Copy)]

@@ -5,7 +5,8 @@ use tokio::sync::oneshot;
 use wire::Command;
 
 use crate::pooled::rules::command_policy::CommandPolicy;
-use crate::pooled::session::{After, CutOff, PooledSession};
+use crate::pooled::session::PooledSession;
+use crate::pooled::session::outcome::{After, CutOff};
 use crate::scripted::injected::incoming_of;
 use crate::scripted::waiting::{command, execution, miscounted, query};
 use link::reply_observer::{ObservedReply, ReplyObserver, Reports, Towards};

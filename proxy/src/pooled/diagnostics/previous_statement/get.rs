@@ -7,10 +7,11 @@ use sql::{Answers, Condition, Facts, GetDiagnostics, GetForm, Kind, Span};
 use wire::Command;
 
 use super::Place;
-use crate::pooled::backend::connection::OwnReply;
-use crate::pooled::backend::open::{table, text as query_text};
 use crate::pooled::routing::target::Aim;
 use crate::pooled::session::PooledSession;
+use backend::ask::text as query_text;
+use backend::own_reply::OwnReply;
+use backend::own_reply::table;
 
 /// What is to be done about a GET DIAGNOSTICS.
 pub(super) enum Get {
@@ -118,7 +119,10 @@ impl PooledSession {
         let own = match equal {
             Ok(()) => {
                 let argument = query_text(&lent.conn, select);
-                let asked = lent.conn.ask(&self.worker, Command::QUERY, &argument).await;
+                let asked = lent
+                    .conn
+                    .ask(&self.worker.env, Command::QUERY, &argument)
+                    .await;
                 asked.ok()
             }
             Err(_) => None,

@@ -5,8 +5,8 @@ use sql::{Answers, DiagnosticsItem, Facts, GetDiagnostics, Kind, Show, Uses};
 
 use super::get::Get;
 use super::{Place, Role};
-use crate::pooled::diagnostics::Diagnostics;
 use crate::pooled::session::PooledSession;
+use backend::diagnostics::Diagnostics;
 
 /// A statement that stands in for another.
 pub(super) struct StandIn {

@@ -12,10 +12,11 @@ use tokio::time::timeout;
 use wire::ErrPacket;
 
 use super::Refusal;
-use crate::pooled::backend::connection::OwnReply;
-use crate::pooled::backend::open::text;
-use crate::pooled::exchange::TIMEOUT_KILL;
-use crate::pooled::session::{PooledSession, Running};
+use crate::pooled::session::PooledSession;
+use crate::pooled::session::outcome::Running;
+use backend::ask::text;
+use backend::kill_thread::TIMEOUT_KILL;
+use backend::own_reply::OwnReply;
 use wire::rows::Rows;
 
 /// An answer that takes longer is given up.
@@ -100,7 +101,7 @@ impl PooledSession {
         let argument = text(&lent.conn, question);
         let mut kill = None;
         let heard = {
-            let mut asked = pin!(lent.conn.ask_in_part(&worker, &argument, bytes_max));
+            let mut asked = pin!(lent.conn.ask_in_part(&worker.env, &argument, bytes_max));
             match timeout(limit, asked.as_mut()).await {
                 Ok(heard) => Some(heard),
                 Err(_) => {

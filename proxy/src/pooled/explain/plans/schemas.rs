@@ -37,7 +37,7 @@ impl PooledSession {
             .explain_interval;
         let account = self.identity.account.id().to_string();
         let whose = (cluster, schema, account.as_str());
-        let epoch = worker.shared.definitions_epoch();
+        let epoch = worker.shared.pools.definitions_epoch();
         if self.held.lease.is_none() || !plans.claim_schema(whose, (now, epoch), interval) {
             return;
         }

@@ -14,9 +14,9 @@ use route::ClusterId;
 use session::state::{Baseline, Values, ValuesTable};
 use sql::{Analysis, Facts, Flags, TrustedFunctions};
 
-use super::sub_pool::{BackendLogin, Kind};
-use crate::pooled::command::prepared::Definitions;
-use crate::pooled::command::prepared_statement::StatementKey;
+use crate::prepared_statement::Definitions;
+use crate::prepared_statement::StatementKey;
+use crate::sub_pool::{BackendLogin, PoolKey};
 
 /// Statements whose definitions a worker remembers.
 const DEFINITIONS_MAX: NonZeroUsize = NonZeroUsize::new(4096).expect("it is not zero");
@@ -28,8 +28,10 @@ const IDENTITIES_MAX: NonZeroUsize = NonZeroUsize::new(1024).expect("it is not z
 const PROOFS_MAX: usize = 65_536;
 
 /// One worker's.
-pub(crate) struct Store {
+pub struct Store {
+    /// Schemas and variables of sessions, each set once.
     pub values: ValuesTable,
+    /// Texts of prepared statements, each once.
     pub texts: RefCell<Texts>,
     #[allow(clippy::vec_box)] // large, and handed about
     facts: RefCell<Vec<Box<Facts>>>,
@@ -38,7 +40,7 @@ pub(crate) struct Store {
     baselines: RefCell<Vec<Rc<Baseline>>>,
     definitions: RefCell<LruCache<StatementKey, Rc<Definitions>>>,
     schemas: RefCell<LruCache<(AccountId, Vec<u8>), ()>>,
-    identities: RefCell<LruCache<Rc<Kind>, Weak<BackendLogin>>>,
+    identities: RefCell<LruCache<Rc<PoolKey>, Weak<BackendLogin>>>,
     /// For fingerprints of replies.
     pub print_keys: RandomState,
 }
@@ -62,11 +64,12 @@ impl Default for Store {
 
 impl Store {
     /// Memory for the facts of a statement; to be given back.
-    pub(crate) fn take_facts(&self) -> Box<Facts> {
+    pub fn take_facts(&self) -> Box<Facts> {
         self.facts.borrow_mut().pop().unwrap_or_default()
     }
 
-    pub(crate) fn return_facts(&self, facts: Box<Facts>) {
+    /// Takes such memory back.
+    pub fn return_facts(&self, facts: Box<Facts>) {
         const SPARE_MAX: usize = 64;
         let mut spare = self.facts.borrow_mut();
         if spare.len() < SPARE_MAX {
@@ -75,11 +78,12 @@ impl Store {
     }
 
     /// Memory for a statement's bytes; to be given back.
-    pub(crate) fn take_bytes(&self) -> Vec<u8> {
+    pub fn take_bytes(&self) -> Vec<u8> {
         self.bytes.borrow_mut().pop().unwrap_or_default()
     }
 
-    pub(crate) fn return_bytes(&self, mut bytes: Vec<u8>) {
+    /// Takes such memory back.
+    pub fn return_bytes(&self, mut bytes: Vec<u8>) {
         const SPARE_MAX: usize = 64;
         const BYTES_MAX: usize = 16 << 10;
         let mut spare = self.bytes.borrow_mut();
@@ -90,7 +94,7 @@ impl Store {
     }
 
     /// One copy of what sessions have in common, however many there are.
-    pub(crate) fn identity(&self, kind: Kind, login: BackendLogin) -> (Rc<Kind>, Rc<BackendLogin>) {
+    pub fn identity(&self, kind: PoolKey, login: BackendLogin) -> (Rc<PoolKey>, Rc<BackendLogin>) {
         let mut known = self.identities.borrow_mut();
         let found = known.get_key_value(&kind);
         let found = found.map(|(kind, login)| (Rc::clone(kind), login.upgrade()));
@@ -104,7 +108,7 @@ impl Store {
     }
 
     /// One copy of what logins leave, however many connections say the same.
-    pub(crate) fn baseline(&self, baseline: Baseline) -> Rc<Baseline> {
+    pub fn baseline(&self, baseline: Baseline) -> Rc<Baseline> {
         const BASELINES_MAX: usize = 256;
         let mut known = self.baselines.borrow_mut();
         if let Some(same) = known.iter().find(|known| known.is_same(&baseline)) {
@@ -118,11 +122,12 @@ impl Store {
     }
 
     /// Whether a set of assignments has worked before.
-    pub(crate) fn is_proven(&self, key: u64) -> bool {
+    pub fn is_proven(&self, key: u64) -> bool {
         self.proofs.borrow().contains(&key)
     }
 
-    pub(crate) fn prove(&self, key: u64) {
+    /// A set of assignments has worked.
+    pub fn prove(&self, key: u64) {
         let mut proofs = self.proofs.borrow_mut();
         if proofs.len() >= PROOFS_MAX {
             proofs.clear();
@@ -131,16 +136,16 @@ impl Store {
     }
 
     /// It has not worked this time.
-    pub(crate) fn disprove(&self, key: u64) {
+    pub fn disprove(&self, key: u64) {
         self.proofs.borrow_mut().remove(&key);
     }
 
     /// A statement as sessions share it; its facts are read once.
-    pub(crate) fn statement(
+    pub fn statement(
         &self,
         text: &[u8],
         values: &Rc<Values>,
-        kind: &Rc<Kind>,
+        kind: &Rc<PoolKey>,
         cluster: ClusterId,
         flags: Flags,
         functions: &TrustedFunctions,
@@ -175,32 +180,35 @@ impl Store {
     }
 
     /// What clients are told of a statement, if nothing has changed since `epoch`.
-    pub(crate) fn definitions(&self, key: &StatementKey, epoch: u64) -> Option<Rc<Definitions>> {
+    pub fn definitions(&self, key: &StatementKey, epoch: u64) -> Option<Rc<Definitions>> {
         let mut all = self.definitions.borrow_mut();
         let known = all.get(key)?;
         (known.epoch == epoch).then(|| Rc::clone(known))
     }
 
     /// What statements are taken for may be another matter from now on.
-    pub(crate) fn forget_definitions(&self) {
+    pub fn forget_definitions(&self) {
         self.definitions.borrow_mut().clear();
     }
 
-    pub(crate) fn define(&self, key: &StatementKey, definitions: &Rc<Definitions>) {
+    /// Keeps in mind what clients are told of a statement.
+    pub fn define(&self, key: &StatementKey, definitions: &Rc<Definitions>) {
         let mut all = self.definitions.borrow_mut();
         all.put(key.clone(), Rc::clone(definitions));
     }
 
     /// Whether an account has been in a schema of late.
-    pub(crate) fn knows_schema(&self, key: &(AccountId, Vec<u8>)) -> bool {
+    pub fn knows_schema(&self, key: &(AccountId, Vec<u8>)) -> bool {
         self.schemas.borrow_mut().get(key).is_some()
     }
 
-    pub(crate) fn learn_schema(&self, key: (AccountId, Vec<u8>)) {
+    /// An account has been in a schema.
+    pub fn learn_schema(&self, key: (AccountId, Vec<u8>)) {
         self.schemas.borrow_mut().put(key, ());
     }
 
-    pub(crate) fn forget_schema(&self, key: &(AccountId, Vec<u8>)) {
+    /// An account could not enter a schema.
+    pub fn forget_schema(&self, key: &(AccountId, Vec<u8>)) {
         self.schemas.borrow_mut().pop(key);
     }
 }

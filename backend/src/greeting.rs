@@ -4,9 +4,10 @@ use std::cell::RefCell;
 
 use auth::{Dialect, Plugin, Scramble};
 use config::CompressionAlgorithm;
+use sql::Server;
 use wire::{Capabilities, Greeting, StatusFlags};
 
-use crate::surroundings::Settings;
+use crate::settings::Settings;
 
 /// Offered by backends, but not on connections that sessions take turns on: a server leaves out
 /// definitions that *its* client has seen.
@@ -14,7 +15,7 @@ const NOT_SHARED: Capabilities = Capabilities::MARIADB_CACHE_METADATA;
 
 /// What backends said of themselves, on one worker.
 #[derive(Default)]
-pub(crate) struct OwnGreeting {
+pub struct OwnGreeting {
     last: RefCell<Option<Greeting>>,
     /// Held by the client that has a backend asked; the others wait for what comes of it.
     pub asking: tokio::sync::Mutex<()>,
@@ -22,7 +23,7 @@ pub(crate) struct OwnGreeting {
 
 impl OwnGreeting {
     /// A backend has greeted. What all of them have is what is offered; the rest is the last one's.
-    pub(crate) fn learn(&self, greeting: &Greeting) {
+    pub fn learn(&self, greeting: &Greeting) {
         let mut last = self.last.borrow_mut();
         let common = last
             .as_ref()
@@ -42,7 +43,7 @@ impl OwnGreeting {
     }
 
     /// The greeting for a client; `None` before any backend has greeted.
-    pub(crate) fn for_client(
+    pub fn for_client(
         &self,
         settings: &Settings,
         session_id: u32,
@@ -70,12 +71,29 @@ impl OwnGreeting {
 }
 
 /// The plugin that the greeting names: the backend's, where it can be examined here.
-pub(crate) fn plugin_of(greeting: &Greeting) -> Plugin {
+pub fn plugin_of(greeting: &Greeting) -> Plugin {
     let family = dialect_of(greeting).default_plugin();
     Plugin::of_client_name(&greeting.plugin).unwrap_or(family)
 }
 
 /// The family of the server that a greeting comes from.
-pub(crate) fn dialect_of(greeting: &Greeting) -> Dialect {
+pub fn dialect_of(greeting: &Greeting) -> Dialect {
     Dialect::of_version(&String::from_utf8_lossy(&greeting.version))
+}
+
+/// Who reads the statements, by the version in a greeting.
+pub fn server_of(greeting: &Greeting) -> Server {
+    let version = String::from_utf8_lossy(&greeting.version).into_owned();
+    let is_mariadb = version.to_ascii_lowercase().contains("mariadb");
+    // MariaDB wrote 5.5.5- in front, for old replicas.
+    let number = version.strip_prefix("5.5.5-").unwrap_or(&version);
+    let mut parts = number
+        .split(|c: char| !c.is_ascii_digit())
+        .map(|part| part.parse::<u32>().unwrap_or(0));
+    let mut next = || parts.next().unwrap_or(0).min(999);
+    let number = next() * 10_000 + next().min(99) * 100 + next().min(99);
+    match is_mariadb {
+        true => Server::MariaDb(number),
+        false => Server::MySql(number),
+    }
 }

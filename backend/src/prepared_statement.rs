@@ -8,15 +8,17 @@ use route::ClusterId;
 use session::state::Values;
 use sql::Facts;
 
-use crate::pooled::backend::sub_pool::Kind;
+use crate::sub_pool::PoolKey;
 
 /// What makes two prepared statements the same: the text, and the state that it was prepared in.
 #[derive(Debug, Clone)]
-pub(crate) struct StatementKey {
+pub struct StatementKey {
+    /// Its text.
     pub text: Text,
+    /// The schema and the variables that it was prepared with.
     pub values: Rc<Values>,
     /// Whose it is, and what its definitions look like.
-    pub kind: Rc<Kind>,
+    pub kind: Rc<PoolKey>,
     /// Whose cursor it is for, if for one: a server's statement has one cursor at a time, and is
     /// spoiled for other uses (MySQL).
     pub cursor: Option<ClientStatementId>,
@@ -33,14 +35,16 @@ pub(crate) struct StatementKey {
 
 /// A statement before a rule has rewritten it.
 #[derive(Debug)]
-pub(crate) struct Original {
+pub struct Original {
+    /// Its text.
     pub text: Text,
+    /// What its text says.
     pub facts: Rc<Facts>,
 }
 
 impl StatementKey {
     /// As the client has prepared it.
-    pub(crate) fn original(&self) -> (Text, Rc<Facts>) {
+    pub fn original(&self) -> (Text, Rc<Facts>) {
         match &self.asked {
             Some(asked) => (asked.text.clone(), Rc::clone(&asked.facts)),
             None => (self.text.clone(), Rc::clone(&self.facts)),
@@ -64,4 +68,17 @@ impl Hash for StatementKey {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.text.hash(state);
     }
+}
+
+/// What clients are told of a statement that was prepared.
+#[derive(Debug)]
+pub struct Definitions {
+    /// How many placeholders it has.
+    pub parameter_count: u16,
+    /// How many columns its result has.
+    pub column_count: u16,
+    /// The reply to COM_STMT_PREPARE, all its packets, with an id that means nothing.
+    pub packets: Rc<[u8]>,
+    /// How many definitions had changed anywhere when this was heard.
+    pub epoch: u64,
 }

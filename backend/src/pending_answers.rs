@@ -15,20 +15,19 @@ use std::rc::Rc;
 use session::state::{Aftermath as Left, LastInsertId, List};
 use session::{Outcome, Tally};
 use tokio::sync::Notify;
-use wire::{Capabilities, Command};
+use wire::Capabilities;
 
-use super::Diagnostics;
-use crate::pooled::backend::connection::{BackendConn, Broken, OwnReply};
-use crate::pooled::backend::open::table;
-use crate::worker::Worker;
+use crate::diagnostics::Diagnostics;
+use crate::own_reply::OwnReply;
+use crate::own_reply::table;
 
 /// One session's.
 #[derive(Debug, Default)]
-pub(crate) struct PendingAnswers {
+pub struct PendingAnswers {
     /// Which of its answers only the connection knows.
-    owed: Cell<PendingAnswerList>,
+    pub(crate) owed: Cell<PendingAnswerList>,
     /// Tells the connection that it was on last from those before.
-    turn: Cell<u64>,
+    pub(crate) turn: Cell<u64>,
     insert_id: Cell<Option<u64>>,
     /// The list of warnings and errors, where it was put down.
     list: RefCell<Option<Rc<Diagnostics>>>,
@@ -38,9 +37,9 @@ pub(crate) struct PendingAnswers {
     /// The statement that its client named last which is not there.
     pub unknown: Cell<Option<u32>>,
     /// Somebody is asking.
-    saving: Cell<u32>,
+    pub(crate) saving: Cell<u32>,
     /// Statements of the proxy's own have run on the connection since.
-    is_disturbed: Cell<bool>,
+    pub(crate) is_disturbed: Cell<bool>,
     /// What was owed was lost with the connection.
     is_lost: Cell<bool>,
     /// An answer has come, or none will, or the connection is idle again.
@@ -49,26 +48,29 @@ pub(crate) struct PendingAnswers {
 
 /// One answer that only the connection knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum PendingAnswer {
+pub enum PendingAnswer {
+    /// The list of warnings and errors.
     Warnings,
+    /// FOUND_ROWS().
     FoundRows,
     /// How many there were: an error may have warnings in front of it, and the list its limit.
     Counts,
+    /// LAST_INSERT_ID().
     InsertId,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-struct PendingAnswerList {
-    warnings: bool,
-    found_rows: bool,
-    counts: bool,
-    insert_id: bool,
+pub(crate) struct PendingAnswerList {
+    pub(crate) warnings: bool,
+    pub(crate) found_rows: bool,
+    pub(crate) counts: bool,
+    pub(crate) insert_id: bool,
 }
 
 impl PendingAnswer {
     /// What is asked. Warnings first: other statements make MySQL forget them. FOUND_ROWS() before
     /// what counts rows of its own.
-    pub(crate) fn question(self) -> &'static str {
+    pub fn question(self) -> &'static str {
         match self {
             Self::Warnings => "SHOW WARNINGS",
             // The session may have set `sql_select_limit` to 0.
@@ -82,24 +84,24 @@ impl PendingAnswer {
 /// Whose last statement ran on a connection, for as long as that is so. When the connection goes, what
 /// it alone knew is lost.
 #[derive(Debug)]
-pub(crate) struct Owner {
-    of: Rc<PendingAnswers>,
-    turn: u64,
+pub struct Owner {
+    pub(crate) of: Rc<PendingAnswers>,
+    pub(crate) turn: u64,
 }
 
 impl Owner {
     /// Whether that one may still ask for what only the connection knows.
-    pub(crate) fn is_owed(&self) -> bool {
+    pub fn is_owed(&self) -> bool {
         self.is_current() && self.of.is_owed() && Rc::strong_count(&self.of) > 1
     }
 
     /// Whether it has not been on another connection since.
-    fn is_current(&self) -> bool {
+    pub(crate) fn is_current(&self) -> bool {
         self.of.turn.get() == self.turn
     }
 
     /// That one, if it may.
-    pub(crate) fn owed(&self) -> Option<Rc<PendingAnswers>> {
+    pub fn owed(&self) -> Option<Rc<PendingAnswers>> {
         self.is_owed().then(|| Rc::clone(&self.of))
     }
 }
@@ -114,17 +116,18 @@ impl Drop for Owner {
 
 /// What somebody else asks in a session's place. One that is dropped has found no answer.
 #[derive(Debug)]
-pub(crate) struct Question {
-    owner: Rc<PendingAnswers>,
+pub struct Question {
+    pub(crate) owner: Rc<PendingAnswers>,
     /// Of its connection: the answer is of no use to a session that has been on another one since.
-    turn: u64,
+    pub(crate) turn: u64,
+    /// What is asked.
     pub debt: PendingAnswer,
-    is_answered: bool,
+    pub(crate) is_answered: bool,
 }
 
 impl Question {
     /// The answer has come.
-    pub(crate) fn answered(mut self, own: &OwnReply, capabilities: Capabilities) {
+    pub fn answered(mut self, own: &OwnReply, capabilities: Capabilities) {
         let number = |at: usize| -> Option<u64> {
             let row = table(own, capabilities).ok()?.row;
             std::str::from_utf8(row.get(at)?.as_deref()?)
@@ -142,9 +145,7 @@ impl Question {
                     let list = Diagnostics::read(own, capabilities);
                     let list = list.map(|list| list.failed_with(owner.error.get()));
                     let list = list.map(|list| match owner.unknown.get() {
-                        Some(meant) => {
-                            crate::pooled::command::unknown_statements::naming(list, meant)
-                        }
+                        Some(meant) => crate::unknown_statement::naming(list, meant),
                         None => list,
                     });
                     *owner.list.borrow_mut() = list.map(Rc::new);
@@ -164,7 +165,7 @@ impl Question {
         self.is_answered = self.debt != PendingAnswer::InsertId || owner.insert_id.get().is_some();
     }
 
-    fn is_current(&self) -> bool {
+    pub(crate) fn is_current(&self) -> bool {
         self.owner.turn.get() == self.turn
     }
 }
@@ -178,71 +179,8 @@ impl Drop for Question {
     }
 }
 
-/// What the owner of a connection may still ask for, when somebody else takes it.
-pub(crate) fn claim(conn: &mut BackendConn, own: &Rc<PendingAnswers>) -> Vec<Question> {
-    match own.is_at(conn) {
-        true => Vec::new(),
-        false => questions(conn, Wanted::All),
-    }
-}
-
-/// What its owner wants to know before other statements of the proxy's run there in its name: the
-/// connection's word is no longer its own afterwards.
-pub(crate) fn claim_own(conn: &mut BackendConn) -> Vec<Question> {
-    questions(conn, Wanted::Volatile)
-}
-
-/// Which answers are asked for.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Wanted {
-    All,
-    /// Those that any other statement changes.
-    Volatile,
-}
-
-fn questions(conn: &mut BackendConn, wanted: Wanted) -> Vec<Question> {
-    let Some(owner) = conn.owner.take() else {
-        return Vec::new();
-    };
-    let of = &owner.of;
-    // Whoever has been elsewhere since is not concerned.
-    if !owner.is_current() {
-        return Vec::new();
-    }
-    of.is_disturbed.set(true);
-    // Its session may have ended, and nearly always there is nothing to ask.
-    if Rc::strong_count(of) == 1 || !of.is_owed() {
-        return Vec::new();
-    }
-    let kept = PendingAnswerList {
-        insert_id: wanted == Wanted::Volatile && of.owed.get().insert_id,
-        ..PendingAnswerList::default()
-    };
-    let mut debts = of.debts();
-    debts.retain(|debt| !(kept.insert_id && *debt == PendingAnswer::InsertId));
-    let is_mysql = matches!(conn.state.server(), sql::Server::MySql(_));
-    if is_mysql && debts.contains(&PendingAnswer::FoundRows) {
-        // MySQL warns of that question, and would count the warning: the list is as long as it is.
-        debts.retain(|debt| *debt != PendingAnswer::Counts);
-    }
-    of.owed.set(PendingAnswerList::default());
-    of.saving.set(of.saving.get() + debts.len() as u32);
-    let question = |debt| Question {
-        owner: Rc::clone(of),
-        turn: owner.turn,
-        debt,
-        is_answered: false,
-    };
-    let questions = debts.into_iter().map(question).collect();
-    if kept.insert_id {
-        of.owed.set(kept);
-        conn.owner = Some(owner);
-    }
-    questions
-}
-
 impl PendingAnswers {
-    fn debts(&self) -> Vec<PendingAnswer> {
+    pub(crate) fn debts(&self) -> Vec<PendingAnswer> {
         let owed = self.owed.get();
         let all = [
             (owed.warnings, PendingAnswer::Warnings),
@@ -257,82 +195,33 @@ impl PendingAnswers {
     }
 
     /// Whether its connection must be asked before it closes.
-    pub(crate) fn is_owed(&self) -> bool {
+    pub fn is_owed(&self) -> bool {
         self.owed.get() != PendingAnswerList::default()
     }
 
     /// Whether its LAST_INSERT_ID() is known to its connection only.
-    pub(crate) fn owes_insert_id(&self) -> bool {
+    pub fn owes_insert_id(&self) -> bool {
         self.owed.get().insert_id
     }
 
     /// Whether its FOUND_ROWS() is known to its connection only.
-    pub(crate) fn owes_found_rows(&self) -> bool {
+    pub fn owes_found_rows(&self) -> bool {
         self.owed.get().found_rows
     }
 
     /// The session goes to another backend: what nobody has asked for by now is not to be had.
-    pub(crate) fn is_left(&self) {
+    pub fn is_left(&self) {
         self.owed.set(PendingAnswerList::default());
-    }
-
-    /// The session's next statement runs on this connection.
-    pub(crate) fn takes(self: &Rc<Self>, conn: &mut BackendConn) {
-        if self.is_at(conn) {
-            return;
-        }
-        if self.is_owed() {
-            // What it left elsewhere nobody has asked for in time.
-            self.lose();
-        }
-        self.turn.set(self.turn.get() + 1);
-        conn.owner = Some(Owner {
-            of: Rc::clone(self),
-            turn: self.turn.get(),
-        });
     }
 
     /// The session's next statement rides a shared lane, of which nobody can ask anything.
-    pub(crate) fn rides(&self) {
+    pub fn rides(&self) {
         self.turn.set(self.turn.get() + 1);
         self.owed.set(PendingAnswerList::default());
     }
 
-    /// Whether this connection ran the session's last statement, and nothing since.
-    pub(crate) fn is_at(self: &Rc<Self>, conn: &BackendConn) -> bool {
-        conn.owner
-            .as_ref()
-            .is_some_and(|owner| Rc::ptr_eq(&owner.of, self) && owner.is_current())
-    }
-
-    /// Whether answers are not at hand while the session is on this connection: others are asking, or
-    /// another connection knows.
-    pub(crate) fn is_apart_from(self: &Rc<Self>, conn: &BackendConn) -> bool {
-        self.is_saving() || self.is_owed() && !self.is_at(conn)
-    }
-
-    /// Whether this connection would still say of the session's last statement what it said then.
-    pub(crate) fn is_told_by(self: &Rc<Self>, conn: &BackendConn) -> bool {
-        self.is_at(conn) && !self.is_disturbed.get()
-    }
-
-    /// How much a connection should be avoided, or preferred.
-    pub(crate) fn distance(self: &Rc<Self>, conn: &BackendConn) -> u32 {
-        const OTHERS: u32 = 4;
-        // What only one connection knows is not left behind for a difference in state.
-        const OWED: u32 = 1_000_000;
-        match &conn.owner {
-            Some(owner) if Rc::ptr_eq(&owner.of, self) && owner.is_current() => 0,
-            _ if self.is_owed() => OWED,
-            Some(owner) if owner.is_current() && owner.of.is_owed() => {
-                OTHERS * u32::from(Rc::strong_count(&owner.of) > 1)
-            }
-            _ => 0,
-        }
-    }
-
     /// Whether somebody is asking for its answers right now.
-    pub(crate) fn is_saving(&self) -> bool {
+    pub fn is_saving(&self) -> bool {
         self.saving.get() > 0
     }
 
@@ -343,19 +232,19 @@ impl PendingAnswers {
     }
 
     /// Nobody will answer any more: the connection broke.
-    pub(crate) fn lose(&self) {
+    pub fn lose(&self) {
         self.owed.set(PendingAnswerList::default());
         self.is_lost.set(true);
         self.news.notify_waiters();
     }
 
     /// The list of warnings and errors, if it was put down.
-    pub(crate) fn list(&self) -> Option<Rc<Diagnostics>> {
+    pub fn list(&self) -> Option<Rc<Diagnostics>> {
         self.list.borrow().clone()
     }
 
     /// Puts down a list.
-    pub(crate) fn keep_list(&self, list: Rc<Diagnostics>) {
+    pub fn keep_list(&self, list: Rc<Diagnostics>) {
         *self.list.borrow_mut() = Some(list);
         self.owed.set(PendingAnswerList {
             warnings: false,
@@ -365,17 +254,17 @@ impl PendingAnswers {
     }
 
     /// Whether the list of warnings is known to its connection only.
-    pub(crate) fn owes_list(&self) -> bool {
+    pub fn owes_list(&self) -> bool {
         self.owed.get().warnings || self.owed.get().counts
     }
 
     /// Statements that nobody asked for have run on its connection.
-    pub(crate) fn is_disturbed_now(&self) {
+    pub fn is_disturbed_now(&self) {
         self.is_disturbed.set(true);
     }
 
     /// A command that the proxy has answered has emptied the list.
-    pub(crate) fn forget_list(&self) {
+    pub fn forget_list(&self) {
         *self.list.borrow_mut() = None;
         self.owed.set(PendingAnswerList {
             warnings: false,
@@ -387,7 +276,7 @@ impl PendingAnswers {
     }
 
     /// A command has ended on the connection that is ours: what only that connection knows.
-    pub(crate) fn note(&self, left: &Left, tally: &Tally) {
+    pub fn note(&self, left: &Left, tally: &Tally) {
         let before = self.owed.get();
         let (warnings, counts) = match left.list {
             List::Empty => {
@@ -416,7 +305,7 @@ impl PendingAnswers {
     }
 
     /// What was saved and not yet taken up by the session.
-    pub(crate) fn take_saved(&self) -> Saved {
+    pub fn take_saved(&self) -> Saved {
         Saved {
             insert_id: self.insert_id.take(),
             found_rows: self.found_rows.take(),
@@ -427,34 +316,11 @@ impl PendingAnswers {
 
 /// Answers that were saved.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Saved {
+pub struct Saved {
+    /// LAST_INSERT_ID().
     pub insert_id: Option<u64>,
+    /// FOUND_ROWS().
     pub found_rows: Option<u64>,
     /// Something was not, and never will be.
     pub is_lost: bool,
-}
-
-/// Asks a connection what its last session may still ask, unless that is `taker`. After an error the
-/// connection is of no use: its reply may still come.
-pub(crate) async fn settle(
-    worker: &Worker,
-    conn: &mut BackendConn,
-    taker: &Rc<PendingAnswers>,
-) -> Result<(), Broken> {
-    let questions = claim(conn, taker);
-    ask(worker, conn, questions).await
-}
-
-/// Asks what was claimed.
-pub(crate) async fn ask(
-    worker: &Worker,
-    conn: &mut BackendConn,
-    questions: Vec<Question>,
-) -> Result<(), Broken> {
-    for question in questions {
-        let text = crate::pooled::backend::open::text(conn, question.debt.question());
-        let own = conn.ask(worker, Command::QUERY, &text).await?;
-        question.answered(&own, conn.capabilities);
-    }
-    Ok(())
 }

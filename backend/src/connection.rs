@@ -1,43 +1,47 @@
 //! A backend connection that sessions take turns on.
 
-mod own_reply;
-
 use std::cell::Cell;
-use std::io;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-pub(crate) use own_reply::{OwnReply, PREPARED_BYTES_MAX, note_changes, own_command};
 use pool::{BackendStatementId, Prepared, TypesSeen};
 use route::Backend;
 use session::state::ConnectionState;
-use session::{Outcome, Piece, Reply, Sequences};
+use session::{Piece, Reply, Sequences};
 use tokio::io::{AsyncRead, ReadBuf};
 use wire::reply::ERR;
 use wire::write::put_packets;
 use wire::{Capabilities, Command, ErrorCode, Greeting, HEADER_BYTES};
 
-use super::sub_pool::SubPool;
-use crate::pooled::command::prepared_statement::StatementKey;
-use crate::pooled::diagnostics::pending_answers::Owner;
-use crate::worker::Worker;
+use crate::connection_error::ConnectionError;
+use crate::own_reply::own_command;
+use crate::pending_answers::Owner;
+use crate::pool_env::PoolEnv;
+use crate::prepared_statement::StatementKey;
+use crate::sub_pool::SubPool;
 use link::leg::Leg;
 use session::track_settings::SessionTrackSettings;
 
 /// How long a backend has to close its side.
 const TIMEOUT_FAREWELL: Duration = Duration::from_secs(1);
 
+/// A connection in the pool.
+pub type Connection = Box<BackendConn>;
+
 /// A connection, whoever has it.
-pub(crate) struct BackendConn {
+pub struct BackendConn {
+    /// Its socket, and what waits to be sent.
     pub leg: Leg,
+    /// Where it leads.
     pub backend: Arc<Backend>,
     /// Its id there.
     pub thread_id: u32,
     /// What it was logged in with.
     pub capabilities: Capabilities,
+    /// What is known of the session that the server has there.
     pub state: ConnectionState,
     /// How it greeted: a later login on it answers the same scramble.
     pub greeting: Greeting,
@@ -45,6 +49,7 @@ pub(crate) struct BackendConn {
     pub shelf: Rc<SubPool>,
     /// What its login would have told a client.
     pub sight: Rc<SessionTrackSettings>,
+    /// What is prepared there, by COM_STMT_PREPARE.
     pub prepared: Prepared<StatementKey>,
     /// Whose last statement ran here, and who may still ask about it.
     pub owner: Option<Owner>,
@@ -52,42 +57,28 @@ pub(crate) struct BackendConn {
     pub is_spoiled: bool,
     /// It was told to tell of every GTID that it writes (MySQL's `session_track_gtids`).
     pub tells_gtids: bool,
-    /// How many changes of privileges there had been when its login began.
-    pub trusted_at: Cell<u64>,
-    /// The same of global variables.
-    pub inherits_at: Cell<u64>,
-    /// How often kept statements had been asked to be closed when its own were closed.
-    pub kept_since: Cell<u64>,
+    /// Which changes it has.
+    pub epochs: Epochs,
     /// Statements to be closed with the next command.
     closing: Vec<BackendStatementId>,
     /// Bytes read behind the end of a reply.
     inbox: Vec<u8>,
 }
 
-/// Why a connection is of no use any more.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum Broken {
-    #[error("it closed the connection")]
-    Closed,
-    #[error("an administrator has disabled it")]
-    Disabled,
-    #[error("it ended the connection with error {0}")]
-    Farewell(u16),
-    /// The account has reached one of its limits there; the backend's ERR.
-    #[error("the account has reached a limit there")]
-    Limited(Box<[u8]>),
-    #[error("{0}")]
-    Io(#[from] io::Error),
-    #[error("it broke the protocol: {0}")]
-    Protocol(#[from] session::Violation),
-    #[error("it broke the protocol: {0}")]
-    Malformed(#[from] wire::Malformed),
-    #[error("it broke the protocol: {0}")]
-    Unexpected(&'static str),
+/// Up to which change of what all workers share a connection is as one that logs in now.
+#[derive(Debug, Default)]
+pub struct Epochs {
+    /// How many changes of privileges there had been when its login began.
+    pub trusted_at: Cell<u64>,
+    /// The same of global variables.
+    pub inherits_at: Cell<u64>,
+    /// How often kept statements had been asked to be closed when its own were closed.
+    pub kept_since: Cell<u64>,
 }
 
 impl BackendConn {
-    pub(crate) fn new(
+    /// One that has logged in. `ahead`: bytes that were read behind the login; `prepared_max`: how many statements are kept prepared.
+    pub fn new(
         leg: Leg,
         ahead: Vec<u8>,
         shelf: Rc<SubPool>,
@@ -108,27 +99,25 @@ impl BackendConn {
             owner: None,
             is_spoiled: false,
             tells_gtids: false,
-            trusted_at: Cell::new(0),
-            inherits_at: Cell::new(0),
-            kept_since: Cell::new(0),
+            epochs: Epochs::default(),
             closing: Vec::new(),
             inbox: ahead,
         }
     }
 
     /// Whether its frames are compressed: each command then waits for the reply to the last.
-    pub(crate) fn is_compressed(&self) -> bool {
+    pub fn is_compressed(&self) -> bool {
         self.leg.transport.is_compressed()
     }
 
     /// How many answers its last session may still ask for.
-    pub(crate) fn answers_owed(&self) -> u32 {
+    pub fn answers_owed(&self) -> u32 {
         let owner = self.owner.as_ref();
         u32::from(owner.is_some_and(Owner::is_owed))
     }
 
     /// How the ids of its packets are taken.
-    pub(crate) fn sequences(&self) -> Sequences {
+    pub fn sequences(&self) -> Sequences {
         match self.is_compressed() {
             true => Sequences::Renumbered,
             false => Sequences::Checked,
@@ -137,7 +126,7 @@ impl BackendConn {
 
     /// Whether it can be used: the other side has neither closed nor spoken while it lay idle, as far as
     /// this worker has heard. What came before the client's command has been heard of.
-    pub(crate) fn is_alive(&self) -> bool {
+    pub fn is_alive(&self) -> bool {
         let socket = self.leg.transport.socket();
         self.inbox.is_empty()
             && self.leg.is_drained()
@@ -147,46 +136,46 @@ impl BackendConn {
     /// Whether its privileges or the global variables have changed since it logged in: it is not for
     /// sessions any more.
     #[inline]
-    pub(crate) fn is_outdated(&self, worker: &Worker) -> bool {
-        self.has_old_privileges(worker) || self.has_old_variables(worker)
+    pub fn is_outdated(&self, env: &PoolEnv) -> bool {
+        self.has_old_privileges(env) || self.has_old_variables(env)
     }
 
     /// Whether it has inherited other values than a connection that logs in now.
     #[inline]
-    fn has_old_variables(&self, worker: &Worker) -> bool {
-        let globals = &worker.shared.globals;
-        let (then, now) = (self.inherits_at.get(), globals.now());
+    fn has_old_variables(&self, env: &PoolEnv) -> bool {
+        let globals = &env.shared.globals;
+        let (then, now) = (self.epochs.inherits_at.get(), globals.now());
         if then == now {
             return false;
         }
         let is_old = globals.have_changed(self.backend.id, then);
         if !is_old {
-            self.inherits_at.set(now);
+            self.epochs.inherits_at.set(now);
         }
         is_old
     }
 
     #[inline]
-    fn has_old_privileges(&self, worker: &Worker) -> bool {
-        let privileges = &worker.shared.privileges;
+    fn has_old_privileges(&self, env: &PoolEnv) -> bool {
+        let privileges = &env.shared.privileges;
         let now = privileges.now();
-        if self.trusted_at.get() == now {
+        if self.epochs.trusted_at.get() == now {
             return false;
         }
-        let is_old = privileges.have_changed(&self.shelf.login.user, self.trusted_at.get());
+        let is_old = privileges.have_changed(&self.shelf.login.user, self.epochs.trusted_at.get());
         if !is_old {
-            self.trusted_at.set(now);
+            self.epochs.trusted_at.set(now);
         }
         is_old
     }
 
     /// Whether it can be lent: it lives, and is as one that logs in now.
-    pub(crate) fn is_fit(&self, worker: &Worker) -> bool {
-        self.is_alive() && !self.is_outdated(worker)
+    pub fn is_fit(&self, env: &PoolEnv) -> bool {
+        self.is_alive() && !self.is_outdated(env)
     }
 
     /// Sends commands, as far as the kernel takes them; the rest leaves while replies are awaited.
-    pub(crate) fn send(&mut self, packets: &[u8], context: &mut Context<'_>) {
+    pub fn send(&mut self, packets: &[u8], context: &mut Context<'_>) {
         while let Some(id) = self.closing.pop() {
             let mut payload = Vec::new();
             wire::statement::put_close(&mut payload, id.0);
@@ -206,36 +195,18 @@ impl BackendConn {
 
     /// Whether a statement is prepared here, and good for a client that has used such types: MySQL
     /// converts parameters to types that others had given them before.
-    pub(crate) fn has(&self, key: &StatementKey, types: &TypesSeen) -> bool {
+    pub fn has(&self, key: &StatementKey, types: &TypesSeen) -> bool {
         let is_mysql = matches!(self.state.server(), sql::Server::MySql(_));
         self.prepared.id(key).is_some() && (!is_mysql || self.prepared.has_seen_only(key, types))
     }
 
     /// A statement that nobody needs here any more.
-    pub(crate) fn close_statement(&mut self, id: BackendStatementId) {
+    pub fn close_statement(&mut self, id: BackendStatementId) {
         self.closing.push(id);
     }
 
-    /// Undoes all that sessions have done here. To MySQL that is a new login: COM_RESET_CONNECTION
-    /// gives it the server's character sets in place of the handshake's, and no SET brings back the
-    /// collation that the handshake named for results.
-    pub(crate) async fn reset(&mut self, worker: &Worker) -> Result<(), Broken> {
-        if matches!(self.state.server(), sql::Server::MySql(_)) {
-            return super::open::log_in_again(worker, self).await;
-        }
-        let reset = self.ask(worker, Command::RESET_CONNECTION, b"").await?;
-        let after = super::open::text(self, self.state.after_reset());
-        let follow = self.ask(worker, Command::QUERY, &after).await?;
-        if reset.outcome != Outcome::Ok || follow.outcome != Outcome::Ok {
-            return Err(Broken::Unexpected("it does not reset the connection"));
-        }
-        self.state.reset(&worker.store.values);
-        self.forget_all();
-        Ok(())
-    }
-
     /// What was prepared here is gone, and nobody has anything to ask any more.
-    pub(crate) fn forget_all(&mut self) {
+    pub fn forget_all(&mut self) {
         self.prepared.clear();
         self.closing.clear();
         self.owner = None;
@@ -243,7 +214,7 @@ impl BackendConn {
     }
 
     /// Says COM_QUIT and closes, within a bound of time.
-    pub(crate) async fn say_goodbye(&mut self) {
+    pub async fn say_goodbye(&mut self) {
         self.leg.transport.begin_command();
         self.leg.append(&own_command(Command::QUIT, b""));
         let farewell = async {
@@ -255,13 +226,13 @@ impl BackendConn {
     }
 
     /// Takes what has come of a reply. Ready with `Ok` when bytes were taken.
-    pub(crate) fn poll_feed(
+    pub fn poll_feed(
         &mut self,
-        worker: &Worker,
+        env: &PoolEnv,
         reply: &mut Reply,
         context: &mut Context<'_>,
         sink: impl FnMut(Piece<'_>),
-    ) -> Poll<Result<(), Broken>> {
+    ) -> Poll<Result<(), ConnectionError>> {
         // What it does not take yet must not keep its answer back.
         let _ = self.leg.poll_drain_or_break(context);
         if !self.inbox.is_empty() {
@@ -272,12 +243,12 @@ impl BackendConn {
             }
             return Poll::Ready(Ok(()));
         }
-        let mut scratch = worker.scratch.borrow_mut();
+        let mut scratch = env.scratch.borrow_mut();
         let mut buffer = ReadBuf::new(&mut scratch);
         ready!(Pin::new(&mut self.leg.transport).poll_read(context, &mut buffer))?;
         let bytes = buffer.filled_mut();
         if bytes.is_empty() {
-            return Poll::Ready(Err(Broken::Closed));
+            return Poll::Ready(Err(ConnectionError::Closed));
         }
         if !reply.has_begun()
             && let Some(number) = farewell(bytes)
@@ -285,7 +256,7 @@ impl BackendConn {
             && !self.leg.transport.is_compressed()
         {
             // No reply begins with this sequence id: it was said before anything was asked.
-            return Poll::Ready(Err(Broken::Farewell(number)));
+            return Poll::Ready(Err(ConnectionError::Farewell(number)));
         }
         let taken = reply.feed(bytes, sink)?;
         self.inbox.extend_from_slice(&bytes[taken..]);
@@ -295,7 +266,7 @@ impl BackendConn {
 
 /// The error by which a server ends a connection, if that is what comes instead of a reply: KILL, a
 /// shutdown, `wait_timeout`. It says nothing about the statement, which was not executed.
-pub(crate) fn farewell(bytes: &[u8]) -> Option<u16> {
+pub fn farewell(bytes: &[u8]) -> Option<u16> {
     let ends = [
         ErrorCode::SERVER_SHUTDOWN,
         ErrorCode::CONNECTION_KILLED,

@@ -8,26 +8,26 @@ use net::proxy_protocol;
 use net::tls::ClientTls;
 use route::{Backend, Health, Report};
 use session::Outcome;
-use session::state::{Baseline, Column, ConnectionState};
+use session::state::{Baseline, ConnectionState};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::timeout;
 use wire::auth::AuthPacket;
-use wire::column::ColumnDefinition;
 use wire::compression::{Algorithm, Remote};
 use wire::handshake::HandshakeHead;
-use wire::query::Query;
-use wire::result::{ResultHead, TextRow};
 use wire::write::put_lenenc_bytes;
 use wire::{Capabilities, Command, ErrPacket, ErrorCode, Greeting, HandshakeResponse};
 
-use super::connection::{BackendConn, Broken, OwnReply};
-use super::sub_pool::SubPool;
-use crate::connect::{Refusal, greet};
-use crate::login::{backend_compression, backend_leg, secure_backend};
-use crate::pooled::login::session_start::server_of;
-use crate::serve::compress;
-use crate::surroundings::Settings;
-use crate::worker::Worker;
+use crate::ask::text;
+use crate::connection::BackendConn;
+use crate::connection_error::ConnectionError;
+use crate::greet::{Refusal, greet};
+use crate::greeting::server_of;
+use crate::own_reply::{OwnReply, table};
+use crate::pool_env::PoolEnv;
+use crate::secure::compress;
+use crate::secure::{backend_compression, backend_leg, secure_backend};
+use crate::settings::Settings;
+use crate::sub_pool::SubPool;
 use link::dialogue::not_private;
 use link::failure::{Failure, Kind};
 use link::leg::Leg;
@@ -49,22 +49,22 @@ const OWN: Capabilities = Capabilities(
 );
 
 /// Connects, logs in and learns how the server left the session.
-pub(crate) async fn open(worker: &Worker, shelf: &Rc<SubPool>) -> Result<BackendConn, Failure> {
-    let settings = Arc::clone(&worker.surroundings.settings.borrow());
+pub async fn open(env: &PoolEnv, shelf: &Rc<SubPool>) -> Result<BackendConn, Failure> {
+    let settings = Arc::clone(&env.settings.borrow());
     // What changes from here on the server may have read before.
-    let trusted_at = worker.shared.privileges.now();
-    let inherits_at = worker.shared.globals.now();
-    let kept_since = worker.shared.kept_epoch();
+    let trusted_at = env.shared.privileges.now();
+    let inherits_at = env.shared.globals.now();
+    let kept_since = env.shared.kept_epoch();
     let backend = &shelf.backend;
     let header = proxy_protocol::Header::Own;
     let mut tls = settings.backend_tls.as_deref();
     let (stream, greeting, wanted, compression) = loop {
         let greeted = greet(&settings.config, &header, backend).await;
         let (stream, greeting, _) =
-            greeted.map_err(|refusal| unreachable(worker, backend, refusal))?;
-        note_greeting(worker, backend, &greeting);
+            greeted.map_err(|refusal| unreachable(env, backend, refusal))?;
+        note_greeting(env, backend, &greeting);
         let can_secure = tls.is_none() && greeting.capabilities.contains(Capabilities::SSL);
-        match log_in((worker, &settings, tls), shelf, stream, &greeting).await {
+        match log_in((env, &settings, tls), shelf, stream, &greeting).await {
             Ok((stream, wanted, compression)) => break (stream, greeting, wanted, compression),
             // The password may pass in full over TLS.
             Err(failure) if failure.kind == Kind::FullAuthentication && can_secure => {
@@ -80,22 +80,15 @@ pub(crate) async fn open(worker: &Worker, shelf: &Rc<SubPool>) -> Result<Backend
     let lost = || broke_off(backend, "the connection was lost at the end of the login");
     let (transport, ahead) = stream.into_parts().ok_or_else(lost)?;
     let (transport, ahead) = compress(transport, ahead, compression, Remote::Backend);
-    let set_up = set_up(
-        worker,
-        &settings,
-        &greeting,
-        (transport, ahead),
-        wanted,
-        shelf,
-    );
+    let set_up = set_up(env, &settings, &greeting, (transport, ahead), wanted, shelf);
     match timeout(limit, set_up).await {
         Ok(Ok(conn)) => {
-            conn.trusted_at.set(trusted_at);
-            conn.inherits_at.set(inherits_at);
-            conn.kept_since.set(kept_since);
+            conn.epochs.trusted_at.set(trusted_at);
+            conn.epochs.inherits_at.set(inherits_at);
+            conn.epochs.kept_since.set(kept_since);
             Ok(conn)
         }
-        Ok(Err(Broken::Limited(payload))) => Err(refused(&payload, shelf)),
+        Ok(Err(ConnectionError::Limited(payload))) => Err(refused(&payload, shelf)),
         Ok(Err(broken)) => Err(broke_off(backend, &broken.to_string())),
         Err(_) => Err(broke_off(backend, &format!("no answer within {limit:?}"))),
     }
@@ -106,7 +99,7 @@ type LoggedIn = (PacketStream, Capabilities, Option<(Algorithm, u8)>);
 
 /// Logs in to a backend that has greeted.
 async fn log_in(
-    (worker, settings, tls): (&Worker, &Settings, Option<&ClientTls>),
+    (env, settings, tls): (&PoolEnv, &Settings, Option<&ClientTls>),
     shelf: &SubPool,
     mut stream: PacketStream,
     greeting: &Greeting,
@@ -138,10 +131,10 @@ async fn log_in(
         match &entered {
             Ok(()) => backend.load.note_server_accepts(),
             Err(failure) if failure.kind == Kind::LoginRefused => {
-                refused_credential(worker, shelf, failure);
+                refused_credential(env, shelf, failure);
             }
             Err(failure) if failure.kind == Kind::BackendsFull => {
-                backend.load.note_server_full(worker.surroundings.now());
+                backend.load.note_server_full(env.now());
             }
             Err(_) => (),
         }
@@ -156,20 +149,20 @@ async fn log_in(
     }
 }
 
-fn note_greeting(worker: &Worker, backend: &Backend, greeting: &Greeting) {
+fn note_greeting(env: &PoolEnv, backend: &Backend, greeting: &Greeting) {
     if !matches!(backend.health, Health::Up { .. }) {
-        worker.surroundings.report(Report::Connected {
+        env.report(Report::Connected {
             backend: backend.id,
         });
     }
-    worker.greeting.learn(greeting);
+    env.greeting.learn(greeting);
 }
 
-fn unreachable(worker: &Worker, backend: &Backend, refusal: Refusal) -> Failure {
+fn unreachable(env: &PoolEnv, backend: &Backend, refusal: Refusal) -> Failure {
     let name = &backend.name;
     match refusal {
         Refusal::Unusable(cause) => {
-            worker.surroundings.report(Report::ConnectFailed {
+            env.report(Report::ConnectFailed {
                 backend: backend.id,
                 cause: cause.clone(),
             });
@@ -177,7 +170,7 @@ fn unreachable(worker: &Worker, backend: &Backend, refusal: Refusal) -> Failure 
             Failure::new(Kind::NoBackend, text)
         }
         Refusal::Full { cause, payload } => {
-            backend.load.note_server_full(worker.surroundings.now());
+            backend.load.note_server_full(env.now());
             Failure::relaying(Kind::BackendsFull, format!("{name}: {cause}"), payload)
         }
         Refusal::Err { cause, payload } => {
@@ -211,38 +204,38 @@ async fn authenticate(
         Err(error) => Err(error.into()),
     };
     match said {
-        Ok(Said::In(_)) => Ok(()),
-        Ok(Said::No(payload)) => Err(refused(&payload, shelf)),
-        Ok(Said::NotPrivate) => Err(not_private(&shelf.backend.name)),
+        Ok(LoginAnswer::Accepted(_)) => Ok(()),
+        Ok(LoginAnswer::Refused(payload)) => Err(refused(&payload, shelf)),
+        Ok(LoginAnswer::NotPrivate) => Err(not_private(&shelf.backend.name)),
         Err(broken) => Err(broke_off(&shelf.backend, &broken.to_string())),
     }
 }
 
 /// How a login at a backend ended.
-pub(crate) enum Said {
+pub enum LoginAnswer {
     /// The backend's OK.
-    In(Vec<u8>),
+    Accepted(Vec<u8>),
     /// The backend's ERR.
-    No(Vec<u8>),
+    Refused(Vec<u8>),
     /// The backend wants the password in full, and may not have it over this connection.
     NotPrivate,
 }
 
 /// Answers a backend's password plugins until OK or ERR.
-pub(crate) async fn dialogue<T>(
+pub async fn dialogue<T>(
     stream: &mut PacketStream<T>,
     challenge: &mut Challenge,
     credential: &Credential,
     channel: Channel<'_>,
-) -> Result<Said, Broken>
+) -> Result<LoginAnswer, ConnectionError>
 where
     T: AsyncRead + AsyncWrite + Unpin,
 {
     for _ in 0..LOGIN_PACKETS_MAX {
         let payload = stream.read().await.map_err(broken_login)?;
         let answer = match AuthPacket::decode(&payload)? {
-            AuthPacket::Ok => return Ok(Said::In(payload)),
-            AuthPacket::Err => return Ok(Said::No(payload)),
+            AuthPacket::Ok => return Ok(LoginAnswer::Accepted(payload)),
+            AuthPacket::Err => return Ok(LoginAnswer::Refused(payload)),
             AuthPacket::Switch { plugin, data } | AuthPacket::NextFactor { plugin, data } => {
                 *challenge = Challenge::switched(plugin, data);
                 challenge.answer(credential, channel).map(Some)
@@ -253,17 +246,17 @@ where
         match answer {
             Ok(Some(answer)) => stream.write(&answer).await?,
             Ok(None) => {}
-            Err(NotPrivate) => return Ok(Said::NotPrivate),
+            Err(NotPrivate) => return Ok(LoginAnswer::NotPrivate),
         }
     }
-    Err(Broken::Unexpected("its login has no end"))
+    Err(ConnectionError::Unexpected("its login has no end"))
 }
 
-fn broken_login(error: PacketError) -> Broken {
+fn broken_login(error: PacketError) -> ConnectionError {
     match error {
-        PacketError::Io(error) => Broken::Io(error),
-        PacketError::Closed => Broken::Closed,
-        _ => Broken::Unexpected("its login packets make no sense"),
+        PacketError::Io(error) => ConnectionError::Io(error),
+        PacketError::Closed => ConnectionError::Closed,
+        _ => ConnectionError::Unexpected("its login packets make no sense"),
     }
 }
 
@@ -307,9 +300,9 @@ fn response(
 }
 
 /// What proved the account to us is of no use to its backend: it is forgotten, and learned again.
-fn refused_credential(worker: &Worker, shelf: &SubPool, failure: &Failure) {
-    worker.shared.keyring.forget(&shelf.kind.account);
-    worker.surroundings.report(Report::CredentialRefused {
+fn refused_credential(env: &PoolEnv, shelf: &SubPool, failure: &Failure) {
+    env.shared.keyring.forget(&shelf.kind.account);
+    env.report(Report::CredentialRefused {
         backend: shelf.backend.id,
         user: String::from_utf8_lossy(&shelf.login.user).into_owned(),
         cause: failure.cause.clone(),
@@ -335,13 +328,13 @@ fn refused(payload: &[u8], shelf: &SubPool) -> Failure {
 
 /// Reads how the login left the session, and has the server tell of every change from now on.
 async fn set_up(
-    worker: &Worker,
+    env: &PoolEnv,
     settings: &Settings,
     greeting: &Greeting,
     transport: (Transport, Vec<u8>),
     capabilities: Capabilities,
     shelf: &Rc<SubPool>,
-) -> Result<BackendConn, Broken> {
+) -> Result<BackendConn, ConnectionError> {
     let mut conn = BackendConn::new(
         Leg::new(transport.0),
         transport.1,
@@ -351,25 +344,26 @@ async fn set_up(
         settings.config.pool.prepared_max,
     );
     match u8::try_from(conn.shelf.kind.collation) {
-        Ok(_) => conn.state = look_around(worker, greeting, &mut conn).await?,
+        Ok(_) => conn.state = look_around(env, greeting, &mut conn).await?,
         // A handshake has no room for it.
-        Err(_) => log_in_again(worker, &mut conn).await?,
+        Err(_) => log_in_again(env, &mut conn).await?,
     }
-    let now = worker.surroundings.now().0;
+    let now = env.now().0;
     let interval = settings.config.pool.globals_interval;
-    if worker.shared.globals.claim(conn.backend.id, now, interval) {
-        super::inherit_globals::look(worker, &mut conn).await?;
+    if env.shared.globals.claim(conn.backend.id, now, interval) {
+        crate::ask_globals::look(env, &mut conn).await?;
     }
     Ok(conn)
 }
 
 /// Asks how a login left a session, and has the server tell of changes.
 async fn look_around(
-    worker: &Worker,
+    env: &PoolEnv,
     greeting: &Greeting,
     conn: &mut BackendConn,
-) -> Result<ConnectionState, Broken> {
-    const UNSAID: Broken = Broken::Unexpected("it does not say how its session is");
+) -> Result<ConnectionState, ConnectionError> {
+    const UNSAID: ConnectionError =
+        ConnectionError::Unexpected("it does not say how its session is");
     let server = server_of(greeting);
     // What clients would be told, before it is changed; warnings of a SET last until the next question.
     let asks = [
@@ -377,16 +371,16 @@ async fn look_around(
         Baseline::tracking(server),
         Baseline::question(),
     ];
-    let replies = conn.ask_all(worker, &asks).await?;
+    let replies = conn.ask_all(env, &asks).await?;
     let mut errors = replies.iter().filter_map(OwnReply::error_payload);
     if let Some(limit) = errors.find(|payload| is_limit(payload)) {
-        return Err(Broken::Limited(limit.into()));
+        return Err(ConnectionError::Limited(limit.into()));
     }
     let [sight, follow, look] = &replies[..] else {
         return Err(UNSAID);
     };
     if follow.outcome != Outcome::Ok {
-        return Err(Broken::Unexpected("it does not tell of changes"));
+        return Err(ConnectionError::Unexpected("it does not tell of changes"));
     }
     let of_sight = table(sight, conn.capabilities)?.row;
     let of_sight: Vec<Option<&[u8]>> = of_sight.iter().map(Option::as_deref).collect();
@@ -394,8 +388,8 @@ async fn look_around(
     let of_baseline: Vec<Option<&[u8]>> = of_baseline.iter().map(Option::as_deref).collect();
     let baseline = Baseline::read(server, &of_baseline).ok_or(UNSAID)?;
     conn.sight = Rc::new(SessionTrackSettings::read(&of_sight).ok_or(UNSAID)?);
-    let baseline = worker.store.baseline(baseline);
-    Ok(ConnectionState::new(baseline, worker.store.values.fresh()))
+    let baseline = env.store.baseline(baseline);
+    Ok(ConnectionState::new(baseline, env.store.values.fresh()))
 }
 
 /// ER_USER_LIMIT_REACHED: a limit of the account, which its clients hear of in the server's words.
@@ -405,14 +399,15 @@ fn is_limit(payload: &[u8]) -> bool {
 }
 
 /// Logs in again on the same connection (COM_CHANGE_USER), which leaves no schema.
-pub(crate) async fn log_in_again(worker: &Worker, conn: &mut BackendConn) -> Result<(), Broken> {
-    const REFUSED: Broken = Broken::Unexpected("it does not take the account again");
-    let trusted_at = worker.shared.privileges.now();
-    let inherits_at = worker.shared.globals.now();
+pub async fn log_in_again(env: &PoolEnv, conn: &mut BackendConn) -> Result<(), ConnectionError> {
+    const REFUSED: ConnectionError =
+        ConnectionError::Unexpected("it does not take the account again");
+    let trusted_at = env.shared.privileges.now();
+    let inherits_at = env.shared.globals.now();
     let shelf = Rc::clone(&conn.shelf);
     let greeting = conn.greeting.clone();
     let credential = &shelf.login.credential;
-    let settings = Arc::clone(&worker.surroundings.settings.borrow());
+    let settings = Arc::clone(&env.settings.borrow());
     let channel = Channel {
         privacy: conn.leg.transport.privacy(),
         key: settings.server_key(),
@@ -438,63 +433,39 @@ pub(crate) async fn log_in_again(worker: &Worker, conn: &mut BackendConn) -> Res
         dialogue(&mut stream, &mut challenge, credential, channel).await
     };
     match ended {
-        Ok(Said::In(_)) => {
+        Ok(LoginAnswer::Accepted(_)) => {
             conn.forget_all();
-            conn.trusted_at.set(trusted_at);
-            conn.inherits_at.set(inherits_at);
+            conn.epochs.trusted_at.set(trusted_at);
+            conn.epochs.inherits_at.set(inherits_at);
             let greeting = conn.greeting.clone();
-            conn.state = look_around(worker, &greeting, conn).await?;
+            conn.state = look_around(env, &greeting, conn).await?;
             Ok(())
         }
-        Ok(Said::No(payload)) if is_limit(&payload) => Err(Broken::Limited(payload.into())),
-        Ok(Said::No(_) | Said::NotPrivate) | Err(_) => Err(REFUSED),
-    }
-}
-
-/// A statement's text behind what the capabilities put in front of it.
-pub(crate) fn text(conn: &BackendConn, statement: impl AsRef<[u8]>) -> Vec<u8> {
-    let mut argument = Vec::new();
-    let query = Query {
-        attributes: b"",
-        text: statement.as_ref(),
-    };
-    query.encode(conn.capabilities, &mut argument);
-    // The command's own byte is put in front by whoever sends it.
-    argument.split_off(1)
-}
-
-/// A small result: its columns and its first row.
-pub(crate) struct Table {
-    pub columns: Vec<Column>,
-    pub row: Vec<Option<Vec<u8>>>,
-}
-
-/// Reads a small result of a statement of the proxy's own.
-pub(crate) fn table(own: &OwnReply, capabilities: Capabilities) -> Result<Table, Broken> {
-    let mut table = Table {
-        columns: Vec::new(),
-        row: Vec::new(),
-    };
-    if own.outcome != Outcome::Ok || !own.tally.had_rows {
-        return Ok(table);
-    }
-    let mut payloads = own.payloads();
-    let head = ResultHead::decode(payloads.next().unwrap_or_default(), capabilities)?;
-    for _ in 0..head.columns {
-        let payload = payloads.next().unwrap_or_default();
-        let column = ColumnDefinition::decode(payload, capabilities)?;
-        table.columns.push(Column {
-            type_code: column.kind.0,
-            is_unsigned: column.flags & ColumnDefinition::UNSIGNED != 0,
-        });
-    }
-    if !capabilities.contains(Capabilities::DEPRECATE_EOF) {
-        payloads.next();
-    }
-    if own.tally.rows > 0 {
-        for value in TextRow::new(payloads.next().unwrap_or_default()) {
-            table.row.push(value?.map(<[u8]>::to_vec));
+        Ok(LoginAnswer::Refused(payload)) if is_limit(&payload) => {
+            Err(ConnectionError::Limited(payload.into()))
         }
+        Ok(LoginAnswer::Refused(_) | LoginAnswer::NotPrivate) | Err(_) => Err(REFUSED),
     }
-    Ok(table)
+}
+
+impl BackendConn {
+    /// Undoes all that sessions have done here. To MySQL that is a new login: COM_RESET_CONNECTION
+    /// gives it the server's character sets in place of the handshake's, and no SET brings back the
+    /// collation that the handshake named for results.
+    pub async fn reset(&mut self, env: &PoolEnv) -> Result<(), ConnectionError> {
+        if matches!(self.state.server(), sql::Server::MySql(_)) {
+            return log_in_again(env, self).await;
+        }
+        let reset = self.ask(env, Command::RESET_CONNECTION, b"").await?;
+        let after = text(self, self.state.after_reset());
+        let follow = self.ask(env, Command::QUERY, &after).await?;
+        if reset.outcome != Outcome::Ok || follow.outcome != Outcome::Ok {
+            return Err(ConnectionError::Unexpected(
+                "it does not reset the connection",
+            ));
+        }
+        self.state.reset(&env.store.values);
+        self.forget_all();
+        Ok(())
+    }
 }

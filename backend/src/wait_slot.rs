@@ -8,11 +8,28 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
-use super::worker_pool::Granted;
+use pool::{Grant, Refusal};
+
+use crate::connection::Connection;
+
+/// What a waiter is woken with.
+pub enum Granted {
+    /// It is its turn.
+    Grant(Grant<Connection>),
+    /// It waits in vain.
+    Refused(Refusal),
+}
+
+impl Default for Granted {
+    /// The pool has gone.
+    fn default() -> Self {
+        Self::Refused(Refusal::Shut)
+    }
+}
 
 /// One session's.
 #[derive(Default)]
-pub(crate) struct WaitSlot {
+pub struct WaitSlot {
     /// Which wait it is; those before are over.
     turn: Cell<u64>,
     granted: RefCell<Option<Granted>>,
@@ -20,19 +37,19 @@ pub(crate) struct WaitSlot {
 }
 
 /// Calls whoever waits.
-pub(crate) struct Waiter {
+pub struct Waiter {
     place: Rc<WaitSlot>,
     turn: u64,
 }
 
 /// The wait.
-pub(crate) struct Granting {
+pub struct Granting {
     place: Rc<WaitSlot>,
 }
 
 impl WaitSlot {
     /// The next wait begins.
-    pub(crate) fn begin(self: &Rc<Self>) -> (Waiter, Granting) {
+    pub fn begin(self: &Rc<Self>) -> (Waiter, Granting) {
         let turn = self.turn.get() + 1;
         self.turn.set(turn);
         let waiter = Waiter {
@@ -55,7 +72,7 @@ impl WaitSlot {
 
 impl Waiter {
     /// Calls it; gives back what is to be had if it has gone.
-    pub(crate) fn send(mut self, granted: Granted) -> Result<(), Granted> {
+    pub fn send(mut self, granted: Granted) -> Result<(), Granted> {
         let turn = std::mem::take(&mut self.turn);
         match self.place.turn.get() == turn {
             true => {

@@ -11,39 +11,29 @@ use pool::{
 };
 use route::{Backend, BackendId, Duty, Health};
 
-use super::connection::{BackendConn, Broken};
-use super::open::open;
-use super::sub_pool::{Kind, SubPool, SubPoolId};
-use super::wait_slot::{Granting, WaitSlot, Waiter};
-use crate::pooled::diagnostics::pending_answers::Owner;
-use crate::worker::Worker;
+use crate::connection::BackendConn;
+use crate::connection::Connection;
+use crate::connection_error::ConnectionError;
+use crate::open::open;
+use crate::pending_answers::Owner;
+use crate::pool_env::PoolEnv;
+use crate::sub_pool::{PoolKey, SubPool, SubPoolId};
+use crate::wait_slot::{Granted, Granting, WaitSlot, Waiter};
 use link::failure::{Failure, Kind as FailureKind};
 use registry::worker_view::PoolView;
 
-pub(crate) type Connection = Box<BackendConn>;
-
-/// What a waiter is woken with.
-pub(crate) enum Granted {
-    Grant(Grant<Connection>),
-    Refused(Refusal),
-}
-
-impl Default for Granted {
-    /// The pool has gone.
-    fn default() -> Self {
-        Self::Refused(Refusal::Shut)
-    }
-}
-
 /// A place in a queue, and what comes of it.
-pub(crate) struct Wait {
+pub struct Wait {
+    /// Where.
     pub shelf: SubPoolId,
+    /// What the session awaits.
     pub granting: Granting,
+    /// Its place in the queue.
     pub ticket: Ticket,
 }
 
 /// What a session is to do for a connection.
-pub(crate) enum Begun {
+pub enum CheckoutStep {
     /// Use it.
     HeldConnection(HeldConnection),
     /// Open one.
@@ -55,10 +45,12 @@ pub(crate) enum Begun {
 }
 
 /// One worker's connections.
-pub(crate) struct WorkerPool {
+pub struct WorkerPool {
+    /// What it works with.
+    pub env: Rc<PoolEnv>,
     pub(crate) pool: RefCell<Pool<SubPoolId, Connection, Waiter>>,
     pub(crate) shelves: RefCell<HashMap<SubPoolId, Rc<SubPool>>>,
-    pub(crate) numbers: RefCell<HashMap<(BackendId, Rc<Kind>), SubPoolId>>,
+    pub(crate) numbers: RefCell<HashMap<(BackendId, Rc<PoolKey>), SubPoolId>>,
     pub(crate) paces: RefCell<HashMap<BackendId, Rc<Pace>>>,
     pub(crate) next: Cell<SubPoolId>,
     pub(crate) sweeps: Cell<u64>,
@@ -79,7 +71,8 @@ pub(crate) struct WorkerPool {
 }
 
 /// A connection lent to a session.
-pub(crate) struct HeldConnection {
+pub struct HeldConnection {
+    /// The connection.
     pub conn: Connection,
     lease: Lease,
     /// The pool knows that its session keeps it between commands.
@@ -87,7 +80,8 @@ pub(crate) struct HeldConnection {
 }
 
 impl HeldConnection {
-    pub(crate) fn new(conn: Connection, lease: Lease) -> Self {
+    /// One that the pool has lent.
+    pub fn new(conn: Connection, lease: Lease) -> Self {
         Self {
             conn,
             lease,
@@ -97,8 +91,10 @@ impl HeldConnection {
 }
 
 impl WorkerPool {
-    pub(crate) fn new(seed: u64) -> Self {
+    /// Without connections. `seed` decides which of equal ones are chosen.
+    pub fn new(env: Rc<PoolEnv>, seed: u64) -> Self {
         Self {
+            env,
             pool: RefCell::new(Pool::new(seed)),
             shelves: RefCell::default(),
             numbers: RefCell::default(),
@@ -116,21 +112,20 @@ impl WorkerPool {
     }
 
     /// The time, for the pool.
-    pub(crate) fn now(&self, worker: &Worker) -> Duration {
-        let now = worker.surroundings.now().0;
+    pub fn now(&self) -> Duration {
+        let now = self.env.now().0;
         self.latest.set(now);
         now
     }
 
     /// The next change of backends, from now on, whenever it is awaited.
-    pub(crate) fn news(&self) -> tokio::sync::futures::Notified<'_> {
+    pub fn news(&self) -> tokio::sync::futures::Notified<'_> {
         self.news.notified()
     }
 
     /// A connection that lies idle, the one whose state is nearest.
-    pub(crate) fn take_idle(
-        &self,
-        worker: &Rc<Worker>,
+    pub fn take_idle(
+        self: &Rc<Self>,
         shelf: SubPoolId,
         mut distance: impl FnMut(&BackendConn) -> u32,
     ) -> Option<HeldConnection> {
@@ -140,17 +135,16 @@ impl WorkerPool {
                 .borrow_mut()
                 .take_idle(&shelf, |conn: &Connection| distance(conn));
             let (conn, lease) = taken?;
-            if conn.is_fit(worker) {
+            if conn.is_fit(&self.env) {
                 return Some(HeldConnection::new(conn, lease));
             }
-            self.discard(worker, conn, lease);
+            self.discard(conn, lease);
         }
     }
 
     /// The same for one connection and no other, however many lie idle.
-    pub(crate) fn take_idle_that(
-        &self,
-        worker: &Rc<Worker>,
+    pub fn take_idle_that(
+        self: &Rc<Self>,
         shelf: SubPoolId,
         mut is_it: impl FnMut(&BackendConn) -> bool,
     ) -> Option<HeldConnection> {
@@ -159,28 +153,27 @@ impl WorkerPool {
             .borrow_mut()
             .take_idle_that(&shelf, |conn: &Connection| is_it(conn));
         let (conn, lease) = taken?;
-        if conn.is_fit(worker) {
+        if conn.is_fit(&self.env) {
             return Some(HeldConnection::new(conn, lease));
         }
-        self.discard(worker, conn, lease);
+        self.discard(conn, lease);
         None
     }
 
     /// Begins to get a connection of a shelf.
-    pub(crate) fn begin(
-        &self,
-        worker: &Rc<Worker>,
+    pub fn begin(
+        self: &Rc<Self>,
         shelf: SubPoolId,
         patience: Duration,
         place: &mut Option<Rc<WaitSlot>>,
         mut distance: impl FnMut(&BackendConn) -> u32,
-    ) -> Begun {
+    ) -> CheckoutStep {
         // In the usual case the clock is not read.
-        if let Some(lent) = self.take_idle(worker, shelf, &mut distance) {
-            return Begun::HeldConnection(lent);
+        if let Some(lent) = self.take_idle(shelf, &mut distance) {
+            return CheckoutStep::HeldConnection(lent);
         }
         loop {
-            let now = self.now(worker);
+            let now = self.now();
             let mut told = None;
             let wish = Wish {
                 distance: |conn: &Connection| distance(conn),
@@ -194,59 +187,60 @@ impl WorkerPool {
             let verdict = self.pool.borrow_mut().check_out(&shelf, wish, now);
             match (verdict, told) {
                 (Verdict::Take(conn, lease), _) => {
-                    if conn.is_fit(worker) {
-                        return Begun::HeldConnection(HeldConnection::new(conn, lease));
+                    if conn.is_fit(&self.env) {
+                        return CheckoutStep::HeldConnection(HeldConnection::new(conn, lease));
                     }
                     // It died while it lay idle, or has old privileges: another one.
-                    self.discard(worker, conn, lease);
+                    self.discard(conn, lease);
                 }
-                (Verdict::Open(permit), _) => return Begun::Permit(shelf, permit),
+                (Verdict::Open(permit), _) => return CheckoutStep::Permit(shelf, permit),
                 (Verdict::Wait(ticket), Some(granting)) => {
                     self.stir_for(shelf, now);
-                    return Begun::Waits(Wait {
+                    return CheckoutStep::Waits(Wait {
                         shelf,
                         granting,
                         ticket,
                     });
                 }
                 (Verdict::Wait(_), None) => {
-                    return Begun::Refused(self.refusal(worker, shelf, Refusal::Shut, patience));
+                    return CheckoutStep::Refused(self.refusal(shelf, Refusal::Shut, patience));
                 }
                 (Verdict::Refuse(refusal), _) => {
-                    return Begun::Refused(self.refusal(worker, shelf, refusal, patience));
+                    return CheckoutStep::Refused(self.refusal(shelf, refusal, patience));
                 }
             }
         }
     }
 
     /// Takes what a waiter was granted; `None`: it was dead, begin again.
-    pub(crate) fn granted(
-        &self,
-        worker: &Rc<Worker>,
+    pub fn granted(
+        self: &Rc<Self>,
         shelf: SubPoolId,
         granted: Granted,
         patience: Duration,
-    ) -> Option<Begun> {
+    ) -> Option<CheckoutStep> {
         match granted {
             Granted::Grant(Grant::Connection(conn, lease)) => {
-                if conn.is_fit(worker) {
-                    return Some(Begun::HeldConnection(HeldConnection::new(conn, lease)));
+                if conn.is_fit(&self.env) {
+                    return Some(CheckoutStep::HeldConnection(HeldConnection::new(
+                        conn, lease,
+                    )));
                 }
-                self.discard(worker, conn, lease);
+                self.discard(conn, lease);
                 None
             }
-            Granted::Grant(Grant::Permit(permit)) => Some(Begun::Permit(shelf, permit)),
-            Granted::Refused(refusal) => Some(Begun::Refused(
-                self.refusal(worker, shelf, refusal, patience),
+            Granted::Grant(Grant::Permit(permit)) => Some(CheckoutStep::Permit(shelf, permit)),
+            Granted::Refused(refusal) => Some(CheckoutStep::Refused(
+                self.refusal(shelf, refusal, patience),
             )),
         }
     }
 
     /// Why a backend takes no sessions.
-    fn shut_because(&self, worker: &Worker, shelf: SubPoolId) -> &'static str {
+    fn shut_because(&self, shelf: SubPoolId) -> &'static str {
         let shelves = self.shelves.borrow();
         let id = shelves.get(&shelf).map(|shelf| shelf.backend.id);
-        let topology = worker.topology.borrow();
+        let topology = self.env.topology.borrow();
         let backend = id.and_then(|id| topology.backend(id));
         let Some(backend) = backend else {
             return "is not known any more: it was removed from the configuration";
@@ -259,13 +253,7 @@ impl WorkerPool {
         }
     }
 
-    fn refusal(
-        &self,
-        worker: &Worker,
-        shelf: SubPoolId,
-        refusal: Refusal,
-        patience: Duration,
-    ) -> Failure {
+    fn refusal(&self, shelf: SubPoolId, refusal: Refusal, patience: Duration) -> Failure {
         let name = self
             .shelves
             .borrow()
@@ -279,7 +267,7 @@ impl WorkerPool {
             Refusal::Crowded => format!(
                 "Too many sessions wait for a connection to backend {name} (pool.waiters_max)"
             ),
-            Refusal::Shut => format!("Backend {name} {}", self.shut_because(worker, shelf)),
+            Refusal::Shut => format!("Backend {name} {}", self.shut_because(shelf)),
             Refusal::Unknown => format!(
                 "Backend {name} is not known any more: it was removed from the configuration"
             ),
@@ -290,33 +278,33 @@ impl WorkerPool {
         }
     }
 
-    pub(crate) async fn open(
-        &self,
-        worker: &Rc<Worker>,
+    /// Opens a connection, by leave of the pool.
+    pub async fn open(
+        self: &Rc<Self>,
         id: SubPoolId,
         permit: OpeningPermit,
     ) -> Result<HeldConnection, Failure> {
         let shelf = self.shelves.borrow().get(&id).map(Rc::clone);
         let Some(shelf) = shelf else {
-            return Err(self.refusal(worker, id, Refusal::Unknown, Duration::ZERO));
+            return Err(self.refusal(id, Refusal::Unknown, Duration::ZERO));
         };
-        let opened = Box::pin(open(worker, &shelf)).await;
-        let opened = match worker.is_disabled(shelf.backend.id) {
+        let opened = Box::pin(open(&self.env, &shelf)).await;
+        let opened = match self.env.is_disabled(shelf.backend.id) {
             true => opened.and_then(|_| Err(disabled(&shelf.backend))),
             false => opened,
         };
         match opened {
             Ok(conn) => {
-                let now = self.now(worker);
+                let now = self.now();
                 let lease = self.pool.borrow_mut().opened(permit, now);
                 // From now on there is something to look after, and another may open one.
                 self.stir_for(id, now);
                 Ok(HeldConnection::new(Box::new(conn), lease))
             }
             Err(failure) => {
-                let now = self.now(worker);
+                let now = self.now();
                 let wakes = self.pool.borrow_mut().open_failed(permit, now);
-                self.wake_all(worker, wakes);
+                self.wake_all(wakes);
                 self.stir.notify_one();
                 Err(failure)
             }
@@ -324,7 +312,7 @@ impl WorkerPool {
     }
 
     /// Has the keeper come, if something is due on a shelf before it would.
-    pub(crate) fn stir_for(&self, shelf: SubPoolId, now: Duration) {
+    pub fn stir_for(&self, shelf: SubPoolId, now: Duration) {
         let due = self.pool.borrow().next_tick_of(&shelf, now);
         let planned = self.planned.get();
         if due.is_some_and(|due| planned.is_none_or(|planned| due < planned)) {
@@ -334,49 +322,40 @@ impl WorkerPool {
     }
 
     /// The session keeps its connection between two commands.
-    pub(crate) fn hold(&self, worker: &Worker, lent: &mut HeldConnection) {
+    pub fn hold(&self, lent: &mut HeldConnection) {
         if !lent.is_held {
             lent.is_held = true;
             self.pool.borrow_mut().hold(&lent.lease);
-            self.stir_for(lent.conn.shelf.id, self.now(worker));
+            self.stir_for(lent.conn.shelf.id, self.now());
         }
     }
 
     /// Brings a connection back that others may use.
-    pub(crate) fn give_back(&self, worker: &Rc<Worker>, lent: HeldConnection) {
-        self.put_back(worker, lent.conn, lent.lease, self.now(worker));
+    pub fn give_back(self: &Rc<Self>, lent: HeldConnection) {
+        self.put_back(lent.conn, lent.lease, self.now());
     }
 
     /// The same for whoever has just looked at the clock.
-    pub(crate) fn give_back_at(&self, worker: &Rc<Worker>, lent: HeldConnection, now: Duration) {
+    pub fn give_back_at(self: &Rc<Self>, lent: HeldConnection, now: Duration) {
         let now = now.max(self.latest.get());
-        self.put_back(worker, lent.conn, lent.lease, now);
+        self.put_back(lent.conn, lent.lease, now);
     }
 
-    pub(crate) fn put_back(
-        &self,
-        worker: &Rc<Worker>,
-        conn: Connection,
-        lease: Lease,
-        now: Duration,
-    ) {
+    /// Brings a connection back at this time.
+    pub fn put_back(self: &Rc<Self>, conn: Connection, lease: Lease, now: Duration) {
         let owner = conn.owner.as_ref().and_then(Owner::owed);
-        if conn.is_outdated(worker) {
-            self.retire(
-                worker,
-                HeldConnection::new(conn, lease),
-                CloseReason::TooOld,
-            );
-        } else if conn.is_to_close_kept(worker) {
+        if conn.is_outdated(&self.env) {
+            self.retire(HeldConnection::new(conn, lease), CloseReason::TooOld);
+        } else if conn.is_to_close_kept(&self.env) {
             // It comes back behind that.
-            drop(self.begin_closing_kept_of(worker, HeldConnection::new(conn, lease)));
+            drop(self.begin_closing_kept_of(HeldConnection::new(conn, lease)));
         } else {
             let next = self.pool.borrow_mut().give_back(lease, conn, now);
             match next {
                 Next::Rest => {}
                 Next::Linger => self.stir.notify_one(),
-                Next::Wake(wake) => self.wake(worker, wake),
-                Next::Close(conn, _, closing) => self.close(worker, conn, closing),
+                Next::Wake(wake) => self.wake(wake),
+                Next::Close(conn, _, closing) => self.close(conn, closing),
             }
         }
         if let Some(owner) = owner {
@@ -386,87 +365,83 @@ impl WorkerPool {
     }
 
     /// Gives up a connection that nobody can use any more.
-    pub(crate) fn forget(&self, worker: &Rc<Worker>, lent: HeldConnection, reason: CloseReason) {
+    pub fn forget(self: &Rc<Self>, lent: HeldConnection, reason: CloseReason) {
         lent.conn.leg.transport.abort();
-        self.forget_lease(worker, lent.lease, reason);
+        self.forget_lease(lent.lease, reason);
     }
 
     /// Gives up a connection that is in order, but not fit for others: says goodbye to its backend. What its
     /// last session may still ask is asked before.
-    pub(crate) fn retire(&self, worker: &Rc<Worker>, lent: HeldConnection, reason: CloseReason) {
+    pub fn retire(self: &Rc<Self>, lent: HeldConnection, reason: CloseReason) {
         let mut conn = lent.conn;
-        let questions =
-            crate::pooled::diagnostics::pending_answers::claim(&mut conn, &Rc::default());
-        self.forget_lease(worker, lent.lease, reason);
-        let worker = Rc::clone(worker);
+        let questions = crate::settle_answers::claim(&mut conn, &Rc::default());
+        self.forget_lease(lent.lease, reason);
+        let pool = Rc::clone(self);
         tokio::task::spawn_local(async move {
             // It is closed anyway.
-            let _ = crate::pooled::diagnostics::pending_answers::ask(&worker, &mut conn, questions)
-                .await;
+            let _ = crate::settle_answers::ask(&pool.env, &mut conn, questions).await;
             conn.say_goodbye().await;
         });
     }
 
     /// An idle connection that cannot be lent.
-    fn discard(&self, worker: &Rc<Worker>, conn: Connection, lease: Lease) {
+    fn discard(self: &Rc<Self>, conn: Connection, lease: Lease) {
         if conn.is_alive() {
             let lent = HeldConnection::new(conn, lease);
-            return self.retire(worker, lent, CloseReason::TooOld);
+            return self.retire(lent, CloseReason::TooOld);
         }
         drop(conn);
-        self.forget_lease(worker, lease, CloseReason::Broken);
+        self.forget_lease(lease, CloseReason::Broken);
     }
 
     /// Takes a connection out of the pool for good: a session keeps it to its end.
-    pub(crate) fn take_out(&self, worker: &Rc<Worker>, lent: HeldConnection) -> Connection {
-        self.forget_lease(worker, lent.lease, CloseReason::Ended);
+    pub fn take_out(self: &Rc<Self>, lent: HeldConnection) -> Connection {
+        self.forget_lease(lent.lease, CloseReason::Ended);
         lent.conn
     }
 
-    fn forget_lease(&self, worker: &Rc<Worker>, lease: Lease, reason: CloseReason) {
-        let now = self.now(worker);
+    fn forget_lease(self: &Rc<Self>, lease: Lease, reason: CloseReason) {
+        let now = self.now();
         let wakes = self.pool.borrow_mut().forget(lease, reason, now);
-        self.wake_all(worker, wakes);
+        self.wake_all(wakes);
     }
 
-    pub(crate) fn wake_all(&self, worker: &Rc<Worker>, wakes: Vec<Wake<Connection, Waiter>>) {
+    /// Tells those that have waited.
+    pub fn wake_all(self: &Rc<Self>, wakes: Vec<Wake<Connection, Waiter>>) {
         for wake in wakes {
-            self.wake(worker, wake);
+            self.wake(wake);
         }
     }
 
-    pub(crate) fn wake(
-        &self,
-        worker: &Rc<Worker>,
-        Wake { waiter, grant }: Wake<Connection, Waiter>,
-    ) {
+    /// Tells one that has waited.
+    pub fn wake(self: &Rc<Self>, Wake { waiter, grant }: Wake<Connection, Waiter>) {
         if let Err(Granted::Grant(grant)) = waiter.send(Granted::Grant(grant)) {
-            self.take_back(worker, grant);
+            self.take_back(grant);
         }
     }
 
     /// Who waited has gone.
-    fn take_back(&self, worker: &Rc<Worker>, grant: Grant<Connection>) {
+    fn take_back(self: &Rc<Self>, grant: Grant<Connection>) {
         match grant {
             Grant::Connection(conn, lease) => {
-                self.put_back(worker, conn, lease, self.now(worker));
+                self.put_back(conn, lease, self.now());
             }
             Grant::Permit(permit) => {
-                let now = self.now(worker);
+                let now = self.now();
                 let wakes = self.pool.borrow_mut().waive(permit, now);
-                self.wake_all(worker, wakes);
+                self.wake_all(wakes);
             }
         }
     }
 
     /// What has happened to its connections is counted from nothing.
-    pub(crate) fn reset_counts(&self) {
+    pub fn reset_counts(&self) {
         self.pool.borrow_mut().reset_counts();
     }
 
     /// Its connections, by backend and account.
-    pub(crate) fn views(&self, worker: &Worker) -> Vec<PoolView> {
-        let now = self.now(worker);
+    pub fn views(&self) -> Vec<PoolView> {
+        let now = self.now();
         let pool = self.pool.borrow();
         let shelves = self.shelves.borrow();
         let mut views: Vec<PoolView> = Vec::new();
@@ -497,7 +472,7 @@ fn disabled(backend: &Backend) -> Failure {
     let text = format!(
         "Can't connect to backend {}: {}",
         backend.name,
-        Broken::Disabled
+        ConnectionError::Disabled
     );
     Failure::new(FailureKind::NoBackend, text)
 }

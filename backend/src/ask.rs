@@ -1,0 +1,200 @@
+//! Conversations of the proxy's own on a backend connection: a command of its own, and the whole reply.
+
+use std::future::poll_fn;
+use std::task::Poll;
+use std::time::Duration;
+
+use session::state::Changes;
+use session::{Outcome, Piece, Progress, Reply, Tally};
+use wire::Command;
+use wire::query::Query;
+
+use crate::connection::BackendConn;
+use crate::connection_error::ConnectionError;
+use crate::own_reply::{OwnReply, note_changes, own_command};
+use crate::pool_env::PoolEnv;
+
+/// How long a backend has to answer a statement of the proxy's own.
+const TIMEOUT_OWN: Duration = Duration::from_secs(30);
+
+/// The same for COM_STMT_PREPARE: 65,535 parameters and 4,096 columns with long names.
+pub const PREPARED_BYTES_MAX: usize = 32 << 20;
+
+/// The most that the reply to a statement of the proxy's own may have, in bytes.
+const OWN_REPLY_BYTES_MAX: usize = 1 << 20;
+
+/// What becomes of a reply that is longer than so many bytes.
+#[derive(Clone, Copy)]
+enum Limit {
+    /// Its connection is of no use any more.
+    Breaks(usize),
+    /// It is heard to its end and not kept.
+    Drops(usize),
+}
+
+impl BackendConn {
+    /// Sends commands of the proxy's own and waits for the reply to the last one.
+    pub async fn ask(
+        &mut self,
+        env: &PoolEnv,
+        command: Command,
+        argument: &[u8],
+    ) -> Result<OwnReply, ConnectionError> {
+        let packets = own_command(command, argument);
+        poll_fn(|context| {
+            self.send(&packets, context);
+            Poll::Ready(())
+        })
+        .await;
+        self.hear(env, command).await
+    }
+
+    /// Asks several questions, in one write where that is possible.
+    pub async fn ask_all(
+        &mut self,
+        env: &PoolEnv,
+        statements: &[String],
+    ) -> Result<Vec<OwnReply>, ConnectionError> {
+        let mut replies = Vec::with_capacity(statements.len());
+        if self.is_compressed() {
+            for statement in statements {
+                let argument = text(self, statement);
+                replies.push(self.ask(env, Command::QUERY, &argument).await?);
+            }
+            return Ok(replies);
+        }
+        let mut packets = Vec::new();
+        for statement in statements {
+            let argument = text(self, statement);
+            packets.extend(own_command(Command::QUERY, &argument));
+        }
+        poll_fn(|context| {
+            self.send(&packets, context);
+            Poll::Ready(())
+        })
+        .await;
+        for _ in statements {
+            replies.push(self.hear(env, Command::QUERY).await?);
+        }
+        Ok(replies)
+    }
+
+    /// Waits for the reply to a command of the proxy's own that was sent.
+    pub async fn hear(
+        &mut self,
+        env: &PoolEnv,
+        command: Command,
+    ) -> Result<OwnReply, ConnectionError> {
+        // What is prepared may wait for a table that is being changed; all else is answered at once.
+        if command == Command::STMT_PREPARE {
+            let limit = Limit::Breaks(PREPARED_BYTES_MAX);
+            return self.hear_out(env, command, limit).await;
+        }
+        self.hear_after(env, command, Duration::ZERO).await
+    }
+
+    /// The same for one that takes up to so long by itself.
+    pub async fn hear_after(
+        &mut self,
+        env: &PoolEnv,
+        command: Command,
+        wait: Duration,
+    ) -> Result<OwnReply, ConnectionError> {
+        let heard = self.hear_out(env, command, Limit::Breaks(OWN_REPLY_BYTES_MAX));
+        let heard = tokio::time::timeout(TIMEOUT_OWN + wait, heard).await;
+        heard.unwrap_or(Err(ConnectionError::Unexpected("no answer in time")))
+    }
+
+    /// Asks for a row. Of one that is longer than an own reply may be nothing is kept.
+    pub async fn ask_short(
+        &mut self,
+        env: &PoolEnv,
+        argument: &[u8],
+    ) -> Result<OwnReply, ConnectionError> {
+        let asked = self.ask_in_part(env, argument, OWN_REPLY_BYTES_MAX);
+        let asked = tokio::time::timeout(TIMEOUT_OWN, asked).await;
+        asked.unwrap_or(Err(ConnectionError::Unexpected("no answer in time")))
+    }
+
+    /// Sends a statement that is not the proxy's own idea, and waits for its reply as long as that takes.
+    /// Of one that is longer than `bytes_max` nothing is kept.
+    pub async fn ask_in_part(
+        &mut self,
+        env: &PoolEnv,
+        argument: &[u8],
+        bytes_max: usize,
+    ) -> Result<OwnReply, ConnectionError> {
+        let packets = own_command(Command::QUERY, argument);
+        poll_fn(|context| {
+            self.send(&packets, context);
+            Poll::Ready(())
+        })
+        .await;
+        self.hear_out(env, Command::QUERY, Limit::Drops(bytes_max))
+            .await
+    }
+
+    async fn hear_out(
+        &mut self,
+        env: &PoolEnv,
+        command: Command,
+        limit: Limit,
+    ) -> Result<OwnReply, ConnectionError> {
+        let mut reply = Reply::to(command, self.capabilities, self.sequences(), 1)
+            .ok_or(ConnectionError::Unexpected("a command without a reply"))?;
+        let mut own = OwnReply {
+            bytes: Vec::new(),
+            outcome: Outcome::Ok,
+            tally: Tally::default(),
+            changes: Changes::default(),
+            is_cut: false,
+        };
+        let capabilities = self.capabilities;
+        loop {
+            match reply.progress() {
+                Progress::More => {}
+                Progress::Over(outcome) => {
+                    own.outcome = outcome;
+                    own.tally = *reply.tally();
+                    return Ok(own);
+                }
+                Progress::File { .. } => {
+                    return Err(ConnectionError::Unexpected("it wants a file"));
+                }
+            }
+            poll_fn(|context| {
+                self.poll_feed(env, &mut reply, context, |piece| match piece {
+                    Piece::Pass(bytes) => own.bytes.extend_from_slice(bytes),
+                    Piece::Changes(packet, result) => {
+                        own.bytes.extend_from_slice(packet);
+                        own.changes.ends(result);
+                        note_changes(packet, capabilities, &mut own.changes);
+                    }
+                })
+            })
+            .await?;
+            match limit {
+                Limit::Breaks(bytes_max) if own.bytes.len() > bytes_max => {
+                    return Err(ConnectionError::Unexpected("an endless reply"));
+                }
+                Limit::Drops(bytes_max) if own.is_cut || own.bytes.len() > bytes_max => {
+                    own.is_cut = true;
+                    own.bytes.clear();
+                }
+                Limit::Breaks(_) | Limit::Drops(_) => {}
+            }
+        }
+    }
+}
+
+/// A statement's text behind what the capabilities put in front of it.
+pub fn text(conn: &BackendConn, statement: impl AsRef<[u8]>) -> Vec<u8> {
+    let mut argument = Vec::new();
+    let query = Query {
+        attributes: b"",
+        text: statement.as_ref(),
+    };
+    query.encode(conn.capabilities, &mut argument);
+    // The command's own byte is put in front by whoever sends it.
+    argument.split_off(1)
+}

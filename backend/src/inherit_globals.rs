@@ -1,0 +1,89 @@
+//! Looking at the global variables of backends: from time to time, and where a connection is opened.
+
+use std::rc::Rc;
+use std::time::Duration;
+
+use pool::CloseReason;
+use route::BackendId;
+use sql::{Charset, Flags, Server};
+
+use crate::ask_globals::look;
+
+use crate::connection_error::ConnectionError;
+use crate::sub_pool::SubPoolId;
+use crate::worker_pool::{HeldConnection, WorkerPool};
+
+/// How often a worker sees whether it is time to look.
+const PAUSE: Duration = Duration::from_secs(1);
+
+impl WorkerPool {
+    /// Looks at the variables of each backend that the worker has an idle connection to, as long as the worker
+    /// lives. Changes that were made past the proxy are found so.
+    pub async fn look_at_globals(self: Rc<Self>) {
+        loop {
+            tokio::time::sleep(PAUSE).await;
+            let interval = self.env.settings.borrow().config.pool.globals_interval;
+            if interval.is_zero() {
+                continue;
+            }
+            let now = self.env.now().0;
+            for (shelf, backend) in self.shelves_due(now, interval) {
+                let taken = self.pool.borrow_mut().take_to_ask(&shelf, |_| true);
+                let Some((conn, lease)) = taken else {
+                    continue;
+                };
+                let lent = HeldConnection::new(conn, lease);
+                match self.env.shared.globals.claim(backend, now, interval) {
+                    true => self.look_over(lent),
+                    false => self.give_back(lent),
+                }
+            }
+        }
+    }
+
+    /// Where global variables have changed, statements may be taken for something else than before.
+    pub fn note_globals(&self) {
+        let now = self.env.shared.globals.now();
+        if self.globals_at.replace(now) != now {
+            self.env.store.forget_definitions();
+        }
+    }
+
+    /// How the statements of a session that begins now are read, until it is on a connection.
+    pub fn fresh_flags(&self, collation: u16, server: Server) -> Flags {
+        self.note_globals();
+        let flags = Flags {
+            charset: Charset::of_collation(collation),
+            server,
+            ..Flags::default()
+        };
+        let mode = self.env.shared.globals.sql_mode();
+        flags.in_mode(mode.as_deref().unwrap_or_default())
+    }
+
+    fn shelves_due(&self, now: Duration, interval: Duration) -> Vec<(SubPoolId, BackendId)> {
+        let shelves = self.shelves.borrow();
+        let all = shelves.iter().map(|(id, shelf)| (*id, shelf.backend.id));
+        let globals = &self.env.shared.globals;
+        all.filter(|(_, backend)| globals.is_due(*backend, now, interval))
+            .collect()
+    }
+
+    /// Looks at the variables over an idle connection.
+    fn look_over(self: &Rc<Self>, mut lent: HeldConnection) {
+        let pool = Rc::clone(self);
+        tokio::task::spawn_local(async move {
+            let looked = async {
+                if !lent.conn.is_alive() {
+                    return Err(ConnectionError::Closed);
+                }
+                crate::settle_answers::settle(&pool.env, &mut lent.conn, &Rc::default()).await?;
+                look(&pool.env, &mut lent.conn).await
+            };
+            match looked.await {
+                Ok(()) => pool.give_back(lent),
+                Err(_) => pool.forget(lent, CloseReason::Broken),
+            }
+        });
+    }
+}

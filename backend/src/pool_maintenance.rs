@@ -1,0 +1,177 @@
+//! A worker's pool kept: what is due without anybody's asking, and what follows from other backends or settings.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use config::PoolConfig;
+use pool::{Action, CloseReason, Lease};
+use wire::Command;
+
+use crate::connection::Connection;
+use crate::sub_pool::SubPoolId;
+use crate::wait_slot::Granted;
+use crate::wait_slot::Waiter;
+use crate::worker_pool::{HeldConnection, WorkerPool};
+
+impl WorkerPool {
+    /// Does what is due, as long as the worker lives. `on_backends` is called when the backends are others, or are
+    /// otherwise.
+    pub async fn keep(self: Rc<Self>, on_backends: impl Fn()) {
+        let bell = self.env.shared.ceilings.subscribe();
+        let mut topologies = self.env.topologies.clone();
+        let mut settings = self.env.settings.clone();
+        loop {
+            let now = self.now();
+            let due = self.pool.borrow().next_tick(now);
+            self.planned.set(due);
+            let wait = async {
+                match due {
+                    Some(due) => tokio::time::sleep(due.saturating_sub(now)).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                () = wait => {}
+                () = self.stir.notified() => {}
+                () = bell.notified() => {}
+                changed = topologies.changed() => match changed {
+                    Ok(()) => {
+                        let topology = Arc::clone(&topologies.borrow_and_update());
+                        self.follow(topology);
+                        on_backends();
+                        self.news.notify_waiters();
+                    }
+                    Err(_) => return,
+                },
+                changed = settings.changed() => match changed {
+                    Ok(()) => {
+                        let settings = Arc::clone(&settings.borrow_and_update());
+                        self.resupply(&settings.config.pool);
+                    }
+                    Err(_) => return,
+                },
+            }
+            let now = self.now();
+            let actions = self.pool.borrow_mut().tick(now);
+            self.act(actions);
+            self.close_outdated();
+            self.close_kept_if_asked();
+            self.sweep();
+        }
+    }
+
+    /// Closes idle connections whose privileges or global variables have changed.
+    fn close_outdated(self: &Rc<Self>) {
+        let shared = &self.env.shared;
+        let now = (shared.privileges.now(), shared.globals.now());
+        if self.weeded_at.replace(now) == now {
+            return;
+        }
+        let actions = self.pool.borrow_mut().weed(
+            |_| true,
+            |conn: &Connection| conn.is_outdated(&self.env),
+            CloseReason::TooOld,
+        );
+        self.act(actions);
+    }
+
+    fn act(self: &Rc<Self>, actions: Vec<Action<SubPoolId, Connection, Waiter>>) {
+        for action in actions {
+            match action {
+                Action::Wake(wake) => self.wake(wake),
+                Action::Refuse(waiter, refusal) => {
+                    let _ = waiter.send(Granted::Refused(refusal));
+                }
+                Action::Open(shelf, permit) => {
+                    let pool = Rc::clone(self);
+                    tokio::task::spawn_local(async move {
+                        let opened = pool.open(shelf, permit).await;
+                        if let Ok(lent) = opened {
+                            pool.give_back(lent);
+                        }
+                    });
+                }
+                Action::Ping(conn, lease) => self.ping(conn, lease),
+                Action::Close(conn, _, closing) => self.close(conn, closing),
+            }
+        }
+    }
+
+    fn ping(self: &Rc<Self>, mut conn: Connection, lease: Lease) {
+        let pool = Rc::clone(self);
+        tokio::task::spawn_local(async move {
+            let limit = pool.env.settings.borrow().config.health.timeout_connect;
+            let answered = tokio::time::timeout(limit, async {
+                match conn.is_alive() {
+                    true => conn.ask(&pool.env, Command::PING, b"").await.is_ok(),
+                    false => false,
+                }
+            });
+            let is_well = answered.await.unwrap_or(false);
+            let lent = HeldConnection::new(conn, lease);
+            match is_well {
+                true => pool.give_back(lent),
+                false => pool.forget(lent, CloseReason::Broken),
+            }
+        });
+    }
+
+    /// Shuts what leads to backends that are down or gone, and opens it again.
+    fn follow(self: &Rc<Self>, topology: Arc<route::Topology>) {
+        let now = self.now();
+        let backend_of = |id: &SubPoolId| {
+            let shelves = self.shelves.borrow();
+            let id = shelves.get(id).map(|shelf| shelf.backend.id)?;
+            topology.backend(id).map(Arc::clone)
+        };
+        let is_usable = |id: &SubPoolId| backend_of(id).is_some_and(|backend| backend.is_usable());
+        let actions = self.pool.borrow_mut().shut(|id| !is_usable(id));
+        self.act(actions);
+        self.pool.borrow_mut().reopen(is_usable, now);
+        *self.env.topology.borrow_mut() = topology;
+    }
+
+    /// Applies changed limits.
+    fn resupply(&self, config: &PoolConfig) {
+        self.paces.borrow_mut().clear();
+        let shelves: Vec<_> = self
+            .shelves
+            .borrow()
+            .iter()
+            .map(|(id, shelf)| (*id, Rc::clone(shelf)))
+            .collect();
+        for (id, shelf) in shelves {
+            let supply = self.supply(config, &shelf.backend, &shelf.kind);
+            self.pool.borrow_mut().supply(id, supply);
+        }
+    }
+
+    /// Says goodbye to a backend, in a task of its own. What a session may still ask is asked before.
+    pub fn close(self: &Rc<Self>, mut conn: Connection, closing: pool::Closing) {
+        let pool = Rc::clone(self);
+        // At once: its session may go on over another connection before the task begins.
+        let questions = crate::settle_answers::claim(&mut conn, &Rc::default());
+        tokio::task::spawn_local(async move {
+            if conn.is_alive() {
+                // It is closed anyway.
+                let _ = crate::settle_answers::ask(&pool.env, &mut conn, questions).await;
+            } else {
+                drop(questions);
+            }
+            conn.say_goodbye().await;
+            drop(conn);
+            let now = pool.now();
+            let wakes = pool.pool.borrow_mut().closed(closing, now);
+            pool.wake_all(wakes);
+        });
+    }
+
+    /// Ends all that lies idle: the worker drains.
+    pub fn shut_idle(self: &Rc<Self>) {
+        let actions = self
+            .pool
+            .borrow_mut()
+            .weed(|_| true, |_| true, CloseReason::Shut);
+        self.act(actions);
+    }
+}

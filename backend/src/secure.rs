@@ -1,0 +1,115 @@
+//! A backend's leg between greeting and login: TLS and compression, as configured.
+
+use auth::Privacy;
+use config::{BackendCompression, BackendTlsMode, CompressionConfig};
+use net::tls::{self, ClientTls};
+use route::Backend;
+use wire::compression::{Algorithm, Codec, Remote};
+use wire::handshake::HandshakeHead;
+use wire::{Capabilities, Greeting};
+
+use crate::settings::Settings;
+use link::failure::{Failure, Kind};
+use link::packets::PacketStream;
+use link::transport::Transport;
+
+/// Flags that belong to one leg and not to the session.
+pub const LEG: Capabilities = Capabilities(
+    Capabilities::SSL.0 | Capabilities::COMPRESS.0 | Capabilities::ZSTD_COMPRESSION_ALGORITHM.0,
+);
+
+/// The servers' own level (`net_serv.cc` uses zlib's default).
+pub const ZLIB_LEVEL: u8 = 6;
+
+/// TLS on the backend's leg, as configured.
+pub async fn secure_backend(
+    (settings, client_tls): (&Settings, Option<&ClientTls>),
+    backend: &Backend,
+    greeting: &Greeting,
+    stream: &mut PacketStream,
+    head: &HandshakeHead,
+    leg: Capabilities,
+) -> Result<(), Failure> {
+    let Some(client_tls) = client_tls else {
+        return Ok(());
+    };
+    let backend_failed = |cause: String| Failure::new(Kind::BackendTls, cause);
+    let name = &backend.name;
+    if !greeting.capabilities.contains(Capabilities::SSL) {
+        // A Unix socket needs none.
+        return match settings.config.backend_tls.mode {
+            BackendTlsMode::Off | BackendTlsMode::Preferred => Ok(()),
+            _ if stream.privacy() == Privacy::Local => Ok(()),
+            _ => Err(backend_failed(format!("backend {name} does not offer TLS"))),
+        };
+    }
+    let host = backend.host.as_deref().unwrap_or("localhost");
+    let server_name = client_tls
+        .server_name(host)
+        .map_err(|error| backend_failed(format!("TLS with backend {name}: {error}")))?;
+    let capabilities = head.capabilities.with(LEG, false) | leg | Capabilities::SSL;
+    let mut request = Vec::new();
+    HandshakeHead {
+        capabilities,
+        ..*head
+    }
+    .encode(&mut request);
+    let connector = client_tls.connector();
+    let upgraded = match stream.write(&request).await {
+        Ok(()) => {
+            let connect = |transport: Transport, _| async move {
+                transport.connect_tls(&connector, server_name).await
+            };
+            stream.upgrade(connect).await
+        }
+        Err(error) => Err(error),
+    };
+    upgraded.map_err(|error| {
+        backend_failed(format!("TLS with backend {name}: {}", tls::explain(&error)))
+    })
+}
+
+/// How a backend's leg is compressed, if it offers that: the algorithm and its level.
+pub fn backend_compression(
+    config: &CompressionConfig,
+    greeting: &Greeting,
+) -> Option<(Algorithm, u8)> {
+    let (flag, algorithm, level) = match config.backend {
+        BackendCompression::Off => return None,
+        BackendCompression::Zlib => (Capabilities::COMPRESS, Algorithm::Zlib, ZLIB_LEVEL),
+        BackendCompression::Zstd => (
+            Capabilities::ZSTD_COMPRESSION_ALGORITHM,
+            Algorithm::Zstd,
+            config.zstd_level,
+        ),
+    };
+    greeting
+        .capabilities
+        .contains(flag)
+        .then_some((algorithm, level))
+}
+
+/// The flags of the backend's leg, but for TLS.
+pub fn backend_leg(compression: Option<(Algorithm, u8)>) -> Capabilities {
+    match compression {
+        None => Capabilities::default(),
+        Some((Algorithm::Zlib, _)) => Capabilities::COMPRESS,
+        Some((Algorithm::Zstd, _)) => Capabilities::ZSTD_COMPRESSION_ALGORITHM,
+    }
+}
+
+/// Compression begins behind the login's OK; what was read ahead is compressed already.
+pub fn compress(
+    transport: Transport,
+    ahead: Vec<u8>,
+    agreed: Option<(wire::compression::Algorithm, u8)>,
+    remote: Remote,
+) -> (Transport, Vec<u8>) {
+    match agreed {
+        Some((algorithm, level)) => (
+            transport.compress(Codec::new(algorithm, level, remote), &ahead),
+            Vec::new(),
+        ),
+        None => (transport, ahead),
+    }
+}

@@ -1,0 +1,151 @@
+//! A connection goes from one session to another: what the one before may still ask about its last statement is asked
+//! first.
+
+use std::rc::Rc;
+
+use wire::Command;
+
+use crate::ask::text;
+use crate::connection::BackendConn;
+use crate::connection_error::ConnectionError;
+use crate::pending_answers::{Owner, PendingAnswer, PendingAnswerList, PendingAnswers, Question};
+use crate::pool_env::PoolEnv;
+
+/// What the owner of a connection may still ask for, when somebody else takes it.
+pub fn claim(conn: &mut BackendConn, own: &Rc<PendingAnswers>) -> Vec<Question> {
+    match own.is_at(conn) {
+        true => Vec::new(),
+        false => questions(conn, Wanted::All),
+    }
+}
+
+/// What its owner wants to know before other statements of the proxy's run there in its name: the
+/// connection's word is no longer its own afterwards.
+pub fn claim_own(conn: &mut BackendConn) -> Vec<Question> {
+    questions(conn, Wanted::Volatile)
+}
+
+/// Which answers are asked for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Wanted {
+    All,
+    /// Those that any other statement changes.
+    Volatile,
+}
+
+fn questions(conn: &mut BackendConn, wanted: Wanted) -> Vec<Question> {
+    let Some(owner) = conn.owner.take() else {
+        return Vec::new();
+    };
+    let of = &owner.of;
+    // Whoever has been elsewhere since is not concerned.
+    if !owner.is_current() {
+        return Vec::new();
+    }
+    of.is_disturbed.set(true);
+    // Its session may have ended, and nearly always there is nothing to ask.
+    if Rc::strong_count(of) == 1 || !of.is_owed() {
+        return Vec::new();
+    }
+    let kept = PendingAnswerList {
+        insert_id: wanted == Wanted::Volatile && of.owed.get().insert_id,
+        ..PendingAnswerList::default()
+    };
+    let mut debts = of.debts();
+    debts.retain(|debt| !(kept.insert_id && *debt == PendingAnswer::InsertId));
+    let is_mysql = matches!(conn.state.server(), sql::Server::MySql(_));
+    if is_mysql && debts.contains(&PendingAnswer::FoundRows) {
+        // MySQL warns of that question, and would count the warning: the list is as long as it is.
+        debts.retain(|debt| *debt != PendingAnswer::Counts);
+    }
+    of.owed.set(PendingAnswerList::default());
+    of.saving.set(of.saving.get() + debts.len() as u32);
+    let question = |debt| Question {
+        owner: Rc::clone(of),
+        turn: owner.turn,
+        debt,
+        is_answered: false,
+    };
+    let questions = debts.into_iter().map(question).collect();
+    if kept.insert_id {
+        of.owed.set(kept);
+        conn.owner = Some(owner);
+    }
+    questions
+}
+
+impl PendingAnswers {
+    /// The session's next statement runs on this connection.
+    pub fn takes(self: &Rc<Self>, conn: &mut BackendConn) {
+        if self.is_at(conn) {
+            return;
+        }
+        if self.is_owed() {
+            // What it left elsewhere nobody has asked for in time.
+            self.lose();
+        }
+        self.turn.set(self.turn.get() + 1);
+        conn.owner = Some(Owner {
+            of: Rc::clone(self),
+            turn: self.turn.get(),
+        });
+    }
+
+    /// Whether this connection ran the session's last statement, and nothing since.
+    pub fn is_at(self: &Rc<Self>, conn: &BackendConn) -> bool {
+        conn.owner
+            .as_ref()
+            .is_some_and(|owner| Rc::ptr_eq(&owner.of, self) && owner.is_current())
+    }
+
+    /// Whether answers are not at hand while the session is on this connection: others are asking, or
+    /// another connection knows.
+    pub fn is_apart_from(self: &Rc<Self>, conn: &BackendConn) -> bool {
+        self.is_saving() || self.is_owed() && !self.is_at(conn)
+    }
+
+    /// Whether this connection would still say of the session's last statement what it said then.
+    pub fn is_told_by(self: &Rc<Self>, conn: &BackendConn) -> bool {
+        self.is_at(conn) && !self.is_disturbed.get()
+    }
+
+    /// How much a connection should be avoided, or preferred.
+    pub fn distance(self: &Rc<Self>, conn: &BackendConn) -> u32 {
+        const OTHERS: u32 = 4;
+        // What only one connection knows is not left behind for a difference in state.
+        const OWED: u32 = 1_000_000;
+        match &conn.owner {
+            Some(owner) if Rc::ptr_eq(&owner.of, self) && owner.is_current() => 0,
+            _ if self.is_owed() => OWED,
+            Some(owner) if owner.is_current() && owner.of.is_owed() => {
+                OTHERS * u32::from(Rc::strong_count(&owner.of) > 1)
+            }
+            _ => 0,
+        }
+    }
+}
+
+/// Asks a connection what its last session may still ask, unless that is `taker`. After an error the
+/// connection is of no use: its reply may still come.
+pub async fn settle(
+    env: &PoolEnv,
+    conn: &mut BackendConn,
+    taker: &Rc<PendingAnswers>,
+) -> Result<(), ConnectionError> {
+    let questions = claim(conn, taker);
+    ask(env, conn, questions).await
+}
+
+/// Asks what was claimed.
+pub async fn ask(
+    env: &PoolEnv,
+    conn: &mut BackendConn,
+    questions: Vec<Question>,
+) -> Result<(), ConnectionError> {
+    for question in questions {
+        let text = text(conn, question.debt.question());
+        let own = conn.ask(env, Command::QUERY, &text).await?;
+        question.answered(&own, conn.capabilities);
+    }
+    Ok(())
+}

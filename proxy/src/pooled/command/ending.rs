@@ -1,0 +1,42 @@
+//! How a command has ended, or one of its statements.
+
+use session::Outcome;
+
+use crate::pooled::exchange::outcome::Done;
+use crate::pooled::session::outcome::After;
+
+/// How a command has ended, or a part of it.
+pub(crate) struct Ending {
+    pub after: After,
+    pub outcome: Outcome,
+    /// The id of the next part's first packet; none where none may follow.
+    pub next_sequence: Option<u8>,
+}
+
+impl Ending {
+    /// Nothing follows.
+    pub(crate) fn last(after: After) -> Self {
+        Self {
+            after,
+            outcome: Outcome::Err(0),
+            next_sequence: None,
+        }
+    }
+
+    /// Another part may follow.
+    pub(crate) fn more(next_sequence: u8) -> Self {
+        Self {
+            after: After::Next,
+            outcome: Outcome::Ok,
+            next_sequence: Some(next_sequence),
+        }
+    }
+
+    pub(crate) fn of(done: &Done) -> Self {
+        Self {
+            after: After::Next,
+            outcome: done.outcome,
+            next_sequence: (done.outcome == Outcome::Ok).then_some(done.next_sequence),
+        }
+    }
+}

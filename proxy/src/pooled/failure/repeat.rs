@@ -1,0 +1,56 @@
+//! Whether a command may be sent again, by what it may have done.
+
+use tokio::time::Instant;
+
+use super::effect::Effect;
+use crate::pooled::routing::target::Aim;
+
+/// How often a command is sent again.
+pub(crate) const RETRIES_MAX: u32 = 3;
+
+/// Whether a command may be sent again.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Repeat {
+    pub effect: Effect,
+    pub retries: u32,
+    pub retries_max: u32,
+    /// Where it goes now.
+    pub aim: Aim,
+    /// A server has refused it because that takes no writes.
+    pub was_refused: bool,
+    /// How often a server had no room for the statement that it prepares.
+    pub refused_for_room: u32,
+    /// How long it is sent again to a primary that has refused it because that takes no writes.
+    pub refused_until: Option<Instant>,
+}
+
+impl Repeat {
+    pub(crate) fn of(effect: Effect, aim: Aim) -> Self {
+        Self {
+            effect,
+            retries: 0,
+            retries_max: RETRIES_MAX,
+            aim,
+            was_refused: false,
+            refused_for_room: 0,
+            refused_until: None,
+        }
+    }
+
+    /// Whether it may be sent once more.
+    pub(crate) fn has_tries(&self) -> bool {
+        self.retries < self.retries_max
+    }
+
+    /// A server has refused it because that takes no writes.
+    pub(crate) fn note_refusal(&mut self) {
+        self.was_refused = true;
+        self.retries += 1;
+        self.effect = Effect::Any;
+    }
+
+    /// It has been sent before, over a lane, and has had no answer there.
+    pub(crate) fn has_been_sent(&mut self, has_been: bool) {
+        self.retries += u32::from(has_been);
+    }
+}

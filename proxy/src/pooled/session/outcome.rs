@@ -1,0 +1,66 @@
+//! What becomes of a session after a command, and where its statements run.
+
+use std::sync::Arc;
+
+use link::dialogue::Legs;
+use link::failure::Failure;
+use route::{Backend, SessionSlot};
+use wire::StatusFlags;
+
+use crate::relay::Relay;
+use crate::session_end::End;
+
+/// The backend that a session goes to as long as that can be used.
+pub(crate) struct Home {
+    pub backend: Arc<Backend>,
+    pub slot: SessionSlot,
+}
+
+/// Where a statement of a session's runs.
+#[derive(Clone)]
+pub(crate) struct Running {
+    pub backend: Arc<Backend>,
+    pub thread_id: u32,
+}
+
+/// The flags that say something of the session; the others say something of one reply.
+pub(crate) const LASTING: StatusFlags = StatusFlags(
+    StatusFlags::IN_TRANS.0
+        | StatusFlags::AUTOCOMMIT.0
+        | StatusFlags::NO_BACKSLASH_ESCAPES.0
+        | StatusFlags::IN_TRANS_READONLY.0
+        | StatusFlags::ANSI_QUOTES.0,
+);
+
+/// What becomes of a session after a command.
+pub(crate) enum After {
+    /// The next command.
+    Next,
+    Ended(End),
+    /// It goes on over one connection, unread.
+    Relayed(Box<Relayed>),
+}
+
+/// What a session that is relayed takes along.
+pub(crate) struct Relayed {
+    pub relay: Relay,
+    pub legs: Legs,
+    /// The last scramble that its client had of this backend; empty where it had none.
+    pub scramble: Vec<u8>,
+    pub thread_id: u32,
+    /// Its place there, if that is not the one at home.
+    pub slot: Option<SessionSlot>,
+}
+
+/// How a session is cut off.
+pub(crate) struct CutOff {
+    pub failure: Failure,
+    /// The sequence id of an ERR that would fit; `None` within a packet.
+    pub sequence: Option<u8>,
+}
+
+impl CutOff {
+    pub(crate) fn new(failure: Failure, sequence: Option<u8>) -> Self {
+        Self { failure, sequence }
+    }
+}
