@@ -2,9 +2,11 @@
 //! registry is an option, and so is every option of MySQL Proxy; values are read and checked where
 //! the file's are, in `config`.
 
+mod admin;
 mod ask;
 mod binlog;
 mod check;
+mod import;
 mod lua;
 mod top;
 
@@ -21,9 +23,11 @@ use config::{Config, Draft, Fault, ListenAddress, Loaded, Override, Place, SECTI
 
 use crate::rules;
 
+pub use admin::AdminArguments;
 pub use ask::{AskerArguments, BackendsArguments, ExplainArguments, PlanArguments};
 pub use binlog::BinlogArguments;
 pub use check::check;
+pub use import::ImportArguments;
 pub use lua::LuaArguments;
 pub use top::TopArguments;
 
@@ -44,6 +48,8 @@ pub enum Command {
     Backends(BackendsArguments),
     /// Show a proxy that runs.
     Top(TopArguments),
+    /// Take over the configuration of another proxy.
+    Import(ImportArguments),
     /// Print binary log files.
     Binlog(BinlogArguments),
     /// Run or check Lua scripts.
@@ -134,6 +140,9 @@ impl Command {
             }
             Some(("binlog", of)) => {
                 return Ok(Self::Binlog(FromArgMatches::from_arg_matches(of)?));
+            }
+            Some(("import", of)) => {
+                return Ok(Self::Import(FromArgMatches::from_arg_matches(of)?));
             }
             Some(("top", of)) => return Ok(Self::Top(FromArgMatches::from_arg_matches(of)?)),
             Some(("lua", of)) => return Ok(Self::Lua(FromArgMatches::from_arg_matches(of)?)),
@@ -386,6 +395,7 @@ fn command_line() -> clap::Command {
         .subcommand(BinlogArguments::augment_args(below("binlog")))
         .subcommand(TopArguments::augment_args(below("top")))
         .subcommand(LuaArguments::augment_args(below("lua")))
+        .subcommand(ImportArguments::augment_args(below("import")))
 }
 
 const TITLE: &str = "\
@@ -393,6 +403,7 @@ Pilotfish, a proxy for MySQL and MariaDB
 
 pilotfish --backend HOST:PORT            proxies port 4040 to that server
 pilotfish --config FILE [--check]        takes the settings from a file, or checks it
+pilotfish import PRODUCT FILE [-o FILE]  takes over the settings of ProxySQL, MaxScale and others
 pilotfish explain STATEMENT [-c FILE]    tells where a statement would go, and why
 pilotfish plan NEW.toml -c FILE          tells what a reload to another file would change
 pilotfish backends -c FILE               asks the backends how they are, and tells

@@ -1,5 +1,6 @@
 //! `pilotfish`: read what is to be done, do it, say how it ended.
 
+mod admin_client;
 mod arguments;
 mod backends;
 mod binlog_files;
@@ -16,6 +17,7 @@ mod rules;
 mod sandbox;
 mod serve;
 mod snapshot;
+mod taking_over;
 mod top;
 mod traces;
 
@@ -35,6 +37,7 @@ fn main() -> ExitCode {
         Command::Check(arguments) => arguments::check(&arguments),
         Command::Explain(arguments) => explain::explain(&arguments),
         Command::Backends(arguments) => backends::backends(&arguments),
+        Command::Import(arguments) => taking_over::take_over(&arguments),
         Command::Lua(arguments) => lua::lua(&arguments),
         Command::Binlog(arguments) => binlog_files::binlog(&arguments),
         Command::Top(arguments) => top::top(&arguments),
