@@ -99,3 +99,22 @@ fn reports_are_written() {
         }
     }
 }
+
+/// The manual's examples are real: the first block of each page is taken over.
+#[test]
+fn the_examples_of_the_manual_are_taken_over() {
+    for (product, page) in [
+        (Product::ProxySql, "proxysql.md"),
+        (Product::MaxScale, "maxscale.md"),
+        (Product::Haproxy, "haproxy.md"),
+        (Product::MysqlRouter, "mysql-router.md"),
+        (Product::MysqlProxy, "mysql-proxy.md"),
+    ] {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/manual/src");
+        let text = std::fs::read_to_string(folder.join(page)).unwrap();
+        let (_, example) = text.split_once("```text\n").unwrap();
+        let (example, _) = example.split_once("```").unwrap();
+        let config = loaded(&taken_over(product, example).unwrap());
+        assert!(config.backends.len() >= 2, "{page}");
+    }
+}
