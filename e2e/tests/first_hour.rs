@@ -2,7 +2,7 @@
 
 use std::process::{Command, Output};
 
-use e2e::{Product, Server, program};
+use e2e::{Cluster, Folder, PASSWORD, Product, Server, free_port, program};
 
 fn run(arguments: &[&str]) -> Output {
     let command = Command::new(program()).args(arguments).output();
@@ -17,8 +17,8 @@ fn told(output: &Output) -> String {
 /// A server with ProxySQL's tables answers as ProxySQL's admin port does.
 #[test]
 fn proxysql_is_taken_over_from_its_admin_port() {
-    for product in Product::ALL {
-        let server = Server::start(*product, &[]);
+    for product in [Product::MariaDb, Product::MySql] {
+        let server = Server::start(product, &[]);
         let mut root = server.root();
         for statement in [
             "CREATE DATABASE main",
@@ -33,7 +33,7 @@ fn proxysql_is_taken_over_from_its_admin_port() {
             "CREATE TABLE main.mysql_users (username VARCHAR(99), password VARCHAR(99), default_hostgroup INT)",
             "INSERT INTO main.mysql_users VALUES ('app', 'secret', 1)",
         ] {
-            root.query(statement);
+            root.run(statement);
         }
         let address = server.tcp().to_string();
         let done = run(&[
@@ -69,6 +69,123 @@ fn proxysql_is_taken_over_from_its_admin_port() {
             told(&refused).contains("does not let radmin in"),
             "{}",
             told(&refused)
+        );
+    }
+}
+
+/// Asked about a replica, `init` finds the primary, creates the monitor account there, and writes a file with which the
+/// proxy serves.
+#[test]
+fn init_finds_a_cluster_and_writes_a_file_that_serves() {
+    for product in [Product::MariaDb, Product::MySql] {
+        let cluster = Cluster::start(product, 2);
+        let folder = Folder::new("init");
+        let file = folder.path().join("pilotfish.toml");
+        let file = file.to_str().expect("a path of letters");
+        let port = free_port();
+        let listen = format!("127.0.0.1:{port}");
+        let server = cluster.replicas[0].tcp().to_string();
+        let arguments = [
+            "init",
+            &server,
+            "--user",
+            "app",
+            "--password",
+            PASSWORD,
+            "--listen",
+            &listen,
+            "-o",
+            file,
+        ];
+        let done = run(&arguments);
+        let report = told(&done);
+        assert!(done.status.success(), "{report}");
+        for server in cluster.replicas.iter().chain([&cluster.primary]) {
+            assert!(
+                report.contains(&server.tcp().to_string()),
+                "no {} in\n{report}",
+                server.tcp()
+            );
+        }
+        assert!(report.contains("takes writes, with GTIDs"), "{report}");
+        assert!(
+            report.contains("created the monitor account pilotfish"),
+            "{report}"
+        );
+        assert_eq!(
+            std::fs::read_to_string(file)
+                .unwrap()
+                .matches("role = \"auto\"")
+                .count(),
+            3
+        );
+        cluster.wait_caught_up();
+        let probed = run(&["probe", "-c", file]);
+        assert!(probed.status.success(), "{}", told(&probed));
+
+        let again = run(&arguments);
+        assert_eq!(again.status.code(), Some(1));
+        assert!(
+            told(&again).contains("is there already"),
+            "{}",
+            told(&again)
+        );
+    }
+}
+
+/// An account that may create no other gets a file, and the statements that create the monitor account.
+#[test]
+fn init_without_privileges_writes_the_statements() {
+    for product in [Product::MariaDb, Product::MySql] {
+        let server = Server::start(product, &[]);
+        server.root().run("CREATE USER weak@'%' IDENTIFIED BY 'pw'");
+        let folder = Folder::new("init");
+        let file = folder.path().join("pilotfish.toml");
+        let file = file.to_str().expect("a path of letters");
+        let address = server.tcp().to_string();
+        let done = run(&[
+            "init",
+            &address,
+            "--user",
+            "weak",
+            "--password",
+            "pw",
+            "-o",
+            file,
+        ]);
+        assert!(done.status.success(), "{}", told(&done));
+        assert!(
+            told(&done).contains("created no monitor account"),
+            "{}",
+            told(&done)
+        );
+        let text = std::fs::read_to_string(file).unwrap();
+        assert!(
+            text.contains("#   CREATE USER 'pilotfish'@'%' IDENTIFIED BY 'PASSWORD';"),
+            "{text}"
+        );
+        assert!(text.contains("role = \"primary\""), "{text}");
+        let refused = run(&[
+            "init",
+            &address,
+            "--user",
+            "weak",
+            "--password",
+            "other",
+            "-o",
+            "/nonexistent/file",
+        ]);
+        assert_eq!(refused.status.code(), Some(1));
+        assert!(
+            told(&refused).contains("does not let weak in"),
+            "{}",
+            told(&refused)
+        );
+        let silent = run(&["init"]);
+        assert!(
+            told(&silent).contains("there is no terminal to ask on, so give"),
+            "{}",
+            told(&silent)
         );
     }
 }

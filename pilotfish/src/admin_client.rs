@@ -29,6 +29,49 @@ pub struct AdminAddress {
     pub password: config::Secret,
     /// Whether TLS is spoken.
     pub tls: bool,
+    /// What answers there.
+    pub kind: PortKind,
+}
+
+/// What answers at an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PortKind {
+    /// The admin port of a Pilotfish.
+    Admin,
+    /// The admin port of a ProxySQL.
+    ProxySql,
+    /// A MySQL or MariaDB server.
+    Server,
+}
+
+impl PortKind {
+    fn title(self) -> &'static str {
+        match self {
+            Self::Admin => "the admin port",
+            Self::ProxySql => "ProxySQL's admin port",
+            Self::Server => "the server",
+        }
+    }
+
+    fn hint(self) -> &'static str {
+        match self {
+            Self::Admin => {
+                "See that the proxy runs and that [admin] has a username, or give --address HOST:PORT"
+            }
+            Self::ProxySql => "See that ProxySQL runs, and that admin-mysql_ifaces has the address",
+            Self::Server => {
+                "See that the server runs, and that its bind_address lets this machine in"
+            }
+        }
+    }
+
+    fn port(self) -> u16 {
+        match self {
+            Self::Admin => config::ADMIN_PORT,
+            Self::ProxySql => 6032,
+            Self::Server => config::BACKEND_PORT,
+        }
+    }
 }
 
 /// What a statement has answered.
@@ -155,7 +198,7 @@ impl AdminAddress {
                 ));
             }
         };
-        Self::parse(&address, user, password, arguments.tls)
+        Self::parse(&address, PortKind::Admin, user, password, arguments.tls)
     }
 
     /// An address `HOST:PORT`, or the path of a socket.
@@ -164,6 +207,7 @@ impl AdminAddress {
     /// If it is none.
     pub fn parse(
         address: &str,
+        kind: PortKind,
         user: String,
         password: config::Secret,
         tls: bool,
@@ -176,7 +220,7 @@ impl AdminAddress {
                     port.map_err(|_| format!("{address} is no address such as HOST:PORT"))?;
                 (host.trim_matches(['[', ']']).to_owned(), Some(port))
             }
-            None => (address.to_owned(), Some(config::ADMIN_PORT)),
+            None => (address.to_owned(), Some(kind.port())),
         };
         Ok(Self {
             host,
@@ -184,6 +228,7 @@ impl AdminAddress {
             user,
             password,
             tls,
+            kind,
         })
     }
 }
@@ -248,11 +293,14 @@ impl AdminClient {
             Some(port) => opts.ip_or_hostname(&address.host).tcp_port(port),
             None => opts.socket(Some(&address.host)),
         };
+        let is_server = address.kind == PortKind::Server;
         // What is proven here is who asks, on a machine that is known.
         let tls = SslOpts::default()
             .with_danger_accept_invalid_certs(true)
             .with_danger_skip_domain_validation(true);
-        let opts = opts.ssl_opts(address.tls.then_some(tls)).into();
+        let opts = opts
+            .ssl_opts((address.tls || is_server).then_some(tls))
+            .into();
         Ok(Self {
             runtime,
             address: address.clone(),
@@ -267,8 +315,9 @@ impl AdminClient {
     /// In words, with what to do when there is no connection; the connection is made again next time.
     pub fn query(&mut self, sql: &str) -> Result<Answer, AdminError> {
         let (conn, opts) = (&mut self.conn, &self.opts);
+        let falls_back = self.address.kind == PortKind::Server;
         let asked = self.runtime.block_on(async {
-            match timeout(TIMEOUT_ANSWER, query(conn, opts, sql)).await {
+            match timeout(TIMEOUT_ANSWER, query(conn, opts, falls_back, sql)).await {
                 Ok(answer) => answer.map_err(|error| told(&self.address, &error)),
                 Err(_) => {
                     let text = format!(
@@ -286,10 +335,15 @@ impl AdminClient {
     }
 }
 
-async fn query(conn: &mut Option<Conn>, opts: &Opts, sql: &str) -> mysql_async::Result<Answer> {
+async fn query(
+    conn: &mut Option<Conn>,
+    opts: &Opts,
+    falls_back: bool,
+    sql: &str,
+) -> mysql_async::Result<Answer> {
     let mut ready = match conn.take() {
         Some(ready) => ready,
-        None => Conn::new(opts.clone()).await?,
+        None => connect(opts, falls_back).await?,
     };
     let mut result = ready.query_iter(sql).await?;
     let columns = result.columns();
@@ -319,21 +373,33 @@ async fn query(conn: &mut Option<Conn>, opts: &Opts, sql: &str) -> mysql_async::
     })
 }
 
+/// Connects with TLS, if that is asked for. A password that passes in full (`caching_sha2_password`) needs it, so a server
+/// that has no TLS is tried without it.
+async fn connect(opts: &Opts, falls_back: bool) -> mysql_async::Result<Conn> {
+    match Conn::new(opts.clone()).await {
+        Err(error) if falls_back && !matches!(error, mysql_async::Error::Server(_)) => {
+            let plain = OptsBuilder::from_opts(opts.clone()).ssl_opts(None::<SslOpts>);
+            Conn::new(plain).await.map_err(|_| error)
+        }
+        connected => connected,
+    }
+}
+
 /// What has happened, and what to do.
 fn told(address: &AdminAddress, error: &mysql_async::Error) -> AdminError {
+    let (title, hint) = (address.kind.title(), address.kind.hint());
     match error {
         mysql_async::Error::Server(error)
-            if matches!(error.code, 1044 | 1045 | 1129 | 1130 | 1040) =>
+            if matches!(error.code, 1040 | 1044 | 1045 | 1129 | 1130) =>
         {
             AdminError::Unreachable(format!(
-                "{address} does not let {} in: {}. See that --user and --password are those of the admin port",
+                "{address} does not let {} in: {}. Give a --user and --password that {title} knows",
                 address.user, error.message
             ))
         }
         mysql_async::Error::Server(error) => AdminError::Refused(error.message.clone()),
         error => AdminError::Unreachable(format!(
-            "cannot connect to the admin port at {address}: {error}. See that the proxy runs and that \
-             [admin] has a username, or give --address HOST:PORT"
+            "cannot connect to {title} at {address}: {error}. {hint}"
         )),
     }
 }

@@ -2,7 +2,6 @@
 //! over. What the settings mean is in the crate `import`.
 
 use std::io::{Read as _, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -11,8 +10,9 @@ use import::{
     ADMIN_TABLES, AdminRow, Imported, Level, Product, Source, import, import_admin_tables,
 };
 
-use crate::admin_client::{AdminAddress, AdminClient, AdminError, secret};
+use crate::admin_client::{AdminAddress, AdminClient, AdminError, PortKind, secret};
 use crate::arguments::ImportArguments;
+use crate::new_file;
 use crate::rules;
 
 /// The largest file that is read: one byte more than `import` takes.
@@ -79,7 +79,13 @@ fn is_readable(path: &Path) -> bool {
 /// All rows of the tables that ProxySQL's admin port has; a table that this version does not have is left out.
 fn admin_rows(arguments: &ImportArguments) -> Result<Vec<AdminRow>, String> {
     let password = secret(&arguments.password)?;
-    let address = AdminAddress::parse(&arguments.from, arguments.user.clone(), password, false)?;
+    let address = AdminAddress::parse(
+        &arguments.from,
+        PortKind::ProxySql,
+        arguments.user.clone(),
+        password,
+        false,
+    )?;
     let mut client = AdminClient::new(&address, "main").map_err(|error| error.to_string())?;
     let mut rows = Vec::new();
     for table in ADMIN_TABLES {
@@ -115,26 +121,12 @@ fn checked(toml: &str) -> Result<(), String> {
     })
 }
 
-/// The file holds passwords, so only its owner may read it.
 fn write(toml: &str, path: Option<&Path>) -> Result<(), String> {
-    let Some(path) = path else {
-        let written = std::io::stdout().write_all(toml.as_bytes());
-        return written.map_err(|error| format!("cannot write to standard output: {error}"));
-    };
-    let shown = path.display();
-    let file = std::fs::OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(path);
-    let mut file = file.map_err(|error| match error.kind() {
-        std::io::ErrorKind::AlreadyExists => {
-            format!("{shown} is there already: name a new file with --output")
-        }
-        _ => format!("cannot write {shown}: {error}"),
-    })?;
-    file.write_all(toml.as_bytes())
-        .map_err(|error| format!("cannot write {shown}: {error}"))
+    if let Some(path) = path {
+        return new_file::write(toml, path);
+    }
+    let written = std::io::stdout().write_all(toml.as_bytes());
+    written.map_err(|error| format!("cannot write to standard output: {error}"))
 }
 
 fn report(imported: &Imported, arguments: &ImportArguments) -> String {

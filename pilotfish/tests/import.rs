@@ -89,7 +89,7 @@ fn mistakes_are_told_with_the_line_and_end_with_1() {
     assert_eq!(nowhere.status.code(), Some(1));
     assert!(
         String::from_utf8_lossy(&nowhere.stderr)
-            .contains("cannot connect to the admin port at 127.0.0.1:1")
+            .contains("cannot connect to ProxySQL's admin port at 127.0.0.1:1")
     );
     assert_eq!(run(&["import", "pgbouncer", "x"]).status.code(), Some(2));
 }

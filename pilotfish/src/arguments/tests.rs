@@ -49,14 +49,14 @@ fn the_command_is_told_apart() {
         Command::Plan(_)
     ));
     assert!(matches!(
-        parse("backends -c x.toml").unwrap(),
-        Command::Backends(_)
+        parse("probe -c x.toml").unwrap(),
+        Command::Probe(_)
     ));
     assert!(matches!(parse("lua x.lua").unwrap(), Command::Lua(_)));
     assert!(parse("lua").is_err(), "which script?");
     assert!(parse("plan new.toml").is_err(), "compared with what?");
     assert!(parse("explain").is_err());
-    assert!(parse("backends").is_err(), "which ones?");
+    assert!(parse("probe").is_err(), "which ones?");
 }
 
 #[test]
