@@ -2,7 +2,7 @@
 
 use std::process::{Command, Output};
 
-use e2e::{Cluster, Folder, PASSWORD, Product, Server, free_port, program};
+use e2e::{Cluster, Folder, PASSWORD, Product, Proxy, Server, Settings, free_port, program, wait};
 
 fn run(arguments: &[&str]) -> Output {
     let command = Command::new(program()).args(arguments).output();
@@ -186,6 +186,108 @@ fn init_without_privileges_writes_the_statements() {
             told(&silent).contains("there is no terminal to ask on, so give"),
             "{}",
             told(&silent)
+        );
+    }
+}
+
+/// The commands for a proxy that runs, each once, as people and as programs read them.
+#[test]
+fn a_proxy_that_runs_is_looked_at_and_changed() {
+    for product in [Product::MariaDb, Product::MySql] {
+        let (one, two) = (Server::start(product, &[]), Server::start(product, &[]));
+        let settings = Settings::default()
+            .backend_with(one.tcp(), &[("name", "\"db1\"")])
+            .backend_with(two.tcp(), &[("name", "\"db2\"")])
+            .account("app", PASSWORD)
+            .rule("no drop", &[("kind", "\"DROP\""), ("refuse", "\"no\"")])
+            .set("health.monitor_user", "app")
+            .set("health.monitor_password", PASSWORD)
+            .admin_on(free_port());
+        let proxy = Proxy::start(&settings);
+        let file = proxy.config_file().display().to_string();
+        let ask = |words: &[&str]| run(&[words, &["-c", &file]].concat());
+        let code = |words: &[&str]| ask(words).status.code();
+        let text = |words: &[&str]| told(&ask(words));
+        let json = |words: &[&str]| -> serde_json::Value {
+            let done = ask(&[words, &["--json"]].concat());
+            serde_json::from_slice(&done.stdout)
+                .unwrap_or_else(|error| panic!("{error}: {}", told(&done)))
+        };
+
+        wait::until("both backends are up", wait::SOON, || {
+            code(&["status"]) == Some(0)
+        });
+        assert!(
+            text(&["status"]).starts_with("All is well."),
+            "{}",
+            text(&["status"])
+        );
+        assert_eq!(json(&["status"])["backends"], 2);
+        let backends = json(&["backends"]);
+        assert_eq!(
+            (&backends[0]["name"], &backends[1]["state"]),
+            (&"db1".into(), &"up".into())
+        );
+
+        let mut client = proxy.connect();
+        client.run("SELECT 'seen'");
+        let sessions = json(&["sessions"]);
+        assert_eq!(sessions[0]["user"], "app");
+        assert!(!json(&["pools"]).as_array().unwrap().is_empty());
+        let digests = json(&["digests"]);
+        assert!(
+            digests.to_string().to_lowercase().contains("select ?"),
+            "{digests}"
+        );
+        assert!(text(&["rules"]).contains("no drop"));
+
+        assert_eq!(code(&["drain", "db2"]), Some(0));
+        assert_eq!(json(&["backends"])[1]["duty"], "draining");
+        assert!(
+            text(&["status"]).contains("1 drained or disabled"),
+            "{}",
+            text(&["status"])
+        );
+        assert_eq!(code(&["drain", "db2", "--undo"]), Some(0));
+        assert_eq!(code(&["disable", "db2"]), Some(0));
+        assert_eq!(json(&["backends"])[1]["duty"], "disabled");
+        let nobody = ask(&["drain", "db3"]);
+        assert_eq!(nobody.status.code(), Some(1));
+        assert!(
+            told(&nobody).contains("there is no backend \"db3\", only db1, db2"),
+            "{}",
+            told(&nobody)
+        );
+
+        assert_eq!(code(&["set", "limits.sessions_max", "77"]), Some(0));
+        assert_eq!(
+            json(&["settings", "sessions_max", "--changed"])[0]["value"],
+            "77"
+        );
+        assert_eq!(code(&["set", "limits.sessions_max", "many"]), Some(1));
+        assert_eq!(code(&["log-level", "debug"]), Some(0));
+        assert_eq!(json(&["log-level"])[0]["value"], "debug");
+        assert_eq!(code(&["reload"]), Some(0));
+        assert!(json(&["backends"])[1]["duty"].is_null());
+
+        let id = sessions[0]["id"].to_string();
+        assert_eq!(code(&["kill", &id]), Some(0));
+        wait::until("the session is gone", wait::SOON, || {
+            json(&["sessions"]).as_array().unwrap().is_empty()
+        });
+        assert_eq!(code(&["kill", &id]), Some(1));
+        assert!(
+            !text(&["backends"]).contains('\x1b'),
+            "there are no colours in a pipe"
+        );
+
+        proxy.stop();
+        let gone = ask(&["status"]);
+        assert_eq!(gone.status.code(), Some(3));
+        assert!(
+            told(&gone).contains("cannot connect to the admin port at"),
+            "{}",
+            told(&gone)
         );
     }
 }

@@ -406,10 +406,21 @@ pub fn command_line() -> clap::Command {
             short_help.action(ArgAction::HelpShort),
         ])
         .args([
-            file("config").short('c'),
-            file("defaults-file").conflicts_with("config"),
+            file("config")
+                .short('c')
+                .value_name("FILE")
+                .help("Settings, in TOML; options win over the file"),
+            file("defaults-file")
+                .conflicts_with("config")
+                .value_name("FILE")
+                .help("Settings of MySQL Proxy, group [mysql-proxy]"),
         ])
-        .arg(Arg::new("check").long("check").action(ArgAction::SetTrue))
+        .arg(
+            Arg::new("check")
+                .long("check")
+                .help("Print every fault of the settings, and end")
+                .action(ArgAction::SetTrue),
+        )
         .args(Known::all().map(Known::arg))
         .subcommand(SandboxArguments::augment_args(below("sandbox")))
         .subcommand(ExplainArguments::augment_args(below("explain")))
@@ -422,7 +433,18 @@ pub fn command_line() -> clap::Command {
         .subcommand(ImportArguments::augment_args(below("import")))
         .subcommand(CompletionsArguments::augment_args(below("completions")))
         .subcommand(ManArguments::augment_args(below("man")));
-    Console::augment_subcommands(command)
+    with_console(command)
+}
+
+/// The commands for a proxy that runs; the help flag of the others is switched off above them.
+fn with_console(command: clap::Command) -> clap::Command {
+    let own = Console::augment_subcommands(clap::Command::new("pilotfish"));
+    let help = || Arg::new("help").long("help").short('h').help("Print this");
+    let commands = own.get_subcommands().map(|it| {
+        let it = it.clone().disable_help_flag(true);
+        it.arg(help().action(ArgAction::Help))
+    });
+    command.subcommands(commands)
 }
 
 const TITLE: &str = "\

@@ -404,3 +404,44 @@ fn what_follows_a_script_is_the_scripts() {
     assert_eq!(check.lua_path.as_deref(), Some("?.lua"));
     assert_eq!(check.words, ["x.lua", "y.lua"]);
 }
+
+/// Each command has a help with an example and its exit codes, and completions and man pages are made of all of them.
+#[test]
+fn commands_for_a_proxy_that_runs_have_an_example_in_their_help() {
+    let names = [
+        "status",
+        "backends",
+        "sessions",
+        "pools",
+        "digests",
+        "rules",
+        "drain",
+        "disable",
+        "kill",
+        "reload",
+        "set",
+        "settings",
+        "log-level",
+        "init",
+        "import",
+    ];
+    for name in names {
+        let help =
+            Command::parse_from(["pilotfish", name, "--help"].map(OsString::from)).unwrap_err();
+        let help = help.to_string();
+        assert!(
+            help.contains(&format!("Example:\n  pilotfish {name}")),
+            "{help}"
+        );
+        assert!(help.contains("Exit codes: 0 "), "{help}");
+    }
+    let mut completions = Vec::new();
+    clap_complete::generate(
+        clap_complete::Shell::Bash,
+        &mut command_line(),
+        "pilotfish",
+        &mut completions,
+    );
+    let completions = String::from_utf8(completions).unwrap();
+    assert!(names.iter().all(|it| completions.contains(it)));
+}

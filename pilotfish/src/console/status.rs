@@ -18,15 +18,16 @@ pub fn status(client: &mut AdminClient, json: bool) -> Result<Shown, AdminError>
         "SELECT name, state, coalesce(complaint, CASE WHEN state <> 'up' THEN cause END), draining, disabled \
          FROM backends ORDER BY backend_ndx",
     )?;
-    let mut unwell = Vec::new();
+    let (mut unwell, mut out) = (Vec::new(), 0);
     for row in &backends.rows {
         let cell = |index: usize| row.get(index).map_or(String::new(), Cell::printable);
         let is_out = cell(3) == "1" || cell(4) == "1";
+        out += usize::from(is_out);
         if !is_out && (cell(1) != "up" || !cell(2).is_empty()) {
             unwell.push((cell(0), cell(1), cell(2)));
         }
     }
-    let is_well = unwell.is_empty();
+    let is_well = unwell.is_empty() && out < backends.rows.len();
     if json {
         let unwell: Vec<_> = unwell
             .iter()
@@ -52,11 +53,16 @@ pub fn status(client: &mut AdminClient, json: bool) -> Result<Shown, AdminError>
             is_well,
         });
     }
-    let well = backends.rows.len() - unwell.len();
+    let well = backends.rows.len() - unwell.len() - out;
+    let out = if out == 0 {
+        String::new()
+    } else {
+        format!(", {out} drained or disabled")
+    };
     let mut text = format!(
         "{}\n\
          version    {version}, up for {}\n\
-         backends   {well} of {} well\n\
+         backends   {well} of {} up{out}\n\
          sessions   {sessions}, {busy} busy, {waiting} wait for a connection\n\
          settings   {}\n",
         if is_well {
