@@ -196,8 +196,8 @@ fn a_proxy_that_runs_is_looked_at_and_changed() {
     for product in [Product::MariaDb, Product::MySql] {
         let (one, two) = (Server::start(product, &[]), Server::start(product, &[]));
         let settings = Settings::default()
-            .backend_with(one.tcp(), &[("name", "\"db1\"")])
-            .backend_with(two.tcp(), &[("name", "\"db2\"")])
+            .backend_with(one.tcp(), &[("name", "\"db1\""), ("independent", "true")])
+            .backend_with(two.tcp(), &[("name", "\"db2\""), ("independent", "true")])
             .account("app", PASSWORD)
             .rule("no drop", &[("kind", "\"DROP\""), ("refuse", "\"no\"")])
             .set("health.monitor_user", "app")

@@ -100,6 +100,7 @@ mod names;
 mod old_servers;
 mod optimistic;
 mod outage;
+mod package;
 mod pooled;
 mod prepared;
 mod profiling;

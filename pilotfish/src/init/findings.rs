@@ -106,7 +106,8 @@ impl Identity {
         let version = value("SELECT VERSION()");
         let is_mariadb = version.contains("MariaDB");
         let has_gtids = match is_mariadb {
-            true => !value("SELECT @@gtid_binlog_pos").is_empty(),
+            // MariaDB numbers every transaction that it logs.
+            true => value("SELECT @@log_bin") == "1",
             false => value("SELECT @@gtid_mode").starts_with("ON"),
         };
         let is_read_only = !matches!(value("SELECT @@read_only").as_str(), "0" | "OFF" | "");
