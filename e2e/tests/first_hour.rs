@@ -2,6 +2,7 @@
 
 use std::process::{Command, Output};
 
+use e2e::raw::{Login, RawConn};
 use e2e::{Cluster, Folder, PASSWORD, Product, Proxy, Server, Settings, free_port, program, wait};
 
 fn run(arguments: &[&str]) -> Output {
@@ -122,6 +123,23 @@ fn init_finds_a_cluster_and_writes_a_file_that_serves() {
         cluster.wait_caught_up();
         let probed = run(&["probe", "-c", file]);
         assert!(probed.status.success(), "{}", told(&probed));
+        let nowhere = || format!("127.0.0.1:{}", free_port());
+        let (admin, http) = (nowhere(), nowhere());
+        let arguments = [
+            "--config",
+            file,
+            "--admin-address",
+            &admin,
+            "--http-address",
+            &http,
+        ];
+        let proxy = Proxy::start_with(&arguments);
+        let address: std::net::SocketAddr = listen.parse().unwrap();
+        let client = RawConn::connect(&address.into(), &Login::app());
+        let mut client = client.unwrap_or_else(|error| panic!("{error}\n{}", proxy.log_tail()));
+        client.run("SELECT 1");
+        drop(client);
+        proxy.stop();
 
         let again = run(&arguments);
         assert_eq!(again.status.code(), Some(1));
@@ -194,6 +212,7 @@ fn init_without_privileges_writes_the_statements() {
 #[test]
 fn a_proxy_that_runs_is_looked_at_and_changed() {
     for product in [Product::MariaDb, Product::MySql] {
+        let admin = free_port();
         let (one, two) = (Server::start(product, &[]), Server::start(product, &[]));
         let settings = Settings::default()
             .backend_with(one.tcp(), &[("name", "\"db1\""), ("independent", "true")])
@@ -202,7 +221,7 @@ fn a_proxy_that_runs_is_looked_at_and_changed() {
             .rule("no drop", &[("kind", "\"DROP\""), ("refuse", "\"no\"")])
             .set("health.monitor_user", "app")
             .set("health.monitor_password", PASSWORD)
-            .admin_on(free_port());
+            .admin_on(admin);
         let proxy = Proxy::start(&settings);
         let file = proxy.config_file().display().to_string();
         let ask = |words: &[&str]| run(&[words, &["-c", &file]].concat());
@@ -282,7 +301,17 @@ fn a_proxy_that_runs_is_looked_at_and_changed() {
         );
 
         proxy.stop();
-        let gone = ask(&["status"]);
+        // The file is gone with the proxy.
+        let address = format!("127.0.0.1:{admin}");
+        let gone = run(&[
+            "status",
+            "--address",
+            &address,
+            "--user",
+            "root",
+            "--password",
+            "all",
+        ]);
         assert_eq!(gone.status.code(), Some(3));
         assert!(
             told(&gone).contains("cannot connect to the admin port at"),

@@ -76,7 +76,7 @@ impl PortKind {
 
 /// What a statement has answered.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Answer {
+pub struct ResultRows {
     /// The columns' names.
     pub columns: Vec<String>,
     /// The rows.
@@ -313,7 +313,7 @@ impl AdminClient {
     ///
     /// # Errors
     /// In words, with what to do when there is no connection; the connection is made again next time.
-    pub fn query(&mut self, sql: &str) -> Result<Answer, AdminError> {
+    pub fn query(&mut self, sql: &str) -> Result<ResultRows, AdminError> {
         let (conn, opts) = (&mut self.conn, &self.opts);
         let falls_back = self.address.kind == PortKind::Server;
         let asked = self.runtime.block_on(async {
@@ -340,7 +340,7 @@ async fn query(
     opts: &Opts,
     falls_back: bool,
     sql: &str,
-) -> mysql_async::Result<Answer> {
+) -> mysql_async::Result<ResultRows> {
     let mut ready = match conn.take() {
         Some(ready) => ready,
         None => connect(opts, falls_back).await?,
@@ -366,7 +366,7 @@ async fn query(
             .map(|(value, is_number)| Cell::of(value, *is_number))
             .collect()
     };
-    Ok(Answer {
+    Ok(ResultRows {
         columns: names,
         rows: rows.into_iter().map(cells).collect(),
         affected,

@@ -5,7 +5,7 @@ mod status;
 use std::io::Write as _;
 use std::process::ExitCode;
 
-use crate::admin_client::{AdminAddress, AdminClient, AdminError, Answer, Cell};
+use crate::admin_client::{AdminAddress, AdminClient, AdminError, Cell, ResultRows};
 use crate::arguments::{Console, OneBackend};
 use crate::table::{Style, table};
 
@@ -206,7 +206,7 @@ fn done(text: &str, json: bool) -> Shown {
 }
 
 /// An answer as a table, or as JSON: a list of objects.
-fn print(answer: &Answer, json: bool) -> String {
+fn print(answer: &ResultRows, json: bool) -> String {
     if json {
         let object = |row: &Vec<Cell>| {
             let cells = answer.columns.iter().cloned().zip(row.iter().map(value));

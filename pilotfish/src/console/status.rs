@@ -3,92 +3,129 @@
 use super::Shown;
 use crate::admin_client::{AdminClient, AdminError, Cell};
 
+/// The figures of a proxy.
+struct ProxyHealth {
+    version: String,
+    uptime: String,
+    sessions: String,
+    busy: String,
+    waiting: String,
+    unsaved: usize,
+    backends: usize,
+    /// Backends that are drained or disabled.
+    out: usize,
+    /// Name, state and remark of each backend that should serve and does not.
+    unwell: Vec<[String; 3]>,
+}
+
 /// Asks and says it; not well is a proxy with a backend that is down or has a complaint.
 pub fn status(client: &mut AdminClient, json: bool) -> Result<Shown, AdminError> {
-    let version = one(client, "SELECT version FROM process")?;
-    let uptime = one(client, "SELECT uptime_seconds FROM process")?;
-    let sessions = one(client, "SELECT count(*) FROM sessions")?;
-    let busy = one(
-        client,
-        "SELECT count(*) FROM sessions WHERE state <> 'idle'",
-    )?;
-    let waiting = one(client, "SELECT coalesce(sum(waiting), 0) FROM pools")?;
-    let unsaved = client.query("SHOW CHANGES")?.rows.len().to_string();
-    let backends = client.query(
-        "SELECT name, state, coalesce(complaint, CASE WHEN state <> 'up' THEN cause END), draining, disabled \
-         FROM backends ORDER BY backend_ndx",
-    )?;
-    let (mut unwell, mut out) = (Vec::new(), 0);
-    for row in &backends.rows {
-        let cell = |index: usize| row.get(index).map_or(String::new(), Cell::printable);
-        let is_out = cell(3) == "1" || cell(4) == "1";
-        out += usize::from(is_out);
-        if !is_out && (cell(1) != "up" || !cell(2).is_empty()) {
-            unwell.push((cell(0), cell(1), cell(2)));
+    let health = ProxyHealth::ask(client)?;
+    let text = if json { health.json() } else { health.lines() };
+    Ok(Shown {
+        text,
+        is_well: health.is_well(),
+    })
+}
+
+impl ProxyHealth {
+    fn ask(client: &mut AdminClient) -> Result<Self, AdminError> {
+        let backends = client.query(
+            "SELECT name, state, coalesce(complaint, CASE WHEN state <> 'up' THEN cause END), draining, disabled \
+             FROM backends ORDER BY backend_ndx",
+        )?;
+        let (mut unwell, mut out) = (Vec::new(), 0);
+        for row in &backends.rows {
+            let cell = |index: usize| row.get(index).map_or(String::new(), Cell::printable);
+            let is_out = cell(3) == "1" || cell(4) == "1";
+            out += usize::from(is_out);
+            if !is_out && (cell(1) != "up" || !cell(2).is_empty()) {
+                unwell.push([cell(0), cell(1), cell(2)]);
+            }
         }
+        Ok(Self {
+            version: one(client, "SELECT version FROM process")?,
+            uptime: one(client, "SELECT uptime_seconds FROM process")?,
+            sessions: one(client, "SELECT count(*) FROM sessions")?,
+            busy: one(
+                client,
+                "SELECT count(*) FROM sessions WHERE state <> 'idle'",
+            )?,
+            waiting: one(client, "SELECT coalesce(sum(waiting), 0) FROM pools")?,
+            unsaved: client.query("SHOW CHANGES")?.rows.len(),
+            backends: backends.rows.len(),
+            out,
+            unwell,
+        })
     }
-    let is_well = unwell.is_empty() && out < backends.rows.len();
-    if json {
+
+    fn is_well(&self) -> bool {
+        self.unwell.is_empty() && self.out < self.backends
+    }
+
+    fn json(&self) -> String {
+        let unwell = self.unwell.iter();
         let unwell: Vec<_> = unwell
-            .iter()
-            .map(|(name, state, remark)| serde_json::json!({ "backend": name, "state": state, "remark": remark }))
+            .map(|[name, state, remark]| serde_json::json!({ "backend": name, "state": state, "remark": remark }))
             .collect();
         let figure = |text: &str| {
-            text.parse::<f64>()
+            text.parse::<u64>()
                 .map_or(serde_json::Value::Null, Into::into)
         };
         let status = serde_json::json!({
-            "is_well": is_well,
-            "version": version,
-            "uptime_seconds": figure(&uptime),
-            "sessions": figure(&sessions),
-            "sessions_busy": figure(&busy),
-            "waiting_for_connections": figure(&waiting),
-            "unsaved_changes": figure(&unsaved),
-            "backends": backends.rows.len(),
+            "is_well": self.is_well(),
+            "version": self.version,
+            "uptime_seconds": figure(&self.uptime),
+            "sessions": figure(&self.sessions),
+            "sessions_busy": figure(&self.busy),
+            "waiting_for_connections": figure(&self.waiting),
+            "unsaved_changes": self.unsaved,
+            "backends": self.backends,
+            "backends_out_of_use": self.out,
             "unwell": unwell,
         });
-        return Ok(Shown {
-            text: format!("{status:#}\n"),
-            is_well,
-        });
+        format!("{status:#}\n")
     }
-    let well = backends.rows.len() - unwell.len() - out;
-    let out = if out == 0 {
-        String::new()
-    } else {
-        format!(", {out} drained or disabled")
-    };
-    let mut text = format!(
-        "{}\n\
-         version    {version}, up for {}\n\
-         backends   {well} of {} up{out}\n\
-         sessions   {sessions}, {busy} busy, {waiting} wait for a connection\n\
-         settings   {}\n",
-        if is_well {
-            "All is well."
+
+    fn lines(&self) -> String {
+        let out = if self.out == 0 {
+            String::new()
         } else {
-            "Not all is well."
-        },
-        spelled(&uptime),
-        backends.rows.len(),
-        if unsaved == "0" {
-            "as in the file".to_owned()
-        } else {
-            format!("{unsaved} changes are not saved")
-        },
-    );
-    for (name, state, remark) in unwell {
-        text.push_str(&format!(
-            "  {name} is {state}{}\n",
-            if remark.is_empty() {
-                remark
+            format!(", {} drained or disabled", self.out)
+        };
+        let mut text = format!(
+            "{}\n\
+             version    {}, up for {}\n\
+             backends   {} of {} up{out}\n\
+             sessions   {}, {} busy, {} wait for a connection\n\
+             settings   {}\n",
+            if self.is_well() {
+                "All is well."
+            } else {
+                "Not all is well."
+            },
+            self.version,
+            spelled(&self.uptime),
+            self.backends - self.unwell.len() - self.out,
+            self.backends,
+            self.sessions,
+            self.busy,
+            self.waiting,
+            match self.unsaved {
+                0 => "as in the file".to_owned(),
+                count => format!("{count} changes are not saved"),
+            },
+        );
+        for [name, state, remark] in &self.unwell {
+            let remark = if remark.is_empty() {
+                String::new()
             } else {
                 format!(": {remark}")
-            }
-        ));
+            };
+            text.push_str(&format!("  {name} is {state}{remark}\n"));
+        }
+        text
     }
-    Ok(Shown { text, is_well })
 }
 
 fn one(client: &mut AdminClient, sql: &str) -> Result<String, AdminError> {
