@@ -125,7 +125,7 @@ fn init_finds_a_cluster_and_writes_a_file_that_serves() {
         assert!(probed.status.success(), "{}", told(&probed));
         let nowhere = || format!("127.0.0.1:{}", free_port());
         let (admin, http) = (nowhere(), nowhere());
-        let arguments = [
+        let serving = [
             "--config",
             file,
             "--admin-address",
@@ -133,7 +133,7 @@ fn init_finds_a_cluster_and_writes_a_file_that_serves() {
             "--http-address",
             &http,
         ];
-        let proxy = Proxy::start_with(&arguments);
+        let proxy = Proxy::start_with(&serving);
         let address: std::net::SocketAddr = listen.parse().unwrap();
         let client = RawConn::connect(&address.into(), &Login::app());
         let mut client = client.unwrap_or_else(|error| panic!("{error}\n{}", proxy.log_tail()));
