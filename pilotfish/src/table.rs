@@ -12,7 +12,7 @@ pub enum Style {
     Coloured,
 }
 
-/// The widest that a column of texts becomes.
+/// The widest that a column becomes. The last one has no limit, because nothing stands behind it.
 const WIDTH_MAX: usize = 100;
 
 impl Style {
@@ -47,14 +47,17 @@ fn colour(text: &str) -> &'static str {
 /// Writes rows below their head; without a head only the rows. `numeric` says which columns are numbers.
 pub fn table(head: &[String], rows: &[Vec<String>], numeric: &[bool], style: Style) -> String {
     let count = head.len().max(rows.first().map_or(0, Vec::len));
-    let cut = |text: &str| match text.chars().count() > WIDTH_MAX {
-        true => text.chars().take(WIDTH_MAX - 1).chain(['…']).collect(),
-        false => text.to_owned(),
+    let cut = |(column, text): (usize, &String)| {
+        let is_last = column + 1 == count;
+        match !is_last && text.chars().count() > WIDTH_MAX {
+            true => text.chars().take(WIDTH_MAX - 1).chain(['…']).collect(),
+            false => text.clone(),
+        }
     };
-    let rows: Vec<Vec<String>> = rows
+    let rows = rows
         .iter()
-        .map(|row| row.iter().map(|it| cut(it)).collect())
-        .collect();
+        .map(|row| row.iter().enumerate().map(cut).collect());
+    let rows: Vec<Vec<String>> = rows.collect();
     let width = |column: usize| {
         let of = |row: &[String]| row.get(column).map_or(0, |it| it.chars().count());
         rows.iter()
@@ -124,8 +127,9 @@ mod tests {
     }
 
     #[test]
-    fn long_texts_are_cut() {
-        let shown = table(&[], &[row(&[&"x".repeat(300)])], &[], Style::Plain);
-        assert_eq!(shown.chars().count(), WIDTH_MAX + 1);
+    fn long_texts_are_cut_unless_they_come_last() {
+        let long = "x".repeat(300);
+        let shown = table(&[], &[row(&[&long, &long])], &[], Style::Plain);
+        assert_eq!(shown.chars().count(), WIDTH_MAX + 2 + 300 + 1);
     }
 }
