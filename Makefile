@@ -6,13 +6,16 @@ SANDBOX ?=
 LOAD ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help build run dashboard test test-fast check nightly nap flaky random soak bench manual fuzz clean
+.PHONY: help build deb run dashboard test test-fast check nightly nap flaky random soak bench manual fuzz clean
 
 help: ## this list
 	@awk -F ' ## ' '/^[a-z-]+:.* ## / { sub(/:.*/, "", $$1); printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: dashboard ## the program, in release: target/release/pilotfish
 	$(CARGO) build --release --locked
+
+deb: build ## a Debian package of it: target/debian/pilotfish_VERSION_ARCHITECTURE.deb
+	@packaging/deb.sh
 
 run: dashboard ## a primary, two replicas and the proxy in front, until Ctrl-C (LOAD=1: with clients; SANDBOX="--replicas 1": its options)
 	@$(CARGO) run --release --locked -- sandbox $(if $(LOAD),--load) $(SANDBOX)

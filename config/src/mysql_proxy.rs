@@ -310,17 +310,22 @@ fn with_mysql_port(address: &str) -> String {
 /// Reads MySQL Proxy's `--defaults-file`: key files as GLib has them, of which the group
 /// `[mysql-proxy]` counts. An unknown key is a warning, since MySQL Proxy did not mind either.
 pub fn read_defaults_file(path: &Path) -> Translation {
-    let mut translation = Translation::default();
-    let text = match std::fs::read_to_string(path) {
-        Ok(text) => text,
+    match std::fs::read_to_string(path) {
+        Ok(text) => read_defaults_text(path, &text),
         Err(error) => {
+            let mut translation = Translation::default();
             let text = format!("cannot be read: {error}");
             translation
                 .faults
                 .push(Fault::general(Place::file(path), text));
-            return translation;
+            translation
         }
-    };
+    }
+}
+
+/// Reads the text of such a file, which is called `path` in faults.
+pub fn read_defaults_text(path: &Path, text: &str) -> Translation {
+    let mut translation = Translation::default();
     let mut group: Option<&str> = None;
     let mut ours = false;
     for (index, line) in text.lines().enumerate() {

@@ -104,12 +104,12 @@ fn auto(cluster: &Cluster) -> Settings {
         })
 }
 
-/// What `pilotfish backends` prints of a configuration, with one blank between columns.
+/// What `pilotfish probe` prints of a configuration, with one blank between columns.
 fn backends(settings: &Settings) -> (ExitStatus, String) {
     let folder = Folder::new("backends");
     let file = folder.write("pilotfish.toml", settings.to_toml());
     let file = file.display().to_string();
-    let (status, text) = Proxy::run_to_the_end(&["backends", "--config", &file]);
+    let (status, text) = Proxy::run_to_the_end(&["probe", "--config", &file]);
     let narrow = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
     let lines: Vec<String> = text.lines().map(narrow).collect();
     (status, lines.join("\n"))

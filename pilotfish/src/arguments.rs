@@ -2,10 +2,15 @@
 //! registry is an option, and so is every option of MySQL Proxy; values are read and checked where
 //! the file's are, in `config`.
 
+mod admin;
 mod ask;
 mod binlog;
 mod check;
+mod console;
+mod import;
+mod init;
 mod lua;
+mod shell;
 mod top;
 
 use std::ffi::OsString;
@@ -14,17 +19,22 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::builder::ValueParser;
-use clap::{Arg, ArgAction, ArgMatches, Args, FromArgMatches};
+use clap::{Arg, ArgAction, ArgMatches, Args, FromArgMatches, Subcommand};
 use config::manual::{self, LIST_OPTIONS};
 use config::mysql_proxy::{self, Legacy, Translation};
 use config::{Config, Draft, Fault, ListenAddress, Loaded, Override, Place, SECTIONS, settings};
 
 use crate::rules;
 
-pub use ask::{AskerArguments, BackendsArguments, ExplainArguments, PlanArguments};
+pub use admin::AdminArguments;
+pub use ask::{AskerArguments, ExplainArguments, PlanArguments, ProbeArguments};
 pub use binlog::BinlogArguments;
 pub use check::check;
+pub use console::{Console, OneBackend};
+pub use import::ImportArguments;
+pub use init::InitArguments;
 pub use lua::LuaArguments;
+pub use shell::{CompletionsArguments, ManArguments};
 pub use top::TopArguments;
 
 /// What the program is to do.
@@ -40,10 +50,20 @@ pub enum Command {
     Explain(ExplainArguments),
     /// Tell what a reload would change.
     Plan(PlanArguments),
-    /// Tell how the backends are.
-    Backends(BackendsArguments),
+    /// Ask the backends how they are.
+    Probe(ProbeArguments),
+    /// Look at a proxy that runs, or change it.
+    Console(Console),
+    /// Print completions for a shell.
+    Completions(CompletionsArguments),
+    /// Write pages for man(1).
+    Man(ManArguments),
     /// Show a proxy that runs.
     Top(TopArguments),
+    /// Look at a server and write a first configuration.
+    Init(InitArguments),
+    /// Take over the configuration of another proxy.
+    Import(ImportArguments),
     /// Print binary log files.
     Binlog(BinlogArguments),
     /// Run or check Lua scripts.
@@ -129,11 +149,22 @@ impl Command {
             Some(("explain", of)) => {
                 return Ok(Self::Explain(FromArgMatches::from_arg_matches(of)?));
             }
-            Some(("backends", of)) => {
-                return Ok(Self::Backends(FromArgMatches::from_arg_matches(of)?));
+            Some(("probe", of)) => {
+                return Ok(Self::Probe(FromArgMatches::from_arg_matches(of)?));
+            }
+            Some(("completions", of)) => {
+                return Ok(Self::Completions(FromArgMatches::from_arg_matches(of)?));
+            }
+            Some(("man", of)) => return Ok(Self::Man(FromArgMatches::from_arg_matches(of)?)),
+            Some((name, _)) if Console::has_subcommand(name) => {
+                return Ok(Self::Console(FromArgMatches::from_arg_matches(&matches)?));
             }
             Some(("binlog", of)) => {
                 return Ok(Self::Binlog(FromArgMatches::from_arg_matches(of)?));
+            }
+            Some(("init", of)) => return Ok(Self::Init(FromArgMatches::from_arg_matches(of)?)),
+            Some(("import", of)) => {
+                return Ok(Self::Import(FromArgMatches::from_arg_matches(of)?));
             }
             Some(("top", of)) => return Ok(Self::Top(FromArgMatches::from_arg_matches(of)?)),
             Some(("lua", of)) => return Ok(Self::Lua(FromArgMatches::from_arg_matches(of)?)),
@@ -344,7 +375,8 @@ fn given_options(matches: &ArgMatches) -> Vec<Given> {
     given
 }
 
-fn command_line() -> clap::Command {
+/// The definition of the whole command line.
+pub fn command_line() -> clap::Command {
     let file = |name: &'static str| {
         Arg::new(name)
             .long(name)
@@ -361,7 +393,7 @@ fn command_line() -> clap::Command {
             .disable_help_flag(true)
             .arg(help.action(ArgAction::Help))
     };
-    clap::Command::new("pilotfish")
+    let command = clap::Command::new("pilotfish")
         .version(env!("CARGO_PKG_VERSION"))
         .help_template("{before-help}")
         .before_help(short_help_text())
@@ -374,18 +406,45 @@ fn command_line() -> clap::Command {
             short_help.action(ArgAction::HelpShort),
         ])
         .args([
-            file("config").short('c'),
-            file("defaults-file").conflicts_with("config"),
+            file("config")
+                .short('c')
+                .value_name("FILE")
+                .help("Settings, in TOML; options win over the file"),
+            file("defaults-file")
+                .conflicts_with("config")
+                .value_name("FILE")
+                .help("Settings of MySQL Proxy, group [mysql-proxy]"),
         ])
-        .arg(Arg::new("check").long("check").action(ArgAction::SetTrue))
+        .arg(
+            Arg::new("check")
+                .long("check")
+                .help("Print every fault of the settings, and end")
+                .action(ArgAction::SetTrue),
+        )
         .args(Known::all().map(Known::arg))
         .subcommand(SandboxArguments::augment_args(below("sandbox")))
         .subcommand(ExplainArguments::augment_args(below("explain")))
         .subcommand(PlanArguments::augment_args(below("plan")))
-        .subcommand(BackendsArguments::augment_args(below("backends")))
+        .subcommand(ProbeArguments::augment_args(below("probe")))
         .subcommand(BinlogArguments::augment_args(below("binlog")))
         .subcommand(TopArguments::augment_args(below("top")))
         .subcommand(LuaArguments::augment_args(below("lua")))
+        .subcommand(InitArguments::augment_args(below("init")))
+        .subcommand(ImportArguments::augment_args(below("import")))
+        .subcommand(CompletionsArguments::augment_args(below("completions")))
+        .subcommand(ManArguments::augment_args(below("man")));
+    with_console(command)
+}
+
+/// The commands for a proxy that runs; the help flag of the others is switched off above them.
+fn with_console(command: clap::Command) -> clap::Command {
+    let own = Console::augment_subcommands(clap::Command::new("pilotfish"));
+    let help = || Arg::new("help").long("help").short('h').help("Print this");
+    let commands = own.get_subcommands().map(|it| {
+        let it = it.clone().disable_help_flag(true);
+        it.arg(help().action(ArgAction::Help))
+    });
+    command.subcommands(commands)
 }
 
 const TITLE: &str = "\
@@ -393,13 +452,20 @@ Pilotfish, a proxy for MySQL and MariaDB
 
 pilotfish --backend HOST:PORT            proxies port 4040 to that server
 pilotfish --config FILE [--check]        takes the settings from a file, or checks it
+pilotfish init [HOST:PORT]               looks at a server and writes a first configuration file
+pilotfish import PRODUCT FILE [-o FILE]  takes over the settings of ProxySQL, MaxScale and others
 pilotfish explain STATEMENT [-c FILE]    tells where a statement would go, and why
 pilotfish plan NEW.toml -c FILE          tells what a reload to another file would change
-pilotfish backends -c FILE               asks the backends how they are, and tells
+pilotfish probe -c FILE                  asks the backends how they are, and tells
+pilotfish status -c FILE                 says whether a proxy that runs is well; see below
 pilotfish top -c FILE                    shows a proxy that runs, live
 pilotfish binlog FILE... [--ddl|--json]  prints the events of binary log files
 pilotfish lua FILE [ARGUMENTS]           runs a script in the embedded interpreter
 pilotfish sandbox [--help]               starts servers of its own, to try it out
+pilotfish completions SHELL              prints completions for bash, zsh or fish
+
+A proxy that runs: status, backends, sessions, pools, digests, rules, drain, disable, kill, reload, set, settings,
+log-level, each with -c FILE. pilotfish COMMAND --help has an example.
 ";
 
 fn general_help() -> String {

@@ -1,21 +1,28 @@
 //! `pilotfish`: read what is to be done, do it, say how it ended.
 
+mod admin_client;
 mod arguments;
-mod backends;
 mod binlog_files;
+mod console;
 mod digests;
 mod editing;
 mod explain;
+mod init;
 mod journals;
 mod listening;
 mod logging;
 mod lua;
+mod new_file;
 mod plan;
+mod probe;
 mod process;
 mod rules;
 mod sandbox;
 mod serve;
+mod shell;
 mod snapshot;
+mod table;
+mod taking_over;
 mod top;
 mod traces;
 
@@ -34,7 +41,12 @@ fn main() -> ExitCode {
         Command::Serve(arguments) => serve::serve(&arguments),
         Command::Check(arguments) => arguments::check(&arguments),
         Command::Explain(arguments) => explain::explain(&arguments),
-        Command::Backends(arguments) => backends::backends(&arguments),
+        Command::Probe(arguments) => probe::probe(&arguments),
+        Command::Console(command) => console::console(&command),
+        Command::Completions(arguments) => shell::completions(&arguments),
+        Command::Man(arguments) => shell::man(&arguments),
+        Command::Init(arguments) => init::init(&arguments),
+        Command::Import(arguments) => taking_over::take_over(&arguments),
         Command::Lua(arguments) => lua::lua(&arguments),
         Command::Binlog(arguments) => binlog_files::binlog(&arguments),
         Command::Top(arguments) => top::top(&arguments),

@@ -10,22 +10,19 @@ use std::io::Write as _;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use config::{Config, ListenAddress};
 use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEventKind, KeyModifiers};
 
+use crate::admin_client::AdminAddress;
 use crate::arguments::TopArguments;
 use figures::Figures;
 use screen::SCREENS;
-use source::{Place, Source};
-
-/// Where the admin port is unless something is said.
-const DEFAULT_ADDRESS: &str = "127.0.0.1:4041";
+use source::Source;
 
 /// Shows it until `q`; the exit code is 1 when there is nothing to look at.
 pub fn top(arguments: &TopArguments) -> ExitCode {
-    let shown = place(arguments).and_then(|place| {
-        let mut source = Source::new(&place).map_err(|error| error.to_string())?;
+    let shown = AdminAddress::of(&arguments.admin).and_then(|place| {
+        let mut source = Source::new(&place)?;
         // What fails at once is better told on an ordinary screen.
         let first = source.look(0)?;
         let mut figures = Figures::new();
@@ -42,68 +39,6 @@ pub fn top(arguments: &TopArguments) -> ExitCode {
             let _ = writeln!(std::io::stderr(), "pilotfish: {fault}");
             ExitCode::FAILURE
         }
-    }
-}
-
-/// Where to look, and as whom.
-fn place(arguments: &TopArguments) -> Result<Place, String> {
-    let config = match &arguments.config {
-        Some(path) => {
-            let loaded = Config::load(Some(path), &[]).map_err(|faults| {
-                let faults: Vec<_> = faults.iter().map(ToString::to_string).collect();
-                faults.join("\n")
-            })?;
-            Some(loaded.config)
-        }
-        None => None,
-    };
-    let own = config.as_ref().map(|config| &config.admin);
-    let address = match (&arguments.address, own.and_then(|it| it.address.first())) {
-        (Some(address), _) => address.clone(),
-        (None, Some(ListenAddress::Tcp(address))) if address.ip().is_unspecified() => {
-            format!("127.0.0.1:{}", address.port())
-        }
-        (None, Some(address)) => address.to_string(),
-        (None, None) => DEFAULT_ADDRESS.to_owned(),
-    };
-    let user = arguments
-        .user
-        .clone()
-        .or(own.and_then(|it| it.username.clone()));
-    let user = user.ok_or("who looks is to be said: --user, or -c FILE with admin.username")?;
-    let password = match (&arguments.password, own.and_then(|it| it.password.as_ref())) {
-        (Some(password), _) => secret(password)?,
-        (None, Some(password)) => password.expose().to_owned(),
-        (None, None) => return Err("a password is needed: --password file:PATH".to_owned()),
-    };
-    let (host, port) = match address.rsplit_once(':') {
-        _ if address.contains('/') => (address.trim_start_matches("unix:").to_owned(), None),
-        Some((host, port)) => {
-            let port = port.parse();
-            let port = port.map_err(|_| format!("{address} is no address such as HOST:PORT"))?;
-            (host.trim_matches(['[', ']']).to_owned(), Some(port))
-        }
-        None => (address, Some(4041)),
-    };
-    Ok(Place {
-        host,
-        port,
-        user,
-        password,
-        tls: arguments.tls,
-    })
-}
-
-/// A password, or what is where it says.
-fn secret(text: &str) -> Result<String, String> {
-    if let Some(path) = text.strip_prefix("file:") {
-        let read = std::fs::read_to_string(path);
-        let read = read.map_err(|error| format!("cannot read {path}: {error}"))?;
-        return Ok(read.trim_end_matches(['\r', '\n']).to_owned());
-    }
-    match text.strip_prefix("env:") {
-        Some(name) => std::env::var(name).map_err(|_| format!("the environment has no {name}")),
-        None => Ok(text.to_owned()),
     }
 }
 

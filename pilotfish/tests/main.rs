@@ -2,5 +2,6 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod explain;
+mod import;
 mod lua;
 mod sandbox;

@@ -22,8 +22,12 @@ export type Row = Record<string, Cell>;
 /** What the proxy says to a request that it refuses. */
 export class Refused extends Error {}
 
+// The page may have been opened as http://user:password@host/, and fetch refuses addresses with credentials. The
+// origin has none.
+const folder = new URL(".", location.origin + location.pathname);
+
 async function ask(path: string, init?: RequestInit): Promise<Response> {
-  const response = await fetch(path, { ...init, signal: AbortSignal.timeout(20_000) });
+  const response = await fetch(new URL(path, folder), { ...init, signal: AbortSignal.timeout(20_000) });
   if (response.ok) return response;
   const text = await response.text();
   let message = `${response.status} ${response.statusText}`;

@@ -18,6 +18,7 @@ const FLOORS: &[(&str, Floor)] = &[
     ("binlog", Floor::At(1)),
     ("net", Floor::At(2)),
     ("script", Floor::At(2)),
+    ("import", Floor::At(2)),
     ("link", Floor::At(3)),
     ("stats", Floor::At(3)),
     ("registry", Floor::At(4)),

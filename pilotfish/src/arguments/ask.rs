@@ -1,4 +1,4 @@
-//! The arguments of those who only ask: `explain`, `plan` and `backends`.
+//! The arguments of those who only ask: `explain`, `plan` and `probe`.
 
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -43,7 +43,7 @@ pub struct PlanArguments {
 
 /// Asks every backend how it is: its role, its lag, and what the monitor account may not ask
 #[derive(Debug, Args)]
-pub struct BackendsArguments {
+pub struct ProbeArguments {
     /// The proxy's settings
     #[arg(long, short, value_name = "FILE")]
     pub config: PathBuf,

@@ -49,14 +49,14 @@ fn the_command_is_told_apart() {
         Command::Plan(_)
     ));
     assert!(matches!(
-        parse("backends -c x.toml").unwrap(),
-        Command::Backends(_)
+        parse("probe -c x.toml").unwrap(),
+        Command::Probe(_)
     ));
     assert!(matches!(parse("lua x.lua").unwrap(), Command::Lua(_)));
     assert!(parse("lua").is_err(), "which script?");
     assert!(parse("plan new.toml").is_err(), "compared with what?");
     assert!(parse("explain").is_err());
-    assert!(parse("backends").is_err(), "which ones?");
+    assert!(parse("probe").is_err(), "which ones?");
 }
 
 #[test]
@@ -403,4 +403,45 @@ fn what_follows_a_script_is_the_scripts() {
     assert!(check.check);
     assert_eq!(check.lua_path.as_deref(), Some("?.lua"));
     assert_eq!(check.words, ["x.lua", "y.lua"]);
+}
+
+/// Each command has a help with an example and its exit codes, and completions and man pages are made of all of them.
+#[test]
+fn commands_for_a_proxy_that_runs_have_an_example_in_their_help() {
+    let names = [
+        "status",
+        "backends",
+        "sessions",
+        "pools",
+        "digests",
+        "rules",
+        "drain",
+        "disable",
+        "kill",
+        "reload",
+        "set",
+        "settings",
+        "log-level",
+        "init",
+        "import",
+    ];
+    for name in names {
+        let help =
+            Command::parse_from(["pilotfish", name, "--help"].map(OsString::from)).unwrap_err();
+        let help = help.to_string();
+        assert!(
+            help.contains(&format!("Example:\n  pilotfish {name}")),
+            "{help}"
+        );
+        assert!(help.contains("Exit codes: 0 "), "{help}");
+    }
+    let mut completions = Vec::new();
+    clap_complete::generate(
+        clap_complete::Shell::Bash,
+        &mut command_line(),
+        "pilotfish",
+        &mut completions,
+    );
+    let completions = String::from_utf8(completions).unwrap();
+    assert!(names.iter().all(|it| completions.contains(it)));
 }

@@ -1,4 +1,4 @@
-//! `pilotfish backends`: how the backends are, as the proxy's monitor sees them. Each is asked once,
+//! `pilotfish probe`: how the backends are, as the proxy's monitor sees them. Each is asked once,
 //! beside any proxy that runs.
 
 use std::io::Write as _;
@@ -7,11 +7,12 @@ use std::process::ExitCode;
 use config::Config;
 use route::{Backend, Duty, Health, Role, Topology, Writes};
 
-use crate::arguments::BackendsArguments;
+use crate::arguments::ProbeArguments;
+use crate::table::{Style, table};
 
 /// Prints what was found; the exit code is 1 when the configuration is faulty, a backend is down, or
 /// something could not be found out.
-pub fn backends(arguments: &BackendsArguments) -> ExitCode {
+pub fn probe(arguments: &ProbeArguments) -> ExitCode {
     let loaded = match Config::load(Some(&arguments.config), &[]) {
         Ok(loaded) => loaded,
         Err(faults) => {
@@ -29,7 +30,7 @@ pub fn backends(arguments: &BackendsArguments) -> ExitCode {
         }
     };
     // Nobody is left to hear of it when standard output is closed; the exit code still tells.
-    let _ = std::io::stdout().write_all(table(&topology).as_bytes());
+    let _ = std::io::stdout().write_all(listed(&topology).as_bytes());
     match topology.backends.iter().all(|backend| is_well(backend)) {
         true => ExitCode::SUCCESS,
         false => ExitCode::FAILURE,
@@ -41,31 +42,20 @@ fn is_well(backend: &Backend) -> bool {
 }
 
 /// A backend a line: its name, cluster and role, and what was found of it.
-fn table(topology: &Topology) -> String {
-    let rows: Vec<[String; 4]> = topology
+fn listed(topology: &Topology) -> String {
+    let rows: Vec<Vec<String>> = topology
         .backends
         .iter()
         .map(|backend| row(topology, backend))
         .collect();
-    let widths = [0, 1, 2].map(|column: usize| {
-        let widths = rows.iter().map(|row| row[column].chars().count());
-        widths.max().unwrap_or(0)
-    });
-    let mut table = String::new();
-    for [name, cluster, role, finding] in &rows {
-        let [names, clusters, roles] = widths;
-        table.push_str(&format!(
-            "{name:names$}  {cluster:clusters$}  {role:roles$}  {finding}\n"
-        ));
-    }
-    table
+    table(&[], &rows, &[], Style::of_stdout())
 }
 
-fn row(topology: &Topology, backend: &Backend) -> [String; 4] {
+fn row(topology: &Topology, backend: &Backend) -> Vec<String> {
     let mut clusters = topology.clusters.iter();
     let cluster = clusters.find(|cluster| cluster.id == backend.cluster);
     let role = backend.role.map(|role| role.to_string());
-    [
+    vec![
         backend.name.clone(),
         cluster.map_or_else(String::new, |cluster| cluster.name.clone()),
         role.unwrap_or_else(|| "no role".to_owned()),
