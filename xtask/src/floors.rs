@@ -25,6 +25,7 @@ const FLOORS: &[(&str, Floor)] = &[
     ("control", Floor::At(4)),
     ("advisor", Floor::At(4)),
     ("proxy", Floor::At(5)),
+    ("replication", Floor::At(5)),
     ("admin", Floor::At(6)),
     ("http", Floor::At(7)),
     ("pilotfish", Floor::At(8)),
