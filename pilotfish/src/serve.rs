@@ -1,17 +1,19 @@
 //! Being the proxy, from the configuration to the last session: prepare, bind, start, say so, wait,
 //! drain, say how it ended.
 
+use std::cell::RefCell;
 use std::io;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use admin::{AdminPort, Editor, Events, History, Wish};
+use admin::{AdminPort, Editor, Events, History, Seen, Wish};
 use config::{Applies, Change, Config, Draft, Fault, SessionMode, diff};
 use control::Control;
 use net::service::{State, notify};
 use net::worker::WorkerEnd;
 use proxy::{AllScripts, DataPlane, Settings, Surroundings};
+use replication::Replication;
 use route::Topology;
 use stats::{Journal, Traces};
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -171,7 +173,14 @@ async fn play(config: Config, mut serving: Serving<'_>, log: &Log) -> Result<(),
     let (editor, mut wishes) = Editor::channel(Arc::clone(&events));
     let mut history = History::start(plane.window(), &events)
         .map_err(|error| format!("the history of digests cannot be kept: {error}"))?;
-    admin.open(plane.window(), &editor, &history);
+    let streams = follow_clusters(&config, &control)?;
+    let seen = Seen::new(
+        plane.window(),
+        &editor,
+        &history,
+        streams.borrow().streams(),
+    );
+    admin.open(&seen);
     tell_manager(&[State::Ready, State::Status("serving")]);
     if let Some(ready) = serving.ready.take() {
         ready();
@@ -187,6 +196,7 @@ async fn play(config: Config, mut serving: Serving<'_>, log: &Log) -> Result<(),
         control: &control,
         log,
         journals: &journals,
+        streams: &streams,
     };
     let outcome = wait(
         &mut listening,
@@ -194,7 +204,7 @@ async fn play(config: Config, mut serving: Serving<'_>, log: &Log) -> Result<(),
         &mut signals,
         &mut serving,
         (&reloading, &mut notes, &end),
-        (&mut editing, &mut wishes, &mut admin, &editor, &history),
+        (&mut editing, &mut wishes, &mut admin, &seen),
     )
     .await;
 
@@ -212,6 +222,7 @@ async fn play(config: Config, mut serving: Serving<'_>, log: &Log) -> Result<(),
     );
     history.end();
     let cut = plane.drain(limit, signals.stop()).await;
+    streams.into_inner().stop();
     control.stop();
     admin.close();
     journals.end();
@@ -227,12 +238,11 @@ async fn wait(
     signals: &mut Signals,
     serving: &mut Serving<'_>,
     (reloading, notes, end): (&Reloading<'_>, &mut Notes, &Notify),
-    (editing, wishes, admin, editor, history): (
+    (editing, wishes, admin, seen): (
         &mut Editing<'_>,
         &mut UnboundedReceiver<Wish>,
         &mut AdminPort,
-        &Editor,
-        &History,
+        &Seen,
     ),
 ) -> Result<(), String> {
     let mut look = interval(CERTIFICATES_INTERVAL);
@@ -246,7 +256,7 @@ async fn wait(
                     tell_manager(&[State::Reloading]);
                     editing.reload(reloading);
                     tell_manager(&[State::Ready]);
-                    admin.follow(plane.window(), editor, history);
+                    admin.follow(seen);
                 }
             },
             Some(wish) = wishes.recv() => editing.answer(wish, reloading),
@@ -279,6 +289,20 @@ async fn follow_backends(mut topology: watch::Receiver<Arc<Topology>>, events: A
     }
 }
 
+/// The clusters whose changes are followed.
+fn follow_clusters(
+    config: &Arc<Config>,
+    control: &Control,
+) -> Result<RefCell<Replication>, String> {
+    let clock = || {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        now.map_or(0, |now| i64::try_from(now.as_micros()).unwrap_or(i64::MAX))
+    };
+    let streams = Replication::start(config, control.topology(), clock);
+    let streams = streams.map_err(|error| format!("the schema history cannot be kept: {error}"))?;
+    Ok(RefCell::new(streams))
+}
+
 /// What runs sessions' scripts; one that says so ends the proxy.
 fn scripts(config: &Config, end: &Arc<Notify>) -> Result<AllScripts, String> {
     let end = Arc::clone(end);
@@ -301,6 +325,7 @@ pub struct Reloading<'a> {
     pub control: &'a Control,
     log: &'a Log,
     journals: &'a Journals,
+    streams: &'a RefCell<Replication>,
 }
 
 impl Reloading<'_> {
@@ -345,6 +370,9 @@ impl Reloading<'_> {
         let faulty = self.control.reconfigure(Arc::clone(&reloaded)).err();
         if let Some(faulty) = faulty {
             return Err(faulty.iter().map(ToString::to_string).collect());
+        }
+        if let Err(error) = self.streams.borrow_mut().apply(&reloaded) {
+            tracing::error!(%error, "the schema history cannot be kept; no cluster is followed");
         }
         // At once: who begins now is to find the new accounts and the new settings.
         self.publish.send_replace(Arc::new(settings));

@@ -55,19 +55,19 @@ impl Change {
             _ => named_objects(&text, flags, &schema),
         };
         let micros = i64::from(query.status.microseconds.unwrap_or(0));
-        let words = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let owned = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let invoker = query.status.invoker;
         Some(Self {
             time: i64::from(header.time) * 1_000_000 + micros,
             server_id: header.server_id,
             thread_id: query.thread_id,
-            kind: facts.kind.to_string(),
+            kind: words(facts.kind, objects.first()),
             objects,
             is_of_rows: facts.kind == Kind::Truncate,
             statement: cut(printable(&text)),
             invoker: invoker
                 .filter(|(user, _)| !user.is_empty())
-                .map(|(user, host)| (words(user), words(host))),
+                .map(|(user, host)| (owned(user), owned(host))),
             seconds: query.seconds,
             error_code: query.error_code,
         })
@@ -118,6 +118,29 @@ fn tables(facts: &Facts, text: &str, default_schema: &str) -> Vec<ObjectName> {
         }
     }
     objects
+}
+
+/// As the statement says it: CREATE PROCEDURE, not CREATE ROUTINE.
+fn words(kind: Kind, first: Option<&ObjectName>) -> String {
+    let verb = match kind {
+        Kind::Create(_) => "CREATE",
+        Kind::Alter(_) => "ALTER",
+        Kind::Drop(_) => "DROP",
+        Kind::Rename(_) => "RENAME",
+        _ => return kind.to_string(),
+    };
+    let noun = first.map(|first| match first.kind {
+        ObjectKind::Schema => "DATABASE".to_owned(),
+        ObjectKind::Account => "USER".to_owned(),
+        other => other.name().to_ascii_uppercase(),
+    });
+    match (noun, kind) {
+        (
+            Some(noun),
+            Kind::Create(object) | Kind::Alter(object) | Kind::Drop(object) | Kind::Rename(object),
+        ) if object != Object::Index => format!("{verb} {noun}"),
+        _ => kind.to_string(),
+    }
 }
 
 fn cut(mut text: String) -> String {

@@ -1,0 +1,215 @@
+//! Restarts, a change of the primary, deleted logs, logs that are long.
+
+use e2e::{Cut, Relay};
+
+use super::*;
+
+both! {
+    a_stream_goes_on_where_it_was_after_the_proxy_has_ended
+    a_stream_goes_on_after_the_server_has_been_killed
+    a_stream_goes_on_behind_a_cut_connection
+    a_stream_moves_to_the_new_primary
+    deleted_logs_are_told_and_can_be_left_out
+    an_event_of_several_packets_is_read
+    a_reload_begins_and_ends_streams
+}
+
+fn a_stream_goes_on_where_it_was_after_the_proxy_has_ended(product: Product) {
+    let server = start(product);
+    let following = Following::start(&server, &[]);
+    run(
+        &server,
+        &["CREATE DATABASE shop", "CREATE TABLE shop.one (a INT)"],
+    );
+    following.wait_change("CREATE TABLE", "one");
+    let Following {
+        proxy,
+        settings,
+        folder,
+    } = following;
+    proxy.stop();
+    run(&server, &["CREATE TABLE shop.two (a INT)"]);
+    let following = Following {
+        proxy: Proxy::start(&settings),
+        settings,
+        folder,
+    };
+    following.wait_change("CREATE TABLE", "two");
+    let rows = following.rows("SELECT object FROM schema_changes ORDER BY id");
+    assert_eq!(rows, [["shop"], ["one"], ["two"]]);
+    assert!(following.file().exists());
+    // Nothing is told twice.
+    let following = following.again();
+    run(&server, &["CREATE TABLE shop.three (a INT)"]);
+    following.wait_change("CREATE TABLE", "three");
+    assert_eq!(
+        following.rows("SELECT count(*) FROM schema_changes"),
+        [["4"]]
+    );
+}
+
+fn a_stream_goes_on_after_the_server_has_been_killed(product: Product) {
+    let mut server = start(product);
+    let following = Following::start(&server, &[]);
+    run(&server, &["CREATE DATABASE shop"]);
+    following.wait_change("CREATE DATABASE", "shop");
+    server.kill();
+    following.wait_for(
+        "a failure",
+        "SELECT count(*) FROM replication WHERE state = 'waiting'",
+    );
+    server.start_again();
+    run(&server, &["CREATE TABLE shop.one (a INT)"]);
+    following.wait_change("CREATE TABLE", "one");
+    let errors = following.rows("SELECT errors > 0, last_error IS NOT NULL FROM replication");
+    assert_eq!(errors, [["1", "1"]]);
+    assert_eq!(
+        following.rows("SELECT count(*) FROM schema_changes"),
+        [["2"]]
+    );
+}
+
+fn a_stream_goes_on_behind_a_cut_connection(product: Product) {
+    let server = start(product);
+    let relay = Relay::start(server.tcp());
+    let settings = Settings::default().backend(relay.tcp());
+    let following = Following::start_with(settings, &[&server], &[]);
+    run(&server, &["CREATE DATABASE shop"]);
+    following.wait_change("CREATE DATABASE", "shop");
+    relay.cut(Cut::Unanswered, "cut_me");
+    run(
+        &server,
+        &[
+            "CREATE TABLE shop.cut_me (a INT)",
+            "CREATE TABLE shop.two (a INT)",
+        ],
+    );
+    following.wait_change("CREATE TABLE", "two");
+    let rows = following.rows("SELECT object FROM schema_changes ORDER BY id");
+    assert_eq!(rows, [["shop"], ["cut_me"], ["two"]]);
+}
+
+fn a_stream_moves_to_the_new_primary(product: Product) {
+    let cluster = Cluster::start(product, 1);
+    let servers = [&cluster.primary, &cluster.replicas[0]];
+    let backend = |settings: Settings, server: &Server, name: &str| {
+        let name = format!("{name:?}");
+        let more = [("name", name.as_str()), ("role", "\"auto\"")];
+        settings.backend_with(server.tcp(), &more)
+    };
+    let settings = Settings::default()
+        .set("health.monitor_user", "app")
+        .set("health.monitor_password", PASSWORD)
+        .set("health.monitor_interval", "100ms")
+        .set("health.replication_interval", "100ms");
+    let settings = backend(settings, servers[0], "first");
+    let settings = backend(settings, servers[1], "second");
+    let following = Following::start_with(settings, &servers, &[]);
+    assert_eq!(
+        following.rows("SELECT backend FROM replication"),
+        [["first"]]
+    );
+    run(servers[0], &["CREATE DATABASE shop"]);
+    following.wait_change("CREATE DATABASE", "shop");
+    cluster.wait_caught_up();
+    e2e::set_read_only(servers[0]);
+    cluster.stop_replication(0);
+    e2e::take_writes(servers[1]);
+    following.wait_for(
+        "the stream moves",
+        "SELECT count(*) FROM replication WHERE backend = 'second' AND state = 'streaming'",
+    );
+    run(servers[1], &["CREATE TABLE shop.one (a INT)"]);
+    following.wait_change("CREATE TABLE", "one");
+    let rows = following.rows("SELECT object FROM schema_changes ORDER BY id");
+    assert_eq!(rows, [["shop"], ["one"]]);
+}
+
+fn deleted_logs_are_told_and_can_be_left_out(product: Product) {
+    let server = start(product);
+    let following = Following::start(&server, &[]);
+    run(&server, &["CREATE DATABASE shop"]);
+    following.wait_change("CREATE DATABASE", "shop");
+    let Following {
+        proxy,
+        settings,
+        folder,
+    } = following;
+    proxy.stop();
+    run(
+        &server,
+        &["CREATE TABLE shop.lost (a INT)", "FLUSH BINARY LOGS"],
+    );
+    let mut root = server.root();
+    root.run("INSERT INTO shop.lost VALUES (1)");
+    root.run("FLUSH BINARY LOGS");
+    let logs = root.run("SHOW BINARY LOGS").texts();
+    let last = logs.last().unwrap()[0].clone();
+    root.run(&format!("PURGE BINARY LOGS TO '{last}'"));
+    let following = Following {
+        proxy: Proxy::start(&settings),
+        settings,
+        folder,
+    };
+    let told = "SELECT count(*) FROM replication WHERE last_error LIKE '%deleted binary logs%missing%on_purged%'";
+    following.wait_for("the gap is told", told);
+    let missing = match product.is_mariadb() {
+        true => "0-1-".to_owned(),
+        false => root.value("SELECT @@server_uuid"),
+    };
+    let error = following.rows("SELECT last_error FROM replication");
+    assert!(error[0][0].contains(&missing), "{error:?}");
+    // As the message says.
+    let text = following.settings.to_toml();
+    let text = text.replace(
+        "server_id = 4242",
+        "server_id = 4242\non_purged = \"continue\"",
+    );
+    following.proxy.write_settings(&text);
+    following.proxy.signal(e2e::Signal::HUP);
+    following.wait_streaming();
+    run(&server, &["CREATE TABLE shop.two (a INT)"]);
+    following.wait_change("CREATE TABLE", "two");
+    let rows = following.rows("SELECT object FROM schema_changes ORDER BY id");
+    assert_eq!(rows, [["shop"], ["two"]]);
+    // What the lost statement has made is known all the same.
+    let lost = "SELECT made_by IS NULL, until IS NULL FROM schema_versions WHERE object = 'lost'";
+    assert_eq!(following.rows(lost), [["1", "1"]]);
+}
+
+fn an_event_of_several_packets_is_read(product: Product) {
+    let server = start_with(product, &["--max-allowed-packet=128M"]);
+    let following = Following::start(&server, &[]);
+    run(
+        &server,
+        &["CREATE DATABASE shop", "CREATE TABLE shop.t (a LONGBLOB)"],
+    );
+    let mut root = server.root();
+    // The event is as long as one packet, a byte shorter, a byte longer, and longer than two.
+    let mut lengths = vec![16 << 20, (32 << 20) + 17];
+    lengths.extend((16 << 20) - 100..(16 << 20) - 40);
+    for length in lengths {
+        root.run(&format!(
+            "INSERT INTO shop.t VALUES (REPEAT('x', {length}))"
+        ));
+        root.run("DELETE FROM shop.t");
+    }
+    root.run("CREATE TABLE shop.last_one (a INT)");
+    following.wait_change("CREATE TABLE", "last_one");
+    assert_eq!(following.rows("SELECT errors FROM replication"), [["0"]]);
+}
+
+fn a_reload_begins_and_ends_streams(product: Product) {
+    let server = start(product);
+    let following = Following::start(&server, &[]);
+    let text = following.settings.to_toml();
+    let without = text.split("[[replication]]").next().unwrap().to_owned();
+    following.proxy.write_settings(&without);
+    following.proxy.signal(e2e::Signal::HUP);
+    following.wait_for("no stream", "SELECT count(*) = 0 FROM replication");
+    run(&server, &["CREATE DATABASE shop"]);
+    following.proxy.write_settings(&text);
+    following.proxy.signal(e2e::Signal::HUP);
+    following.wait_streaming();
+    following.wait_change("CREATE DATABASE", "shop");
+}

@@ -1,0 +1,1 @@
+//! The manual's page prints what it says.
