@@ -20,7 +20,7 @@ use rusqlite::{Connection, ToSql, params_from_iter};
 
 use crate::fault::Fault;
 use crate::functions::{self, Asker};
-use crate::kept::{KEPT, Kept, SCHEMAS};
+use crate::kept::{KEPT, KeptDatabase, SCHEMAS};
 use crate::lone_having;
 use crate::material::Material;
 use crate::registry::TABLES;
@@ -178,17 +178,17 @@ fn fill(
     material: &Material,
 ) -> Result<(), Fault> {
     database.authorizer(None::<fn(AuthContext<'_>) -> Authorization>)?;
-    let is_read = |kept: &Kept| tables.iter().any(|table| table.home() == kept.home);
+    let is_read = |kept: &KeptDatabase| tables.iter().any(|table| table.home() == kept.home);
     for kept in KEPT.iter().filter(|kept| is_read(kept)) {
         if let Some(source) = kept.source(material) {
             attach(database, kept.home, &source)?;
         }
     }
-    let schemas = Kept::named(SCHEMAS).and_then(|kept| kept.source(material));
+    let schemas = KeptDatabase::named(SCHEMAS).and_then(|kept| kept.source(material));
     functions::define_schema_at(database, schemas)?;
     let tables = tables
         .iter()
-        .filter(|table| Kept::named(table.home()).is_none());
+        .filter(|table| KeptDatabase::named(table.home()).is_none());
     let filling = database.unchecked_transaction()?;
     for table in tables {
         let columns = table.columns().len();
@@ -358,7 +358,7 @@ fn authorize(context: &AuthContext<'_>, mut reads: impl FnMut(usize)) -> Authori
             // A name of the statement's own (`WITH`) is told only where no column of it is read.
             let is_own = column_name.is_empty();
             // Of what its view is made of.
-            let kept = context.database_name.and_then(Kept::named);
+            let kept = context.database_name.and_then(KeptDatabase::named);
             let is_kept = kept.is_some_and(|kept| kept.is_read_by(context.accessor));
             match !found.is_empty() || is_own || is_kept || MADE.contains(&table_name) {
                 true => Authorization::Allow,

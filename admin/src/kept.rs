@@ -6,7 +6,7 @@ use crate::sheet::{Asks, Cell, ColumnFacts, Schema, Table};
 use crate::tables::{schema_changes, schema_versions};
 
 /// A database that is attached while a statement runs.
-pub struct Kept {
+pub struct KeptDatabase {
     /// Its name then.
     pub home: &'static str,
     /// The views in it that are tables of the registry.
@@ -15,13 +15,13 @@ pub struct Kept {
 }
 
 /// All of them.
-pub static KEPT: [Kept; 2] = [
-    Kept {
+pub static KEPT: [KeptDatabase; 2] = [
+    KeptDatabase {
         home: history::view::HOME,
         views: &[history::view::NAME],
         source: |material| material.port.history.source.clone(),
     },
-    Kept {
+    KeptDatabase {
         home: SCHEMAS,
         views: &[schema_changes::TABLE.name, schema_versions::TABLE.name],
         source: |material| material.port.streams.source(),
@@ -31,7 +31,7 @@ pub static KEPT: [Kept; 2] = [
 /// The name of the history of schemas where a statement runs.
 pub const SCHEMAS: &str = "schemas";
 
-impl Kept {
+impl KeptDatabase {
     /// That of this name.
     pub fn named(home: &str) -> Option<&'static Self> {
         KEPT.iter().find(|it| it.home == home)

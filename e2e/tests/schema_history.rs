@@ -260,7 +260,6 @@ fn each_kind_of_change_is_a_row_and_the_server_is_asked_what_the_object_is(produ
         ("v", "view", "VIEW"),
         ("p", "procedure", "PROCEDURE"),
         ("f", "function", "FUNCTION"),
-        ("g", "trigger", "TRIGGER"),
         ("e", "event", "EVENT"),
     ] {
         let found = versions(object);
@@ -268,6 +267,10 @@ fn each_kind_of_change_is_a_row_and_the_server_is_asked_what_the_object_is(produ
         assert_eq!((found[0][0].as_str(), found[0][2].as_str()), (kind, "0"));
         assert!(found[0][1].contains(word), "{found:?}");
     }
+    // The trigger went with its table to the other name.
+    let of_trigger = versions("g");
+    assert_eq!(of_trigger.len(), 2, "{of_trigger:?}");
+    assert!(of_trigger[1][1].contains("`new name`"), "{of_trigger:?}");
     assert_eq!(versions("last_one").len(), 1);
     let present = following
         .rows("SELECT object FROM schema_versions WHERE db = 'shop' AND until IS NULL ORDER BY 1");

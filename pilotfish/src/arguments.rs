@@ -6,6 +6,7 @@ mod ask;
 mod binlog;
 mod check;
 mod lua;
+mod schema;
 mod top;
 
 use std::ffi::OsString;
@@ -25,6 +26,7 @@ pub use ask::{AskerArguments, BackendsArguments, ExplainArguments, PlanArguments
 pub use binlog::BinlogArguments;
 pub use check::check;
 pub use lua::LuaArguments;
+pub use schema::{SchemaArguments, SchemaCommand, SchemaDiffArguments};
 pub use top::TopArguments;
 
 /// What the program is to do.
@@ -46,6 +48,8 @@ pub enum Command {
     Top(TopArguments),
     /// Print binary log files.
     Binlog(BinlogArguments),
+    /// Tell what schemas were.
+    Schema(SchemaArguments),
     /// Run or check Lua scripts.
     Lua(LuaArguments),
 }
@@ -134,6 +138,9 @@ impl Command {
             }
             Some(("binlog", of)) => {
                 return Ok(Self::Binlog(FromArgMatches::from_arg_matches(of)?));
+            }
+            Some(("schema", of)) => {
+                return Ok(Self::Schema(FromArgMatches::from_arg_matches(of)?));
             }
             Some(("top", of)) => return Ok(Self::Top(FromArgMatches::from_arg_matches(of)?)),
             Some(("lua", of)) => return Ok(Self::Lua(FromArgMatches::from_arg_matches(of)?)),
@@ -384,6 +391,7 @@ fn command_line() -> clap::Command {
         .subcommand(PlanArguments::augment_args(below("plan")))
         .subcommand(BackendsArguments::augment_args(below("backends")))
         .subcommand(BinlogArguments::augment_args(below("binlog")))
+        .subcommand(SchemaArguments::augment_args(below("schema")))
         .subcommand(TopArguments::augment_args(below("top")))
         .subcommand(LuaArguments::augment_args(below("lua")))
 }
@@ -398,6 +406,7 @@ pilotfish plan NEW.toml -c FILE          tells what a reload to another file wou
 pilotfish backends -c FILE               asks the backends how they are, and tells
 pilotfish top -c FILE                    shows a proxy that runs, live
 pilotfish binlog FILE... [--ddl|--json]  prints the events of binary log files
+pilotfish schema diff CLUSTER -c FILE    tells what has changed in the schemas of a cluster
 pilotfish lua FILE [ARGUMENTS]           runs a script in the embedded interpreter
 pilotfish sandbox [--help]               starts servers of its own, to try it out
 ";

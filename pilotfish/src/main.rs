@@ -14,6 +14,7 @@ mod plan;
 mod process;
 mod rules;
 mod sandbox;
+mod schema;
 mod serve;
 mod snapshot;
 mod top;
@@ -37,6 +38,7 @@ fn main() -> ExitCode {
         Command::Backends(arguments) => backends::backends(&arguments),
         Command::Lua(arguments) => lua::lua(&arguments),
         Command::Binlog(arguments) => binlog_files::binlog(&arguments),
+        Command::Schema(arguments) => schema::schema(&arguments),
         Command::Top(arguments) => top::top(&arguments),
         Command::Plan(arguments) => plan::plan(&arguments),
         Command::Sandbox(arguments) => sandbox::run(&arguments, |assignment| {

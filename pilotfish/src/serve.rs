@@ -25,7 +25,7 @@ use crate::arguments::ServeArguments;
 use crate::digests::Notes;
 use crate::editing::Editing;
 use crate::journals::Journals;
-use crate::listening::{self, Listening};
+use crate::listening::{self, Bound, Listening};
 use crate::logging::Log;
 use crate::process::{PidFile, become_user, raise_open_files};
 use crate::snapshot::{reload_certificates, snapshot};
@@ -158,17 +158,7 @@ async fn play(config: Config, mut serving: Serving<'_>, log: &Log) -> Result<(),
     };
     let mut plane = DataPlane::start(config.workers, &surroundings)
         .map_err(|error| format!("no worker can be started: {error}"))?;
-    for bound in &listeners {
-        let mode = bound.config.session.map(SessionMode::name);
-        tracing::info!(address = %bound.listener.endpoint(), mode, "listening");
-    }
-    tracing::info!(
-        kind = "ready",
-        version = env!("CARGO_PKG_VERSION"),
-        workers = config.workers,
-        backends = config.backends.len(),
-        "pilotfish is ready"
-    );
+    log_ready(&config, &listeners);
     tokio::spawn(follow_backends(control.topology(), Arc::clone(&events)));
     let (editor, mut wishes) = Editor::channel(Arc::clone(&events));
     let mut history = History::start(plane.window(), &events)
@@ -276,6 +266,21 @@ async fn wait(
             }),
         }
     }
+}
+
+/// Says that clients can connect, and where.
+fn log_ready(config: &Config, listeners: &[Bound]) {
+    for bound in listeners {
+        let mode = bound.config.session.map(SessionMode::name);
+        tracing::info!(address = %bound.listener.endpoint(), mode, "listening");
+    }
+    tracing::info!(
+        kind = "ready",
+        version = env!("CARGO_PKG_VERSION"),
+        workers = config.workers,
+        backends = config.backends.len(),
+        "pilotfish is ready"
+    );
 }
 
 /// Notes what becomes of backends.

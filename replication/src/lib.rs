@@ -17,6 +17,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::panic))]
 
 mod change;
+mod difference;
 mod error;
 mod event_stream;
 mod follow;
@@ -35,10 +36,11 @@ mod stream;
 #[cfg(test)]
 mod tests;
 
+pub use difference::{Line, Side, differences};
 pub use error::{Purged, StreamError};
 pub use event_stream::EventStream;
 pub use position::{Gtid, Position};
 pub use registration::{Greeted, Identity, Registration};
 pub use replication::{Clock, Replication};
 pub use status::{StreamState, StreamStatus, StreamView, Streams};
-pub use store::{CHANGES, ObjectVersion, VERSIONS, schema_at, versions_at};
+pub use store::{CHANGES, ObjectVersion, SavedHistory, VERSIONS, schema_at};

@@ -20,7 +20,9 @@ use crate::online_change::{Part, part};
 use crate::position::{Gtid, Position};
 
 pub use definitions::{CHANGES, VERSIONS};
-pub use read::{ObjectVersion, schema_at, versions_at};
+#[cfg(test)]
+use read::versions_at;
+pub use read::{ObjectVersion, SavedHistory, schema_at};
 
 /// Bytes of a history that no file keeps.
 const MEMORY_BYTES_MAX: u64 = 16 << 20;

@@ -104,7 +104,11 @@ fn a_stream_moves_to_the_new_primary(product: Product) {
         .set("health.replication_interval", "100ms");
     let settings = backend(settings, servers[0], "first");
     let settings = backend(settings, servers[1], "second");
-    let following = Following::start_with(settings, &servers, &[]);
+    // The account is made on both.
+    e2e::take_writes(servers[1]);
+    servers.iter().for_each(|server| make_account(server));
+    e2e::set_read_only(servers[1]);
+    let following = Following::start_with(settings, &[], &[]);
     assert_eq!(
         following.rows("SELECT backend FROM replication"),
         [["first"]]
@@ -141,6 +145,11 @@ fn deleted_logs_are_told_and_can_be_left_out(product: Product) {
         &["CREATE TABLE shop.lost (a INT)", "FLUSH BINARY LOGS"],
     );
     let mut root = server.root();
+    // A log that is being sent is not deleted.
+    wait::until("the stream has ended", wait::SOON, || {
+        let threads = root.run("SHOW PROCESSLIST").texts();
+        threads.iter().all(|row| !row[4].starts_with("Binlog Dump"))
+    });
     root.run("INSERT INTO shop.lost VALUES (1)");
     root.run("FLUSH BINARY LOGS");
     let logs = root.run("SHOW BINARY LOGS").texts();

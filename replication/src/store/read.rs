@@ -1,6 +1,10 @@
 //! What a schema was at a time, read from the database beside its writer.
 
-use rusqlite::{Connection, params};
+use std::path::Path;
+
+use rusqlite::{Connection, OpenFlags, params};
+
+use super::{APPLICATION, VERSION, encoded};
 
 /// An object as it was.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,6 +21,55 @@ pub struct ObjectVersion {
 
 /// The longest answer of [`schema_at`], in bytes.
 const SCHEMA_BYTES_MAX: usize = 4 << 20;
+
+/// A history that a proxy keeps, or has kept, in a file.
+pub struct SavedHistory {
+    database: Connection,
+}
+
+impl SavedHistory {
+    /// Opens a file for reading.
+    ///
+    /// # Errors
+    /// It cannot be read, or is something else.
+    pub fn open(file: &Path) -> Result<Self, String> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
+        let source = format!("file:{}", encoded(file));
+        let opened = Connection::open_with_flags(source, flags);
+        let database = opened.map_err(|error| error.to_string())?;
+        let number = |text: &str| database.query_row(text, [], |row| row.get(0));
+        let application: i64 = number("PRAGMA application_id").map_err(|it| it.to_string())?;
+        let version: i64 = number("PRAGMA user_version").map_err(|it| it.to_string())?;
+        match (application, version) == (APPLICATION, VERSION) {
+            true => Ok(Self { database }),
+            false => Err("it is no schema history, or of another version".to_owned()),
+        }
+    }
+
+    /// The objects of a cluster, or of one of its schemas, at a time in microseconds since 1970.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn objects_at(
+        &self,
+        cluster: &str,
+        schema: Option<&str>,
+        time: i64,
+    ) -> Result<Vec<ObjectVersion>, String> {
+        let versions = versions_at(&self.database, Some(cluster), schema, time);
+        versions.map_err(|error| error.to_string())
+    }
+
+    /// Whether it knows a cluster.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn knows(&self, cluster: &str) -> Result<bool, String> {
+        let text = "SELECT EXISTS (SELECT 1 FROM versions WHERE cluster = ?)";
+        let known = self.database.query_row(text, [cluster], |row| row.get(0));
+        known.map_err(|error| error.to_string())
+    }
+}
 
 /// The objects of a cluster, or of one of its schemas, at a time in microseconds since 1970; by schema, kind and name.
 ///
