@@ -76,7 +76,7 @@ fn the_page_of_the_manual_does_what_it_says(product: Product) {
         "--config",
         config.to_str().unwrap(),
         "--listen",
-        "127.0.0.1:0",
+        &format!("127.0.0.1:{}", free_port()),
     ]);
     let address = Address::Tcp(([127, 0, 0, 1], admin).into());
     let mut admin = RawConn::connect(&address, &Login::with("root", "all")).unwrap();
