@@ -36,28 +36,6 @@ impl Incoming {
         }
     }
 
-    /// Takes it out of its place.
-    pub fn take(&mut self) -> Self {
-        let packets = std::mem::take(&mut self.packets);
-        Self { packets, ..*self }
-    }
-
-    /// Puts another text into a COM_QUERY; its attributes stay.
-    pub fn replace_text(&mut self, text: &[u8], capabilities: Capabilities) {
-        let mut payload = Vec::new();
-        {
-            let argument = self.argument();
-            let attributes = Query::decode(&argument, capabilities).map(|it| it.attributes);
-            Query {
-                attributes: attributes.unwrap_or_default(),
-                text,
-            }
-            .encode(capabilities, &mut payload);
-        }
-        self.packets.clear();
-        put_packets(&mut self.packets, 0, &payload);
-    }
-
     /// The whole payload. Copied only where it fills more than one packet.
     pub fn payload(&self) -> Cow<'_, [u8]> {
         let (_, first) = split(&self.packets);

@@ -70,6 +70,11 @@ impl Part {
         matches!(self, Self::First | Self::Middle)
     }
 
+    /// Whether the client has sent other statements along.
+    pub(crate) fn is_of_several(self) -> bool {
+        self != Self::Whole
+    }
+
     /// Whether some of the reply has gone before.
     pub(crate) fn follows(self) -> bool {
         matches!(self, Self::Middle | Self::Last)

@@ -8,8 +8,6 @@ mod text;
 mod user;
 mod value;
 
-pub(crate) use text::{KillingText, may_kill};
-
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,7 +23,7 @@ use wire::read::Reader;
 use wire::reply::OK;
 use wire::{Command, ErrorCode, HEADER_BYTES, Header};
 
-use super::backend::connection::{BackendConn, Broken, OwnReply};
+use super::backend::connection::{BackendConn, Broken, OwnReply, own_command};
 use super::backend::open::{open, text};
 use super::backend::sub_pool::SubPool;
 use super::command::query::Ending;
@@ -47,8 +45,8 @@ const NOT_SUPPORTED: ErrorCode = ErrorCode {
 pub(crate) enum Killing {
     /// Its client has its reply.
     Told(Ending),
-    /// It names a thread of the server's own: that is asked, by this.
-    Left(Incoming),
+    /// It names a thread of the server's own: that is asked.
+    Left,
 }
 
 /// What a client wants killed.
@@ -74,9 +72,10 @@ impl PooledSession {
         }
         let scope = KillScope::Connection;
         let target = Target { id, scope };
-        match self.kill_target(incoming, target, Part::Whole).await? {
+        let killing = self.kill_target(incoming.sequence, target, Part::Whole);
+        match killing.await? {
             Killing::Told(told) => Ok(told.after),
-            Killing::Left(incoming) => self.plain(incoming).await,
+            Killing::Left => self.plain(incoming).await,
         }
     }
 
@@ -84,28 +83,28 @@ impl PooledSession {
     /// threads may have the same.
     async fn kill_target(
         &mut self,
-        incoming: Incoming,
+        sequence: u8,
         target: Target,
         part: Part,
     ) -> Result<Killing, CutOff> {
         if target.id == self.identity.registered.id() {
-            return self.kill_self(incoming, target.scope, part).await;
+            return self.kill_self(sequence, target.scope, part).await;
         }
         let found = self.worker.shared.people.find(target.id);
         match found {
             IdOwner::Nobody if is_given_out(target.id) => {
                 let text = format!("Unknown thread id: {}", target.id);
-                let (code, sequence) = (ErrorCode::NO_SUCH_THREAD, incoming.sequence);
+                let code = ErrorCode::NO_SUCH_THREAD;
                 Ok(Killing::Told(self.refuse_kill(sequence, code, &text).await))
             }
             // The id of a backend's own thread.
-            IdOwner::Nobody => Ok(Killing::Left(incoming)),
+            IdOwner::Nobody => Ok(Killing::Left),
             IdOwner::Session(user) | IdOwner::Alone(user) => {
                 let is_own = *user == *self.user();
-                self.kill_session(incoming, target, part, is_own).await
+                self.kill_session(sequence, target, part, is_own).await
             }
             IdOwner::Passed(backend, thread_id) => {
-                self.kill_passed(incoming, backend, thread_id, (target.scope, part))
+                self.kill_passed(sequence, backend, thread_id, (target.scope, part))
                     .await
             }
         }
@@ -114,14 +113,14 @@ impl PooledSession {
     /// A session that sees to it itself.
     async fn kill_session(
         &mut self,
-        incoming: Incoming,
+        sequence: u8,
         target: Target,
         part: Part,
         is_own: bool,
     ) -> Result<Killing, CutOff> {
         if !is_own && !self.may_kill_others().await {
             let (code, text) = (ErrorCode::KILL_DENIED, not_owner(target.id));
-            let told = self.refuse_kill(incoming.sequence, code, &text).await;
+            let told = self.refuse_kill(sequence, code, &text).await;
             return Ok(Killing::Told(told));
         }
         self.worker.shared.people.kill(Kill {
@@ -130,7 +129,7 @@ impl PooledSession {
             at: None,
             said: self.worker.surroundings.now().0,
         });
-        Ok(Killing::Told(self.say_killed(incoming.sequence, part, 0)))
+        Ok(Killing::Told(self.say_killed(sequence, part, 0)))
     }
 
     /// The OK of a KILL that the proxy has carried out.
@@ -168,20 +167,24 @@ impl PooledSession {
     /// to a client's.
     async fn kill_self(
         &mut self,
-        mut incoming: Incoming,
+        sequence: u8,
         scope: KillScope,
         part: Part,
     ) -> Result<Killing, CutOff> {
         let told = |after| Killing::Told(Ending::last(after));
         if let Err(failure) = self.hold(Aim::Same).await {
-            return self.refuse(&failure, incoming.sequence).map(told);
+            return self.refuse(&failure, sequence).map(told);
         }
-        if let Some(lent) = &self.held.lease {
+        let argument = self.held.lease.as_ref().map(|lent| {
             let statement = statement(scope, lent.conn.thread_id);
-            let argument = text(&lent.conn, statement);
-            incoming.packets = super::backend::connection::own_command(Command::QUERY, &argument);
-            incoming.command = Command::QUERY;
-        }
+            text(&lent.conn, statement)
+        });
+        let incoming = Incoming {
+            command: Command::QUERY,
+            packets: own_command(Command::QUERY, &argument.unwrap_or_default()),
+            sequence,
+            is_cut: false,
+        };
         let job = Job {
             part,
             ..Job::of(&incoming, Needs::NONE, Haste::Write)
@@ -201,7 +204,7 @@ impl PooledSession {
             }
             Err(cut) => {
                 let repeat = Repeat::of(Effect::Any, Aim::Same);
-                self.cut_short(cut, incoming.sequence, Command::QUERY, repeat)
+                self.cut_short(cut, sequence, Command::QUERY, repeat)
                     .map(told)
             }
         }
@@ -210,7 +213,7 @@ impl PooledSession {
     /// A session that has a connection of its own: its backend is told, which knows who may.
     async fn kill_passed(
         &mut self,
-        incoming: Incoming,
+        sequence: u8,
         backend: BackendId,
         thread_id: u32,
         (scope, part): (KillScope, Part),
@@ -218,7 +221,7 @@ impl PooledSession {
         let topology = Arc::clone(&self.worker.topology.borrow());
         let Some(backend) = topology.backend(backend) else {
             let text = format!("Unknown thread id: {thread_id}");
-            let (code, sequence) = (ErrorCode::NO_SUCH_THREAD, incoming.sequence);
+            let code = ErrorCode::NO_SUCH_THREAD;
             let told = self.refuse_kill(sequence, code, &text).await;
             return Ok(Killing::Told(told));
         };
@@ -234,7 +237,7 @@ impl PooledSession {
         Ok(Killing::Told(match said {
             Some(payload) => {
                 self.note_failed(&payload, Some(shelf.backend.id));
-                self.say(incoming.sequence, &payload);
+                self.say(sequence, &payload);
                 Ending::last(After::Next)
             }
             None => {
@@ -243,7 +246,7 @@ impl PooledSession {
                     let people = &self.worker.shared.people;
                     people.end_hook_at(shelf.backend.id, thread_id);
                 }
-                self.say_killed(incoming.sequence, part, 0)
+                self.say_killed(sequence, part, 0)
             }
         }))
     }

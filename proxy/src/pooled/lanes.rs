@@ -1,7 +1,6 @@
 //! A worker's shared lanes: which one a statement boards, when another is opened, what has been seen
 //! of statements like it.
 
-pub(crate) mod candidate;
 pub(crate) mod lane;
 pub(crate) mod lane_request;
 pub(crate) mod rerun_for_diagnostics;

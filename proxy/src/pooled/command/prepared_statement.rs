@@ -6,7 +6,7 @@ use std::rc::Rc;
 use pool::{ClientStatementId, Text};
 use route::ClusterId;
 use session::state::Values;
-use sql::{Facts, Marks};
+use sql::Facts;
 
 use crate::pooled::backend::sub_pool::Kind;
 
@@ -39,11 +39,6 @@ pub(crate) struct Original {
 }
 
 impl StatementKey {
-    /// Takes it for a statement that may do anything: see [`Facts::doubt`].
-    pub(crate) fn doubt(&mut self, why: Marks) {
-        Rc::make_mut(&mut self.facts).doubt(why);
-    }
-
     /// As the client has prepared it.
     pub(crate) fn original(&self) -> (Text, Rc<Facts>) {
         match &self.asked {

@@ -10,9 +10,8 @@ use session::Outcome;
 use session::state::{
     Aftermath as Left, Answered as Own, LastInsertId, Needs, Restoration, restoration,
 };
-use sql::{Facts, Kind, Show, TrustedFunctions, Uses};
+use sql::{Effects, Facts, Kind, Show, TrustedFunctions, Uses};
 use stand_in::StandIn;
-use wire::query::Query;
 use wire::{Capabilities, Command, ErrorCode, StatusFlags};
 
 use super::{Diagnostics, Form, Told};
@@ -20,29 +19,21 @@ use crate::pooled::backend::open::text;
 use crate::pooled::backend::worker_pool::HeldConnection;
 use crate::pooled::command::prepared_statement::StatementKey;
 use crate::pooled::command::query::Ending;
+use crate::pooled::command::query_command::QueryCommand;
+use crate::pooled::command::statement::{Executing, Statement};
 use crate::pooled::exchange::Part;
 use crate::pooled::session::{After, CutOff, PooledSession};
-use link::client_command::Incoming;
 use link::failure::Failure;
 use sql::parts_that_ask;
 
 /// What became of a statement that asks.
-pub(crate) enum Asked {
+enum Asked {
     /// Its client has its reply.
     Told(Ending),
-    /// A connection is asked, by this.
-    Left(Incoming),
-    /// A connection is asked, by this in its place; what was known before holds on behind it.
-    Standing(Incoming, Standing),
+    /// A connection is asked, by this or by what has taken its place; then what was known before holds on behind it.
+    Left(Option<Standing>),
     /// These, one after the other.
-    InParts(Incoming, Vec<Vec<u8>>),
-}
-
-/// The same of a prepared statement.
-pub(crate) enum AskedPrepared {
-    Told,
-    Left,
-    Standing(StatementKey, Option<Standing>),
+    InParts(Vec<Vec<u8>>),
 }
 
 /// Where the list of warnings is.
@@ -87,85 +78,91 @@ const LOST_TEXT: &str = "LAST_INSERT_ID() is not known any more: the only connec
                          lost. The next row that is inserted makes it known again";
 
 impl PooledSession {
-    /// A statement of the text protocol that asks about the past, or about its connection.
-    pub(crate) async fn ask_past(
+    /// Answers a statement that asks about the one before it, or takes it to a backend.
+    pub(crate) async fn answer_about_past(
         &mut self,
-        incoming: Incoming,
-        facts: &mut Facts,
-        part: Part,
-    ) -> Result<Asked, CutOff> {
-        if let Err(failure) = self.seek_past(facts).await {
-            let after = self.refuse(&failure, incoming.sequence)?;
+        statement: &mut Statement<'_>,
+    ) -> Result<Ending, CutOff> {
+        let asked = match statement {
+            Statement::Text(query) if asks(&query.facts) => Box::pin(self.ask_past(query)).await?,
+            Statement::Execution(executing) if executing.key.facts.uses.has(PAST) => {
+                Box::pin(self.ask_past_prepared(executing)).await?
+            }
+            _ => Asked::Left(None),
+        };
+        let standing = match (asked, &*statement) {
+            (Asked::Told(told), _) => return Ok(told),
+            (Asked::InParts(texts), Statement::Text(query)) => {
+                return Box::pin(self.run_in_parts(query, &texts)).await;
+            }
+            (Asked::InParts(_), _) => None,
+            (Asked::Left(standing), _) => standing,
+        };
+        if let Statement::Text(query) = statement {
+            // What MariaDB's routines leave of the list that somebody else has left.
+            let may_leave = query.facts.effects.has(Effects::ANYTHING);
+            self.command.wants_clear = may_leave && !self.is_mysql();
+        }
+        let ending = self.send_to_backend(statement).await?;
+        if let Some(standing) = standing {
+            Box::pin(self.stood_in(standing, ending.outcome)).await;
+        }
+        Ok(ending)
+    }
+
+    /// A statement of the text protocol that asks about the past, or about its connection.
+    async fn ask_past(&mut self, query: &mut QueryCommand) -> Result<Asked, CutOff> {
+        let (sequence, part) = (query.incoming().sequence, query.part);
+        if let Err(failure) = self.seek_past(&query.facts).await {
+            let after = self.refuse(&failure, sequence)?;
             return Ok(Asked::Told(Ending::last(after)));
         }
-        let argument = incoming.argument().into_owned();
-        let Ok(query) = Query::decode(&argument, self.client.capabilities) else {
-            let after = self.malformed(incoming.sequence)?;
-            return Ok(Asked::Told(Ending::last(after)));
-        };
-        let place = self.undisturbed_place(&Needs::of(facts, query.text)).await;
-        if facts.kind == Kind::Multi
-            && !self
-                .client
-                .capabilities
-                .contains(Capabilities::MULTI_STATEMENTS)
-        {
+        let (facts, text) = (&query.facts, query.text());
+        let place = self.undisturbed_place(&Needs::of(facts, text)).await;
+        let has_several = self
+            .client
+            .capabilities
+            .contains(Capabilities::MULTI_STATEMENTS);
+        if facts.kind == Kind::Multi && !has_several {
             // An error, in which the servers quote the text.
-            return Ok(Asked::Left(incoming));
+            return Ok(Asked::Left(None));
         }
         // MySQL's list outlives a GET DIAGNOSTICS, which has to be seen to be the last.
         let gets = facts.parts.iter().any(|it| it.kind == Kind::GetDiagnostics);
         if part == Part::Whole
             && (!matches!(place, Place::Here) || self.is_mysql() && gets)
-            && self
-                .client
-                .capabilities
-                .contains(Capabilities::MULTI_STATEMENTS)
-            && let Some(texts) = parts_that_ask(facts, query.text, self.sql_state.session.flags())
+            && has_several
+            && let Some(texts) = parts_that_ask(facts, text, self.sql_state.session.flags())
         {
-            return Ok(Asked::InParts(incoming, texts));
+            return Ok(Asked::InParts(texts));
         }
-        if let (Place::Kept(list), Some((told, range))) = (&place, self.shown(facts, query.text)) {
+        if let (Place::Kept(list), Some((told, range))) = (&place, self.shown(facts, text)) {
             let status = self.status_of(part);
             let packets = list.tell(told, range, Form::Text, status, self.client.capabilities);
-            let next = self.say_renumbered(incoming.sequence, packets);
+            let next = self.say_renumbered(sequence, packets);
             self.sql_state.session.answered(Own::Rows);
             return Ok(Asked::Told(Ending::more(next)));
         }
-        let get = Box::pin(self.read_get(facts, query.text, &place)).await;
-        let Ok(stand_in) = self.stand_in(facts, query.text, &place, get.as_ref()) else {
-            self.say_error(incoming.sequence, GONE, GONE_TEXT);
+        let get = Box::pin(self.read_get(facts, text, &place)).await;
+        let Ok(stand_in) = self.stand_in(facts, text, &place, get.as_ref()) else {
+            self.say_error(sequence, GONE, GONE_TEXT);
             return Ok(Asked::Told(Ending::last(After::Next)));
         };
         let Some(StandIn { text, role }) = stand_in else {
-            return Ok(Asked::Left(incoming));
+            return Ok(Asked::Left(None));
         };
-        let mut payload = Vec::new();
-        Query {
-            text: &text,
-            ..query
-        }
-        .encode(self.client.capabilities, &mut payload);
-        let mut packets = Vec::new();
-        wire::write::put_packets(&mut packets, 0, &payload);
-        facts.read(&text, self.sql_state.session.flags());
-        let incoming = Incoming {
-            packets,
-            ..incoming
-        };
-        Ok(match role {
-            None => Asked::Left(incoming),
-            Some(role) => Asked::Standing(incoming, self.standing(&place, role)),
-        })
+        query.replace_text(&text, self.sql_state.session.flags());
+        Ok(Asked::Left(role.map(|role| self.standing(&place, role))))
     }
 
-    /// A prepared statement that asks about the past.
-    pub(crate) async fn ask_past_prepared(
-        &mut self,
-        key: &StatementKey,
-        sequence: u8,
-    ) -> Result<AskedPrepared, Failure> {
-        self.seek_past(&key.facts).await?;
+    /// A prepared statement that asks about the past: what the last statement left cannot be put into a text that is
+    /// prepared already, so another statement is executed in its place.
+    async fn ask_past_prepared(&mut self, executing: &mut Executing<'_>) -> Result<Asked, CutOff> {
+        let (key, sequence) = (&executing.key, executing.incoming.sequence);
+        if let Err(failure) = self.seek_past(&key.facts).await {
+            let after = self.refuse(&failure, sequence)?;
+            return Ok(Asked::Told(Ending::last(after)));
+        }
         // What has to be prepared there first would change what is asked about.
         self.keep_past().await;
         self.take_up_saved();
@@ -179,15 +176,15 @@ impl PooledSession {
             let packets = list.tell(told, range, Form::Binary, status, self.client.capabilities);
             self.say_renumbered(sequence, packets);
             self.sql_state.session.answered(Own::Rows);
-            return Ok(AskedPrepared::Told);
+            return Ok(Asked::Told(Ending::last(After::Next)));
         }
         let get = Box::pin(self.read_get(&key.facts, text, &place)).await;
         let Ok(stand_in) = self.stand_in(&key.facts, text, &place, get.as_ref()) else {
             self.say_error(sequence, GONE, GONE_TEXT);
-            return Ok(AskedPrepared::Told);
+            return Ok(Asked::Told(Ending::last(After::Next)));
         };
         let Some(StandIn { text, role }) = stand_in else {
-            return Ok(AskedPrepared::Left);
+            return Ok(Asked::Left(None));
         };
         let flags = self.sql_state.session.flags();
         let other = self.worker.store.statement(
@@ -198,12 +195,12 @@ impl PooledSession {
             flags,
             &TrustedFunctions::default(),
         );
-        let other = StatementKey {
+        executing.key = StatementKey {
             cursor: key.cursor,
             ..other
         };
-        let standing = role.map(|role| self.standing(&place, role));
-        Ok(AskedPrepared::Standing(other, standing))
+        executing.is_replaced = role.is_some();
+        Ok(Asked::Left(role.map(|role| self.standing(&place, role))))
     }
 
     /// Takes up what others have saved; what only the last connection knows has to be asked there.
@@ -375,3 +372,14 @@ impl PooledSession {
         matches!(self.sql_state.session.flags().server, sql::Server::MySql(_))
     }
 }
+
+/// Whether a statement asks about the connection's past, or its id.
+fn asks(facts: &Facts) -> bool {
+    let about = PAST | Uses::CONNECTION_ID | Uses::LAST_INSERT_ID;
+    facts.uses.has(about)
+}
+
+/// What a prepared statement may ask about the statement before it.
+const PAST: Uses = Uses::ROW_COUNT
+    .with(Uses::FOUND_ROWS)
+    .with(Uses::DIAGNOSTICS);

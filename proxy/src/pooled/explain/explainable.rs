@@ -2,48 +2,30 @@
 
 use std::borrow::Cow;
 
-use pool::LongData;
 use sql::{Flags, Lexer, TokenKind};
 use wire::Capabilities;
 
-use crate::pooled::lanes::candidate::Executing;
+use crate::pooled::command::statement::Statement;
 
-/// What the client has said.
-pub(crate) enum Said<'a> {
-    /// COM_QUERY: its text, as it is sent.
-    Text(&'a [u8]),
-    /// COM_STMT_EXECUTE
-    Execution(&'a Executing<'a>, &'a LongData),
-    /// COM_STMT_BULK_EXECUTE: the statement's text.
-    Bulk(&'a [u8]),
-}
-
-impl<'a> Said<'a> {
-    /// Its text, without the values of parameters.
-    pub(crate) fn text(&self) -> &'a [u8] {
-        match self {
-            Self::Text(text) | Self::Bulk(text) => text,
-            Self::Execution(executing, _) => executing.key.text.bytes(),
-        }
-    }
-
-    pub(crate) fn command(&self) -> &'static str {
+impl Statement<'_> {
+    /// The command, in the words of MySQL's general log.
+    pub(crate) fn command_name(&self) -> &'static str {
         match self {
             Self::Text(_) => "Query",
-            Self::Execution(..) => "Execute",
+            Self::Execution(_) => "Execute",
             Self::Bulk(_) => "Bulk execute",
         }
     }
 
     /// Its text with all values; none where some have no literal.
-    pub(crate) fn statement(
+    pub(crate) fn text_with_values(
         &self,
         flags: Flags,
         capabilities: Capabilities,
-    ) -> Option<Cow<'a, [u8]>> {
-        let (executing, long_data) = match self {
-            Self::Text(text) => return Some(Cow::Borrowed(text)),
-            Self::Execution(executing, long_data) => (executing, long_data),
+    ) -> Option<Cow<'_, [u8]>> {
+        let executing = match self {
+            Self::Text(query) => return Some(Cow::Borrowed(query.text())),
+            Self::Execution(executing) => executing,
             Self::Bulk(_) => return None,
         };
         let text = executing.key.text.bytes();
@@ -53,7 +35,7 @@ impl<'a> Said<'a> {
         let literals = executing.execute.literals(
             executing.parameter_count,
             executing.types.as_deref()?,
-            |parameter| long_data.of(parameter).is_some(),
+            |parameter| executing.long_data.of(parameter).is_some(),
             capabilities,
         );
         filled(text, flags, &literals.ok()?).map(Cow::Owned)

@@ -16,10 +16,10 @@ use questions::{ANSWER_BYTES_MAX, TIMEOUT_EXPLAIN};
 use route::{Backend, ClusterId, Role, Roles};
 use schemas::schemas_of;
 use session::state::{Needs, Pin};
-use sql::{Facts, Planned, Server, Source};
+use sql::{Planned, Server, Source};
 use tokio::time::sleep;
 
-use super::explainable::Said;
+use crate::pooled::command::statement::Statement;
 use crate::pooled::routing::target::Aim;
 use crate::pooled::session::PooledSession;
 use crate::worker::Registered;
@@ -74,8 +74,8 @@ type Refusal = String;
 impl PooledSession {
     /// Has a statement explained that has ended, if it may be, and nobody has asked about its like of late.
     #[cold]
-    pub(crate) fn explain_later(&mut self, due: &Subject, facts: &Facts, said: &Said<'_>) {
-        let Some(explaining) = self.explaining(due, facts, said) else {
+    pub(crate) fn explain_later(&mut self, due: &Subject, statement: &Statement<'_>) {
+        let Some(explaining) = self.explaining(due, statement) else {
             return;
         };
         let worker = &self.worker;
@@ -117,20 +117,20 @@ impl PooledSession {
     }
 
     /// None: it is not fit for that.
-    fn explaining(&self, due: &Subject, facts: &Facts, said: &Said<'_>) -> Option<Explaining> {
+    fn explaining(&self, due: &Subject, ended: &Statement<'_>) -> Option<Explaining> {
         let pins = self.pins();
         if OWN.iter().any(|pin| pins.has(*pin)) {
             return None;
         }
         let flags = self.sql_state.session.flags();
-        let statement = said.statement(flags, self.client.capabilities)?;
+        let statement = ended.text_with_values(flags, self.client.capabilities)?;
         if statement.len() > STATEMENT_BYTES_MAX {
             return None;
         }
         // Its parameters are values now.
-        let filled = match said {
-            Said::Execution(..) => Cow::Owned(sql::facts(&statement, flags)),
-            Said::Text(_) | Said::Bulk(_) => Cow::Borrowed(facts),
+        let filled = match ended {
+            Statement::Execution(_) => Cow::Owned(sql::facts(&statement, flags)),
+            Statement::Text(_) | Statement::Bulk(_) => Cow::Borrowed(ended.facts()),
         };
         let planned = Planned::of(&statement, &filled, flags)?;
         let worker = &self.worker;

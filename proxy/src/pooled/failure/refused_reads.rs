@@ -17,6 +17,7 @@ use session::state::Pin;
 use sql::{Access, Facts, Marks};
 
 use super::retry::Repeat;
+use crate::pooled::command::statement::Statement;
 use crate::pooled::exchange::Part;
 use crate::pooled::exchange::delivery::Delivery;
 use crate::pooled::routing::target::Aim;
@@ -171,7 +172,8 @@ impl PooledSession {
     }
 
     /// Notes what a refused read is from now on: a statement that may do anything.
-    pub(crate) fn note_refused(&self, facts: &mut Facts, digest: u64) {
+    pub(crate) fn note_refused(&self, statement: &mut Statement<'_>) {
+        let digest = self.digest_of(statement);
         tracing::info!(
             kind = "read_refused",
             user = %self.identity.account.id(),
@@ -180,7 +182,7 @@ impl PooledSession {
         );
         let now = self.worker.surroundings.now();
         self.worker.refused.remember(self.level().0, digest, now);
-        facts.doubt(Marks::REFUSED);
+        statement.doubt(Marks::REFUSED);
     }
 
     /// Undoes all that was done on the session's connection, and gives that back.

@@ -2,7 +2,7 @@
 //! is about this one. The proxy's own are among them, and how many came in between depends on what had to be asked.
 
 use super::results::{Finding, ResultTable};
-use crate::pooled::explain::explainable::Said;
+use wire::Command;
 
 /// So much of the text is compared; servers keep the beginning of long ones.
 const COMPARED_BYTES_MAX: usize = 900;
@@ -13,8 +13,8 @@ const EXECUTION: &str = "statement/com/Execute";
 /// Columns that say which row is meant, and are not told.
 const ABOUT: [&str; 2] = ["is_on", "SQL_TEXT"];
 
-/// The row of the client's statement, or why there is none.
-pub(crate) fn of_statement(finding: Finding, said: &Said<'_>) -> Finding {
+/// The row of the client's statement with this text, or why there is none.
+pub(crate) fn of_statement(finding: Finding, command: Command, text: &[u8]) -> Finding {
     let Finding::Table(table) = finding else {
         return finding;
     };
@@ -32,9 +32,9 @@ pub(crate) fn of_statement(finding: Finding, said: &Said<'_>) -> Finding {
              events_statements_history are off, or its instruments, or the thread's are",
         );
     }
-    let is_it = |row: &usize| match said {
-        Said::Execution(..) => table.value(*row, "EVENT_NAME") == Some(EXECUTION),
-        Said::Text(text) | Said::Bulk(text) => {
+    let is_it = |row: &usize| match command {
+        Command::STMT_EXECUTE => table.value(*row, "EVENT_NAME") == Some(EXECUTION),
+        _ => {
             let kept = table.value(*row, "SQL_TEXT").unwrap_or_default();
             !kept.is_empty() && compared(kept.as_bytes()) == compared(text)
         }
@@ -70,7 +70,7 @@ mod tests {
     }
 
     fn found(finding: Finding, text: &str) -> Result<u64, &'static str> {
-        match of_statement(finding, &Said::Text(text.as_bytes())) {
+        match of_statement(finding, Command::QUERY, text.as_bytes()) {
             Finding::Table(table) => {
                 assert_eq!(table.value(0, "SQL_TEXT"), None);
                 rows_examined(&table).ok_or("no number")

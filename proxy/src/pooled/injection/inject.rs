@@ -20,9 +20,9 @@ use super::events::of_statement;
 use super::results::{Finding, Found, Profile, ResultTable, told};
 use crate::book::Book;
 use crate::pooled::backend::connection::Broken;
+use crate::pooled::command::statement::Statement;
 use crate::pooled::exchange::forward_reply::Cut;
 use crate::pooled::exchange::{CutReply, Done};
-use crate::pooled::explain::explainable::Said;
 use crate::pooled::session::{CutOff, PooledSession};
 use link::failure::{Failure, Kind as FailureKind};
 use registry::session_control::Ask;
@@ -109,8 +109,7 @@ impl PooledSession {
     /// Sends what is to be sent before the client's command, on the connection that this will have.
     pub(crate) async fn inject_before(
         &mut self,
-        said: &Said<'_>,
-        facts: &Facts,
+        statement: &Statement<'_>,
         needs: &Needs,
     ) -> Result<(), CutReply> {
         let injecting = self
@@ -121,13 +120,13 @@ impl PooledSession {
         let Some(mut injecting) = injecting else {
             return Ok(());
         };
-        if !Injection::goes_with(facts) || self.may_not_inject() {
-            self.leaves_out(&injecting, Self::left_out(facts));
+        if !Injection::goes_with(statement.facts()) || self.may_not_inject() {
+            self.leaves_out(&injecting, Self::left_out(statement.facts()));
             return Ok(());
         }
         injecting.begin_anew();
         let begun = Instant::now();
-        let sent = self.send_before(&mut injecting, said, facts, needs).await;
+        let sent = self.send_before(&mut injecting, statement, needs).await;
         injecting.spent += begun.elapsed();
         if let Some(order) = &mut self.command.policy {
             order.injecting = Some(injecting);
@@ -145,8 +144,7 @@ impl PooledSession {
     async fn send_before(
         &mut self,
         injecting: &mut Injecting,
-        said: &Said<'_>,
-        facts: &Facts,
+        statement: &Statement<'_>,
         needs: &Needs,
     ) -> Result<(), CutReply> {
         let injection = Arc::clone(&injecting.injection);
@@ -162,9 +160,9 @@ impl PooledSession {
         let equal = self.restore_state_first(&mut lent.conn, needs).await;
         self.held.lease = Some(lent);
         equal?;
-        let statement = self.explained(&injection, said, facts);
+        let text = self.explained(&injection, statement);
         let sent = self
-            .send_each_before(injecting, &injection, (statement.as_deref(), facts))
+            .send_each_before(injecting, &injection, (text.as_deref(), statement.facts()))
             .await;
         let killed = match sent {
             Ok(()) => Ok(()),
@@ -200,8 +198,7 @@ impl PooledSession {
     /// told.
     pub(crate) async fn inject_after(
         &mut self,
-        said: &Said<'_>,
-        facts: &Facts,
+        statement: &Statement<'_>,
         done: &Done,
     ) -> Result<(), CutOff> {
         let injecting = self
@@ -221,15 +218,15 @@ impl PooledSession {
             .as_ref()
             .map(|lent| Arc::clone(&lent.conn.backend));
         let begun = Instant::now();
-        if let Err(cut) = self.send_after(&mut injecting, said, facts).await {
+        if let Err(cut) = self.send_after(&mut injecting, statement).await {
             self.lost_behind(&cut)?;
         }
         injecting.spent += begun.elapsed();
         self.held.running = None;
         if injecting.is_profile() {
-            self.tell_profile(&mut injecting, said, done, (took, backend.as_deref()));
+            self.tell_profile(&mut injecting, statement, done, (took, backend.as_deref()));
         } else if injecting.injection.results != InjectedResults::Discard {
-            self.tell_injected(&injecting, said, done, (took, backend.as_deref()));
+            self.tell_injected(&injecting, statement, done, (took, backend.as_deref()));
         }
         Ok(())
     }
@@ -238,12 +235,11 @@ impl PooledSession {
     fn tell_injected(
         &self,
         injecting: &Injecting,
-        said: &Said<'_>,
+        statement: &Statement<'_>,
         done: &Done,
         (took, backend): (Duration, Option<&Backend>),
     ) {
-        let text = said.text();
-        let digest = sql::digest(text, self.sql_state.session.flags());
+        let digest = sql::digest(statement.text(), self.sql_state.session.flags());
         let (status, results) = told(
             &injecting.before,
             &injecting.after,
@@ -251,7 +247,7 @@ impl PooledSession {
         );
         let schema = self.sql_state.session.values().schema();
         let profile = Profile {
-            command: said.command(),
+            command: statement.command_name(),
             timestamp: format!("{:.6}", jiff::Timestamp::now()),
             query: &String::from_utf8_lossy(digest.text()),
             digest: None,
@@ -289,8 +285,7 @@ impl PooledSession {
     async fn send_after(
         &mut self,
         injecting: &mut Injecting,
-        said: &Said<'_>,
-        facts: &Facts,
+        statement: &Statement<'_>,
     ) -> Result<(), Cut> {
         let injection = Arc::clone(&injecting.injection);
         // To set something makes MySQL forget the list; other questions would be profiled and traced.
@@ -304,13 +299,13 @@ impl PooledSession {
             }
             self.learn_status().await;
             if !self.may_not_inject() {
-                let statement = self.explained(&injection, said, facts);
+                let text = self.explained(&injection, statement);
+                let explained = (text.as_deref(), statement.facts());
                 for one in &injection.after {
-                    let mut found = self
-                        .inject(injecting, one, (statement.as_deref(), facts), Side::After)
-                        .await?;
+                    let mut found = self.inject(injecting, one, explained, Side::After).await?;
                     if found.purpose == Purpose::Events {
-                        found.finding = of_statement(found.finding, said);
+                        let (command, text) = (statement.command(), statement.text());
+                        found.finding = of_statement(found.finding, command, text);
                     }
                     injecting.after.push(found);
                 }
@@ -323,12 +318,12 @@ impl PooledSession {
     fn explained<'a>(
         &self,
         injection: &Injection,
-        said: &Said<'a>,
-        facts: &Facts,
+        statement: &'a Statement<'_>,
     ) -> Option<Cow<'a, [u8]>> {
-        let is_wanted = injection.explains() && Injection::may_explain(facts);
+        let is_wanted = injection.explains() && Injection::may_explain(statement.facts());
+        let flags = self.sql_state.session.flags();
         is_wanted
-            .then(|| said.statement(self.sql_state.session.flags(), self.client.capabilities))
+            .then(|| statement.text_with_values(flags, self.client.capabilities))
             .flatten()
     }
 

@@ -14,8 +14,8 @@ use super::events::rows_examined;
 use super::inject::Injecting;
 use super::results::{Cost, Finding, Found, Profile, Told, told, without_own};
 use crate::book::Book;
+use crate::pooled::command::statement::Statement;
 use crate::pooled::exchange::Done;
-use crate::pooled::explain::explainable::Said;
 use crate::pooled::rules::evaluate_rules::{Errand, Form};
 use crate::pooled::session::PooledSession;
 use stats::journal::{Entry, Log};
@@ -96,7 +96,7 @@ impl PooledSession {
     pub(crate) fn tell_profile(
         &self,
         injecting: &mut Injecting,
-        said: &Said<'_>,
+        statement: &Statement<'_>,
         done: &Done,
         (taken, backend): (Duration, Option<&Backend>),
     ) {
@@ -107,7 +107,7 @@ impl PooledSession {
             injecting.after.iter_mut().for_each(redact);
         }
         let now = self.worker.surroundings.now().0;
-        let view = self.profile_view(injecting, said, done, (now, taken, backend));
+        let view = self.profile_view(injecting, statement, done, (now, taken, backend));
         if self.settings_now().config.profiling.file.is_some() {
             self.write_profile(injecting, &view);
         }
@@ -122,14 +122,14 @@ impl PooledSession {
     fn profile_view(
         &self,
         injecting: &Injecting,
-        said: &Said<'_>,
+        statement: &Statement<'_>,
         done: &Done,
         (at, taken, backend): (Duration, Duration, Option<&Backend>),
     ) -> ProfileView {
         let flags = self.sql_state.session.flags();
-        let digest = sql::digest(said.text(), flags);
+        let digest = sql::digest(statement.text(), flags);
         let values = injecting.tells_values;
-        let text = values.then(|| said.statement(flags, self.client.capabilities));
+        let text = values.then(|| statement.text_with_values(flags, self.client.capabilities));
         let query = match text.flatten() {
             Some(text) => shortened(&text, SAMPLE_BYTES_MAX),
             None => shortened(digest.text(), SAMPLE_BYTES_MAX),
@@ -140,7 +140,7 @@ impl PooledSession {
         ProfileView {
             at,
             session: self.identity.registered.id(),
-            command: said.command(),
+            command: statement.command_name(),
             chosen_by: Arc::clone(injecting.name()),
             account: self.identity.account.id().to_string(),
             schema: schema.map(|it| String::from_utf8_lossy(it).into_owned()),

@@ -9,11 +9,11 @@ use super::value::is_refused;
 use crate::pooled::backend::connection::{BackendConn, Broken};
 use crate::pooled::backend::open::{table, text as query_text};
 use crate::pooled::command::query::Ending;
+use crate::pooled::command::query_command::QueryCommand;
 use crate::pooled::exchange::CutReply;
 use crate::pooled::failure::retry::{Effect, Repeat};
 use crate::pooled::routing::target::Aim;
 use crate::pooled::session::{CutOff, PooledSession};
-use link::client_command::Incoming;
 
 const UNREADABLE: &str = "The proxy has read this text before it is prepared, to see whether it kills, and cannot put \
                           it in the place of what gives it: it is not ASCII. Give the text as a literal";
@@ -31,8 +31,7 @@ impl PooledSession {
     /// the text is put in its place.
     pub(super) async fn text_to_prepare(
         &mut self,
-        incoming: &mut Incoming,
-        facts: &mut Facts,
+        query: &mut QueryCommand,
         text: &[u8],
         source: &DynamicSource,
     ) -> Result<Prepares, CutOff> {
@@ -41,7 +40,7 @@ impl PooledSession {
             return Ok(Prepares::Unknown);
         };
         let raw = span.of(text);
-        let is_simple = facts.mentions_of(Role::PreparedText).next().is_some();
+        let is_simple = query.facts.mentions_of(Role::PreparedText).next().is_some();
         let is_variable = is_simple && raw.starts_with(b"@");
         let known = match is_variable {
             true => self.sql_state.session.text_of_variable(raw),
@@ -61,7 +60,7 @@ impl PooledSession {
         if is_refused(&inner) {
             return Ok(Prepares::Unknown);
         }
-        let sequence = incoming.sequence;
+        let sequence = query.incoming().sequence;
         if let Err(failure) = self.hold(Aim::Same).await {
             let after = self.refuse(&failure, sequence)?;
             return Ok(Prepares::Told(Ending::last(after)));
@@ -89,7 +88,7 @@ impl PooledSession {
         // Comments may be in any language.
         let said = if kills { sql::code(&said, flags) } else { said };
         let has_effects = !inner.effects.is_empty();
-        if has_effects || kills && facts.kind == Kind::Prepare {
+        if has_effects || kills && query.facts.kind == Kind::Prepare {
             if !said.is_ascii() {
                 let told = self.refuse_text(sequence, UNREADABLE).await;
                 return Ok(Prepares::Told(told));
@@ -98,8 +97,7 @@ impl PooledSession {
             let behind = &behind[raw.len()..];
             let literal = quoted(&said, flags);
             let text = [before, &literal, behind].concat();
-            incoming.replace_text(&text, self.client.capabilities);
-            facts.read(&text, flags);
+            query.replace_text(&text, flags);
         }
         Ok(Prepares::Text(said))
     }

@@ -8,7 +8,6 @@ use wire::ErrorCode;
 use super::{Killing, not_owner};
 use crate::pooled::exchange::Part;
 use crate::pooled::session::{CutOff, PooledSession};
-use link::client_command::Incoming;
 use registry::session_registry::Kill;
 
 const WITH_HOST: &str = "The proxy does not support KILL USER with a host. Name the user alone, or connect to the \
@@ -28,7 +27,7 @@ impl PooledSession {
     /// KILL USER, KILL QUERY USER.
     pub(super) async fn kill_user(
         &mut self,
-        incoming: Incoming,
+        sequence: u8,
         kill: &KillText,
         part: Part,
     ) -> Result<Killing, CutOff> {
@@ -37,11 +36,11 @@ impl PooledSession {
             Some(Named::User(user)) => user,
             Some(Named::Own) => own.clone(),
             Some(Named::WithHost) => {
-                let told = self.refuse_text(incoming.sequence, WITH_HOST).await;
+                let told = self.refuse_text(sequence, WITH_HOST).await;
                 return Ok(Killing::Told(told));
             }
             // The server says what is wrong.
-            None => return Ok(Killing::Left(incoming)),
+            None => return Ok(Killing::Left),
         };
         let ids = self.worker.shared.people.of_user(&user);
         if let Some(first) = ids.first()
@@ -49,7 +48,7 @@ impl PooledSession {
             && !self.may_kill_others().await
         {
             let (code, text) = (ErrorCode::KILL_DENIED, not_owner(*first));
-            let told = self.refuse_kill(incoming.sequence, code, &text).await;
+            let told = self.refuse_kill(sequence, code, &text).await;
             return Ok(Killing::Told(told));
         }
         let scope = match kill.kill {
@@ -65,7 +64,7 @@ impl PooledSession {
                 said,
             });
         }
-        let told = self.say_killed(incoming.sequence, part, ids.len() as u64);
+        let told = self.say_killed(sequence, part, ids.len() as u64);
         Ok(Killing::Told(told))
     }
 }

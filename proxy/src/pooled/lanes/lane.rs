@@ -24,6 +24,7 @@ use crate::pooled::backend::connection::{BackendConn, Broken, farewell};
 use crate::pooled::backend::sub_pool::SubPoolId;
 use crate::pooled::backend::worker_pool::HeldConnection;
 use crate::pooled::command::prepared_statement::StatementKey;
+use crate::pooled::command::statement::Statement;
 use crate::pooled::exchange::Done;
 use crate::worker::Worker;
 use session::track_settings::SessionTrackSettings;
@@ -73,6 +74,22 @@ pub(crate) enum Load<'a> {
         /// Those of the session.
         capabilities: Capabilities,
     },
+}
+
+impl<'a> Load<'a> {
+    /// None: such statements do not ride.
+    pub(crate) fn of(statement: &'a Statement<'_>, capabilities: Capabilities) -> Option<Self> {
+        match statement {
+            Statement::Text(query) => Some(Self::Query(&query.incoming().packets)),
+            Statement::Execution(executing) => Some(Self::Execute {
+                key: &executing.key,
+                execute: &executing.execute,
+                types: executing.types.clone(),
+                capabilities,
+            }),
+            Statement::Bulk(_) => None,
+        }
+    }
 }
 
 /// A statement that boards.

@@ -11,10 +11,10 @@ use route::KillScope;
 use session::state::Changes;
 use wire::{Capabilities, StatusFlags};
 
-use super::candidate::Candidate;
-use super::lane::{Boarding, SharedLane};
+use super::lane::{Boarding, Load, SharedLane};
 use crate::pooled::backend::connection::Broken;
 use crate::pooled::backend::connection::note_changes;
+use crate::pooled::command::statement::Statement;
 use crate::pooled::exchange::forward_reply::Cut;
 use crate::pooled::exchange::{CutReply, Done, Reached};
 use crate::pooled::session::{LASTING, PooledSession};
@@ -155,10 +155,13 @@ impl PooledSession {
     pub(crate) async fn ride(
         &mut self,
         lane: &Rc<SharedLane>,
-        candidate: &Candidate<'_>,
+        statement: &Statement<'_>,
         habit: Duration,
     ) -> Result<Option<LaneReply>, CutReply> {
         let seen = self.client.capabilities;
+        let Some(load) = Load::of(statement, seen) else {
+            return Ok(None);
+        };
         let ride = self
             .routing
             .riding
@@ -174,8 +177,8 @@ impl PooledSession {
         ride.bytes.set(0);
         let boarding = Boarding {
             ride: Rc::clone(&ride),
-            load: candidate.load(seen),
-            sequence: candidate.incoming.sequence,
+            load,
+            sequence: statement.sequence(),
             habit,
         };
         let Some(seat) = lane.board(boarding) else {

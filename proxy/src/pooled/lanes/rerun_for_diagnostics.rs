@@ -7,8 +7,8 @@ use sql::{Facts, Kind};
 use wire::query::Query;
 use wire::{Command, ErrorCode};
 
-use super::candidate::Candidate;
 use crate::pooled::backend::connection::{Broken, OwnReply};
+use crate::pooled::command::statement::Statement;
 use crate::pooled::exchange::Done;
 use crate::pooled::optimistic::transaction::Execution;
 use crate::pooled::session::PooledSession;
@@ -32,10 +32,14 @@ pub(crate) enum Past {
 }
 
 impl Past {
-    pub(crate) fn of(candidate: &Candidate<'_>) -> Self {
-        match candidate.execution {
-            Some(execution) => Self::Executed(Box::new(execution.execution(candidate.incoming))),
-            None => Self::Again(candidate.incoming.argument().into_owned()),
+    /// None: such statements do not ride.
+    pub(crate) fn of(statement: &Statement<'_>) -> Option<Self> {
+        match statement {
+            Statement::Text(query) => Some(Self::Again(query.argument().to_vec())),
+            Statement::Execution(executing) => {
+                Some(Self::Executed(Box::new(executing.execution())))
+            }
+            Statement::Bulk(_) => None,
         }
     }
 }

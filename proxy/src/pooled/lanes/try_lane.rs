@@ -5,23 +5,22 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use config::LaneUse;
-use pool::{LongData, TypesSeen};
+use pool::TypesSeen;
 use route::ride::{Habit, Seen, Stays, may_ride};
 use route::{Backend, BackendId};
 use session::Outcome;
 use sql::Facts;
 use wire::Capabilities;
 
-use super::candidate::{Candidate, Executing};
 use super::lane::{SharedLane, is_like};
 use super::lane_request::{LanePlan, LaneReply, LaneRequest};
 use super::rerun_for_diagnostics::Past;
 use crate::pooled::backend::connection::BackendConn;
 use crate::pooled::command::prepared_statement::StatementKey;
 use crate::pooled::command::query::Ending;
+use crate::pooled::command::statement::{Executing, Statement};
 use crate::pooled::exchange::times::{Traffic, Way};
 use crate::pooled::exchange::{Done, Part};
-use crate::pooled::explain::explainable::Said;
 use crate::pooled::failure::retry::effect_of;
 use crate::pooled::routing::target::Aim;
 use crate::pooled::session::{After, CutOff, PooledSession};
@@ -81,16 +80,16 @@ impl LaneOutcome {
 
 impl PooledSession {
     /// Over a shared lane, if it may ride.
-    pub(crate) async fn say_aboard(
+    pub(crate) async fn try_lane(
         &mut self,
-        candidate: &Candidate<'_>,
+        statement: &Statement<'_>,
         aim: Aim,
     ) -> Result<LaneOutcome, CutOff> {
         self.routing.riding.probe = None;
         self.routing.riding.wish = None;
         self.take_up_saved();
-        match self.fare(candidate, aim) {
-            Ok(fare) => self.travel(candidate, aim, fare).await,
+        match self.fare(statement, aim) {
+            Ok(fare) => self.travel(statement, aim, fare).await,
             Err(stays) => {
                 self.worker.lanes.counts.stays(stays);
                 Ok(LaneOutcome::NotOnLane { was_sent: false })
@@ -100,18 +99,18 @@ impl PooledSession {
 
     /// The same over a new lane, if it would have ridden and no connection was idle for that: the one
     /// that it has waited for is shared with those who come next.
-    pub(crate) async fn say_on_new_lane(
+    pub(crate) async fn try_new_lane(
         &mut self,
-        candidate: &Candidate<'_>,
+        statement: &Statement<'_>,
         aim: Aim,
     ) -> Result<LaneOutcome, CutOff> {
-        match self.new_lane(candidate) {
-            Some(fare) => self.travel(candidate, aim, fare).await,
+        match self.new_lane(statement) {
+            Some(fare) => self.travel(statement, aim, fare).await,
             None => Ok(LaneOutcome::NotOnLane { was_sent: false }),
         }
     }
 
-    fn new_lane(&mut self, candidate: &Candidate<'_>) -> Option<LaneChoice> {
+    fn new_lane(&mut self, statement: &Statement<'_>) -> Option<LaneChoice> {
         let LaneWish { digest, habit } = self.routing.riding.wish.take()?;
         let lent = self.held.lease.take()?;
         let backend = Arc::clone(&lent.conn.backend);
@@ -122,7 +121,7 @@ impl PooledSession {
             && is_like(&lent.conn, &self.sql_state.session)
             && lent.conn.answers_owed() == 0
             && !waits;
-        let is_prepared = self.is_prepared(candidate, |key, types| lent.conn.has(key, types));
+        let is_prepared = self.is_prepared(statement, |key, types| lent.conn.has(key, types));
         if !fits || !is_prepared || !lanes.has_room(shelf) {
             self.held.lease = Some(lent);
             return None;
@@ -138,18 +137,18 @@ impl PooledSession {
 
     async fn travel(
         &mut self,
-        candidate: &Candidate<'_>,
+        statement: &Statement<'_>,
         aim: Aim,
         fare: LaneChoice,
     ) -> Result<LaneOutcome, CutOff> {
         let worker = Rc::clone(&self.worker);
-        let sequence = candidate.incoming.sequence;
+        let sequence = statement.sequence();
         let counts = &worker.lanes.counts;
         let flight = worker.loads.begin(fare.backend.id);
         self.routing.course.last = Some(fare.backend.id);
         self.watch.settle_at(fare.backend.id, 0);
         let alarm = self.alarm();
-        let ridden = self.ride(&fare.lane, candidate, fare.habit.takes()).await;
+        let ridden = self.ride(&fare.lane, statement, fare.habit.takes()).await;
         drop((flight, alarm));
         match ridden {
             Ok(None) => {
@@ -170,12 +169,12 @@ impl PooledSession {
             }
             Ok(Some(LaneReply::Done(done, trip))) => {
                 counts.rides();
-                self.was_sent(candidate, &fare, &done, trip);
+                self.was_sent(statement, &fare, &done, trip);
                 Ok(LaneOutcome::Told(Ending::of(&done)))
             }
             Err(cut) => {
-                let repeat = self.repeat_of(effect_of(candidate.facts), aim);
-                let ended = self.cut_short(cut, sequence, candidate.command(), repeat);
+                let repeat = self.repeat_of(effect_of(statement.facts()), aim);
+                let ended = self.cut_short(cut, sequence, statement.command(), repeat);
                 ended.map(Ending::last).map(LaneOutcome::Told)
             }
         }
@@ -203,14 +202,13 @@ impl PooledSession {
     }
 
     /// Whether a statement rides, and on which lane.
-    fn fare(&mut self, candidate: &Candidate<'_>, aim: Aim) -> Result<LaneChoice, Stays> {
-        let bytes = match candidate.incoming.is_cut {
-            true => usize::MAX,
-            false => candidate.incoming.packets.len(),
-        };
-        self.may_board(bytes, candidate.facts, candidate.part)?;
-        if let Some(execution) = candidate.execution {
-            self.may_execute_aboard(execution)?;
+    fn fare(&mut self, statement: &Statement<'_>, aim: Aim) -> Result<LaneChoice, Stays> {
+        let bytes = statement.incoming().packets.len();
+        self.may_board(bytes, statement.facts(), statement.part())?;
+        match statement {
+            Statement::Text(_) => {}
+            Statement::Execution(executing) => self.may_execute_aboard(executing)?,
+            Statement::Bulk(_) => return Err(Stays::Execution),
         }
         self.is_left_one().map_err(|_| Stays::NoLane)?;
         let backend = self.backend(aim, &[]).map_err(|_| Stays::NoLane)?;
@@ -218,10 +216,7 @@ impl PooledSession {
             return Err(Stays::Waits);
         }
         let worker = Rc::clone(&self.worker);
-        let digest = candidate.digest.unwrap_or_else(|| {
-            let text = candidate.text(self.client.capabilities);
-            worker.lanes.digest(&text, self.sql_state.session.flags())
-        });
+        let digest = self.digest_of(statement);
         let habit = worker.lanes.habit(backend.id, digest);
         if let Err(stays) = habit.is_short() {
             self.routing.riding.probe = Some(Probe {
@@ -236,8 +231,8 @@ impl PooledSession {
         let lane = self.lane_to(&backend);
         let lane =
             lane.inspect_err(|_| self.routing.riding.wish = Some(LaneWish { digest, habit }))?;
-        if !self.is_prepared(candidate, |key, types| lane.has(key, types)) {
-            self.prepare_aboard(&lane, candidate);
+        if !self.is_prepared(statement, |key, types| lane.has(key, types)) {
+            self.prepare_aboard(&lane, statement);
             return Err(Stays::Unprepared);
         }
         Ok(LaneChoice {
@@ -269,10 +264,11 @@ impl PooledSession {
 
     /// Whether an execution may ride at all.
     fn may_execute_aboard(&self, execution: &Executing<'_>) -> Result<(), Stays> {
-        let key = execution.key;
+        let key = &execution.key;
         let wants_types = execution.parameter_count > 0 && execution.types.is_none();
+        let is_special = execution.is_replaced || !execution.long_data.is_empty();
         let is_apart = !Rc::ptr_eq(&key.values, self.sql_state.session.values());
-        match execution.is_special || key.cursor.is_some() || wants_types || is_apart {
+        match is_special || key.cursor.is_some() || wants_types || is_apart {
             true => Err(Stays::Execution),
             false => Ok(()),
         }
@@ -281,23 +277,22 @@ impl PooledSession {
     /// Whether a statement that wants to be prepared is so, somewhere.
     fn is_prepared(
         &self,
-        candidate: &Candidate<'_>,
+        statement: &Statement<'_>,
         has: impl FnOnce(&StatementKey, &TypesSeen) -> bool,
     ) -> bool {
-        let Some(execution) = candidate.execution else {
+        let Some((id, key)) = statement.prepared() else {
             return true;
         };
-        let statement = self.sql_state.statements.statement(execution.id);
-        statement.is_some_and(|statement| has(execution.key, &statement.types_seen))
+        let known = self.sql_state.statements.statement(id);
+        known.is_some_and(|known| has(key, &known.types_seen))
     }
 
     /// Has a statement prepared on a lane that is wanted there not for the first time.
-    fn prepare_aboard(&self, lane: &SharedLane, candidate: &Candidate<'_>) {
-        let Some(execution) = candidate.execution else {
-            return;
-        };
-        if self.worker.lanes.wanted.again(execution.key) {
-            lane.prepare(execution.key);
+    fn prepare_aboard(&self, lane: &SharedLane, statement: &Statement<'_>) {
+        if let Some((_, key)) = statement.prepared()
+            && self.worker.lanes.wanted.again(key)
+        {
+            lane.prepare(key);
         }
     }
 
@@ -355,7 +350,7 @@ impl PooledSession {
     /// Its reply has gone to its client.
     fn was_sent(
         &mut self,
-        candidate: &Candidate<'_>,
+        statement: &Statement<'_>,
         fare: &LaneChoice,
         done: &Done,
         trip: LanePlan,
@@ -363,7 +358,7 @@ impl PooledSession {
         self.routing.riding.ridden = None;
         self.command.timing.was(trip.left, trip.ended);
         let traffic = Traffic {
-            sent: candidate.incoming.packets.len() as u64,
+            sent: statement.incoming().packets.len() as u64,
             received: done.tally.bytes,
         };
         self.note_times(fare.backend.id, Way::Lane, traffic);
@@ -371,18 +366,13 @@ impl PooledSession {
         if let Some(order) = &mut self.command.policy {
             order.ended(&fare.backend, done.outcome);
         }
-        let text = candidate.text(self.client.capabilities);
-        if let Some(due) = self.observe(candidate.command(), candidate.facts, &text, done) {
-            let none = LongData::default();
-            let said = match candidate.execution {
-                Some(executing) => Said::Execution(executing, &none),
-                None => Said::Text(&text),
-            };
-            self.explain_later(&due, candidate.facts, &said);
+        let (facts, text) = (statement.facts(), statement.text());
+        if let Some(due) = self.observe(statement.command(), facts, text, done) {
+            self.explain_later(&due, statement);
         }
         let is_owed = self.sql_state.aftermath.is_owed();
         if is_owed {
-            self.routing.riding.ridden = Some(Past::of(candidate));
+            self.routing.riding.ridden = Past::of(statement);
         }
         let seen = Seen {
             took: trip.took,

@@ -18,6 +18,7 @@ use wire::statement::statement_id;
 use wire::{Command, StatusFlags};
 
 use crate::pooled::command::prepared_statement::StatementKey;
+use crate::pooled::command::query_command::QueryCommand;
 use crate::pooled::exchange::forward_reply::Cut;
 use crate::pooled::exchange::{CutReply, Done, Reached};
 use crate::pooled::routing::routing_state::Optimistic;
@@ -284,13 +285,8 @@ impl PooledSession {
     }
 
     /// Behind a statement in text: an optimistic transaction has begun, or has read.
-    pub(crate) fn note_optimism(
-        &mut self,
-        facts: &Facts,
-        aim: Aim,
-        incoming: &Incoming,
-        done: &Done,
-    ) {
+    pub(crate) fn note_optimism(&mut self, query: &QueryCommand, aim: Aim, done: &Done) {
+        let (facts, incoming) = (&query.facts, query.incoming());
         let is_open = self.client.status.contains(StatusFlags::IN_TRANS);
         if let Some(optimism) = &mut self.routing.optimism {
             match done.fingerprint {

@@ -1,12 +1,10 @@
 //! Statements that name a view, a table with triggers or a procedure that does more than its text says: they are
 //! placed and pinned by what is known of that.
 
-use std::rc::Rc;
-
 use session::Outcome;
 use sql::{Does, Facts, Kind, Object, Role};
 
-use crate::pooled::command::prepared_statement::StatementKey;
+use crate::pooled::command::statement::Statement;
 use crate::pooled::session::PooledSession;
 
 impl PooledSession {
@@ -19,15 +17,19 @@ impl PooledSession {
         }
     }
 
-    /// The same for a statement that was prepared; it names what it names in the schema of that time.
+    /// The same for a statement on its way; what was prepared names what it names in the schema of that time.
     #[inline]
-    pub(crate) fn name_more_prepared(&self, key: &mut StatementKey) {
+    pub(crate) fn name_hidden_objects(&self, statement: &mut Statement<'_>) {
         if self.worker.definitions.borrow().is_empty() {
             return;
         }
-        let does = self.does(&key.facts, key.text.bytes(), key.values.schema());
+        let schema = match statement.prepared() {
+            Some((_, key)) => key.values.schema(),
+            None => self.sql_state.session.values().schema(),
+        };
+        let does = self.does(statement.facts(), statement.text(), schema);
         if !does.only_reads() {
-            Rc::make_mut(&mut key.facts).name_more(does);
+            statement.facts_mut().name_more(does);
         }
     }
 

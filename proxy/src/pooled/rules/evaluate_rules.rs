@@ -14,16 +14,16 @@ use sql::Facts;
 use tokio::time::timeout;
 use wire::ErrorCode;
 use wire::attribute::QueryAttribute;
-use wire::query::Query;
 
 use super::command_policy::{CommandPolicy, unknown_place};
 use super::statement_limits::{Inside, Passage, enter};
 use crate::book::Book;
-use crate::pooled::command::query::Answered;
+use crate::pooled::command::query::Ending;
+use crate::pooled::command::query_command::QueryCommand;
+use crate::pooled::command::statement::Statement;
 use crate::pooled::login::session_start::{hold_of, pin_of};
 use crate::pooled::session::{After, CutOff, PooledSession};
 use crate::pooled::shadow::shadow_session::Reflection;
-use link::client_command::Incoming;
 
 /// Of a refusal for which no rule has words.
 const LIMIT_REACHED: ErrorCode = ErrorCode {
@@ -98,40 +98,64 @@ impl PooledSession {
         self.command.policy.as_ref()?.script.as_deref()
     }
 
-    /// Asks about a COM_QUERY, and does what is to be done before it is sent.
-    pub(crate) async fn rule_query(
+    /// Asks the rules and hints about a statement, and does what is to be done before it is sent. `Some`: the client
+    /// has its reply.
+    pub(crate) async fn apply_rules(
         &mut self,
-        mut incoming: Incoming,
-        facts: &mut Facts,
-        digest: Option<u64>,
-    ) -> Result<Answered, CutOff> {
-        let capabilities = self.client.capabilities;
+        statement: &mut Statement<'_>,
+    ) -> Result<Option<Ending>, CutOff> {
+        let after = match statement {
+            // Of several statements the command was asked about as a whole.
+            Statement::Text(query) if query.part.is_of_several() => None,
+            Statement::Text(query) => match self.is_ruled(&query.facts, query.carries()) {
+                true => Box::pin(self.rule_query(query)).await?,
+                false => None,
+            },
+            Statement::Execution(executing) => {
+                let (attributes, sequence) = (&executing.attributes, executing.incoming.sequence);
+                let told = self.rule_execute(&executing.key, attributes, sequence);
+                let after = told.await?;
+                if after.is_none() && self.command.policy.is_some() {
+                    self.mirror_execute(executing);
+                }
+                after
+            }
+            Statement::Bulk(bulk) => {
+                let told = self.rule_execute(&bulk.key, &[], bulk.incoming.sequence);
+                let after = told.await?;
+                if after.is_none() && self.command.policy.is_some() {
+                    self.mirror_bulk_execute(bulk);
+                }
+                after
+            }
+        };
+        Ok(after.map(Ending::last))
+    }
+
+    /// Asks about a COM_QUERY, and does what is to be done before it is sent.
+    async fn rule_query(&mut self, query: &mut QueryCommand) -> Result<Option<After>, CutOff> {
         let ruled = {
-            let argument = incoming.argument();
-            let Ok(query) = Query::decode(&argument, capabilities) else {
-                return self.malformed(incoming.sequence).map(Answered::Whole);
-            };
-            let attributes = query.named_attributes(capabilities).unwrap_or_default();
+            let decoded = query.query();
+            let attributes = decoded.named_attributes(self.client.capabilities);
             let errand = Errand {
-                text: query.text,
-                facts,
-                digest,
-                attributes: &attributes,
-                sequence: incoming.sequence,
+                text: decoded.text,
+                facts: &query.facts,
+                digest: query.digest,
+                attributes: &attributes.unwrap_or_default(),
+                sequence: query.incoming().sequence,
                 form: Form::Text,
             };
             self.rule(&errand).await?
         };
         match ruled {
-            Ruled::Answered(after) => return Ok(Answered::Whole(after)),
+            Ruled::Answered(after) => return Ok(Some(after)),
             Ruled::Goes(None) | Ruled::Promised(_) => {}
             Ruled::Goes(Some(text)) => {
-                incoming.replace_text(&text, capabilities);
-                facts.read(&text, self.sql_state.session.flags());
-                self.trust(facts, &text);
+                query.replace_text(&text, self.sql_state.session.flags());
+                self.trust(&mut query.facts, &text);
             }
         }
-        Ok(Answered::Left(incoming))
+        Ok(None)
     }
 
     /// Asks about a command, and does what is to be done before it is sent.

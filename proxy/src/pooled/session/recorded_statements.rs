@@ -7,6 +7,7 @@ use session::Outcome;
 use sql::Facts;
 
 use super::PooledSession;
+use crate::pooled::command::statement::Statement;
 use crate::pooled::exchange::Done;
 use crate::pooled::rules::evaluate_rules::{Errand, Form};
 
@@ -29,8 +30,18 @@ impl PooledSession {
         }
     }
 
-    /// Notes a statement for whoever plans a reload.
-    pub(crate) fn note_seen(&self, text: &[u8]) {
+    /// Notes a statement for whoever plans a reload: as the client has sent or prepared it.
+    #[inline]
+    pub(crate) fn note_seen(&self, statement: &Statement<'_>) {
+        if self.worker.seen.is_wanted() && !statement.part().is_of_several() {
+            match statement.prepared() {
+                Some((_, key)) => self.note_seen_text(key.original().0.bytes()),
+                None => self.note_seen_text(statement.text()),
+            }
+        }
+    }
+
+    fn note_seen_text(&self, text: &[u8]) {
         let schema = self.sql_state.session.values().schema().unwrap_or_default();
         let user = String::from_utf8_lossy(self.user());
         self.worker

@@ -11,6 +11,7 @@ use wire::query::Query;
 
 use super::shadow_session::{Item, Reflection, Work};
 use crate::pooled::command::prepared_statement::StatementKey;
+use crate::pooled::command::statement::{BulkExecution, Executing};
 use crate::pooled::session::PooledSession;
 
 /// What a rule wants mirrored.
@@ -36,40 +37,37 @@ impl PooledSession {
     }
 
     /// Sends an execution to the mirror as well.
-    pub(crate) fn mirror_execute(
-        &mut self,
-        key: &StatementKey,
-        execute: &Execute<'_>,
-        (count, types): (u16, Option<&[u8]>),
-        long_data: &pool::LongData,
-    ) {
+    pub(crate) fn mirror_execute(&mut self, executing: &Executing<'_>) {
         let Some(reflected) = self.command.policy.as_ref().and_then(|it| it.mirror) else {
             return;
         };
-        if !long_data.is_empty() {
+        if !executing.long_data.is_empty() {
             return self.not_mirrored(reflected);
         }
+        let execute = &executing.execute;
         let mut payload = Vec::new();
         Execute {
             statement_id: 0,
             flags: execute.flags & Execute::PARAMETER_COUNT_AVAILABLE,
-            types,
+            types: executing.types.as_deref(),
             ..*execute
         }
         .encode(self.client.capabilities, &mut payload);
-        let key = mirrored(key, reflected);
+        let key = mirrored(&executing.key, reflected);
+        let count = executing.parameter_count;
         self.reflect(reflected, Work::Execute(key, count, payload));
     }
 
     /// Sends a bulk execution to the mirror as well: all of its rows, and the types stand in it.
-    pub(crate) fn mirror_bulk_execute(&mut self, key: &StatementKey, count: u16, argument: &[u8]) {
+    pub(crate) fn mirror_bulk_execute(&mut self, bulk: &BulkExecution<'_>) {
         let Some(reflected) = self.command.policy.as_ref().and_then(|it| it.mirror) else {
             return;
         };
-        let mut payload = Vec::with_capacity(1 + argument.len());
+        let mut payload = Vec::with_capacity(1 + bulk.argument.len());
         payload.push(Command::STMT_BULK_EXECUTE.0);
-        payload.extend_from_slice(argument);
-        let key = mirrored(key, reflected);
+        payload.extend_from_slice(bulk.argument);
+        let key = mirrored(&bulk.key, reflected);
+        let count = bulk.parameter_count;
         self.reflect(reflected, Work::BulkExecute(key, count, payload));
     }
 

@@ -1,0 +1,186 @@
+//! The way of every statement: whether it is answered here, what rules say, where it goes, over a shared lane or a
+//! connection of the session's own, and again elsewhere if that breaks and does no harm.
+//!
+//! ```text
+//!   understood ─► answered here? ─► rules ─► target ─► lane? ─► acquire ─► restore ─► run ─► observe ─► ended
+//!                                                        ▲                                      │
+//!                                                        └────── sent again elsewhere ◄─────────┘
+//! ```
+
+use session::Outcome;
+use sql::{Effects, Kind, Marks};
+
+use super::query::Ending;
+use super::statement::Statement;
+use crate::pooled::exchange::{CutReply, Done, Part};
+use crate::pooled::failure::retry::{Repeat, effect_of};
+use crate::pooled::lanes::try_lane::LaneOutcome;
+use crate::pooled::routing::target::Aim;
+use crate::pooled::session::{After, CutOff, PooledSession};
+
+impl PooledSession {
+    /// Takes a statement that is understood to the end of its reply.
+    pub(crate) async fn run_statement(
+        &mut self,
+        statement: &mut Statement<'_>,
+    ) -> Result<Ending, CutOff> {
+        if let Some(ending) = self.explain_here(statement) {
+            return Ok(ending);
+        }
+        self.note_seen(statement);
+        if let Some(ending) = self.apply_rules(statement).await? {
+            return Ok(ending);
+        }
+        if let Some(ending) = self.kill_here(statement).await? {
+            return Ok(ending);
+        }
+        self.answer_about_past(statement).await
+    }
+
+    /// Takes a statement to a backend that nothing but a backend can answer.
+    pub(crate) async fn send_to_backend(
+        &mut self,
+        statement: &mut Statement<'_>,
+    ) -> Result<Ending, CutOff> {
+        self.doubt(statement);
+        if self.must_leave(statement.facts()) {
+            let gone = Box::pin(self.move_to_primary(statement.sequence())).await?;
+            if let Some(after) = gone {
+                return Ok(Ending::last(after));
+            }
+        }
+        self.trace(statement.facts());
+        let aim = self.target(statement);
+        if let Err(failure) = self.leave_replica(aim, statement.facts()).await {
+            let refused = self.refuse(&failure, statement.sequence());
+            return refused.map(Ending::last);
+        }
+        let mut repeat = self.repeat_of(effect_of(statement.facts()), aim);
+        let mut on_lane = self.try_lane(statement, aim).await?;
+        loop {
+            match on_lane {
+                LaneOutcome::Told(ending) => return Ok(ending),
+                LaneOutcome::NotOnLane { was_sent } => repeat.has_been_sent(was_sent),
+                LaneOutcome::Refused => {
+                    self.note_refused(statement);
+                    repeat.note_refusal();
+                    repeat.aim = self.after_refusal(repeat.aim);
+                }
+            }
+            if let Err(failure) = self.hold(repeat.aim).await {
+                let refused = self.refuse(&failure, statement.sequence());
+                return refused.map(Ending::last);
+            }
+            if self.asks_for_lost(statement.facts()) {
+                self.say_lost(statement.sequence());
+                return Ok(Ending::last(After::Next));
+            }
+            on_lane = self.try_new_lane(statement, repeat.aim).await?;
+            if !on_lane.is_untried() {
+                continue;
+            }
+            match self.run_here(statement, &repeat).await {
+                Ok(Ok(done)) => return self.statement_ended(statement, aim, &done).await,
+                Ok(Err(own)) => {
+                    self.pass_error(statement.sequence(), &own);
+                    return Ok(Ending::last(After::Next));
+                }
+                Err(cut) => {
+                    if let Some(ending) = self.was_cut(statement, cut, &mut repeat).await? {
+                        return Ok(ending);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Takes into account what the statement does beyond what its text says, as far as that is known.
+    fn doubt(&self, statement: &mut Statement<'_>) {
+        self.name_hidden_objects(statement);
+        if self.is_like_refused(statement.facts(), || self.digest_of(statement)) {
+            statement.doubt(Marks::REFUSED);
+        }
+    }
+
+    /// Where it goes.
+    fn target(&self, statement: &Statement<'_>) -> Aim {
+        let facts = statement.facts();
+        let at_home = || self.ordered_aim(facts).unwrap_or(Aim::Home);
+        match statement {
+            // A cursor would keep the session from its primary.
+            Statement::Execution(executing) if executing.key.cursor.is_some() => at_home(),
+            Statement::Bulk(_) => at_home(),
+            // Another part may write, and what is prepared may not be BEGIN.
+            _ => match self.aim(facts) {
+                Aim::Optimistic if !statement.is_text_alone() => Aim::Home,
+                aim => aim,
+            },
+        }
+    }
+
+    /// It has had its reply, on the session's connection.
+    async fn statement_ended(
+        &mut self,
+        statement: &mut Statement<'_>,
+        aim: Aim,
+        done: &Done,
+    ) -> Result<Ending, CutOff> {
+        self.learn(done);
+        match statement {
+            Statement::Text(query) => {
+                if let Outcome::Err(_) = done.outcome {
+                    self.undo_settings(query);
+                }
+                if self.routing.optimism.is_some() || matches!(query.facts.kind, Kind::Begin(_)) {
+                    self.note_optimism(query, aim, done);
+                }
+            }
+            Statement::Execution(executing) => {
+                self.after_execute(executing.id, &executing.key, done).await;
+                if self.routing.optimism.is_some() {
+                    self.note_execution(executing.execution(), done);
+                }
+            }
+            Statement::Bulk(bulk) => {
+                self.unbind(&bulk.key);
+                self.after_execute(bulk.id, &bulk.key, done).await;
+            }
+        }
+        if self.injects() && (!statement.part().has_more() || done.outcome != Outcome::Ok) {
+            Box::pin(self.inject_after(statement, done)).await?;
+        }
+        let ends = statement.facts().effects.has(Effects::DISCONNECTED);
+        if ends && done.outcome == Outcome::Ok {
+            return self.released().await.map(Ending::last);
+        }
+        Ok(Ending::of(done))
+    }
+
+    /// Something broke. None: it is sent again; otherwise the client knows.
+    async fn was_cut(
+        &mut self,
+        statement: &mut Statement<'_>,
+        cut: CutReply,
+        repeat: &mut Repeat,
+    ) -> Result<Option<Ending>, CutOff> {
+        let said = (statement.command(), statement.sequence());
+        let told = self.retry_or_report(cut, statement.facts(), said, repeat);
+        if let Some(after) = told.await? {
+            if let Statement::Text(query) = statement {
+                self.undo_settings(query);
+            }
+            return Ok(Some(Ending::last(after)));
+        }
+        if repeat.was_refused && !statement.facts().is_doubted() {
+            self.note_refused(statement);
+        }
+        Ok(None)
+    }
+}
+
+impl Statement<'_> {
+    /// Whether it is a text, and all that the client has sent.
+    fn is_text_alone(&self) -> bool {
+        matches!(self, Self::Text(query) if query.part == Part::Whole)
+    }
+}

@@ -1,0 +1,146 @@
+//! A client's statement on its way to a backend: a text, an execution of what is prepared, or one with many rows of
+//! parameters. The steps of the [pipeline](super::pipeline) ask it what they need to know.
+
+use std::rc::Rc;
+
+use pool::{ClientStatementId, LongData};
+use session::state::Needs;
+use sql::{Facts, Marks};
+use wire::Command;
+use wire::attribute::QueryAttribute;
+use wire::execute::Execute;
+
+use super::prepared_statement::StatementKey;
+use super::query_command::QueryCommand;
+use crate::pooled::exchange::Part;
+use crate::pooled::optimistic::transaction::Execution;
+use link::client_command::Incoming;
+
+/// A statement, with what came with it.
+pub(crate) enum Statement<'a> {
+    /// COM_QUERY.
+    Text(&'a mut QueryCommand),
+    /// COM_STMT_EXECUTE.
+    Execution(Executing<'a>),
+    /// COM_STMT_BULK_EXECUTE.
+    Bulk(BulkExecution<'a>),
+}
+
+/// A prepared statement, and the parameters that it is executed with.
+pub(crate) struct Executing<'a> {
+    pub incoming: &'a Incoming,
+    pub id: ClientStatementId,
+    pub key: StatementKey,
+    pub execute: Execute<'a>,
+    pub attributes: Vec<QueryAttribute<'a>>,
+    /// What its parameters are, by this EXECUTE or one before.
+    pub types: Option<Rc<[u8]>>,
+    pub parameter_count: u16,
+    pub long_data: LongData,
+    /// Another statement has taken its place.
+    pub is_replaced: bool,
+}
+
+/// A prepared statement, and many rows of parameters.
+pub(crate) struct BulkExecution<'a> {
+    pub incoming: &'a Incoming,
+    /// What stands behind the command's byte: the types stand in it.
+    pub argument: &'a [u8],
+    pub id: ClientStatementId,
+    pub key: StatementKey,
+    pub parameter_count: u16,
+}
+
+impl Statement<'_> {
+    pub(crate) fn command(&self) -> Command {
+        self.incoming().command
+    }
+
+    /// The command, as it came.
+    pub(crate) fn incoming(&self) -> &Incoming {
+        match self {
+            Self::Text(query) => query.incoming(),
+            Self::Execution(executing) => executing.incoming,
+            Self::Bulk(bulk) => bulk.incoming,
+        }
+    }
+
+    /// The sequence id that its reply begins with.
+    pub(crate) fn sequence(&self) -> u8 {
+        self.incoming().sequence
+    }
+
+    /// What of the client's command it is.
+    pub(crate) fn part(&self) -> Part {
+        match self {
+            Self::Text(query) => query.part,
+            Self::Execution(_) | Self::Bulk(_) => Part::Whole,
+        }
+    }
+
+    /// Its text, without the values of parameters.
+    pub(crate) fn text(&self) -> &[u8] {
+        match self {
+            Self::Text(query) => query.text(),
+            Self::Execution(executing) => executing.key.text.bytes(),
+            Self::Bulk(bulk) => bulk.key.text.bytes(),
+        }
+    }
+
+    pub(crate) fn facts(&self) -> &Facts {
+        match self {
+            Self::Text(query) => &query.facts,
+            Self::Execution(executing) => &executing.key.facts,
+            Self::Bulk(bulk) => &bulk.key.facts,
+        }
+    }
+
+    pub(crate) fn facts_mut(&mut self) -> &mut Facts {
+        match self {
+            Self::Text(query) => &mut query.facts,
+            Self::Execution(executing) => Rc::make_mut(&mut executing.key.facts),
+            Self::Bulk(bulk) => Rc::make_mut(&mut bulk.key.facts),
+        }
+    }
+
+    /// Takes it for a statement that may do anything: see [`Facts::doubt`].
+    pub(crate) fn doubt(&mut self, why: Marks) {
+        self.facts_mut().doubt(why);
+    }
+
+    /// The hash of its digest, where that is known.
+    pub(crate) fn digest(&self) -> Option<u64> {
+        match self {
+            Self::Text(query) => query.digest,
+            Self::Execution(executing) => Some(executing.key.digest),
+            Self::Bulk(bulk) => Some(bulk.key.digest),
+        }
+    }
+
+    /// Which prepared statement it executes, by the client's id.
+    pub(crate) fn prepared(&self) -> Option<(ClientStatementId, &StatementKey)> {
+        match self {
+            Self::Text(_) => None,
+            Self::Execution(executing) => Some((executing.id, &executing.key)),
+            Self::Bulk(bulk) => Some((bulk.id, &bulk.key)),
+        }
+    }
+
+    /// What it needs of the session's state.
+    pub(crate) fn needs(&self) -> Needs {
+        Needs::of(self.facts(), self.text())
+    }
+}
+
+impl Executing<'_> {
+    /// As it would be sent again.
+    pub(crate) fn execution(&self) -> Execution {
+        Execution {
+            key: self.key.clone(),
+            argument: self.incoming.argument().into_owned(),
+            parameter_count: self.parameter_count,
+            types: self.types.clone(),
+            sequence: self.incoming.sequence,
+        }
+    }
+}
