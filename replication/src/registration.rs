@@ -52,6 +52,20 @@ pub struct Identity {
     pub heartbeat: Duration,
 }
 
+impl Identity {
+    /// A replica that follows once.
+    ///
+    /// # Errors
+    /// The system has no random numbers.
+    pub fn random(server_id: u32, heartbeat: Duration) -> Result<Self, StreamError> {
+        Ok(Self {
+            server_id,
+            uuid: random_uuid()?,
+            heartbeat,
+        })
+    }
+}
+
 /// What the server has said of itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Greeted {
@@ -302,4 +316,15 @@ fn dump_gtid_payload(server_id: u32, set: &[u8]) -> Vec<u8> {
     payload.extend_from_slice(&(set.len() as u32).to_le_bytes());
     payload.extend_from_slice(set);
     payload
+}
+
+/// As whom MySQL knows a replica: version 4 of RFC 9562.
+pub fn random_uuid() -> Result<String, StreamError> {
+    let bytes = auth::random_bytes();
+    let bytes = bytes.map_err(|error| StreamError::Unfit(error.to_string()))?;
+    let mut uuid = [0; 16];
+    uuid.copy_from_slice(&bytes[..16]);
+    uuid[6] = uuid[6] & 0x0f | 0x40;
+    uuid[8] = uuid[8] & 0x3f | 0x80;
+    Ok(binlog::Uuid(uuid).to_string())
 }

@@ -26,7 +26,7 @@ use crate::follow::{Brought, Follower, Statements};
 use crate::inquiry::Inquiry;
 use crate::object::{ObjectKind, ObjectName};
 use crate::position::{Gtid, Position};
-use crate::registration::{Greeted, Identity, Registration};
+use crate::registration::{Greeted, Identity, Registration, random_uuid};
 use crate::replication::Clock;
 use crate::status::{StreamState, StreamStatus};
 use crate::store::{Definition, Observed, Store, StoredStream, StreamName};
@@ -501,15 +501,4 @@ impl Stream {
             inflated_bytes_max: bytes,
         }
     }
-}
-
-/// As whom MySQL knows a replica: version 4 of RFC 9562.
-fn random_uuid() -> Result<String, StreamError> {
-    let bytes = auth::random_bytes();
-    let bytes = bytes.map_err(|error| StreamError::Unfit(error.to_string()))?;
-    let mut uuid = [0; 16];
-    uuid.copy_from_slice(&bytes[..16]);
-    uuid[6] = uuid[6] & 0x0f | 0x40;
-    uuid[8] = uuid[8] & 0x3f | 0x80;
-    Ok(binlog::Uuid(uuid).to_string())
 }

@@ -1,5 +1,8 @@
 //! Restarts, a change of the primary, deleted logs, logs that are long.
 
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
+
 use e2e::{Cut, Relay};
 
 use super::*;
@@ -12,6 +15,7 @@ both! {
     deleted_logs_are_told_and_can_be_left_out
     an_event_of_several_packets_is_read
     a_reload_begins_and_ends_streams
+    the_program_prints_what_a_server_changes_while_it_runs
 }
 
 fn a_stream_goes_on_where_it_was_after_the_proxy_has_ended(product: Product) {
@@ -225,4 +229,39 @@ fn a_reload_begins_and_ends_streams(product: Product) {
     following.proxy.signal(e2e::Signal::HUP);
     following.wait_streaming();
     following.wait_change("CREATE DATABASE", "shop");
+}
+
+fn the_program_prints_what_a_server_changes_while_it_runs(product: Product) {
+    let server = start(product);
+    let following = Following::start(&server, &[]);
+    let config = following.folder.path().join("live.toml");
+    std::fs::write(&config, following.settings.to_toml()).unwrap();
+    let mut program = Command::new(e2e::program())
+        .args(["binlog", "main", "--ddl", "--server-id", "4343", "-c"])
+        .arg(&config)
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut root = server.root();
+    wait::until("both are sent the log", wait::SOON, || {
+        let threads = root.run("SHOW PROCESSLIST").texts();
+        let dumps = threads
+            .iter()
+            .filter(|row| row[4].starts_with("Binlog Dump"));
+        dumps.count() == 2
+    });
+    root.run("CREATE DATABASE shop");
+    root.run("CREATE USER jane IDENTIFIED BY 'jane4711'");
+    root.run("CREATE TABLE shop.one (a INT)");
+    let output = BufReader::new(program.stdout.take().unwrap());
+    let mut lines = output.lines().map(Result::unwrap);
+    let printed: Vec<_> = lines.by_ref().take(6).collect();
+    program.kill().unwrap();
+    program.wait().unwrap();
+    assert!(printed[0].starts_with("(DDL) thread-id = "), "{printed:?}");
+    assert_eq!(printed[1], "QUERY: CREATE DATABASE shop");
+    assert!(printed[3].contains("'<secret>'"), "{printed:?}");
+    assert_eq!(printed[5], "QUERY: CREATE TABLE shop.one (a INT)");
+    // Both are replicas of their own: neither has ended the other.
+    assert_eq!(following.rows("SELECT errors FROM replication"), [["0"]]);
 }
