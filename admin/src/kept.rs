@@ -1,6 +1,7 @@
 //! Tables whose rows are kept in a database of SQLite's and read where they are: the history of digests, that of schemas.
 
 use crate::history;
+pub use crate::homes::SCHEMAS;
 use crate::material::Material;
 use crate::sheet::{Asks, Cell, ColumnFacts, Schema, Table};
 use crate::tables::{schema_changes, schema_versions};
@@ -27,9 +28,6 @@ pub static KEPT: [KeptDatabase; 2] = [
         source: |material| material.port.streams.source(),
     },
 ];
-
-/// The name of the history of schemas where a statement runs.
-pub const SCHEMAS: &str = "schemas";
 
 impl KeptDatabase {
     /// That of this name.
@@ -92,6 +90,7 @@ impl Table for SchemaTable {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::homes::home_of;
 
     #[test]
     fn the_history_of_schemas_has_these_columns() {
@@ -103,6 +102,7 @@ mod tests {
             assert_eq!(table.name, view);
             let names: Vec<_> = table.columns.iter().map(|it| it.name).collect();
             assert_eq!(names, columns);
+            assert_eq!(home_of(view), Some(table.home()));
         }
     }
 }

@@ -27,6 +27,7 @@ mod events;
 pub mod fault;
 pub mod functions;
 mod history;
+mod homes;
 mod insight;
 mod kept;
 mod lone_having;

@@ -240,6 +240,10 @@ fn each_kind_of_change_is_a_row_and_the_server_is_asked_what_the_object_is(produ
     let count = EXPECTED.len().to_string();
     let facts = following.rows(select);
     assert_eq!(facts, [[&count, &count, "1", "0", "1", "1"]]);
+    // The server tells who has made these.
+    let makers =
+        following.rows("SELECT object, account FROM schema_changes WHERE kind = 'CREATE VIEW'");
+    assert_eq!(makers, [["v", "root"]]);
     let versions = |object: &str| {
         let select = format!(
             "SELECT kind, definition, until IS NULL FROM schema_versions WHERE object = '{object}' ORDER BY id"

@@ -79,11 +79,6 @@ impl EventStream {
         })
     }
 
-    /// Ends the stream. The server is not told: it would not listen while it sends.
-    pub fn into_client(self) -> BackendClient {
-        self.client
-    }
-
     /// One packet, and those that continue it. Only the first has a status byte.
     async fn read_packets(&mut self) -> Result<(), StreamError> {
         if self.packet.capacity() > BUFFER_BYTES_KEPT {
