@@ -11,7 +11,7 @@ fn faults(text: &str) -> Vec<String> {
 fn a_stream_is_named_after_its_cluster() {
     let config = load("[[replication]]\nuser = \"a\"\nserver_id = 7\non_purged = \"continue\"");
     let [stream] = &config.replications[..] else {
-        panic!("{:?}", config.replications);
+        unreachable!("{:?}", config.replications);
     };
     assert_eq!((&*stream.name, &*stream.cluster), ("main", "main"));
     assert_eq!(stream.from, ReplicationSource::Primary);
