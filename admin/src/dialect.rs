@@ -5,7 +5,7 @@ use sql::{Flags, Lexer, Server, Token, TokenKind};
 
 use crate::fault::Fault;
 use crate::functions::VARIABLES;
-use crate::history::view::{HOME, NAME};
+use crate::homes::home_of;
 use crate::sheet::Schema;
 
 /// As whom the admin port reads statements; of MySQL's versions one that every client knows.
@@ -227,11 +227,11 @@ impl<'a> Text<'a> {
             TokenKind::Word if self.is_word(at, "FROM") && self.is_word(at + 1, "DUAL") => {
                 Ok((String::new(), 2))
             }
-            TokenKind::Word | TokenKind::Quoted if self.is_kept_elsewhere(at) => one(HOME),
             TokenKind::Word if self.is_word(at, "CONVERT") && self.converts_to_integer(at) => {
                 one("CAST")
             }
             _ if self.ends_conversion(at) => Ok((" AS INTEGER".to_owned(), 3)),
+            TokenKind::Word | TokenKind::Quoted => one(self.other_home(at).unwrap_or(text)),
             _ => one(text),
         }
     }
@@ -260,17 +260,18 @@ impl<'a> Text<'a> {
             && self.text_of(at + 3) == ")"
     }
 
-    /// Whether this is the schema of a table that SQLite knows in another one.
-    fn is_kept_elsewhere(self, at: usize) -> bool {
+    /// The schema in which SQLite knows a table, if this is the name of its schema and another one.
+    fn other_home(self, at: usize) -> Option<&'static str> {
         let name = |at: usize| {
             let rest = self.tokens.get(at..).unwrap_or_default();
             Text::new(self.text, rest).name().map(|(name, _)| name)
         };
-        let (Some(schema), Some(table)) = (name(at), name(at + 2)) else {
-            return false;
-        };
-        let is = |name: String, expected: &str| name.eq_ignore_ascii_case(expected);
-        self.text_of(at + 1) == "." && is(schema, Schema::Pilotfish.name()) && is(table, NAME)
+        if self.text_of(at + 1) != "." {
+            return None;
+        }
+        let (schema, table) = (name(at)?, name(at + 2)?);
+        let is_own = schema.eq_ignore_ascii_case(Schema::Pilotfish.name());
+        is_own.then(|| home_of(&table)).flatten()
     }
 
     /// `@@name`, `@@session.name` and the like: the value of what clients ask for, or a lookup of a setting.
@@ -402,6 +403,10 @@ mod tests {
             (
                 "SELECT * FROM `pilotfish`.digest_history, pilotfish.digests",
                 "SELECT * FROM history.digest_history, pilotfish.digests",
+            ),
+            (
+                "SELECT * FROM pilotfish.`Schema_Changes`",
+                "SELECT * FROM schemas.`Schema_Changes`",
             ),
         ] {
             assert_eq!(in_sqlite(text).as_deref(), Ok(expected), "{text}");

@@ -20,7 +20,7 @@ use rusqlite::{Connection, ToSql, params_from_iter};
 
 use crate::fault::Fault;
 use crate::functions::{self, Asker};
-use crate::history::view::{HOME, NAME};
+use crate::kept::{KEPT, KeptDatabase, SCHEMAS};
 use crate::lone_having;
 use crate::material::Material;
 use crate::registry::TABLES;
@@ -178,14 +178,17 @@ fn fill(
     material: &Material,
 ) -> Result<(), Fault> {
     database.authorizer(None::<fn(AuthContext<'_>) -> Authorization>)?;
-    let (kept, tables): (Vec<&dyn Table>, Vec<_>) =
-        tables.iter().partition(|table| table.home() == HOME);
-    if let (false, Some(source)) = (kept.is_empty(), &material.port.history.source) {
-        // It is read where it is.
-        database.execute_batch(&format!("DETACH \"{HOME}\""))?;
-        database.execute(&format!("ATTACH ? AS \"{HOME}\""), [source])?;
-        database.busy_timeout(TIMEOUT_BUSY)?;
+    let is_read = |kept: &KeptDatabase| tables.iter().any(|table| table.home() == kept.home);
+    for kept in KEPT.iter().filter(|kept| is_read(kept)) {
+        if let Some(source) = kept.source(material) {
+            attach(database, kept.home, &source)?;
+        }
     }
+    let schemas = KeptDatabase::named(SCHEMAS).and_then(|kept| kept.source(material));
+    functions::define_schema_at(database, schemas)?;
+    let tables = tables
+        .iter()
+        .filter(|table| KeptDatabase::named(table.home()).is_none());
     let filling = database.unchecked_transaction()?;
     for table in tables {
         let columns = table.columns().len();
@@ -201,6 +204,13 @@ fn fill(
     }
     filling.commit()?;
     Ok(())
+}
+
+/// A database of rows that are read where they are.
+fn attach(database: &Connection, home: &str, source: &str) -> Result<(), Fault> {
+    database.execute_batch(&format!("DETACH \"{home}\""))?;
+    database.execute(&format!("ATTACH ? AS \"{home}\""), [source])?;
+    Ok(database.busy_timeout(TIMEOUT_BUSY)?)
 }
 
 /// A result that is being read.
@@ -272,7 +282,9 @@ fn open(asker: &Asker, text: &str) -> Result<Connection, Fault> {
     database.execute_batch(&format!(
         "PRAGMA temp_store = MEMORY; PRAGMA hard_heap_limit = {HEAP_BYTES_MAX};"
     ))?;
-    let mut definitions = format!("ATTACH ':memory:' AS \"{HOME}\";\n");
+    let homes = KEPT.iter().map(|kept| kept.home);
+    let homes = homes.map(|home| format!("ATTACH ':memory:' AS \"{home}\";\n"));
+    let mut definitions: String = homes.collect();
     let mut schemas = Schema::ALL;
     schemas.sort_by_key(|schema| *schema != asker.schema);
     for schema in schemas {
@@ -346,7 +358,8 @@ fn authorize(context: &AuthContext<'_>, mut reads: impl FnMut(usize)) -> Authori
             // A name of the statement's own (`WITH`) is told only where no column of it is read.
             let is_own = column_name.is_empty();
             // Of what its view is made of.
-            let is_kept = context.database_name == Some(HOME) && context.accessor == Some(NAME);
+            let kept = context.database_name.and_then(KeptDatabase::named);
+            let is_kept = kept.is_some_and(|kept| kept.is_read_by(context.accessor));
             match !found.is_empty() || is_own || is_kept || MADE.contains(&table_name) {
                 true => Authorization::Allow,
                 false => Authorization::Deny,

@@ -95,7 +95,26 @@ pub fn define(database: &Connection, asker: &Asker) -> Result<(), Fault> {
     let id = asker.id;
     database.create_scalar_function("connection_id", 0, flags, move |_| Ok(i64::from(id)))?;
     database.create_scalar_function("version", 0, flags, |_| Ok(VERSION))?;
+    define_schema_at(database, None)?;
     define_for_java(database)
+}
+
+/// `schema_at('shop', '2026-11-01 12:00')`: a schema as it was, from the history of schemas at `source`.
+///
+/// # Errors
+/// SQLite's.
+pub fn define_schema_at(database: &Connection, source: Option<String>) -> Result<(), Fault> {
+    let flags = FunctionFlags::SQLITE_UTF8;
+    database.create_scalar_function("schema_at", 2, flags, move |context| {
+        let [schema, time] = [0, 1].map(|at| context.get::<Option<String>>(at));
+        match (&source, schema?, time?) {
+            (Some(source), Some(schema), Some(time)) => {
+                replication::schema_at(source, &schema, &time)
+            }
+            _ => Ok(None),
+        }
+    })?;
+    Ok(())
 }
 
 /// What both connectors for Java write when an application asks for the columns of a table: LOCATE, LEAST, UCASE,

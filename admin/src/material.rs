@@ -7,6 +7,7 @@ use advisor::Usage;
 use auth::Accounts;
 use config::Config;
 use proxy::{SessionView, Settings, Window, WorkerView};
+use replication::Streams;
 use route::{Backend, BackendId, Moment, Topology};
 use stats::StatsRequest;
 
@@ -59,6 +60,8 @@ pub struct PortFacts {
     pub events: Arc<Events>,
     /// Where the digests' history is.
     pub history: HistoryFacts,
+    /// The clusters that are followed, and where the history of schemas is.
+    pub streams: Arc<Streams>,
 }
 
 impl Material {

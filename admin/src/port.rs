@@ -9,6 +9,7 @@ use config::{Config, ListenAddress};
 use net::listen::{AcceptError, Accepted, ListenOptions};
 use net::{Endpoint, Listener};
 use proxy::Window;
+use replication::Streams;
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
@@ -55,7 +56,34 @@ struct Listening {
 }
 
 /// What is seen through the ports.
-type Seen = (Window, Editor, Facts);
+#[derive(Clone)]
+pub struct Seen {
+    /// The data plane.
+    pub window: Window,
+    /// Who keeps the configuration.
+    pub editor: Editor,
+    /// Where the digests' history is.
+    pub history: Facts,
+    /// The clusters that are followed.
+    pub streams: Arc<Streams>,
+}
+
+impl Seen {
+    /// All that there is to see.
+    pub fn new(
+        window: &Window,
+        editor: &Editor,
+        history: &History,
+        streams: &Arc<Streams>,
+    ) -> Self {
+        Self {
+            window: window.clone(),
+            editor: editor.clone(),
+            history: Arc::clone(history.facts()),
+            streams: Arc::clone(streams),
+        }
+    }
+}
 
 /// Where to listen.
 struct Addresses {
@@ -112,7 +140,7 @@ impl AdminPort {
     }
 
     /// Lets people in.
-    pub fn open(&mut self, window: &Window, editor: &Editor, history: &History) {
+    pub fn open(&mut self, seen: &Seen) {
         let Some(listening) = &mut self.listening else {
             return;
         };
@@ -124,13 +152,13 @@ impl AdminPort {
                 tracing::info!(kind = "http_port_open", address, "the HTTP port is open");
             }
             // The thread has failed otherwise, and has said why.
-            let _ = start.send((window.clone(), editor.clone(), Arc::clone(history.facts())));
+            let _ = start.send(seen.clone());
         }
     }
 
     /// After a reload: the first who may come in find it open. Who may not any more finds nobody.
-    pub fn follow(&mut self, window: &Window, editor: &Editor, history: &History) {
-        let config = Arc::clone(&window.settings().config);
+    pub fn follow(&mut self, seen: &Seen) {
+        let config = Arc::clone(&seen.window.settings().config);
         if let Some(listening) = &self.listening
             && (listening.has_guests || config.admins().is_empty())
         {
@@ -143,7 +171,7 @@ impl AdminPort {
             Ok(bound) => *self = bound,
             Err(error) => tracing::error!(%error, "the admin port cannot be opened"),
         }
-        self.open(window, editor, history);
+        self.open(seen);
     }
 
     /// Closes it, and waits until all is over.
@@ -191,16 +219,10 @@ fn live(
         };
         // Whoever has started this thread may have given up.
         let _ = told.send(Ok(bound.clone()));
-        let Ok((window, editor, history)) = started.await else {
+        let Ok(seen) = started.await else {
             return;
         };
-        let porter = Arc::new(Porter::new(
-            window,
-            editor,
-            history,
-            bound.guests,
-            bound.callers,
-        ));
+        let porter = Arc::new(Porter::new(seen, bound.guests, bound.callers));
         let door = http(Arc::clone(&porter));
         tokio::select! {
             () = serve(guests, |accepted| welcome(&porter, accepted)) => {}

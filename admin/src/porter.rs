@@ -8,12 +8,14 @@ use auth::Directory;
 use config::{AccountConfig, AdminRole, Config};
 use net::listen::Accepted;
 use proxy::{Guest, GuestError, House, Reception, Settings, Window};
+use replication::Streams;
 use stats::AuditEvent;
 
 use crate::editor::Editor;
 use crate::functions::VERSION;
 use crate::history::{Facts, facts_of};
 use crate::material::PortFacts;
+use crate::port::Seen;
 use crate::sheet::Schema;
 
 /// What the audit log calls the port of MySQL's protocol.
@@ -27,6 +29,8 @@ pub struct Porter {
     pub editor: Editor,
     /// Where the digests' history is.
     pub history: Facts,
+    /// The clusters that are followed.
+    pub streams: Arc<Streams>,
     /// Where passwords are proven.
     pub reception: Reception,
     /// Where the MySQL protocol is spoken.
@@ -51,15 +55,19 @@ pub struct Porter {
 impl Porter {
     /// Nobody has come yet.
     pub fn new(
-        window: Window,
-        editor: Editor,
-        history: Facts,
+        Seen {
+            window,
+            editor,
+            history,
+            streams,
+        }: Seen,
         addresses: Vec<String>,
         http_addresses: Vec<String>,
     ) -> Self {
         Self {
             editor,
             history,
+            streams,
             reception: window.reception(),
             window,
             addresses,
@@ -142,6 +150,7 @@ impl Porter {
             callers: self.callers.load(Ordering::Relaxed),
             events: Arc::clone(self.editor.events()),
             history: facts_of(&self.history),
+            streams: Arc::clone(&self.streams),
         }
     }
 

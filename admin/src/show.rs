@@ -74,6 +74,9 @@ pub fn show(whole: Text<'_>, schema: Schema) -> Shown {
         let (table, _) = named_table(rest, schema)?;
         return create(table);
     }
+    if let Some(rest) = text.behind("REPLICATION") {
+        return filtered("SELECT * FROM pilotfish.replication", "stream", rest);
+    }
     if text.behind("CHANGES").is_some_and(Text::is_empty) {
         return Ok(Statement::Changes);
     }

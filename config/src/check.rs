@@ -6,6 +6,7 @@ mod admin;
 mod clusters;
 mod http;
 mod profiling;
+mod replication;
 mod rules;
 mod tracing;
 
@@ -35,6 +36,7 @@ pub(crate) fn faults(config: &Config, written: &Written) -> Vec<Fault> {
     accounts::faults(config, written, &mut faults);
     rules::faults(config, written, &mut faults);
     profiling::faults(config, written, &mut faults);
+    replication::faults(config, written, &mut faults);
     tracing::faults(config, written, &mut faults);
     faults.extend(faults_of_files(config, written));
     faults
@@ -44,6 +46,7 @@ pub(crate) fn faults(config: &Config, written: &Written) -> Vec<Fault> {
 pub(crate) fn warnings(config: &Config, written: &Written) -> Vec<Fault> {
     let mut warnings = accounts::warnings(config, written);
     warnings.extend(clusters::warnings(config, written));
+    warnings.extend(replication::warnings(config, written));
     warnings.extend(unknown_accounts(config, written));
     warnings
 }
@@ -100,6 +103,7 @@ pub(crate) fn faults_of_files(config: &Config, written: &Written) -> Vec<Fault> 
     let folders = [
         ("pid_file", &config.pid_file),
         ("log.file", &config.log.file),
+        ("schema_history.file", &config.schema_history.file),
     ];
     let homeless = folders.into_iter().filter_map(|(setting, path)| {
         Some(written.fault(setting, folder_fault(path.as_deref()?)?))

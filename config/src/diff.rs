@@ -5,7 +5,10 @@ use std::fmt;
 
 use crate::listed::Listed;
 use crate::setting::{Applies, settings};
-use crate::{AccountConfig, AdminAccountConfig, BackendConfig, Config, ListenerConfig, RuleConfig};
+use crate::{
+    AccountConfig, AdminAccountConfig, BackendConfig, Config, ListenerConfig, ReplicationConfig,
+    RuleConfig,
+};
 
 /// A setting that differs between two configurations.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,6 +57,7 @@ pub fn diff(old: &Config, new: &Config) -> Vec<Change> {
     changes.extend(diff_list::<RuleConfig>(old, new));
     changes.extend(diff_order::<RuleConfig>(old, new));
     changes.extend(diff_list::<AdminAccountConfig>(old, new));
+    changes.extend(diff_list::<ReplicationConfig>(old, new));
     changes
 }
 

@@ -1,10 +1,12 @@
-//! The tables that a file may have several of, `[[backend]]`, `[[listener]]`, `[[account]]`, `[[rule]]`
-//! and `[[admin_account]]`: what loading, comparing and writing need to know of each.
+//! The tables that a file may have several of, `[[backend]]`, `[[listener]]`, `[[account]]`, `[[rule]]`,
+//! `[[admin_account]]` and `[[replication]]`: what loading, comparing and writing need to know of each.
 
-use crate::setting::{ACCOUNT, ADMIN_ACCOUNT, BACKEND, LISTENER, RULE, RULE_TEST, Section};
+use crate::setting::{
+    ACCOUNT, ADMIN_ACCOUNT, BACKEND, LISTENER, REPLICATION, RULE, RULE_TEST, Section,
+};
 use crate::{
-    AccountConfig, AdminAccountConfig, BackendConfig, Config, ListenerConfig, RuleConfig,
-    RuleTestConfig,
+    AccountConfig, AdminAccountConfig, BackendConfig, Config, ListenerConfig, ReplicationConfig,
+    RuleConfig, RuleTestConfig,
 };
 
 /// One such table, wherever it stands.
@@ -40,12 +42,13 @@ pub(crate) trait Listed: Item {
 }
 
 /// The names of all such tables.
-pub(crate) const LISTS: [&str; 5] = [
+pub(crate) const LISTS: [&str; 6] = [
     LISTENER.name,
     BACKEND.name,
     ACCOUNT.name,
     RULE.name,
     ADMIN_ACCOUNT.name,
+    REPLICATION.name,
 ];
 
 impl Item for BackendConfig {
@@ -141,6 +144,27 @@ impl Listed for AdminAccountConfig {
 
     fn title(&self) -> String {
         self.user.clone()
+    }
+}
+
+impl Item for ReplicationConfig {
+    const TABLE: Section<Self> = REPLICATION;
+    const EXAMPLE: &'static str = "user = \"NAME\"";
+
+    fn complete(&mut self) {
+        if self.name.is_empty() {
+            self.name.clone_from(&self.cluster);
+        }
+    }
+}
+
+impl Listed for ReplicationConfig {
+    fn list(config: &Config) -> &[Self] {
+        &config.replications
+    }
+
+    fn title(&self) -> String {
+        self.name.clone()
     }
 }
 

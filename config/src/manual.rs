@@ -8,7 +8,8 @@ use crate::mysql_proxy::{self, Legacy, Meaning};
 use crate::setting::{Section, Setting};
 use crate::{
     AccountConfig, AccountsConfig, AdminAccountConfig, AdminConfig, BackendConfig, Config,
-    HintsConfig, ListenerConfig, PRIMARIES, REPLICAS, RuleConfig, RuleTestConfig, SECTIONS,
+    HintsConfig, ListenerConfig, PRIMARIES, REPLICAS, ReplicationConfig, RuleConfig,
+    RuleTestConfig, SECTIONS, SchemaHistoryConfig,
 };
 
 /// An option of the command line that is no setting of its own.
@@ -164,6 +165,7 @@ fn write_toml(config: &Config, detail: Detail) -> String {
         tables.extend(tests.map(test));
     }
     tables.extend(list_of::<AdminAccountConfig>(config, detail));
+    tables.extend(list_of::<ReplicationConfig>(config, detail));
     tables.join("\n")
 }
 
@@ -207,6 +209,9 @@ pub fn settings_page() -> String {
     list_page::<ListenerConfig>(&mut page);
     list_page::<BackendConfig>(&mut page);
     for section in tables {
+        if section.name == SchemaHistoryConfig::SECTION.name {
+            list_page::<ReplicationConfig>(&mut page);
+        }
         section_page(&mut page, section, &Config::default());
         if section.name == AccountsConfig::SECTION.name {
             list_page::<AccountConfig>(&mut page);

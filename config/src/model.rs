@@ -20,6 +20,7 @@ mod log;
 mod pool;
 mod profiling;
 mod proxy_protocol;
+mod replication;
 mod rule;
 mod script;
 mod tls;
@@ -47,6 +48,7 @@ pub use log::*;
 pub use pool::*;
 pub use profiling::*;
 pub use proxy_protocol::*;
+pub use replication::*;
 pub use rule::*;
 pub use script::*;
 pub use tls::*;
@@ -130,6 +132,8 @@ settings! {
         insight: InsightConfig,
         /// What digests have cost from interval to interval.
         history: HistoryConfig,
+        /// Changes of the schemas, and what they were.
+        schema_history: SchemaHistoryConfig,
         /// Slow statements, in a file.
         slow_log: SlowLogConfig,
         /// Statements, in a file.
@@ -152,6 +156,8 @@ settings! {
         rules: Vec<RuleConfig>,
         /// Users of the admin port besides `admin.username`; names unique.
         admin_accounts: Vec<AdminAccountConfig>,
+        /// The clusters whose changes are followed; names and server ids unique.
+        replications: Vec<ReplicationConfig>,
     }
 }
 

@@ -6,8 +6,8 @@ use std::time::Duration;
 use crate::given::Given;
 use crate::measure::{spell_duration, spell_size};
 use crate::{
-    AccountConfig, AdminAccountConfig, BackendConfig, Config, Fault, ListenerConfig, RuleConfig,
-    RuleTestConfig,
+    AccountConfig, AdminAccountConfig, BackendConfig, Config, Fault, ListenerConfig,
+    ReplicationConfig, RuleConfig, RuleTestConfig,
 };
 
 /// One setting of `Owner` ([`Config`], or [`BackendConfig`] for those of a `[[backend]]`, and so on).
@@ -307,6 +307,8 @@ pub const LISTENER: Section<ListenerConfig> = ListenerConfig::SECTION;
 pub const ACCOUNT: Section<AccountConfig> = AccountConfig::SECTION;
 /// The settings of an `[[admin_account]]`.
 pub const ADMIN_ACCOUNT: Section<AdminAccountConfig> = AdminAccountConfig::SECTION;
+/// The settings of a `[[replication]]`.
+pub const REPLICATION: Section<ReplicationConfig> = ReplicationConfig::SECTION;
 
 /// The settings of a `[[rule]]`.
 pub const RULE: Section<RuleConfig> = RuleConfig::SECTION;

@@ -8,6 +8,7 @@ mod faults;
 mod http;
 mod legacy;
 mod reload;
+mod replication;
 mod rules;
 mod values;
 

@@ -6,7 +6,7 @@ use auth::Privacy;
 use net::proxy_protocol::{Header as ProxyHeader, encode_v2};
 use net::tls::{ClientTls, explain};
 use net::{Endpoint, Socket};
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader};
 use wire::write::put_packets;
 use wire::{Command, HEADER_BYTES, Header};
 
@@ -17,7 +17,7 @@ use crate::failure::Failure;
 const PAYLOAD_BYTES_MAX: usize = 16 * 1024;
 
 /// Bytes both ways, in clear or not.
-trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
+pub(crate) trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
 impl<T: AsyncRead + AsyncWrite + Unpin + Send> Stream for T {}
 
 /// A connection to a backend.
@@ -56,6 +56,24 @@ impl Connection {
             },
             version: String::new(),
         })
+    }
+
+    /// Over a stream whose other end has logged us in already.
+    pub(crate) fn over(stream: Box<dyn Stream>, version: String) -> Connection {
+        Connection {
+            stream,
+            sequence: 0,
+            privacy: Privacy::Local,
+            version,
+        }
+    }
+
+    /// The same, which reads so many bytes ahead: for many small packets in a row.
+    pub(crate) fn buffered(self, bytes: usize) -> Connection {
+        Connection {
+            stream: Box::new(BufReader::with_capacity(bytes, self.stream)),
+            ..self
+        }
     }
 
     /// Who could listen, which decides how a password may pass.
@@ -103,6 +121,37 @@ impl Connection {
         let mut payload = vec![0; header.length];
         self.fill(&mut payload, item).await?;
         Ok(payload)
+    }
+
+    /// Appends the next packet's bytes, of which there may be up to `bytes_max`; how many they are. A packet of
+    /// [`wire::PACKET_PAYLOAD_MAX`] bytes is continued by the next.
+    pub(crate) async fn append_packet(
+        &mut self,
+        bytes: &mut Vec<u8>,
+        bytes_max: usize,
+    ) -> Result<usize, Failure> {
+        let mut header = [0; HEADER_BYTES];
+        self.fill(&mut header, "a packet").await?;
+        let header = Header::decode(header);
+        if header.sequence != self.sequence {
+            return Err(Failure::NotMysql("its packets are not in order".to_owned()));
+        }
+        if header.length > bytes_max {
+            let text = format!("it sends a packet that is longer than {bytes_max} bytes");
+            return Err(Failure::NotMysql(text));
+        }
+        self.sequence = header.sequence.wrapping_add(1);
+        let before = bytes.len();
+        bytes.resize(before + header.length, 0);
+        let packet = bytes.get_mut(before..).unwrap_or_default();
+        self.fill(packet, "the end of a packet").await?;
+        Ok(header.length)
+    }
+
+    /// Sends a command.
+    pub(crate) async fn send_command(&mut self, payload: &[u8]) -> Result<(), Failure> {
+        self.sequence = 0;
+        self.write(payload).await
     }
 
     async fn fill(&mut self, bytes: &mut [u8], item: &'static str) -> Result<(), Failure> {
@@ -156,9 +205,8 @@ impl Connection {
     }
 
     async fn command(&mut self, command: Command, argument: &str) -> Result<(), Failure> {
-        self.sequence = 0;
         let mut payload = vec![command.0];
         payload.extend_from_slice(argument.as_bytes());
-        self.write(&payload).await
+        self.send_command(&payload).await
     }
 }

@@ -23,6 +23,7 @@ mod account_check;
 mod backoff;
 mod board;
 mod checks;
+mod client;
 mod connection;
 mod control;
 mod definitions;
@@ -49,5 +50,6 @@ mod watched;
 #[cfg(test)]
 mod tests;
 
+pub use client::{BackendClient, ClientError, ResultBounds, ResultSet};
 pub use control::{Control, as_configured, survey};
 pub use resolve::{Resolver, SystemResolver};

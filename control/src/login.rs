@@ -117,6 +117,17 @@ impl Access {
         }
     }
 
+    /// The same, as another account than the monitor's.
+    pub(crate) fn of_account(config: &Config, user: &str, password: Option<&Secret>) -> Access {
+        Access {
+            account: Some(Account {
+                user: user.to_owned(),
+                password: password.cloned().unwrap_or_else(|| Secret::new("")),
+            }),
+            ..Access::new(config)
+        }
+    }
+
     /// Takes certificates and authorities from their files again if these have changed.
     pub(crate) fn reload_certificates(&self) {
         if let Tls::Preferred(tls) | Tls::Required(tls) = &self.tls

@@ -112,6 +112,11 @@ impl Settings {
         self.table("listener", "address", &address.to_string(), more)
     }
 
+    /// Follows a cluster with this account and more settings, values in TOML.
+    pub fn replication(self, user: &str, more: &[(&str, &str)]) -> Self {
+        self.table("replication", "user", user, more)
+    }
+
     /// Adds a rule with its settings, values in TOML.
     pub fn rule(self, name: &str, more: &[(&str, &str)]) -> Self {
         self.table("rule", "name", name, more)

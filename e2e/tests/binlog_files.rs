@@ -823,7 +823,7 @@ fn a_file_that_ends_within_an_event_is_told(product: Product) {
 const PAGE: &str = include_str!("../../docs/manual/src/binlog.md");
 
 /// Whether a line is as the page has it, where `…` stands for anything.
-fn is_like(line: &str, page: &str) -> bool {
+pub fn is_like(line: &str, page: &str) -> bool {
     let mut parts = page.split('…');
     let Some(mut rest) = line.strip_prefix(parts.next().unwrap_or_default()) else {
         return false;

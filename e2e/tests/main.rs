@@ -109,6 +109,7 @@ mod random;
 mod refused;
 mod replication;
 mod rules;
+mod schema_history;
 mod script_load;
 mod scripts;
 mod sockets;

@@ -10,6 +10,7 @@ mod console;
 mod import;
 mod init;
 mod lua;
+mod schema;
 mod shell;
 mod top;
 
@@ -34,6 +35,7 @@ pub use console::{Console, OneBackend};
 pub use import::ImportArguments;
 pub use init::InitArguments;
 pub use lua::LuaArguments;
+pub use schema::{SchemaArguments, SchemaCommand, SchemaDiffArguments};
 pub use shell::{CompletionsArguments, ManArguments};
 pub use top::TopArguments;
 
@@ -66,6 +68,8 @@ pub enum Command {
     Import(ImportArguments),
     /// Print binary log files.
     Binlog(BinlogArguments),
+    /// Tell what schemas were.
+    Schema(SchemaArguments),
     /// Run or check Lua scripts.
     Lua(LuaArguments),
 }
@@ -165,6 +169,9 @@ impl Command {
             Some(("init", of)) => return Ok(Self::Init(FromArgMatches::from_arg_matches(of)?)),
             Some(("import", of)) => {
                 return Ok(Self::Import(FromArgMatches::from_arg_matches(of)?));
+            }
+            Some(("schema", of)) => {
+                return Ok(Self::Schema(FromArgMatches::from_arg_matches(of)?));
             }
             Some(("top", of)) => return Ok(Self::Top(FromArgMatches::from_arg_matches(of)?)),
             Some(("lua", of)) => return Ok(Self::Lua(FromArgMatches::from_arg_matches(of)?)),
@@ -427,6 +434,7 @@ pub fn command_line() -> clap::Command {
         .subcommand(PlanArguments::augment_args(below("plan")))
         .subcommand(ProbeArguments::augment_args(below("probe")))
         .subcommand(BinlogArguments::augment_args(below("binlog")))
+        .subcommand(SchemaArguments::augment_args(below("schema")))
         .subcommand(TopArguments::augment_args(below("top")))
         .subcommand(LuaArguments::augment_args(below("lua")))
         .subcommand(InitArguments::augment_args(below("init")))
@@ -460,6 +468,7 @@ pilotfish probe -c FILE                  asks the backends how they are, and tel
 pilotfish status -c FILE                 says whether a proxy that runs is well; see below
 pilotfish top -c FILE                    shows a proxy that runs, live
 pilotfish binlog FILE... [--ddl|--json]  prints the events of binary log files
+pilotfish schema diff CLUSTER -c FILE    tells what has changed in the schemas of a cluster
 pilotfish lua FILE [ARGUMENTS]           runs a script in the embedded interpreter
 pilotfish sandbox [--help]               starts servers of its own, to try it out
 pilotfish completions SHELL              prints completions for bash, zsh or fish

@@ -18,6 +18,7 @@ mod probe;
 mod process;
 mod rules;
 mod sandbox;
+mod schema;
 mod serve;
 mod shell;
 mod snapshot;
@@ -49,6 +50,7 @@ fn main() -> ExitCode {
         Command::Import(arguments) => taking_over::take_over(&arguments),
         Command::Lua(arguments) => lua::lua(&arguments),
         Command::Binlog(arguments) => binlog_files::binlog(&arguments),
+        Command::Schema(arguments) => schema::schema(&arguments),
         Command::Top(arguments) => top::top(&arguments),
         Command::Plan(arguments) => plan::plan(&arguments),
         Command::Sandbox(arguments) => sandbox::run(&arguments, |assignment| {

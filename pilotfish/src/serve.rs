@@ -1,17 +1,19 @@
 //! Being the proxy, from the configuration to the last session: prepare, bind, start, say so, wait,
 //! drain, say how it ended.
 
+use std::cell::RefCell;
 use std::io;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use admin::{AdminPort, Editor, Events, History, Wish};
+use admin::{AdminPort, Editor, Events, History, Seen, Wish};
 use config::{Applies, Change, Config, Draft, Fault, SessionMode, diff};
 use control::Control;
 use net::service::{State, notify};
 use net::worker::WorkerEnd;
 use proxy::{AllScripts, DataPlane, Settings, Surroundings};
+use replication::Replication;
 use route::Topology;
 use stats::{Journal, Traces};
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -23,7 +25,7 @@ use crate::arguments::ServeArguments;
 use crate::digests::Notes;
 use crate::editing::Editing;
 use crate::journals::Journals;
-use crate::listening::{self, Listening};
+use crate::listening::{self, Bound, Listening};
 use crate::logging::Log;
 use crate::process::{PidFile, become_user, raise_open_files};
 use crate::snapshot::{reload_certificates, snapshot};
@@ -156,22 +158,19 @@ async fn play(config: Config, mut serving: Serving<'_>, log: &Log) -> Result<(),
     };
     let mut plane = DataPlane::start(config.workers, &surroundings)
         .map_err(|error| format!("no worker can be started: {error}"))?;
-    for bound in &listeners {
-        let mode = bound.config.session.map(SessionMode::name);
-        tracing::info!(address = %bound.listener.endpoint(), mode, "listening");
-    }
-    tracing::info!(
-        kind = "ready",
-        version = env!("CARGO_PKG_VERSION"),
-        workers = config.workers,
-        backends = config.backends.len(),
-        "pilotfish is ready"
-    );
+    log_ready(&config, &listeners);
     tokio::spawn(follow_backends(control.topology(), Arc::clone(&events)));
     let (editor, mut wishes) = Editor::channel(Arc::clone(&events));
     let mut history = History::start(plane.window(), &events)
         .map_err(|error| format!("the history of digests cannot be kept: {error}"))?;
-    admin.open(plane.window(), &editor, &history);
+    let streams = follow_clusters(&config, &control)?;
+    let seen = Seen::new(
+        plane.window(),
+        &editor,
+        &history,
+        streams.borrow().streams(),
+    );
+    admin.open(&seen);
     tell_manager(&[State::Ready, State::Status("serving")]);
     if let Some(ready) = serving.ready.take() {
         ready();
@@ -187,6 +186,7 @@ async fn play(config: Config, mut serving: Serving<'_>, log: &Log) -> Result<(),
         control: &control,
         log,
         journals: &journals,
+        streams: &streams,
     };
     let outcome = wait(
         &mut listening,
@@ -194,7 +194,7 @@ async fn play(config: Config, mut serving: Serving<'_>, log: &Log) -> Result<(),
         &mut signals,
         &mut serving,
         (&reloading, &mut notes, &end),
-        (&mut editing, &mut wishes, &mut admin, &editor, &history),
+        (&mut editing, &mut wishes, &mut admin, &seen),
     )
     .await;
 
@@ -212,6 +212,7 @@ async fn play(config: Config, mut serving: Serving<'_>, log: &Log) -> Result<(),
     );
     history.end();
     let cut = plane.drain(limit, signals.stop()).await;
+    streams.into_inner().stop();
     control.stop();
     admin.close();
     journals.end();
@@ -227,12 +228,11 @@ async fn wait(
     signals: &mut Signals,
     serving: &mut Serving<'_>,
     (reloading, notes, end): (&Reloading<'_>, &mut Notes, &Notify),
-    (editing, wishes, admin, editor, history): (
+    (editing, wishes, admin, seen): (
         &mut Editing<'_>,
         &mut UnboundedReceiver<Wish>,
         &mut AdminPort,
-        &Editor,
-        &History,
+        &Seen,
     ),
 ) -> Result<(), String> {
     let mut look = interval(CERTIFICATES_INTERVAL);
@@ -246,7 +246,7 @@ async fn wait(
                     tell_manager(&[State::Reloading]);
                     editing.reload(reloading);
                     tell_manager(&[State::Ready]);
-                    admin.follow(plane.window(), editor, history);
+                    admin.follow(seen);
                 }
             },
             Some(wish) = wishes.recv() => editing.answer(wish, reloading),
@@ -268,6 +268,21 @@ async fn wait(
     }
 }
 
+/// Says that clients can connect, and where.
+fn log_ready(config: &Config, listeners: &[Bound]) {
+    for bound in listeners {
+        let mode = bound.config.session.map(SessionMode::name);
+        tracing::info!(address = %bound.listener.endpoint(), mode, "listening");
+    }
+    tracing::info!(
+        kind = "ready",
+        version = env!("CARGO_PKG_VERSION"),
+        workers = config.workers,
+        backends = config.backends.len(),
+        "pilotfish is ready"
+    );
+}
+
 /// Notes what becomes of backends.
 async fn follow_backends(mut topology: watch::Receiver<Arc<Topology>>, events: Arc<Events>) {
     let mut before = Arc::clone(&topology.borrow_and_update());
@@ -277,6 +292,20 @@ async fn follow_backends(mut topology: watch::Receiver<Arc<Topology>>, events: A
         events.compare(&before, &after);
         before = after;
     }
+}
+
+/// The clusters whose changes are followed.
+fn follow_clusters(
+    config: &Arc<Config>,
+    control: &Control,
+) -> Result<RefCell<Replication>, String> {
+    let clock = || {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        now.map_or(0, |now| i64::try_from(now.as_micros()).unwrap_or(i64::MAX))
+    };
+    let streams = Replication::start(config, control.topology(), clock);
+    let streams = streams.map_err(|error| format!("the schema history cannot be kept: {error}"))?;
+    Ok(RefCell::new(streams))
 }
 
 /// What runs sessions' scripts; one that says so ends the proxy.
@@ -301,6 +330,7 @@ pub struct Reloading<'a> {
     pub control: &'a Control,
     log: &'a Log,
     journals: &'a Journals,
+    streams: &'a RefCell<Replication>,
 }
 
 impl Reloading<'_> {
@@ -345,6 +375,9 @@ impl Reloading<'_> {
         let faulty = self.control.reconfigure(Arc::clone(&reloaded)).err();
         if let Some(faulty) = faulty {
             return Err(faulty.iter().map(ToString::to_string).collect());
+        }
+        if let Err(error) = self.streams.borrow_mut().apply(&reloaded) {
+            tracing::error!(%error, "the schema history cannot be kept; no cluster is followed");
         }
         // At once: who begins now is to find the new accounts and the new settings.
         self.publish.send_replace(Arc::new(settings));

@@ -29,6 +29,7 @@ const FLOORS: &[(&str, Floor)] = &[
     ("admin", Floor::At(7)),
     ("http", Floor::At(8)),
     ("pilotfish", Floor::At(9)),
+    ("replication", Floor::At(5)),
     ("e2e", Floor::Outside),
     ("e2e/clients/rust-mysql-async", Floor::Outside),
     ("bench", Floor::Outside),

@@ -271,10 +271,52 @@ pub const FAMILIES: &[Family] = &[
         Gauge,
         &[WORKERS.of("pinned")],
     ),
+    Family {
+        about: Some("1: events of the cluster come; 0: the stream connects, or has failed."),
+        ..of(
+            "pilotfish_replication_up",
+            Gauge,
+            &[REPLICATION.is(Value::Is("state", &["streaming"]), STREAM)],
+        )
+    },
+    of(
+        "pilotfish_replication_delay_seconds",
+        Gauge,
+        &[REPLICATION.of("delay")],
+    ),
+    of(
+        "pilotfish_replication_events_total",
+        Counter,
+        &[REPLICATION.of("events")],
+    ),
+    of(
+        "pilotfish_replication_bytes_total",
+        Counter,
+        &[REPLICATION.of("bytes")],
+    ),
+    of(
+        "pilotfish_replication_transactions_total",
+        Counter,
+        &[REPLICATION.of("transactions")],
+    ),
+    of(
+        "pilotfish_replication_schema_changes_total",
+        Counter,
+        &[REPLICATION.of("changes")],
+    ),
+    of(
+        "pilotfish_replication_errors_total",
+        Counter,
+        &[REPLICATION.of("errors")],
+    ),
 ];
 
 const BACKEND: &[(&str, &str)] = &[("cluster", "cluster"), ("backend", "name")];
 
+/// What tells streams of replication apart.
+const STREAM: &[(&str, &str)] = &[("cluster", "cluster"), ("stream", "stream")];
+
+const REPLICATION: Rows = Rows("replication", STREAM);
 const PROCESS: Rows = Rows("process", &[]);
 const BACKENDS: Rows = Rows("backends", BACKEND);
 const POOLS: Rows = Rows("pools", &[("backend", "backend"), ("account", "account")]);

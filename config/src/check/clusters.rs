@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use crate::load::Written;
 use crate::nearest::did_you_mean;
 use crate::nearest::nearest;
-use crate::setting::{ACCOUNT, BACKEND, LISTENER, RULE, RULE_TEST};
+use crate::setting::{ACCOUNT, BACKEND, LISTENER, REPLICATION, RULE, RULE_TEST};
 use crate::{Config, Fault, ReplicaUse, Role};
 
 /// Every fault of clusters and of what goes to them.
@@ -106,7 +106,13 @@ fn named(config: &Config) -> Vec<(String, &str)> {
         let key = Written::of(RULE_TEST.name, index, "cluster");
         Some((key, it.cluster.as_deref()?))
     });
+    let streams = config.replications.iter().enumerate();
+    let streams = streams.map(|(index, it)| {
+        let key = Written::of(REPLICATION.name, index, "cluster");
+        (key, it.cluster.as_str())
+    });
     listeners
+        .chain(streams)
         .chain(accounts)
         .chain(rules)
         .chain(tests)

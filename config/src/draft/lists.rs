@@ -4,7 +4,7 @@ use crate::listed::Listed;
 use crate::nearest::nearest;
 use crate::{
     AccountConfig, AdminAccountConfig, BackendConfig, Config, Fault, Kind, ListenerConfig,
-    RuleConfig,
+    ReplicationConfig, RuleConfig,
 };
 
 use super::{fault, hinted};
@@ -29,6 +29,7 @@ impl List {
             of::<AccountConfig>(),
             of::<RuleConfig>(),
             of::<AdminAccountConfig>(),
+            of::<ReplicationConfig>(),
         ];
         all.into_iter().find(|list| list.name == name)
     }

@@ -11,7 +11,9 @@ use super::Written;
 use crate::given::{Given, Source, given};
 use crate::listed::{Item, LISTS};
 use crate::nearest::nearest;
-use crate::setting::{ADMIN_ACCOUNT, BACKEND, Kind, LISTENER, RULE, Section, Setting, setting};
+use crate::setting::{
+    ADMIN_ACCOUNT, BACKEND, Kind, LISTENER, REPLICATION, RULE, Section, Setting, setting,
+};
 use crate::unknown::{no_table, unknown, unknown_above_tables, unknown_in_section};
 use crate::{BackendConfig, Config, Fault, Place, SECTIONS};
 
@@ -111,6 +113,8 @@ impl Reading {
             self.read_rule_tests(source, value);
         } else if name == ADMIN_ACCOUNT.name {
             self.config.admin_accounts = self.read_tables(source, place, 0, value);
+        } else if name == REPLICATION.name {
+            self.config.replications = self.read_tables(source, place, 0, value);
         } else {
             self.config.configured_accounts = self.read_tables(source, place, 0, value);
         }

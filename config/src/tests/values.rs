@@ -138,6 +138,8 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("history.retention", "\"7d\""),
     ("history.digests_max", "200"),
     ("history.bytes_max", "\"256MiB\""),
+    ("schema_history.file", "\"\""),
+    ("schema_history.bytes_max", "\"1GiB\""),
     ("slow_log.file", "\"\""),
     ("slow_log.format", "\"mysql\""),
     ("slow_log.threshold", "\"1s\""),

@@ -1,5 +1,6 @@
-//! `pilotfish binlog`: the events of binary log files, for people and for programs.
+//! `pilotfish binlog`: the events of binary log files, or of a server that runs, for people and for programs.
 
+mod live;
 mod printer;
 mod selection;
 
@@ -42,7 +43,10 @@ pub fn binlog(arguments: &BinlogArguments) -> ExitCode {
         (false, false) => Form::Text,
     };
     let mut printer = Printer::new(BufWriter::new(io::stdout().lock()), form);
-    let printed = print_files(arguments, &mut printer);
+    let printed = match &arguments.config {
+        Some(config) => live::follow(arguments, config, &mut printer),
+        None => print_files(arguments, &mut printer),
+    };
     let printed = printed.and_then(|()| Ok(printer.out.flush()?));
     match printed {
         Ok(()) | Err(Stop::Closed) => ExitCode::SUCCESS,
@@ -81,7 +85,7 @@ fn print_files(
     Ok(())
 }
 
-/// One file's way to the output.
+/// One file's way to the output, or one server's.
 struct Walk<'p> {
     name: String,
     /// The positions of the events that are printed.

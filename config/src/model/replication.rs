@@ -1,0 +1,79 @@
+//! Settings of replication: whose changes are followed, and where the history of schemas is kept.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::{Config, HOUR, SECOND};
+use crate::define::{choices, settings};
+use crate::{Secret, Traits};
+
+settings! {
+    /// The clusters whose changes the proxy follows as a replica does, one `[[replication]]` table for each. See
+    /// [Schema history](schema-history.md).
+    pub struct ReplicationConfig in ReplicationConfig [[replication]], "Replication" {
+        /// What logs, tables and metrics call the stream. A stream of another name begins anew.
+        name: String = String::new(), Traits::RELOAD.default_text("the cluster's name");
+
+        /// The cluster that is followed.
+        cluster: String = "main".to_owned(), Traits::RELOAD;
+
+        /// The account with which the proxy logs in to the server. It needs `REPLICATION SLAVE`. To see what the
+        /// objects of the schemas are, it also needs `SELECT`, `SHOW VIEW`, `TRIGGER` and `EVENT`, and for routines
+        /// `SELECT` on `mysql.proc` (MariaDB) or `SHOW_ROUTINE` (MySQL).
+        user: String = String::new(), Traits::RELOAD.required();
+
+        /// Password of `user`. `"file:PATH"` reads it from a file, `"env:NAME"` from the environment. It is never
+        /// shown.
+        password: Option<Secret> = None, Traits::RELOAD;
+
+        /// The id by which the server knows the proxy among its replicas. No other server, replica or proxy of the
+        /// cluster may have it: the server ends the older of two streams with one id.
+        server_id: u32 = 0, Traits::RELOAD.within(1, 4_294_967_295).required();
+
+        /// Which server of the cluster is followed.
+        from: ReplicationSource = ReplicationSource::Primary, Traits::RELOAD;
+
+        /// What the proxy does if the server has deleted the binary logs that come next.
+        on_purged: OnPurged = OnPurged::Stop, Traits::RELOAD;
+
+        /// How often the server says that it is there while nothing changes. If it says nothing for three times as
+        /// long, the proxy connects again.
+        heartbeat: Duration = Duration::from_secs(5), Traits::RELOAD.within(SECOND, HOUR);
+
+        /// The longest event that is read, in bytes. It bounds the memory that the stream takes.
+        event_bytes_max: u64 = 1 << 30, Traits::RELOAD.within(1 << 16, 1 << 30);
+    }
+}
+
+choices! {
+    /// Which server of a cluster is followed.
+    pub enum ReplicationSource {
+        /// The primary. The stream moves to the new one when the primary changes.
+        Primary = "primary",
+        /// A replica that writes binary logs itself (`log_slave_updates`). The primary, while no replica is up.
+        Replica = "replica",
+    }
+}
+
+choices! {
+    /// What becomes of a stream whose next transactions the server has deleted.
+    pub enum OnPurged {
+        /// It waits for a server that has them, and says which are missing.
+        Stop = "stop",
+        /// It leaves the missing transactions out, and goes on with the oldest that the server has.
+        Continue = "continue",
+    }
+}
+
+settings! {
+    /// Where the proxy keeps what it learns by replication: the position of each stream, changes of the schemas and
+    /// what the objects were after each. See [Schema history](schema-history.md).
+    pub struct SchemaHistoryConfig in Config [schema_history], "Schema history" {
+        /// SQLite file that keeps it over restarts; without one it is kept in 16 MiB of memory, and streams begin
+        /// anew. Its folder must be there.
+        file: Option<PathBuf> = None, Traits::RESTART;
+
+        /// The file grows no larger than that: the oldest changes and versions make room.
+        bytes_max: u64 = 1 << 30, Traits::RESTART.within(1 << 20, 1 << 50);
+    }
+}

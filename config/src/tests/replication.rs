@@ -1,0 +1,74 @@
+//! The streams of replication.
+
+use super::{File, load, with_backend};
+use crate::*;
+
+fn faults(text: &str) -> Vec<String> {
+    File::new(&with_backend(text)).faults()
+}
+
+#[test]
+fn a_stream_is_named_after_its_cluster() {
+    let config = load("[[replication]]\nuser = \"a\"\nserver_id = 7\non_purged = \"continue\"");
+    let [stream] = &config.replications[..] else {
+        unreachable!("{:?}", config.replications);
+    };
+    assert_eq!((&*stream.name, &*stream.cluster), ("main", "main"));
+    assert_eq!(stream.from, ReplicationSource::Primary);
+    assert_eq!(stream.on_purged, OnPurged::Continue);
+}
+
+#[test]
+fn streams_have_names_and_ids_of_their_own_and_clusters_that_are_there() {
+    let one = "[[replication]]\nuser = \"a\"\nserver_id = 7\n";
+    for (text, expected) in [
+        (
+            format!("{one}name = \"x\"\n{one}"),
+            "pilotfish.toml:7:13: replication.server_id: 7 is given twice; hint: a server ends the older of two \
+             streams with one id",
+        ),
+        (
+            format!("{one}[[replication]]\nuser = \"a\"\nserver_id = 8"),
+            "replication[1].name: \"main\" is given twice; hint: give each stream a name of its own",
+        ),
+        (
+            "[[replication]]\nuser = \"\"\nserver_id = 7".to_owned(),
+            "pilotfish.toml:2:8: replication.user: must name a user",
+        ),
+        (
+            "[[replication]]\nuser = \"a\"".to_owned(),
+            "pilotfish.toml:1:1: replication.server_id: is missing from this replication",
+        ),
+        (
+            "[[replication]]\nuser = \"a\"\nserver_id = 0".to_owned(),
+            "pilotfish.toml:3:13: replication.server_id: must be from 1 to 4294967295, not 0",
+        ),
+        (
+            format!("{one}cluster = \"other\"\nname = \"x\""),
+            "pilotfish.toml:4:11: replication.cluster: no backend is in cluster \"other\"; hint: there is \"main\"",
+        ),
+    ] {
+        let found = faults(&text);
+        assert!(
+            found.len() == 1 && found[0].ends_with(expected),
+            "{text}: {found:?}"
+        );
+    }
+}
+
+#[test]
+fn without_a_file_positions_are_lost_which_is_told() {
+    let one = "[[replication]]\nuser = \"a\"\nserver_id = 7\n";
+    let told = |text: &str| {
+        let loaded = File::new(&with_backend(text)).load().unwrap();
+        loaded
+            .warnings
+            .iter()
+            .any(|it| it.to_string().contains("schema_history.file"))
+    };
+    assert!(told(one));
+    assert!(!told(""));
+    assert!(!told(&format!(
+        "[schema_history]\nfile = \"/tmp/schemas.db\"\n{one}"
+    )));
+}

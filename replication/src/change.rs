@@ -1,0 +1,153 @@
+//! A statement of the log that changes objects: which ones, how, and whose it was.
+
+use binlog::{EventHeader, Query, printable, query_flags, query_text};
+use sql::{Charset, Facts, Flags, Kind, Object, Role};
+
+use crate::names::named_objects;
+use crate::object::{ObjectKind, ObjectName};
+
+/// The longest statement that is kept, in bytes.
+const STATEMENT_BYTES_MAX: usize = 1 << 20;
+
+/// A change of one or more objects.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Change {
+    /// When the statement began, in microseconds since 1970.
+    pub time: i64,
+    /// The server that executed it first.
+    pub server_id: u32,
+    /// The connection that executed it.
+    pub thread_id: u32,
+    /// What it is: `ALTER TABLE`.
+    pub kind: String,
+    /// What it names, the first as the statement does.
+    pub objects: Vec<ObjectName>,
+    /// Whether the objects are the same as before: TRUNCATE.
+    pub is_of_rows: bool,
+    /// Its text, without passwords.
+    pub statement: String,
+    /// The user and the host whose privileges were checked, if the server has written them.
+    pub invoker: Option<(String, String)>,
+    /// How long it took, in seconds.
+    pub seconds: u32,
+    /// The error that it ended with; 0 for none.
+    pub error_code: u16,
+}
+
+impl Change {
+    /// The change that a statement makes; none if it changes no object.
+    pub fn of(header: &EventHeader, query: &Query<'_>) -> Option<Self> {
+        let facts = sql::facts(&query.text, query_flags(query));
+        kind_of_object(facts.kind)?;
+        // From here on in UTF-8, and without passwords.
+        let text = query_text(query);
+        let flags = Flags {
+            charset: Charset::default(),
+            ..query_flags(query)
+        };
+        let facts = sql::facts(text.as_bytes(), flags);
+        let object = kind_of_object(facts.kind)?;
+        let schema = String::from_utf8_lossy(query.schema).into_owned();
+        let objects = match object {
+            Object::Table | Object::View | Object::Index | Object::Sequence => {
+                tables(&facts, &text, &schema)
+            }
+            _ => named_objects(&text, flags, &schema),
+        };
+        let micros = i64::from(query.status.microseconds.unwrap_or(0));
+        let owned = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let invoker = query.status.invoker;
+        Some(Self {
+            time: i64::from(header.time) * 1_000_000 + micros,
+            server_id: header.server_id,
+            thread_id: query.thread_id,
+            kind: words(facts.kind, objects.first()),
+            objects,
+            is_of_rows: facts.kind == Kind::Truncate,
+            statement: cut(printable(&text)),
+            invoker: invoker
+                .filter(|(user, _)| !user.is_empty())
+                .map(|(user, host)| (owned(user), owned(host))),
+            seconds: query.seconds,
+            error_code: query.error_code,
+        })
+    }
+}
+
+/// What kind of object a statement changes. Temporary tables do not count, because only their session sees them.
+fn kind_of_object(kind: Kind) -> Option<Object> {
+    match kind {
+        Kind::Create(object) | Kind::Alter(object) | Kind::Drop(object) | Kind::Rename(object) => {
+            let counts = !matches!(object, Object::TemporaryTable | Object::Other);
+            counts.then_some(object)
+        }
+        Kind::Truncate => Some(Object::Table),
+        _ => None,
+    }
+}
+
+/// The tables, views and sequences that a statement writes, each once.
+fn tables(facts: &Facts, text: &str, default_schema: &str) -> Vec<ObjectName> {
+    let kind = match facts.kind {
+        Kind::Create(Object::View) | Kind::Alter(Object::View) | Kind::Drop(Object::View) => {
+            ObjectKind::View
+        }
+        Kind::Create(Object::Sequence)
+        | Kind::Alter(Object::Sequence)
+        | Kind::Drop(Object::Sequence) => ObjectKind::Sequence,
+        _ => ObjectKind::Table,
+    };
+    let written = facts
+        .mentions
+        .iter()
+        .filter(|it| matches!(it.role, Role::TableWritten | Role::TableDropped));
+    let name = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let mut objects = Vec::new();
+    for mention in written {
+        let schema = name(&mention.schema.name(text.as_bytes()));
+        let object = ObjectName {
+            schema: match schema.is_empty() {
+                true => default_schema.to_owned(),
+                false => schema,
+            },
+            name: name(&mention.name.name(text.as_bytes())),
+            kind,
+        };
+        if !objects.contains(&object) {
+            objects.push(object);
+        }
+    }
+    objects
+}
+
+/// As the statement says it: CREATE PROCEDURE, not CREATE ROUTINE.
+fn words(kind: Kind, first: Option<&ObjectName>) -> String {
+    let verb = match kind {
+        Kind::Create(_) => "CREATE",
+        Kind::Alter(_) => "ALTER",
+        Kind::Drop(_) => "DROP",
+        Kind::Rename(_) => "RENAME",
+        _ => return kind.to_string(),
+    };
+    let noun = first.map(|first| match first.kind {
+        ObjectKind::Schema => "DATABASE".to_owned(),
+        ObjectKind::Account => "USER".to_owned(),
+        other => other.name().to_ascii_uppercase(),
+    });
+    match (noun, kind) {
+        (
+            Some(noun),
+            Kind::Create(object) | Kind::Alter(object) | Kind::Drop(object) | Kind::Rename(object),
+        ) if object != Object::Index => format!("{verb} {noun}"),
+        _ => kind.to_string(),
+    }
+}
+
+fn cut(mut text: String) -> String {
+    if text.len() > STATEMENT_BYTES_MAX {
+        let end = text.floor_char_boundary(STATEMENT_BYTES_MAX);
+        text.truncate(end);
+        text.push('…');
+    }
+    text
+}

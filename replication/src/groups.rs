@@ -1,0 +1,105 @@
+//! Where transactions begin and end in the events of a stream. Servers never mix two in one log.
+//!
+//! ```text
+//!   Between ──GTID──► Begun ──BEGIN, XA START, CREATE … START TRANSACTION──► Open ──XID, COMMIT, XA PREPARE──► Between
+//!                       └──────────── a statement that stands alone, a payload ───────────────────────────────►
+//! ```
+
+use binlog::{Event, MariadbGtidEvent, MysqlGtid, MysqlGtidEvent, Query};
+
+use crate::position::Gtid;
+
+/// What an event means for the transaction that it is in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Step {
+    /// It belongs to none, or is one of several of a transaction.
+    Within,
+    /// A transaction begins with it.
+    Begins(Gtid),
+    /// The transaction ends with it.
+    Ends(Gtid),
+}
+
+/// Follows transactions from event to event.
+#[derive(Debug, Default)]
+pub struct GroupTracker {
+    /// The transaction that has begun.
+    gtid: Option<Gtid>,
+    /// Whether a COMMIT is to come.
+    is_open: bool,
+}
+
+impl GroupTracker {
+    /// Takes an event. Of row events nothing but that they have come need be known, so they need not be given.
+    pub fn take(&mut self, event: &Event<'_>) -> Step {
+        match event {
+            Event::MysqlGtid(event) => self.begin(mysql_gtid(event), false),
+            Event::MariadbGtid(event) => {
+                let is_open = event.flags & MariadbGtidEvent::FLAG_STANDALONE == 0;
+                self.begin(Some(Gtid::Mariadb(event.gtid)), is_open)
+            }
+            Event::Query(query) => self.statement(query),
+            Event::Xid(_)
+            | Event::XaPrepare(_)
+            | Event::TransactionPayload(_)
+            | Event::Incident(_) => self.end(),
+            Event::ExecuteLoad(_) if !self.is_open => self.end(),
+            _ => Step::Within,
+        }
+    }
+
+    fn begin(&mut self, gtid: Option<Gtid>, is_open: bool) -> Step {
+        self.is_open = is_open;
+        self.gtid.clone_from(&gtid);
+        gtid.map_or(Step::Within, Step::Begins)
+    }
+
+    fn statement(&mut self, query: &Query<'_>) -> Step {
+        let text = query.text.trim_ascii();
+        if self.is_open {
+            return match is_word(text, b"COMMIT") || is_word(text, b"ROLLBACK") {
+                true => self.end(),
+                false => Step::Within,
+            };
+        }
+        let opens = is_word(text, b"BEGIN")
+            || starts_with(text, b"XA START")
+            || ends_with(text, b"START TRANSACTION");
+        if opens {
+            self.is_open = true;
+            return Step::Within;
+        }
+        self.end()
+    }
+
+    fn end(&mut self) -> Step {
+        self.is_open = false;
+        self.gtid.take().map_or(Step::Within, Step::Ends)
+    }
+}
+
+/// None of an anonymous transaction.
+fn mysql_gtid(event: &MysqlGtidEvent) -> Option<Gtid> {
+    (event.number > 0).then(|| {
+        Gtid::Mysql(MysqlGtid {
+            source: event.source.clone(),
+            number: event.number,
+        })
+    })
+}
+
+fn is_word(text: &[u8], word: &[u8]) -> bool {
+    text.eq_ignore_ascii_case(word)
+}
+
+fn starts_with(text: &[u8], words: &[u8]) -> bool {
+    let start = text.get(..words.len());
+    start.is_some_and(|start| start.eq_ignore_ascii_case(words))
+}
+
+/// MySQL writes CREATE TABLE … SELECT so.
+fn ends_with(text: &[u8], words: &[u8]) -> bool {
+    let at = text.len().checked_sub(words.len());
+    let end = at.and_then(|at| text.get(at..));
+    end.is_some_and(|end| end.eq_ignore_ascii_case(words))
+}

@@ -1,0 +1,182 @@
+//! What the server says that objects are: `SHOW CREATE …` of one, and of all at the begin of a stream.
+
+use control::{BackendClient, ClientError, ResultBounds, ResultSet};
+
+use crate::error::StreamError;
+use crate::object::{ObjectKind, ObjectName};
+use crate::registration::answered;
+use crate::store::{Definition, Observed};
+
+/// One definition: a routine has 64 KiB or more.
+const DEFINITION_BOUNDS: ResultBounds = ResultBounds {
+    rows: 16,
+    bytes: 8 << 20,
+};
+
+/// The list of all objects of a kind.
+const LIST_BOUNDS: ResultBounds = ResultBounds {
+    rows: 1_000_000,
+    bytes: 128 << 20,
+};
+
+/// Errors that say that there is no such object.
+const NOT_THERE: [u16; 10] = [
+    1049, // ER_BAD_DB_ERROR
+    1051, // ER_BAD_TABLE_ERROR
+    1133, // ER_PASSWORD_NO_MATCH
+    1141, // ER_NONEXISTING_GRANT
+    1146, // ER_NO_SUCH_TABLE
+    1305, // ER_SP_DOES_NOT_EXIST
+    1360, // ER_TRG_DOES_NOT_EXIST
+    1396, // ER_CANNOT_USER
+    1539, // ER_EVENT_DOES_NOT_EXIST
+    4091, // ER_UNKNOWN_SEQUENCES
+];
+
+/// How definitions are written, whatever the server's default is.
+const SESSION: &str = "SET SESSION sql_mode = 'NO_BACKSLASH_ESCAPES', sql_quote_show_create = 1";
+
+/// The schemas that no one makes.
+const SYSTEM: &str = "('mysql', 'sys', 'information_schema', 'performance_schema')";
+
+/// A server that is asked for definitions.
+pub struct Inquiry {
+    client: BackendClient,
+}
+
+impl Inquiry {
+    /// Over a connection that is logged in.
+    ///
+    /// # Errors
+    /// The connection is broken.
+    pub async fn begin(mut client: BackendClient) -> Result<Self, StreamError> {
+        answered(client.run(SESSION)).await?;
+        Ok(Self { client })
+    }
+
+    /// What an object is now.
+    ///
+    /// # Errors
+    /// The connection is broken. An error of the server's is an answer.
+    pub async fn ask(&mut self, object: &ObjectName) -> Result<Observed, StreamError> {
+        let statement = object.show_statement();
+        let asked = self.client.query(&statement, DEFINITION_BOUNDS);
+        let (kind, definition) = match answered(asked).await {
+            Ok(result) => told(object.kind, &result),
+            Err(StreamError::Client(ClientError {
+                number: Some(number),
+                text,
+            })) => match NOT_THERE.contains(&number) {
+                true => (object.kind, Definition::Gone),
+                false => (object.kind, Definition::Untold(text)),
+            },
+            Err(error) => return Err(error),
+        };
+        Ok(Observed {
+            object: ObjectName {
+                kind,
+                ..object.clone()
+            },
+            definition,
+        })
+    }
+
+    /// All objects of the server but accounts, in an order in which they can be made.
+    ///
+    /// # Errors
+    /// The server cannot be asked.
+    pub async fn list(&mut self) -> Result<Vec<ObjectName>, StreamError> {
+        let lists = [
+            format!(
+                "SELECT SCHEMA_NAME, SCHEMA_NAME, 'schema' FROM information_schema.SCHEMATA \
+                 WHERE SCHEMA_NAME NOT IN {SYSTEM} ORDER BY 1"
+            ),
+            format!(
+                "SELECT TABLE_SCHEMA, TABLE_NAME, CASE TABLE_TYPE WHEN 'VIEW' THEN 'view' \
+                 WHEN 'SEQUENCE' THEN 'sequence' ELSE 'table' END FROM information_schema.TABLES \
+                 WHERE TABLE_SCHEMA NOT IN {SYSTEM} AND TABLE_TYPE NOT LIKE 'TEMPORARY%' ORDER BY 1, 2"
+            ),
+            format!(
+                "SELECT ROUTINE_SCHEMA, ROUTINE_NAME, lower(ROUTINE_TYPE) FROM information_schema.ROUTINES \
+                 WHERE ROUTINE_SCHEMA NOT IN {SYSTEM} ORDER BY 1, 2"
+            ),
+            format!(
+                "SELECT TRIGGER_SCHEMA, TRIGGER_NAME, 'trigger' FROM information_schema.TRIGGERS \
+                 WHERE TRIGGER_SCHEMA NOT IN {SYSTEM} ORDER BY 1, 2"
+            ),
+            format!(
+                "SELECT EVENT_SCHEMA, EVENT_NAME, 'event' FROM information_schema.EVENTS \
+                 WHERE EVENT_SCHEMA NOT IN {SYSTEM} ORDER BY 1, 2"
+            ),
+        ];
+        let mut objects = Vec::new();
+        for statement in lists {
+            let result = answered(self.client.query(&statement, LIST_BOUNDS)).await?;
+            objects.extend(result.rows.iter().filter_map(|row| named(row)));
+        }
+        Ok(objects)
+    }
+}
+
+/// Schema, name, kind.
+fn named(row: &[Option<Vec<u8>>]) -> Option<ObjectName> {
+    let text = |at: usize| {
+        let value = row.get(at)?.as_ref()?;
+        Some(String::from_utf8_lossy(value).into_owned())
+    };
+    Some(ObjectName {
+        schema: text(0)?,
+        name: text(1)?,
+        kind: ObjectKind::named(&text(2)?)?,
+    })
+}
+
+/// The definition stands in a column of another name for each kind. A table that is a view is told as one.
+fn told(kind: ObjectKind, result: &ResultSet) -> (ObjectKind, Definition) {
+    let is_view = result.names.first().is_some_and(|name| name == "View");
+    let kind = match kind {
+        ObjectKind::Table | ObjectKind::View | ObjectKind::Sequence if is_view => ObjectKind::View,
+        ObjectKind::View => ObjectKind::Table,
+        kind => kind,
+    };
+    let is_definition = |name: &String| {
+        let name = name.to_ascii_lowercase();
+        name.starts_with("create ") || name == "sql original statement"
+    };
+    let column = result.names.iter().position(is_definition);
+    let value = column.and_then(|at| result.rows.first()?.get(at)?.as_ref());
+    let Some(value) = value else {
+        let text = "the account of the stream may not see the definition";
+        return (kind, Definition::Untold(text.to_owned()));
+    };
+    let masked = sql::mask_secrets(value, sql::Flags::default());
+    let text = String::from_utf8_lossy(&masked);
+    (kind, Definition::Is(without_counter(&text)))
+}
+
+/// The next number of AUTO_INCREMENT is no part of a definition: rows change it.
+fn without_counter(definition: &str) -> String {
+    const OPTION: &str = " AUTO_INCREMENT=";
+    let options = definition.rfind("\n)").unwrap_or(definition.len());
+    let (before, options) = definition.split_at(options);
+    let Some((head, tail)) = options.split_once(OPTION) else {
+        return definition.to_owned();
+    };
+    let tail = tail.trim_start_matches(|digit: char| digit.is_ascii_digit());
+    format!("{before}{head}{tail}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_counter_of_a_table_is_left_out_and_a_text_like_it_is_not() {
+        let text = "CREATE TABLE `t` (\n  `a` int COMMENT ' AUTO_INCREMENT=5'\n) ENGINE=InnoDB AUTO_INCREMENT=17 \
+                    DEFAULT CHARSET=utf8mb4";
+        let expected = "CREATE TABLE `t` (\n  `a` int COMMENT ' AUTO_INCREMENT=5'\n) ENGINE=InnoDB \
+                        DEFAULT CHARSET=utf8mb4";
+        assert_eq!(without_counter(text), expected);
+        assert_eq!(without_counter("CREATE VIEW"), "CREATE VIEW");
+    }
+}

@@ -1,0 +1,46 @@
+//! The proxy as a replica: it follows the changes of clusters, and remembers what their schemas were.
+//!
+//! ```text
+//!   control (which server is the primary) ──► Stream ──► registration: who we are, where we stand
+//!                                               │
+//!   server ──► EventStream ──► Follower ──► transaction ──► Change ──► Inquiry: SHOW CREATE …
+//!              packets,        order, where    │             what it changes      │
+//!              checksums       transactions    ▼                                  ▼
+//!                              end           Store: position, changes, versions, in SQLite ──► admin
+//! ```
+//!
+//! Streams have one thread, and no part of the data plane knows them. All bytes are a peer's: an event that is damaged,
+//! too long, not known or out of order ends the stream, which begins again behind the last whole transaction.
+//! Rows are not decoded.
+
+#![forbid(unsafe_code)]
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::panic))]
+
+mod change;
+mod difference;
+mod error;
+mod event_stream;
+mod follow;
+mod groups;
+mod inquiry;
+mod names;
+mod object;
+mod online_change;
+mod position;
+mod registration;
+mod replication;
+mod status;
+mod store;
+mod stream;
+
+#[cfg(test)]
+mod tests;
+
+pub use difference::{Line, Side, differences};
+pub use error::{Purged, StreamError};
+pub use event_stream::EventStream;
+pub use position::{Gtid, Position};
+pub use registration::{Greeted, Identity, Registration};
+pub use replication::{Clock, Replication};
+pub use status::{StreamState, StreamStatus, StreamView, Streams};
+pub use store::{CHANGES, ObjectVersion, SavedHistory, VERSIONS, schema_at};

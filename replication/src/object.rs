@@ -1,0 +1,111 @@
+//! The objects of a server whose history is kept.
+
+use std::fmt;
+
+/// What an object is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum ObjectKind {
+    /// A database.
+    Schema,
+    /// A table.
+    Table,
+    /// A view.
+    View,
+    /// A sequence of MariaDB.
+    Sequence,
+    /// A stored procedure.
+    Procedure,
+    /// A stored function.
+    Function,
+    /// A package of MariaDB.
+    Package,
+    /// The body of a package of MariaDB.
+    PackageBody,
+    /// A trigger.
+    Trigger,
+    /// A scheduled event.
+    Event,
+    /// A user or a role; its name is `user@host`.
+    Account,
+}
+
+/// One object.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ObjectName {
+    /// The schema that it is in; of a schema its own name; empty for an account.
+    pub schema: String,
+    /// Its name.
+    pub name: String,
+    /// What it is.
+    pub kind: ObjectKind,
+}
+
+impl ObjectKind {
+    const ALL: [(Self, &'static str); 11] = [
+        (Self::Schema, "schema"),
+        (Self::Table, "table"),
+        (Self::View, "view"),
+        (Self::Sequence, "sequence"),
+        (Self::Procedure, "procedure"),
+        (Self::Function, "function"),
+        (Self::Package, "package"),
+        (Self::PackageBody, "package body"),
+        (Self::Trigger, "trigger"),
+        (Self::Event, "event"),
+        (Self::Account, "account"),
+    ];
+
+    /// As the tables of the history have it.
+    pub fn name(self) -> &'static str {
+        let found = Self::ALL.iter().find(|(kind, _)| *kind == self);
+        found.map_or("", |(_, name)| name)
+    }
+
+    /// The kind of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        let found = Self::ALL.iter().find(|(_, it)| *it == name);
+        found.map(|(kind, _)| *kind)
+    }
+}
+
+impl ObjectName {
+    /// The statement that says what the object is now.
+    pub fn show_statement(&self) -> String {
+        let (schema, name) = (quoted(&self.schema), quoted(&self.name));
+        let words = match self.kind {
+            ObjectKind::Schema => return format!("SHOW CREATE DATABASE {name}"),
+            ObjectKind::Account => {
+                let (user, host) = self.name.rsplit_once('@').unwrap_or((&self.name, "%"));
+                return format!("SHOW CREATE USER {}@{}", literal(user), literal(host));
+            }
+            // A view, too, is shown by this.
+            ObjectKind::Table | ObjectKind::View | ObjectKind::Sequence => "TABLE",
+            ObjectKind::Procedure => "PROCEDURE",
+            ObjectKind::Function => "FUNCTION",
+            ObjectKind::Package => "PACKAGE",
+            ObjectKind::PackageBody => "PACKAGE BODY",
+            ObjectKind::Trigger => "TRIGGER",
+            ObjectKind::Event => "EVENT",
+        };
+        format!("SHOW CREATE {words} {schema}.{name}")
+    }
+}
+
+impl fmt::Display for ObjectName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.kind {
+            ObjectKind::Schema | ObjectKind::Account => f.write_str(&self.name),
+            _ => write!(f, "{}.{}", self.schema, self.name),
+        }
+    }
+}
+
+/// A name in backticks.
+fn quoted(name: &str) -> String {
+    format!("`{}`", name.replace('`', "``"))
+}
+
+/// A string, in a session that knows no escapes but doubled quotes (`NO_BACKSLASH_ESCAPES`).
+fn literal(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "''"))
+}

@@ -1,0 +1,129 @@
+//! gh-ost and pt-online-schema-change: they copy a table into a new one, and rename both. These statements are steps
+//! of one change.
+
+use crate::object::ObjectName;
+
+/// A tool that changes tables while they are in use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tool {
+    /// `_t_gho`, `_t_ghc`, `_t_del`
+    GhOst,
+    /// `_t_new`, `_t_old`
+    PtOnlineSchemaChange,
+}
+
+/// What a statement is in the work of such a tool.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Part {
+    /// It prepares or cleans up.
+    Step(Tool),
+    /// It puts the new table in the place of the old one: the change itself.
+    CutOver(Tool),
+}
+
+impl Tool {
+    /// As people know it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::GhOst => "gh-ost",
+            Self::PtOnlineSchemaChange => "pt-online-schema-change",
+        }
+    }
+}
+
+/// The part that a statement has in the change of a table, and the table; none if it is an ordinary statement. A
+/// renamed table is among its objects in pairs: the old name, the new name.
+pub fn part(kind: &str, objects: &[ObjectName]) -> Option<(Part, ObjectName)> {
+    if kind == "RENAME TABLE" {
+        return cut_over(objects);
+    }
+    let (tool, name) = helper(&objects.first()?.name)?;
+    let table = objects.first().map(|first| ObjectName {
+        name: name.to_owned(),
+        ..first.clone()
+    })?;
+    let all_help = objects.iter().all(|it| helper(&it.name).is_some());
+    all_help.then_some((Part::Step(tool), table))
+}
+
+/// `RENAME TABLE t TO _t_del, _t_gho TO t`; each table is named once, so that is three objects. gh-ost may also rename
+/// in two statements.
+fn cut_over(objects: &[ObjectName]) -> Option<(Part, ObjectName)> {
+    let helpers = objects.iter().filter_map(|it| helper(&it.name));
+    let (tool, name) = helpers.clone().next()?;
+    let table = objects
+        .iter()
+        .find(|it| helper(&it.name).is_none() && it.name == name)?;
+    let is_of_table = helpers.clone().all(|(it, of)| it == tool && of == name);
+    let (mut comes, mut goes) = (false, false);
+    for object in objects {
+        comes |= is_copy(&object.name);
+        goes |= object.name.ends_with("_del") || object.name.ends_with("_old");
+    }
+    match is_of_table {
+        true if comes => Some((Part::CutOver(tool), table.clone())),
+        true if goes => Some((Part::Step(tool), table.clone())),
+        _ => None,
+    }
+}
+
+fn is_copy(name: &str) -> bool {
+    name.ends_with("_gho") || name.ends_with("_new")
+}
+
+/// The tool whose table this is, and the table that it helps to change. pt-online-schema-change adds underscores if a
+/// name is taken.
+fn helper(name: &str) -> Option<(Tool, &str)> {
+    const SUFFIXES: [(&str, Tool); 5] = [
+        ("_gho", Tool::GhOst),
+        ("_ghc", Tool::GhOst),
+        ("_del", Tool::GhOst),
+        ("_new", Tool::PtOnlineSchemaChange),
+        ("_old", Tool::PtOnlineSchemaChange),
+    ];
+    let inner = name.strip_prefix('_')?;
+    let (suffix, tool) = SUFFIXES.iter().find(|(it, _)| inner.ends_with(it))?;
+    let table = inner.strip_suffix(suffix)?.trim_start_matches('_');
+    (!table.is_empty()).then_some((*tool, table))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::object::ObjectKind;
+
+    fn tables(names: &[&str]) -> Vec<ObjectName> {
+        let table = |name: &&str| ObjectName {
+            schema: "shop".to_owned(),
+            name: (*name).to_owned(),
+            kind: ObjectKind::Table,
+        };
+        names.iter().map(table).collect()
+    }
+
+    fn told(kind: &str, names: &[&str]) -> Option<(Part, String)> {
+        let part = part(kind, &tables(names));
+        part.map(|(part, table)| (part, table.name))
+    }
+
+    #[test]
+    fn the_renames_of_both_tools_are_the_change() {
+        let change = told("RENAME TABLE", &["t", "_t_del", "_t_gho"]);
+        assert_eq!(change, Some((Part::CutOver(Tool::GhOst), "t".to_owned())));
+        let change = told("RENAME TABLE", &["t", "_t_old", "_t_new"]);
+        let tool = Tool::PtOnlineSchemaChange;
+        assert_eq!(change, Some((Part::CutOver(tool), "t".to_owned())));
+        assert_eq!(told("RENAME TABLE", &["t", "u"]), None);
+        assert_eq!(told("RENAME TABLE", &["t", "_u_old", "_u_new"]), None);
+    }
+
+    #[test]
+    fn what_is_done_to_a_helping_table_is_a_step() {
+        let step = Some((Part::Step(Tool::GhOst), "t".to_owned()));
+        assert_eq!(told("CREATE TABLE", &["_t_gho"]), step);
+        assert_eq!(told("ALTER TABLE", &["_t_gho"]), step);
+        assert_eq!(told("DROP TABLE", &["_t_ghc", "_t_del"]), step);
+        assert_eq!(told("ALTER TABLE", &["t"]), None);
+        assert_eq!(told("ALTER TABLE", &["_new"]), None);
+    }
+}

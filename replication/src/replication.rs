@@ -1,0 +1,179 @@
+//! The handle on the thread that all streams have.
+
+use std::cell::RefCell;
+use std::io;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use config::{Config, ReplicationConfig};
+use route::Topology;
+use tokio::sync::{mpsc, watch};
+use tokio::task::{AbortHandle, LocalSet};
+
+use crate::status::{StreamStatus, Streams};
+use crate::store::Store;
+use crate::stream::{Shared, Stream};
+
+/// The time, in microseconds since 1970.
+pub type Clock = fn() -> i64;
+
+/// The replication of a process. It has a thread when a stream is configured.
+pub struct Replication {
+    streams: Arc<Streams>,
+    topology: watch::Receiver<Arc<Topology>>,
+    clock: Clock,
+    thread: Option<Thread>,
+}
+
+struct Thread {
+    configs: mpsc::UnboundedSender<Arc<Config>>,
+    thread: JoinHandle<()>,
+}
+
+/// A stream that runs.
+struct Running {
+    settings: ReplicationConfig,
+    config: Arc<Config>,
+    status: Arc<StreamStatus>,
+    task: AbortHandle,
+}
+
+impl Replication {
+    /// Begins to follow what is configured.
+    ///
+    /// # Errors
+    /// The history cannot be opened, or there is no thread to be had.
+    pub fn start(
+        config: &Arc<Config>,
+        topology: watch::Receiver<Arc<Topology>>,
+        clock: Clock,
+    ) -> Result<Self, String> {
+        let mut replication = Self {
+            streams: Arc::default(),
+            topology,
+            clock,
+            thread: None,
+        };
+        replication.apply(config)?;
+        Ok(replication)
+    }
+
+    /// How the streams fare.
+    pub fn streams(&self) -> &Arc<Streams> {
+        &self.streams
+    }
+
+    /// Has another configuration take effect. A stream whose settings are as they were goes on.
+    ///
+    /// # Errors
+    /// As of [`Replication::start`].
+    pub fn apply(&mut self, config: &Arc<Config>) -> Result<(), String> {
+        if self.thread.is_none() && !config.replications.is_empty() {
+            self.thread = Some(self.begin(config)?);
+        }
+        if let Some(thread) = &self.thread {
+            // It fails only when the thread has ended, which `stop` reports.
+            let _ = thread.configs.send(Arc::clone(config));
+        }
+        Ok(())
+    }
+
+    fn begin(&self, config: &Arc<Config>) -> Result<Thread, String> {
+        let history = &config.schema_history;
+        let store = Store::open(history.file.as_deref(), history.bytes_max)?;
+        self.streams.set_source(store.source().to_owned());
+        let failed = |error: io::Error| error.to_string();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(failed)?;
+        let (configs, configured) = mpsc::unbounded_channel();
+        let (streams, topology, clock) =
+            (Arc::clone(&self.streams), self.topology.clone(), self.clock);
+        let live = move || {
+            let store = Rc::new(RefCell::new(store));
+            let local = LocalSet::new();
+            let living = live(configured, streams, topology, (store, clock));
+            local.block_on(&runtime, living);
+        };
+        let thread = std::thread::Builder::new().name("replication".to_owned());
+        let thread = thread.spawn(live).map_err(failed)?;
+        Ok(Thread { configs, thread })
+    }
+
+    /// Ends all streams. Each begins again at the position that it has written last.
+    pub fn stop(self) {
+        let Some(Thread { configs, thread }) = self.thread else {
+            return;
+        };
+        drop(configs);
+        if thread.join().is_err() {
+            tracing::error!("replication had failed");
+        }
+    }
+}
+
+/// The thread's life: until nobody configures it any more.
+async fn live(
+    mut configured: mpsc::UnboundedReceiver<Arc<Config>>,
+    streams: Arc<Streams>,
+    topology: watch::Receiver<Arc<Topology>>,
+    (store, clock): (Rc<RefCell<Store>>, Clock),
+) {
+    let mut running: Vec<Running> = Vec::new();
+    while let Some(config) = configured.recv().await {
+        let mut kept = Vec::new();
+        for settings in &config.replications {
+            let same = running
+                .iter()
+                .position(|it| it.settings == *settings && is_reached_alike(&it.config, &config));
+            kept.push(match same {
+                Some(at) => running.swap_remove(at),
+                None => {
+                    end(&mut running, &settings.name);
+                    let shared = Shared {
+                        config: Arc::clone(&config),
+                        topology: topology.clone(),
+                        store: Rc::clone(&store),
+                        clock,
+                    };
+                    begin(shared, settings)
+                }
+            });
+        }
+        running.iter().for_each(|it| it.task.abort());
+        running = kept;
+        streams.set(running.iter().map(|it| Arc::clone(&it.status)).collect());
+    }
+}
+
+fn begin(shared: Shared, settings: &ReplicationConfig) -> Running {
+    let status = Arc::new(StreamStatus::new(settings));
+    let config = Arc::clone(&shared.config);
+    let stream = Stream::new(shared, settings.clone(), Arc::clone(&status));
+    Running {
+        settings: settings.clone(),
+        config,
+        status,
+        task: tokio::task::spawn_local(stream.run()).abort_handle(),
+    }
+}
+
+/// A stream of the same name would write beside its successor.
+fn end(running: &mut Vec<Running>, name: &str) {
+    running.retain(|it| {
+        let stays = it.settings.name != name;
+        if !stays {
+            it.task.abort();
+        }
+        stays
+    });
+}
+
+/// Whether connections to backends are made in the same way.
+fn is_reached_alike(one: &Config, other: &Config) -> bool {
+    one.backend_tls == other.backend_tls
+        && one.proxy_protocol == other.proxy_protocol
+        && one.health == other.health
+}

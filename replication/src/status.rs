@@ -1,0 +1,166 @@
+//! How streams fare, for whoever looks: the admin port, metrics.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use config::ReplicationSource;
+
+/// The time over which rates are counted, in microseconds.
+const RATE_TIME: i64 = 5_000_000;
+
+/// The streams of a process, and where the history is.
+#[derive(Debug, Default)]
+pub struct Streams {
+    statuses: Mutex<Vec<Arc<StreamStatus>>>,
+    source: Mutex<Option<String>>,
+}
+
+/// How one stream fares.
+#[derive(Debug)]
+pub struct StreamStatus {
+    view: Mutex<StreamView>,
+}
+
+/// What a stream does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum StreamState {
+    /// It connects to a server.
+    #[default]
+    Connecting,
+    /// It reads what the objects of the server are, before its first event.
+    Reading,
+    /// Events come.
+    Streaming,
+    /// It has failed, and waits before it tries again.
+    Waiting,
+}
+
+/// How a stream fares at one moment.
+#[derive(Debug, Clone, Default)]
+pub struct StreamView {
+    /// Its name.
+    pub name: String,
+    /// The cluster that it follows.
+    pub cluster: String,
+    /// Which server of that; `primary` or `replica`.
+    pub from: &'static str,
+    /// Its `server_id` among the replicas.
+    pub server_id: u32,
+    /// The backend that it follows now.
+    pub backend: Option<String>,
+    /// What it does.
+    pub state: StreamState,
+    /// The transactions that it has had.
+    pub position: String,
+    /// The last of them.
+    pub last_gtid: Option<String>,
+    /// How long before it came the last event was written, in seconds; 0 if the server has nothing more to send.
+    pub delay: Option<u64>,
+    /// Events since the start.
+    pub events: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Transactions since the start.
+    pub transactions: u64,
+    /// Changes of objects that were written into the history.
+    pub changes: u64,
+    /// Events a second of late.
+    pub events_per_second: u64,
+    /// Bytes a second of late.
+    pub bytes_per_second: u64,
+    /// How often it has connected.
+    pub connects: u64,
+    /// How often it has failed.
+    pub errors: u64,
+    /// Why it failed last.
+    pub last_error: Option<String>,
+    /// When that was, in microseconds since 1970.
+    pub last_error_time: Option<i64>,
+    /// When, and how many events and bytes, at the begin of the time that rates are counted over.
+    rate_begin: (i64, u64, u64),
+}
+
+impl StreamState {
+    /// In one word.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Connecting => "connecting",
+            Self::Reading => "reading",
+            Self::Streaming => "streaming",
+            Self::Waiting => "waiting",
+        }
+    }
+}
+
+impl Streams {
+    /// All of them, in the order of the configuration.
+    pub fn views(&self) -> Vec<StreamView> {
+        let statuses = self.statuses.lock();
+        let statuses = statuses.unwrap_or_else(PoisonError::into_inner);
+        statuses.iter().map(|it| it.view()).collect()
+    }
+
+    /// The history as SQLite is told where it is, for reading; none if there is none.
+    pub fn source(&self) -> Option<String> {
+        let source = self.source.lock();
+        source.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn set_source(&self, source: String) {
+        let mut place = self.source.lock().unwrap_or_else(PoisonError::into_inner);
+        *place = Some(source);
+    }
+
+    pub(crate) fn set(&self, statuses: Vec<Arc<StreamStatus>>) {
+        let place = self.statuses.lock();
+        *place.unwrap_or_else(PoisonError::into_inner) = statuses;
+    }
+}
+
+impl StreamStatus {
+    /// Of a stream that begins.
+    pub(crate) fn new(settings: &config::ReplicationConfig) -> Self {
+        Self {
+            view: Mutex::new(StreamView {
+                name: settings.name.clone(),
+                cluster: settings.cluster.clone(),
+                from: match settings.from {
+                    ReplicationSource::Primary => "primary",
+                    ReplicationSource::Replica => "replica",
+                },
+                server_id: settings.server_id,
+                ..StreamView::default()
+            }),
+        }
+    }
+
+    /// How it fares now.
+    pub fn view(&self) -> StreamView {
+        self.view
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    pub(crate) fn change(&self, change: impl FnOnce(&mut StreamView)) {
+        change(&mut self.view.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+}
+
+impl StreamView {
+    /// An event has come; `now` in microseconds since 1970.
+    pub(crate) fn count_event(&mut self, bytes: usize, now: i64) {
+        self.events += 1;
+        self.bytes += bytes as u64;
+        let (begin, events, bytes) = self.rate_begin;
+        let passed = now - begin;
+        if !(0..RATE_TIME).contains(&passed) {
+            let per_second = |count: u64| {
+                let micros = u64::try_from(passed).unwrap_or(0).max(1);
+                count.saturating_mul(1_000_000) / micros
+            };
+            self.events_per_second = per_second(self.events - events);
+            self.bytes_per_second = per_second(self.bytes - bytes);
+            self.rate_begin = (now, self.events, self.bytes);
+        }
+    }
+}

@@ -1,0 +1,504 @@
+//! The life of one stream: choose a server, log in, register, follow, write down; and again after each failure.
+//!
+//! ```text
+//!   choose ──► log in ──► begin: the stored position, or the end of the log and all objects as they are
+//!     ▲                     │
+//!     │ wait, then again    ▼
+//!     └── failure ◄── follow: events ──► transaction ──► changes? ask what the objects are, write it with the position
+//! ```
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use binlog::{EventHeader, Limits, Query};
+use config::{Config, OnPurged, ReplicationConfig, ReplicationSource};
+use control::BackendClient;
+use route::{Backend, Role, Topology};
+use tokio::sync::watch;
+use tokio::time::sleep;
+
+use crate::change::Change;
+use crate::error::StreamError;
+use crate::event_stream::EventStream;
+use crate::follow::{Brought, Follower, Statements};
+use crate::inquiry::Inquiry;
+use crate::object::{ObjectKind, ObjectName};
+use crate::position::{Gtid, Position};
+use crate::registration::{Greeted, Identity, Registration, random_uuid};
+use crate::replication::Clock;
+use crate::status::{StreamState, StreamStatus};
+use crate::store::{Definition, Observed, Store, StoredStream, StreamName};
+
+/// The first wait after a failure. It doubles up to the longest.
+const WAIT_FIRST: Duration = Duration::from_millis(250);
+/// The longest wait after a failure.
+const WAIT_MAX: Duration = Duration::from_secs(15);
+
+/// How often the position is written while nothing else is, in microseconds.
+const SAVE_INTERVAL: i64 = 1_000_000;
+
+/// How many heartbeats may be missing.
+const HEARTBEATS_MISSED_MAX: u32 = 3;
+
+/// The most changes that one transaction may bring. Servers write one statement that changes objects a transaction.
+const CHANGES_MAX: usize = 1000;
+
+/// How many definitions are written at once at the begin.
+const BATCH: usize = 200;
+
+/// What all streams of a process share.
+#[derive(Clone)]
+pub(crate) struct Shared {
+    pub config: Arc<Config>,
+    pub topology: watch::Receiver<Arc<Topology>>,
+    pub store: Rc<RefCell<Store>>,
+    pub clock: Clock,
+}
+
+/// One stream.
+pub(crate) struct Stream {
+    shared: Shared,
+    settings: ReplicationConfig,
+    status: Arc<StreamStatus>,
+    /// What is kept of it; none before its first begin.
+    stored: Option<StoredStream>,
+    /// When it was last written, in microseconds since 1970.
+    saved: i64,
+    /// The next wait.
+    wait: Duration,
+    /// How far the server's clock is ahead, in seconds.
+    clock_ahead: i64,
+}
+
+/// The statements of a transaction that change objects.
+#[derive(Default)]
+struct Changes {
+    all: Vec<Change>,
+}
+
+impl Statements for Changes {
+    fn statement(&mut self, header: &EventHeader, query: &Query<'_>) {
+        if self.all.len() < CHANGES_MAX {
+            self.all.extend(Change::of(header, query));
+        }
+    }
+}
+
+impl Stream {
+    pub fn new(shared: Shared, settings: ReplicationConfig, status: Arc<StreamStatus>) -> Self {
+        Self {
+            shared,
+            settings,
+            status,
+            stored: None,
+            saved: 0,
+            wait: WAIT_FIRST,
+            clock_ahead: 0,
+        }
+    }
+
+    /// Follows for ever.
+    pub async fn run(mut self) {
+        loop {
+            let Err(error) = self.follow_one().await;
+            let name = &self.settings.name;
+            if let StreamError::Moved(backend) = &error {
+                tracing::info!(
+                    stream = name,
+                    backend,
+                    "replication goes on from another server"
+                );
+                continue;
+            }
+            tracing::warn!(
+                kind = "replication_failed",
+                stream = name,
+                cause = error.kind(),
+                %error,
+                wait = ?self.wait,
+                "replication has failed; the proxy tries again"
+            );
+            let now = (self.shared.clock)();
+            self.status.change(|view| {
+                view.state = StreamState::Waiting;
+                view.errors += 1;
+                view.last_error = Some(error.to_string());
+                view.last_error_time = Some(now);
+                view.delay = None;
+                view.events_per_second = 0;
+                view.bytes_per_second = 0;
+            });
+            self.wait_a_while().await;
+        }
+    }
+
+    /// A change of the topology may be what is waited for.
+    async fn wait_a_while(&mut self) {
+        let before = self.choose().ok().map(|backend| backend.id);
+        let wait = self.wait;
+        self.wait = (wait * 2).min(WAIT_MAX);
+        let mut topology = self.shared.topology.clone();
+        let other = async {
+            while topology.changed().await.is_ok() {
+                let now = self.choose().ok().map(|backend| backend.id);
+                if now.is_some() && now != before {
+                    return;
+                }
+            }
+            std::future::pending().await
+        };
+        tokio::select! {
+            () = sleep(wait) => {}
+            () = other => {}
+        }
+    }
+
+    /// The server to follow.
+    fn choose(&self) -> Result<Arc<Backend>, StreamError> {
+        let topology = self.shared.topology.borrow().clone();
+        let cluster = topology.cluster(&self.settings.cluster).map(|it| it.id);
+        let of_role = |role: Role| {
+            let mut backends = topology.backends.iter();
+            backends
+                .find(|it| Some(it.cluster) == cluster && it.role == Some(role) && it.is_usable())
+                .cloned()
+        };
+        let chosen = match self.settings.from {
+            ReplicationSource::Primary => of_role(Role::Primary),
+            ReplicationSource::Replica => self
+                .kept_replica(&topology)
+                .or_else(|| of_role(Role::Replica))
+                .or_else(|| of_role(Role::Primary)),
+        };
+        chosen.ok_or_else(|| {
+            let cluster = &self.settings.cluster;
+            let from = self.settings.from;
+            StreamError::Unfit(format!("no {from} of cluster \"{cluster}\" is up"))
+        })
+    }
+
+    /// The replica that is followed already, while it is up.
+    fn kept_replica(&self, topology: &Topology) -> Option<Arc<Backend>> {
+        let name = self.status.view().backend?;
+        let mut backends = topology.backends.iter();
+        backends
+            .find(|it| it.name == name && it.role == Some(Role::Replica) && it.is_usable())
+            .cloned()
+    }
+
+    /// From one connection to its end.
+    async fn follow_one(&mut self) -> Result<std::convert::Infallible, StreamError> {
+        self.status
+            .change(|view| view.state = StreamState::Connecting);
+        let backend = self.choose()?;
+        self.status.change(|view| {
+            view.backend = Some(backend.name.clone());
+            view.connects += 1;
+        });
+        let mut client = self.log_in(&backend).await?;
+        let mut registration = Registration::new(&mut client);
+        let stored = self.begin(&mut registration, &backend).await?;
+        let identity = Identity {
+            server_id: self.settings.server_id,
+            uuid: stored.uuid.clone(),
+            heartbeat: self.settings.heartbeat,
+        };
+        let greeted = registration.register(&identity).await?;
+        registration.begin(&identity, &stored.position).await?;
+        self.note_begin(&backend, greeted, &stored.position);
+        let limits = self.limits();
+        let patience = self.settings.heartbeat * HEARTBEATS_MISSED_MAX;
+        let mut events = EventStream::new(client, greeted.checksum, limits, patience);
+        let mut follower = Follower::new(limits);
+        let mut changes = Changes::default();
+        let mut inquiry = None;
+        loop {
+            let brought = self
+                .next(&mut events, &mut follower, &mut changes, &backend)
+                .await?;
+            match brought {
+                Brought::Nothing => {}
+                Brought::Idle => {
+                    self.wait = WAIT_FIRST;
+                    self.keep(true)?;
+                }
+                Brought::Transaction(gtid) => {
+                    let changed = std::mem::take(&mut changes.all);
+                    self.transaction(&gtid, changed, &backend, &mut inquiry)
+                        .await?;
+                }
+            }
+        }
+    }
+
+    /// The next event, unless another server is to be followed.
+    async fn next(
+        &mut self,
+        events: &mut EventStream,
+        follower: &mut Follower,
+        changes: &mut Changes,
+        backend: &Backend,
+    ) -> Result<Brought, StreamError> {
+        let mut topology = self.shared.topology.clone();
+        topology.mark_unchanged();
+        let raw = {
+            let mut next = std::pin::pin!(events.next());
+            loop {
+                tokio::select! {
+                    biased;
+                    raw = &mut next => break raw?,
+                    changed = topology.changed() => {
+                        if changed.is_err() {
+                            std::future::pending::<()>().await;
+                        }
+                        self.stay(backend)?;
+                    }
+                }
+            }
+        };
+        let now = (self.shared.clock)();
+        let header = *raw.header();
+        let brought = follower.take(&raw, self.position(), changes)?;
+        let length = raw.bytes().len();
+        let delay = now / 1_000_000 + self.clock_ahead - i64::from(header.time);
+        self.status.change(|view| {
+            view.count_event(length, now);
+            match &brought {
+                Brought::Idle => view.delay = Some(0),
+                _ if header.time > 0 => view.delay = Some(delay.try_into().unwrap_or(0)),
+                _ => {}
+            }
+        });
+        Ok(brought)
+    }
+
+    /// Whether this is still the server to follow.
+    fn stay(&self, backend: &Backend) -> Result<(), StreamError> {
+        match self.choose() {
+            Ok(chosen) if chosen.id != backend.id => Err(StreamError::Moved(chosen.name.clone())),
+            // Events come, whatever others think of the server.
+            _ => Ok(()),
+        }
+    }
+
+    /// Where to begin: where the stream has been, or the end of the log if it has never begun.
+    async fn begin(
+        &mut self,
+        registration: &mut Registration<'_>,
+        backend: &Backend,
+    ) -> Result<StoredStream, StreamError> {
+        let end = registration.end_of_log().await?;
+        if self.stored.is_none() {
+            self.stored = self.shared.store.borrow().stream(&self.settings.name)?;
+        }
+        let Some(stored) = self.stored.clone() else {
+            let stored = StoredStream {
+                position: end,
+                uuid: random_uuid()?,
+            };
+            return self.begin_anew(stored, backend).await;
+        };
+        if stored.position.family() != registration.family() {
+            return Err(StreamError::Unfit(format!(
+                "the stream has followed a server of the other family; give it another name than \"{}\"",
+                self.settings.name
+            )));
+        }
+        match registration.purged(&stored.position).await? {
+            None => Ok(stored),
+            Some((purged, _)) if self.settings.on_purged == OnPurged::Stop => {
+                Err(StreamError::Purged(purged))
+            }
+            Some((purged, position)) => {
+                tracing::warn!(
+                    kind = "replication_gap",
+                    stream = self.settings.name,
+                    missing = purged.missing,
+                    "the server has deleted transactions; the schema history has a gap"
+                );
+                let uuid = stored.uuid;
+                self.begin_anew(StoredStream { position, uuid }, backend)
+                    .await
+            }
+        }
+    }
+
+    /// Writes down what all objects are, and begins behind that. A change that comes meanwhile is told again by the log.
+    async fn begin_anew(
+        &mut self,
+        stored: StoredStream,
+        backend: &Backend,
+    ) -> Result<StoredStream, StreamError> {
+        self.status.change(|view| view.state = StreamState::Reading);
+        let mut inquiry = Inquiry::begin(self.log_in(backend).await?).await?;
+        let time = (self.shared.clock)();
+        let objects = inquiry.list().await?;
+        let known = self
+            .shared
+            .store
+            .borrow()
+            .present(&self.settings.name, None)?;
+        let is_listed: std::collections::HashSet<_> = objects.iter().collect();
+        let gone = known
+            .iter()
+            .filter(|it| it.kind != ObjectKind::Account && !is_listed.contains(it));
+        let all: Vec<&ObjectName> = gone.chain(&objects).collect();
+        for batch in all.chunks(BATCH) {
+            let mut observed = Vec::with_capacity(batch.len());
+            for object in batch {
+                observed.push(inquiry.ask(object).await?);
+            }
+            let mut store = self.shared.store.borrow_mut();
+            store.note(self.name(), &observed, time)?;
+        }
+        self.shared
+            .store
+            .borrow_mut()
+            .save(&self.settings.name, &stored)?;
+        self.stored = Some(stored.clone());
+        Ok(stored)
+    }
+
+    /// A transaction is whole.
+    async fn transaction(
+        &mut self,
+        gtid: &Gtid,
+        changes: Vec<Change>,
+        backend: &Backend,
+        inquiry: &mut Option<Inquiry>,
+    ) -> Result<(), StreamError> {
+        let count = changes.len() as u64;
+        if count > 0 {
+            let observed = self.observe(&changes, backend, inquiry).await?;
+            let mut stored = self.stored.clone().ok_or(StreamError::Ended)?;
+            stored.position.add(gtid);
+            let mut store = self.shared.store.borrow_mut();
+            store.record(self.name(), (gtid, &changes), &observed, &stored)?;
+            drop(store);
+            self.stored = Some(stored);
+        } else if let Some(stored) = &mut self.stored {
+            stored.position.add(gtid);
+        }
+        // The server is followed, so the next failure is another one.
+        self.wait = WAIT_FIRST;
+        self.status.change(|view| {
+            view.transactions += 1;
+            view.changes += count;
+            view.last_gtid = Some(gtid.to_string());
+        });
+        self.keep(count > 0)
+    }
+
+    /// What the objects of changes are now.
+    async fn observe(
+        &self,
+        changes: &[Change],
+        backend: &Backend,
+        inquiry: &mut Option<Inquiry>,
+    ) -> Result<Vec<Observed>, StreamError> {
+        let mut objects: Vec<&ObjectName> = Vec::new();
+        for change in changes.iter().filter(|it| !it.is_of_rows) {
+            objects.extend(&change.objects);
+        }
+        objects.dedup();
+        // The connection may have been idle for longer than the server allows.
+        if let Some(open) = inquiry
+            && let Ok(observed) = self.ask_all(open, &objects).await
+        {
+            return Ok(observed);
+        }
+        let mut fresh = Inquiry::begin(self.log_in(backend).await?).await?;
+        let observed = self.ask_all(&mut fresh, &objects).await?;
+        *inquiry = Some(fresh);
+        Ok(observed)
+    }
+
+    async fn ask_all(
+        &self,
+        inquiry: &mut Inquiry,
+        objects: &[&ObjectName],
+    ) -> Result<Vec<Observed>, StreamError> {
+        let mut all = Vec::new();
+        for object in objects {
+            let observed = inquiry.ask(object).await?;
+            // A table takes its triggers with it.
+            if observed.definition == Definition::Gone && object.kind == ObjectKind::Table {
+                let only = Some((object.schema.as_str(), ObjectKind::Trigger));
+                let triggers = self
+                    .shared
+                    .store
+                    .borrow()
+                    .present(&self.settings.name, only)?;
+                for trigger in triggers {
+                    all.push(inquiry.ask(&trigger).await?);
+                }
+            }
+            all.push(observed);
+        }
+        Ok(all)
+    }
+
+    async fn log_in(&self, backend: &Backend) -> Result<BackendClient, StreamError> {
+        let account = (self.settings.user.as_str(), self.settings.password.as_ref());
+        Ok(BackendClient::log_in(&self.shared.config, account, backend).await?)
+    }
+
+    fn note_begin(&mut self, backend: &Backend, greeted: Greeted, position: &Position) {
+        let now = (self.shared.clock)();
+        let server_time = i64::try_from(greeted.server_time).unwrap_or(0);
+        self.clock_ahead = server_time - now / 1_000_000;
+        let text = position.to_string();
+        tracing::info!(
+            kind = "replication_begins",
+            stream = self.settings.name,
+            backend = backend.name,
+            position = text,
+            "replication follows a server"
+        );
+        self.status.change(|view| {
+            view.state = StreamState::Streaming;
+            view.position = text;
+        });
+    }
+
+    /// Writes the position from time to time; shows it at once if it counts.
+    fn keep(&mut self, counts: bool) -> Result<(), StreamError> {
+        let now = (self.shared.clock)();
+        let is_due = !(0..SAVE_INTERVAL).contains(&(now - self.saved));
+        let Some(stored) = self.stored.as_ref().filter(|_| is_due || counts) else {
+            return Ok(());
+        };
+        let text = stored.position.to_string();
+        self.status.change(|view| view.position = text);
+        if is_due {
+            let mut store = self.shared.store.borrow_mut();
+            store.save(&self.settings.name, stored)?;
+            drop(store);
+            self.saved = now;
+        }
+        Ok(())
+    }
+
+    fn position(&self) -> &Position {
+        static NOTHING: std::sync::LazyLock<Position> =
+            std::sync::LazyLock::new(|| Position::empty(route::Family::MySql));
+        self.stored.as_ref().map_or(&NOTHING, |it| &it.position)
+    }
+
+    fn name(&self) -> StreamName<'_> {
+        StreamName {
+            stream: &self.settings.name,
+            cluster: &self.settings.cluster,
+        }
+    }
+
+    fn limits(&self) -> Limits {
+        let bytes = usize::try_from(self.settings.event_bytes_max).unwrap_or(usize::MAX);
+        Limits {
+            event_bytes_max: bytes,
+            inflated_bytes_max: bytes,
+        }
+    }
+}
