@@ -163,7 +163,7 @@ mod tests {
             "wire",
             "[dependencies]\nproxy.workspace = true\nbytes = \"1\"\n",
         );
-        assert_eq!(found, ["wire (At(0)) must not depend on proxy (At(5))"]);
+        assert_eq!(found, ["wire (At(0)) must not depend on proxy (At(6))"]);
     }
 
     #[test]
