@@ -15,6 +15,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod cutter;
+pub mod effect;
 mod exchange;
 mod fingerprint;
 mod reply;

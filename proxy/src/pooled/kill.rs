@@ -29,13 +29,13 @@ use super::routing::target::Aim;
 use super::session::PooledSession;
 use crate::pooled::command::ending::Ending;
 use crate::pooled::exchange::job::{Haste, Job, Part};
-use crate::pooled::failure::effect::Effect;
 use crate::pooled::failure::repeat::Repeat;
 use crate::pooled::session::outcome::{After, CutOff, Running};
 use backend::ask::text;
 use backend::own_reply::own_command;
 use link::client_command::Incoming;
 use registry::session_registry::{IdOwner, Kill, is_given_out};
+use session::effect::Effect;
 
 /// ER_NOT_SUPPORTED_YET.
 const NOT_SUPPORTED: ErrorCode = ErrorCode {

@@ -9,12 +9,12 @@ use wire::{Command, ErrorCode};
 use super::prepared::with_id;
 use super::unknown_statements::Mistake;
 use crate::pooled::exchange::job::{Job, Part};
-use crate::pooled::failure::effect::Effect;
 use crate::pooled::failure::repeat::Repeat;
 use crate::pooled::routing::target::Aim;
 use crate::pooled::session::PooledSession;
 use crate::pooled::session::outcome::{After, CutOff};
 use link::client_command::Incoming;
+use session::effect::Effect;
 
 impl PooledSession {
     /// COM_STMT_FETCH: of a cursor, whose connection the session holds.

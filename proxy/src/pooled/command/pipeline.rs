@@ -14,12 +14,12 @@ use super::statement::Statement;
 use crate::pooled::command::ending::Ending;
 use crate::pooled::exchange::job::Part;
 use crate::pooled::exchange::outcome::{CutReply, Done};
-use crate::pooled::failure::effect::effect_of;
 use crate::pooled::failure::repeat::Repeat;
 use crate::pooled::lanes::try_lane::LaneOutcome;
 use crate::pooled::routing::target::Aim;
 use crate::pooled::session::PooledSession;
 use crate::pooled::session::outcome::{After, CutOff};
+use session::effect::effect_of;
 
 impl PooledSession {
     /// Takes a statement that is understood to the end of its reply.

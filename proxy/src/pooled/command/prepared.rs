@@ -16,7 +16,6 @@ use wire::{Command, ErrorCode, HEADER_BYTES, StatusFlags};
 use super::execute::WRONG_ARGUMENTS;
 use crate::pooled::command::query_command::Carries;
 use crate::pooled::exchange::outcome::CutReply;
-use crate::pooled::failure::effect::Effect;
 use crate::pooled::failure::repeat::Repeat;
 use crate::pooled::routing::target::Aim;
 use crate::pooled::rules::prepared_rules::Preparing;
@@ -27,6 +26,7 @@ use backend::connection_error::ConnectionError;
 use backend::own_reply::{OwnReply, own_command};
 use backend::prepared_statement::{Definitions, StatementKey};
 use link::client_command::Incoming;
+use session::effect::Effect;
 
 /// Flags that say how a session's transaction stands.
 const OF_TRANSACTION: StatusFlags = StatusFlags(

@@ -60,11 +60,13 @@ impl QueryCommand {
     }
 
     /// As it came, or with the text that has taken its text's place.
+    #[inline]
     pub(crate) fn incoming(&self) -> &Incoming {
         &self.incoming
     }
 
     /// What stands behind the command's byte.
+    #[inline]
     pub(crate) fn argument(&self) -> &[u8] {
         match &self.joined {
             Some(joined) => joined,
@@ -76,6 +78,7 @@ impl QueryCommand {
     }
 
     /// The statement.
+    #[inline]
     pub(crate) fn text(&self) -> &[u8] {
         let text = self.argument().get(self.attribute_bytes..);
         text.unwrap_or_default()
@@ -95,6 +98,7 @@ impl QueryCommand {
     }
 
     /// Its attributes and its text.
+    #[inline]
     pub(crate) fn query(&self) -> Query<'_> {
         let (attributes, text) = self.argument().split_at(self.attribute_bytes);
         Query { attributes, text }

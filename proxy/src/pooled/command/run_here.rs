@@ -10,6 +10,7 @@ use wire::execute::Execute;
 use wire::statement::LongData as Piece;
 
 use super::prepared::with_id;
+use super::query_command::QueryCommand;
 use super::statement::{Executing, Statement};
 use crate::pooled::exchange::job::{Job, haste_of};
 use crate::pooled::exchange::outcome::{CutReply, Done, Reached};
@@ -24,6 +25,17 @@ struct Encoded<'a> {
     packets: Cow<'a, [u8]>,
     /// The sequence id that its reply begins with.
     sequence: u8,
+}
+
+impl<'a> Encoded<'a> {
+    /// A text goes as it came.
+    fn of_text(query: &'a QueryCommand) -> Self {
+        let incoming = query.incoming();
+        Self {
+            packets: Cow::Borrowed(&incoming.packets),
+            sequence: incoming.sequence,
+        }
+    }
 }
 
 /// What the server says of the statement before it can run: it cannot be prepared there.
@@ -45,6 +57,7 @@ impl PooledSession {
         }
         let own_schema = match statement.prepared() {
             Some((_, key)) => self.visit(key).await,
+            None if statement.facts().kind != Kind::Execute => None,
             None => self.visit_text(statement.facts(), statement.text()).await,
         };
         let alarm = self.alarm();
@@ -61,10 +74,14 @@ impl PooledSession {
         repeat: &Repeat,
     ) -> Result<Result<Done, Refused>, CutReply> {
         let needs = statement.needs();
-        let Encoded { packets, sequence } = match self.encode(statement, &needs).await? {
-            Ok(encoded) => encoded,
-            Err(refused) => return Ok(Err(refused)),
+        let encoded = match statement {
+            Statement::Text(query) if !self.may_make_texts(&needs) => Encoded::of_text(query),
+            _ => match self.encode(statement, &needs).await? {
+                Ok(encoded) => encoded,
+                Err(refused) => return Ok(Err(refused)),
+            },
         };
+        let Encoded { packets, sequence } = encoded;
         let (facts, text, part) = (statement.facts(), statement.text(), statement.part());
         if self.injects()
             && !part.follows()
@@ -118,13 +135,11 @@ impl PooledSession {
         needs: &Needs,
     ) -> Result<Result<Encoded<'s>, Refused>, CutReply> {
         if let Statement::Text(query) = statement {
-            let refused = self.make_texts_for(&query.facts, needs).await?;
-            let incoming = query.incoming();
-            let encoded = Encoded {
-                packets: Cow::Borrowed(&incoming.packets),
-                sequence: incoming.sequence,
-            };
-            return Ok(refused.map_or(Ok(encoded), |own| Err(Box::new(own))));
+            let refused = Box::pin(self.make_texts_for(&query.facts, needs)).await?;
+            return Ok(match refused {
+                Some(own) => Err(Box::new(own)),
+                None => Ok(Encoded::of_text(query)),
+            });
         }
         // A procedure may run them.
         self.make_texts(needs).await?;

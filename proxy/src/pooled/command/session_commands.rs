@@ -12,7 +12,6 @@ use wire::{Capabilities, Command, StatusFlags};
 use super::too_large::answered_too_large;
 use crate::pooled::exchange::job::{Haste, Job};
 use crate::pooled::exchange::outcome::CutReply;
-use crate::pooled::failure::effect::Effect;
 use crate::pooled::failure::repeat::Repeat;
 use crate::pooled::routing::leave_replica::ROLLBACK;
 use crate::pooled::routing::target::Aim;
@@ -20,6 +19,7 @@ use crate::pooled::session::PooledSession;
 use crate::pooled::session::outcome::{After, CutOff};
 use backend::diagnostics::Diagnostics;
 use link::client_command::Incoming;
+use session::effect::Effect;
 
 impl PooledSession {
     /// COM_RESET_CONNECTION: the session begins anew; what it held ends on its connection.

@@ -52,11 +52,13 @@ pub(crate) struct BulkExecution<'a> {
 }
 
 impl Statement<'_> {
+    #[inline]
     pub(crate) fn command(&self) -> Command {
         self.incoming().command
     }
 
     /// The command, as it came.
+    #[inline]
     pub(crate) fn incoming(&self) -> &Incoming {
         match self {
             Self::Text(query) => query.incoming(),
@@ -66,11 +68,13 @@ impl Statement<'_> {
     }
 
     /// The sequence id that its reply begins with.
+    #[inline]
     pub(crate) fn sequence(&self) -> u8 {
         self.incoming().sequence
     }
 
     /// What of the client's command it is.
+    #[inline]
     pub(crate) fn part(&self) -> Part {
         match self {
             Self::Text(query) => query.part,
@@ -79,6 +83,7 @@ impl Statement<'_> {
     }
 
     /// Its text, without the values of parameters.
+    #[inline]
     pub(crate) fn text(&self) -> &[u8] {
         match self {
             Self::Text(query) => query.text(),
@@ -87,6 +92,7 @@ impl Statement<'_> {
         }
     }
 
+    #[inline]
     pub(crate) fn facts(&self) -> &Facts {
         match self {
             Self::Text(query) => &query.facts,
@@ -109,6 +115,7 @@ impl Statement<'_> {
     }
 
     /// The hash of its digest, where that is known.
+    #[inline]
     pub(crate) fn digest(&self) -> Option<u64> {
         match self {
             Self::Text(query) => query.digest,
@@ -118,6 +125,7 @@ impl Statement<'_> {
     }
 
     /// Which prepared statement it executes, by the client's id.
+    #[inline]
     pub(crate) fn prepared(&self) -> Option<(ClientStatementId, &StatementKey)> {
         match self {
             Self::Text(_) => None,

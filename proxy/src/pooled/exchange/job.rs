@@ -5,8 +5,8 @@ use session::{Files, Withholds};
 use sql::Facts;
 use wire::Command;
 
-use crate::pooled::failure::effect::{Effect, effect_of};
 use link::client_command::Incoming;
+use session::effect::{Effect, effect_of};
 
 /// A command on its way to a backend.
 pub(crate) struct Job<'a> {

@@ -2,7 +2,6 @@
 
 pub(crate) mod after_cut;
 pub(crate) mod cut_transaction;
-pub(crate) mod effect;
 pub(crate) mod refused_reads;
 pub(crate) mod refused_writes;
 pub(crate) mod repeat;

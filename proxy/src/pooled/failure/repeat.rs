@@ -2,8 +2,8 @@
 
 use tokio::time::Instant;
 
-use super::effect::Effect;
 use crate::pooled::routing::target::Aim;
+use session::effect::Effect;
 
 /// How often a command is sent again.
 pub(crate) const RETRIES_MAX: u32 = 3;

@@ -8,8 +8,8 @@
 //! | in any other transaction | ERR, and nothing before ROLLBACK | ERR, and nothing before ROLLBACK | ERR, and nothing before ROLLBACK |
 //! | pinned by more than that | ERR, the session ends | ERR, the session ends | ERR, the session ends |
 
-use crate::pooled::failure::effect::Effect;
 use crate::pooled::failure::repeat::{RETRIES_MAX, Repeat};
+use session::effect::Effect;
 use std::sync::Arc;
 
 use pool::CloseReason;

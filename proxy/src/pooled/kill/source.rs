@@ -9,7 +9,6 @@ use super::value::is_refused;
 use crate::pooled::command::ending::Ending;
 use crate::pooled::command::query_command::QueryCommand;
 use crate::pooled::exchange::outcome::CutReply;
-use crate::pooled::failure::effect::Effect;
 use crate::pooled::failure::repeat::Repeat;
 use crate::pooled::routing::target::Aim;
 use crate::pooled::session::PooledSession;
@@ -18,6 +17,7 @@ use backend::ask::text as query_text;
 use backend::connection::BackendConn;
 use backend::connection_error::ConnectionError;
 use backend::own_reply::table;
+use session::effect::Effect;
 
 const UNREADABLE: &str = "The proxy has read this text before it is prepared, to see whether it kills, and cannot put \
                           it in the place of what gives it: it is not ASCII. Give the text as a literal";

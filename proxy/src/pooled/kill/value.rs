@@ -13,7 +13,6 @@ use wire::{Command, ErrPacket, ErrorCode};
 
 use crate::pooled::command::ending::Ending;
 use crate::pooled::exchange::outcome::CutReply;
-use crate::pooled::failure::effect::Effect;
 use crate::pooled::failure::repeat::Repeat;
 use crate::pooled::routing::target::Aim;
 use crate::pooled::session::PooledSession;
@@ -22,6 +21,7 @@ use backend::ask::text;
 use backend::connection::BackendConn;
 use backend::connection_error::ConnectionError;
 use backend::own_reply::OwnReply;
+use session::effect::Effect;
 
 /// A KILL, and how its client has said it.
 pub(super) struct Said<'a> {

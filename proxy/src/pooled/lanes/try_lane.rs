@@ -20,13 +20,13 @@ use crate::pooled::command::statement::{Executing, Statement};
 use crate::pooled::exchange::job::Part;
 use crate::pooled::exchange::outcome::Done;
 use crate::pooled::exchange::times::{Traffic, Way};
-use crate::pooled::failure::effect::effect_of;
 use crate::pooled::lanes::lane_use::Past;
 use crate::pooled::routing::target::Aim;
 use crate::pooled::session::PooledSession;
 use crate::pooled::session::outcome::{After, CutOff};
 use backend::connection::BackendConn;
 use backend::prepared_statement::StatementKey;
+use session::effect::effect_of;
 
 /// A longer statement has a connection of its own.
 const STATEMENT_BYTES_MAX: usize = 16 << 10;

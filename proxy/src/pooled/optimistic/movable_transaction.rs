@@ -9,10 +9,10 @@ use sql::{Facts, Kind};
 use wire::StatusFlags;
 
 use crate::pooled::exchange::outcome::{CutReply, Done, Reached};
-use crate::pooled::failure::effect::{Effect, effect_of};
 use crate::pooled::optimistic::history::OptimisticTransaction;
 use crate::pooled::session::PooledSession;
 use link::client_command::Incoming;
+use session::effect::{Effect, effect_of};
 
 impl PooledSession {
     /// Whether this statement begins a transaction that could begin elsewhere as well: the session holds nothing,

@@ -12,7 +12,6 @@ use wire::{Command, StatusFlags};
 use crate::pooled::exchange::job::{Haste, Job, Part};
 use crate::pooled::exchange::outcome::{CutReply, Done, Reached};
 use crate::pooled::failure::cut_transaction::CutTransaction;
-use crate::pooled::failure::effect::Effect;
 use crate::pooled::failure::repeat::Repeat;
 use crate::pooled::optimistic::history::{Execution, Read, Said};
 use crate::pooled::routing::leave_replica::ROLLBACK;
@@ -23,6 +22,7 @@ use crate::pooled::session::outcome::{After, CutOff};
 use backend::connection_error::ConnectionError;
 use link::client_command::Incoming;
 use link::failure::{Failure, Kind};
+use session::effect::Effect;
 
 /// Why a transaction could not go to the primary.
 pub(crate) enum Failed {

@@ -7,7 +7,6 @@ use session::state::Needs;
 use session::{Pipelining, Sequences, Tracker};
 
 use super::PooledSession;
-use crate::pooled::failure::effect::Effect;
 use crate::pooled::failure::repeat::Repeat;
 use crate::pooled::routing::target::Aim;
 use crate::pooled::session::outcome::{After, CutOff, Relayed};
@@ -17,6 +16,7 @@ use link::client_command::Incoming;
 use link::dialogue::Legs;
 use link::leg::Leg;
 use registry::session_info::SessionKind;
+use session::effect::Effect;
 
 impl PooledSession {
     /// Hands the session over to the relay: from here on it has one backend connection to its end.

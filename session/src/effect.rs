@@ -4,7 +4,7 @@ use sql::{Access, Effects, Facts, Kind as Statement};
 
 /// What a command may have done when nobody knows how it ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Effect {
+pub enum Effect {
     /// It reads and changes nothing.
     Nothing,
     /// It begins a transaction: nothing that lasts, unless one is open, which it commits.
@@ -20,7 +20,7 @@ pub(crate) enum Effect {
 }
 
 /// What a statement may have done when it was cut.
-pub(crate) fn effect_of(facts: &Facts) -> Effect {
+pub fn effect_of(facts: &Facts) -> Effect {
     let harmless = Effects::DIAGNOSTICS | Effects::FOUND_ROWS;
     let within = harmless | Effects::LAST_INSERT_ID | Effects::USER_VARIABLES | Effects::SAVEPOINT;
     match facts.kind {
