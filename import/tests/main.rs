@@ -78,28 +78,6 @@ fn every_test_configuration_becomes_a_file_that_passes_a_check() {
     }
 }
 
-/// Writes every result beside the others: to read them.
-#[test]
-#[ignore = "writes files: PILOTFISH_IMPORT_REPORTS=FOLDER"]
-fn reports_are_written() {
-    let Some(folder) = std::env::var_os("PILOTFISH_IMPORT_REPORTS") else {
-        return;
-    };
-    for product in Product::ALL {
-        for file in configurations(*product) {
-            let imported = taken_over(*product, &std::fs::read_to_string(&file).unwrap()).unwrap();
-            let notes: Vec<String> = imported.notes.iter().map(ToString::to_string).collect();
-            let name = format!(
-                "{}-{}",
-                product.word(),
-                file.file_stem().unwrap().to_string_lossy()
-            );
-            let text = format!("{}\n\n# Notes\n{}\n", imported.toml, notes.join("\n"));
-            std::fs::write(Path::new(&folder).join(name + ".txt"), text).unwrap();
-        }
-    }
-}
-
 /// The manual's examples are real: the first block of each page is taken over.
 #[test]
 fn the_examples_of_the_manual_are_taken_over() {

@@ -5,7 +5,6 @@
 //! them, and as long as it does not, nothing more is read for it. So an idle session holds no
 //! buffer, a slow one at most two pieces, and a statement costs two system calls a side.
 
-use crate::session_end::End;
 use std::future::poll_fn;
 use std::io;
 use std::pin::Pin;
@@ -21,6 +20,7 @@ use wire::{Capabilities, Command, HEADER_BYTES, StatusFlags};
 
 use crate::insight::observer::Observer;
 use crate::scripted::sight::unfollowed;
+use crate::session_end::End;
 use crate::user_change::UserChange;
 use crate::worker::Worker;
 use link::failure::{Failure, Kind};

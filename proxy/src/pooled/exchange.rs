@@ -10,8 +10,6 @@ pub(crate) mod preamble;
 pub(crate) mod times;
 pub(crate) mod timing;
 
-use crate::pooled::exchange::job::{Haste, Job};
-use crate::pooled::exchange::outcome::{CutReply, Done, Reached};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -25,8 +23,10 @@ use super::exchange::delivery::Delivery;
 use super::exchange::preamble::{Prefix, Ready};
 use super::exchange::times::{Traffic, Way};
 use super::session::PooledSession;
+use crate::pooled::exchange::job::{Haste, Job};
 use crate::pooled::exchange::outcome::Cut;
 use crate::pooled::exchange::outcome::Unequal;
+use crate::pooled::exchange::outcome::{CutReply, Done, Reached};
 use crate::pooled::session::outcome::{LASTING, Running};
 use backend::connection::BackendConn;
 use backend::connection_error::ConnectionError;

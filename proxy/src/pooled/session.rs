@@ -12,7 +12,6 @@ pub(crate) mod recorded_statements;
 pub(crate) mod sql_state;
 pub(crate) mod tracking;
 
-use crate::pooled::session::outcome::{After, CutOff, Home};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -26,6 +25,7 @@ use crate::pooled::command::current_command::CurrentCommand;
 use crate::pooled::routing::session_routing::Routing;
 use crate::pooled::session::client_side::ClientSide;
 use crate::pooled::session::identity::Identity;
+use crate::pooled::session::outcome::{After, CutOff, Home};
 use crate::pooled::session::sql_state::SqlState;
 use crate::pooled::session::tracking::Tracking;
 use crate::scripted::scripting::Scripting;

@@ -1,6 +1,5 @@
 //! COM_QUERY: the facts of its text, and the steps that only a text has.
 
-use crate::pooled::command::ending::Ending;
 use std::rc::Rc;
 
 use sql::{Facts, Kind, Mention, Role, Show, Uses};
@@ -8,6 +7,7 @@ use wire::Command;
 
 use super::query_command::QueryCommand;
 use super::statement::Statement;
+use crate::pooled::command::ending::Ending;
 use crate::pooled::command::query_command::Carries;
 use crate::pooled::exchange::job::Part;
 use crate::pooled::exchange::outcome::Done;

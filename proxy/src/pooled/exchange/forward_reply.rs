@@ -3,7 +3,6 @@
 //! As in the relay, bytes are read into the worker's one buffer and written out at once; while the
 //! client does not take them, nothing more is read for it.
 
-use crate::pooled::exchange::outcome::Cut;
 use std::future::poll_fn;
 use std::io;
 use std::pin::pin;
@@ -14,6 +13,7 @@ use session::{Piece, Progress, Reply};
 use tokio::io::ReadBuf;
 
 use super::delivery::Delivery;
+use crate::pooled::exchange::outcome::Cut;
 use crate::pooled::session::PooledSession;
 use backend::connection::BackendConn;
 use backend::connection_error::ConnectionError;

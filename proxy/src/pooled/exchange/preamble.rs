@@ -1,7 +1,6 @@
 //! What is said on a connection in front of a client's command: questions of the session before, what
 //! restores this one's state, a wait for what it must see; and what came of it.
 
-use crate::pooled::exchange::outcome::{Lack, Unequal};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -12,6 +11,7 @@ use wire::Command;
 
 use crate::pooled::exchange::outcome::Cut;
 use crate::pooled::exchange::outcome::CutReply;
+use crate::pooled::exchange::outcome::{Lack, Unequal};
 use crate::pooled::session::PooledSession;
 use backend::ask::text;
 use backend::connection::BackendConn;

@@ -8,9 +8,9 @@
 //! | in any other transaction | ERR, and nothing before ROLLBACK | ERR, and nothing before ROLLBACK | ERR, and nothing before ROLLBACK |
 //! | pinned by more than that | ERR, the session ends | ERR, the session ends | ERR, the session ends |
 
-use crate::pooled::failure::repeat::{RETRIES_MAX, Repeat};
-use session::effect::Effect;
 use std::sync::Arc;
+
+use session::effect::Effect;
 
 use pool::CloseReason;
 use route::{KillReason, Report};
@@ -23,6 +23,7 @@ use super::cut_transaction::CutTransaction;
 use crate::pooled::exchange::outcome::Cut;
 use crate::pooled::exchange::outcome::{CutReply, Reached};
 use crate::pooled::exchange::outcome::{Lack, Unequal};
+use crate::pooled::failure::repeat::{RETRIES_MAX, Repeat};
 use crate::pooled::routing::target::Aim;
 use crate::pooled::session::PooledSession;
 use crate::pooled::session::outcome::{After, CutOff, Running};

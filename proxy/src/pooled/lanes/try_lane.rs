@@ -1,7 +1,6 @@
 //! Statements that may ride a shared lane: who may, on which, and what is done where the ride ends
 //! otherwise than well.
 
-use crate::pooled::lanes::lane_use::{LaneChoice, LaneWish, Probe};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -21,6 +20,7 @@ use crate::pooled::exchange::job::Part;
 use crate::pooled::exchange::outcome::Done;
 use crate::pooled::exchange::times::{Traffic, Way};
 use crate::pooled::lanes::lane_use::Past;
+use crate::pooled::lanes::lane_use::{LaneChoice, LaneWish, Probe};
 use crate::pooled::routing::target::Aim;
 use crate::pooled::session::PooledSession;
 use crate::pooled::session::outcome::{After, CutOff};

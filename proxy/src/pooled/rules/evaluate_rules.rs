@@ -1,8 +1,7 @@
 //! Rules and hints, asked about a client's command; and what of their answer is done before anything
 //! is sent: it is logged, answered, refused, held up, rewritten. What is left is the command's
-//! [`CommandPolicy`](super::command_policy::Order).
+//! [`CommandPolicy`](super::command_policy::CommandPolicy).
 
-use crate::pooled::command::query_command::Carries;
 use std::borrow::Cow;
 use std::rc::Rc;
 
@@ -20,7 +19,7 @@ use super::command_policy::{CommandPolicy, unknown_place};
 use super::statement_limits::{Inside, Passage, enter};
 use crate::book::Book;
 use crate::pooled::command::ending::Ending;
-use crate::pooled::command::query_command::QueryCommand;
+use crate::pooled::command::query_command::{Carries, QueryCommand};
 use crate::pooled::command::statement::Statement;
 use crate::pooled::login::session_start::{hold_of, pin_of};
 use crate::pooled::session::PooledSession;
