@@ -28,6 +28,7 @@ mod tracing;
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 pub use accounts::*;
@@ -161,7 +162,9 @@ settings! {
     }
 }
 
-/// Cores this process may use; 1 when the system does not say.
+/// Cores this process may use; 1 when the system does not say. The system is asked once: it reads several files for
+/// the answer.
 pub(crate) fn cores() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
+    static CORES: OnceLock<usize> = OnceLock::new();
+    *CORES.get_or_init(|| std::thread::available_parallelism().map_or(1, usize::from))
 }

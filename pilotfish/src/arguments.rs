@@ -14,6 +14,7 @@ mod schema;
 mod shell;
 mod top;
 
+use std::collections::HashSet;
 use std::ffi::OsString;
 use std::fmt;
 use std::net::SocketAddr;
@@ -23,7 +24,9 @@ use clap::builder::ValueParser;
 use clap::{Arg, ArgAction, ArgMatches, Args, FromArgMatches, Subcommand};
 use config::manual::{self, LIST_OPTIONS};
 use config::mysql_proxy::{self, Legacy, Translation};
-use config::{Config, Draft, Fault, ListenAddress, Loaded, Override, Place, SECTIONS, settings};
+use config::{
+    Config, Draft, Fault, ListenAddress, Loaded, Override, Place, SECTIONS, Setting, settings,
+};
 
 use crate::rules;
 
@@ -314,10 +317,10 @@ impl Known {
         let ours = ours
             .chain(settings().map(|setting| setting.name))
             .map(Self::Ours);
-        let is_ours = |name: &str| settings().any(|setting| setting.option() == name);
+        let our_names: HashSet<String> = settings().map(Setting::option).collect();
         let theirs = mysql_proxy::OPTIONS
             .iter()
-            .filter(move |legacy| !is_ours(legacy.name));
+            .filter(move |legacy| !our_names.contains(legacy.name));
         ours.chain(theirs.map(Self::Theirs))
     }
 
