@@ -23,6 +23,7 @@ mod companions;
 mod dice;
 pub mod http;
 mod intruder;
+mod lease;
 mod pooled;
 mod process;
 mod product;
@@ -43,6 +44,7 @@ pub use cluster::{
 };
 pub use dice::Dice;
 pub use intruder::Intruder;
+pub use lease::Leased;
 pub use pooled::{Held, Turn, pooled};
 pub use process::{Folder, Process, Signal};
 pub use product::{PASSWORD, Product, cache};

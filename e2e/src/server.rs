@@ -123,6 +123,11 @@ impl Server {
         &self.process
     }
 
+    /// Whether its process is there.
+    pub fn is_running(&mut self) -> bool {
+        self.process.ended().is_none()
+    }
+
     /// SIGKILL, and waits for the end.
     pub fn kill(&mut self) {
         self.process.signal(Signal::KILL);

@@ -4,7 +4,8 @@ use std::process::ExitStatus;
 
 use e2e::raw::{Login, RawConn};
 use e2e::{
-    Cluster, Folder, PASSWORD, Product, Proxy, Server, Settings, set_read_only, take_writes, wait,
+    Cluster, Folder, Leased, PASSWORD, Product, Proxy, Server, Settings, set_read_only,
+    take_writes, wait,
 };
 
 both! {
@@ -35,13 +36,13 @@ const WRITE: &str = "INSERT INTO d.t VALUES (1)";
 
 /// A cluster whose roles are to be found out, with an empty table `d.t`, and a proxy in front.
 struct Site {
-    cluster: Cluster,
+    cluster: Leased,
     proxy: Proxy,
 }
 
 impl Site {
     fn start(product: Product, settings: impl FnOnce(Settings) -> Settings) -> Self {
-        let cluster = Cluster::start(product, REPLICAS);
+        let cluster = Cluster::lease(product, REPLICAS);
         let mut root = cluster.primary.root();
         root.run("CREATE DATABASE d");
         root.run("CREATE TABLE d.t (n INT)");

@@ -2,11 +2,11 @@
 //! makes of statements that name them.
 
 use e2e::raw::{Execute, Login, RawConn};
-use e2e::{Cluster, PASSWORD, Product, Proxy, Settings, free_port, wait};
+use e2e::{Cluster, Leased, PASSWORD, Product, Proxy, Settings, free_port, wait};
 
 /// A cluster with views over functions, and a proxy that has learned what they do.
 struct Site {
-    cluster: Cluster,
+    cluster: Leased,
     proxy: Proxy,
     admin: u16,
 }
@@ -36,7 +36,7 @@ const DEFINITIONS: &[&str] = &[
 
 impl Site {
     fn start(product: Product, settings: impl FnOnce(Settings) -> Settings) -> Self {
-        let cluster = Cluster::start(product, 1);
+        let cluster = Cluster::lease(product, 1);
         cluster.tell_apart(DEFINITIONS);
         let mut root = cluster.primary.root();
         root.run(&format!("CREATE USER lesser IDENTIFIED BY '{PASSWORD}'"));

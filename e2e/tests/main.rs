@@ -86,6 +86,7 @@ mod lane_neighbours;
 mod lanes;
 mod large;
 mod learned;
+mod lease;
 mod ledger;
 mod letters;
 mod lexing;

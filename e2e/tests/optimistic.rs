@@ -4,11 +4,11 @@
 use std::thread;
 
 use e2e::raw::{Execute, Login, Param, RawConn, Reply, capability};
-use e2e::{Cluster, PASSWORD, Product, Proxy, Settings, take_writes, wait};
+use e2e::{Cluster, Leased, PASSWORD, Product, Proxy, Settings, take_writes, wait};
 
 /// A cluster in which `SELECT name FROM d.whoami` tells who answers, with a proxy in front.
 struct Site {
-    cluster: Cluster,
+    cluster: Leased,
     proxy: Proxy,
 }
 
@@ -18,7 +18,7 @@ const WHO: &str = "SELECT name FROM whoami";
 
 impl Site {
     fn start(product: Product, settings: impl FnOnce(Settings) -> Settings) -> Self {
-        let cluster = Cluster::start(product, 2);
+        let cluster = Cluster::lease(product, 2);
         cluster.tell_apart(&[
             "CREATE TABLE d.t (n INT PRIMARY KEY, name VARCHAR(20))",
             "CREATE TABLE d.seen (n INT PRIMARY KEY, name VARCHAR(20))",

@@ -3,12 +3,12 @@
 use std::thread;
 
 use e2e::raw::{Execute, Login, Param, RawConn, Reply};
-use e2e::{Cluster, PASSWORD, Product, Proxy, Settings, wait};
+use e2e::{Cluster, Leased, PASSWORD, Product, Proxy, Settings, wait};
 
 /// A cluster in which `SELECT n FROM d.v` writes a row, takes a lock and sets a user variable, and in which the
 /// account `lesser` may not write on a read-only server.
 struct Site {
-    cluster: Cluster,
+    cluster: Leased,
     proxy: Proxy,
 }
 
@@ -23,7 +23,7 @@ const COUNT: &str = "SELECT COUNT(*) FROM d.log";
 
 impl Site {
     fn start(product: Product, settings: impl FnOnce(Settings) -> Settings) -> Self {
-        let cluster = Cluster::start(product, 1);
+        let cluster = Cluster::lease(product, 1);
         cluster.tell_apart(&[
             "CREATE TABLE d.log (id INT PRIMARY KEY AUTO_INCREMENT, n INT)",
             "CREATE TABLE d.t (n INT PRIMARY KEY)",

@@ -3,19 +3,19 @@
 use std::time::{Duration, Instant};
 
 use e2e::raw::{Execute, Login, RawConn, Reply, capability};
-use e2e::{Cluster, Cut, PASSWORD, Product, Proxy, Relay, Server, Settings};
+use e2e::{Cluster, Cut, Leased, PASSWORD, Product, Proxy, Relay, Server, Settings};
 
 /// A cluster in which `SELECT name FROM d.whoami` tells who answers, with a proxy in front whose
 /// sessions stay at the primary unless a rule says otherwise.
 struct Site {
-    cluster: Cluster,
+    cluster: Leased,
     proxy: Proxy,
     settings: Settings,
 }
 
 impl Site {
     fn start(product: Product, settings: impl FnOnce(Settings) -> Settings) -> Self {
-        let cluster = Cluster::start(product, 1);
+        let cluster = Cluster::lease(product, 1);
         cluster
             .tell_apart(&["CREATE TABLE d.t (n INT PRIMARY KEY AUTO_INCREMENT, name VARCHAR(20))"]);
         let common = Settings::of_cluster(&cluster)

@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 
 use e2e::raw::{Execute, Login, Param, RawConn, Reply, Shape, query_with_attributes};
-use e2e::{Cluster, PASSWORD, Product, Proxy, Settings, wait};
+use e2e::{Cluster, Leased, PASSWORD, Product, Proxy, Settings, wait};
 
 /// A cluster in which `SELECT name FROM d.whoami` tells who answers, with a proxy in front.
 struct Site {
-    cluster: Cluster,
+    cluster: Leased,
     proxy: Proxy,
 }
 
@@ -16,14 +16,14 @@ impl Site {
         Self::in_front_of(Self::cluster(product), settings)
     }
 
-    fn cluster(product: Product) -> Cluster {
-        let cluster = Cluster::start(product, 2);
+    fn cluster(product: Product) -> Leased {
+        let cluster = Cluster::lease(product, 2);
         cluster
             .tell_apart(&["CREATE TABLE d.t (n INT PRIMARY KEY AUTO_INCREMENT, name VARCHAR(20))"]);
         cluster
     }
 
-    fn in_front_of(cluster: Cluster, settings: impl FnOnce(Settings) -> Settings) -> Self {
+    fn in_front_of(cluster: Leased, settings: impl FnOnce(Settings) -> Settings) -> Self {
         let common = Settings::of_cluster(&cluster)
             .account("app", PASSWORD)
             .set("workers", 1)

@@ -10,6 +10,7 @@
 //! each panic inside the proxy, is red at once.
 
 mod binaries;
+mod night;
 mod output;
 mod repeat;
 mod summary;
@@ -52,8 +53,8 @@ struct Step {
     at_once: usize,
     /// Names of tests that are left out, by their first part.
     skips: &'static [&'static str],
-    /// The same, except at night.
-    nightly: &'static [&'static str],
+    /// Which of a binary's tests wait for the night.
+    waiting: fn(&[String]) -> Vec<String>,
     /// The other way round: only these.
     only: &'static [&'static str],
 }
@@ -69,7 +70,7 @@ const STEPS: [Step; 4] = [
         threads: 2,
         at_once: 2,
         skips: SANDBOX,
-        nightly: &[],
+        waiting: night::nothing,
         only: &[],
     },
     Step {
@@ -78,7 +79,7 @@ const STEPS: [Step; 4] = [
         threads: 6,
         at_once: 1,
         skips: &[],
-        nightly: &[],
+        waiting: night::cells_of_scripts,
         only: &[],
     },
     Step {
@@ -87,7 +88,7 @@ const STEPS: [Step; 4] = [
         threads: 2,
         at_once: 1,
         skips: &[],
-        nightly: &[],
+        waiting: night::nothing,
         only: SANDBOX,
     },
     Step {
@@ -96,7 +97,7 @@ const STEPS: [Step; 4] = [
         threads: 3,
         at_once: 1,
         skips: &[],
-        nightly: &["nightly::", "perl::"],
+        waiting: night::libraries,
         only: &[],
     },
 ];
@@ -155,11 +156,10 @@ impl Step {
     fn run_each<'a>(&self, binaries: &[&'a Binary], suite: Suite) -> Vec<(&'a Binary, Run)> {
         let waiting = Mutex::new(binaries.iter());
         let next = || waiting.lock().ok()?.next();
-        let arguments = &self.arguments(suite);
         let work = || {
             let mut runs = Vec::new();
             while let Some(&binary) = next() {
-                runs.push((binary, binary.run(arguments, suite)));
+                runs.push((binary, binary.run(&self.arguments(binary, suite), suite)));
             }
             runs
         };
@@ -171,13 +171,18 @@ impl Step {
         })
     }
 
-    fn arguments(&self, suite: Suite) -> Vec<String> {
+    fn arguments(&self, binary: &Binary, suite: Suite) -> Vec<String> {
         let mut arguments = vec![format!("--test-threads={}", self.threads)];
-        let nightly = match suite {
-            Suite::Nightly => &[],
-            Suite::Fast | Suite::Change => self.nightly,
+        let waiting = match suite {
+            Suite::Nightly => Vec::new(),
+            Suite::Fast | Suite::Change => (self.waiting)(&binary.list("")),
         };
-        for name in self.skips.iter().chain(nightly) {
+        if !waiting.is_empty() {
+            println!("{} tests wait for the night", waiting.len());
+            arguments.push("--exact".to_owned());
+        }
+        let skips = self.skips.iter().map(|&name| name.to_owned());
+        for name in skips.chain(waiting) {
             arguments.push(format!("--skip={name}"));
         }
         arguments.extend(self.only.iter().map(|&name| name.to_owned()));

@@ -1,0 +1,32 @@
+//! Clusters that are used by one test after the other.
+
+use e2e::{Cluster, Product, take_writes};
+
+both! {
+    a_cluster_is_used_again_unless_a_test_has_changed_its_servers
+}
+
+/// More replicas than other tests ask for: nobody else takes this cluster.
+const REPLICAS: u32 = 3;
+
+fn a_cluster_is_used_again_unless_a_test_has_changed_its_servers(product: Product) {
+    let first = Cluster::lease(product, REPLICAS);
+    first.tell_apart(&["CREATE TABLE d.t (n INT)"]);
+    first.primary.root().run("CREATE USER visitor");
+    let port = first.primary.port();
+    drop(first);
+
+    let second = Cluster::lease(product, REPLICAS);
+    assert_eq!(second.primary.port(), port);
+    for server in std::iter::once(&second.primary).chain(&second.replicas) {
+        let mut root = server.root();
+        let visitors = "SELECT COUNT(*) FROM mysql.user WHERE user = 'visitor'";
+        assert_eq!(root.value(visitors), "0");
+        assert!(root.query("USE d").error().is_some());
+    }
+    take_writes(&second.replicas[1]);
+    drop(second);
+
+    let third = Cluster::lease(product, REPLICAS);
+    assert_ne!(third.primary.port(), port);
+}
