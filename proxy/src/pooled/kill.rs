@@ -28,12 +28,13 @@ use wire::{Command, ErrorCode};
 use super::routing::target::Aim;
 use super::session::PooledSession;
 use crate::pooled::command::ending::Ending;
-use crate::pooled::exchange::job::{Haste, Job, Part};
+use crate::pooled::exchange::job::{Haste, Job};
 use crate::pooled::failure::repeat::Repeat;
 use crate::pooled::session::outcome::{After, CutOff, Running};
 use backend::ask::text;
 use backend::own_reply::own_command;
 use link::client_command::Incoming;
+use link::query_command::CommandPart;
 use registry::session_registry::{IdOwner, Kill, is_given_out};
 use session::effect::Effect;
 
@@ -74,7 +75,7 @@ impl PooledSession {
         }
         let scope = KillScope::Connection;
         let target = Target { id, scope };
-        let killing = self.kill_target(incoming.sequence, target, Part::Whole);
+        let killing = self.kill_target(incoming.sequence, target, CommandPart::Whole);
         match killing.await? {
             Killing::Told(told) => Ok(told.after),
             Killing::Left => self.plain(incoming).await,
@@ -87,7 +88,7 @@ impl PooledSession {
         &mut self,
         sequence: u8,
         target: Target,
-        part: Part,
+        part: CommandPart,
     ) -> Result<Killing, CutOff> {
         if target.id == self.identity.registered.id() {
             return self.kill_self(sequence, target.scope, part).await;
@@ -117,7 +118,7 @@ impl PooledSession {
         &mut self,
         sequence: u8,
         target: Target,
-        part: Part,
+        part: CommandPart,
         is_own: bool,
     ) -> Result<Killing, CutOff> {
         if !is_own && !self.may_kill_others().await {
@@ -135,7 +136,7 @@ impl PooledSession {
     }
 
     /// The OK of a KILL that the proxy has carried out.
-    fn say_killed(&mut self, sequence: u8, part: Part, count: u64) -> Ending {
+    fn say_killed(&mut self, sequence: u8, part: CommandPart, count: u64) -> Ending {
         let [low, high] = self.status_of(part).0.to_le_bytes();
         let mut payload = vec![OK];
         wire::write::put_lenenc(&mut payload, count);
@@ -171,7 +172,7 @@ impl PooledSession {
         &mut self,
         sequence: u8,
         scope: KillScope,
-        part: Part,
+        part: CommandPart,
     ) -> Result<Killing, CutOff> {
         let told = |after| Killing::Told(Ending::last(after));
         if let Err(failure) = self.hold(Aim::Same).await {
@@ -218,7 +219,7 @@ impl PooledSession {
         sequence: u8,
         backend: BackendId,
         thread_id: u32,
-        (scope, part): (KillScope, Part),
+        (scope, part): (KillScope, CommandPart),
     ) -> Result<Killing, CutOff> {
         let topology = Arc::clone(&self.worker.env.topology.borrow());
         let Some(backend) = topology.backend(backend) else {

@@ -16,7 +16,6 @@ use super::statement::{BulkExecution, Executing, Statement};
 use crate::pooled::exchange::outcome::{CutReply, Done};
 use crate::pooled::session::PooledSession;
 use crate::pooled::session::outcome::{After, CutOff};
-use backend::connection_error::ConnectionError;
 use backend::own_reply::OwnReply;
 use backend::prepared_statement::StatementKey;
 use link::client_command::Incoming;
@@ -192,9 +191,7 @@ impl PooledSession {
     ) -> Result<Result<BackendStatementId, OwnReply>, CutReply> {
         self.reset_if_unlike(needs).await?;
         let Some(lent) = &mut self.held.lease else {
-            return Err(CutReply::unsent(
-                ConnectionError::Unexpected("no connection").into(),
-            ));
+            return Err(CutReply::no_connection());
         };
         match lent.conn.prepared.begin(key) {
             Lookup::Prepared(id) => Ok(Ok(id)),

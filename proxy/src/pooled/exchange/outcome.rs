@@ -20,6 +20,19 @@ pub(crate) struct Done {
     pub message: Option<Box<[u8]>>,
 }
 
+impl Done {
+    /// The proxy has said the reply itself.
+    pub(crate) fn told() -> Self {
+        Self {
+            outcome: Outcome::Ok,
+            tally: Tally::default(),
+            next_sequence: 0,
+            fingerprint: None,
+            message: None,
+        }
+    }
+}
+
 /// A cut, and how far the command and its reply had come.
 #[derive(Debug)]
 pub(crate) struct CutReply {
@@ -48,6 +61,11 @@ impl CutReply {
             reached: Reached::Nobody,
             sequence: None,
         }
+    }
+
+    /// The connection that was held is gone.
+    pub(crate) fn no_connection() -> Self {
+        Self::unsent(ConnectionError::Unexpected("no connection").into())
     }
 
     /// The command was sent; nothing of its reply has come.

@@ -90,7 +90,7 @@ impl<'a> Load<'a> {
                 types: executing.types.clone(),
                 capabilities,
             }),
-            Statement::Bulk(_) => None,
+            Statement::Bulk(_) | Statement::Command(_) => None,
         }
     }
 }

@@ -87,12 +87,8 @@ impl PooledSession {
         self.command.policy = CommandPolicy::of_script(asked.inquiry.place.clone(), limit);
         let ear = ReplyObserver::to(command, self.client.capabilities, towards, &asked.scripts);
         self.client.leg.ear = ear.map(Box::new);
-        let incoming = incoming_of(command, payload);
-        let ran = match command {
-            Command::QUERY => Box::pin(self.query(incoming)).await,
-            Command::STMT_PREPARE => Box::pin(self.prepare(incoming)).await,
-            _ => Box::pin(self.execute(incoming)).await,
-        };
+        let arrived = self.arrived(incoming_of(command, payload));
+        let ran = Box::pin(self.perform(arrived)).await;
         self.close_order();
         let ear = self.client.leg.ear.take();
         Ok((

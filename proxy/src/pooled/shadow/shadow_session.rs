@@ -236,8 +236,8 @@ impl PooledSession {
         };
         match work {
             Work::Query(packets) => {
-                let incoming = command(Command::QUERY, packets);
-                Box::pin(self.query(incoming)).await
+                let arrived = self.arrived(command(Command::QUERY, packets));
+                Box::pin(self.perform(arrived)).await
             }
             Work::Execute(key, count, payload) => {
                 let Some((id, packets)) = self.prepare_beside(key, count, payload) else {
