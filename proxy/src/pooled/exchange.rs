@@ -7,13 +7,13 @@ pub(crate) mod job;
 pub(crate) mod observe;
 pub(crate) mod outcome;
 pub(crate) mod preamble;
-pub(crate) mod times;
 pub(crate) mod timing;
 
 use std::rc::Rc;
 use std::sync::Arc;
 
 use config::ReadPolicy;
+use route::BackendId;
 
 use session::state::Needs;
 use session::{Amendment, Outcome, Progress, Reply, Sequences};
@@ -21,14 +21,15 @@ use wire::StatusFlags;
 
 use super::exchange::delivery::Delivery;
 use super::exchange::preamble::{Prefix, Ready};
-use super::exchange::times::{Traffic, Way};
 use super::session::PooledSession;
 use crate::pooled::exchange::job::{Haste, Job};
 use crate::pooled::exchange::outcome::Cut;
+use crate::pooled::exchange::outcome::LASTING;
 use crate::pooled::exchange::outcome::Unequal;
 use crate::pooled::exchange::outcome::{CutReply, Done, Reached};
-use crate::pooled::session::outcome::{LASTING, Running};
 use backend::connection::BackendConn;
+use backend::kill_thread::Running;
+use backend::times::{StatementPath, Traffic};
 use link::client_command::{EndOf, Passage};
 
 impl PooledSession {
@@ -55,7 +56,7 @@ impl PooledSession {
                     sent: job.packets.len() as u64 + self.command.timing.further_bytes(),
                     received: done.tally.bytes,
                 };
-                self.note_times(lent.conn.backend.id, Way::Own, traffic);
+                self.note_times(lent.conn.backend.id, StatementPath::Own, traffic);
             }
             if self.settings.config.balance.reads == ReadPolicy::Latency {
                 flight.answered_in(self.command.timing.taken());
@@ -280,5 +281,16 @@ impl PooledSession {
         }
         self.command.passed = Some((passage.bytes, passage.sequence));
         Ok(passage.sequence)
+    }
+
+    /// Its command leaves now.
+    pub(crate) fn leaves(&mut self) {
+        self.command.timing.leaves(self.worker.surroundings.now().0);
+    }
+
+    /// A statement has had its reply: how long that took is noted, and how much it was.
+    pub(crate) fn note_times(&self, backend: BackendId, way: StatementPath, traffic: Traffic) {
+        let took = (self.command.timing.waited(), self.command.timing.taken());
+        self.worker.times.note(backend, way, took, traffic);
     }
 }

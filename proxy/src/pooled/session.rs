@@ -28,7 +28,7 @@ use crate::pooled::session::identity::Identity;
 use crate::pooled::session::outcome::{After, CutOff, Home};
 use crate::pooled::session::sql_state::SqlState;
 use crate::pooled::session::tracking::Tracking;
-use crate::scripted::scripting::Scripting;
+use crate::scripted::session_script::Scripting;
 use crate::session_end::End;
 use crate::surroundings::Place;
 use crate::worker::Worker;
@@ -184,7 +184,7 @@ impl PooledSession {
         self.drop_lent(CloseReason::Broken);
         if let (Some(sequence), Some(payload)) = (cut.sequence, cut.failure.err_payload(true)) {
             let told = self.client.leg.finish_with(sequence, &payload);
-            let _ = tokio::time::timeout(crate::serve::TIMEOUT_TELL, told).await;
+            let _ = tokio::time::timeout(crate::session_end::TIMEOUT_TELL, told).await;
         }
     }
 

@@ -12,7 +12,7 @@ use super::bridge::Bridge;
 use super::injected::Queue;
 use super::waiting::{Settled, interrupted, settle};
 use crate::pooled::session::outcome::{After, CutOff};
-use crate::pooled::shadow::script_query::Replied;
+use crate::pooled::shadow::shadow_queue::Replied;
 use crate::session_end::End;
 use link::client_command::Incoming;
 use link::failure::{Failure, Kind};

@@ -6,6 +6,16 @@ use backend::connection_error::ConnectionError;
 use backend::own_reply::OwnReply;
 use registry::session_control::Ask;
 use session::{Fingerprint, Outcome, Tally};
+use wire::StatusFlags;
+
+/// The flags that say something of the session; the others say something of one reply.
+pub(crate) const LASTING: StatusFlags = StatusFlags(
+    StatusFlags::IN_TRANS.0
+        | StatusFlags::AUTOCOMMIT.0
+        | StatusFlags::NO_BACKSLASH_ESCAPES.0
+        | StatusFlags::IN_TRANS_READONLY.0
+        | StatusFlags::ANSI_QUOTES.0,
+);
 
 /// A reply that has ended.
 #[derive(Debug)]

@@ -17,7 +17,6 @@ use super::lane_request::{LanePlan, LaneReply};
 use crate::pooled::command::ending::Ending;
 use crate::pooled::command::statement::{Executing, Statement};
 use crate::pooled::exchange::outcome::Done;
-use crate::pooled::exchange::times::{Traffic, Way};
 use crate::pooled::lanes::lane_use::Past;
 use crate::pooled::lanes::lane_use::{LaneChoice, LaneWish, Probe};
 use crate::pooled::routing::target::Aim;
@@ -25,6 +24,7 @@ use crate::pooled::session::PooledSession;
 use crate::pooled::session::outcome::{After, CutOff};
 use backend::connection::BackendConn;
 use backend::prepared_statement::StatementKey;
+use backend::times::{StatementPath, Traffic};
 use link::query_command::CommandPart;
 use session::effect::effect_of;
 
@@ -331,7 +331,7 @@ impl PooledSession {
             sent: statement.incoming().packets.len() as u64,
             received: done.tally.bytes,
         };
-        self.note_times(fare.backend.id, Way::Lane, traffic);
+        self.note_times(fare.backend.id, StatementPath::Lane, traffic);
         self.note_written_aboard(&fare.backend);
         if let Some(order) = &mut self.command.policy {
             order.ended(&fare.backend, done.outcome);
