@@ -232,7 +232,6 @@ impl PooledSession {
     }
 
     /// The reply that a command will get; none for one without.
-    #[inline]
     fn expected_reply(&self, conn: &BackendConn, job: &Job<'_>, sequence: u8) -> Option<Reply> {
         let sequences = match self.client.leg.transport.is_compressed() || job.part.follows() {
             true => Sequences::Renumbered,
@@ -255,7 +254,6 @@ impl PooledSession {
     }
 
     /// What a reply that is over has said.
-    #[inline]
     fn reply_ended(&mut self, mut reply: Reply, outcome: Outcome) -> Done {
         let tally = *reply.tally();
         if tally.owes_changes {

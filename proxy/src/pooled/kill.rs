@@ -31,7 +31,7 @@ use crate::pooled::command::ending::Ending;
 use crate::pooled::exchange::job::{Haste, Job};
 use crate::pooled::failure::repeat::Repeat;
 use crate::pooled::session::outcome::{After, CutOff};
-use backend::ask::text;
+use backend::ask;
 use backend::kill_thread::Running;
 use backend::own_reply::own_command;
 use link::client_command::Incoming;
@@ -103,8 +103,8 @@ impl PooledSession {
             }
             // The id of a backend's own thread.
             IdOwner::Nobody => Ok(Killing::Left),
-            IdOwner::Session(user) | IdOwner::Alone(user) => {
-                let is_own = *user == *self.user();
+            IdOwner::Session(owner) | IdOwner::Alone(owner) => {
+                let is_own = *owner == *self.user();
                 self.kill_session(sequence, target, part, is_own).await
             }
             IdOwner::Passed(backend, thread_id) => {
@@ -181,7 +181,7 @@ impl PooledSession {
         }
         let argument = self.held.lease.as_ref().map(|lent| {
             let statement = statement(scope, lent.conn.thread_id);
-            text(&lent.conn, statement)
+            ask::text(&lent.conn, statement)
         });
         let incoming = Incoming {
             command: Command::QUERY,
@@ -300,7 +300,7 @@ impl PooledSession {
         let Some(lent) = &mut self.held.lease else {
             return Ok(());
         };
-        let nothing = text(&lent.conn, "DO 0");
+        let nothing = ask::text(&lent.conn, "DO 0");
         let answered = timeout(
             TIMEOUT_ABSORB,
             lent.conn.ask(&self.worker.env, Command::QUERY, &nothing),
