@@ -1,10 +1,11 @@
 //! Killing what runs at a backend, over another connection of the same account.
 
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 use pool::CloseReason;
-use route::KillScope;
+use route::{Backend, KillScope};
 use tokio::time::timeout;
 use wire::read::Reader;
 use wire::{Command, HEADER_BYTES, Header};
@@ -18,6 +19,15 @@ use crate::pool_env::PoolEnv;
 use crate::settle_answers::settle;
 use crate::sub_pool::SubPool;
 use crate::worker_pool::WorkerPool;
+
+/// Where a statement of a session's runs.
+#[derive(Clone)]
+pub struct Running {
+    /// The backend that it runs on.
+    pub backend: Arc<Backend>,
+    /// The id of its connection there.
+    pub thread_id: u32,
+}
 
 /// The longest wait for a kill of one's own.
 pub const TIMEOUT_KILL: Duration = Duration::from_secs(5);

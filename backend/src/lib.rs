@@ -48,6 +48,7 @@ pub mod settings;
 pub mod settle_answers;
 pub mod shared_store;
 pub mod sub_pool;
+pub mod times;
 pub mod unknown_statement;
 pub mod wait_slot;
 pub mod worker_pool;

@@ -11,10 +11,33 @@ use auth::key_exchange::encrypt;
 use auth::plugin::{FULL_AUTHENTICATION, MORE_DATA, REQUEST_KEY_CACHING_SHA2, REQUEST_KEY_SHA256};
 use auth::{Answer, KeyExchangeError, NotPrivate, OwnKey, Privacy, ServerKey};
 use tokio::io::{AsyncRead, AsyncWrite};
+use wire::Capabilities;
 use wire::auth::{AuthPacket, CACHING_SHA2_PASSWORD, SHA256_PASSWORD};
 
 use crate::failure::{Failure, Kind};
 use crate::packets::{PacketError, PacketStream};
+
+/// Flags that say how a login went and nothing of the session behind it.
+pub const LOGIN_ONLY: Capabilities = Capabilities(
+    Capabilities::SSL.0
+        | Capabilities::COMPRESS.0
+        | Capabilities::ZSTD_COMPRESSION_ALGORITHM.0
+        | Capabilities::CONNECT_WITH_DB.0
+        | Capabilities::CONNECT_ATTRS.0
+        | Capabilities::PLUGIN_AUTH.0
+        | Capabilities::PLUGIN_AUTH_LENENC_CLIENT_DATA.0
+        | Capabilities::SECURE_CONNECTION.0
+        | Capabilities::CAN_HANDLE_EXPIRED_PASSWORDS.0
+        | Capabilities::MULTI_FACTOR_AUTHENTICATION.0
+        | Capabilities::CAPABILITY_EXTENSION.0
+        | Capabilities::SSL_VERIFY_SERVER_CERT.0
+        | Capabilities::REMEMBER_OPTIONS.0
+        | Capabilities::ODBC.0
+        | Capabilities::LONG_FLAG.0
+        | Capabilities::IGNORE_SIGPIPE.0
+        | Capabilities::RESERVED.0
+        | Capabilities::TRANSACTIONS.0,
+);
 
 /// Both legs of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

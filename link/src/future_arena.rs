@@ -25,6 +25,7 @@ pub struct Held<'a, F: Future> {
 impl Blocks {
     /// Puts a future into a block, for as long as it runs. A block that is too small makes way for one that
     /// is not.
+    #[inline]
     pub fn hold<F: Future>(&self, future: F) -> Held<'_, F> {
         let free = self.free.borrow_mut().pop();
         let block = free.unwrap_or_else(|| RecycleBox::new(()));

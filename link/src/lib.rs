@@ -6,6 +6,7 @@
 //!               │    ├─ dialogue   relays the login behind the handshake response
 //!               │    └─ decline    leaves a backend that has greeted
 //!               ├─ client_command   whole commands of a client, as they come
+//!               │    └─ query_command   the text of a COM_QUERY, found once
 //!               └─ leg      bytes that were read and not yet taken; writes replies
 //!                    └─ reply_observer ── row_rewriting     a script hears the reply
 //! ```
@@ -20,6 +21,7 @@ pub mod failure;
 pub mod future_arena;
 pub mod leg;
 pub mod packets;
+pub mod query_command;
 pub mod readiness_cache;
 pub mod reply_observer;
 pub mod row_rewriting;

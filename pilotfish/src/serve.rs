@@ -121,41 +121,21 @@ async fn play(config: Config, mut serving: Serving<'_>, log: &Log) -> Result<(),
     raise_open_files(&config);
     let listeners = listening::bind(&config)?;
     let mut admin = AdminPort::bind(&config, http::open)?;
-    let pid_file = config.pid_file.as_deref().map(PidFile::write).transpose();
-    let _pid_file = pid_file.map_err(|error| format!("the pid file cannot be written: {error}"))?;
-    if let Some(user) = &config.user {
-        become_user(user).map_err(|error| format!("cannot become user {user}: {error}"))?;
-    }
+    let _pid_file = write_pid_and_change_user(&config)?;
     let config = Arc::new(config);
     let settings = snapshot(Arc::clone(&config), None)?;
     let (publish, settings) = watch::channel(Arc::new(settings));
     let control = Control::start(&config, started).map_err(|error| format!("control: {error}"))?;
     let end = Arc::new(Notify::new());
     let scripts = scripts(&config, &end)?;
-    let (journal, entries) = Journal::new();
-    let journals = Journals::start(&journal, entries, settings.clone(), started)
-        .map_err(|error| format!("the logs of statements cannot be written: {error}"))?;
     let events = Arc::new(Events::default());
-    let (traces, statements) = Traces::new();
-    let sights = Sights {
+    let outlets = Outlets::start(Sights {
         settings: settings.clone(),
         topology: control.topology(),
         events: Arc::clone(&events),
         started,
-    };
-    let exporter = Exporter::start(&traces, statements, sights)
-        .map_err(|error| format!("traces cannot be sent: {error}"))?;
-    let surroundings = Surroundings {
-        journal,
-        traces,
-        scripts: Arc::new(scripts),
-        settings,
-        topology: control.topology(),
-        accounts: control.accounts(),
-        definitions: control.definitions(),
-        reports: control.reports(),
-        started,
-    };
+    })?;
+    let surroundings = surroundings(&control, &outlets, settings, scripts, started);
     let mut plane = DataPlane::start(config.workers, &surroundings)
         .map_err(|error| format!("no worker can be started: {error}"))?;
     log_ready(&config, &listeners);
@@ -164,12 +144,7 @@ async fn play(config: Config, mut serving: Serving<'_>, log: &Log) -> Result<(),
     let mut history = History::start(plane.window(), &events)
         .map_err(|error| format!("the history of digests cannot be kept: {error}"))?;
     let streams = follow_clusters(&config, &control)?;
-    let seen = Seen::new(
-        plane.window(),
-        &editor,
-        &history,
-        streams.borrow().streams(),
-    );
+    let seen = what_is_seen(&plane, &editor, &history, &streams);
     admin.open(&seen);
     tell_manager(&[State::Ready, State::Status("serving")]);
     if let Some(ready) = serving.ready.take() {
@@ -185,7 +160,7 @@ async fn play(config: Config, mut serving: Serving<'_>, log: &Log) -> Result<(),
         publish: &publish,
         control: &control,
         log,
-        journals: &journals,
+        journals: &outlets.journals,
         streams: &streams,
     };
     let outcome = wait(
@@ -198,27 +173,103 @@ async fn play(config: Config, mut serving: Serving<'_>, log: &Log) -> Result<(),
     )
     .await;
 
-    plane.window().stops();
-    tell_manager(&[State::Stopping, State::Status("draining")]);
-    listening.stop().await;
     let last = Arc::clone(&publish.borrow().config);
-    notes.write(&last.digests, &plane).await;
-    let limit = last.timeout_drain;
-    tracing::info!(
-        kind = "stopping",
-        sessions = plane.sessions(),
-        ?limit,
-        "stopped accepting; sessions are coming to rest"
-    );
+    stop_accepting(listening, &plane, &mut notes, &last).await;
     history.end();
-    let cut = plane.drain(limit, signals.stop()).await;
+    let cut = plane.drain(last.timeout_drain, signals.stop()).await;
     streams.into_inner().stop();
     control.stop();
     admin.close();
-    journals.end();
-    exporter.end();
+    outlets.end();
     tracing::info!(cut, "pilotfish has ended");
     outcome
+}
+
+/// Writes the pid file, which lasts as long as what is returned, and becomes the configured user.
+fn write_pid_and_change_user(config: &Config) -> Result<Option<PidFile>, String> {
+    let pid_file = config.pid_file.as_deref().map(PidFile::write).transpose();
+    let pid_file = pid_file.map_err(|error| format!("the pid file cannot be written: {error}"))?;
+    if let Some(user) = &config.user {
+        become_user(user).map_err(|error| format!("cannot become user {user}: {error}"))?;
+    }
+    Ok(pid_file)
+}
+
+/// The ways out for what is noted of statements and logins: the logs' files, and the collector of spans.
+struct Outlets {
+    journal: Arc<Journal>,
+    traces: Arc<Traces>,
+    journals: Journals,
+    exporter: Exporter,
+}
+
+impl Outlets {
+    fn start(sights: Sights) -> Result<Self, String> {
+        let (journal, entries) = Journal::new();
+        let journals = Journals::start(&journal, entries, sights.settings.clone(), sights.started)
+            .map_err(|error| format!("the logs of statements cannot be written: {error}"))?;
+        let (traces, statements) = Traces::new();
+        let exporter = Exporter::start(&traces, statements, sights)
+            .map_err(|error| format!("traces cannot be sent: {error}"))?;
+        Ok(Self {
+            journal,
+            traces,
+            journals,
+            exporter,
+        })
+    }
+
+    /// Writes and sends what is left.
+    fn end(self) {
+        self.journals.end();
+        self.exporter.end();
+    }
+}
+
+/// What the workers are given.
+fn surroundings(
+    control: &Control,
+    outlets: &Outlets,
+    settings: watch::Receiver<Arc<Settings>>,
+    scripts: AllScripts,
+    started: Instant,
+) -> Surroundings {
+    Surroundings {
+        journal: Arc::clone(&outlets.journal),
+        traces: Arc::clone(&outlets.traces),
+        scripts: Arc::new(scripts),
+        settings,
+        topology: control.topology(),
+        accounts: control.accounts(),
+        definitions: control.definitions(),
+        reports: control.reports(),
+        started,
+    }
+}
+
+/// What the admin port shows.
+fn what_is_seen(
+    plane: &DataPlane,
+    editor: &Editor,
+    history: &History,
+    streams: &RefCell<Replication>,
+) -> Seen {
+    let replication = streams.borrow();
+    Seen::new(plane.window(), editor, history, replication.streams())
+}
+
+/// Takes no more clients, and writes down what is to be found at the next start.
+async fn stop_accepting(listening: Listening, plane: &DataPlane, notes: &mut Notes, last: &Config) {
+    plane.window().stops();
+    tell_manager(&[State::Stopping, State::Status("draining")]);
+    listening.stop().await;
+    notes.write(&last.digests, plane).await;
+    tracing::info!(
+        kind = "stopping",
+        sessions = plane.sessions(),
+        limit = ?last.timeout_drain,
+        "stopped accepting; sessions are coming to rest"
+    );
 }
 
 /// Hands clients to workers until it is time to end.

@@ -38,10 +38,11 @@ mod worker;
 pub use backend::settings::Settings;
 pub use plane::DataPlane;
 pub use reception::{Guest, GuestError, House, Reception};
+pub use registry::session_registry::Killed;
 pub use registry::worker_view::{
     LoadView, PoolView, SessionState, SessionView, SpreadView, StepsView, TimesView, WorkerView,
 };
 pub use scripted::all::AllScripts;
 pub use scripted::clerk::Clerk;
 pub use surroundings::Surroundings;
-pub use window::{Killed, Window};
+pub use window::Window;

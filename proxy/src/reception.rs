@@ -17,8 +17,8 @@ use tokio::time::timeout;
 use wire::{Capabilities, ErrPacket, ErrorCode, Greeting, HandshakeResponse, StatusFlags};
 
 use crate::login::{Who, malformed, read_response};
+use crate::pooled::login::examine::{examine, origin_of, random, tls_session};
 use crate::pooled::login::login_throttle::longest;
-use crate::pooled::login::server_login::{examine, origin_of, random, tls_session};
 use crate::pooled::login::session_start::welcome;
 use crate::surroundings::Shared;
 use backend::settings::Settings;
@@ -140,7 +140,7 @@ impl Reception {
         let mut who = Who::default();
         let limit = house.settings.config.limits.timeout_login;
         let entered = timeout(limit, self.enter(&mut client, &mut who, &remote, house)).await;
-        let entered = entered.unwrap_or_else(|_| Err(crate::serve::late(limit)));
+        let entered = entered.unwrap_or_else(|_| Err(crate::session_end::late(limit)));
         match entered {
             Ok((capabilities, scramble)) => Ok(Guest {
                 schema: Some(who.schema).filter(|schema| !schema.is_empty()),
@@ -151,7 +151,7 @@ impl Reception {
                 stream: client,
             }),
             Err(failure) => {
-                crate::serve::tell(&mut client, &failure, who.has_answered).await;
+                crate::session_end::tell(&mut client, &failure, who.has_answered).await;
                 Err(GuestError::Login(failure.cause))
             }
         }
@@ -377,6 +377,6 @@ impl Guest {
         self.stream.begin_at(1);
         let told = self.stream.finish_with(payload);
         // It hears it, or it does not.
-        let _ = timeout(crate::serve::TIMEOUT_TELL, told).await;
+        let _ = timeout(crate::session_end::TIMEOUT_TELL, told).await;
     }
 }

@@ -16,7 +16,8 @@ use tokio::time::timeout;
 use crate::connect::connect;
 use crate::host_errors;
 use crate::login::Login;
-use crate::pooled::login::server_login::{AdmittedLogin, Enter, Entered, origin_of};
+use crate::pooled::login::examine::origin_of;
+use crate::pooled::login::server_login::{AdmittedLogin, Enter, Entered};
 use crate::pooled::login::session_start::begin as begin_pooled;
 use crate::pooled::routing::routing_state::RoutingState;
 use crate::pooled::session::PooledSession;
@@ -26,7 +27,7 @@ use crate::scripted::host::Host;
 use crate::scripted::login_hooks::LoginHooks;
 use crate::scripted::session::Scripted;
 use crate::scripted::sight::stay_in_sight;
-use crate::session_end::End;
+use crate::session_end::{End, late, tell};
 use crate::surroundings::Place;
 use crate::tls_guard::Guard;
 use crate::worker::{Arrival, Newcomer, Registered, Worker};
@@ -37,9 +38,6 @@ use link::packets::PacketStream;
 use link::transport::Transport;
 use registry::session_info::{SessionInfo, SessionKind};
 use registry::session_registry::Registration;
-
-/// How long a client may take to accept the ERR that ends its session.
-pub(crate) const TIMEOUT_TELL: Duration = Duration::from_secs(1);
 
 /// Sees a session through and says in one line how it ended, if it ended badly.
 pub(crate) async fn serve(worker: Rc<Worker>, registered: Registered, arrival: Arrival) {
@@ -334,13 +332,6 @@ async fn log_in(
     }
 }
 
-pub(crate) fn late(limit: Duration) -> Failure {
-    let text = format!(
-        "Got timeout reading communication packets: no login within {limit:?} (limits.timeout_login)"
-    );
-    Failure::new(Kind::LoginTimeout, text)
-}
-
 /// Waits for a place among all sessions, as configured.
 async fn enter(worker: &Worker, settings: &Settings) -> Result<Place, Failure> {
     let limits = &settings.config.limits;
@@ -375,18 +366,4 @@ async fn enter(worker: &Worker, settings: &Settings) -> Result<Place, Failure> {
             ),
         )
     })
-}
-
-pub(crate) fn lost_at_login() -> Failure {
-    Failure::new(
-        Kind::LoginAbandoned,
-        "the connection was lost at the end of the login",
-    )
-}
-
-/// Tells the client what ended its login, if it listens.
-pub(crate) async fn tell(client: &mut PacketStream, failure: &Failure, with_sqlstate: bool) {
-    if let Some(payload) = failure.err_payload(with_sqlstate) {
-        let _ = timeout(TIMEOUT_TELL, client.finish_with(&payload)).await;
-    }
 }

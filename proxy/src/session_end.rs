@@ -1,6 +1,15 @@
-//! How a session ended well.
+//! How a session ended well, and how a client is told that its login has not.
 
 use std::fmt;
+use std::time::Duration;
+
+use tokio::time::timeout;
+
+use link::failure::{Failure, Kind};
+use link::packets::PacketStream;
+
+/// How long a client may take to accept the ERR that ends its session.
+pub(crate) const TIMEOUT_TELL: Duration = Duration::from_secs(1);
 
 /// How a session ended well.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,5 +32,26 @@ impl fmt::Display for End {
             Self::BackendClosed => "the backend closed the connection",
             Self::Drained => "the proxy stops",
         })
+    }
+}
+
+pub(crate) fn late(limit: Duration) -> Failure {
+    let text = format!(
+        "Got timeout reading communication packets: no login within {limit:?} (limits.timeout_login)"
+    );
+    Failure::new(Kind::LoginTimeout, text)
+}
+
+pub(crate) fn lost_at_login() -> Failure {
+    Failure::new(
+        Kind::LoginAbandoned,
+        "the connection was lost at the end of the login",
+    )
+}
+
+/// Tells the client what ended its login, if it listens.
+pub(crate) async fn tell(client: &mut PacketStream, failure: &Failure, with_sqlstate: bool) {
+    if let Some(payload) = failure.err_payload(with_sqlstate) {
+        let _ = timeout(TIMEOUT_TELL, client.finish_with(&payload)).await;
     }
 }

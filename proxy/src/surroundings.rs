@@ -10,11 +10,11 @@ use route::{Definitions, Moment, Report, Topology};
 use tokio::sync::{Notify, mpsc, watch};
 
 use crate::book::Tallies;
-use crate::pooled::exchange::times::AllTimes;
 use crate::pooled::rules::statement_limits::Limits;
 use crate::scripted::all::AllScripts;
 use backend::pool_env::SharedPools;
 use backend::settings::Settings;
+use backend::times::AllTimes;
 use registry::session_registry::SessionRegistry;
 use stats::journal::{AuditEvent, Entry, Journal};
 use stats::lane_counts::AllLaneCounts;
@@ -87,11 +87,11 @@ pub(crate) struct Shared {
     /// What has become of statements that might ride shared lanes.
     pub lane_counts: AllLaneCounts,
     /// How long statements have waited, and backends have taken.
-    pub times: AllTimes,
+    pub times: Arc<AllTimes>,
     /// What was profiled, and what that has cost.
     pub profiling: ProfilingCounts,
     /// How many statements rules let through.
-    pub limits: Limits,
+    pub limits: Arc<Limits>,
     /// How servers run statements, and which indexes they have.
     pub plans: Plans,
     /// When the process began.

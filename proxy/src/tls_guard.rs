@@ -8,9 +8,9 @@ use config::ClientTlsMode;
 use net::tls::Facts;
 use wire::{Greeting, HandshakeResponse};
 
+use crate::pooled::login::examine::{examine, random, tls_session};
 use crate::pooled::login::login_throttle;
 use crate::pooled::login::retry_after_reload::{AGE_MAX, accounts_of, learned_anew};
-use crate::pooled::login::server_login::{examine, random, tls_session};
 use crate::worker::Worker;
 use backend::greeting::{dialect_of, plugin_of};
 use backend::settings::Settings;
@@ -191,7 +191,9 @@ pub(crate) fn may_become(worker: &Worker, claimant: &Claimant<'_>) -> Result<(),
 }
 
 fn denied(worker: &Worker, denial: Denial, dialect: Dialect, claimant: &Claimant<'_>) -> Failure {
-    let names = worker.host_names.known(worker);
+    let names = worker
+        .host_names
+        .known(&worker.surroundings.accounts.borrow());
     let shown = claimant.origin.shown(names);
     let payload = denial.payload(dialect, claimant.user, &shown);
     let user = String::from_utf8_lossy(claimant.user);

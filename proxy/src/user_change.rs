@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use net::Endpoint;
 
-use crate::pooled::login::server_login::origin_of;
+use crate::pooled::login::examine::origin_of;
 use crate::scripted::sight::stay_in_sight;
 use crate::tls_guard::{Claimant, may_become};
 use crate::worker::Worker;

@@ -17,7 +17,7 @@ use crate::scripted::clerk::Clerk;
 use crate::surroundings::{Shared, Surroundings};
 use crate::worker::Message;
 use backend::settings::Settings;
-use registry::session_registry::Kill;
+use registry::session_registry::{Kill, Killed};
 use registry::worker_view::{TimesView, WorkerView};
 use stats::journal::{AuditEvent, Journal};
 use stats::plans::store::PlansView;
@@ -27,17 +27,6 @@ use stats::traces::Traces;
 
 /// How long workers have to tell of themselves: one that a script keeps busy is left out.
 const TIMEOUT_LOOK: Duration = Duration::from_secs(5);
-
-/// What has come of a kill.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Killed {
-    /// The session has been told to end, or to have its statement ended.
-    Told,
-    /// There is no such session.
-    Nobody,
-    /// It cannot be done, for this reason.
-    Impossible(&'static str),
-}
 
 /// See the module.
 #[derive(Clone)]

@@ -61,6 +61,17 @@ pub struct Kill {
     pub said: Duration,
 }
 
+/// What has come of a kill.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Killed {
+    /// The session has been told to end, or to have its statement ended.
+    Told,
+    /// There is no such session.
+    Nobody,
+    /// It cannot be done, for this reason.
+    Impossible(&'static str),
+}
+
 /// Where an id leads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum IdOwner {

@@ -12,9 +12,9 @@ use sql::{Facts, Flags, Server};
 use wire::query::Query;
 use wire::{Capabilities, Command, HEADER_BYTES, Header, StatusFlags};
 
-use super::noting::{End, note};
-use crate::pooled::exchange::times::{Traffic, Way};
+use super::statement_end::{End, note};
 use crate::worker::Worker;
+use backend::times::{StatementPath, Traffic};
 use registry::session_info::SessionInfo;
 use stats::attribution::Attribution;
 use stats::counts::Ended;
@@ -197,7 +197,7 @@ impl Observer {
                 sent: current.subject.bytes,
                 received,
             };
-            times.note(&self.worker, backend, Way::Relayed, took, traffic);
+            times.note(backend, StatementPath::Relayed, took, traffic);
         }
         let end = End {
             error,

@@ -7,38 +7,36 @@ pub(crate) mod job;
 pub(crate) mod observe;
 pub(crate) mod outcome;
 pub(crate) mod preamble;
-pub(crate) mod times;
 pub(crate) mod timing;
 
 use std::rc::Rc;
 use std::sync::Arc;
 
 use config::ReadPolicy;
+use route::BackendId;
 
 use session::state::Needs;
-use session::{Amendment, Outcome, Progress, Reply, Sequences, Tally};
+use session::{Amendment, Outcome, Progress, Reply, Sequences};
 use wire::StatusFlags;
 
 use super::exchange::delivery::Delivery;
 use super::exchange::preamble::{Prefix, Ready};
-use super::exchange::times::{Traffic, Way};
 use super::session::PooledSession;
 use crate::pooled::exchange::job::{Haste, Job};
 use crate::pooled::exchange::outcome::Cut;
+use crate::pooled::exchange::outcome::LASTING;
 use crate::pooled::exchange::outcome::Unequal;
 use crate::pooled::exchange::outcome::{CutReply, Done, Reached};
-use crate::pooled::session::outcome::{LASTING, Running};
 use backend::connection::BackendConn;
-use backend::connection_error::ConnectionError;
+use backend::kill_thread::Running;
+use backend::times::{StatementPath, Traffic};
 use link::client_command::{EndOf, Passage};
 
 impl PooledSession {
     /// Sends a command and passes its reply on. The connection stays the session's.
     pub(crate) async fn exchange(&mut self, job: &Job<'_>) -> Result<Done, CutReply> {
         let Some(mut lent) = self.held.lease.take() else {
-            return Err(CutReply::unsent(
-                ConnectionError::Unexpected("no connection").into(),
-            ));
+            return Err(CutReply::no_connection());
         };
         let flight = self.worker.loads.begin(lent.conn.backend.id);
         let delivery = self.command.delivery;
@@ -58,7 +56,7 @@ impl PooledSession {
                     sent: job.packets.len() as u64 + self.command.timing.further_bytes(),
                     received: done.tally.bytes,
                 };
-                self.note_times(lent.conn.backend.id, Way::Own, traffic);
+                self.note_times(lent.conn.backend.id, StatementPath::Own, traffic);
             }
             if self.settings.config.balance.reads == ReadPolicy::Latency {
                 flight.answered_in(self.command.timing.taken());
@@ -190,30 +188,12 @@ impl PooledSession {
                 .map_err(CutReply::unanswered)?,
             false => job.sequence,
         };
-        let sequences = match self.client.leg.transport.is_compressed() || job.part.follows() {
-            true => Sequences::Renumbered,
-            false => conn.sequences(),
-        };
-        let Some(reply) = Reply::to(job.command, conn.capabilities, sequences, sequence) else {
+        let Some(mut reply) = self.expected_reply(conn, job, sequence) else {
             return Ok(Done {
-                outcome: Outcome::Ok,
-                tally: Tally::default(),
                 next_sequence: sequence,
-                fingerprint: None,
-                message: None,
+                ..Done::told()
             });
         };
-        let mut reply = reply.amended(Amendment {
-            has_more: job.part.has_more(),
-            warnings: job.warnings,
-            ..Amendment::of_shared(conn.capabilities)
-        });
-        if self.routing.optimism.is_some() {
-            reply = reply.fingerprinted(&self.worker.env.store.print_keys);
-        }
-        reply = reply
-            .withholding(job.withholds)
-            .with_files(job.files.clone());
         loop {
             if let Err(cut) = self.pump(conn, &mut reply).await {
                 let reached = match reply.has_begun() {
@@ -231,22 +211,7 @@ impl PooledSession {
             }
             match reply.progress() {
                 Progress::More => {}
-                Progress::Over(outcome) => {
-                    let tally = *reply.tally();
-                    if tally.owes_changes {
-                        self.tracking.changes.owed();
-                    }
-                    if let Some(status) = tally.status {
-                        self.client.status = StatusFlags(status.0 & LASTING.0);
-                    }
-                    return Ok(Done {
-                        outcome,
-                        tally,
-                        next_sequence: reply.next_sequence().unwrap_or_default(),
-                        fingerprint: reply.fingerprint(),
-                        message: reply.take_message(),
-                    });
-                }
+                Progress::Over(outcome) => return Ok(self.reply_ended(reply, outcome)),
                 Progress::File { sequence } => {
                     self.client.leg.let_go();
                     let passed =
@@ -266,6 +231,46 @@ impl PooledSession {
         }
     }
 
+    /// The reply that a command will get; none for one without.
+    fn expected_reply(&self, conn: &BackendConn, job: &Job<'_>, sequence: u8) -> Option<Reply> {
+        let sequences = match self.client.leg.transport.is_compressed() || job.part.follows() {
+            true => Sequences::Renumbered,
+            false => conn.sequences(),
+        };
+        let reply = Reply::to(job.command, conn.capabilities, sequences, sequence)?;
+        let mut reply = reply.amended(Amendment {
+            has_more: job.part.has_more(),
+            warnings: job.warnings,
+            ..Amendment::of_shared(conn.capabilities)
+        });
+        if self.routing.optimism.is_some() {
+            reply = reply.fingerprinted(&self.worker.env.store.print_keys);
+        }
+        Some(
+            reply
+                .withholding(job.withholds)
+                .with_files(job.files.clone()),
+        )
+    }
+
+    /// What a reply that is over has said.
+    fn reply_ended(&mut self, mut reply: Reply, outcome: Outcome) -> Done {
+        let tally = *reply.tally();
+        if tally.owes_changes {
+            self.tracking.changes.owed();
+        }
+        if let Some(status) = tally.status {
+            self.client.status = StatusFlags(status.0 & LASTING.0);
+        }
+        Done {
+            outcome,
+            tally,
+            next_sequence: reply.next_sequence().unwrap_or_default(),
+            fingerprint: reply.fingerprint(),
+            message: reply.take_message(),
+        }
+    }
+
     /// What follows of a command that was too long to be held.
     /// Returns the id that the reply begins with.
     async fn pass_rest(&mut self, conn: &mut BackendConn, job: &Job<'_>) -> Result<u8, Cut> {
@@ -276,5 +281,16 @@ impl PooledSession {
         }
         self.command.passed = Some((passage.bytes, passage.sequence));
         Ok(passage.sequence)
+    }
+
+    /// Its command leaves now.
+    pub(crate) fn leaves(&mut self) {
+        self.command.timing.leaves(self.worker.surroundings.now().0);
+    }
+
+    /// A statement has had its reply: how long that took is noted, and how much it was.
+    pub(crate) fn note_times(&self, backend: BackendId, way: StatementPath, traffic: Traffic) {
+        let took = (self.command.timing.waited(), self.command.timing.taken());
+        self.worker.times.note(backend, way, took, traffic);
     }
 }

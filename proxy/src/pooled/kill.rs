@@ -28,12 +28,14 @@ use wire::{Command, ErrorCode};
 use super::routing::target::Aim;
 use super::session::PooledSession;
 use crate::pooled::command::ending::Ending;
-use crate::pooled::exchange::job::{Haste, Job, Part};
+use crate::pooled::exchange::job::{Haste, Job};
 use crate::pooled::failure::repeat::Repeat;
-use crate::pooled::session::outcome::{After, CutOff, Running};
-use backend::ask::text;
+use crate::pooled::session::outcome::{After, CutOff};
+use backend::ask;
+use backend::kill_thread::Running;
 use backend::own_reply::own_command;
 use link::client_command::Incoming;
+use link::query_command::CommandPart;
 use registry::session_registry::{IdOwner, Kill, is_given_out};
 use session::effect::Effect;
 
@@ -74,7 +76,7 @@ impl PooledSession {
         }
         let scope = KillScope::Connection;
         let target = Target { id, scope };
-        let killing = self.kill_target(incoming.sequence, target, Part::Whole);
+        let killing = self.kill_target(incoming.sequence, target, CommandPart::Whole);
         match killing.await? {
             Killing::Told(told) => Ok(told.after),
             Killing::Left => self.plain(incoming).await,
@@ -87,7 +89,7 @@ impl PooledSession {
         &mut self,
         sequence: u8,
         target: Target,
-        part: Part,
+        part: CommandPart,
     ) -> Result<Killing, CutOff> {
         if target.id == self.identity.registered.id() {
             return self.kill_self(sequence, target.scope, part).await;
@@ -101,8 +103,8 @@ impl PooledSession {
             }
             // The id of a backend's own thread.
             IdOwner::Nobody => Ok(Killing::Left),
-            IdOwner::Session(user) | IdOwner::Alone(user) => {
-                let is_own = *user == *self.user();
+            IdOwner::Session(owner) | IdOwner::Alone(owner) => {
+                let is_own = *owner == *self.user();
                 self.kill_session(sequence, target, part, is_own).await
             }
             IdOwner::Passed(backend, thread_id) => {
@@ -117,7 +119,7 @@ impl PooledSession {
         &mut self,
         sequence: u8,
         target: Target,
-        part: Part,
+        part: CommandPart,
         is_own: bool,
     ) -> Result<Killing, CutOff> {
         if !is_own && !self.may_kill_others().await {
@@ -135,7 +137,7 @@ impl PooledSession {
     }
 
     /// The OK of a KILL that the proxy has carried out.
-    fn say_killed(&mut self, sequence: u8, part: Part, count: u64) -> Ending {
+    fn say_killed(&mut self, sequence: u8, part: CommandPart, count: u64) -> Ending {
         let [low, high] = self.status_of(part).0.to_le_bytes();
         let mut payload = vec![OK];
         wire::write::put_lenenc(&mut payload, count);
@@ -171,7 +173,7 @@ impl PooledSession {
         &mut self,
         sequence: u8,
         scope: KillScope,
-        part: Part,
+        part: CommandPart,
     ) -> Result<Killing, CutOff> {
         let told = |after| Killing::Told(Ending::last(after));
         if let Err(failure) = self.hold(Aim::Same).await {
@@ -179,7 +181,7 @@ impl PooledSession {
         }
         let argument = self.held.lease.as_ref().map(|lent| {
             let statement = statement(scope, lent.conn.thread_id);
-            text(&lent.conn, statement)
+            ask::text(&lent.conn, statement)
         });
         let incoming = Incoming {
             command: Command::QUERY,
@@ -218,7 +220,7 @@ impl PooledSession {
         sequence: u8,
         backend: BackendId,
         thread_id: u32,
-        (scope, part): (KillScope, Part),
+        (scope, part): (KillScope, CommandPart),
     ) -> Result<Killing, CutOff> {
         let topology = Arc::clone(&self.worker.env.topology.borrow());
         let Some(backend) = topology.backend(backend) else {
@@ -298,7 +300,7 @@ impl PooledSession {
         let Some(lent) = &mut self.held.lease else {
             return Ok(());
         };
-        let nothing = text(&lent.conn, "DO 0");
+        let nothing = ask::text(&lent.conn, "DO 0");
         let answered = timeout(
             TIMEOUT_ABSORB,
             lent.conn.ask(&self.worker.env, Command::QUERY, &nothing),

@@ -5,6 +5,7 @@ pub(crate) mod lane;
 pub(crate) mod lane_request;
 pub(crate) mod lane_use;
 pub(crate) mod rerun_for_diagnostics;
+pub(crate) mod run_on_lane;
 pub(crate) mod statements;
 pub(crate) mod try_lane;
 

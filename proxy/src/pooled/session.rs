@@ -28,12 +28,13 @@ use crate::pooled::session::identity::Identity;
 use crate::pooled::session::outcome::{After, CutOff, Home};
 use crate::pooled::session::sql_state::SqlState;
 use crate::pooled::session::tracking::Tracking;
-use crate::scripted::scripting::Scripting;
+use crate::scripted::session_script::Scripting;
 use crate::session_end::End;
 use crate::surroundings::Place;
 use crate::worker::Worker;
 use backend::settings::Settings;
 use link::client_command::Incoming;
+use link::query_command::Arrived;
 use registry::session_control::SessionControl;
 use registry::session_registry::Registration;
 
@@ -100,13 +101,19 @@ impl PooledSession {
         self.routing.course.use_for.set(Use::Any);
         self.watch.says(0);
         self.keep_inherited();
-        let after = match incoming.command {
-            _ if self.routing.cut_transaction.is_some() => Box::pin(self.after_cut(incoming)).await,
-            _ if self.routing.optimism.is_some() => Box::pin(self.optimistic(incoming)).await,
+        let after = match self.arrived(incoming) {
+            arrived if self.routing.cut_transaction.is_some() => {
+                Box::pin(self.after_cut(arrived)).await
+            }
+            arrived if self.routing.optimism.is_some() => Box::pin(self.optimistic(arrived)).await,
             // An idle session needs no memory for a statement.
-            Command::QUERY if !incoming.is_cut => blocks.hold(self.query(incoming)).await,
-            Command::STMT_EXECUTE if !incoming.is_cut => blocks.hold(self.execute(incoming)).await,
-            _ => Box::pin(self.perform(incoming)).await,
+            Arrived::Query(query) => blocks.hold(self.query(query)).await,
+            Arrived::Other(incoming)
+                if incoming.command == Command::STMT_EXECUTE && !incoming.is_cut =>
+            {
+                blocks.hold(self.execute(incoming)).await
+            }
+            other => Box::pin(self.perform(other)).await,
         };
         if self.command.policy.is_some() && after.is_ok() {
             self.close_order();
@@ -118,14 +125,18 @@ impl PooledSession {
         after
     }
 
-    pub(crate) async fn perform(&mut self, incoming: Incoming) -> Result<After, CutOff> {
+    pub(crate) async fn perform(&mut self, arrived: Arrived) -> Result<After, CutOff> {
+        let incoming = match arrived {
+            Arrived::Query(query) => return self.query(query).await,
+            Arrived::Other(incoming) => incoming,
+        };
         if let Some(refused) = self.rule_command(&incoming) {
             return Ok(refused);
         }
         match incoming.command {
             Command::QUIT => return Ok(After::Ended(End::Quit)),
-            Command::QUERY if !incoming.is_cut => return self.query(incoming).await,
             _ if incoming.is_cut => return self.large(incoming).await,
+            Command::QUERY => return self.malformed(incoming.sequence),
             Command::PING => {
                 self.learn_count().await;
                 self.learn_status().await;
@@ -173,7 +184,7 @@ impl PooledSession {
         self.drop_lent(CloseReason::Broken);
         if let (Some(sequence), Some(payload)) = (cut.sequence, cut.failure.err_payload(true)) {
             let told = self.client.leg.finish_with(sequence, &payload);
-            let _ = tokio::time::timeout(crate::serve::TIMEOUT_TELL, told).await;
+            let _ = tokio::time::timeout(crate::session_end::TIMEOUT_TELL, told).await;
         }
     }
 

@@ -21,11 +21,11 @@ impl Reception {
     ) -> Result<(), GuestError> {
         let limit = house.settings.config.limits.timeout_login;
         let changed = timeout(limit, self.change(guest, argument, house)).await;
-        let failure = match changed.unwrap_or_else(|_| Err(crate::serve::late(limit))) {
+        let failure = match changed.unwrap_or_else(|_| Err(crate::session_end::late(limit))) {
             Ok(()) => return Ok(()),
             Err(failure) => failure,
         };
-        crate::serve::tell(&mut guest.stream, &failure, true).await;
+        crate::session_end::tell(&mut guest.stream, &failure, true).await;
         Err(GuestError::Login(failure.cause))
     }
 

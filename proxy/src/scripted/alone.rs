@@ -10,7 +10,7 @@ use wire::{Capabilities, Greeting, HandshakeResponse, StatusFlags};
 use super::begin::Begin;
 use super::login_hooks::{ended, say};
 use crate::login::own_offer;
-use crate::pooled::login::server_login::random;
+use crate::pooled::login::examine::random;
 use link::dialogue::client_broke;
 use link::failure::Failure;
 

@@ -10,7 +10,7 @@ use super::begin::Begin;
 use super::host::Host;
 use super::server::Server;
 use super::session::Scripted;
-use crate::serve::lost_at_login;
+use crate::session_end::lost_at_login;
 use crate::surroundings::Place;
 use crate::worker::Worker;
 use backend::secure::compress;

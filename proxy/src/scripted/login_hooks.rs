@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use net::Endpoint;
-use script::{Decision, FAILED, Hook, Payloads, SocketFacts};
+use script::{Decision, FAILED, Hook, Payloads, SocketFacts, err_payload};
 use wire::handshake::HandshakeHead;
 use wire::reply::OK;
 use wire::{Greeting, HandshakeResponse};
@@ -11,7 +11,6 @@ use wire::{Greeting, HandshakeResponse};
 use super::bridge::SHAPES;
 use super::facts::{address_facts, note_greeting};
 use super::host::Host;
-use super::meet::refused;
 use link::dialogue::client_broke;
 use link::failure::{Failure, Kind};
 use link::packets::PacketStream;
@@ -277,4 +276,9 @@ pub(crate) async fn say(client: &mut PacketStream, payloads: &Payloads) -> Resul
 /// The session is over, and its client has been told.
 pub(crate) fn ended(cause: &str) -> Failure {
     Failure::new(Kind::ScriptEnded, cause)
+}
+
+/// A client that is told an error of MySQL Proxy's kind, and goes.
+pub(crate) fn refused(cause: &str, told: &str) -> Failure {
+    Failure::relaying(Kind::ScriptRefused, cause, err_payload(told))
 }

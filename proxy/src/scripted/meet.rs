@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use script::facts::{BACKEND_STATE_DOWN, BACKEND_STATE_UP};
-use script::{Decision, FAILED, Hook, Move, Payloads, err_payload};
+use script::{Decision, FAILED, Hook, Move, Payloads};
 
 use route::{Backend, Duty, Health, Report};
 use tokio::time::{Instant, sleep_until};
 use wire::Greeting;
 
 use super::begin::Begin;
+use super::login_hooks::refused;
 use super::parked::Parked;
 use super::server::Server;
 use crate::connect::{Greeted, PAUSE_FULL, tell_full};
@@ -185,11 +186,6 @@ impl Begin<'_> {
         }
         Parked::park(&self.host, server);
     }
-}
-
-/// A client that is told an error of MySQL Proxy's kind, and goes.
-pub(crate) fn refused(cause: &str, told: &str) -> Failure {
-    Failure::relaying(Kind::ScriptRefused, cause, err_payload(told))
 }
 
 /// No backend is left, by the script's own word.

@@ -54,6 +54,7 @@ pub(crate) mod passing;
 pub(crate) mod scripting;
 pub(crate) mod server;
 pub(crate) mod session;
+pub(crate) mod session_script;
 pub(crate) mod sight;
 pub(crate) mod stage;
 pub(crate) mod waiting;

@@ -12,14 +12,14 @@ use wire::Capabilities;
 
 use super::host::Host;
 use super::server::Server;
-use crate::pooled::login::server_login::LOGIN;
+use link::dialogue::LOGIN_ONLY;
 
 /// Whoever wants a connection sends where it is to be brought.
 type Wanted = oneshot::Sender<oneshot::Sender<Server>>;
 
 /// What a client and a connection must have agreed on alike for one to use the other.
 pub(crate) fn kind_of(agreed: Capabilities) -> u64 {
-    agreed.with(LOGIN, false).0
+    agreed.with(LOGIN_ONLY, false).0
 }
 
 /// One worker's parked connections.

@@ -11,14 +11,15 @@ use super::begin::Begin;
 use super::begun::Begun;
 use super::facts::{address_facts, backend_address, note_greeting};
 use super::host::Host;
-use super::meet::{Met, refused};
+use super::login_hooks::refused;
+use super::meet::Met;
 use super::parked::kind_of;
 use super::server::Server;
 use crate::connect::Greeted;
 use crate::login::{Agreement, Login, client_compression};
-use crate::pooled::login::server_login::LOGIN;
-use crate::serve::lost_at_login;
+use crate::session_end::lost_at_login;
 use backend::secure::compress;
+use link::dialogue::LOGIN_ONLY;
 use link::dialogue::{AuthEnd, Dialogue, Exchange, Legs};
 use link::failure::{Failure, Kind};
 use link::leg::Leg;
@@ -96,7 +97,7 @@ impl Begin<'_> {
                 "no parked connection suits the client, and the backend takes no other",
             ));
         };
-        let promised = (response.head.capabilities & self.offered).with(LOGIN, false);
+        let promised = (response.head.capabilities & self.offered).with(LOGIN_ONLY, false);
         if !greeted.greeting.capabilities.contains(promised) {
             self.abandon(Met::Greeted(greeted, index));
             let text = "Bad handshake: the backend lacks capabilities that were offered";

@@ -16,14 +16,15 @@ use wire::{Capabilities, Command, StatusFlags};
 use super::all::unless_zero;
 use super::host::Host;
 use super::login_hooks::{LoginHooks, Newcomer};
+use super::session_script::Scripting;
 use super::stage::{Stage, act, note_prepared, prepared_text};
 use crate::pooled::failure::retry::waiting;
 use crate::pooled::routing::script_route::Place;
 use crate::pooled::rules::command_policy::CommandPolicy;
 use crate::pooled::session::PooledSession;
 use crate::pooled::session::outcome::{After, CutOff};
-use crate::pooled::shadow::script_query::{Asked, Replied};
-use crate::pooled::shadow::shadow_session::{Item, ShadowSession, Work};
+use crate::pooled::shadow::shadow_queue::{Asked, Replied};
+use crate::pooled::shadow::shadow_queue::{Item, Work};
 use crate::session_end::End;
 use link::client_command::{EndOf, Incoming, Passage};
 use link::failure::{Failure, Kind as FailureKind};
@@ -31,17 +32,6 @@ use link::leg::Leg;
 use link::reply_observer::{ObservedReply, ReplyObserver, Towards};
 use link::row_rewriting::Rewriting;
 use registry::session_control::{Ask, HookWait};
-
-/// One session's.
-pub(crate) struct Scripting {
-    script: script::Session,
-    host: Rc<Host>,
-    /// The schema that the script knows of.
-    schema: Vec<u8>,
-    user: Vec<u8>,
-    /// What runs the script's own statements elsewhere, once there were any.
-    beside: Option<ShadowSession>,
-}
 
 impl Scripting {
     /// The login has ended well.
@@ -225,7 +215,10 @@ impl Staged<'_> {
             scripts: self.scripting.host.scripts.clone(),
             reply,
         };
-        let sent = beside.send(Item::of(session, Work::Asked(asked)));
+        let sent = beside.send(Item::of(
+            session.sql_state.session.values(),
+            Work::Asked(asked),
+        ));
         sent.map_err(|_| "too much waits already".to_owned())?;
         Ok(answered)
     }

@@ -20,7 +20,7 @@ use super::server::Server;
 use super::stage::{Stage, act, lacks_server, note_prepared, prepared_text};
 use crate::insight::observer::Observer;
 use crate::pooled::session::outcome::{After, CutOff};
-use crate::pooled::shadow::script_query::Replied;
+use crate::pooled::shadow::shadow_queue::Replied;
 use crate::relay::client_violation;
 use crate::session_end::End;
 use crate::surroundings::Place;
@@ -325,12 +325,12 @@ impl Scripted {
     pub(crate) async fn break_off(&mut self, cut: &CutOff) {
         if has_thread_ended(&self.worker, &self.watch, &cut.failure).await {
             let drained = self.client.drained();
-            let _ = tokio::time::timeout(crate::serve::TIMEOUT_TELL, drained).await;
+            let _ = tokio::time::timeout(crate::session_end::TIMEOUT_TELL, drained).await;
             return;
         }
         if let (Some(sequence), Some(payload)) = (cut.sequence, cut.failure.err_payload(true)) {
             let told = self.client.finish_with(sequence, &payload);
-            let _ = tokio::time::timeout(crate::serve::TIMEOUT_TELL, told).await;
+            let _ = tokio::time::timeout(crate::session_end::TIMEOUT_TELL, told).await;
         }
     }
 

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use auth::Found;
 use net::Endpoint;
 
-use crate::pooled::login::server_login::origin_of;
+use crate::pooled::login::examine::origin_of;
 use crate::worker::Worker;
 use link::failure::{Failure, Kind};
 

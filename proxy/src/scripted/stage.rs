@@ -12,7 +12,7 @@ use super::bridge::Bridge;
 use super::injected::Queue;
 use super::waiting::{Settled, interrupted, settle};
 use crate::pooled::session::outcome::{After, CutOff};
-use crate::pooled::shadow::script_query::Replied;
+use crate::pooled::shadow::shadow_queue::Replied;
 use crate::session_end::End;
 use link::client_command::Incoming;
 use link::failure::{Failure, Kind};
@@ -130,36 +130,22 @@ pub(crate) async fn act(stage: &mut impl Stage, incoming: Incoming) -> Result<Af
         return Ok(After::Next);
     }
     stage.rewrite_rows(rows);
+    decided(stage, decision, incoming, own).await
+}
+
+/// Does what the script has decided about a command. `shown`: the command as the script has seen it, if that is not as
+/// it came, and more is queued.
+async fn decided(
+    stage: &mut impl Stage,
+    decision: Decision,
+    incoming: Incoming,
+    shown: Option<Vec<u8>>,
+) -> Result<After, CutOff> {
     let queued = stage.script().queue_len();
     match decision {
-        Decision::SendResult if stage.script().has_refused() && !has_reply(incoming.command) => {
-            return Err(unseen(&incoming));
-        }
-        Decision::SendResult => {
-            if queued > 0 {
-                tracing::error!(
-                    "(read_query) PROXY_SEND_RESULT with {queued} queries queued: they are not sent"
-                );
-                stage.script().clear_queue();
-            }
-            if incoming.command == Command::QUIT {
-                // Nobody waits for an answer; the connection may stay in a pool.
-                return Ok(After::Ended(End::Quit));
-            }
-            if !has_reply(incoming.command) {
-                tracing::error!(
-                    command = %incoming.command,
-                    "(read_query) PROXY_SEND_RESULT for a command without a reply: nothing is sent"
-                );
-                return Ok(After::Next);
-            }
-            if answer(stage, &incoming) {
-                swallow_file(stage, incoming.sequence).await?;
-            }
-            return Ok(After::Next);
-        }
+        Decision::SendResult => return send_result(stage, incoming, queued).await,
         Decision::SendQuery if queued > 0 => {
-            return Queue::of(stage, incoming, own).send().await;
+            return Queue::of(stage, incoming, shown).send().await;
         }
         Decision::SendQuery => {
             tracing::error!("(read_query) PROXY_SEND_QUERY with nothing queued")
@@ -175,6 +161,38 @@ pub(crate) async fn act(stage: &mut impl Stage, incoming: Incoming) -> Result<Af
     }
     stage.script().clear_queue();
     stage.forward(incoming).await
+}
+
+/// The script has answered, and nothing is sent.
+async fn send_result(
+    stage: &mut impl Stage,
+    incoming: Incoming,
+    queued: usize,
+) -> Result<After, CutOff> {
+    if stage.script().has_refused() && !has_reply(incoming.command) {
+        return Err(unseen(&incoming));
+    }
+    if queued > 0 {
+        tracing::error!(
+            "(read_query) PROXY_SEND_RESULT with {queued} queries queued: they are not sent"
+        );
+        stage.script().clear_queue();
+    }
+    if incoming.command == Command::QUIT {
+        // Nobody waits for an answer; the connection may stay in a pool.
+        return Ok(After::Ended(End::Quit));
+    }
+    if !has_reply(incoming.command) {
+        tracing::error!(
+            command = %incoming.command,
+            "(read_query) PROXY_SEND_RESULT for a command without a reply: nothing is sent"
+        );
+        return Ok(After::Next);
+    }
+    if answer(stage, &incoming) {
+        swallow_file(stage, incoming.sequence).await?;
+    }
+    Ok(After::Next)
 }
 
 /// Whether clients wait for what comes of a command.

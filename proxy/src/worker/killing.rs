@@ -3,10 +3,9 @@
 use route::{BackendId, KillReason, KillScope, Report};
 
 use super::Worker;
-use crate::window::Killed;
 use registry::session_control::Ask;
 use registry::session_info::SessionKind;
-use registry::session_registry::Kill;
+use registry::session_registry::{Kill, Killed};
 
 impl Worker {
     /// Tells a session that it, or its statement, is to be killed.

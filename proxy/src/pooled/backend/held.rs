@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use tokio::task::JoinHandle;
 
-use crate::pooled::session::outcome::Running;
+use backend::kill_thread::Running;
 use backend::sub_pool::KnownSubPool;
 use backend::wait_slot::WaitSlot;
 use backend::worker_pool::HeldConnection;

@@ -6,17 +6,17 @@ use sql::{Facts, Kind, Role};
 
 use crate::pooled::command::sql_prepared::drop_texts;
 use crate::pooled::exchange::delivery::Delivery;
-use crate::pooled::exchange::job::Part;
 use crate::pooled::failure::repeat::Repeat;
 use crate::pooled::session::PooledSession;
+use link::query_command::CommandPart;
 
 impl PooledSession {
     /// Whether the client does not hear that the server has no room for what this statement prepares. The text must
     /// stand there: making it must not call anything.
-    pub(crate) fn makes_room(&self, facts: &Facts, part: Part, repeat: &Repeat) -> bool {
+    pub(crate) fn makes_room(&self, facts: &Facts, part: CommandPart, repeat: &Repeat) -> bool {
         facts.kind == Kind::Prepare
             && facts.mentions_of(Role::PreparedText).next().is_some()
-            && part == Part::Whole
+            && part == CommandPart::Whole
             && !self.injects()
             && self.command.delivery != Delivery::Nobody
             && repeat.refused_for_room < TRIES_MAX

@@ -15,16 +15,16 @@ use wire::{Capabilities, Command, ErrPacket, ErrorCode};
 
 use crate::connect::Greeted;
 use crate::login::Agreement;
+use crate::pooled::login::examine::{Failed, examine, random, since_1970, tls_session};
 use crate::pooled::login::host_names::host_names;
 use crate::pooled::login::known_accounts::Known;
 use crate::pooled::login::login_throttle;
 use crate::pooled::login::retry_after_reload::{Appeal, appeal, conditions_anew};
-use crate::pooled::login::server_login::{Failed, examine, random, since_1970, tls_session};
 use crate::pooled::login::session_start::{rules, welcome};
 use crate::pooled::routing::routing_state::RoutingState;
 use crate::pooled::session::PooledSession;
 use crate::pooled::session::outcome::{After, CutOff, Home};
-use crate::pooled::shadow::shadow_session::Reflection;
+use crate::pooled::shadow::shadow_queue::Reflection;
 use crate::scripted::sight::out_of_sight;
 use crate::tls_guard::{Claimant, is_password_used, unmet};
 use backend::greeting::{dialect_of, plugin_of};

@@ -1,15 +1,17 @@
 //! Cursors of prepared statements: rows in pieces, from the connection that has them.
 
+use std::borrow::Cow;
+use std::rc::Rc;
+
 use pool::ClientStatementId;
 use session::state::Needs;
-use session::{Outcome, Withholds};
 use wire::statement::statement_id;
 use wire::{Command, ErrorCode};
 
 use super::prepared::with_id;
+use super::statement::{BackendCommand, CommandTask};
 use super::unknown_statements::Mistake;
-use crate::pooled::exchange::job::{Job, Part};
-use crate::pooled::failure::repeat::Repeat;
+
 use crate::pooled::routing::target::Aim;
 use crate::pooled::session::PooledSession;
 use crate::pooled::session::outcome::{After, CutOff};
@@ -35,33 +37,14 @@ impl PooledSession {
             return self.no_cursor(incoming.sequence, number).await;
         };
         let packets = with_id(Command::STMT_FETCH, &argument, backend_id);
-        let job = Job {
-            command: Command::STMT_FETCH,
-            packets: &packets,
-            sequence: incoming.sequence,
-            is_cut: false,
-            needs: Needs::NONE,
-            haste: crate::pooled::exchange::job::Haste::Write,
-            part: Part::Whole,
-            warnings: None,
-            changes_server: false,
-            withholds: Withholds::Nothing,
-            files: session::Files::NONE,
+        let command = BackendCommand {
+            incoming: &incoming,
+            argument: Cow::Owned(argument),
+            facts: Rc::default(),
+            task: CommandTask::Fetch(id, packets),
         };
-        match self.exchange(&job).await {
-            Ok(done) => {
-                let flags = done.tally.status.unwrap_or_default();
-                let is_over = flags.contains(wire::StatusFlags::LAST_ROW_SENT);
-                if is_over || done.outcome != Outcome::Ok {
-                    self.end_cursor_of(id);
-                }
-                Ok(After::Next)
-            }
-            Err(cut) => {
-                let repeat = Repeat::of(Effect::Nothing, Aim::Same);
-                self.cut_short(cut, incoming.sequence, Command::STMT_FETCH, repeat)
-            }
-        }
+        let once = (Effect::Nothing, Aim::Same);
+        self.send_command(command, once).await
     }
 
     /// There is such a statement and no cursor (`ER_STMT_HAS_NO_OPEN_CURSOR`), or no statement.

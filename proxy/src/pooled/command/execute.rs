@@ -12,11 +12,10 @@ use wire::statement::statement_id;
 use wire::{Command, ErrorCode};
 
 use super::prepared::unknown;
-use super::statement::{BulkExecution, Executing, Statement};
+use super::statement::{BulkExecution, Executing, NEED_REPREPARE, Statement, UNKNOWN_HANDLER};
 use crate::pooled::exchange::outcome::{CutReply, Done};
 use crate::pooled::session::PooledSession;
 use crate::pooled::session::outcome::{After, CutOff};
-use backend::connection_error::ConnectionError;
 use backend::own_reply::OwnReply;
 use backend::prepared_statement::StatementKey;
 use link::client_command::Incoming;
@@ -192,9 +191,7 @@ impl PooledSession {
     ) -> Result<Result<BackendStatementId, OwnReply>, CutReply> {
         self.reset_if_unlike(needs).await?;
         let Some(lent) = &mut self.held.lease else {
-            return Err(CutReply::unsent(
-                ConnectionError::Unexpected("no connection").into(),
-            ));
+            return Err(CutReply::no_connection());
         };
         match lent.conn.prepared.begin(key) {
             Lookup::Prepared(id) => Ok(Ok(id)),
@@ -259,12 +256,6 @@ struct NamedStatement {
 
 /// The flags of an EXECUTE that ask for a cursor of whatever kind.
 const CURSOR_TYPES: u8 = 0b111;
-
-/// ER_NEED_REPREPARE.
-pub(crate) const NEED_REPREPARE: u16 = 1615;
-
-/// ER_UNKNOWN_STMT_HANDLER.
-pub(crate) const UNKNOWN_HANDLER: u16 = 1243;
 
 /// ER_WRONG_ARGUMENTS.
 pub(crate) const WRONG_ARGUMENTS: ErrorCode = ErrorCode {

@@ -11,7 +11,7 @@ pub(crate) mod other_commands;
 pub(crate) mod pipeline;
 pub(crate) mod prepared;
 pub(crate) mod query;
-pub(crate) mod query_command;
+pub(crate) mod run_command;
 pub(crate) mod run_here;
 pub(crate) mod session_commands;
 pub(crate) mod sql_prepared;

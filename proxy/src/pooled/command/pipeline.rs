@@ -10,16 +10,16 @@
 use session::Outcome;
 use sql::{Effects, Kind, Marks};
 
-use super::statement::Statement;
+use super::statement::{BackendCommand, CommandTask, Statement};
 use crate::pooled::command::ending::Ending;
-use crate::pooled::exchange::job::Part;
 use crate::pooled::exchange::outcome::{CutReply, Done};
 use crate::pooled::failure::repeat::Repeat;
 use crate::pooled::lanes::try_lane::LaneOutcome;
 use crate::pooled::routing::target::Aim;
 use crate::pooled::session::PooledSession;
 use crate::pooled::session::outcome::{After, CutOff};
-use session::effect::effect_of;
+use link::query_command::CommandPart;
+use session::effect::{Effect, effect_of};
 
 impl PooledSession {
     /// Takes a statement that is understood to the end of its reply.
@@ -58,8 +58,33 @@ impl PooledSession {
             let refused = self.refuse(&failure, statement.sequence());
             return refused.map(Ending::last);
         }
-        let mut repeat = self.repeat_of(effect_of(statement.facts()), aim);
-        let mut on_lane = self.try_lane(statement, aim).await?;
+        let repeat = self.repeat_of(effect_of(statement.facts()), aim);
+        let on_lane = self.try_lane(statement, aim).await?;
+        self.deliver(statement, repeat, on_lane).await
+    }
+
+    /// Takes a command to a backend that runs no statement.
+    pub(crate) async fn send_command(
+        &mut self,
+        command: BackendCommand<'_>,
+        (effect, aim): (Effect, Aim),
+    ) -> Result<After, CutOff> {
+        // What the statement before has wished for is of no use to it.
+        self.routing.riding.wish = None;
+        let mut statement = Statement::Command(command);
+        let on_lane = LaneOutcome::NotOnLane { was_sent: false };
+        let ending = self.deliver(&mut statement, Repeat::of(effect, aim), on_lane);
+        Ok(ending.await?.after)
+    }
+
+    /// Over a connection of the session's own, and again elsewhere if that breaks and does no harm.
+    async fn deliver(
+        &mut self,
+        statement: &mut Statement<'_>,
+        mut repeat: Repeat,
+        mut on_lane: LaneOutcome,
+    ) -> Result<Ending, CutOff> {
+        let aim = repeat.aim;
         loop {
             match on_lane {
                 LaneOutcome::Told(ending) => return Ok(ending),
@@ -74,7 +99,7 @@ impl PooledSession {
                 let refused = self.refuse(&failure, statement.sequence());
                 return refused.map(Ending::last);
             }
-            if self.asks_for_lost(statement.facts()) {
+            if self.asks_for_lost(statement) {
                 self.say_lost(statement.sequence());
                 return Ok(Ending::last(After::Next));
             }
@@ -128,7 +153,9 @@ impl PooledSession {
         aim: Aim,
         done: &Done,
     ) -> Result<Ending, CutOff> {
-        self.learn(done);
+        if !matches!(statement, Statement::Command(_)) {
+            self.learn(done);
+        }
         match statement {
             Statement::Text(query) => {
                 if let Outcome::Err(_) = done.outcome {
@@ -147,6 +174,10 @@ impl PooledSession {
             Statement::Bulk(bulk) => {
                 self.unbind(&bulk.key);
                 self.after_execute(bulk.id, &bulk.key, done).await;
+            }
+            Statement::Command(command) => {
+                self.command_ended(command, done);
+                return Ok(Ending::of(done));
             }
         }
         if self.injects() && (!statement.part().has_more() || done.outcome != Outcome::Ok) {
@@ -167,8 +198,20 @@ impl PooledSession {
         repeat: &mut Repeat,
     ) -> Result<Option<Ending>, CutOff> {
         let said = (statement.command(), statement.sequence());
-        let told = self.retry_or_report(cut, statement.facts(), said, repeat);
-        if let Some(after) = told.await? {
+        let told = match statement {
+            Statement::Command(command) if !command.prepares() => {
+                let may_repeat = matches!(command.task, CommandTask::Reply(_));
+                match may_repeat && self.again(&cut, repeat) {
+                    true => None,
+                    false => Some(self.cut_short(cut, said.1, said.0, *repeat)?),
+                }
+            }
+            _ => {
+                let told = self.retry_or_report(cut, statement.facts(), said, repeat);
+                told.await?
+            }
+        };
+        if let Some(after) = told {
             if let Statement::Text(query) = statement {
                 self.undo_settings(query);
             }
@@ -184,6 +227,6 @@ impl PooledSession {
 impl Statement<'_> {
     /// Whether it is a text, and all that the client has sent.
     fn is_text_alone(&self) -> bool {
-        matches!(self, Self::Text(query) if query.part == Part::Whole)
+        matches!(self, Self::Text(query) if query.part == CommandPart::Whole)
     }
 }

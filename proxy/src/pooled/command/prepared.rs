@@ -1,6 +1,7 @@
 //! Prepared statements: the client's ids are the session's, the backends' are their connections'. A
 //! statement is prepared on a connection when it is first needed there, whoever asks.
 
+use std::borrow::Cow;
 use std::rc::Rc;
 
 use pool::{BackendStatementId, LongDataFault};
@@ -14,9 +15,8 @@ use wire::statement::{
 use wire::{Command, ErrorCode, HEADER_BYTES, StatusFlags};
 
 use super::execute::WRONG_ARGUMENTS;
-use crate::pooled::command::query_command::Carries;
+use super::statement::{BackendCommand, CommandTask};
 use crate::pooled::exchange::outcome::CutReply;
-use crate::pooled::failure::repeat::Repeat;
 use crate::pooled::routing::target::Aim;
 use crate::pooled::rules::prepared_rules::Preparing;
 use crate::pooled::session::PooledSession;
@@ -26,6 +26,7 @@ use backend::connection_error::ConnectionError;
 use backend::own_reply::{OwnReply, own_command};
 use backend::prepared_statement::{Definitions, StatementKey};
 use link::client_command::Incoming;
+use link::query_command::Carries;
 use session::effect::Effect;
 
 /// Flags that say how a session's transaction stands.
@@ -78,34 +79,13 @@ impl PooledSession {
             return Ok(self.tell_prepared(incoming.sequence, key, &known));
         }
         let aim = self.ordered_aim(&key.facts).unwrap_or(Aim::Home);
-        let mut repeat = Repeat::of(Effect::Nothing, aim);
-        loop {
-            if let Err(failure) = self.hold(repeat.aim).await {
-                return self.refuse(&failure, incoming.sequence);
-            }
-            match self.prepare_there(&key, &Needs::NONE).await {
-                Ok(Ok((_, definitions))) => {
-                    self.sql_state
-                        .aftermath
-                        .note(self.sql_state.session.aftermath(), &Tally::default());
-                    self.finish(&key).await;
-                    return Ok(self.tell_prepared(incoming.sequence, key, &definitions));
-                }
-                Ok(Err(own)) => {
-                    self.pass_error(incoming.sequence, &own);
-                    return Ok(After::Next);
-                }
-                Err(cut) => {
-                    let said = (Command::STMT_PREPARE, incoming.sequence);
-                    let told = self
-                        .retry_or_report(cut, &key.facts, said, &mut repeat)
-                        .await?;
-                    if let Some(after) = told {
-                        return Ok(after);
-                    }
-                }
-            }
-        }
+        let command = BackendCommand {
+            incoming: &incoming,
+            argument: Cow::Borrowed(&[]),
+            facts: Rc::clone(&key.facts),
+            task: CommandTask::Prepare(key),
+        };
+        self.send_command(command, (Effect::Nothing, aim)).await
     }
 
     pub(crate) fn statement_key(&mut self, text: &[u8]) -> StatementKey {
@@ -139,7 +119,7 @@ impl PooledSession {
     }
 
     /// The client's own id for a statement, and what a server says of it.
-    fn tell_prepared(
+    pub(crate) fn tell_prepared(
         &mut self,
         sequence: u8,
         key: StatementKey,
@@ -203,9 +183,7 @@ impl PooledSession {
             Box::pin(self.settle_doubts()).await;
         }
         let Some(mut lent) = self.held.lease.take() else {
-            return Err(CutReply::unsent(
-                ConnectionError::Unexpected("no connection").into(),
-            ));
+            return Err(CutReply::no_connection());
         };
         let outcome = self.prepare_on(&mut lent.conn, key, needs).await;
         self.held.lease = Some(lent);

@@ -5,29 +5,32 @@ use std::rc::Rc;
 use sql::{Facts, Kind, Mention, Role, Show, Uses};
 use wire::Command;
 
-use super::query_command::QueryCommand;
 use super::statement::Statement;
 use crate::pooled::command::ending::Ending;
-use crate::pooled::command::query_command::Carries;
-use crate::pooled::exchange::job::Part;
 use crate::pooled::exchange::outcome::Done;
 use crate::pooled::session::PooledSession;
 use crate::pooled::session::outcome::{After, CutOff};
 use link::client_command::Incoming;
+use link::query_command::CommandPart;
+use link::query_command::{Arrived, Carries, QueryCommand};
 use session::track_settings::SessionTrackSettings;
 use sql::proxy_explain;
 use stats::statement_stats::Subject;
 
 impl PooledSession {
+    /// Decodes a command that has come.
+    #[inline]
+    pub(crate) fn arrived(&self, incoming: Incoming) -> Arrived {
+        if incoming.command != Command::QUERY || incoming.is_cut {
+            return Arrived::Other(incoming);
+        }
+        let (facts, capabilities) = (self.worker.env.store.take_facts(), self.client.capabilities);
+        QueryCommand::decode(incoming, capabilities, facts, CommandPart::Whole)
+            .map_or_else(Arrived::Other, Arrived::Query)
+    }
+
     /// COM_QUERY.
-    pub(crate) async fn query(&mut self, incoming: Incoming) -> Result<After, CutOff> {
-        let facts = self.worker.env.store.take_facts();
-        let sequence = incoming.sequence;
-        let capabilities = self.client.capabilities;
-        let decoded = QueryCommand::decode(incoming, capabilities, facts, Part::Whole);
-        let Ok(mut query) = decoded else {
-            return self.malformed(sequence);
-        };
+    pub(crate) async fn query(&mut self, mut query: QueryCommand) -> Result<After, CutOff> {
         let ending = self.run_query(&mut query).await;
         self.reuse(query);
         Ok(ending?.after)
@@ -96,9 +99,9 @@ impl PooledSession {
                 return Ok(ending);
             };
             let part = match at {
-                0 => Part::First,
-                _ if at == last => Part::Last,
-                _ => Part::Middle,
+                0 => CommandPart::First,
+                _ if at == last => CommandPart::Last,
+                _ => CommandPart::Middle,
             };
             let facts = self.worker.env.store.take_facts();
             let Ok(mut one) = query.part(text, (part, next), facts) else {

@@ -10,15 +10,14 @@ use wire::execute::Execute;
 use wire::statement::LongData as Piece;
 
 use super::prepared::with_id;
-use super::query_command::QueryCommand;
 use super::statement::{Executing, Statement};
 use crate::pooled::exchange::job::{Job, haste_of};
 use crate::pooled::exchange::outcome::{CutReply, Done, Reached};
 use crate::pooled::failure::repeat::Repeat;
 use crate::pooled::session::PooledSession;
-use backend::connection_error::ConnectionError;
 use backend::own_reply::OwnReply;
 use backend::prepared_statement::StatementKey;
+use link::query_command::QueryCommand;
 
 /// A statement's packets, as its connection gets them.
 struct Encoded<'a> {
@@ -39,7 +38,7 @@ impl<'a> Encoded<'a> {
 }
 
 /// What the server says of the statement before it can run: it cannot be prepared there.
-type Refused = Box<OwnReply>;
+pub(super) type Refused = Box<OwnReply>;
 
 impl PooledSession {
     /// Runs a statement on the session's connection. The inner error is the server's own, about what the statement
@@ -49,6 +48,9 @@ impl PooledSession {
         statement: &mut Statement<'_>,
         repeat: &Repeat,
     ) -> Result<Result<Done, Refused>, CutReply> {
+        if let Statement::Command(command) = statement {
+            return Box::pin(self.run_command(command)).await;
+        }
         if let Statement::Text(query) = statement {
             if let Some(inquiry) = self.sql_state.session.inquiry_before(&query.facts) {
                 Box::pin(self.inquire_before(&inquiry)).await;
@@ -153,7 +155,7 @@ impl PooledSession {
                 packets: Cow::Owned(with_id(Command::STMT_BULK_EXECUTE, bulk.argument, id)),
                 sequence: bulk.incoming.sequence,
             })),
-            Statement::Text(_) => Err(no_connection()),
+            Statement::Text(_) | Statement::Command(_) => Err(CutReply::no_connection()),
         }
     }
 
@@ -170,7 +172,7 @@ impl PooledSession {
         }
         match statement.prepared() {
             Some((_, key)) => self.backend_statement(key, needs).await,
-            None => Err(no_connection()),
+            None => Err(CutReply::no_connection()),
         }
     }
 
@@ -183,7 +185,7 @@ impl PooledSession {
     ) -> Result<Encoded<'s>, CutReply> {
         let execute = &executing.execute;
         let Some(lent) = &mut self.held.lease else {
-            return Err(no_connection());
+            return Err(CutReply::no_connection());
         };
         let types = match &executing.types {
             Some(types) => match lent.conn.prepared.bind(&executing.key, types) {
@@ -242,11 +244,6 @@ impl PooledSession {
             lent.conn.close_statement(id);
         }
     }
-}
-
-/// The connection that was held is gone.
-fn no_connection() -> CutReply {
-    CutReply::unsent(ConnectionError::Unexpected("no connection").into())
 }
 
 /// Appends the COM_STMT_SEND_LONG_DATA that the server has to get before the EXECUTE.

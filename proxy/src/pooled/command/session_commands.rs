@@ -9,6 +9,7 @@ use sql::{Access, Facts};
 use wire::reply::EOF;
 use wire::{Capabilities, Command, StatusFlags};
 
+use super::statement::{BackendCommand, CommandTask};
 use super::too_large::answered_too_large;
 use crate::pooled::exchange::job::{Haste, Job};
 use crate::pooled::exchange::outcome::CutReply;
@@ -116,31 +117,13 @@ impl PooledSession {
         effect: Effect,
         haste: Haste,
     ) -> Result<After, CutOff> {
-        let mut repeat = Repeat::of(effect, aim);
-        loop {
-            if let Err(failure) = self.hold(repeat.aim).await {
-                return self.refuse(&failure, incoming.sequence);
-            }
-            let before = self.begin_outside_statements();
-            let job = Job {
-                warnings: before
-                    .warnings
-                    .filter(|_| incoming.command != Command::FIELD_LIST),
-                ..Job::of(&incoming, Needs::NONE, haste)
-            };
-            match self.exchange(&job).await {
-                Ok(done) => {
-                    let facts = Facts::default();
-                    self.observe(incoming.command, &facts, &incoming.argument(), &done);
-                    self.end_outside_statements(before).await;
-                    return Ok(After::Next);
-                }
-                Err(cut) if self.again(&cut, &mut repeat) => {}
-                Err(cut) => {
-                    return self.cut_short(cut, incoming.sequence, incoming.command, repeat);
-                }
-            }
-        }
+        let command = BackendCommand {
+            incoming: &incoming,
+            argument: incoming.argument(),
+            facts: Rc::default(),
+            task: CommandTask::Reply(haste),
+        };
+        self.send_command(command, (effect, aim)).await
     }
 
     /// To MySQL a command that is no statement begins no list of warnings: it tells how long that is,
@@ -253,45 +236,30 @@ impl PooledSession {
                 return Ok(After::Next);
             }
         };
-        if self.held.lease.is_some() {
+        if let Some(lent) = &mut self.held.lease {
             // It stays on its connection, which has to hear of it, and is of no use to others then.
-            if let Some(lent) = &mut self.held.lease {
-                lent.conn.is_spoiled = true;
-            }
-            self.client.capabilities = self
-                .client
-                .capabilities
-                .with(Capabilities::MULTI_STATEMENTS, is_on);
-            self.identity.key = std::rc::Rc::new(backend::sub_pool::PoolKey {
-                capabilities: self
-                    .identity
-                    .key
-                    .capabilities
-                    .with(Capabilities::MULTI_STATEMENTS, is_on),
-                ..(*self.identity.key).clone()
-            });
+            lent.conn.is_spoiled = true;
+            self.may_send_several(is_on);
             return self.plain(incoming).await;
         }
         self.learn_count().await;
         if let Err(failure) = self.leave_kind().await {
             return self.refuse(&failure, incoming.sequence);
         }
-        let capabilities = self
-            .client
-            .capabilities
-            .with(Capabilities::MULTI_STATEMENTS, is_on);
-        self.client.capabilities = capabilities;
-        self.identity.key = std::rc::Rc::new(backend::sub_pool::PoolKey {
-            capabilities: self
-                .identity
-                .key
-                .capabilities
-                .with(Capabilities::MULTI_STATEMENTS, is_on),
-            ..(*self.identity.key).clone()
-        });
+        self.may_send_several(is_on);
         self.say_eof(incoming.sequence);
         self.sql_state.session.answered(Answered::Eof);
         Ok(After::Next)
+    }
+
+    /// Sets whether a COM_QUERY may hold several statements.
+    fn may_send_several(&mut self, is_on: bool) {
+        let (several, key) = (Capabilities::MULTI_STATEMENTS, &self.identity.key);
+        self.client.capabilities = self.client.capabilities.with(several, is_on);
+        self.identity.key = Rc::new(backend::sub_pool::PoolKey {
+            capabilities: key.capabilities.with(several, is_on),
+            ..(**key).clone()
+        });
     }
 
     /// Asks how many warnings an error has left, where it has yet to be known.

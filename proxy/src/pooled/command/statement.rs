@@ -1,6 +1,7 @@
 //! A client's statement on its way to a backend: a text, an execution of what is prepared, or one with many rows of
 //! parameters. The steps of the [pipeline](super::pipeline) ask it what they need to know.
 
+use std::borrow::Cow;
 use std::rc::Rc;
 
 use pool::{ClientStatementId, LongData};
@@ -10,11 +11,18 @@ use wire::Command;
 use wire::attribute::QueryAttribute;
 use wire::execute::Execute;
 
-use super::query_command::QueryCommand;
-use crate::pooled::exchange::job::Part;
+use crate::pooled::exchange::job::Haste;
 use crate::pooled::optimistic::history::Execution;
 use backend::prepared_statement::StatementKey;
 use link::client_command::Incoming;
+use link::query_command::CommandPart;
+use link::query_command::QueryCommand;
+
+/// ER_NEED_REPREPARE.
+pub(crate) const NEED_REPREPARE: u16 = 1615;
+
+/// ER_UNKNOWN_STMT_HANDLER.
+pub(crate) const UNKNOWN_HANDLER: u16 = 1243;
 
 /// A statement, with what came with it.
 pub(crate) enum Statement<'a> {
@@ -24,6 +32,8 @@ pub(crate) enum Statement<'a> {
     Execution(Executing<'a>),
     /// COM_STMT_BULK_EXECUTE.
     Bulk(BulkExecution<'a>),
+    /// A command that runs no statement.
+    Command(BackendCommand<'a>),
 }
 
 /// A prepared statement, and the parameters that it is executed with.
@@ -51,6 +61,25 @@ pub(crate) struct BulkExecution<'a> {
     pub parameter_count: u16,
 }
 
+/// A command that runs no statement. Rules, lanes and the past have nothing to do with it.
+pub(crate) struct BackendCommand<'a> {
+    pub incoming: &'a Incoming,
+    /// What stands behind the command's byte, or the text that is prepared.
+    pub argument: Cow<'a, [u8]>,
+    pub facts: Rc<Facts>,
+    pub task: CommandTask,
+}
+
+/// What a backend is to do for a command that runs no statement.
+pub(crate) enum CommandTask {
+    /// COM_STMT_PREPARE.
+    Prepare(StatementKey),
+    /// COM_STMT_FETCH: from this cursor, by these packets.
+    Fetch(ClientStatementId, Vec<u8>),
+    /// Others, of which nothing but the reply matters.
+    Reply(Haste),
+}
+
 impl Statement<'_> {
     #[inline]
     pub(crate) fn command(&self) -> Command {
@@ -64,6 +93,7 @@ impl Statement<'_> {
             Self::Text(query) => query.incoming(),
             Self::Execution(executing) => executing.incoming,
             Self::Bulk(bulk) => bulk.incoming,
+            Self::Command(command) => command.incoming,
         }
     }
 
@@ -75,10 +105,10 @@ impl Statement<'_> {
 
     /// What of the client's command it is.
     #[inline]
-    pub(crate) fn part(&self) -> Part {
+    pub(crate) fn part(&self) -> CommandPart {
         match self {
             Self::Text(query) => query.part,
-            Self::Execution(_) | Self::Bulk(_) => Part::Whole,
+            Self::Execution(_) | Self::Bulk(_) | Self::Command(_) => CommandPart::Whole,
         }
     }
 
@@ -89,6 +119,7 @@ impl Statement<'_> {
             Self::Text(query) => query.text(),
             Self::Execution(executing) => executing.key.text.bytes(),
             Self::Bulk(bulk) => bulk.key.text.bytes(),
+            Self::Command(command) => &command.argument,
         }
     }
 
@@ -98,6 +129,7 @@ impl Statement<'_> {
             Self::Text(query) => &query.facts,
             Self::Execution(executing) => &executing.key.facts,
             Self::Bulk(bulk) => &bulk.key.facts,
+            Self::Command(command) => &command.facts,
         }
     }
 
@@ -106,6 +138,7 @@ impl Statement<'_> {
             Self::Text(query) => &mut query.facts,
             Self::Execution(executing) => Rc::make_mut(&mut executing.key.facts),
             Self::Bulk(bulk) => Rc::make_mut(&mut bulk.key.facts),
+            Self::Command(command) => Rc::make_mut(&mut command.facts),
         }
     }
 
@@ -121,6 +154,7 @@ impl Statement<'_> {
             Self::Text(query) => query.digest,
             Self::Execution(executing) => Some(executing.key.digest),
             Self::Bulk(bulk) => Some(bulk.key.digest),
+            Self::Command(_) => None,
         }
     }
 
@@ -128,7 +162,7 @@ impl Statement<'_> {
     #[inline]
     pub(crate) fn prepared(&self) -> Option<(ClientStatementId, &StatementKey)> {
         match self {
-            Self::Text(_) => None,
+            Self::Text(_) | Self::Command(_) => None,
             Self::Execution(executing) => Some((executing.id, &executing.key)),
             Self::Bulk(bulk) => Some((bulk.id, &bulk.key)),
         }

@@ -90,9 +90,7 @@ impl PooledSession {
                 error: own.tally.error,
                 ..Tally::default()
             },
-            next_sequence: 0,
-            fingerprint: None,
-            message: None,
+            ..Done::told()
         };
         self.observe(Command::STMT_RESET, &Facts::default(), b"", &done);
         self.end_outside_statements(before).await;

@@ -15,9 +15,7 @@ use stand_in::StandIn;
 use wire::{Capabilities, Command, ErrorCode, StatusFlags};
 
 use crate::pooled::command::ending::Ending;
-use crate::pooled::command::query_command::QueryCommand;
 use crate::pooled::command::statement::{Executing, Statement};
-use crate::pooled::exchange::job::Part;
 use crate::pooled::session::PooledSession;
 use crate::pooled::session::outcome::{After, CutOff};
 use backend::ask::text;
@@ -25,6 +23,8 @@ use backend::diagnostics::{ConditionFilter, Diagnostics, Form};
 use backend::prepared_statement::StatementKey;
 use backend::worker_pool::HeldConnection;
 use link::failure::Failure;
+use link::query_command::CommandPart;
+use link::query_command::QueryCommand;
 use sql::parts_that_ask;
 
 /// What became of a statement that asks.
@@ -130,7 +130,7 @@ impl PooledSession {
         }
         // MySQL's list outlives a GET DIAGNOSTICS, which has to be seen to be the last.
         let gets = facts.parts.iter().any(|it| it.kind == Kind::GetDiagnostics);
-        if part == Part::Whole
+        if part == CommandPart::Whole
             && (!matches!(place, Place::Here) || self.is_mysql() && gets)
             && has_several
             && let Some(texts) = parts_that_ask(facts, text, self.sql_state.session.flags())
@@ -173,7 +173,7 @@ impl PooledSession {
         };
         let text = key.text.bytes();
         if let (Place::Kept(list), Some((told, range))) = (&place, self.shown(&key.facts, text)) {
-            let status = self.status_of(Part::Whole);
+            let status = self.status_of(CommandPart::Whole);
             let packets = list.tell(told, range, Form::Binary, status, self.client.capabilities);
             self.say_renumbered(sequence, packets);
             self.sql_state.session.answered(Own::Rows);
@@ -227,9 +227,11 @@ impl PooledSession {
 
     /// Whether it reads LAST_INSERT_ID(), which nobody knows any more. Of several statements one may set
     /// it for another.
-    pub(crate) fn asks_for_lost(&self, facts: &Facts) -> bool {
+    pub(crate) fn asks_for_lost(&self, statement: &Statement<'_>) -> bool {
+        let facts = statement.facts();
         let reads = !matches!(facts.kind, Kind::Create(_) | Kind::Multi);
         reads
+            && !matches!(statement, Statement::Command(_))
             && facts.uses.has(Uses::LAST_INSERT_ID)
             && self.sql_state.session.aftermath().last_insert_id == LastInsertId::Lost
     }
@@ -366,7 +368,7 @@ impl PooledSession {
     }
 
     /// The flags of a reply of the proxy's own.
-    pub(crate) fn status_of(&self, part: Part) -> StatusFlags {
+    pub(crate) fn status_of(&self, part: CommandPart) -> StatusFlags {
         match part.has_more() {
             true => StatusFlags(self.client.status.0 | StatusFlags::MORE_RESULTS_EXISTS.0),
             false => self.client.status,

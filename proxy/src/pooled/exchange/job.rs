@@ -6,6 +6,7 @@ use sql::Facts;
 use wire::Command;
 
 use link::client_command::Incoming;
+use link::query_command::CommandPart;
 use session::effect::{Effect, effect_of};
 
 /// A command on its way to a backend.
@@ -22,7 +23,7 @@ pub(crate) struct Job<'a> {
     /// Whether it may be sent behind what restores the state before that is known to have worked.
     pub haste: Haste,
     /// Which part of what the client has asked it is.
-    pub part: Part,
+    pub part: CommandPart,
     /// How many warnings its reply is to count, where the connection would count others.
     pub warnings: Option<u16>,
     /// It may change privileges or global variables.
@@ -31,32 +32,6 @@ pub(crate) struct Job<'a> {
     pub withholds: Withholds,
     /// Which files of the client its server may ask for.
     pub files: Files,
-}
-
-/// A client's command as it is sent: whole, or statement by statement, each with a part of the reply.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Part {
-    Whole,
-    First,
-    Middle,
-    Last,
-}
-
-impl Part {
-    /// Whether more of the reply follows.
-    pub(crate) fn has_more(self) -> bool {
-        matches!(self, Self::First | Self::Middle)
-    }
-
-    /// Whether the client has sent other statements along.
-    pub(crate) fn is_of_several(self) -> bool {
-        self != Self::Whole
-    }
-
-    /// Whether some of the reply has gone before.
-    pub(crate) fn follows(self) -> bool {
-        matches!(self, Self::Middle | Self::Last)
-    }
 }
 
 /// Whether a command may leave before the state is known to be restored.
@@ -78,7 +53,7 @@ impl Job<'_> {
             is_cut: incoming.is_cut,
             needs,
             haste,
-            part: Part::Whole,
+            part: CommandPart::Whole,
             warnings: None,
             changes_server: false,
             withholds: Withholds::Nothing,

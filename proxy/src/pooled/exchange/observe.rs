@@ -10,8 +10,9 @@ use wire::{Command, StatusFlags};
 
 use crate::pooled::command::prepared::defines;
 use crate::pooled::exchange::outcome::Done;
+use crate::pooled::exchange::outcome::LASTING;
 use crate::pooled::session::PooledSession;
-use crate::pooled::session::outcome::{CutOff, LASTING};
+use crate::pooled::session::outcome::CutOff;
 use backend::global_variables;
 use backend::own_reply::OwnReply;
 use backend::privilege_changes;

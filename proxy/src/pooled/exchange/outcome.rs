@@ -6,6 +6,16 @@ use backend::connection_error::ConnectionError;
 use backend::own_reply::OwnReply;
 use registry::session_control::Ask;
 use session::{Fingerprint, Outcome, Tally};
+use wire::StatusFlags;
+
+/// The flags that say something of the session; the others say something of one reply.
+pub(crate) const LASTING: StatusFlags = StatusFlags(
+    StatusFlags::IN_TRANS.0
+        | StatusFlags::AUTOCOMMIT.0
+        | StatusFlags::NO_BACKSLASH_ESCAPES.0
+        | StatusFlags::IN_TRANS_READONLY.0
+        | StatusFlags::ANSI_QUOTES.0,
+);
 
 /// A reply that has ended.
 #[derive(Debug)]
@@ -18,6 +28,19 @@ pub(crate) struct Done {
     pub fingerprint: Option<Fingerprint>,
     /// What the error says that it ended with.
     pub message: Option<Box<[u8]>>,
+}
+
+impl Done {
+    /// The proxy has said the reply itself.
+    pub(crate) fn told() -> Self {
+        Self {
+            outcome: Outcome::Ok,
+            tally: Tally::default(),
+            next_sequence: 0,
+            fingerprint: None,
+            message: None,
+        }
+    }
 }
 
 /// A cut, and how far the command and its reply had come.
@@ -48,6 +71,11 @@ impl CutReply {
             reached: Reached::Nobody,
             sequence: None,
         }
+    }
+
+    /// The connection that was held is gone.
+    pub(crate) fn no_connection() -> Self {
+        Self::unsent(ConnectionError::Unexpected("no connection").into())
     }
 
     /// The command was sent; nothing of its reply has come.

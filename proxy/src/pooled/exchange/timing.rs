@@ -3,11 +3,6 @@
 
 use std::time::Duration;
 
-use route::BackendId;
-
-use super::times::{Traffic, Way};
-use crate::pooled::session::PooledSession;
-
 /// One command's times, since the process began.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Timing {
@@ -130,19 +125,5 @@ impl Timing {
     /// The end, in place of a look at the clock; once.
     pub(crate) fn take_end(&mut self) -> Option<Duration> {
         std::mem::take(&mut self.is_fresh).then_some(self.ended)
-    }
-}
-
-impl PooledSession {
-    /// Its command leaves now.
-    pub(crate) fn leaves(&mut self) {
-        self.command.timing.leaves(self.worker.surroundings.now().0);
-    }
-
-    /// A statement has had its reply: how long that took is noted, and how much it was.
-    pub(crate) fn note_times(&self, backend: BackendId, way: Way, traffic: Traffic) {
-        let took = (self.command.timing.waited(), self.command.timing.taken());
-        let times = &self.worker.times;
-        times.note(&self.worker, backend, way, took, traffic);
     }
 }

@@ -7,8 +7,9 @@ use sql::Facts;
 
 use super::shown;
 use crate::pooled::routing::target::Aim;
-use crate::pooled::rules::command_policy::{CommandPolicy, unknown_place};
+use crate::pooled::rules::command_policy::CommandPolicy;
 use crate::pooled::rules::evaluate_rules::{Errand, Form};
+use crate::pooled::rules::follow_policy::unknown_place;
 use crate::pooled::session::PooledSession;
 
 impl PooledSession {

@@ -14,6 +14,7 @@ impl Statement<'_> {
             Self::Text(_) => "Query",
             Self::Execution(_) => "Execute",
             Self::Bulk(_) => "Bulk execute",
+            Self::Command(_) => "Command",
         }
     }
 
@@ -26,7 +27,7 @@ impl Statement<'_> {
         let executing = match self {
             Self::Text(query) => return Some(Cow::Borrowed(query.text())),
             Self::Execution(executing) => executing,
-            Self::Bulk(_) => return None,
+            Self::Bulk(_) | Self::Command(_) => return None,
         };
         let text = executing.key.text.bytes();
         if executing.parameter_count == 0 {

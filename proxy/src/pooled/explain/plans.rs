@@ -130,7 +130,7 @@ impl PooledSession {
         // Its parameters are values now.
         let filled = match ended {
             Statement::Execution(_) => Cow::Owned(sql::facts(&statement, flags)),
-            Statement::Text(_) | Statement::Bulk(_) => Cow::Borrowed(ended.facts()),
+            _ => Cow::Borrowed(ended.facts()),
         };
         let planned = Planned::of(&statement, &filled, flags)?;
         let worker = &self.worker;

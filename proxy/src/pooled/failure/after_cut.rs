@@ -4,12 +4,11 @@
 
 use sql::{Facts, Kind};
 use wire::Command;
-use wire::query::Query;
 use wire::statement::statement_id;
 
 use crate::pooled::session::PooledSession;
 use crate::pooled::session::outcome::{After, CutOff};
-use link::client_command::Incoming;
+use link::query_command::Arrived;
 
 /// What a command means to a transaction that is no more.
 enum Meaning {
@@ -25,26 +24,26 @@ enum Meaning {
 
 impl PooledSession {
     /// A command behind the cut.
-    pub(crate) async fn after_cut(&mut self, incoming: Incoming) -> Result<After, CutOff> {
-        let meaning = self.meaning(&incoming);
+    pub(crate) async fn after_cut(&mut self, arrived: Arrived) -> Result<After, CutOff> {
+        let meaning = self.meaning(&arrived);
         let Some(cut) = &self.routing.cut_transaction else {
-            return self.perform(incoming).await;
+            return self.perform(arrived).await;
         };
         let code = cut.code;
         let told = match meaning {
             Meaning::Over => {
                 self.routing.cut_transaction = None;
-                return self.perform(incoming).await;
+                return self.perform(arrived).await;
             }
-            Meaning::Apart => return self.perform(incoming).await,
+            Meaning::Apart => return self.perform(arrived).await,
             Meaning::Commit => format!("Nothing was committed: {}", cut.why),
             Meaning::Within => format!("Not executed before ROLLBACK: {}", cut.why),
         };
         if let Meaning::Commit = meaning {
             self.routing.cut_transaction = None;
         }
-        self.say_error(incoming.sequence, code, &told);
-        if incoming.is_cut {
+        self.say_error(arrived.incoming().sequence, code, &told);
+        if arrived.incoming().is_cut {
             // The rest of it is still to come, and nobody to take it.
             let kind = link::failure::Kind::HeldBackendLost;
             return Err(CutOff::new(link::failure::Failure::new(kind, told), None));
@@ -52,7 +51,13 @@ impl PooledSession {
         Ok(After::Next)
     }
 
-    fn meaning(&self, incoming: &Incoming) -> Meaning {
+    fn meaning(&self, arrived: &Arrived) -> Meaning {
+        let incoming = match arrived {
+            Arrived::Query(query) => {
+                return of(&sql::facts(query.text(), self.sql_state.session.flags()));
+            }
+            Arrived::Other(incoming) => incoming,
+        };
         let argument = incoming.argument();
         match incoming.command {
             Command::RESET_CONNECTION | Command::CHANGE_USER => Meaning::Over,
@@ -64,12 +69,6 @@ impl PooledSession {
             | Command::STMT_SEND_LONG_DATA
             | Command::STMT_RESET
             | Command::STMT_CLOSE => Meaning::Apart,
-            Command::QUERY if !incoming.is_cut => {
-                match Query::decode(&argument, self.client.capabilities) {
-                    Ok(query) => of(&sql::facts(query.text, self.sql_state.session.flags())),
-                    Err(_) => Meaning::Within,
-                }
-            }
             Command::STMT_EXECUTE => {
                 let id = statement_id(&argument).ok();
                 let id = id.and_then(|number| self.sql_state.statements.resolve(number));

@@ -13,11 +13,11 @@ use sql::{Access, Facts, Marks};
 
 use crate::pooled::command::statement::Statement;
 use crate::pooled::exchange::delivery::Delivery;
-use crate::pooled::exchange::job::Part;
 use crate::pooled::failure::repeat::Repeat;
 use crate::pooled::routing::target::Aim;
 use crate::pooled::session::PooledSession;
 use crate::pooled::session::outcome::{After, CutOff};
+use link::query_command::CommandPart;
 
 impl PooledSession {
     /// Takes a read for a statement that may write, if a server has refused one with its digest. The digest is
@@ -41,7 +41,7 @@ impl PooledSession {
     }
 
     /// Which error of this statement is kept from the client, on the connection that the session holds.
-    pub(crate) fn withholds(&self, facts: &Facts, part: Part, repeat: &Repeat) -> Withholds {
+    pub(crate) fn withholds(&self, facts: &Facts, part: CommandPart, repeat: &Repeat) -> Withholds {
         let is_sent_again = self.leaves_refusing_replica(facts, part, repeat)
             || self.outwaits_refusing_primary(facts, part);
         if is_sent_again {
@@ -55,7 +55,7 @@ impl PooledSession {
 
     /// Whether this statement goes to the primary if the replica that the session holds refuses it: it is a read that
     /// went there because it reads, outside a transaction or within an optimistic one.
-    fn leaves_refusing_replica(&self, facts: &Facts, part: Part, repeat: &Repeat) -> bool {
+    fn leaves_refusing_replica(&self, facts: &Facts, part: CommandPart, repeat: &Repeat) -> bool {
         self.held_role() == Some(Role::Replica)
             && facts.access == Access::Read
             && self.is_whole_and_alone(part)
@@ -64,7 +64,7 @@ impl PooledSession {
     }
 
     /// Whether this statement waits for the primary to take writes if the backend that the session holds refuses it.
-    fn outwaits_refusing_primary(&self, facts: &Facts, part: Part) -> bool {
+    fn outwaits_refusing_primary(&self, facts: &Facts, part: CommandPart) -> bool {
         self.is_whole_and_alone(part) && self.may_outwait(facts, self.held_role())
     }
 
@@ -77,8 +77,8 @@ impl PooledSession {
     }
 
     /// Whether the statement is all that its client has sent and waits for.
-    fn is_whole_and_alone(&self, part: Part) -> bool {
-        part == Part::Whole && !self.injects() && self.command.delivery != Delivery::Nobody
+    fn is_whole_and_alone(&self, part: CommandPart) -> bool {
+        part == CommandPart::Whole && !self.injects() && self.command.delivery != Delivery::Nobody
     }
 
     fn may_leave_refusing(&self, facts: &Facts, aim: Aim) -> bool {

@@ -28,14 +28,14 @@ impl PooledSession {
     /// Whether a refusal of this write is kept from the client, and the write sent again later. Not that of a
     /// procedure, or of several statements: something of them may have been executed.
     pub(crate) fn may_outwait(&self, facts: &Facts, role: Option<Role>) -> bool {
-        let may_move = match self.transaction() {
+        let may_move = || match self.transaction() {
             Transaction::None | Transaction::Implicit => !self.is_pinned(),
             Transaction::Open => is_data(facts.kind) && self.has_only_begun(),
             Transaction::Reading | Transaction::Optimistic => false,
         };
         role == Some(Role::Primary)
             && is_refused_whole(facts.kind)
-            && may_move
+            && may_move()
             && !self.settings.config.balance.timeout_backend_wait.is_zero()
     }
 

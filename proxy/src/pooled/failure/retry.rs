@@ -26,8 +26,9 @@ use crate::pooled::exchange::outcome::{Lack, Unequal};
 use crate::pooled::failure::repeat::{RETRIES_MAX, Repeat};
 use crate::pooled::routing::target::Aim;
 use crate::pooled::session::PooledSession;
-use crate::pooled::session::outcome::{After, CutOff, Running};
+use crate::pooled::session::outcome::{After, CutOff};
 use backend::connection_error::ConnectionError;
+use backend::kill_thread::Running;
 use link::failure::{Failure, Kind};
 use registry::session_control::Ask;
 

@@ -10,13 +10,13 @@ use session::Outcome;
 use tokio::time::timeout;
 use wire::{Command, StatusFlags};
 
-use super::inject::Injecting;
+use super::injecting::Injecting;
 use super::results::{Finding, ResultTable};
 use crate::pooled::exchange::outcome::Cut;
 use crate::pooled::session::PooledSession;
-use crate::pooled::session::outcome::Running;
 use backend::ask::text;
 use backend::connection_error::ConnectionError;
+use backend::kill_thread::Running;
 use backend::kill_thread::TIMEOUT_KILL;
 use backend::own_reply::OwnReply;
 use registry::session_control::Ask;

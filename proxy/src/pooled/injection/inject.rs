@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use config::InjectedResults;
 use pool::CloseReason;
 use route::Backend;
-use route::rules::{By, Injected, Injection, Profiling, Purpose, RuleIndex};
+use route::rules::{Injected, Injection, Purpose};
 use session::Outcome;
 use session::state::{Needs, Pin};
 use sql::Facts;
@@ -17,8 +17,8 @@ use wire::StatusFlags;
 
 use super::bounded_queries::Side;
 use super::events::of_statement;
+use super::injecting::Injecting;
 use super::results::{Finding, Found, Profile, ResultTable, told};
-use crate::book::Book;
 use crate::pooled::command::statement::Statement;
 use crate::pooled::exchange::outcome::Cut;
 use crate::pooled::exchange::outcome::{CutReply, Done};
@@ -28,83 +28,6 @@ use backend::connection_error::ConnectionError;
 use link::failure::{Failure, Kind as FailureKind};
 use registry::session_control::Ask;
 use stats::messages::shown_failure;
-
-/// What is sent around the command of the moment, and what has come of it.
-pub(crate) struct Injecting {
-    pub injection: Arc<Injection>,
-    /// Whose wish it is; none: the statement is profiled.
-    pub rule: Option<RuleIndex>,
-    name: Arc<str>,
-    pub tag: Option<Box<str>>,
-    pub before: Vec<Found>,
-    pub after: Vec<Found>,
-    /// Whether values may be told.
-    pub tells_values: bool,
-    /// How many statements were sent.
-    pub sent: u32,
-    /// How long all of that took.
-    pub spent: Duration,
-    /// Assignments that set back what was set.
-    pub undo: Vec<(Box<str>, Vec<u8>)>,
-    /// What was read has begun a transaction.
-    pub has_begun: bool,
-    /// It has left something in the list of warnings.
-    pub has_warned: bool,
-}
-
-impl Injecting {
-    pub(crate) fn new(book: &Book, by: By<&Arc<Injection>>, tag: Option<&str>) -> Self {
-        let rule = book.compiled.rules.rule(by.rule);
-        let name = rule.map(|rule| Arc::clone(&rule.name)).unwrap_or_default();
-        Self {
-            rule: Some(by.rule),
-            tells_values: true,
-            ..Self::of(by.value, name, tag)
-        }
-    }
-
-    /// Around a statement that is profiled; `name`: who has chosen it.
-    pub(crate) fn profile(profiling: &Profiling, name: Arc<str>, tag: Option<&str>) -> Self {
-        Self {
-            tells_values: profiling.values,
-            ..Self::of(&profiling.injection, name, tag)
-        }
-    }
-
-    fn of(injection: &Arc<Injection>, name: Arc<str>, tag: Option<&str>) -> Self {
-        Self {
-            injection: Arc::clone(injection),
-            rule: None,
-            name,
-            tag: tag.map(Box::from),
-            before: Vec::new(),
-            after: Vec::new(),
-            tells_values: false,
-            sent: 0,
-            spent: Duration::ZERO,
-            undo: Vec::new(),
-            has_begun: false,
-            has_warned: false,
-        }
-    }
-
-    /// Whether the statement is profiled.
-    pub(crate) fn is_profile(&self) -> bool {
-        self.rule.is_none()
-    }
-
-    /// The rule's name, or who has chosen the statement.
-    pub(crate) fn name(&self) -> &Arc<str> {
-        &self.name
-    }
-
-    /// It is sent again, over another connection.
-    fn begin_anew(&mut self) {
-        self.before.clear();
-        self.undo.clear();
-        (self.has_begun, self.has_warned) = (false, false);
-    }
-}
 
 impl PooledSession {
     /// Sends what is to be sent before the client's command, on the connection that this will have.
@@ -254,7 +177,7 @@ impl PooledSession {
             digest: None,
             thread_id: self.identity.registered.id(),
             exec_time: took.as_micros() as f64 / 1000.0,
-            rule: Some(&injecting.name),
+            rule: Some(injecting.name()),
             chosen_by: None,
             user: self.identity.account.id().to_string(),
             schema: schema.map(|it| String::from_utf8_lossy(it).into_owned()),
@@ -391,7 +314,7 @@ impl PooledSession {
         if injecting.injection.fails() {
             tracing::warn!(
                 kind = "injected_failed",
-                rule = injecting.rule.map(|_| &*injecting.name),
+                rule = injecting.rule.map(|_| &**injecting.name()),
                 profile = injecting.is_profile(),
                 statement,
                 why = shown_failure(why),

@@ -3,6 +3,7 @@
 pub(crate) mod bounded_queries;
 pub(crate) mod events;
 pub(crate) mod inject;
+pub(crate) mod injecting;
 pub(crate) mod profiling;
 pub(crate) mod results;
 pub(crate) mod settings;

@@ -11,7 +11,7 @@ use session::Outcome;
 use sql::Facts;
 
 use super::events::rows_examined;
-use super::inject::Injecting;
+use super::injecting::Injecting;
 use super::results::{Cost, Finding, Found, Profile, Told, told, without_own};
 use crate::book::Book;
 use crate::pooled::command::statement::Statement;

@@ -4,7 +4,7 @@
 use session::Outcome;
 
 use super::bounded_queries::{Side, failure_of};
-use super::inject::Injecting;
+use super::injecting::Injecting;
 use super::results::Finding;
 use crate::pooled::exchange::outcome::Cut;
 use crate::pooled::exchange::preamble::empty_list;

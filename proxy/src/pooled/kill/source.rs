@@ -7,7 +7,6 @@ use wire::Command;
 
 use super::value::is_refused;
 use crate::pooled::command::ending::Ending;
-use crate::pooled::command::query_command::QueryCommand;
 use crate::pooled::exchange::outcome::CutReply;
 use crate::pooled::failure::repeat::Repeat;
 use crate::pooled::routing::target::Aim;
@@ -17,6 +16,7 @@ use backend::ask::text as query_text;
 use backend::connection::BackendConn;
 use backend::connection_error::ConnectionError;
 use backend::own_reply::table;
+use link::query_command::QueryCommand;
 use session::effect::Effect;
 
 const UNREADABLE: &str = "The proxy has read this text before it is prepared, to see whether it kills, and cannot put \

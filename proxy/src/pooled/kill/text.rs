@@ -8,12 +8,12 @@ use super::source::Prepares;
 use super::value::{Said, Value, Values};
 use super::{Killing, NOT_SUPPORTED, Target, scope_of, thread_id};
 use crate::pooled::command::ending::Ending;
-use crate::pooled::command::query_command::QueryCommand;
 use crate::pooled::command::statement::{Executing, Statement};
-use crate::pooled::exchange::job::Part;
 use crate::pooled::session::PooledSession;
 use crate::pooled::session::outcome::CutOff;
 use link::client_command::Incoming;
+use link::query_command::CommandPart;
+use link::query_command::QueryCommand;
 use sql::parts_that_kill;
 
 const IN_BLOCK: &str = "The proxy does not support KILL inside a compound statement: the ids that clients see are \
@@ -138,7 +138,8 @@ impl PooledSession {
         };
         let facts = self.worker.env.store.take_facts();
         let capabilities = self.client.capabilities;
-        let Ok(mut query) = QueryCommand::decode(incoming, capabilities, facts, Part::Whole) else {
+        let Ok(mut query) = QueryCommand::decode(incoming, capabilities, facts, CommandPart::Whole)
+        else {
             return self.malformed(sequence).map(Ending::last).map(Some);
         };
         match self.kill_said(&mut query, &said).await? {

@@ -6,9 +6,9 @@ use sql::{Flags, Kill as How, KillText, Lexer, TokenKind};
 use wire::ErrorCode;
 
 use super::{Killing, not_owner};
-use crate::pooled::exchange::job::Part;
 use crate::pooled::session::PooledSession;
 use crate::pooled::session::outcome::CutOff;
+use link::query_command::CommandPart;
 use registry::session_registry::Kill;
 
 const WITH_HOST: &str = "The proxy does not support KILL USER with a host. Name the user alone, or connect to the \
@@ -30,7 +30,7 @@ impl PooledSession {
         &mut self,
         sequence: u8,
         kill: &KillText,
-        part: Part,
+        part: CommandPart,
     ) -> Result<Killing, CutOff> {
         let own = self.identity.account.id().user().as_bytes().to_vec();
         let user = match named(&kill.target, self.sql_state.session.flags()) {

@@ -25,6 +25,7 @@ use crate::pooled::command::statement::Statement;
 use crate::pooled::exchange::outcome::Done;
 use backend::connection::{BackendConn, farewell};
 use backend::connection_error::ConnectionError;
+use backend::kill_thread::Running;
 use backend::kill_thread::kill_on;
 use backend::pool_env::PoolEnv;
 use backend::prepared_statement::StatementKey;
@@ -90,7 +91,7 @@ impl<'a> Load<'a> {
                 types: executing.types.clone(),
                 capabilities,
             }),
-            Statement::Bulk(_) => None,
+            Statement::Bulk(_) | Statement::Command(_) => None,
         }
     }
 }
@@ -227,12 +228,12 @@ impl SharedLane {
 
     /// Everybody but the first goes elsewhere, and the connection is closed behind the first: what
     /// happens to it from now on concerns nobody else. Returns where to kill.
-    pub(crate) fn isolate(&self) -> Option<crate::pooled::session::outcome::Running> {
+    pub(crate) fn isolate(&self) -> Option<Running> {
         self.is_spoiled.set(true);
         self.clear();
         let lent = self.lent.borrow();
         let conn = &lent.as_ref()?.conn;
-        Some(crate::pooled::session::outcome::Running {
+        Some(Running {
             backend: std::sync::Arc::clone(&conn.backend),
             thread_id: conn.thread_id,
         })

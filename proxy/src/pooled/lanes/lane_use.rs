@@ -62,7 +62,7 @@ impl Past {
             Statement::Execution(executing) => {
                 Some(Self::Executed(Box::new(executing.execution())))
             }
-            Statement::Bulk(_) => None,
+            Statement::Bulk(_) | Statement::Command(_) => None,
         }
     }
 }

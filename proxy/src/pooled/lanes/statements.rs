@@ -12,7 +12,7 @@ use wire::{Command, HEADER_BYTES, StatusFlags};
 
 use super::Lanes;
 use super::lane::{Following, SharedLane};
-use crate::pooled::command::execute::{NEED_REPREPARE, UNKNOWN_HANDLER};
+use crate::pooled::command::statement::{NEED_REPREPARE, UNKNOWN_HANDLER};
 use crate::pooled::exchange::outcome::Done;
 use backend::ask::PREPARED_BYTES_MAX;
 use backend::connection::BackendConn;

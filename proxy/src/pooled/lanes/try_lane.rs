@@ -16,9 +16,7 @@ use super::lane::{SharedLane, is_like};
 use super::lane_request::{LanePlan, LaneReply};
 use crate::pooled::command::ending::Ending;
 use crate::pooled::command::statement::{Executing, Statement};
-use crate::pooled::exchange::job::Part;
 use crate::pooled::exchange::outcome::Done;
-use crate::pooled::exchange::times::{Traffic, Way};
 use crate::pooled::lanes::lane_use::Past;
 use crate::pooled::lanes::lane_use::{LaneChoice, LaneWish, Probe};
 use crate::pooled::routing::target::Aim;
@@ -26,6 +24,8 @@ use crate::pooled::session::PooledSession;
 use crate::pooled::session::outcome::{After, CutOff};
 use backend::connection::BackendConn;
 use backend::prepared_statement::StatementKey;
+use backend::times::{StatementPath, Traffic};
+use link::query_command::CommandPart;
 use session::effect::effect_of;
 
 /// A longer statement has a connection of its own.
@@ -178,7 +178,7 @@ impl PooledSession {
         match statement {
             Statement::Text(_) => {}
             Statement::Execution(executing) => self.may_execute_aboard(executing)?,
-            Statement::Bulk(_) => return Err(Stays::Execution),
+            Statement::Bulk(_) | Statement::Command(_) => return Err(Stays::Execution),
         }
         self.is_left_one().map_err(|_| Stays::NoLane)?;
         let backend = self.backend(aim, &[]).map_err(|_| Stays::NoLane)?;
@@ -273,7 +273,7 @@ impl PooledSession {
         facts: &Facts,
         backend: Option<BackendId>,
     ) -> Result<(), Stays> {
-        self.may_board(text.len(), facts, Part::Whole)?;
+        self.may_board(text.len(), facts, CommandPart::Whole)?;
         let backend = backend.ok_or(Stays::NoLane)?;
         let lanes = &self.worker.lanes;
         let digest = lanes.digest(text, self.sql_state.session.flags());
@@ -281,7 +281,7 @@ impl PooledSession {
     }
 
     /// Whether it may, as far as it and its session decide.
-    fn may_board(&self, bytes: usize, facts: &Facts, part: Part) -> Result<(), Stays> {
+    fn may_board(&self, bytes: usize, facts: &Facts, part: CommandPart) -> Result<(), Stays> {
         if self.lanes() == LaneUse::Off {
             return Err(Stays::Off);
         }
@@ -310,7 +310,7 @@ impl PooledSession {
             () if is_held || is_owed || self.sql_state.aftermath.is_saving() || tells => {
                 Err(Stays::Session)
             }
-            () if part != Part::Whole => Err(Stays::NoSelect),
+            () if part != CommandPart::Whole => Err(Stays::NoSelect),
             () if is_compressed => Err(Stays::Compressed),
             () if bytes > STATEMENT_BYTES_MAX => Err(Stays::TooLong),
             () => Ok(()),
@@ -331,7 +331,7 @@ impl PooledSession {
             sent: statement.incoming().packets.len() as u64,
             received: done.tally.bytes,
         };
-        self.note_times(fare.backend.id, Way::Lane, traffic);
+        self.note_times(fare.backend.id, StatementPath::Lane, traffic);
         self.note_written_aboard(&fare.backend);
         if let Some(order) = &mut self.command.policy {
             order.ended(&fare.backend, done.outcome);

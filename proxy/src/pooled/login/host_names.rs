@@ -1,40 +1,18 @@
 //! What servers call a client's host in errors: by its name, or by its address.
 
-use std::cell::Cell;
 use std::net::IpAddr;
-use std::time::Duration;
 
 use auth::Names;
 use net::proxy_protocol;
-use tokio::sync::Mutex;
-use tokio::time::Instant;
 use wire::ErrPacket;
 
+use super::known_host_names::configured;
 use crate::connect::connect;
 use crate::pooled::routing::routing_state::RoutingState;
 use crate::worker::Worker;
 use backend::greeting::dialect_of;
 use backend::settings::Settings;
 use link::decline::refusal;
-
-/// For how long an answer holds. A server changes this setting when it starts again.
-const AGE_MAX: Duration = Duration::from_secs(600);
-
-/// What one worker knows of it.
-#[derive(Default)]
-pub(crate) struct HostNames {
-    known: Cell<Option<(Names, Instant)>>,
-    /// Held by the login that has a backend asked; the others wait for the answer.
-    asking: Mutex<()>,
-}
-
-impl HostNames {
-    /// The same as [`host_names`], as far as it is known already.
-    pub(crate) fn known(&self, worker: &Worker) -> Names {
-        let asked = self.known.get().map(|(names, _)| names);
-        asked.unwrap_or_else(|| configured(worker))
-    }
-}
 
 /// Whether the servers call their clients' hosts by names. The proxy asks a backend by a login that it refuses:
 /// the refusal names the proxy's own host. If that does not tell, the learned accounts come with the server's
@@ -45,22 +23,14 @@ pub(crate) async fn host_names(
     course: &RoutingState,
 ) -> Names {
     let own = &worker.host_names;
-    let _asking = own.asking.lock().await;
-    match own.known.get() {
-        Some((names, at)) if at.elapsed() < AGE_MAX => names,
-        _ => {
-            let told = ask(worker, settings, course).await;
-            let names = told.unwrap_or_else(|| configured(worker));
-            own.known.set(Some((names, Instant::now())));
-            names
-        }
+    let _asking = own.ask().await;
+    if let Some(names) = own.answer() {
+        return names;
     }
-}
-
-fn configured(worker: &Worker) -> Names {
-    let accounts = worker.surroundings.accounts.borrow();
-    let learned = accounts.learned();
-    learned.map_or(Names::Skipped, |learned| learned.rules().names)
+    let told = ask(worker, settings, course).await;
+    let names = told.unwrap_or_else(|| configured(&worker.surroundings.accounts.borrow()));
+    own.note(names);
+    names
 }
 
 async fn ask(worker: &Worker, settings: &Settings, course: &RoutingState) -> Option<Names> {

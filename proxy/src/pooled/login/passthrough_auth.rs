@@ -5,7 +5,6 @@ use net::proxy_protocol;
 use wire::handshake::HandshakeHead;
 use wire::{Greeting, HandshakeResponse};
 
-use super::server_login::LOGIN;
 use crate::connect::{Greeted, connect};
 use crate::login::{Agreement, Login, Who};
 use crate::pooled::routing::routing_state::RoutingState;
@@ -13,6 +12,7 @@ use crate::scripted::auth_ear::AuthEar;
 use crate::worker::Worker;
 use backend::settings::Settings;
 use link::decline::decline;
+use link::dialogue::LOGIN_ONLY;
 use link::dialogue::LoginObserver;
 use link::failure::{Failure, Kind};
 use link::packets::PacketStream;
@@ -40,7 +40,7 @@ impl PassOn<'_, '_> {
     ) -> Result<(Greeted, Agreement), Failure> {
         let config = &self.settings.config;
         let mut greeted = connect(self.worker, config, self.header, self.course).await?;
-        let offered = self.greeting.capabilities.with(LOGIN, false);
+        let offered = self.greeting.capabilities.with(LOGIN_ONLY, false);
         let promised = response.head.capabilities & offered;
         if !greeted.greeting.capabilities.contains(promised) {
             let name = &greeted.backend.name;
@@ -60,7 +60,7 @@ impl PassOn<'_, '_> {
             ear: self.ear.map(|ear| ear as &mut dyn LoginObserver),
         };
         let head = HandshakeHead {
-            capabilities: promised | (response.head.capabilities & LOGIN),
+            capabilities: promised | (response.head.capabilities & LOGIN_ONLY),
             ..response.head
         };
         let passed = login.pass_on(HandshakeResponse { head, ..response }).await;

@@ -17,8 +17,8 @@ use route::Report;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::timeout;
 
+use super::examine::{Failed, examine, since_1970};
 use super::known_accounts::Known;
-use super::server_login::{Failed, examine, since_1970};
 use crate::worker::Worker;
 use link::failure::Failure;
 use link::packets::PacketStream;

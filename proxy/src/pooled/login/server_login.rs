@@ -2,11 +2,10 @@
 //! cannot be examined here is passed on to a backend.
 
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use auth::{
-    Account, Candidate, Certificate, Circumstances, Credential, Denial, KnownAccount, LoginExam,
-    Origin, Passed, Scramble, Shown, TlsSession, Treatment, Verdict,
+    Account, Candidate, Circumstances, Credential, Denial, KnownAccount, LoginExam, Origin, Passed,
+    Scramble, Treatment,
 };
 use config::{ListenerConfig, SessionMode};
 use net::{Endpoint, proxy_protocol};
@@ -15,6 +14,7 @@ use wire::compression::Algorithm;
 use wire::handshake::HandshakeHead;
 use wire::{Capabilities, Greeting, HandshakeResponse, StatusFlags};
 
+use super::examine::{Failed, examine, origin_of, random, since_1970, tls_session};
 use super::host_names::host_names;
 use super::known_accounts::Known;
 use super::login_throttle;
@@ -27,38 +27,15 @@ use crate::scripted::auth_ear::AuthEar;
 use crate::scripted::bridge::UNBRIDGED;
 use crate::scripted::login_hooks::{Auth, LoginHooks, replaced};
 use crate::scripted::sight::out_of_sight;
-use crate::surroundings::Shared;
 use crate::tls_guard::{Claimant, Unmet, await_accounts, is_password_used, unmet};
 use crate::worker::Worker;
 use backend::greeting::{dialect_of, plugin_of};
 use backend::settings::Settings;
 use link::decline::decline;
-use link::dialogue::client_broke;
+use link::dialogue::{LOGIN_ONLY, client_broke};
 use link::failure::{Failure, Kind};
 use link::packets::PacketStream;
 use registry::session_registry::Registration;
-
-/// Flags that say how a login went and nothing of the session behind it.
-pub(crate) const LOGIN: Capabilities = Capabilities(
-    Capabilities::SSL.0
-        | Capabilities::COMPRESS.0
-        | Capabilities::ZSTD_COMPRESSION_ALGORITHM.0
-        | Capabilities::CONNECT_WITH_DB.0
-        | Capabilities::CONNECT_ATTRS.0
-        | Capabilities::PLUGIN_AUTH.0
-        | Capabilities::PLUGIN_AUTH_LENENC_CLIENT_DATA.0
-        | Capabilities::SECURE_CONNECTION.0
-        | Capabilities::CAN_HANDLE_EXPIRED_PASSWORDS.0
-        | Capabilities::MULTI_FACTOR_AUTHENTICATION.0
-        | Capabilities::CAPABILITY_EXTENSION.0
-        | Capabilities::SSL_VERIFY_SERVER_CERT.0
-        | Capabilities::REMEMBER_OPTIONS.0
-        | Capabilities::ODBC.0
-        | Capabilities::LONG_FLAG.0
-        | Capabilities::IGNORE_SIGPIPE.0
-        | Capabilities::RESERVED.0
-        | Capabilities::TRANSACTIONS.0,
-);
 
 /// How a login ended.
 pub(crate) enum Entered {
@@ -400,7 +377,7 @@ impl Enter<'_> {
             payload: passed.payload,
             mode,
             course: self.course(Some(&account)),
-            capabilities: agreed.with(LOGIN, false),
+            capabilities: agreed.with(LOGIN_ONLY, false),
             login_capabilities: agreed,
             collation: response.head.collation,
             schema,
@@ -466,81 +443,6 @@ struct Answered<'a> {
     response: HandshakeResponse<'a>,
     origin: Origin,
     person: Registration,
-}
-
-/// The time since 1970.
-pub(crate) fn since_1970() -> Duration {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    since.unwrap_or_default()
-}
-
-/// An exam that was not passed.
-pub(crate) struct Failed {
-    pub denial: Denial,
-    /// What the client has shown, for another judge.
-    pub shown: Option<Shown>,
-    /// Whether the client was asked anything after its answer to the greeting.
-    pub was_asked: bool,
-}
-
-/// Carries an exam on from its first verdict to its last.
-pub(crate) async fn examine<T>(
-    shared: &Arc<Shared>,
-    client: &mut PacketStream<T>,
-    mut verdict: Verdict,
-) -> Result<Result<Passed, Failed>, Failure>
-where
-    T: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin,
-{
-    let mut was_asked = false;
-    loop {
-        verdict = match verdict {
-            Verdict::Accepted(passed) => return Ok(Ok(passed)),
-            Verdict::Denied(denial, shown) => {
-                return Ok(Err(Failed {
-                    denial,
-                    shown,
-                    was_asked,
-                }));
-            }
-            Verdict::Send { payload, exam } => {
-                was_asked = true;
-                let sent = client.write(&payload).await;
-                sent.map_err(|error| client_broke(error.into()))?;
-                exam.hear(&client.read().await.map_err(client_broke)?)
-            }
-            Verdict::Work(work) => {
-                let shared = Arc::clone(shared);
-                let worked = tokio::task::spawn_blocking(move || work.run(&shared.own_key)).await;
-                worked.map_err(|error| {
-                    Failure::new(Kind::KeyExchange, format!("the exam broke off: {error}"))
-                })?
-            }
-        }
-    }
-}
-
-/// What conditions of accounts are held against.
-pub(crate) fn tls_session(facts: &net::tls::Facts) -> TlsSession<'_> {
-    let names = facts.issuer.as_deref().zip(facts.subject.as_deref());
-    TlsSession {
-        cipher: &facts.cipher,
-        certificate: names.map(|(issuer, subject)| Certificate { issuer, subject }),
-    }
-}
-
-/// Random bytes of the system.
-pub(crate) fn random<const N: usize>() -> [u8; N] {
-    let mut bytes = [0; N];
-    aws_lc_rs::rand::fill(&mut bytes).expect("the system has random bytes, or TLS would not work");
-    bytes
-}
-
-pub(crate) fn origin_of(remote: &Endpoint) -> Origin {
-    match remote {
-        Endpoint::Tcp(address) => Origin::tcp(address.ip(), None),
-        Endpoint::Unix(_) => Origin::unix(),
-    }
 }
 
 /// The status that a session begins with.

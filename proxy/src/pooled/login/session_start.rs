@@ -21,10 +21,10 @@ use crate::pooled::session::identity::Identity;
 use crate::pooled::session::outcome::CutOff;
 use crate::pooled::session::sql_state::SqlState;
 use crate::pooled::session::tracking::Tracking;
-use crate::pooled::shadow::shadow_session::Reflection;
+use crate::pooled::shadow::shadow_queue::Reflection;
 use crate::scripted::host::Host;
 use crate::scripted::login_hooks::LoginHooks;
-use crate::scripted::scripting::Scripting;
+use crate::scripted::session_script::Scripting;
 use crate::surroundings::Place;
 use crate::worker::Worker;
 use backend::greeting::server_of;
@@ -63,42 +63,23 @@ pub(crate) async fn begin(
     place: Place,
     hooks: Option<(LoginHooks, Rc<Host>)>,
 ) -> Result<Begun, Failure> {
-    let AdmittedLogin {
-        account,
-        user,
-        credential,
-        payload,
-        mode,
-        course,
-        capabilities,
-        login_capabilities,
-        collation,
-        schema,
-        compression,
-        greeting,
-        scramble,
-        origin,
-        header,
-        listener,
-        person,
-    } = admission;
-    let login = BackendLogin::of(&account, &user, credential);
+    let (account, capabilities, mode) = (admission.account, admission.capabilities, admission.mode);
+    let login = BackendLogin::of(&account, &admission.user, admission.credential);
     let kind = PoolKey {
         account: account.id().clone(),
-        user,
+        user: admission.user,
         capabilities: capabilities.with(Capabilities::SESSION_TRACK, true),
-        collation: u16::from(collation),
+        collation: u16::from(admission.collation),
     };
     let (kind, login) = worker.env.store.identity(kind, login);
-    let values = match &schema {
+    let values = match &admission.schema {
         Some(schema) => worker.env.store.values.in_schema(schema),
         None => worker.env.store.values.fresh(),
     };
     // What changes from here on is not the session's.
     let inherits_at = worker.shared.pools.globals.now();
-    let flags = worker
-        .pool
-        .fresh_flags(u16::from(collation), server_of(&greeting));
+    let server = server_of(&admission.greeting);
+    let flags = worker.pool.fresh_flags(kind.collation, server);
     let mut session = PooledSession {
         client: ClientSide {
             privacy: client.privacy(),
@@ -106,10 +87,10 @@ pub(crate) async fn begin(
             leg: Leg::gone(),
             inbox: Inbox::default(),
             capabilities,
-            login_capabilities,
+            login_capabilities: admission.login_capabilities,
             status: STATUS_FIRST,
-            origin,
-            header,
+            origin: admission.origin,
+            header: admission.header,
         },
         held: Held::default(),
         worker: Rc::clone(worker),
@@ -122,7 +103,7 @@ pub(crate) async fn begin(
             inherits_at,
         ),
         tracking: Tracking::default(),
-        routing: Routing::new(course, Reflection::None),
+        routing: Routing::new(admission.course, Reflection::None),
         command: CurrentCommand::default(),
         scripting: None,
         identity: Identity {
@@ -130,19 +111,19 @@ pub(crate) async fn begin(
             login,
             key: kind,
             attribution: SessionAttribution::default(),
-            scramble,
-            greeting: Rc::new(greeting),
-            listener,
+            scramble: admission.scramble,
+            greeting: Rc::new(admission.greeting),
+            listener: admission.listener,
             refused_changes: 0,
-            registered: person,
+            registered: admission.person,
             place,
         },
     };
     session.try_schema().await?;
-    session.scripting = let_in(client, payload, session.client.status, hooks).await?;
+    session.scripting = let_in(client, admission.payload, session.client.status, hooks).await?;
     Ok(Begun {
         session,
-        compression,
+        compression: admission.compression,
     })
 }
 

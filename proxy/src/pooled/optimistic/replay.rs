@@ -9,7 +9,7 @@ use wire::execute::Execute;
 use wire::query::Query;
 use wire::{Command, StatusFlags};
 
-use crate::pooled::exchange::job::{Haste, Job, Part};
+use crate::pooled::exchange::job::{Haste, Job};
 use crate::pooled::exchange::outcome::{CutReply, Done, Reached};
 use crate::pooled::failure::cut_transaction::CutTransaction;
 use crate::pooled::failure::repeat::Repeat;
@@ -22,6 +22,7 @@ use crate::pooled::session::outcome::{After, CutOff};
 use backend::connection_error::ConnectionError;
 use link::client_command::Incoming;
 use link::failure::{Failure, Kind};
+use link::query_command::CommandPart;
 use session::effect::Effect;
 
 /// Why a transaction could not go to the primary.
@@ -176,7 +177,7 @@ impl PooledSession {
             is_cut: false,
             needs,
             haste: Haste::Read,
-            part: Part::Whole,
+            part: CommandPart::Whole,
             warnings: None,
             changes_server: false,
             withholds: Withholds::Nothing,

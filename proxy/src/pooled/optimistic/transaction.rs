@@ -13,18 +13,16 @@ use crate::pooled::optimistic::history::{Execution, OptimisticTransaction, Said}
 use route::{Role, Transaction, Wanted};
 use session::Outcome;
 use sql::{Facts, Kind};
-use wire::query::Query;
 use wire::statement::statement_id;
 use wire::{Command, StatusFlags};
 
-use crate::pooled::command::query_command::QueryCommand;
 use crate::pooled::exchange::outcome::Cut;
 use crate::pooled::exchange::outcome::{CutReply, Done, Reached};
 use crate::pooled::routing::routing_state::Optimistic;
 use crate::pooled::routing::target::Aim;
 use crate::pooled::session::PooledSession;
 use crate::pooled::session::outcome::{After, CutOff};
-use link::client_command::Incoming;
+use link::query_command::{Arrived, QueryCommand};
 use registry::session_control::Ask;
 use sql::proxy_explain;
 
@@ -70,10 +68,11 @@ impl PooledSession {
     }
 
     /// A command of an optimistic transaction.
-    pub(crate) async fn optimistic(&mut self, incoming: Incoming) -> Result<After, CutOff> {
+    pub(crate) async fn optimistic(&mut self, arrived: Arrived) -> Result<After, CutOff> {
         self.settle_optimism();
         let is_held = self.held.lease.is_some();
-        match self.meaning_to_optimism(&incoming) {
+        let incoming = arrived.incoming();
+        match self.meaning_to_optimism(&arrived) {
             Meaning::Apart => {}
             Meaning::Stays | Meaning::Ends if is_held => {}
             Meaning::Resets => {
@@ -97,7 +96,7 @@ impl PooledSession {
                 }
             }
         }
-        let after = self.perform(incoming).await?;
+        let after = self.perform(arrived).await?;
         self.settle_optimism();
         Ok(after)
     }
@@ -117,20 +116,23 @@ impl PooledSession {
         }
     }
 
-    fn meaning_to_optimism(&self, incoming: &Incoming) -> Meaning {
+    fn meaning_to_optimism(&self, arrived: &Arrived) -> Meaning {
+        let incoming = match arrived {
+            Arrived::Query(query) => return self.meaning_of_text(query),
+            Arrived::Other(incoming) => incoming,
+        };
         let argument = incoming.argument();
         if incoming.is_cut {
             return Meaning::Leaves;
         }
         match incoming.command {
-            Command::QUIT | Command::PING | Command::STMT_CLOSE | Command::STMT_SEND_LONG_DATA => {
-                Meaning::Apart
-            }
+            // A COM_QUERY here is malformed.
+            Command::QUIT
+            | Command::PING
+            | Command::QUERY
+            | Command::STMT_CLOSE
+            | Command::STMT_SEND_LONG_DATA => Meaning::Apart,
             Command::RESET_CONNECTION | Command::CHANGE_USER => Meaning::Resets,
-            Command::QUERY => match Query::decode(&argument, self.client.capabilities) {
-                Ok(query) => self.meaning_of_text(query.text, incoming.packets.len()),
-                Err(_) => Meaning::Apart,
-            },
             Command::STMT_PREPARE => {
                 match self.meaning_of(&sql::facts(&argument, self.sql_state.session.flags()), 0) {
                     Meaning::Ends => Meaning::Leaves,
@@ -149,11 +151,11 @@ impl PooledSession {
         }
     }
 
-    fn meaning_of_text(&self, text: &[u8], bytes: usize) -> Meaning {
-        let flags = self.sql_state.session.flags();
+    fn meaning_of_text(&self, query: &QueryCommand) -> Meaning {
+        let (text, flags) = (query.text(), self.sql_state.session.flags());
         match self.may_ask() && proxy_explain(text, flags).is_some() {
             true => Meaning::Apart,
-            false => self.meaning_of(&sql::facts(text, flags), bytes),
+            false => self.meaning_of(&sql::facts(text, flags), query.incoming().packets.len()),
         }
     }
 

@@ -9,8 +9,8 @@ use sql::{Effects, Facts, Kind, Marks, Object, Uses};
 use wire::{Command, StatusFlags};
 
 use super::target::Aim;
+use crate::pooled::exchange::outcome::LASTING;
 use crate::pooled::session::PooledSession;
-use crate::pooled::session::outcome::LASTING;
 use backend::ask::text;
 use backend::own_reply::OwnReply;
 use link::failure::{Failure, Kind as FailureKind};

@@ -5,7 +5,7 @@ use crate::pooled::failure::cut_transaction::CutTransaction;
 use crate::pooled::lanes::lane_use::LaneUseState;
 use crate::pooled::optimistic::history::OptimisticTransaction;
 use crate::pooled::session::outcome::Home;
-use crate::pooled::shadow::shadow_session::Reflection;
+use crate::pooled::shadow::shadow_queue::Reflection;
 
 /// Where the commands of one session go.
 pub(crate) struct Routing {

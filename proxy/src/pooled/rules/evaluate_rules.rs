@@ -15,16 +15,17 @@ use tokio::time::timeout;
 use wire::ErrorCode;
 use wire::attribute::QueryAttribute;
 
-use super::command_policy::{CommandPolicy, unknown_place};
+use super::command_policy::CommandPolicy;
+use super::follow_policy::unknown_place;
 use super::statement_limits::{Inside, Passage, enter};
 use crate::book::Book;
 use crate::pooled::command::ending::Ending;
-use crate::pooled::command::query_command::{Carries, QueryCommand};
 use crate::pooled::command::statement::Statement;
 use crate::pooled::login::session_start::{hold_of, pin_of};
 use crate::pooled::session::PooledSession;
 use crate::pooled::session::outcome::{After, CutOff};
-use crate::pooled::shadow::shadow_session::Reflection;
+use crate::pooled::shadow::shadow_queue::Reflection;
+use link::query_command::{Carries, QueryCommand};
 
 /// Of a refusal for which no rule has words.
 const LIMIT_REACHED: ErrorCode = ErrorCode {
@@ -101,6 +102,7 @@ impl PooledSession {
         let after = match statement {
             // Of several statements the command was asked about as a whole.
             Statement::Text(query) if query.part.is_of_several() => None,
+            Statement::Command(_) => None,
             Statement::Text(query) => match self.is_ruled(&query.facts, query.carries()) {
                 true => Box::pin(self.rule_query(query)).await?,
                 false => None,
@@ -404,7 +406,7 @@ impl PooledSession {
         let Some(max) = limited.limit.concurrency else {
             return Ok(None);
         };
-        let inside = match enter(&worker.shared, limited.key, max) {
+        let inside = match enter(&worker.shared.limits, limited.key, max) {
             Passage::In(inside) => Some(inside),
             Passage::Waits(_) if limited.limit.over == Over::Refuse => None,
             Passage::Waits(mut waiting) => {

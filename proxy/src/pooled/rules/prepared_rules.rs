@@ -14,13 +14,13 @@ use wire::statement::PrepareOk;
 use wire::{Capabilities, StatusFlags};
 
 use super::evaluate_rules::{Errand, Form, Ruled};
-use crate::pooled::command::query_command::Carries;
 use crate::pooled::session::PooledSession;
 use crate::pooled::session::outcome::{After, CutOff};
 use backend::prepared_statement::Definitions;
 use backend::prepared_statement::{Original, StatementKey};
 use link::client_command::Incoming;
 use link::failure::{Failure, Kind as FailureKind};
+use link::query_command::Carries;
 
 /// What becomes of a statement that is to be prepared.
 pub(crate) enum Preparing {

@@ -7,8 +7,6 @@ use route::Moment;
 use route::rules::{Entrance, Gates, Limited, Rates, Turn};
 use tokio::sync::oneshot;
 
-use crate::surroundings::Shared;
-
 /// The limits of all rules.
 #[derive(Default)]
 pub(crate) struct Limits(Mutex<Counted>);
@@ -41,18 +39,18 @@ impl Limits {
 }
 
 /// Goes in, or stands in line. `max` is how many may be in at once.
-pub(crate) fn enter(shared: &Arc<Shared>, key: u64, max: u32) -> Passage {
-    let mut counted = shared.limits.counted();
+pub(crate) fn enter(limits: &Arc<Limits>, key: u64, max: u32) -> Passage {
+    let mut counted = limits.counted();
     match counted.gates.enter(key, max) {
         Entrance::In => Passage::In(Inside {
-            shared: Arc::clone(shared),
+            limits: Arc::clone(limits),
             key,
         }),
         Entrance::Full => {
             let (ticket, called) = oneshot::channel();
             counted.gates.wait(key, Ticket(ticket));
             Passage::Waits(Waiting {
-                shared: Arc::clone(shared),
+                limits: Arc::clone(limits),
                 key,
                 called,
             })
@@ -62,13 +60,13 @@ pub(crate) fn enter(shared: &Arc<Shared>, key: u64, max: u32) -> Passage {
 
 /// One statement inside; out when dropped.
 pub(crate) struct Inside {
-    shared: Arc<Shared>,
+    limits: Arc<Limits>,
     key: u64,
 }
 
 impl Drop for Inside {
     fn drop(&mut self) {
-        let mut counted = self.shared.limits.counted();
+        let mut counted = self.limits.counted();
         while let Some(Ticket(next)) = counted.gates.leave(self.key) {
             if next.send(()).is_ok() {
                 return;
@@ -79,7 +77,7 @@ impl Drop for Inside {
 
 /// One in line; out of it when dropped.
 pub(crate) struct Waiting {
-    shared: Arc<Shared>,
+    limits: Arc<Limits>,
     key: u64,
     called: oneshot::Receiver<()>,
 }
@@ -90,7 +88,7 @@ impl Waiting {
         // Tickets are dropped only by those that wait.
         let _ = (&mut self.called).await;
         Inside {
-            shared: Arc::clone(&self.shared),
+            limits: Arc::clone(&self.limits),
             key: self.key,
         }
     }
@@ -102,12 +100,12 @@ impl Drop for Waiting {
         if self.called.try_recv().is_ok() {
             // It was called and has not heard it: its place goes to the next.
             drop(Inside {
-                shared: Arc::clone(&self.shared),
+                limits: Arc::clone(&self.limits),
                 key: self.key,
             });
             return;
         }
-        let mut counted = self.shared.limits.counted();
+        let mut counted = self.limits.counted();
         let is_gone = |ticket: &Ticket| ticket.0.is_closed();
         counted.gates.give_up(self.key, is_gone);
     }

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use link::dialogue::Legs;
 use link::failure::Failure;
 use route::{Backend, SessionSlot};
-use wire::StatusFlags;
 
 use crate::relay::Relay;
 use crate::session_end::End;
@@ -15,22 +14,6 @@ pub(crate) struct Home {
     pub backend: Arc<Backend>,
     pub slot: SessionSlot,
 }
-
-/// Where a statement of a session's runs.
-#[derive(Clone)]
-pub(crate) struct Running {
-    pub backend: Arc<Backend>,
-    pub thread_id: u32,
-}
-
-/// The flags that say something of the session; the others say something of one reply.
-pub(crate) const LASTING: StatusFlags = StatusFlags(
-    StatusFlags::IN_TRANS.0
-        | StatusFlags::AUTOCOMMIT.0
-        | StatusFlags::NO_BACKSLASH_ESCAPES.0
-        | StatusFlags::IN_TRANS_READONLY.0
-        | StatusFlags::ANSI_QUOTES.0,
-);
 
 /// What becomes of a session after a command.
 pub(crate) enum After {

@@ -2,24 +2,16 @@
 //! own [beside](super::shadow_session) the client's, whose replies nobody hears. The client's session never waits
 //! for it; what is too much is dropped, and counted.
 
-use route::ClusterId;
-use route::rules::RuleIndex;
 use sql::{Facts, Kind};
 use wire::Command;
 use wire::execute::Execute;
 use wire::query::Query;
 
-use super::shadow_session::{Item, Reflection, Work};
+use super::shadow_queue::{Item, Reflection, Work};
 use crate::pooled::command::statement::{BulkExecution, Executing};
+use crate::pooled::rules::command_policy::Reflected;
 use crate::pooled::session::PooledSession;
 use backend::prepared_statement::StatementKey;
-
-/// What a rule wants mirrored.
-#[derive(Clone, Copy)]
-pub(crate) struct Reflected {
-    pub cluster: ClusterId,
-    pub rule: RuleIndex,
-}
 
 impl PooledSession {
     /// Sends a COM_QUERY's text to the mirror as well.
@@ -86,7 +78,10 @@ impl PooledSession {
         let Reflection::Into(beside) = &self.routing.reflection else {
             return;
         };
-        if beside.send(Item::of(self, work)).is_err() {
+        if beside
+            .send(Item::of(self.sql_state.session.values(), work))
+            .is_err()
+        {
             self.not_mirrored(reflected);
         }
     }

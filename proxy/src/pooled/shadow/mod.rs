@@ -2,4 +2,5 @@
 
 pub(crate) mod mirror;
 pub(crate) mod script_query;
+pub(crate) mod shadow_queue;
 pub(crate) mod shadow_session;

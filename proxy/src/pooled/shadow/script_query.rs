@@ -1,33 +1,15 @@
 //! What a script asks elsewhere: run by the session beside its client's, which hears the reply.
 
-use script::{Inquiry, Parameters, Scripts};
-use tokio::sync::oneshot;
+use script::Parameters;
 use wire::Command;
 
+use super::shadow_queue::{Asked, Replied};
 use crate::pooled::rules::command_policy::CommandPolicy;
 use crate::pooled::session::PooledSession;
 use crate::pooled::session::outcome::{After, CutOff};
 use crate::scripted::injected::incoming_of;
 use crate::scripted::waiting::{command, execution, miscounted, query};
 use link::reply_observer::{ObservedReply, ReplyObserver, Reports, Towards};
-
-/// An inquiry on its way.
-pub(crate) struct Asked {
-    pub inquiry: Inquiry,
-    pub scripts: Scripts,
-    pub reply: oneshot::Sender<Replied>,
-}
-
-/// A command and what it was answered; or why there is none.
-pub(crate) type Replied = Result<(Command, ObservedReply), String>;
-
-impl Asked {
-    /// About so many bytes wait with it.
-    pub(crate) fn bytes(&self) -> usize {
-        let parameters = self.inquiry.parameters.as_ref();
-        self.inquiry.text.len() + parameters.map_or(0, Parameters::bytes)
-    }
-}
 
 impl PooledSession {
     /// Runs what is asked, and says what came of it.
@@ -87,12 +69,8 @@ impl PooledSession {
         self.command.policy = CommandPolicy::of_script(asked.inquiry.place.clone(), limit);
         let ear = ReplyObserver::to(command, self.client.capabilities, towards, &asked.scripts);
         self.client.leg.ear = ear.map(Box::new);
-        let incoming = incoming_of(command, payload);
-        let ran = match command {
-            Command::QUERY => Box::pin(self.query(incoming)).await,
-            Command::STMT_PREPARE => Box::pin(self.prepare(incoming)).await,
-            _ => Box::pin(self.execute(incoming)).await,
-        };
+        let arrived = self.arrived(incoming_of(command, payload));
+        let ran = Box::pin(self.perform(arrived)).await;
         self.close_order();
         let ear = self.client.leg.ear.take();
         Ok((

@@ -7,11 +7,11 @@ use std::rc::Rc;
 
 use pool::ClientStatementId;
 use route::ClusterId;
-use session::state::{SessionState, Values};
+use session::state::SessionState;
 use tokio::sync::mpsc;
 use wire::{Command, StatusFlags};
 
-use super::script_query::Asked;
+use super::shadow_queue::{Item, Reflection, STATEMENTS_WAITING_MAX, ShadowSession, Work};
 use crate::pooled::backend::held::Held;
 use crate::pooled::command::current_command::CurrentCommand;
 use crate::pooled::login::session_start::{client_statements, rules};
@@ -27,98 +27,7 @@ use crate::worker::Registered;
 use backend::prepared_statement::StatementKey;
 use link::client_command::{Inbox, Incoming};
 use link::leg::Leg;
-use registry::session_control::{Ask, SessionControl};
 use stats::attribution::SessionAttribution;
-
-/// Statements of one session that wait.
-const STATEMENTS_WAITING_MAX: usize = 1000;
-
-/// Bytes of theirs.
-const BYTES_WAITING_MAX: usize = 16 << 20;
-
-/// What a session is to those beside it.
-pub(crate) enum Reflection {
-    /// There is none that mirrors it.
-    None,
-    /// There is one.
-    Into(ShadowSession),
-    /// It is one itself: no rule is asked about what it runs.
-    Itself,
-}
-
-/// The way to the session beside.
-pub(crate) struct ShadowSession {
-    cluster: ClusterId,
-    queue: mpsc::Sender<Item>,
-    bytes: Rc<Cell<usize>>,
-    watch: Rc<SessionControl>,
-}
-
-/// It takes no more statements for now, or has broken off.
-pub(crate) struct Overloaded;
-
-/// One statement on its way.
-pub(crate) struct Item {
-    work: Work,
-    /// The client's schema and variables at that time.
-    values: Rc<Values>,
-    bytes: usize,
-}
-
-/// What is to be run.
-pub(crate) enum Work {
-    /// COM_QUERY, as packets.
-    Query(Vec<u8>),
-    /// COM_STMT_EXECUTE: the statement, its parameters, and what follows the id.
-    Execute(StatementKey, u16, Vec<u8>),
-    /// COM_STMT_BULK_EXECUTE: likewise.
-    BulkExecute(StatementKey, u16, Vec<u8>),
-    /// What somebody waits for.
-    Asked(Asked),
-}
-
-impl ShadowSession {
-    /// Whether it runs statements of this cluster, and runs them still.
-    pub(crate) fn is_in(&self, cluster: ClusterId) -> bool {
-        self.cluster == cluster && !self.queue.is_closed()
-    }
-
-    /// Gives it a statement.
-    ///
-    /// # Errors
-    /// Too much waits already, or it has broken off.
-    pub(crate) fn send(&self, item: Item) -> Result<(), Overloaded> {
-        let bytes = item.bytes;
-        let has_room = self.bytes.get() + bytes <= BYTES_WAITING_MAX;
-        if !has_room || self.queue.try_send(item).is_err() {
-            return Err(Overloaded);
-        }
-        self.bytes.set(self.bytes.get() + bytes);
-        Ok(())
-    }
-
-    /// What it runs is of no use to anybody any more.
-    pub(crate) fn kill(&self) {
-        self.watch.ask(Ask::KillSession);
-    }
-}
-
-impl Item {
-    /// For a session as it is now.
-    pub(crate) fn of(session: &PooledSession, work: Work) -> Self {
-        let bytes = match &work {
-            Work::Query(bytes) | Work::Execute(_, _, bytes) | Work::BulkExecute(_, _, bytes) => {
-                bytes.len()
-            }
-            Work::Asked(asked) => asked.bytes(),
-        };
-        Self {
-            work,
-            values: Rc::clone(session.sql_state.session.values()),
-            bytes,
-        }
-    }
-}
 
 impl PooledSession {
     /// A session like this one, in this cluster; none when there are too many sessions.
@@ -236,8 +145,8 @@ impl PooledSession {
         };
         match work {
             Work::Query(packets) => {
-                let incoming = command(Command::QUERY, packets);
-                Box::pin(self.query(incoming)).await
+                let arrived = self.arrived(command(Command::QUERY, packets));
+                Box::pin(self.perform(arrived)).await
             }
             Work::Execute(key, count, payload) => {
                 let Some((id, packets)) = self.prepare_beside(key, count, payload) else {

@@ -129,12 +129,23 @@ fn of_several(seen: &Seen<'_>, server: Server, flags: Flags) -> Counted {
 
 /// Without LIMIT and UNION's rules all rows that were sent.
 fn of_rows(seen: &Seen<'_>) -> Counted {
-    let has = |word, rare| places_of(seen.text, word, rare).next().is_some();
-    let is_limited = has(b"LIMIT", 2) || has(b"FETCH", 0) || has(b"PROCEDURE", 0);
-    match seen.tally.had_rows && !is_limited {
+    match seen.tally.had_rows && !may_be_limited(seen.text) {
         true => Counted::Rows(seen.tally.rows),
         false => Counted::There,
     }
+}
+
+/// Whether a word stands in a text by which more rows may be found than are sent. One pass, because each SELECT is
+/// looked through.
+fn may_be_limited(text: &[u8]) -> bool {
+    const WORDS: [&[u8]; 3] = [b"LIMIT", b"FETCH", b"PROCEDURE"];
+    let begins = |at: usize, word: &[u8]| {
+        let here = text.get(at..at + word.len());
+        here.is_some_and(|here| here.eq_ignore_ascii_case(word))
+    };
+    text.iter().enumerate().any(|(at, letter)| {
+        matches!(letter | 0x20, b'l' | b'f' | b'p') && WORDS.iter().any(|word| begins(at, word))
+    })
 }
 
 fn told_rows(seen: &Seen<'_>) -> Counted {
@@ -248,4 +259,25 @@ fn tokens(text: &[u8], flags: Flags) -> impl Iterator<Item = Token> {
 
 fn words(text: &[u8], flags: Flags) -> impl Iterator<Item = Vec<u8>> {
     tokens(text, flags).map(|token| token.span.of(text).to_ascii_lowercase())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_that_limit_rows_are_found_in_any_case_and_anywhere() {
+        for text in [
+            "SELECT a FROM t LIMIT 1",
+            "select a from t limit 1",
+            "SELECT a FROM t Fetch FIRST ROW ONLY",
+            "SELECT a FROM t PROCEDURE ANALYSE()",
+            "LIMIT",
+        ] {
+            assert!(may_be_limited(text.as_bytes()), "{text}");
+        }
+        for text in ["", "SELECT profile FROM flips WHERE l = 1", "LIMI", "p"] {
+            assert!(!may_be_limited(text.as_bytes()), "{text}");
+        }
+    }
 }

@@ -13,8 +13,8 @@ use wire::ErrPacket;
 
 use super::Refusal;
 use crate::pooled::session::PooledSession;
-use crate::pooled::session::outcome::Running;
 use backend::ask::text;
+use backend::kill_thread::Running;
 use backend::kill_thread::TIMEOUT_KILL;
 use backend::own_reply::OwnReply;
 use wire::rows::Rows;

@@ -6,14 +6,61 @@ use std::rc::Rc;
 use sql::{Facts, Flags};
 use wire::query::Query;
 use wire::write::put_packets;
-use wire::{Capabilities, HEADER_BYTES, Malformed};
+use wire::{Capabilities, HEADER_BYTES};
 
-use crate::pooled::exchange::job::Part;
-use link::client_command::Incoming;
+use crate::client_command::Incoming;
 use session::track_settings::SessionTrackSettings;
 
+/// A command of the client: what its steps need of it is decoded once, when it has come.
+pub enum Arrived {
+    /// A COM_QUERY that is whole and well formed.
+    Query(QueryCommand),
+    /// Any other.
+    Other(Incoming),
+}
+
+impl Arrived {
+    /// As it came.
+    pub fn incoming(&self) -> &Incoming {
+        match self {
+            Self::Query(query) => query.incoming(),
+            Self::Other(incoming) => incoming,
+        }
+    }
+}
+
+/// A client's command as it is sent: whole, or statement by statement, each with a part of the reply.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CommandPart {
+    /// All that the client has sent.
+    Whole,
+    /// The first of several statements.
+    First,
+    /// One that is neither the first nor the last.
+    Middle,
+    /// The last of several statements.
+    Last,
+}
+
+impl CommandPart {
+    /// Whether more of the reply follows.
+    pub fn has_more(self) -> bool {
+        matches!(self, Self::First | Self::Middle)
+    }
+
+    /// Whether the client has sent other statements along.
+    pub fn is_of_several(self) -> bool {
+        self != Self::Whole
+    }
+
+    /// Whether some of the reply has gone before.
+    pub fn follows(self) -> bool {
+        matches!(self, Self::Middle | Self::Last)
+    }
+}
+
 /// A COM_QUERY, or one statement of it.
-pub(crate) struct QueryCommand {
+pub struct QueryCommand {
     incoming: Incoming,
     /// What stands behind the command's byte, where that came in several packets.
     joined: Option<Vec<u8>>,
@@ -25,7 +72,8 @@ pub(crate) struct QueryCommand {
     pub facts: Box<Facts>,
     /// The hash of its digest, as soon as somebody has needed it.
     pub digest: Option<u64>,
-    pub part: Part,
+    /// What of the client's command it is.
+    pub part: CommandPart,
     /// What the client was told of changes before this SET.
     pub former_settings: Option<Rc<SessionTrackSettings>>,
 }
@@ -34,18 +82,22 @@ impl QueryCommand {
     /// Finds the text. The facts are the caller's memory, to be filled by [`Facts::read`].
     ///
     /// # Errors
-    /// The attributes in front of the text are malformed.
-    pub(crate) fn decode(
+    /// The attributes in front of the text are malformed. The command is given back.
+    pub fn decode(
         incoming: Incoming,
         capabilities: Capabilities,
         facts: Box<Facts>,
-        part: Part,
-    ) -> Result<Self, Malformed> {
+        part: CommandPart,
+    ) -> Result<Self, Incoming> {
         let argument = incoming.argument();
-        let attribute_bytes = Query::decode(&argument, capabilities)?.attributes.len();
+        let decoded = Query::decode(&argument, capabilities);
+        let attribute_bytes = decoded.map(|query| query.attributes.len());
         let joined = match argument {
             Cow::Borrowed(_) => None,
             Cow::Owned(joined) => Some(joined),
+        };
+        let Ok(attribute_bytes) = attribute_bytes else {
+            return Err(incoming);
         };
         Ok(Self {
             incoming,
@@ -61,13 +113,13 @@ impl QueryCommand {
 
     /// As it came, or with the text that has taken its text's place.
     #[inline]
-    pub(crate) fn incoming(&self) -> &Incoming {
+    pub fn incoming(&self) -> &Incoming {
         &self.incoming
     }
 
     /// What stands behind the command's byte.
     #[inline]
-    pub(crate) fn argument(&self) -> &[u8] {
+    pub fn argument(&self) -> &[u8] {
         match &self.joined {
             Some(joined) => joined,
             None => {
@@ -79,13 +131,13 @@ impl QueryCommand {
 
     /// The statement.
     #[inline]
-    pub(crate) fn text(&self) -> &[u8] {
+    pub fn text(&self) -> &[u8] {
         let text = self.argument().get(self.attribute_bytes..);
         text.unwrap_or_default()
     }
 
     /// The statement, and where its facts are put down.
-    pub(crate) fn text_and_facts(&mut self) -> (&[u8], &mut Facts) {
+    pub fn text_and_facts(&mut self) -> (&[u8], &mut Facts) {
         let argument = match &self.joined {
             Some(joined) => joined,
             None => {
@@ -99,13 +151,13 @@ impl QueryCommand {
 
     /// Its attributes and its text.
     #[inline]
-    pub(crate) fn query(&self) -> Query<'_> {
+    pub fn query(&self) -> Query<'_> {
         let (attributes, text) = self.argument().split_at(self.attribute_bytes);
         Query { attributes, text }
     }
 
     /// Whether the client has sent attributes along.
-    pub(crate) fn carries(&self) -> Carries {
+    pub fn carries(&self) -> Carries {
         match self.query().has_attributes() {
             true => Carries::Attributes,
             false => Carries::Nothing,
@@ -113,7 +165,7 @@ impl QueryCommand {
     }
 
     /// Puts another text in the place of this one; the attributes stay.
-    pub(crate) fn replace_text(&mut self, text: &[u8], flags: Flags) {
+    pub fn replace_text(&mut self, text: &[u8], flags: Flags) {
         self.incoming.packets = self.packets_with(text);
         self.joined = match self.incoming.argument() {
             Cow::Borrowed(_) => None,
@@ -129,12 +181,12 @@ impl QueryCommand {
     ///
     /// # Errors
     /// None that this command would not have had.
-    pub(crate) fn part(
+    pub fn part(
         &self,
         text: &[u8],
-        (part, sequence): (Part, u8),
+        (part, sequence): (CommandPart, u8),
         facts: Box<Facts>,
-    ) -> Result<Self, Malformed> {
+    ) -> Result<Self, Incoming> {
         let incoming = Incoming {
             packets: self.packets_with(text),
             sequence,
@@ -153,14 +205,16 @@ impl QueryCommand {
     }
 
     /// Its memory, for the next command.
-    pub(crate) fn into_memory(self) -> (Box<Facts>, Vec<u8>) {
+    pub fn into_memory(self) -> (Box<Facts>, Vec<u8>) {
         (self.facts, self.incoming.packets)
     }
 }
 
 /// Whether a command carries query attributes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Carries {
+pub enum Carries {
+    /// At least one.
     Attributes,
+    /// None.
     Nothing,
 }

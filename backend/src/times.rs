@@ -2,19 +2,20 @@
 //! and by the way they went, counted by each worker for itself, and gathered when somebody asks.
 
 use std::cell::RefCell;
+use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use route::BackendId;
 
-use crate::worker::Worker;
+use crate::pool_env::PoolEnv;
 use registry::worker_view::{SpreadView, StepsView, TimesView};
 use stats::spread::{Spread, Spreads, add};
 
 /// How a statement gets to its backend.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Way {
+pub enum StatementPath {
     /// Over a connection that its session has to itself meanwhile.
     Own,
     /// Over a shared lane.
@@ -23,11 +24,11 @@ pub(crate) enum Way {
     Relayed,
 }
 
-impl Way {
+impl StatementPath {
     const ALL: [Self; 3] = [Self::Own, Self::Lane, Self::Relayed];
 
     /// As people are told it.
-    pub(crate) fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Self::Own => "own connection",
             Self::Lane => "lane",
@@ -38,24 +39,27 @@ impl Way {
 
 /// How much a statement and its reply were, in bytes, headers and all.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Traffic {
+pub struct Traffic {
+    /// To the backend.
     pub sent: u64,
+    /// From the backend.
     pub received: u64,
 }
 
 /// One worker's.
-#[derive(Default)]
-pub(crate) struct Times {
+pub struct Times {
     /// By the backend's id.
     of: RefCell<Vec<Option<Arc<BackendTimes>>>>,
+    env: Rc<PoolEnv>,
+    all: Arc<AllTimes>,
 }
 
 /// One worker's of one backend. Only that worker writes.
 struct BackendTimes {
     cluster: String,
     backend: String,
-    /// As in [`Way::ALL`].
-    ways: [WayTimes; Way::ALL.len()],
+    /// As in [`StatementPath::ALL`].
+    ways: [WayTimes; StatementPath::ALL.len()],
 }
 
 #[derive(Default)]
@@ -68,18 +72,23 @@ struct WayTimes {
 }
 
 impl Times {
+    /// Those of a worker, which are gathered there.
+    pub fn new(env: Rc<PoolEnv>, all: Arc<AllTimes>) -> Self {
+        let of = RefCell::default();
+        Self { of, env, all }
+    }
+
     /// A statement has had its reply.
-    pub(crate) fn note(
+    pub fn note(
         &self,
-        worker: &Worker,
         backend: BackendId,
-        way: Way,
+        way: StatementPath,
         (waited, taken): (Duration, Duration),
         traffic: Traffic,
     ) {
         let index = backend.0 as usize;
         if !matches!(self.of.borrow().get(index), Some(Some(_))) {
-            self.meet(worker, backend);
+            self.meet(backend);
         }
         if let Some(Some(times)) = self.of.borrow().get(index) {
             let times = &times.ways[way as usize];
@@ -91,15 +100,15 @@ impl Times {
     }
 
     /// Begins from nothing.
-    pub(crate) fn reset(&self, all: &AllTimes) {
+    pub fn reset(&self) {
         let of = std::mem::take(&mut *self.of.borrow_mut());
-        of.iter().flatten().for_each(|times| all.leave(times));
+        of.iter().flatten().for_each(|times| self.all.leave(times));
     }
 
     /// The first statement of a worker's to a backend.
     #[cold]
-    fn meet(&self, worker: &Worker, id: BackendId) {
-        let topology = Arc::clone(&worker.env.topology.borrow());
+    fn meet(&self, id: BackendId) {
+        let topology = Arc::clone(&self.env.topology.borrow());
         // It has gone from the configuration meanwhile.
         let Some(backend) = topology.backend(id) else {
             return;
@@ -111,7 +120,7 @@ impl Times {
             backend: backend.name.clone(),
             ways: Default::default(),
         });
-        worker.shared.times.enter(Arc::clone(&times));
+        self.all.enter(Arc::clone(&times));
         let mut of = self.of.borrow_mut();
         let index = id.0 as usize;
         if of.len() <= index {
@@ -123,17 +132,23 @@ impl Times {
 
 /// All workers'.
 #[derive(Default)]
-pub(crate) struct AllTimes {
+pub struct AllTimes {
     all: Mutex<Vec<Arc<BackendTimes>>>,
 }
 
 /// What all workers have seen of one backend by one way.
-pub(crate) struct TimesSum {
+pub struct TimesSum {
+    /// The cluster's name.
     pub cluster: String,
+    /// The backend's name.
     pub backend: String,
-    pub way: Way,
+    /// How the statements got there.
+    pub way: StatementPath,
+    /// How long they waited in the proxy.
     pub waited: Spreads,
+    /// How long the backend has taken.
     pub taken: Spreads,
+    /// How many bytes they and their replies were.
     pub traffic: Traffic,
 }
 
@@ -149,12 +164,12 @@ impl AllTimes {
     }
 
     /// The same for those who look from outside.
-    pub(crate) fn views(&self) -> Vec<TimesView> {
+    pub fn views(&self) -> Vec<TimesView> {
         views(self.sums())
     }
 
     /// Everything so far, backend by backend; ways that nobody has gone are left out.
-    pub(crate) fn sums(&self) -> Vec<TimesSum> {
+    pub fn sums(&self) -> Vec<TimesSum> {
         sums(&self.all.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
@@ -190,7 +205,7 @@ fn views(sums: Vec<TimesSum>) -> Vec<TimesView> {
 fn sums(all: &[Arc<BackendTimes>]) -> Vec<TimesSum> {
     let mut sums: Vec<TimesSum> = Vec::new();
     for times in all {
-        for way in Way::ALL {
+        for way in StatementPath::ALL {
             let seen = &times.ways[way as usize];
             let is_it = |sum: &TimesSum| {
                 (sum.way, &sum.backend, &sum.cluster) == (way, &times.backend, &times.cluster)

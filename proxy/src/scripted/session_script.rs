@@ -1,0 +1,17 @@
+//! The script of a pooled session.
+
+use std::rc::Rc;
+
+use super::host::Host;
+use crate::pooled::shadow::shadow_queue::ShadowSession;
+
+/// One session's.
+pub(crate) struct Scripting {
+    pub(super) script: script::Session,
+    pub(super) host: Rc<Host>,
+    /// The schema that the script knows of.
+    pub(super) schema: Vec<u8>,
+    pub(super) user: Vec<u8>,
+    /// What runs the script's own statements elsewhere, once there were any.
+    pub(super) beside: Option<ShadowSession>,
+}

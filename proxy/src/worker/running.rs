@@ -1,0 +1,195 @@
+//! A worker at work: it is put together, takes clients and messages, and ends when its sessions have ended.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use net::clock::Clock;
+use net::worker::WorkerContext;
+use route::{Dice, Loads};
+use tokio::sync::{Notify, mpsc};
+use tokio::task::spawn_local;
+
+use super::{Arrival, Message, Worker};
+use crate::book::Book;
+use crate::pooled::lanes::Lanes;
+use crate::pooled::login::known_host_names::HostNames;
+use crate::scripted::host::Host;
+use crate::serve::serve;
+use crate::surroundings::{Shared, Surroundings};
+use backend::greeting::OwnGreeting;
+use backend::pool_env::PoolEnv;
+use backend::refused_reads::RefusedReads;
+use backend::settings::Settings;
+use backend::shared_store::Store;
+use backend::times::Times;
+use backend::worker_pool::WorkerPool;
+use link::future_arena::Blocks;
+use registry::session_control::Ask;
+use stats::seen_digests::SeenDigests;
+use stats::snapshot;
+use stats::statement_stats::StatementStats;
+
+/// Bytes read at once, from either side, into the worker's one buffer. Of results of 10,000 rows pieces
+/// of 64 KiB cost half as much again in the kernel: they fall out of the cache between being read and
+/// being written. Less costs system calls.
+const SCRATCH_BYTES: usize = 16 * 1024;
+
+impl Worker {
+    /// A worker's main future: takes sessions until its inbox ends or it has drained.
+    pub(crate) async fn run(
+        mut context: WorkerContext<Message>,
+        surroundings: Surroundings,
+        shared: Arc<Shared>,
+    ) {
+        let mut settings = surroundings.settings.clone();
+        settings.mark_unchanged();
+        let (kills, mut killed) = mpsc::unbounded_channel();
+        shared.people.enlist(context.index, kills);
+        let worker = Worker::new(context.index, surroundings, shared);
+        worker.begin_tasks();
+        let mut is_draining = false;
+        while !(is_draining && worker.watches.borrow().is_empty()) {
+            tokio::select! {
+                message = context.inbox.recv() => match message {
+                    Some(Message::Drain) => {
+                        is_draining = true;
+                        worker.drain();
+                    }
+                    Some(message) => worker.take_message(message),
+                    None => return,
+                },
+                () = worker.emptied.notified() => {}
+                Some(kill) = killed.recv() => worker.kill(kill),
+                Ok(()) = settings.changed() => worker.take_rules(&settings.borrow_and_update()),
+            }
+        }
+    }
+
+    fn new(index: usize, surroundings: Surroundings, shared: Arc<Shared>) -> Rc<Self> {
+        let env = pool_env(&surroundings, &shared);
+        let pool = Rc::new(WorkerPool::new(Rc::clone(&env), index as u64));
+        let settings = Arc::clone(&surroundings.settings.borrow());
+        let book = Book::new(&settings);
+        shared.tallies.enter(index, &book.counters);
+        let definitions = RefCell::new(Arc::clone(&surroundings.definitions.borrow()));
+        let script = surroundings.scripts.of_worker(index).map(|of_worker| {
+            if of_worker.scripts.keeps_time() {
+                spawn_local(of_worker.clone().keep_time());
+            }
+            Rc::new(Host::new(of_worker.scripts))
+        });
+        Rc::new(Self {
+            index,
+            book: RefCell::new(Rc::new(book)),
+            seen: SeenDigests::new(&settings.config.digests),
+            insight: Rc::new(StatementStats::new(&settings.config)),
+            host_names: HostNames::default(),
+            loads: Loads::default(),
+            lanes: Rc::new(Lanes::new(Rc::clone(&pool), shared.lane_counts.enter())),
+            definitions,
+            refused: RefusedReads::default(),
+            blocks: Blocks::default(),
+            times: Times::new(Rc::clone(&env), Arc::clone(&shared.times)),
+            script,
+            people: RefCell::default(),
+            clock: Clock::start(),
+            dice: RefCell::new(Dice::new(index as u64)),
+            watches: RefCell::default(),
+            emptied: Notify::new(),
+            env,
+            pool,
+            surroundings,
+            shared,
+        })
+    }
+
+    /// What it does besides its sessions, for as long as it lives.
+    fn begin_tasks(self: &Rc<Self>) {
+        spawn_local(Rc::clone(self).sweep());
+        if self.index == 0
+            && let Some(of_admin) = self.surroundings.scripts.of_admin()
+            && let Some(timekeeper) = of_admin.timekeeper()
+        {
+            spawn_local(timekeeper.keep_time());
+        }
+        let leaver = Rc::clone(self);
+        spawn_local(WorkerPool::keep(Rc::clone(&self.pool), move || {
+            leaver.clear_disabled();
+        }));
+        spawn_local(WorkerPool::look_at_globals(Rc::clone(&self.pool)));
+        spawn_local(Rc::clone(self).follow_accounts());
+        spawn_local(Rc::clone(self).follow_definitions());
+    }
+
+    fn take_message(self: &Rc<Self>, message: Message) {
+        match message {
+            Message::Arrival(arrival) => self.take(arrival),
+            Message::Drain => self.drain(),
+            Message::Stop => self.ask_all(Ask::Stop),
+            // Who asked may have gone.
+            Message::Tell(to) => drop(to.send(self.seen.all())),
+            Message::StatementStats(wish, to) => {
+                snapshot::send(&self.insight, self.index, wish, to);
+            }
+            Message::View(to) => drop(to.send(self.view())),
+            Message::Reset(to) => {
+                self.reset_counts();
+                let _ = to.send(());
+            }
+            Message::Kill(kill, to) => {
+                if let Some(killed) = self.kill_by_card(kill) {
+                    let _ = to.send(killed);
+                }
+            }
+        }
+    }
+
+    fn take(self: &Rc<Self>, arrival: Arrival) {
+        let registered = self.register();
+        spawn_local(serve(Rc::clone(self), registered, arrival));
+    }
+
+    /// Sessions, idle connections and what scripts have parked are to end.
+    fn drain(&self) {
+        self.ask_all(Ask::Drain);
+        self.pool.shut_idle();
+        if let Some(host) = &self.script {
+            host.parked.close_all();
+        }
+    }
+
+    /// What this worker counts begins from nothing.
+    fn reset_counts(&self) {
+        self.book().counters.reset();
+        self.lanes.counts.reset();
+        self.times.reset();
+        self.pool.reset_counts();
+    }
+
+    fn take_rules(&self, settings: &Settings) {
+        self.seen.follow(&settings.config.digests);
+        self.insight.follow(&settings.config);
+        let book = self.book().followed_by(settings);
+        self.shared.tallies.enter(self.index, &book.counters);
+        *self.book.borrow_mut() = Rc::new(book);
+        self.env.store.forget_definitions();
+    }
+}
+
+/// What a worker's connections to backends need.
+fn pool_env(surroundings: &Surroundings, shared: &Shared) -> Rc<PoolEnv> {
+    let timer = surroundings.clone();
+    Rc::new(PoolEnv {
+        workers: surroundings.settings.borrow().config.workers,
+        clock: Box::new(move || timer.now()),
+        settings: surroundings.settings.clone(),
+        topologies: surroundings.topology.clone(),
+        topology: RefCell::new(Arc::clone(&surroundings.topology.borrow())),
+        reports: surroundings.reports.clone(),
+        shared: Arc::clone(&shared.pools),
+        scratch: RefCell::new(vec![0; SCRATCH_BYTES].into_boxed_slice()),
+        greeting: OwnGreeting::default(),
+        store: Store::default(),
+    })
+}
