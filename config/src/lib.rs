@@ -29,6 +29,7 @@ mod measure;
 mod model;
 pub mod mysql_proxy;
 mod nearest;
+mod retired;
 mod secret;
 mod setting;
 mod sql_text;

@@ -9,6 +9,7 @@ mod http;
 mod legacy;
 mod reload;
 mod replication;
+mod retired;
 mod rules;
 mod values;
 

@@ -299,6 +299,10 @@ async fn wait(
                     tell_manager(&[State::Ready]);
                     admin.follow(seen);
                 }
+                Want::Logs => match reloading.reopen_logs() {
+                    Ok(()) => tracing::info!("SIGUSR1: log files are opened again"),
+                    Err(error) => tracing::error!(error, "SIGUSR1: the old log is written on"),
+                },
             },
             Some(wish) = wishes.recv() => editing.answer(wish, reloading),
             () = stopped(&mut serving.stop) => return Ok(()),
@@ -461,6 +465,7 @@ struct Signals {
     terminate: Signal,
     interrupt: Signal,
     hang_up: Signal,
+    user1: Signal,
 }
 
 impl Signals {
@@ -469,6 +474,7 @@ impl Signals {
             terminate: signal(SignalKind::terminate())?,
             interrupt: signal(SignalKind::interrupt())?,
             hang_up: signal(SignalKind::hangup())?,
+            user1: signal(SignalKind::user_defined1())?,
         })
     }
 
@@ -478,12 +484,13 @@ impl Signals {
             _ = self.terminate.recv() => Want::Stop,
             _ = self.interrupt.recv() => Want::Stop,
             _ = self.hang_up.recv() => Want::Reload,
+            _ = self.user1.recv() => Want::Logs,
         }
     }
 
     /// The next that wants an end: while draining, it wants a quick one.
     async fn stop(&mut self) {
-        while self.next().await == Want::Reload {}
+        while self.next().await != Want::Stop {}
     }
 }
 
@@ -494,4 +501,6 @@ enum Want {
     Stop,
     /// SIGHUP.
     Reload,
+    /// SIGUSR1: log files have been moved.
+    Logs,
 }

@@ -11,6 +11,7 @@ use super::Written;
 use crate::given::{Given, Source, given};
 use crate::listed::{Item, LISTS};
 use crate::nearest::nearest;
+use crate::retired::retired;
 use crate::setting::{
     ADMIN_ACCOUNT, BACKEND, Kind, LISTENER, REPLICATION, RULE, Section, Setting, setting,
 };
@@ -145,7 +146,10 @@ impl Reading {
                 Some(setting) => self.read_setting(source, setting, value),
                 None => {
                     let place = source.place(key.span().start);
-                    self.faults.push(unknown_in_section(place, section, name));
+                    match retired(&place, section.name, name) {
+                        Some(warning) => self.warnings.push(warning),
+                        None => self.faults.push(unknown_in_section(place, section, name)),
+                    }
                 }
             }
         }

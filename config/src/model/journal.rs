@@ -26,12 +26,6 @@ settings! {
 
         /// Whether statements are written as they were said, with their values, and not as digests.
         values: bool = false, Traits::RELOAD;
-
-        /// The file is put aside when it is as large as that, and a new one begun.
-        bytes_max: u64 = 100 << 20, Traits::RELOAD.within(64 << 10, 1 << 50).nothing("never");
-
-        /// Files that were put aside: so many stay, as `FILE.1`, `FILE.2` and so on.
-        files_max: u32 = 5, Traits::RELOAD.within(1, 1000).nothing("none");
     }
 }
 
@@ -53,12 +47,6 @@ settings! {
 
         /// Whether statements are written as they were said, with their values, and not as digests.
         values: bool = false, Traits::RELOAD;
-
-        /// The file is put aside when it is as large as that, and a new one begun.
-        bytes_max: u64 = 100 << 20, Traits::RELOAD.within(64 << 10, 1 << 50).nothing("never");
-
-        /// Files that were put aside: so many stay, as `FILE.1`, `FILE.2` and so on.
-        files_max: u32 = 5, Traits::RELOAD.within(1, 1000).nothing("none");
     }
 }
 
@@ -68,12 +56,6 @@ settings! {
     pub struct AuditLogConfig in Config [audit_log], "Audit log" {
         /// File to append to; no audit log unless given. Its folder must be there.
         file: Option<PathBuf> = None, Traits::RELOAD;
-
-        /// The file is put aside when it is as large as that, and a new one begun.
-        bytes_max: u64 = 100 << 20, Traits::RELOAD.within(64 << 10, 1 << 50).nothing("never");
-
-        /// Files that were put aside: so many stay, as `FILE.1`, `FILE.2` and so on.
-        files_max: u32 = 5, Traits::RELOAD.within(1, 1000).nothing("none");
     }
 }
 

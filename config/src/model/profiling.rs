@@ -42,12 +42,6 @@ settings! {
         /// Whether statements stand in profiles as they were said, with their values, and not as digests; and
         /// answers in which values may be.
         values: bool = false, Traits::RELOAD;
-
-        /// The file is put aside when it is as large as that, and a new one begun.
-        bytes_max: u64 = 100 << 20, Traits::RELOAD.within(64 << 10, 1 << 50).nothing("never");
-
-        /// Files that were put aside: so many stay, as `FILE.1`, `FILE.2` and so on.
-        files_max: u32 = 5, Traits::RELOAD.within(1, 1000).nothing("none");
     }
 }
 

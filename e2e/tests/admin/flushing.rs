@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use e2e::raw::command;
-use e2e::{Product, Server, Settings, wait};
+use e2e::{Product, Server, Settings, Signal, wait};
 
 use super::{Watched, refused};
 
@@ -80,6 +80,27 @@ fn logs_that_were_moved_are_let_go_and_begun_anew() {
             logs.read("log").matches(told).count() == 1
         });
     }
+}
+
+#[test]
+fn a_signal_has_logs_opened_again_and_unsaved_changes_stay() {
+    let folder = tempfile::tempdir().unwrap();
+    let logs = Logs { folder };
+    let backend = format!("127.0.0.1:{}", e2e::free_port());
+    let settings = Settings::default().backend(backend);
+    let watched = Watched::start(settings.set("log.file", &logs.path("log")));
+    let pid = watched.proxy.process().pid();
+    let mut root = watched.root();
+    root.run("SET GLOBAL limits.sessions_max = 777");
+    logs.move_away();
+    assert!(has_open(pid, &logs.path("log.1")));
+    watched.proxy.signal(Signal::USR1);
+    wait::until("the log begins anew", wait::SOON, || {
+        logs.read("log")
+            .contains("SIGUSR1: log files are opened again")
+    });
+    assert!(!has_open(pid, &logs.path("log.1")));
+    assert_eq!(root.value("SELECT @@limits.sessions_max"), "777");
 }
 
 #[test]

@@ -32,6 +32,7 @@ use Meaning::{Count, Elsewhere, File, Lost, NewFile, Size, Time, Times, Truth, U
 
 const ITSELF: &str = "the proxy does this by itself";
 const PROTOCOL: &str = "the proxy passes the protocol on as client and server speak it";
+const ROTATED: &str = "logrotate or the like moves files, and SIGUSR1 has new ones begun";
 const OWN_TIMES: &str = "the proxy has its own times for looking at servers, in [health]";
 const NO_CACHE: &str = "Pilotfish has no result cache yet";
 
@@ -91,8 +92,8 @@ const VARIABLES: &[(&str, Meaning)] = &[
     ("mysql-query_digests_*", Unneeded(ITSELF)),
     ("mysql-auditlog_filename", NewFile("audit_log.file")),
     ("mysql-eventslog_filename", NewFile("query_log.file")),
-    ("mysql-eventslog_filesize", Size("query_log.bytes_max")),
-    ("mysql-auditlog_filesize", Size("audit_log.bytes_max")),
+    ("mysql-eventslog_filesize", Unneeded(ROTATED)),
+    ("mysql-auditlog_filesize", Unneeded(ROTATED)),
     (
         "mysql-eventslog_format",
         Unneeded("query_log.format is json unless it says mysql"),

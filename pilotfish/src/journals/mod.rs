@@ -14,7 +14,7 @@ use proxy::Settings;
 use stats::{Entry, Journal, Log};
 use tokio::sync::watch;
 
-use file::{LogFile, Place};
+use file::LogFile;
 
 /// So much is gathered at most before it is written.
 const BATCH_BYTES: usize = 256 << 10;
@@ -102,35 +102,15 @@ impl OneLog {
 
     /// Follows the settings; a file that stays the same is opened again.
     fn follow(&mut self, config: &Config) {
-        let place = |path: &Option<_>, bytes_max, files_max| {
-            path.clone().map(|path| Place {
-                path,
-                bytes_max,
-                files_max,
-            })
-        };
-        let (slow, query, audit) = (&config.slow_log, &config.query_log, &config.audit_log);
-        let profiles = &config.profiling;
-        let (place, format) = match self.log {
-            Log::Slow => (
-                place(&slow.file, slow.bytes_max, slow.files_max),
-                slow.format,
-            ),
-            Log::Query => (
-                place(&query.file, query.bytes_max, query.files_max),
-                query.format,
-            ),
-            Log::Audit => (
-                place(&audit.file, audit.bytes_max, audit.files_max),
-                StatementFormat::Json,
-            ),
-            Log::Profiles => (
-                place(&profiles.file, profiles.bytes_max, profiles.files_max),
-                StatementFormat::Json,
-            ),
+        let (slow, query) = (&config.slow_log, &config.query_log);
+        let (path, format) = match self.log {
+            Log::Slow => (&slow.file, slow.format),
+            Log::Query => (&query.file, query.format),
+            Log::Audit => (&config.audit_log.file, StatementFormat::Json),
+            Log::Profiles => (&config.profiling.file, StatementFormat::Json),
         };
         self.format = format;
-        self.file = place.map(LogFile::new);
+        self.file = path.clone().map(LogFile::new);
     }
 
     fn take(&mut self, entry: &Entry, began: SystemTime) {

@@ -1,0 +1,25 @@
+//! Settings that are gone. For one version a file may still name them: it is read, with a warning that says what does
+//! their work now.
+
+use crate::{Fault, Place};
+
+/// Tables, and keys in them, that no version after the next reads.
+const RETIRED: &[(&[&str], &[&str], &str)] = &[(
+    &["slow_log", "query_log", "audit_log", "profiling"],
+    &["bytes_max", "files_max"],
+    "files grow until logrotate or the like moves them and sends SIGUSR1",
+)];
+
+/// The warning about a setting that is gone.
+pub(crate) fn retired(place: &Place, table: &str, key: &str) -> Option<Fault> {
+    let is_meant = |(tables, keys, _): &&(&[&str], &[&str], &str)| {
+        tables.contains(&table) && keys.contains(&key)
+    };
+    let (_, _, instead) = RETIRED.iter().find(is_meant)?;
+    let fault = Fault::new(
+        place.clone(),
+        format!("{table}.{key}"),
+        "is not read any more",
+    );
+    Some(fault.hint(*instead))
+}
