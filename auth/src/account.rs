@@ -45,7 +45,7 @@ pub struct Account {
     pub cluster: Option<String>,
     /// Which roles they may use, if it says so itself.
     pub replicas: Option<ReplicaUse>,
-    /// Which of their statements may ride shared lanes, if it says so itself.
+    /// Which of their statements may use shared lanes, if it says so itself.
     pub lanes: Option<LaneUse>,
     /// What their reads see of earlier writes, if it says so itself.
     pub consistency: Option<Consistency>,

@@ -185,9 +185,9 @@ fn all_read(_: usize) -> &'static str {
 
 /// Waits until lanes are ridden.
 fn ridden(proxy: &Proxy) {
-    let before = count(proxy, "rode");
+    let before = count(proxy, "on_lane");
     wait::until("lanes are ridden", BACK_WITHIN, || {
-        count(proxy, "rode") > before + 50
+        count(proxy, "on_lane") > before + 50
     });
 }
 

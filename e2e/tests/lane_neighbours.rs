@@ -57,7 +57,7 @@ fn who_asks_without_end_starves_nobody(product: Product) {
     });
     let flooded = flooded.into_inner();
     println!("{product:?}: {flooded} of the flood while eight others had {READS} each");
-    assert!(site.count("rode") > 0, "{:?}", site.counts());
+    assert!(site.count("on_lane") > 0, "{:?}", site.counts());
     site.proxy.assert_sound();
 }
 
@@ -97,10 +97,14 @@ fn who_does_not_listen_keeps_nobody(product: Product) {
     root.run(&format!("INSERT INTO d.sized VALUES (1, 3), (2, {MANY})"));
     let ask_sized = |id: u32| format!("SELECT REPEAT('x', size) FROM sized WHERE id = {id}");
     let mut slow = site.client();
-    wait::until("its like are known to be short", 3 * wait::SOON, || {
-        assert_eq!(slow.value(&ask_sized(1)), "xxx");
-        lane_of(&mut slow, &ask_sized(1)).starts_with("rides")
-    });
+    wait::until(
+        "statements with its digest are known to be short",
+        3 * wait::SOON,
+        || {
+            assert_eq!(slow.value(&ask_sized(1)), "xxx");
+            lane_of(&mut slow, &ask_sized(1)).starts_with("uses a lane")
+        },
+    );
     let mut others: Vec<_> = (0..4).map(|_| site.client()).collect();
     let mut holder = hold(&site);
     // While one waits, others ride, on a connection that is like theirs.
@@ -128,7 +132,7 @@ fn who_does_not_listen_keeps_nobody(product: Product) {
     // It has ridden: what has not is measured no more.
     let lane = lane_of(&mut slow, &ask_sized(1));
     assert!(
-        lane.starts_with("does not ride"),
+        lane.starts_with("uses no lane"),
         "{lane}, {:?}",
         site.counts()
     );
@@ -220,9 +224,9 @@ fn what_others_have_asked_is_not_forgotten_aboard(product: Product) {
     second.run("DO LAST_INSERT_ID(5)");
     // It leaves nothing that a lane would have to wait for.
     third.run("SELECT 1");
-    let rode = site.count("rode");
+    let on_lane = site.count("on_lane");
     read(&mut client, "t", 7);
-    assert_eq!(site.count("rode"), rode + 1, "{:?}", site.counts());
+    assert_eq!(site.count("on_lane"), on_lane + 1, "{:?}", site.counts());
     assert_eq!(client.value("SELECT LAST_INSERT_ID()"), "9");
     assert_eq!(second.value("SELECT LAST_INSERT_ID()"), "5");
     holder.run("UNLOCK TABLES");
@@ -234,18 +238,22 @@ fn what_others_have_asked_is_not_forgotten_aboard(product: Product) {
 fn what_riders_leave_is_shown_to_nobody_else(product: Product) {
     let warns = |value: &str| format!("SELECT CAST('{value}' AS SIGNED) FROM t WHERE id < 3");
     let (site, mut holder, mut first) = narrow(product, |client| {
-        wait::until("its like are known to be short", 3 * wait::SOON, || {
-            client.run(&warns("7"));
-            lane_of(client, &warns("7")).starts_with("rides")
-        });
+        wait::until(
+            "statements with its digest are known to be short",
+            3 * wait::SOON,
+            || {
+                client.run(&warns("7"));
+                lane_of(client, &warns("7")).starts_with("uses a lane")
+            },
+        );
     });
     let [mut client, mut rider] = [(); 2].map(|()| site.client());
     // Only who has been on a connection rides.
     rider.run("SELECT 1");
     client.run("SELECT 'mine'");
-    let rode = site.count("rode");
+    let on_lane = site.count("on_lane");
     rider.run(&warns("x"));
-    assert_eq!(site.count("rode"), rode + 1, "{:?}", site.counts());
+    assert_eq!(site.count("on_lane"), on_lane + 1, "{:?}", site.counts());
     assert_eq!(client.run("SHOW WARNINGS").texts().len(), 0);
     assert_eq!(rider.run("SHOW WARNINGS").texts().len(), 3);
     holder.run("UNLOCK TABLES");

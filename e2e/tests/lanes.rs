@@ -126,12 +126,16 @@ pub(crate) fn read(client: &mut RawConn, table: &str, id: u32) {
     answered(client, id);
 }
 
-/// Reads until its like are known to be short; on a busy machine they are so only now and then.
+/// Reads until statements with its digest are known to be short; on a busy machine they are so only now and then.
 pub(crate) fn known(client: &mut RawConn, table: &str) {
-    wait::until("its like are known to be short", 3 * wait::SOON, || {
-        read(client, table, 7);
-        lane_of(client, &ask(table, 7)).starts_with("rides")
-    });
+    wait::until(
+        "statements with its digest are known to be short",
+        3 * wait::SOON,
+        || {
+            read(client, table, 7);
+            lane_of(client, &ask(table, 7)).starts_with("uses a lane")
+        },
+    );
 }
 
 /// Has this done until so many have ridden: on a busy machine reads are short only now and then.
@@ -139,7 +143,7 @@ fn until_ridden(site: &Site, wanted: u64, mut act: impl FnMut()) {
     wait::until("many have ridden", 3 * wait::SOON, || {
         act();
         println!("{:?}", site.counts());
-        site.count("rode") > wanted
+        site.count("on_lane") > wanted
     });
 }
 
@@ -175,10 +179,10 @@ fn each_has_its_own_reply(product: Product) {
             }
         });
     });
-    let rode = site.count("rode");
+    let on_lane = site.count("on_lane");
     let times = site.client().run("EXPLAIN TIMES").texts();
     let aboard = times.iter().find(|row| row[2] == "lane").unwrap();
-    assert_eq!(aboard[3], rode.to_string());
+    assert_eq!(aboard[3], on_lane.to_string());
     site.proxy.assert_sound();
 }
 
@@ -537,11 +541,11 @@ fn what_must_not_be_repeated_stays_ashore(product: Product) {
     client.run("SELECT v FROM t WHERE id < 3");
     assert_eq!(
         lane_of(&mut client, "SELECT v FROM t WHERE id < 3"),
-        "does not ride: a rule says that it is never sent again"
+        "uses no lane: a rule says that it is never sent again"
     );
     assert_ne!(
         lane_of(&mut client, "SELECT v FROM t WHERE id < 4"),
-        "does not ride: a rule says that it is never sent again"
+        "uses no lane: a rule says that it is never sent again"
     );
 }
 
@@ -555,13 +559,13 @@ fn lanes_may_be_off(product: Product) {
     let ask = "SELECT a FROM d.t WHERE id = 1";
     assert_eq!(
         lane_of(&mut client, ask),
-        "does not ride: lanes are off for it"
+        "uses no lane: lanes are off for it"
     );
     proxy.reload(&settings.set("pool.lanes", "reads"));
     wait::until("lanes are on", wait::SOON, || {
         let mut client = proxy.connect_as(&Login::app());
         client.run("SELECT 1");
         let found = lane_of(&mut client, ask);
-        found == "does not ride: nobody knows yet how long its like take there"
+        found == "uses no lane: too few statements with its digest have run there"
     });
 }

@@ -498,7 +498,7 @@ fn a_profiled_statement_is_alone_on_its_connection(product: Product) {
             });
         }
     });
-    assert!(site.count("rode") > 0, "{:?}", site.counts());
+    assert!(site.count("on_lane") > 0, "{:?}", site.counts());
     let profiles = written(&folder, 80);
     assert_eq!(profiles.len(), 80);
     for profile in profiles {

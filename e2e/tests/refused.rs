@@ -297,7 +297,7 @@ fn a_read_on_a_lane_that_a_replica_refuses_runs_on_the_primary(product: Product)
             client.value(read);
             let lane = client.run(&format!("EXPLAIN ROUTE {read}")).texts();
             lane.iter()
-                .any(|row| row[0] == "lane" && row[2].starts_with("rides"))
+                .any(|row| row[0] == "lane" && row[2].starts_with("uses a lane"))
         },
     );
     let mut busy = site.client();
@@ -305,7 +305,7 @@ fn a_read_on_a_lane_that_a_replica_refuses_runs_on_the_primary(product: Product)
         let long = scope.spawn(|| busy.query("SELECT SLEEP(600) FROM t"));
         wait::until("a read has used a lane", 3 * wait::SOON, || {
             client.value(read);
-            rode(&mut client) > 0
+            on_lane(&mut client) > 0
         });
         let mut root = site.cluster.primary.root();
         root.run("CREATE OR REPLACE VIEW d.later AS SELECT d.note() AS n");
@@ -319,9 +319,12 @@ fn a_read_on_a_lane_that_a_replica_refuses_runs_on_the_primary(product: Product)
     site.proxy.assert_sound();
 }
 
-fn rode(client: &mut RawConn) -> u64 {
+fn on_lane(client: &mut RawConn) -> u64 {
     let rows = client.run("EXPLAIN LANES").texts();
-    let count = rows.iter().find(|row| row[0] == "rode").map(|row| &row[2]);
+    let count = rows
+        .iter()
+        .find(|row| row[0] == "on_lane")
+        .map(|row| &row[2]);
     count.map_or(0, |count| count.parse().unwrap())
 }
 

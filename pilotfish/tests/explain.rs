@@ -146,7 +146,7 @@ fn a_read_goes_to_one_of_the_replicas() {
             "candidate db2 0 in flight, weight 1",
             "candidate db3 0 in flight, weight 1",
             "decision db2 or db3 as they are loaded at that moment",
-            "lane rides, once its like are known to be short",
+            "lane uses a lane, once statements with its digest are known to be short",
         ]
     );
 }
@@ -246,7 +246,7 @@ fn without_a_configuration_the_statement_alone_is_told() {
         [
             "role primary it writes, locks or administers",
             "decision (none) no backend is configured",
-            "lane does not ride: it is no single SELECT",
+            "lane uses no lane: it is not a single SELECT",
         ]
     );
 }

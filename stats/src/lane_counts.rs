@@ -1,22 +1,22 @@
-//! What has become of statements that might ride shared lanes: counted by each worker for itself, and
+//! What has become of statements that might use shared lanes: counted by each worker for itself, and
 //! summed when somebody asks.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use route::ride::Stays;
+use route::lane_check::NotLaneable;
 
 /// One worker's counts. Only that worker writes.
 #[derive(Default)]
 pub struct LaneCounts {
     /// Had their reply over a lane.
-    rode: Count,
-    /// Boarded, and were sent again on a connection of their own.
+    used: Count,
+    /// Were on a lane, and were sent again on a connection of their own.
     moved: Count,
     /// Lanes whose first statement kept the others waiting for too long.
     stalled: Count,
-    /// Those that stayed, by reason, as in [`Stays::ALL`].
-    stayed: [Count; Stays::ALL.len()],
+    /// Those that used no lane, by reason, as in [`NotLaneable::ALL`].
+    unused: [Count; NotLaneable::ALL.len()],
 }
 
 /// One number.
@@ -42,28 +42,28 @@ impl Count {
 impl LaneCounts {
     /// Begins from nothing; for the worker that counts here.
     pub fn reset(&self) {
-        let all = [&self.rode, &self.moved, &self.stalled].into_iter();
-        all.chain(&self.stayed).for_each(Count::reset);
+        let all = [&self.used, &self.moved, &self.stalled].into_iter();
+        all.chain(&self.unused).for_each(Count::reset);
     }
 
     /// A statement went over a lane.
-    pub fn rides(&self) {
-        self.rode.add();
+    pub fn note_used(&self) {
+        self.used.add();
     }
 
     /// A statement was sent again over a connection of its own.
-    pub fn moves(&self) {
+    pub fn note_moved(&self) {
         self.moved.add();
     }
 
     /// A lane stalled.
-    pub fn stalls(&self) {
+    pub fn note_stalled(&self) {
         self.stalled.add();
     }
 
     /// A statement did not go over a lane, for this reason.
-    pub fn stays(&self, why: Stays) {
-        self.stayed[why as usize].add();
+    pub fn note_unused(&self, why: NotLaneable) {
+        self.unused[why as usize].add();
     }
 }
 
@@ -82,12 +82,12 @@ impl AllLaneCounts {
         counts
     }
 
-    /// What became of statements, and how many of them: those that rode first.
+    /// What became of statements, and how many of them: those on a lane first.
     pub fn sums(&self) -> Vec<(&'static str, String, u64)> {
         let workers = self.workers.lock().unwrap_or_else(PoisonError::into_inner);
         let sum = |of: &dyn Fn(&LaneCounts) -> u64| workers.iter().map(|it| of(it)).sum::<u64>();
         let mut sums = vec![
-            ("rode", String::new(), sum(&|it| it.rode.get())),
+            ("on_lane", String::new(), sum(&|it| it.used.get())),
             (
                 "moved",
                 "sent again on a connection of its own".to_owned(),
@@ -99,10 +99,10 @@ impl AllLaneCounts {
                 sum(&|it| it.stalled.get()),
             ),
         ];
-        for (at, why) in Stays::ALL.iter().enumerate() {
-            let stayed = sum(&|it| it.stayed[at].get());
-            if stayed > 0 {
-                sums.push(("stayed", why.to_string(), stayed));
+        for (at, why) in NotLaneable::ALL.iter().enumerate() {
+            let unused = sum(&|it| it.unused[at].get());
+            if unused > 0 {
+                sums.push(("not_on_lane", why.to_string(), unused));
             }
         }
         sums

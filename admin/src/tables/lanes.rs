@@ -1,4 +1,4 @@
-//! Shared lanes: what has become of the statements that might ride them.
+//! Shared lanes: what has become of the statements that might use them.
 
 use crate::material::Material;
 use crate::sheet::{Asks, Schema, Sheet, integer, text};
@@ -13,11 +13,11 @@ pub static TABLE: Sheet<Item> = Sheet {
     columns: &[
         text(
             "outcome",
-            "rode: over a lane; moved: had to leave one; stalled: kept others waiting there; stayed: did not \
-             ride.",
+            "on_lane: had its reply over a lane; moved: had to leave one; stalled: kept others waiting there; \
+             not_on_lane: used none.",
             |it| it.0.into(),
         ),
-        text("reason", "Why it stayed, or left.", |it| {
+        text("reason", "Why it used no lane, or left one.", |it| {
             it.1.clone().into()
         }),
         integer("statements", "How many.", |it| it.2.into()),

@@ -178,7 +178,7 @@ pub struct Destination<'a> {
     pub consistency: Consistency,
     /// Whether transactions that may write begin on a replica.
     pub optimistic_transactions: bool,
-    /// Which statements may ride shared lanes.
+    /// Which statements may use shared lanes.
     pub lanes: LaneUse,
 }
 

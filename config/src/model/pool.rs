@@ -105,12 +105,12 @@ choices! {
 }
 
 choices! {
-    /// Which statements ride shared lanes: connections with statements of several sessions in flight.
+    /// Which statements use shared lanes: connections with statements of several sessions in flight.
     pub enum LaneUse {
         /// None: each has a connection of its own as long as it runs.
         Off = "off",
         /// Reads outside of transactions that depend on nothing but data, in sessions that nothing
-        /// pins, when their like are known to be short.
+        /// pins, if statements with the same digest are known to be short.
         Reads = "reads",
     }
 }

@@ -3,12 +3,13 @@
 use super::{Watched, columns_of};
 use e2e::{Product, Server, Settings};
 
-const PAGES: [&str; 5] = [
+const PAGES: [&str; 6] = [
     include_str!("../../../docs/manual/src/admin.md"),
     include_str!("../../../docs/manual/src/insight.md"),
     include_str!("../../../docs/manual/src/mysql-proxy.md"),
     include_str!("../../../docs/manual/src/index-usage.md"),
     include_str!("../../../docs/manual/src/profiling.md"),
+    include_str!("../../../docs/manual/src/runbook.md"),
 ];
 
 const PROMPT: &str = "admin> ";

@@ -329,9 +329,12 @@ fn see_nothing_of_one_another_on_lanes(product: Product) {
     compare((seed(1), crowd::session), statements, &direct, &lanes);
     let counts = proxy.connect_as(&Login::app()).run("EXPLAIN LANES").texts();
     println!("{counts:?}");
-    assert_eq!(counts[0][0], "rode");
-    let rode: usize = counts[0][2].parse().unwrap();
-    assert!(rode > statements / 100, "of {statements} rode {rode}");
+    assert_eq!(counts[0][0], "on_lane");
+    let on_lane: usize = counts[0][2].parse().unwrap();
+    assert!(
+        on_lane > statements / 100,
+        "of {statements} on_lane {on_lane}"
+    );
     proxy.assert_sound();
 }
 

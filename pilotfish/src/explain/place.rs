@@ -1,7 +1,7 @@
 //! Where a statement is to go, and which of the configured backends will do.
 
 use config::{Consistency, Destination, Fallback, LaneUse, ReplicaUse};
-use route::ride::may_ride;
+use route::lane_check::may_use_lane;
 use route::rules::{Hints, Judgement};
 use route::{
     Dice, Explanation, Loads, Moment, Roles, Transaction, Verdict as Found, Wanted, Way, Why, Wish,
@@ -125,9 +125,13 @@ impl<'a> Place<'a> {
         if self.lanes == LaneUse::Off {
             return;
         }
-        match may_ride(facts, Server::Unknown, Transaction::None) {
-            Ok(()) => told.find("lane", "", "rides, once its like are known to be short"),
-            Err(stays) => told.find("lane", "", format!("does not ride: {stays}")),
+        match may_use_lane(facts, Server::Unknown, Transaction::None) {
+            Ok(()) => told.find(
+                "lane",
+                "",
+                "uses a lane, once statements with its digest are known to be short",
+            ),
+            Err(why) => told.find("lane", "", format!("uses no lane: {why}")),
         }
     }
 

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pool::Depth;
-use route::ride::{Habit, Habits, Seen, Stays};
+use route::lane_check::{DigestStats, KnownDigests, NotLaneable, Observed};
 use route::{BackendId, Report};
 use session::state::SessionState;
 use sql::{Analysis, Flags};
@@ -38,7 +38,7 @@ pub(crate) struct Lanes {
     pool: Rc<WorkerPool>,
     open: RefCell<Vec<Rc<SharedLane>>>,
     depths: RefCell<HashMap<SubPoolId, Depth>>,
-    habits: RefCell<Habits>,
+    known_digests: RefCell<KnownDigests>,
     /// Memory for a digest.
     analysis: RefCell<Analysis>,
     /// Statements that were executed where no lane had them.
@@ -52,7 +52,7 @@ impl Lanes {
             pool,
             open: RefCell::default(),
             depths: RefCell::default(),
-            habits: RefCell::default(),
+            known_digests: RefCell::default(),
             analysis: RefCell::default(),
             wanted: Wanted::default(),
             counts,
@@ -67,13 +67,13 @@ impl Lanes {
     }
 
     /// What is known of a digest on a backend.
-    pub(crate) fn habit(&self, backend: BackendId, digest: u64) -> Habit {
-        self.habits.borrow().of(backend, digest)
+    pub(crate) fn stats(&self, backend: BackendId, digest: u64) -> DigestStats {
+        self.known_digests.borrow().of(backend, digest)
     }
 
     /// One more of them has ended.
-    pub(crate) fn learn(&self, backend: BackendId, digest: u64, seen: &Seen) {
-        self.habits.borrow_mut().note(backend, digest, seen);
+    pub(crate) fn learn(&self, backend: BackendId, digest: u64, seen: &Observed) {
+        self.known_digests.borrow_mut().note(backend, digest, seen);
     }
 
     /// So many replies have come at once, on a lane that was so deep.
@@ -95,7 +95,7 @@ impl Lanes {
         shelf: SubPoolId,
         state: &SessionState,
         take: impl FnOnce() -> Option<HeldConnection>,
-    ) -> Result<Rc<SharedLane>, Stays> {
+    ) -> Result<Rc<SharedLane>, NotLaneable> {
         let depth = self
             .depths
             .borrow()
@@ -127,7 +127,7 @@ impl Lanes {
             return Ok(self.open(shelf, lent));
         }
         let room = best.filter(|(deep, _)| *deep < depth.most());
-        room.map(|(_, lane)| lane).ok_or(Stays::NoLane)
+        room.map(|(_, lane)| lane).ok_or(NotLaneable::NoLane)
     }
 
     /// Whether there may be one lane more.

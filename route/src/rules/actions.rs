@@ -44,7 +44,7 @@ pub struct Actions {
     pub session: Option<SessionMode>,
     /// What pins the session from now on.
     pub pin: Vec<PinRule>,
-    /// Whether it may ride a shared lane.
+    /// Whether it may use a shared lane.
     pub lanes: Option<LaneUse>,
     /// What a read has to see.
     pub consistency: Option<Consistency>,

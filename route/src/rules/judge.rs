@@ -56,7 +56,7 @@ pub struct Judgement<'r> {
     pub session: Option<By<SessionMode>>,
     /// What pins the session from now on.
     pub pin: Option<By<&'r [PinRule]>>,
-    /// Whether it may ride a shared lane.
+    /// Whether it may use a shared lane.
     pub lanes: Option<By<LaneUse>>,
     /// What a read has to see.
     pub consistency: Option<By<Consistency>>,

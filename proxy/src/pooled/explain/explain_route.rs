@@ -27,9 +27,9 @@ impl PooledSession {
         let order = self.tell_rules(&mut told, &facts, text);
         self.command.policy = Some(Box::new(order));
         let backend = self.tell_way(&mut told, &facts);
-        let lane = match self.would_ride(text, &facts, backend) {
-            Ok(()) => "rides, when others are on their way there".to_owned(),
-            Err(stays) => format!("does not ride: {stays}"),
+        let lane = match self.would_use_lane(text, &facts, backend) {
+            Ok(()) => "uses a lane, when other statements are under way there".to_owned(),
+            Err(why) => format!("uses no lane: {why}"),
         };
         told.find("lane", "", lane);
         self.command.policy = None;

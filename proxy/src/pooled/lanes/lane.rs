@@ -101,8 +101,8 @@ pub(crate) struct Boarding<'a> {
     pub ride: Rc<LaneRequest>,
     pub load: Load<'a>,
     pub sequence: u8,
-    /// How long its like usually take.
-    pub habit: Duration,
+    /// How long statements with its digest usually take.
+    pub stats: Duration,
 }
 
 impl SharedLane {
@@ -167,7 +167,7 @@ impl SharedLane {
             });
         let errand = self.take_on(conn, boarding.load)?;
         let follower = Following { reply, errand };
-        let seat = queue.board(boarding.ride, follower, boarding.habit);
+        let seat = queue.board(boarding.ride, follower, boarding.stats);
         seat.ok()
     }
 
@@ -297,7 +297,7 @@ impl SharedLane {
         self.queue.borrow_mut().shut();
         if self.queue.borrow().is_overdue(now) {
             tracing::debug!("a statement keeps its lane for long; those behind it go elsewhere");
-            lanes.counts.stalls();
+            lanes.counts.note_stalled();
             self.clear();
         }
         if self.queue.borrow().is_abandoned(now) && !self.is_spoiled.get() {
@@ -503,7 +503,7 @@ impl SharedLane {
     }
 }
 
-/// Whether a connection is what a session needs for a statement that rides.
+/// Whether a connection is what a session needs for a statement that uses a lane.
 pub(crate) fn is_like(conn: &BackendConn, state: &SessionState) -> bool {
     restoration(state, &conn.state, &Needs::NONE) == Restoration::Nothing
 }

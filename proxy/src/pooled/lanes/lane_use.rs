@@ -3,7 +3,7 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use route::ride::Habit;
+use route::lane_check::DigestStats;
 use route::{Backend, BackendId};
 
 use super::lane::SharedLane;
@@ -11,27 +11,27 @@ use super::lane_request::LaneRequest;
 use crate::pooled::command::statement::Statement;
 use crate::pooled::optimistic::history::Execution;
 
-/// A statement that may ride: how long its like take, and where.
+/// A statement that may use a lane: how long statements with its digest take, and where.
 pub(crate) struct LaneChoice {
     pub backend: Arc<Backend>,
     pub digest: u64,
     pub lane: Rc<SharedLane>,
-    pub habit: Habit,
+    pub stats: DigestStats,
 }
 
-/// A statement that would ride if a lane had room, or a connection were idle for another one.
+/// A statement that would use a lane if one had room, or a connection were idle for another one.
 pub(crate) struct LaneWish {
     pub digest: u64,
-    pub habit: Habit,
+    pub stats: DigestStats,
 }
 
-/// A statement of whose like nobody knows how long they take: it is measured.
+/// A statement with whose digest too few have run: it is measured.
 pub(crate) struct Probe {
     pub backend: BackendId,
     pub digest: u64,
 }
 
-/// What a session keeps of its rides.
+/// What a session keeps of its statements on lanes.
 #[derive(Default)]
 pub(crate) struct LaneUseState {
     /// Its place on lanes, since its first ride.

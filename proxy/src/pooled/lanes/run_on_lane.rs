@@ -23,7 +23,7 @@ impl PooledSession {
         &mut self,
         lane: &Rc<SharedLane>,
         statement: &Statement<'_>,
-        habit: Duration,
+        stats: Duration,
     ) -> Result<Option<LaneReply>, CutReply> {
         let seen = self.client.capabilities;
         let Some(load) = Load::of(statement, seen) else {
@@ -46,7 +46,7 @@ impl PooledSession {
             ride: Rc::clone(&ride),
             load,
             sequence: statement.sequence(),
-            habit,
+            stats,
         };
         let Some(seat) = lane.board(boarding) else {
             self.swap_luggage(&ride);

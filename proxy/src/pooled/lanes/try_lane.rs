@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use config::LaneUse;
 use pool::TypesSeen;
-use route::ride::{Seen, Stays, may_ride};
+use route::lane_check::{NotLaneable, Observed, may_use_lane};
 use route::{Backend, BackendId};
 use session::Outcome;
 use sql::Facts;
@@ -58,10 +58,10 @@ impl PooledSession {
         self.routing.riding.probe = None;
         self.routing.riding.wish = None;
         self.take_up_saved();
-        match self.fare(statement, aim) {
-            Ok(fare) => self.travel(statement, aim, fare).await,
+        match self.choice(statement, aim) {
+            Ok(choice) => self.travel(statement, aim, choice).await,
             Err(stays) => {
-                self.worker.lanes.counts.stays(stays);
+                self.worker.lanes.counts.note_unused(stays);
                 Ok(LaneOutcome::NotOnLane { was_sent: false })
             }
         }
@@ -75,13 +75,13 @@ impl PooledSession {
         aim: Aim,
     ) -> Result<LaneOutcome, CutOff> {
         match self.new_lane(statement) {
-            Some(fare) => self.travel(statement, aim, fare).await,
+            Some(choice) => self.travel(statement, aim, choice).await,
             None => Ok(LaneOutcome::NotOnLane { was_sent: false }),
         }
     }
 
     fn new_lane(&mut self, statement: &Statement<'_>) -> Option<LaneChoice> {
-        let LaneWish { digest, habit } = self.routing.riding.wish.take()?;
+        let LaneWish { digest, stats } = self.routing.riding.wish.take()?;
         let lent = self.held.lease.take()?;
         let backend = Arc::clone(&lent.conn.backend);
         let shelf = self.shelf(&backend);
@@ -101,7 +101,7 @@ impl PooledSession {
             backend,
             digest,
             lane,
-            habit,
+            stats,
         })
     }
 
@@ -109,28 +109,30 @@ impl PooledSession {
         &mut self,
         statement: &Statement<'_>,
         aim: Aim,
-        fare: LaneChoice,
+        choice: LaneChoice,
     ) -> Result<LaneOutcome, CutOff> {
         let worker = Rc::clone(&self.worker);
         let sequence = statement.sequence();
         let counts = &worker.lanes.counts;
-        let flight = worker.loads.begin(fare.backend.id);
-        self.routing.course.last = Some(fare.backend.id);
-        self.watch.settle_at(fare.backend.id, 0);
+        let flight = worker.loads.begin(choice.backend.id);
+        self.routing.course.last = Some(choice.backend.id);
+        self.watch.settle_at(choice.backend.id, 0);
         let alarm = self.alarm();
-        let ridden = self.ride(&fare.lane, statement, fare.habit.takes()).await;
+        let ridden = self
+            .ride(&choice.lane, statement, choice.stats.usual_time())
+            .await;
         drop((flight, alarm));
         match ridden {
             Ok(None) => {
-                counts.stays(Stays::NoLane);
+                counts.note_unused(NotLaneable::NoLane);
                 Ok(LaneOutcome::NotOnLane { was_sent: false })
             }
             Ok(Some(LaneReply::Elsewhere)) => {
-                counts.moves();
+                counts.note_moved();
                 Ok(LaneOutcome::NotOnLane { was_sent: true })
             }
             Ok(Some(LaneReply::Refused)) => {
-                counts.moves();
+                counts.note_moved();
                 Ok(LaneOutcome::Refused)
             }
             Ok(Some(LaneReply::Killed)) => {
@@ -138,8 +140,8 @@ impl PooledSession {
                 Ok(LaneOutcome::Told(Ending::last(After::Next)))
             }
             Ok(Some(LaneReply::Done(done, trip))) => {
-                counts.rides();
-                self.was_sent(statement, &fare, &done, trip);
+                counts.note_used();
+                self.was_sent(statement, &choice, &done, trip);
                 Ok(LaneOutcome::Told(Ending::of(&done)))
             }
             Err(cut) => {
@@ -159,10 +161,10 @@ impl PooledSession {
         bytes: usize,
     ) -> Option<u64> {
         let first = text.trim_ascii_start().first();
-        let may_ride =
+        let may_use =
             self.routing.course.lanes != LaneUse::Off && matches!(first, Some(b's' | b'S'));
         let for_rules = self.worker.book.borrow().compiled.rules.needs().digest;
-        self.read_digest(facts, text, bytes, may_ride || for_rules)
+        self.read_digest(facts, text, bytes, may_use || for_rules)
     }
 
     /// Which of its statements may ride: as a rule says, or else account, listener, or the pool.
@@ -171,24 +173,24 @@ impl PooledSession {
         ordered.unwrap_or(self.routing.course.lanes)
     }
 
-    /// Whether a statement rides, and on which lane.
-    fn fare(&mut self, statement: &Statement<'_>, aim: Aim) -> Result<LaneChoice, Stays> {
+    /// The lane that a statement is to use.
+    fn choice(&mut self, statement: &Statement<'_>, aim: Aim) -> Result<LaneChoice, NotLaneable> {
         let bytes = statement.incoming().packets.len();
-        self.may_board(bytes, statement.facts(), statement.part())?;
+        self.check_statement(bytes, statement.facts(), statement.part())?;
         match statement {
             Statement::Text(_) => {}
-            Statement::Execution(executing) => self.may_execute_aboard(executing)?,
-            Statement::Bulk(_) | Statement::Command(_) => return Err(Stays::Execution),
+            Statement::Execution(executing) => self.check_execution(executing)?,
+            Statement::Bulk(_) | Statement::Command(_) => return Err(NotLaneable::Execution),
         }
-        self.is_left_one().map_err(|_| Stays::NoLane)?;
-        let backend = self.backend(aim, &[]).map_err(|_| Stays::NoLane)?;
+        self.is_left_one().map_err(|_| NotLaneable::NoLane)?;
+        let backend = self.backend(aim, &[]).map_err(|_| NotLaneable::NoLane)?;
         if self.routing.course.awaited.is_some() || self.routing.course.wants_position {
-            return Err(Stays::Waits);
+            return Err(NotLaneable::Waits);
         }
         let worker = Rc::clone(&self.worker);
         let digest = self.digest_of(statement);
-        let habit = worker.lanes.habit(backend.id, digest);
-        if let Err(stays) = habit.is_short() {
+        let stats = worker.lanes.stats(backend.id, digest);
+        if let Err(stays) = stats.is_short() {
             self.routing.riding.probe = Some(Probe {
                 backend: backend.id,
                 digest,
@@ -196,25 +198,25 @@ impl PooledSession {
             return Err(stays);
         }
         if worker.loads.in_flight(backend.id) == 0 {
-            return Err(Stays::Alone);
+            return Err(NotLaneable::Alone);
         }
         let lane = self.lane_to(&backend);
         let lane =
-            lane.inspect_err(|_| self.routing.riding.wish = Some(LaneWish { digest, habit }))?;
+            lane.inspect_err(|_| self.routing.riding.wish = Some(LaneWish { digest, stats }))?;
         if !self.is_prepared(statement, |key, types| lane.has(key, types)) {
-            self.prepare_aboard(&lane, statement);
-            return Err(Stays::Unprepared);
+            self.prepare_on_lane(&lane, statement);
+            return Err(NotLaneable::Unprepared);
         }
         Ok(LaneChoice {
             backend,
             digest,
             lane,
-            habit,
+            stats,
         })
     }
 
     /// A lane to a backend: one that is there, or a new one over an idle connection.
-    fn lane_to(&mut self, backend: &Arc<Backend>) -> Result<Rc<SharedLane>, Stays> {
+    fn lane_to(&mut self, backend: &Arc<Backend>) -> Result<Rc<SharedLane>, NotLaneable> {
         let shelf = self.shelf(backend);
         let worker = &self.worker;
         let state = &self.sql_state.session;
@@ -233,13 +235,13 @@ impl PooledSession {
     }
 
     /// Whether an execution may ride at all.
-    fn may_execute_aboard(&self, execution: &Executing<'_>) -> Result<(), Stays> {
+    fn check_execution(&self, execution: &Executing<'_>) -> Result<(), NotLaneable> {
         let key = &execution.key;
         let wants_types = execution.parameter_count > 0 && execution.types.is_none();
         let is_special = execution.is_replaced || !execution.long_data.is_empty();
         let is_apart = !Rc::ptr_eq(&key.values, self.sql_state.session.values());
         match is_special || key.cursor.is_some() || wants_types || is_apart {
-            true => Err(Stays::Execution),
+            true => Err(NotLaneable::Execution),
             false => Ok(()),
         }
     }
@@ -258,7 +260,7 @@ impl PooledSession {
     }
 
     /// Has a statement prepared on a lane that is wanted there not for the first time.
-    fn prepare_aboard(&self, lane: &SharedLane, statement: &Statement<'_>) {
+    fn prepare_on_lane(&self, lane: &SharedLane, statement: &Statement<'_>) {
         if let Some((_, key)) = statement.prepared()
             && self.worker.lanes.wanted.again(key)
         {
@@ -267,25 +269,30 @@ impl PooledSession {
     }
 
     /// Whether a statement would ride, if others were on their way to the same backend.
-    pub(crate) fn would_ride(
+    pub(crate) fn would_use_lane(
         &self,
         text: &[u8],
         facts: &Facts,
         backend: Option<BackendId>,
-    ) -> Result<(), Stays> {
-        self.may_board(text.len(), facts, CommandPart::Whole)?;
-        let backend = backend.ok_or(Stays::NoLane)?;
+    ) -> Result<(), NotLaneable> {
+        self.check_statement(text.len(), facts, CommandPart::Whole)?;
+        let backend = backend.ok_or(NotLaneable::NoLane)?;
         let lanes = &self.worker.lanes;
         let digest = lanes.digest(text, self.sql_state.session.flags());
-        lanes.habit(backend, digest).is_short()
+        lanes.stats(backend, digest).is_short()
     }
 
     /// Whether it may, as far as it and its session decide.
-    fn may_board(&self, bytes: usize, facts: &Facts, part: CommandPart) -> Result<(), Stays> {
+    fn check_statement(
+        &self,
+        bytes: usize,
+        facts: &Facts,
+        part: CommandPart,
+    ) -> Result<(), NotLaneable> {
         if self.lanes() == LaneUse::Off {
-            return Err(Stays::Off);
+            return Err(NotLaneable::Off);
         }
-        may_ride(
+        may_use_lane(
             facts,
             self.sql_state.session.flags().server,
             self.transaction(),
@@ -305,14 +312,14 @@ impl PooledSession {
                 .contains(Capabilities::COMPRESS);
         let is_once = self.command.policy.as_ref().and_then(|it| it.retries) == Some(0);
         match () {
-            () if self.injects() => Err(Stays::Injected),
-            () if is_once => Err(Stays::Once),
+            () if self.injects() => Err(NotLaneable::Injected),
+            () if is_once => Err(NotLaneable::Once),
             () if is_held || is_owed || self.sql_state.aftermath.is_saving() || tells => {
-                Err(Stays::Session)
+                Err(NotLaneable::Session)
             }
-            () if part != CommandPart::Whole => Err(Stays::NoSelect),
-            () if is_compressed => Err(Stays::Compressed),
-            () if bytes > STATEMENT_BYTES_MAX => Err(Stays::TooLong),
+            () if part != CommandPart::Whole => Err(NotLaneable::NoSelect),
+            () if is_compressed => Err(NotLaneable::Compressed),
+            () if bytes > STATEMENT_BYTES_MAX => Err(NotLaneable::TooLong),
             () => Ok(()),
         }
     }
@@ -321,7 +328,7 @@ impl PooledSession {
     fn was_sent(
         &mut self,
         statement: &Statement<'_>,
-        fare: &LaneChoice,
+        choice: &LaneChoice,
         done: &Done,
         trip: LanePlan,
     ) {
@@ -331,10 +338,10 @@ impl PooledSession {
             sent: statement.incoming().packets.len() as u64,
             received: done.tally.bytes,
         };
-        self.note_times(fare.backend.id, StatementPath::Lane, traffic);
-        self.note_written_aboard(&fare.backend);
+        self.note_times(choice.backend.id, StatementPath::Lane, traffic);
+        self.note_written_aboard(&choice.backend);
         if let Some(order) = &mut self.command.policy {
-            order.ended(&fare.backend, done.outcome);
+            order.ended(&choice.backend, done.outcome);
         }
         let (facts, text) = (statement.facts(), statement.text());
         if let Some(due) = self.observe(statement.command(), facts, text, done) {
@@ -344,12 +351,14 @@ impl PooledSession {
         if is_owed {
             self.routing.riding.ridden = Past::of(statement);
         }
-        let seen = Seen {
+        let seen = Observed {
             took: trip.took,
             bytes: trip.bytes,
             has_warned: is_owed,
         };
-        self.worker.lanes.learn(fare.backend.id, fare.digest, &seen);
+        self.worker
+            .lanes
+            .learn(choice.backend.id, choice.digest, &seen);
     }
 
     /// One that was measured has ended.
@@ -357,7 +366,7 @@ impl PooledSession {
         let Some(probe) = self.routing.riding.probe.take() else {
             return;
         };
-        let seen = Seen {
+        let seen = Observed {
             took: self.command.timing.taken(),
             bytes: done.tally.bytes,
             has_warned: done.outcome != Outcome::Ok || self.sql_state.aftermath.is_owed(),

@@ -1,11 +1,11 @@
-//! How long statements of a kind take on a backend, and how large their replies are, as one worker
-//! has seen it.
+//! How long statements with a digest take on a backend, and how large their replies are, as one worker has measured
+//! it.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::time::Duration;
 
-use super::Stays;
+use super::NotLaneable;
 use crate::BackendId;
 
 /// Whatever takes longer, on the average of late, is not short.
@@ -14,21 +14,21 @@ pub const LONG: Duration = Duration::from_millis(5);
 /// Whatever has a larger reply, on the average of late, is not small.
 pub const REPLY_BYTES_MAX: u32 = 32 << 10;
 
-/// So many must have been seen.
+/// So many must have ended.
 const SEEN_MIN: u32 = 3;
 
 /// A new one's weight is one part in so many.
 const PARTS: u64 = 8;
 
-/// So many that end well make up for one that ended with a warning or an error.
-const PENANCE: u32 = 64;
+/// After one that ended with a warning or an error so many must end well.
+const GOOD_AFTER_WARNING: u32 = 64;
 
 /// Entries of the young and of the old generation.
 const GENERATION_MAX: usize = 4096;
 
-/// One that has been seen.
+/// A statement that has ended.
 #[derive(Debug, Clone, Copy)]
-pub struct Seen {
+pub struct Observed {
     /// From its sending, or from the end of the reply before it, to the end of its own.
     pub took: Duration,
     /// All of its reply.
@@ -39,21 +39,21 @@ pub struct Seen {
 
 /// What is known of a digest on a backend.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Habit {
+pub struct DigestStats {
     seen: u32,
     /// Exponentially weighted.
     nanoseconds: u64,
     bytes: u64,
-    penance: u32,
+    good_wanted: u32,
 }
 
-impl Habit {
+impl DigestStats {
     /// How long it usually takes.
-    pub fn takes(&self) -> Duration {
+    pub fn usual_time(&self) -> Duration {
         Duration::from_nanos(self.nanoseconds)
     }
 
-    fn note(&mut self, seen: &Seen) {
+    fn note(&mut self, seen: &Observed) {
         let took = u64::try_from(seen.took.as_nanos()).unwrap_or(u64::MAX);
         match self.seen {
             0 => (self.nanoseconds, self.bytes) = (took, seen.bytes),
@@ -63,22 +63,22 @@ impl Habit {
             }
         }
         self.seen = self.seen.saturating_add(1);
-        self.penance = match seen.has_warned {
-            true => PENANCE,
-            false => self.penance.saturating_sub(1),
+        self.good_wanted = match seen.has_warned {
+            true => GOOD_AFTER_WARNING,
+            false => self.good_wanted.saturating_sub(1),
         };
     }
 
     /// Whether it is known to be short and small, and to end well.
     ///
     /// # Errors
-    /// Why it does not ride.
-    pub fn is_short(&self) -> Result<(), Stays> {
+    /// Why it uses no lane.
+    pub fn is_short(&self) -> Result<(), NotLaneable> {
         match () {
-            () if self.penance > 0 => Err(Stays::Warns),
-            () if self.seen < SEEN_MIN => Err(Stays::Unknown),
-            () if self.takes() > LONG => Err(Stays::Slow),
-            () if self.bytes > u64::from(REPLY_BYTES_MAX) => Err(Stays::Large),
+            () if self.good_wanted > 0 => Err(NotLaneable::Warns),
+            () if self.seen < SEEN_MIN => Err(NotLaneable::Unknown),
+            () if self.usual_time() > LONG => Err(NotLaneable::Slow),
+            () if self.bytes > u64::from(REPLY_BYTES_MAX) => Err(NotLaneable::Large),
             () => Ok(()),
         }
     }
@@ -88,34 +88,34 @@ fn weighted(before: u64, new: u64) -> u64 {
     before - before / PARTS + new / PARTS
 }
 
-/// One worker's experience, by backend and digest. Bounded: what was not met for a whole generation
-/// is forgotten.
+/// What one worker has measured, by backend and digest. Bounded: a digest that was not seen for a whole generation is
+/// forgotten.
 #[derive(Debug, Default)]
-pub struct Habits {
-    young: HashMap<(BackendId, u64), Habit, BuildHasherDefault<Plain>>,
-    old: HashMap<(BackendId, u64), Habit, BuildHasherDefault<Plain>>,
+pub struct KnownDigests {
+    young: HashMap<(BackendId, u64), DigestStats, BuildHasherDefault<Plain>>,
+    old: HashMap<(BackendId, u64), DigestStats, BuildHasherDefault<Plain>>,
 }
 
-impl Habits {
+impl KnownDigests {
     /// What is known of a digest there.
-    pub fn of(&self, backend: BackendId, digest: u64) -> Habit {
+    pub fn of(&self, backend: BackendId, digest: u64) -> DigestStats {
         let key = (backend, digest);
         let known = self.young.get(&key).or_else(|| self.old.get(&key));
         known.copied().unwrap_or_default()
     }
 
-    /// One more has been seen.
-    pub fn note(&mut self, backend: BackendId, digest: u64, seen: &Seen) {
+    /// One more has ended.
+    pub fn note(&mut self, backend: BackendId, digest: u64, seen: &Observed) {
         let key = (backend, digest);
-        if let Some(habit) = self.young.get_mut(&key) {
-            return habit.note(seen);
+        if let Some(stats) = self.young.get_mut(&key) {
+            return stats.note(seen);
         }
         if self.young.len() >= GENERATION_MAX {
             self.old = std::mem::take(&mut self.young);
         }
-        let mut habit = self.old.remove(&key).unwrap_or_default();
-        habit.note(seen);
-        self.young.insert(key, habit);
+        let mut stats = self.old.remove(&key).unwrap_or_default();
+        stats.note(seen);
+        self.young.insert(key, stats);
     }
 
     /// How many are known.

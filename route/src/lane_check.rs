@@ -1,8 +1,8 @@
-//! Who may ride a shared lane: a statement that depends on nothing but data and on what all sessions
-//! there have in common, in a session that has nothing of its own, and whose like are known to be
-//! short. Pure, and with a reason for each no.
+//! Which statements may use a shared lane: those that depend on nothing but data and on what all sessions of the lane
+//! have in common, in a session that has nothing of its own, if statements with the same digest are known to be short.
+//! Pure, and with a reason for each no.
 
-mod habits;
+mod digest_stats;
 #[cfg(test)]
 mod tests;
 
@@ -11,11 +11,11 @@ use std::fmt;
 use sql::{Access, Facts, Kind, Marks, Role, Server, Uses};
 
 use crate::Transaction;
-pub use habits::{Habit, Habits, LONG, REPLY_BYTES_MAX, Seen};
+pub use digest_stats::{DigestStats, KnownDigests, LONG, Observed, REPLY_BYTES_MAX};
 
-/// Why a statement does not ride. The text is for people.
+/// Why a statement uses no lane. The text is for people.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Stays {
+pub enum NotLaneable {
     /// The configuration has no lanes for it.
     Off,
     /// It is no single SELECT, or was not understood.
@@ -26,7 +26,7 @@ pub enum Stays {
     LeavesSomething,
     /// It asks for what is its session's or its server's own.
     AsksOwn,
-    /// It may wait for as long as it likes: SLEEP, BENCHMARK, locks.
+    /// It can wait without a limit: SLEEP, BENCHMARK, locks.
     TakesTime,
     /// It reads no table, and MariaDB's list of warnings would stay the one before's.
     NoTable,
@@ -42,19 +42,19 @@ pub enum Stays {
     Once,
     /// A rule has statements sent before or behind it.
     Injected,
-    /// It waits for what it must see.
+    /// It waits until a replica has caught up.
     Waits,
-    /// Nobody knows yet how long its like take there.
+    /// Too few statements with its digest have run there.
     Unknown,
-    /// Its like take long.
+    /// Statements with its digest take long.
     Slow,
-    /// The replies to its like are large.
+    /// Replies to statements with its digest are large.
     Large,
-    /// Its like end with warnings or errors.
+    /// A statement with its digest ended with a warning or an error.
     Warns,
-    /// No connection that is like its session is free, or the lanes are full.
+    /// No connection in the state of its session is free, or the lanes are full.
     NoLane,
-    /// It is alone there: no lane would gather anything.
+    /// No other statement is under way there: a lane would save nothing.
     Alone,
     /// It is an execution whose statement is not prepared on the lane, or for others' parameters.
     Unprepared,
@@ -62,7 +62,7 @@ pub enum Stays {
     Execution,
 }
 
-impl Stays {
+impl NotLaneable {
     /// All of them.
     pub const ALL: [Self; 22] = [
         Self::Off,
@@ -90,36 +90,38 @@ impl Stays {
     ];
 }
 
-impl fmt::Display for Stays {
+impl fmt::Display for NotLaneable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Off => "lanes are off for it",
-            Self::NoSelect => "it is no single SELECT",
-            Self::MayWrite => "it writes, locks, or may",
-            Self::LeavesSomething => "it leaves something in its session",
-            Self::AsksOwn => "it asks for what is its session's or its server's own",
-            Self::TakesTime => "it may take as long as it likes",
+            Self::NoSelect => "it is not a single SELECT",
+            Self::MayWrite => "it writes or locks, or may do so",
+            Self::LeavesSomething => "it changes the state of its session",
+            Self::AsksOwn => "it depends on its session or on the server",
+            Self::TakesTime => "it can wait without a limit",
             Self::NoTable => "it reads no table",
             Self::Transaction => "it is in a transaction, or begins one",
-            Self::Session => "its session is pinned, or what it may still ask lies on a connection",
+            Self::Session => {
+                "its session is pinned, or a connection holds what the session may still ask for"
+            }
             Self::Compressed => "its connection is compressed",
             Self::TooLong => "it is too long",
             Self::Once => "a rule says that it is never sent again",
             Self::Injected => "a rule has statements sent before or behind it",
-            Self::Waits => "it waits for what it must see",
-            Self::Unknown => "nobody knows yet how long its like take there",
-            Self::Slow => "its like take long",
-            Self::Large => "the replies to its like are large",
-            Self::Warns => "its like end with warnings or errors",
+            Self::Waits => "it waits until a replica has caught up",
+            Self::Unknown => "too few statements with its digest have run there",
+            Self::Slow => "statements with its digest take too long",
+            Self::Large => "replies to statements with its digest are too large",
+            Self::Warns => "a statement with its digest ended with a warning or an error",
             Self::NoLane => "no lane has room for it",
-            Self::Alone => "it is alone there",
-            Self::Unprepared => "it is not prepared there yet",
+            Self::Alone => "no other statement is under way there",
+            Self::Unprepared => "it is not prepared on the lane yet",
             Self::Execution => "it has long data, a cursor, or a state of its own",
         })
     }
 }
 
-/// What a reply may depend on besides data and still be the same for all who are alike: the account,
+/// What a reply may depend on besides data and still be the same for all sessions of a lane: the account,
 /// the schema, the clock.
 const COMMON: Uses = Uses::IDENTITY.with(Uses::VOLATILE);
 
@@ -138,18 +140,24 @@ const UNCLEAR: Marks = Marks::LOST.with(Marks::CROWDED).with(Marks::CONDITIONAL)
 ///
 /// # Errors
 /// Why it may not.
-pub fn may_ride(facts: &Facts, server: Server, transaction: Transaction) -> Result<(), Stays> {
+pub fn may_use_lane(
+    facts: &Facts,
+    server: Server,
+    transaction: Transaction,
+) -> Result<(), NotLaneable> {
     let is_mariadb = !matches!(server, Server::MySql(_));
-    let stays = match () {
-        () if transaction != Transaction::None => Stays::Transaction,
-        () if facts.kind != Kind::Select || facts.marks.has(UNCLEAR) => Stays::NoSelect,
-        () if facts.access != Access::Read || facts.marks.has(UNFIT) => Stays::MayWrite,
-        () if facts.mentions_of(Role::Function).next().is_some() => Stays::AsksOwn,
-        () if !facts.effects.is_empty() || !facts.assignments.is_empty() => Stays::LeavesSomething,
-        () if facts.uses.has(Uses::TIME.with(Uses::NAMED_LOCKS)) => Stays::TakesTime,
-        () if !facts.uses.without(COMMON).is_empty() => Stays::AsksOwn,
-        () if is_mariadb && facts.tables().next().is_none() => Stays::NoTable,
+    let why = match () {
+        () if transaction != Transaction::None => NotLaneable::Transaction,
+        () if facts.kind != Kind::Select || facts.marks.has(UNCLEAR) => NotLaneable::NoSelect,
+        () if facts.access != Access::Read || facts.marks.has(UNFIT) => NotLaneable::MayWrite,
+        () if facts.mentions_of(Role::Function).next().is_some() => NotLaneable::AsksOwn,
+        () if !facts.effects.is_empty() || !facts.assignments.is_empty() => {
+            NotLaneable::LeavesSomething
+        }
+        () if facts.uses.has(Uses::TIME.with(Uses::NAMED_LOCKS)) => NotLaneable::TakesTime,
+        () if !facts.uses.without(COMMON).is_empty() => NotLaneable::AsksOwn,
+        () if is_mariadb && facts.tables().next().is_none() => NotLaneable::NoTable,
         () => return Ok(()),
     };
-    Err(stays)
+    Err(why)
 }
