@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use admin::{AdminPort, Editor, Events, History, Seen, Wish};
-use config::{Applies, Change, Config, Draft, Fault, SessionMode, diff};
+use config::{Applies, Change, Config, Draft, Fault, Serves, SessionMode, diff};
 use control::Control;
 use net::service::{State, notify};
 use net::worker::WorkerEnd;
@@ -28,6 +28,7 @@ use crate::journals::Journals;
 use crate::listening::{self, Bound, Listening};
 use crate::logging::Log;
 use crate::process::{PidFile, become_user, raise_open_files};
+use crate::replica_port::ReplicaPort;
 use crate::snapshot::{reload_certificates, snapshot};
 use crate::traces::{Exporter, Sights};
 
@@ -176,6 +177,13 @@ async fn play(config: Config, mut serving: Serving<'_>, log: &Log) -> Result<(),
         ready();
     }
 
+    let replicas = ReplicaPort::start(
+        &listeners,
+        plane.window(),
+        streams.borrow().streams(),
+        CLOCK,
+    );
+    let replicas = replicas.map_err(|error| format!("replicas cannot be fed: {error}"))?;
     let mut listening = Listening::start(listeners);
     let mut notes = Notes::new();
     let written = serving.written.take();
@@ -189,7 +197,7 @@ async fn play(config: Config, mut serving: Serving<'_>, log: &Log) -> Result<(),
         streams: &streams,
     };
     let outcome = wait(
-        &mut listening,
+        (&mut listening, &replicas),
         &mut plane,
         &mut signals,
         &mut serving,
@@ -211,6 +219,7 @@ async fn play(config: Config, mut serving: Serving<'_>, log: &Log) -> Result<(),
         "stopped accepting; sessions are coming to rest"
     );
     history.end();
+    replicas.stop();
     let cut = plane.drain(limit, signals.stop()).await;
     streams.into_inner().stop();
     control.stop();
@@ -223,7 +232,7 @@ async fn play(config: Config, mut serving: Serving<'_>, log: &Log) -> Result<(),
 
 /// Hands clients to workers until it is time to end.
 async fn wait(
-    listening: &mut Listening,
+    (listening, replicas): (&mut Listening, &ReplicaPort),
     plane: &mut DataPlane,
     signals: &mut Signals,
     serving: &mut Serving<'_>,
@@ -239,7 +248,10 @@ async fn wait(
     look.set_missed_tick_behavior(MissedTickBehavior::Skip);
     loop {
         tokio::select! {
-            client = listening.next() => plane.take(client.accepted, client.listener),
+            client = listening.next() => match client.listener.serves {
+                Serves::Sessions => plane.take(client.accepted, client.listener),
+                Serves::Replication => replicas.take(client),
+            },
             wish = signals.next() => match wish {
                 Want::Stop => return Ok(()),
                 Want::Reload => {
@@ -294,16 +306,18 @@ async fn follow_backends(mut topology: watch::Receiver<Arc<Topology>>, events: A
     }
 }
 
+/// The time, in microseconds since 1970.
+const CLOCK: replication::Clock = || {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    now.map_or(0, |now| i64::try_from(now.as_micros()).unwrap_or(i64::MAX))
+};
+
 /// The clusters whose changes are followed.
 fn follow_clusters(
     config: &Arc<Config>,
     control: &Control,
 ) -> Result<RefCell<Replication>, String> {
-    let clock = || {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH);
-        now.map_or(0, |now| i64::try_from(now.as_micros()).unwrap_or(i64::MAX))
-    };
-    let streams = Replication::start(config, control.topology(), clock);
+    let streams = Replication::start(config, control.topology(), CLOCK);
     let streams = streams.map_err(|error| format!("the schema history cannot be kept: {error}"))?;
     Ok(RefCell::new(streams))
 }
