@@ -177,12 +177,8 @@ impl LoginExam {
             password_used: !candidate.answer.is_empty(),
             verifiers,
         };
-        // A replica of MariaDB names its own plugin and answers nothing yet, if the greeting names another.
-        let has_answered = !candidate.answer.is_empty() || of_client == Some(greeting);
         match of_client {
-            Some(of_client)
-                if of_client == plugin && plugin.takes_greeting_of(greeting) && has_answered =>
-            {
+            Some(of_client) if of_client == plugin && plugin.takes_greeting_of(greeting) => {
                 paper.judge(candidate.answer)
             }
             _ if candidate.plugin.is_none() => Verdict::Denied(Denial::ClientTooOld, None),

@@ -2,11 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
-use e2e::{PASSWORD, Product, Proxy, Server, Settings, follow, free_port, position, wait_reached};
+use e2e::raw::{Address, Login, RawConn};
+use e2e::{
+    PASSWORD, Product, Proxy, Server, Settings, follow, free_port, position, wait, wait_reached,
+};
 use tempfile::TempDir;
 
 both! {
     replicas_are_fed_and_go_on_after_restarts_and_kills
+    a_replica_begins_where_its_backup_ended
 }
 
 /// The password of the account with which the proxy follows.
@@ -73,13 +77,42 @@ impl Fed {
 
     fn proxy(&self) -> Proxy {
         let config = self.config.to_str().unwrap();
-        Proxy::start_with(&["--config", config, "--listen", "127.0.0.1:{port}"])
+        let proxy = Proxy::start_with(&["--config", config, "--listen", "127.0.0.1:{port}"]);
+        // Before the relay has a file, replicas are turned away.
+        let address = Address::Tcp(([127, 0, 0, 1], self.port).into());
+        wait::until("the relay begins", wait::SOON, || {
+            RawConn::connect(&address, &Login::app()).is_ok()
+        });
+        proxy
     }
 
     /// A new replica.
     fn replica(&self, id: u32) -> Server {
         let replica = start(self.primary.product, id);
         follow(&replica, self.port);
+        replica
+    }
+
+    /// A new replica that has what was on the primary at this position, as a restored backup has.
+    fn restored(&self, id: u32, at: &str, statements: &[&str]) -> Server {
+        let replica = start(self.primary.product, id);
+        let mut root = replica.root();
+        root.run("SET sql_log_bin = 0");
+        for statement in statements {
+            root.run(statement);
+        }
+        for statement in match replica.product.is_mariadb() {
+            true => vec![
+                "RESET MASTER".to_owned(),
+                format!("SET GLOBAL gtid_slave_pos = '{at}'"),
+            ],
+            false => vec![
+                "RESET BINARY LOGS AND GTIDS".to_owned(),
+                format!("SET GLOBAL gtid_purged = '{at}'"),
+            ],
+        } {
+            root.run(&statement);
+        }
         replica
     }
 
@@ -149,6 +182,49 @@ fn replicas_are_fed_and_go_on_after_restarts_and_kills(product: Product) {
     let late = fed.replica(4);
     fed.check(&[&late]);
     proxy.stop();
+}
+
+/// The relay begins at the end of the primary's log, so a replica needs a backup that is younger.
+fn a_replica_begins_where_its_backup_ended(product: Product) {
+    let fed = Fed::new(product);
+    let schema = [
+        "CREATE DATABASE shop",
+        "CREATE TABLE shop.orders (id INT PRIMARY KEY, note TEXT)",
+        "INSERT INTO shop.orders VALUES (1, 'in the backup')",
+    ];
+    for statement in schema {
+        fed.primary.root().run(statement);
+    }
+    let at = fed.primary.root().value(position(product));
+    let proxy = fed.proxy();
+
+    // Nothing has been written since, so the relay has no transaction yet.
+    let early = fed.restored(2, &at, &schema);
+    follow(&early, fed.port);
+    fed.write(10, 20);
+    fed.check(&[&early]);
+
+    // A backup of the relay's begin is enough later on, too.
+    let late = fed.restored(3, &at, &schema);
+    follow(&late, fed.port);
+    fed.check(&[&early, &late]);
+
+    // One that is older is not: the replica stops, and is told why.
+    let older = fed.restored(4, "", &[]);
+    follow(&older, fed.port);
+    wait::until("the replica is refused", wait::SOON, || is_refused(&older));
+    proxy.stop();
+}
+
+/// Whether a replica has stopped with error 1236, after which it does not connect again.
+fn is_refused(replica: &Server) -> bool {
+    let status = match replica.product.is_mariadb() {
+        true => "SHOW SLAVE STATUS",
+        false => "SELECT last_error_number FROM performance_schema.replication_connection_status",
+    };
+    let reply = replica.root().run(status);
+    let fields = reply.results().flat_map(|rows| rows.fields(0));
+    fields.flatten().any(|it| it == b"1236")
 }
 
 /// It may have started by itself with its server.

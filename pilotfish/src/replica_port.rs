@@ -6,10 +6,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
-use auth::Directory;
+use auth::{Directory, Plugin};
 use config::{Config, Serves};
 use proxy::{Guest, GuestError, House, Reception, Window};
 use replication::{Clock, Feeds, RelayLog, ReplicaConnection, Streams, feed};
+use route::Family;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use wire::Capabilities;
@@ -113,7 +114,8 @@ async fn live(mut accepted: mpsc::Receiver<Client>, shared: Arc<Shared>) {
 async fn serve(client: Client, shared: Arc<Shared>) {
     let config = Arc::clone(&shared.window.settings().config);
     let cluster = config.cluster_of(&client.listener);
-    let Some(log) = shared.streams.relay_of(cluster) else {
+    let log = shared.streams.relay_of(cluster);
+    let Some(log) = log.filter(|it| it.has_begun()) else {
         tracing::warn!(
             kind = "replica_refused",
             cluster,
@@ -140,6 +142,7 @@ impl Shared {
             accounts: &accounts,
             settings: &settings,
             version: &version,
+            plugin: greeting_plugin(log.family()),
             id: self.last_id.fetch_add(1, Ordering::Relaxed).wrapping_add(1),
             has_schema: |_| true,
         };
@@ -161,6 +164,15 @@ impl Shared {
         let made = Arc::new(made.expect("accounts that were checked can be made"));
         *known = Some((Arc::clone(config), Arc::clone(&made)));
         made
+    }
+}
+
+/// A replica of MariaDB always names `mysql_native_password`. If the greeting names another plugin, the replica answers
+/// nothing until it is asked by its own.
+fn greeting_plugin(family: Family) -> Plugin {
+    match family {
+        Family::MariaDb => Plugin::Native,
+        Family::MySql => Plugin::CachingSha2,
     }
 }
 

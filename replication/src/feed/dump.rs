@@ -18,8 +18,11 @@ use super::session::{FIRST, Session};
 use crate::position::Position;
 use crate::relay::{Next, ReadError, RelayLog, RelayReader, Start};
 
-/// ER_MASTER_FATAL_ERROR_READING_BINLOG
+/// ER_MASTER_FATAL_ERROR_READING_BINLOG, after which a replica stops.
 const FATAL_ERROR_READING_LOG: u16 = 1236;
+
+/// ER_SERVER_SHUTDOWN, after which a replica connects again by itself.
+const SERVER_SHUTDOWN: u16 = 1053;
 
 /// How many bytes are sent at once, if events are not longer.
 const BATCH_BYTES: usize = 256 << 10;
@@ -190,7 +193,7 @@ impl Dump {
     /// It cannot begin.
     pub fn begin(log: &Arc<RelayLog>, request: Request) -> Result<Self, Refusal> {
         let reader = RelayReader::begin(log, request.had.clone());
-        let reader = reader.map_err(|start| Refusal::new(describe(&start, log)))?;
+        let reader = reader.map_err(|start| refusal_of(&start, log))?;
         Ok(Self {
             log: Arc::clone(log),
             reader,
@@ -220,6 +223,10 @@ impl Dump {
         let mut additions = self.log.additions();
         loop {
             additions.mark_unchanged();
+            if self.log.is_left() {
+                // The replica connects again, and finds the relay that has taken its place.
+                return Ok(false);
+            }
             let is_end = self.gather()?;
             if !self.out.is_empty() {
                 if !connection.say(&self.out).await {
@@ -242,11 +249,10 @@ impl Dump {
                 return Ok(connection.say(&self.out).await);
             }
             tokio::select! {
-                added = additions.changed() => {
-                    if added.is_err() {
-                        return Err(self.told("The proxy keeps no relay any more"));
-                    }
-                }
+                // The log is there as long as this, and so is its sender.
+                _ = additions.changed() => {}
+                // A replica says nothing while events are sent, until it goes.
+                _ = connection.command() => return Ok(false),
                 () = silence(self.request.heartbeat) => self.beat()?,
                 _ = &mut ended => return Err(self.replaced()),
             }
@@ -320,8 +326,14 @@ async fn silence(period: Option<Duration>) {
 }
 
 /// In the words of the servers, as far as tools look for them.
-fn describe(start: &Start, log: &RelayLog) -> String {
-    match (start, log.family()) {
+fn refusal_of(start: &Start, log: &RelayLog) -> Refusal {
+    let text = match (start, log.family()) {
+        (Start::NotBegun, _) => {
+            return Refusal {
+                number: SERVER_SHUTDOWN,
+                ..Refusal::new("The proxy has no relay file yet; connect again")
+            };
+        }
         (Start::Deleted(missing), Family::MySql) => format!(
             "Cannot replicate because the source purged required binary logs. Replicate the missing transactions from \
              elsewhere, or provision a new replica from backup. The GTID set sent by the replica lacks '{missing}', \
@@ -338,7 +350,8 @@ fn describe(start: &Start, log: &RelayLog) -> String {
         (Start::Ahead(ahead), Family::MariaDb) => format!(
             "Error: connecting slave requested to start from GTID {ahead}, which is not in the master's binlog"
         ),
-    }
+    };
+    Refusal::new(text)
 }
 
 fn describe_read(error: &ReadError, log: &RelayLog) -> String {

@@ -1,5 +1,7 @@
 //! A scripted replica, and what it is answered.
 
+mod dumps;
+
 use super::statement::{Statement, Value, read};
 
 #[test]

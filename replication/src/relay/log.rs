@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use route::Family;
@@ -18,8 +19,10 @@ pub struct RelayLog {
     server_id: u32,
     uuid: String,
     known: Mutex<Known>,
-    /// How often something has been added.
+    /// How often something has been added, or the writer has left.
     additions: watch::Sender<u64>,
+    /// Whether nobody writes any more.
+    is_left: AtomicBool,
 }
 
 #[derive(Debug)]
@@ -59,6 +62,7 @@ impl RelayLog {
                 version: String::new(),
             }),
             additions: watch::Sender::new(0),
+            is_left: AtomicBool::new(false),
         }
     }
 
@@ -86,6 +90,11 @@ impl RelayLog {
         self.known().position.clone()
     }
 
+    /// Whether there is a file, so that replicas can be fed, and the server's version is known.
+    pub fn has_begun(&self) -> bool {
+        !self.known().files.is_empty()
+    }
+
     /// What the server calls itself whose events these are; empty before the first.
     pub fn version(&self) -> String {
         self.known().version.clone()
@@ -107,9 +116,20 @@ impl RelayLog {
         first.unwrap_or_else(|| known.position.clone())
     }
 
-    /// Told of each addition.
+    /// Told of each addition, and when the writer has left.
     pub fn additions(&self) -> watch::Receiver<u64> {
         self.additions.subscribe()
+    }
+
+    /// Whether nobody writes any more: another relay has taken its place, or will.
+    pub fn is_left(&self) -> bool {
+        self.is_left.load(Ordering::Acquire)
+    }
+
+    /// The writer is gone.
+    pub(super) fn leave(&self) {
+        self.is_left.store(true, Ordering::Release);
+        self.additions.send_modify(|count| *count += 1);
     }
 
     pub(super) fn path(&self, number: u64) -> PathBuf {

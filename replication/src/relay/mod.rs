@@ -19,7 +19,7 @@ mod recovery;
 mod writer;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub use error::{ReadError, RelayError};
 pub use files::position_of;

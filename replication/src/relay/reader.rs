@@ -32,6 +32,8 @@ pub enum Next {
 /// Why a replica cannot begin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Start {
+    /// There is no file yet. The replica has what was before.
+    NotBegun,
     /// These transactions are deleted.
     Deleted(Position),
     /// The replica has these transactions, which the relay has not.
@@ -64,8 +66,8 @@ impl RelayReader {
             return Err(Start::Ahead(ahead));
         }
         let Some(first) = log.first_for(&had) else {
-            let deleted = log.deleted();
-            return Err(Start::Deleted(had.missing(&deleted).unwrap_or(deleted)));
+            let deleted = had.missing(&log.deleted());
+            return Err(deleted.map_or(Start::NotBegun, Start::Deleted));
         };
         Ok(Self {
             log: Arc::clone(log),

@@ -18,7 +18,7 @@ impl Statements for Unread {
     fn statement(&mut self, _: &binlog::EventHeader, _: &binlog::Query<'_>) {}
 }
 
-fn options(folder: &Path) -> RelayOptions {
+pub(crate) fn options(folder: &Path) -> RelayOptions {
     RelayOptions {
         folder: folder.to_owned(),
         server_id: 7,
@@ -34,7 +34,7 @@ fn at(text: &str) -> Position {
 }
 
 /// A transaction of several events, of about `bytes`.
-fn transaction(sequence: u64, bytes: usize) -> Vec<Vec<u8>> {
+pub(crate) fn transaction(sequence: u64, bytes: usize) -> Vec<Vec<u8>> {
     let text = format!("INSERT INTO a VALUES ('{}')", "x".repeat(bytes));
     vec![
         gtid(0, sequence, 0),
@@ -44,7 +44,7 @@ fn transaction(sequence: u64, bytes: usize) -> Vec<Vec<u8>> {
 }
 
 /// Has a relay take events as a stream would.
-fn write(relay: &mut RelayWriter, events: &[Vec<u8>]) {
+pub(crate) fn write(relay: &mut RelayWriter, events: &[Vec<u8>]) {
     let mut follower = Follower::new(Limits::default());
     let format = format_event(Checksum::None);
     for bytes in std::iter::once(&format).chain(events) {

@@ -322,6 +322,12 @@ impl RelayWriter {
     }
 }
 
+impl Drop for RelayWriter {
+    fn drop(&mut self) {
+        self.log.leave();
+    }
+}
+
 impl Current {
     fn create(path: PathBuf, head: &[u8]) -> Result<Self, RelayError> {
         let mut options = OpenOptions::new();
