@@ -54,7 +54,7 @@ impl ReplicaPort {
         window: &Window,
         streams: &Arc<Streams>,
         clock: Clock,
-    ) -> io::Result<Self> {
+    ) -> Result<Self, String> {
         let is_for_replicas = |it: &Bound| it.config.serves == Serves::Replication;
         if !bound.iter().any(is_for_replicas) {
             return Ok(Self { running: None });
@@ -69,14 +69,17 @@ impl ReplicaPort {
             secret: auth::random_bytes().unwrap_or_default(),
             accounts: Mutex::new(None),
         });
+        let failed = |error: io::Error| format!("replicas cannot be fed: {error}");
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
-            .build()?;
+            .build()
+            .map_err(failed)?;
         let (sender, accepted) = mpsc::channel(REPLICAS_MAX);
         let live = move || runtime.block_on(live(accepted, shared));
         let thread = std::thread::Builder::new().name("replicas".to_owned());
+        let thread = thread.spawn(live).map_err(failed)?;
         Ok(Self {
-            running: Some((sender, thread.spawn(live)?)),
+            running: Some((sender, thread)),
         })
     }
 

@@ -165,25 +165,12 @@ async fn play(config: Config, mut serving: Serving<'_>, log: &Log) -> Result<(),
     let mut history = History::start(plane.window(), &events)
         .map_err(|error| format!("the history of digests cannot be kept: {error}"))?;
     let streams = follow_clusters(&config, &control)?;
-    let seen = Seen::new(
-        plane.window(),
-        &editor,
-        &history,
-        streams.borrow().streams(),
-    );
+    let views = Arc::clone(streams.borrow().streams());
+    let seen = Seen::new(plane.window(), &editor, &history, &views);
     admin.open(&seen);
-    tell_manager(&[State::Ready, State::Status("serving")]);
-    if let Some(ready) = serving.ready.take() {
-        ready();
-    }
+    tell_ready(&mut serving);
 
-    let replicas = ReplicaPort::start(
-        &listeners,
-        plane.window(),
-        streams.borrow().streams(),
-        CLOCK,
-    );
-    let replicas = replicas.map_err(|error| format!("replicas cannot be fed: {error}"))?;
+    let replicas = ReplicaPort::start(&listeners, plane.window(), &views, CLOCK)?;
     let mut listening = Listening::start(listeners);
     let mut notes = Notes::new();
     let written = serving.written.take();
@@ -228,6 +215,14 @@ async fn play(config: Config, mut serving: Serving<'_>, log: &Log) -> Result<(),
     exporter.end();
     tracing::info!(cut, "pilotfish has ended");
     outcome
+}
+
+/// Clients can connect.
+fn tell_ready(serving: &mut Serving<'_>) {
+    tell_manager(&[State::Ready, State::Status("serving")]);
+    if let Some(ready) = serving.ready.take() {
+        ready();
+    }
 }
 
 /// Hands clients to workers until it is time to end.
