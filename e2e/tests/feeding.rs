@@ -220,11 +220,12 @@ fn a_replica_begins_where_its_backup_ended(product: Product) {
 fn is_refused(replica: &Server) -> bool {
     let status = match replica.product.is_mariadb() {
         true => "SHOW SLAVE STATUS",
-        false => "SELECT last_error_number FROM performance_schema.replication_connection_status",
+        false => "SELECT last_error_message FROM performance_schema.replication_connection_status",
     };
     let reply = replica.root().run(status);
     let fields = reply.results().flat_map(|rows| rows.fields(0));
-    fields.flatten().any(|it| it == b"1236")
+    let mut texts = fields.flatten().map(|it| String::from_utf8(it).unwrap());
+    texts.any(|it| it.contains("fatal error 1236"))
 }
 
 /// It may have started by itself with its server.
