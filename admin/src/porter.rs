@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
-use auth::Directory;
+use auth::{Directory, Plugin};
 use config::{AccountConfig, AdminRole, Config};
 use net::listen::Accepted;
 use proxy::{Guest, GuestError, House, Reception, Settings, Window};
@@ -182,6 +182,7 @@ fn house<'a>(people: &'a Directory, settings: &'a Settings, id: u32) -> House<'a
         accounts: people,
         settings,
         version: VERSION,
+        plugin: Plugin::CachingSha2,
         id,
         has_schema: |name| Schema::named(name).is_some(),
     }

@@ -459,6 +459,12 @@ impl Proxy {
         self.end();
     }
 
+    /// SIGKILL: it has no time to write anything down.
+    pub fn kill(mut self) {
+        self.process.signal(Signal::KILL);
+        self.process.wait_ended(STOPS_WITHIN);
+    }
+
     fn end(&mut self) {
         self.process.signal(Signal::TERM);
         let status = self.process.wait_ended(STOPS_WITHIN);

@@ -71,6 +71,7 @@ mod data;
 mod definitions;
 mod failed_user_changes;
 mod faults;
+mod feeding;
 mod first_hour;
 mod full_authentication;
 mod groups;

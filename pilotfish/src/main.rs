@@ -16,6 +16,7 @@ mod new_file;
 mod plan;
 mod probe;
 mod process;
+mod replica_port;
 mod rules;
 mod sandbox;
 mod schema;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use admin::{AdminPort, Editor, Events, History, Seen, Wish};
-use config::{Applies, Change, Config, Draft, Fault, SessionMode, diff};
+use config::{Applies, Change, Config, Draft, Fault, Serves, SessionMode, diff};
 use control::Control;
 use net::service::{State, notify};
 use net::worker::WorkerEnd;
@@ -28,6 +28,7 @@ use crate::journals::Journals;
 use crate::listening::{self, Bound, Listening};
 use crate::logging::Log;
 use crate::process::{PidFile, become_user, raise_open_files};
+use crate::replica_port::ReplicaPort;
 use crate::snapshot::{reload_certificates, snapshot};
 use crate::traces::{Exporter, Sights};
 
@@ -144,13 +145,12 @@ async fn play(config: Config, mut serving: Serving<'_>, log: &Log) -> Result<(),
     let mut history = History::start(plane.window(), &events)
         .map_err(|error| format!("the history of digests cannot be kept: {error}"))?;
     let streams = follow_clusters(&config, &control)?;
-    let seen = what_is_seen(&plane, &editor, &history, &streams);
+    let views = Arc::clone(streams.borrow().streams());
+    let seen = Seen::new(plane.window(), &editor, &history, &views);
     admin.open(&seen);
-    tell_manager(&[State::Ready, State::Status("serving")]);
-    if let Some(ready) = serving.ready.take() {
-        ready();
-    }
+    tell_ready(&mut serving);
 
+    let replicas = ReplicaPort::start(&listeners, plane.window(), &views, CLOCK)?;
     let mut listening = Listening::start(listeners);
     let mut notes = Notes::new();
     let written = serving.written.take();
@@ -164,7 +164,7 @@ async fn play(config: Config, mut serving: Serving<'_>, log: &Log) -> Result<(),
         streams: &streams,
     };
     let outcome = wait(
-        &mut listening,
+        (&mut listening, &replicas),
         &mut plane,
         &mut signals,
         &mut serving,
@@ -176,6 +176,7 @@ async fn play(config: Config, mut serving: Serving<'_>, log: &Log) -> Result<(),
     let last = Arc::clone(&publish.borrow().config);
     stop_accepting(listening, &plane, &mut notes, &last).await;
     history.end();
+    replicas.stop();
     let cut = plane.drain(last.timeout_drain, signals.stop()).await;
     streams.into_inner().stop();
     control.stop();
@@ -247,17 +248,6 @@ fn surroundings(
     }
 }
 
-/// What the admin port shows.
-fn what_is_seen(
-    plane: &DataPlane,
-    editor: &Editor,
-    history: &History,
-    streams: &RefCell<Replication>,
-) -> Seen {
-    let replication = streams.borrow();
-    Seen::new(plane.window(), editor, history, replication.streams())
-}
-
 /// Takes no more clients, and writes down what is to be found at the next start.
 async fn stop_accepting(listening: Listening, plane: &DataPlane, notes: &mut Notes, last: &Config) {
     plane.window().stops();
@@ -272,9 +262,17 @@ async fn stop_accepting(listening: Listening, plane: &DataPlane, notes: &mut Not
     );
 }
 
+/// Clients can connect.
+fn tell_ready(serving: &mut Serving<'_>) {
+    tell_manager(&[State::Ready, State::Status("serving")]);
+    if let Some(ready) = serving.ready.take() {
+        ready();
+    }
+}
+
 /// Hands clients to workers until it is time to end.
 async fn wait(
-    listening: &mut Listening,
+    (listening, replicas): (&mut Listening, &ReplicaPort),
     plane: &mut DataPlane,
     signals: &mut Signals,
     serving: &mut Serving<'_>,
@@ -290,7 +288,10 @@ async fn wait(
     look.set_missed_tick_behavior(MissedTickBehavior::Skip);
     loop {
         tokio::select! {
-            client = listening.next() => plane.take(client.accepted, client.listener),
+            client = listening.next() => match client.listener.serves {
+                Serves::Sessions => plane.take(client.accepted, client.listener),
+                Serves::Replication => replicas.take(client),
+            },
             wish = signals.next() => match wish {
                 Want::Stop => return Ok(()),
                 Want::Reload => {
@@ -349,16 +350,18 @@ async fn follow_backends(mut topology: watch::Receiver<Arc<Topology>>, events: A
     }
 }
 
+/// The time, in microseconds since 1970.
+const CLOCK: replication::Clock = || {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    now.map_or(0, |now| i64::try_from(now.as_micros()).unwrap_or(i64::MAX))
+};
+
 /// The clusters whose changes are followed.
 fn follow_clusters(
     config: &Arc<Config>,
     control: &Control,
 ) -> Result<RefCell<Replication>, String> {
-    let clock = || {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH);
-        now.map_or(0, |now| i64::try_from(now.as_micros()).unwrap_or(i64::MAX))
-    };
-    let streams = Replication::start(config, control.topology(), clock);
+    let streams = Replication::start(config, control.topology(), CLOCK);
     let streams = streams.map_err(|error| format!("the schema history cannot be kept: {error}"))?;
     Ok(RefCell::new(streams))
 }

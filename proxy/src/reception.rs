@@ -71,6 +71,8 @@ pub struct House<'a> {
     pub settings: &'a Settings,
     /// How it calls itself.
     pub version: &'a str,
+    /// The plugin that its greeting names.
+    pub plugin: Plugin,
     /// What it calls the connection.
     pub id: u32,
     /// Whether there is such a schema.
@@ -106,9 +108,6 @@ struct Claim<'a> {
     schema: &'a str,
     candidate: Candidate<'a>,
 }
-
-/// What the greeting names.
-const PLUGIN: Plugin = Plugin::CachingSha2;
 
 /// `utf8mb4_general_ci`, which every client knows.
 const COLLATION: u8 = 45;
@@ -209,7 +208,7 @@ impl Reception {
             capabilities: OFFERED.with(Capabilities::SSL, house.settings.client_tls.is_some()),
             collation: COLLATION,
             status: StatusFlags::AUTOCOMMIT,
-            plugin: PLUGIN.client_name().to_vec(),
+            plugin: house.plugin.client_name().to_vec(),
         };
         let mut payload = Vec::new();
         greeting.encode(&mut payload);
@@ -279,8 +278,8 @@ impl Reception {
             Some(auth::Way::Examined(verifiers)) => Arc::clone(verifiers),
             Some(auth::Way::PassedThrough(_)) | None => house.accounts.decoy(claim.user),
         };
-        let verdict =
-            LoginExam::begin(PLUGIN, scramble, verifiers, None, claim.candidate, random());
+        let (plugin, candidate) = (house.plugin, claim.candidate);
+        let verdict = LoginExam::begin(plugin, scramble, verifiers, None, candidate, random());
         let passed = match examine(&self.shared, client, verdict).await? {
             Ok(passed) => passed,
             Err(failed) => return Ok(Err(failed.denial)),

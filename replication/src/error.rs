@@ -43,6 +43,9 @@ pub enum StreamError {
     /// The database of the history cannot be written.
     #[error("the schema history cannot be written: {0}")]
     Store(#[from] rusqlite::Error),
+    /// The relay files cannot be read or written.
+    #[error("{0}")]
+    Relay(#[from] crate::relay::RelayError),
     /// Another server of the cluster is the one to follow now.
     #[error("the stream goes on from {0}")]
     Moved(String),
@@ -74,6 +77,7 @@ impl StreamError {
             Self::Unfit(_) => "unfit",
             Self::Silent(_) => "silent",
             Self::Store(_) => "store",
+            Self::Relay(_) => "relay",
             Self::Moved(_) => "moved",
         }
     }

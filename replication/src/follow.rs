@@ -19,6 +19,8 @@ pub enum Brought {
     Nothing,
     /// The server has nothing more to send.
     Idle,
+    /// A transaction begins with this event.
+    Begin(Gtid),
     /// A transaction is whole.
     Transaction(Gtid),
 }
@@ -89,7 +91,7 @@ impl Follower {
                 let text = format!("it has sent the transaction {gtid} again");
                 Err(StreamError::Disorder(text))
             }
-            Step::Begins(_) => Ok(Brought::Nothing),
+            Step::Begins(gtid) => Ok(Brought::Begin(gtid)),
             Step::Ends(gtid) => Ok(Brought::Transaction(gtid)),
         }
     }

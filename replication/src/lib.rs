@@ -12,6 +12,9 @@
 //! Streams have one thread, and no part of the data plane knows them. All bytes are a peer's: an event that is damaged,
 //! too long, not known or out of order ends the stream, which begins again behind the last whole transaction.
 //! Rows are not decoded.
+//!
+//! A stream with a relay folder also keeps its transactions in files (`relay`), from which replicas are fed
+//! ([`feed()`]), each over a connection that somebody else has let in.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::panic))]
@@ -20,6 +23,7 @@ mod change;
 mod difference;
 mod error;
 mod event_stream;
+mod feed;
 mod follow;
 mod groups;
 mod inquiry;
@@ -28,6 +32,7 @@ mod object;
 mod online_change;
 mod position;
 mod registration;
+mod relay;
 mod replication;
 mod status;
 mod store;
@@ -39,8 +44,10 @@ mod tests;
 pub use difference::{Line, Side, differences};
 pub use error::{Purged, StreamError};
 pub use event_stream::EventStream;
+pub use feed::{Feeds, ReplicaConnection, feed};
 pub use position::{Gtid, Position};
 pub use registration::{Greeted, Identity, Registration};
+pub use relay::RelayLog;
 pub use replication::{Clock, Replication};
 pub use status::{StreamState, StreamStatus, StreamView, Streams};
 pub use store::{CHANGES, ObjectVersion, SavedHistory, VERSIONS, schema_at};

@@ -4,6 +4,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use config::ReplicationSource;
 
+use crate::relay::RelayLog;
+
 /// The time over which rates are counted, in microseconds.
 const RATE_TIME: i64 = 5_000_000;
 
@@ -18,6 +20,7 @@ pub struct Streams {
 #[derive(Debug)]
 pub struct StreamStatus {
     view: Mutex<StreamView>,
+    relay: Mutex<Option<Arc<RelayLog>>>,
 }
 
 /// What a stream does.
@@ -99,6 +102,14 @@ impl Streams {
         statuses.iter().map(|it| it.view()).collect()
     }
 
+    /// What is kept for replicas of a cluster's stream; none if nothing is, or not yet.
+    pub fn relay_of(&self, cluster: &str) -> Option<Arc<RelayLog>> {
+        let statuses = self.statuses.lock();
+        let statuses = statuses.unwrap_or_else(PoisonError::into_inner);
+        let mut of_cluster = statuses.iter().filter(|it| it.view().cluster == cluster);
+        of_cluster.find_map(|it| it.relay())
+    }
+
     /// The history as SQLite is told where it is, for reading; none if there is none.
     pub fn source(&self) -> Option<String> {
         let source = self.source.lock();
@@ -117,9 +128,21 @@ impl Streams {
 }
 
 impl StreamStatus {
+    fn relay(&self) -> Option<Arc<RelayLog>> {
+        let relay = self.relay.lock();
+        relay.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The transactions are kept there.
+    pub(crate) fn set_relay(&self, log: &Arc<RelayLog>) {
+        let place = self.relay.lock();
+        *place.unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(log));
+    }
+
     /// Of a stream that begins.
     pub(crate) fn new(settings: &config::ReplicationConfig) -> Self {
         Self {
+            relay: Mutex::default(),
             view: Mutex::new(StreamView {
                 name: settings.name.clone(),
                 cluster: settings.cluster.clone(),

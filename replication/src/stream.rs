@@ -27,6 +27,7 @@ use crate::inquiry::Inquiry;
 use crate::object::{ObjectKind, ObjectName};
 use crate::position::{Gtid, Position};
 use crate::registration::{Greeted, Identity, Registration, random_uuid};
+use crate::relay::{RelayOptions, RelayWriter};
 use crate::replication::Clock;
 use crate::status::{StreamState, StreamStatus};
 use crate::store::{Definition, Observed, Store, StoredStream, StreamName};
@@ -70,6 +71,8 @@ pub(crate) struct Stream {
     wait: Duration,
     /// How far the server's clock is ahead, in seconds.
     clock_ahead: i64,
+    /// Where the transactions are kept for replicas.
+    relay: Option<RelayWriter>,
 }
 
 /// The statements of a transaction that change objects.
@@ -96,13 +99,22 @@ impl Stream {
             saved: 0,
             wait: WAIT_FIRST,
             clock_ahead: 0,
+            relay: None,
         }
     }
 
     /// Follows for ever.
     pub async fn run(mut self) {
+        // Replicas are fed from what is there, even if no server can be followed yet.
+        if let Err(error) = self.open_relay() {
+            tracing::error!(stream = self.settings.name, %error, "the relay cannot be opened");
+        }
         loop {
             let Err(error) = self.follow_one().await;
+            if matches!(error, StreamError::Relay(_)) {
+                // What was not written may have been taken back; the store is behind the files always.
+                self.stored = None;
+            }
             let name = &self.settings.name;
             if let StreamError::Moved(backend) = &error {
                 tracing::info!(
@@ -200,6 +212,7 @@ impl Stream {
         let mut client = self.log_in(&backend).await?;
         let mut registration = Registration::new(&mut client);
         let stored = self.begin(&mut registration, &backend).await?;
+        self.open_relay()?;
         let identity = Identity {
             server_id: self.settings.server_id,
             uuid: stored.uuid.clone(),
@@ -219,7 +232,7 @@ impl Stream {
                 .next(&mut events, &mut follower, &mut changes, &backend)
                 .await?;
             match brought {
-                Brought::Nothing => {}
+                Brought::Nothing | Brought::Begin(_) => {}
                 Brought::Idle => {
                     self.wait = WAIT_FIRST;
                     self.keep(true)?;
@@ -246,9 +259,11 @@ impl Stream {
         let raw = {
             let mut next = std::pin::pin!(events.next());
             loop {
+                let sync_due = self.relay.as_ref().and_then(RelayWriter::sync_due);
                 tokio::select! {
                     biased;
                     raw = &mut next => break raw?,
+                    () = until(sync_due) => self.sync_relay()?,
                     changed = topology.changed() => {
                         if changed.is_err() {
                             std::future::pending::<()>().await;
@@ -261,6 +276,10 @@ impl Stream {
         let now = (self.shared.clock)();
         let header = *raw.header();
         let brought = follower.take(&raw, self.position(), changes)?;
+        if let Some(relay) = &mut self.relay {
+            relay.take(&raw, &brought)?;
+            relay.sync_if_due()?;
+        }
         let length = raw.bytes().len();
         let delay = now / 1_000_000 + self.clock_ahead - i64::from(header.time);
         self.status.change(|view| {
@@ -272,6 +291,41 @@ impl Stream {
             }
         });
         Ok(brought)
+    }
+
+    /// Opens the relay, once it is known where the stream is; takes back what a failure has left.
+    fn open_relay(&mut self) -> Result<(), StreamError> {
+        let Some(folder) = &self.settings.relay_folder else {
+            return Ok(());
+        };
+        if let Some(relay) = &mut self.relay {
+            return Ok(relay.restart()?);
+        }
+        if self.stored.is_none() {
+            self.stored = self.shared.store.borrow().stream(&self.settings.name)?;
+        }
+        let Some(stored) = &self.stored else {
+            return Ok(());
+        };
+        let options = RelayOptions {
+            folder: folder.clone(),
+            server_id: self.settings.server_id,
+            uuid: stored.uuid.clone(),
+            bytes_max: self.settings.relay_bytes_max,
+            age_max: self.settings.relay_age_max,
+            limits: self.limits(),
+        };
+        let relay = RelayWriter::open(options, &stored.position)?;
+        self.status.set_relay(relay.log());
+        self.relay = Some(relay);
+        Ok(())
+    }
+
+    fn sync_relay(&mut self) -> Result<(), StreamError> {
+        match &mut self.relay {
+            Some(relay) => Ok(relay.sync()?),
+            None => Ok(()),
+        }
     }
 
     /// Whether this is still the server to follow.
@@ -371,6 +425,8 @@ impl Stream {
     ) -> Result<(), StreamError> {
         let count = changes.len() as u64;
         if count > 0 {
+            // Replicas do not wait for what the server says of its objects.
+            self.sync_relay()?;
             let observed = self.observe(&changes, backend, inquiry).await?;
             let mut stored = self.stored.clone().ok_or(StreamError::Ended)?;
             stored.position.add(gtid);
@@ -473,6 +529,9 @@ impl Stream {
         let text = stored.position.to_string();
         self.status.change(|view| view.position = text);
         if is_due {
+            if let Some(relay) = &mut self.relay {
+                relay.sync()?;
+            }
             let mut store = self.shared.store.borrow_mut();
             store.save(&self.settings.name, stored)?;
             drop(store);
@@ -500,5 +559,13 @@ impl Stream {
             event_bytes_max: bytes,
             inflated_bytes_max: bytes,
         }
+    }
+}
+
+/// Waits until then; for ever if there is no such time.
+async fn until(time: Option<std::time::Instant>) {
+    match time {
+        Some(time) => tokio::time::sleep_until(time.into()).await,
+        None => std::future::pending().await,
     }
 }

@@ -126,6 +126,16 @@ impl FormatDescription {
         told.map_or_else(|| event_type.usual_post_header(), |&it| usize::from(it))
     }
 
+    /// The same for a file of another writer: each event has a CRC-32, and no server has started with the file. None
+    /// if the server is too old to know checksums.
+    pub fn of_relay(&self) -> Option<Self> {
+        self.algorithm.is_some().then(|| Self {
+            created: 0,
+            algorithm: Some(ALGORITHM_CRC32),
+            ..self.clone()
+        })
+    }
+
     /// How many types the server knows.
     pub fn types_count(&self) -> usize {
         self.post_headers.len()

@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 
 use crate::load::Written;
-use crate::setting::REPLICATION;
-use crate::{Config, Fault};
+use crate::setting::{LISTENER, REPLICATION};
+use crate::{Config, Fault, ListenerConfig, ReplicationConfig, Serves};
 
 /// Every fault of the streams' settings.
 pub(super) fn faults(config: &Config, written: &Written, faults: &mut Vec<Fault>) {
@@ -27,6 +27,88 @@ pub(super) fn faults(config: &Config, written: &Written, faults: &mut Vec<Fault>
             let fault = written.fault(&key("server_id"), text);
             faults.push(fault.hint("a server ends the older of two streams with one id"));
         }
+    }
+    relays(config, written, faults);
+    for (index, listener) in config.listeners.iter().enumerate() {
+        if listener.serves == Serves::Replication {
+            serving(config, listener, index, written, faults);
+        }
+    }
+}
+
+/// Each stream writes into a folder of its own, for which its position must survive a restart.
+fn relays(config: &Config, written: &Written, faults: &mut Vec<Fault>) {
+    let mut folders = HashSet::new();
+    for (index, stream) in config.replications.iter().enumerate() {
+        let Some(folder) = &stream.relay_folder else {
+            continue;
+        };
+        let key = Written::of(REPLICATION.name, index, "relay_folder");
+        if !folders.insert(folder) {
+            let fault = written.fault(&key, format!("\"{}\" is given twice", folder.display()));
+            faults.push(fault.hint("give each stream a folder of its own"));
+        }
+        if config.schema_history.file.is_none() {
+            let fault = written.fault(&key, "needs schema_history.file, which keeps the position");
+            faults.push(fault.hint("schema_history.file = \"/var/lib/pilotfish/schemas.db\""));
+        }
+    }
+}
+
+/// A listener for replicas needs one relay and an account, and has no sessions.
+fn serving(
+    config: &Config,
+    listener: &ListenerConfig,
+    index: usize,
+    written: &Written,
+    faults: &mut Vec<Fault>,
+) {
+    let key = |key| Written::of(LISTENER.name, index, key);
+    for (name, is_given) in listener.of_sessions() {
+        if is_given {
+            faults.push(written.fault(
+                &key(name),
+                "is of sessions, and a listener that serves replication has none",
+            ));
+        }
+    }
+    let cluster = config.cluster_of(listener);
+    match config.relays_of(cluster).count() {
+        1 => {}
+        0 => {
+            let text = format!("no [[replication]] of cluster \"{cluster}\" has a relay_folder");
+            let fault = written.fault(&key("serves"), text);
+            faults.push(fault.hint("relay_folder = \"/var/lib/pilotfish/relay\""));
+        }
+        _ => {
+            let text = format!(
+                "several [[replication]] of cluster \"{cluster}\" have a relay_folder, so it is not clear which \
+                 replicas get"
+            );
+            faults.push(written.fault(&key("serves"), text));
+        }
+    }
+    if !config.configured_accounts.iter().any(|it| it.replication) {
+        let text = "replicas could not log in: no [[account]] has replication = true";
+        faults.push(written.fault(&key("serves"), text));
+    }
+}
+
+impl Config {
+    /// The cluster of a listener: its own, or the first backend's.
+    pub fn cluster_of<'a>(&'a self, listener: &'a ListenerConfig) -> &'a str {
+        let first = self.backends.first().map(|it| it.cluster.as_str());
+        let own = listener.cluster.as_deref();
+        own.or(first).unwrap_or_default()
+    }
+
+    /// The streams of a cluster whose transactions are kept for replicas.
+    pub fn relays_of<'a>(
+        &'a self,
+        cluster: &'a str,
+    ) -> impl Iterator<Item = &'a ReplicationConfig> {
+        let all = self.replications.iter();
+        all.filter(move |it| it.cluster == cluster && it.relay_folder.is_some())
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use super::{Consistency, LaneUse, ReplicaUse, SessionMode};
 use crate::address::LISTEN_PORT;
-use crate::define::settings;
+use crate::define::{choices, settings};
 use crate::{ListenAddress, Traits};
 
 settings! {
@@ -18,11 +18,14 @@ settings! {
             LISTEN_PORT,
         )), Traits::RESTART.required();
 
+        /// What clients find there. See [Feeding replicas](feeding-replicas.md).
+        serves: Serves = Serves::Sessions, Traits::RESTART;
+
         /// For how long its sessions keep a backend connection, if the proxy answers their login.
         session: Option<SessionMode> = None,
             Traits::RESTART.default_text("what the account or `pool.session` says");
 
-        /// Which cluster its sessions go to, unless their account says.
+        /// Which cluster its sessions go to, unless their account says; or whose stream replicas get.
         cluster: Option<String> = None, Traits::RESTART.default_text("the first backend's");
 
         /// Which roles its sessions may use, unless their account says.
@@ -44,5 +47,32 @@ settings! {
         /// Whether transactions that may write begin on a replica, unless their account says.
         optimistic_transactions: Option<bool> = None,
             Traits::RESTART.default_text("what `balance.optimistic_transactions` says");
+    }
+}
+
+choices! {
+    /// What clients of a listener find.
+    pub enum Serves {
+        /// The servers behind the proxy.
+        Sessions = "sessions",
+        /// A replication source: the relay files of a cluster's `[[replication]]`.
+        Replication = "replication",
+    }
+}
+
+impl ListenerConfig {
+    /// The settings that are of sessions only, and whether each is given.
+    pub fn of_sessions(&self) -> [(&'static str, bool); 6] {
+        [
+            ("session", self.session.is_some()),
+            ("replicas", self.replicas.is_some()),
+            ("lanes", self.lanes.is_some()),
+            ("script", self.script.is_some()),
+            ("consistency", self.consistency.is_some()),
+            (
+                "optimistic_transactions",
+                self.optimistic_transactions.is_some(),
+            ),
+        ]
     }
 }

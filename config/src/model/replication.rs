@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::{Config, HOUR, SECOND};
+use super::{Config, DAY, HOUR, MINUTE, SECOND};
 use crate::define::{choices, settings};
 use crate::{Secret, Traits};
 
@@ -42,6 +42,17 @@ settings! {
 
         /// The longest event that is read, in bytes. It bounds the memory that the stream takes.
         event_bytes_max: u64 = 1 << 30, Traits::RELOAD.within(1 << 16, 1 << 30);
+
+        /// Folder in which the proxy keeps the stream's transactions in binary log files, for a listener with
+        /// `serves = "replication"`. It must be there, and be of this stream alone. See
+        /// [Feeding replicas](feeding-replicas.md).
+        relay_folder: Option<PathBuf> = None, Traits::RELOAD.nothing("no transaction is kept");
+
+        /// If the relay files are larger together, the proxy deletes the oldest. The newest file always stays.
+        relay_bytes_max: u64 = 10 << 30, Traits::RELOAD.within(1 << 20, 1 << 50);
+
+        /// The proxy deletes a relay file when its last transaction is older.
+        relay_age_max: Duration = Duration::from_secs(7 * 24 * 3600), Traits::RELOAD.within(MINUTE, 3650 * DAY);
     }
 }
 

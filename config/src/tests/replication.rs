@@ -72,3 +72,41 @@ fn without_a_file_positions_are_lost_which_is_told() {
         "[schema_history]\nfile = \"/tmp/schemas.db\"\n{one}"
     )));
 }
+
+#[test]
+fn a_listener_for_replicas_has_one_relay_an_account_and_no_settings_of_sessions() {
+    let listener = "[[listener]]\naddress = \"127.0.0.1:4050\"\nserves = \"replication\"\n";
+    let history = "[schema_history]\nfile = \"/tmp/schemas.db\"\n";
+    let account = "[[account]]\nuser = \"r\"\nreplication = true\n";
+    let stream = "[[replication]]\nuser = \"a\"\nserver_id = 7\nrelay_folder = \"/tmp/relay\"\n";
+    let whole = format!("{history}{account}{stream}{listener}");
+    assert_eq!(faults(&whole), Vec::<String>::new());
+    for (text, expected) in [
+        (
+            format!("{account}{listener}"),
+            "listener.serves: no [[replication]] of cluster \"main\" has a relay_folder",
+        ),
+        (
+            format!("{history}{stream}{listener}"),
+            "no [[account]] has replication = true",
+        ),
+        (
+            format!("{account}{stream}{listener}"),
+            "relay_folder: needs schema_history.file",
+        ),
+        (
+            format!("{whole}lanes = \"off\""),
+            "lanes: is of sessions, and a listener that serves replication has none",
+        ),
+        (
+            format!("{whole}{stream}name = \"x\"").replacen("server_id = 7", "server_id = 8", 1),
+            "several [[replication]] of cluster \"main\" have a relay_folder",
+        ),
+    ] {
+        let found = faults(&text);
+        assert!(
+            found.iter().any(|it| it.contains(expected)),
+            "{text}: {found:?}"
+        );
+    }
+}

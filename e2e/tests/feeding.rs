@@ -1,0 +1,237 @@
+//! The proxy as the source of replicas: primary, proxy, two replicas.
+
+use std::path::{Path, PathBuf};
+
+use e2e::raw::{Address, Login, RawConn};
+use e2e::{
+    PASSWORD, Product, Proxy, Server, Settings, follow, free_port, position, wait, wait_reached,
+};
+use tempfile::TempDir;
+
+both! {
+    replicas_are_fed_and_go_on_after_restarts_and_kills
+    a_replica_begins_where_its_backup_ended
+}
+
+/// The password of the account with which the proxy follows.
+const SECRET: &str = "a password";
+
+const PAGE: &str = include_str!("../../docs/manual/src/feeding-replicas.md");
+
+/// The settings of the manual's page, with files in a folder and the account that replicas have here.
+fn write_config(primary: &Server, folder: &Path, port: u16) -> PathBuf {
+    let page = PAGE.split("```toml\n").nth(1).unwrap();
+    let page = page.split("```").next().unwrap();
+    std::fs::write(folder.join("replication.password"), SECRET).unwrap();
+    std::fs::write(folder.join("replica.password"), PASSWORD).unwrap();
+    let place = folder.to_str().unwrap();
+    let page = page
+        .replace("/var/lib/pilotfish", place)
+        .replace("/etc/pilotfish", place)
+        .replace("\":3307\"", &format!("\"127.0.0.1:{port}\""))
+        .replace("\"replica\"", "\"app\"");
+    let text = format!("{}\n{page}", Settings::in_front_of([primary]).to_toml());
+    let config = folder.join("pilotfish.toml");
+    std::fs::write(&config, text).unwrap();
+    config
+}
+
+/// A server, and a proxy that keeps its transactions for replicas.
+struct Fed {
+    primary: Server,
+    config: PathBuf,
+    port: u16,
+    _folder: TempDir,
+}
+
+impl Fed {
+    fn new(product: Product) -> Self {
+        let primary = start(product, 1);
+        let mut root = primary.root();
+        root.run("SET sql_log_bin = 0");
+        root.run(&format!(
+            "CREATE USER pilotfish_repl IDENTIFIED BY '{SECRET}'"
+        ));
+        root.run(
+            "GRANT REPLICATION SLAVE, SELECT, SHOW VIEW, TRIGGER, EVENT ON *.* TO pilotfish_repl",
+        );
+        if product.is_mariadb() {
+            root.run("GRANT BINLOG MONITOR ON *.* TO pilotfish_repl");
+        }
+        // The relay begins at the begin of the log, so that replicas can be empty.
+        root.run(match product.is_mariadb() {
+            true => "RESET MASTER",
+            false => "RESET BINARY LOGS AND GTIDS",
+        });
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("relay")).unwrap();
+        let port = free_port();
+        let config = write_config(&primary, folder.path(), port);
+        Self {
+            primary,
+            config,
+            port,
+            _folder: folder,
+        }
+    }
+
+    fn proxy(&self) -> Proxy {
+        let config = self.config.to_str().unwrap();
+        let proxy = Proxy::start_with(&["--config", config, "--listen", "127.0.0.1:{port}"]);
+        // Before the relay has a file, replicas are turned away.
+        let address = Address::Tcp(([127, 0, 0, 1], self.port).into());
+        wait::until("the relay begins", wait::SOON, || {
+            RawConn::connect(&address, &Login::app()).is_ok()
+        });
+        proxy
+    }
+
+    /// A new replica.
+    fn replica(&self, id: u32) -> Server {
+        let replica = start(self.primary.product, id);
+        follow(&replica, self.port);
+        replica
+    }
+
+    /// A new replica that has what was on the primary at this position, as a restored backup has.
+    fn restored(&self, id: u32, at: &str, statements: &[&str]) -> Server {
+        let replica = start(self.primary.product, id);
+        let mut root = replica.root();
+        root.run("SET sql_log_bin = 0");
+        for statement in statements {
+            root.run(statement);
+        }
+        for statement in match replica.product.is_mariadb() {
+            true => vec![
+                "RESET MASTER".to_owned(),
+                format!("SET GLOBAL gtid_slave_pos = '{at}'"),
+            ],
+            false => vec![
+                "RESET BINARY LOGS AND GTIDS".to_owned(),
+                format!("SET GLOBAL gtid_purged = '{at}'"),
+            ],
+        } {
+            root.run(&statement);
+        }
+        replica
+    }
+
+    fn write(&self, from: u32, to: u32) {
+        let mut root = self.primary.root();
+        for number in from..to {
+            root.run(&format!(
+                "INSERT INTO shop.orders VALUES ({number}, REPEAT('x', 3000))"
+            ));
+            root.run(&format!(
+                "UPDATE shop.orders SET note = 'changed' WHERE id = {number} - 3"
+            ));
+        }
+    }
+
+    /// Waits until the replicas have everything, and compares their table with the primary's.
+    fn check(&self, replicas: &[&Server]) {
+        let all = self.primary.root().value(position(self.primary.product));
+        let checksum = |server: &Server| {
+            let reply = server.root().run("CHECKSUM TABLE shop.orders");
+            reply.text(0, 1).unwrap()
+        };
+        for replica in replicas {
+            wait_reached(replica, &all);
+            assert_eq!(checksum(replica), checksum(&self.primary));
+        }
+    }
+}
+
+fn start(product: Product, id: u32) -> Server {
+    let id = format!("--server-id={id}");
+    let mut options = e2e::primary_options(product);
+    options.push(&id);
+    Server::start(product, &options)
+}
+
+fn replicas_are_fed_and_go_on_after_restarts_and_kills(product: Product) {
+    let fed = Fed::new(product);
+    let proxy = fed.proxy();
+    fed.primary.root().run("CREATE DATABASE shop");
+    fed.primary
+        .root()
+        .run("CREATE TABLE shop.orders (id INT PRIMARY KEY, note TEXT)");
+    fed.write(0, 20);
+    let (one, mut other) = (fed.replica(2), fed.replica(3));
+    fed.check(&[&one, &other]);
+    // Live.
+    fed.write(20, 40);
+    fed.check(&[&one, &other]);
+
+    // A replica that was away goes on by GTID.
+    other.kill();
+    fed.write(40, 60);
+    other.start_again();
+    start_replica(&other);
+    fed.check(&[&one, &other]);
+
+    // So does the proxy, and both replicas after it.
+    proxy.kill();
+    fed.write(60, 80);
+    let proxy = fed.proxy();
+    fed.check(&[&one, &other]);
+    fed.write(80, 90);
+    fed.check(&[&one, &other]);
+
+    // A replica that begins now gets all of it from the files.
+    let late = fed.replica(4);
+    fed.check(&[&late]);
+    proxy.stop();
+}
+
+/// The relay begins at the end of the primary's log, so a replica needs a backup that is younger.
+fn a_replica_begins_where_its_backup_ended(product: Product) {
+    let fed = Fed::new(product);
+    let schema = [
+        "CREATE DATABASE shop",
+        "CREATE TABLE shop.orders (id INT PRIMARY KEY, note TEXT)",
+        "INSERT INTO shop.orders VALUES (1, 'in the backup')",
+    ];
+    for statement in schema {
+        fed.primary.root().run(statement);
+    }
+    let at = fed.primary.root().value(position(product));
+    let proxy = fed.proxy();
+
+    // Nothing has been written since, so the relay has no transaction yet.
+    let early = fed.restored(2, &at, &schema);
+    follow(&early, fed.port);
+    fed.write(10, 20);
+    fed.check(&[&early]);
+
+    // A backup of the relay's begin is enough later on, too.
+    let late = fed.restored(3, &at, &schema);
+    follow(&late, fed.port);
+    fed.check(&[&early, &late]);
+
+    // One that is older is not: the replica stops, and is told why.
+    let older = fed.restored(4, "", &[]);
+    follow(&older, fed.port);
+    wait::until("the replica is refused", wait::SOON, || is_refused(&older));
+    proxy.stop();
+}
+
+/// Whether a replica has stopped with error 1236, after which it does not connect again.
+fn is_refused(replica: &Server) -> bool {
+    let status = match replica.product.is_mariadb() {
+        true => "SHOW SLAVE STATUS",
+        false => "SELECT last_error_message FROM performance_schema.replication_connection_status",
+    };
+    let reply = replica.root().run(status);
+    let fields = reply.results().flat_map(|rows| rows.fields(0));
+    let mut texts = fields.flatten().map(|it| String::from_utf8(it).unwrap());
+    texts.any(|it| it.contains("fatal error 1236"))
+}
+
+/// It may have started by itself with its server.
+fn start_replica(replica: &Server) {
+    replica.root().run(match replica.product.is_mariadb() {
+        true => "START SLAVE",
+        false => "START REPLICA",
+    });
+}

@@ -1,0 +1,198 @@
+//! Replicas that have connected to a listener with `serves = "replication"`: a thread of its own has them log in, and
+//! feeds them from the relay of their cluster.
+
+use std::io;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+use auth::{Directory, Plugin};
+use config::{Config, Serves};
+use proxy::{Guest, GuestError, House, Reception, Window};
+use replication::{Clock, Feeds, RelayLog, ReplicaConnection, Streams, feed};
+use route::Family;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use wire::Capabilities;
+
+use crate::listening::{Bound, Client};
+
+/// Replicas at once, of all listeners together.
+const REPLICAS_MAX: usize = 1000;
+
+/// The thread that serves replicas, if a listener is for them.
+pub struct ReplicaPort {
+    running: Option<(mpsc::Sender<Client>, JoinHandle<()>)>,
+}
+
+/// What all replicas share.
+struct Shared {
+    window: Window,
+    streams: Arc<Streams>,
+    reception: Reception,
+    feeds: Arc<Feeds>,
+    clock: Clock,
+    last_id: AtomicU32,
+    /// Random, so that names that nobody has are always examined alike.
+    secret: [u8; 32],
+    /// The accounts of a configuration that may replicate, made ready.
+    accounts: Mutex<Option<(Arc<Config>, Arc<Directory>)>>,
+}
+
+/// A replica that has logged in.
+struct Replica {
+    guest: Guest,
+}
+
+impl ReplicaPort {
+    /// Gets ready for replicas, if a listener is for them.
+    ///
+    /// # Errors
+    /// The system has no thread.
+    pub fn start(
+        bound: &[Bound],
+        window: &Window,
+        streams: &Arc<Streams>,
+        clock: Clock,
+    ) -> Result<Self, String> {
+        let is_for_replicas = |it: &Bound| it.config.serves == Serves::Replication;
+        if !bound.iter().any(is_for_replicas) {
+            return Ok(Self { running: None });
+        }
+        let shared = Arc::new(Shared {
+            reception: window.reception(),
+            window: window.clone(),
+            streams: Arc::clone(streams),
+            feeds: Arc::default(),
+            clock,
+            last_id: AtomicU32::new(0),
+            secret: auth::random_bytes().unwrap_or_default(),
+            accounts: Mutex::new(None),
+        });
+        let failed = |error: io::Error| format!("replicas cannot be fed: {error}");
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(failed)?;
+        let (sender, accepted) = mpsc::channel(REPLICAS_MAX);
+        let live = move || runtime.block_on(live(accepted, shared));
+        let thread = std::thread::Builder::new().name("replicas".to_owned());
+        let thread = thread.spawn(live).map_err(failed)?;
+        Ok(Self {
+            running: Some((sender, thread)),
+        })
+    }
+
+    /// Takes a replica that has connected.
+    pub fn take(&self, client: Client) {
+        if let Some((sender, _)) = &self.running {
+            // If the thread does not keep up, the replica finds its connection closed and comes again.
+            let _ = sender.try_send(client);
+        }
+    }
+
+    /// Ends all streams. Replicas connect again where they were.
+    pub fn stop(self) {
+        if let Some((sender, thread)) = self.running {
+            drop(sender);
+            if thread.join().is_err() {
+                tracing::error!("the thread that feeds replicas had failed");
+            }
+        }
+    }
+}
+
+/// The thread's life.
+async fn live(mut accepted: mpsc::Receiver<Client>, shared: Arc<Shared>) {
+    let mut replicas = JoinSet::new();
+    while let Some(client) = accepted.recv().await {
+        while replicas.try_join_next().is_some() {}
+        if replicas.len() < REPLICAS_MAX {
+            replicas.spawn(serve(client, Arc::clone(&shared)));
+        }
+    }
+}
+
+/// One connection, from its greeting on.
+async fn serve(client: Client, shared: Arc<Shared>) {
+    let config = Arc::clone(&shared.window.settings().config);
+    let cluster = config.cluster_of(&client.listener);
+    let log = shared.streams.relay_of(cluster);
+    let Some(log) = log.filter(|it| it.has_begun()) else {
+        tracing::warn!(
+            kind = "replica_refused",
+            cluster,
+            "a replica is turned away: the stream of the cluster has not begun to keep transactions yet"
+        );
+        return;
+    };
+    match shared.receive(client, &log).await {
+        Ok(guest) => {
+            let feeds = Arc::clone(&shared.feeds);
+            feed(Replica { guest }, log, feeds, shared.clock).await;
+        }
+        Err(error) => tracing::warn!(kind = "replica_refused", %error, "a replica cannot log in"),
+    }
+}
+
+impl Shared {
+    /// Sees a login through, by the settings of the moment.
+    async fn receive(&self, client: Client, log: &RelayLog) -> Result<Guest, GuestError> {
+        let settings = self.window.settings();
+        let accounts = self.accounts(&settings.config);
+        let version = log.version();
+        let house = House {
+            accounts: &accounts,
+            settings: &settings,
+            version: &version,
+            plugin: greeting_plugin(log.family()),
+            id: self.last_id.fetch_add(1, Ordering::Relaxed).wrapping_add(1),
+            has_schema: |_| true,
+        };
+        self.reception.receive(client.accepted, &house).await
+    }
+
+    /// The accounts with `replication = true`.
+    fn accounts(&self, config: &Arc<Config>) -> Arc<Directory> {
+        let mut known = self.accounts.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((of, accounts)) = &*known
+            && Arc::ptr_eq(of, config)
+        {
+            return Arc::clone(accounts);
+        }
+        let configured = config.configured_accounts.iter();
+        let configured: Vec<_> = configured.filter(|it| it.replication).cloned().collect();
+        let made = auth::configured(&configured, self.secret);
+        // The configuration's check has made the same.
+        let made = Arc::new(made.expect("accounts that were checked can be made"));
+        *known = Some((Arc::clone(config), Arc::clone(&made)));
+        made
+    }
+}
+
+/// A replica of MariaDB always names `mysql_native_password`. If the greeting names another plugin, the replica answers
+/// nothing until it is asked by its own.
+fn greeting_plugin(family: Family) -> Plugin {
+    match family {
+        Family::MariaDb => Plugin::Native,
+        Family::MySql => Plugin::CachingSha2,
+    }
+}
+
+impl ReplicaConnection for Replica {
+    async fn command(&mut self) -> Option<Vec<u8>> {
+        self.guest.command().await.ok().flatten()
+    }
+
+    async fn say(&mut self, packets: &[u8]) -> bool {
+        self.guest.say(packets).await.is_ok()
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        self.guest.capabilities
+    }
+
+    fn name(&self) -> String {
+        format!("{} from {}", self.guest.user, self.guest.remote)
+    }
+}

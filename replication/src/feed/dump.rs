@@ -1,0 +1,366 @@
+//! The stream of events to one replica: what it asks for, what is refused, and the events, first from disk and then as
+//! they come.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use binlog::{EventHeader, EventType, MysqlGtidSet};
+use route::Family;
+use tokio::sync::oneshot;
+use tokio::time::sleep;
+use wire::reply::put_eof;
+use wire::write::put_packets;
+use wire::{Command, Reader, StatusFlags};
+
+use super::ReplicaConnection;
+use super::made_up::{put_heartbeat, put_rotate};
+use super::session::{FIRST, Session};
+use crate::position::Position;
+use crate::relay::{Next, ReadError, RelayLog, RelayReader, Start};
+
+/// ER_MASTER_FATAL_ERROR_READING_BINLOG, after which a replica stops.
+const FATAL_ERROR_READING_LOG: u16 = 1236;
+
+/// ER_SERVER_SHUTDOWN, after which a replica connects again by itself.
+const SERVER_SHUTDOWN: u16 = 1053;
+
+/// How many bytes are sent at once, if events are not longer.
+const BATCH_BYTES: usize = 256 << 10;
+
+/// Flags of both commands: the stream ends where the log ends.
+const NON_BLOCKING: u16 = 1;
+/// A flag of MySQL's command: heartbeats of version 2.
+const HEARTBEAT_V2: u16 = 2;
+/// A flag of MariaDB's command: the statements of row events are wanted.
+const SEND_ANNOTATE_ROWS: u16 = 2;
+
+/// What a replica of MariaDB must understand.
+const CAPABILITY_MIN: u32 = 4;
+
+/// A replica that asks for signs of life more often than that gets them so often.
+const HEARTBEAT_MIN: Duration = Duration::from_millis(1);
+
+/// Why a replica gets no events, or no more.
+#[derive(Debug)]
+pub struct Refusal {
+    /// The server's error number for it.
+    pub number: u16,
+    /// What the replica is told.
+    pub text: String,
+    /// The id of the packet that tells it.
+    pub sequence: u8,
+}
+
+impl Refusal {
+    fn new(text: impl Into<String>) -> Self {
+        Self {
+            number: FATAL_ERROR_READING_LOG,
+            text: text.into(),
+            sequence: FIRST,
+        }
+    }
+}
+
+/// What a replica asks for.
+#[derive(Debug)]
+pub struct Request {
+    /// What tells it from others.
+    pub identity: String,
+    had: Position,
+    heartbeat: Option<Duration>,
+    is_heartbeat_v2: bool,
+    ends_at_end: bool,
+    has_annotations: bool,
+}
+
+impl Request {
+    /// Reads the command, with what the session has set before.
+    ///
+    /// # Errors
+    /// It cannot be served.
+    pub fn read(payload: &[u8], session: &Session) -> Result<Self, Refusal> {
+        let checksum = ["@source_binlog_checksum", "@master_binlog_checksum"];
+        let checksum = checksum.iter().find_map(|it| session.variable(it));
+        if !checksum.is_some_and(|it| it.eq_ignore_ascii_case("CRC32")) {
+            return Err(Refusal::new(
+                "Replica can not handle replication events with the checksum that source is configured to log; \
+                 the proxy's relay files have binlog_checksum = CRC32",
+            ));
+        }
+        let periods = ["@source_heartbeat_period", "@master_heartbeat_period"];
+        let period = periods.iter().find_map(|it| session.variable(it));
+        let period = period.and_then(|it| it.parse().ok()).unwrap_or(0);
+        let period = (period > 0).then(|| Duration::from_nanos(period).max(HEARTBEAT_MIN));
+        let family = session.log.family();
+        let (command, argument) = payload.split_first().unwrap_or((&0, &[]));
+        let mut request = match (Command(*command), family) {
+            (Command::BINLOG_DUMP_GTID, Family::MySql) => {
+                let malformed = |_| Refusal::new("The command COM_BINLOG_DUMP_GTID is malformed");
+                Self::of_mysql(argument, session).map_err(malformed)?
+            }
+            (Command::BINLOG_DUMP, Family::MariaDb) => Self::of_mariadb(argument, session)?,
+            (_, Family::MySql) => {
+                return Err(Refusal::new(
+                    "The proxy feeds replicas by GTID only; use CHANGE REPLICATION SOURCE TO SOURCE_AUTO_POSITION = 1",
+                ));
+            }
+            (_, Family::MariaDb) => {
+                return Err(Refusal::new(
+                    "The relay files are of MariaDB, which no replica of MySQL can follow by GTID",
+                ));
+            }
+        };
+        request.heartbeat = period;
+        Ok(request)
+    }
+
+    fn of_mysql(argument: &[u8], session: &Session) -> Result<Self, wire::Malformed> {
+        let mut reader = Reader::new(argument);
+        let flags = reader.u16("flags")?;
+        let server_id = reader.u32("server id")?;
+        let length = reader.u32("length of the file name")?;
+        reader.bytes(length as usize, "file name")?;
+        reader.u64("position")?;
+        let length = reader.u32("length of the GTID set")?;
+        let set = MysqlGtidSet::decode(reader.bytes(length as usize, "GTID set")?)?;
+        let uuids = ["@replica_uuid", "@slave_uuid"];
+        let uuid = uuids.iter().find_map(|it| session.variable(it));
+        Ok(Self {
+            identity: uuid.map_or_else(|| server_id.to_string(), str::to_owned),
+            had: Position::Mysql(set),
+            heartbeat: None,
+            is_heartbeat_v2: flags & HEARTBEAT_V2 != 0,
+            ends_at_end: flags & NON_BLOCKING != 0,
+            has_annotations: true,
+        })
+    }
+
+    fn of_mariadb(argument: &[u8], session: &Session) -> Result<Self, Refusal> {
+        let malformed = |_| Refusal::new("The command COM_BINLOG_DUMP is malformed");
+        let mut reader = Reader::new(argument);
+        reader.u32("position").map_err(malformed)?;
+        let flags = reader.u16("flags").map_err(malformed)?;
+        let server_id = reader.u32("server id").map_err(malformed)?;
+        let state = session.variable("@slave_connect_state").ok_or_else(|| {
+            Refusal::new(
+                "The proxy feeds replicas by GTID only; use CHANGE MASTER TO MASTER_USE_GTID = slave_pos",
+            )
+        })?;
+        let had = Position::parse(Family::MariaDb, state);
+        let had = had.map_err(|error| Refusal::new(format!("@slave_connect_state: {error}")))?;
+        let capability = session.variable("@mariadb_slave_capability");
+        let capability: u32 = capability.and_then(|it| it.parse().ok()).unwrap_or(0);
+        if capability < CAPABILITY_MIN {
+            return Err(Refusal::new(
+                "The replica does not understand all events of MariaDB (@mariadb_slave_capability is less than 4)",
+            ));
+        }
+        if session
+            .variable("@slave_until_gtid")
+            .is_some_and(|it| !it.is_empty())
+        {
+            return Err(Refusal::new(
+                "The proxy does not serve START SLAVE UNTIL master_gtid_pos",
+            ));
+        }
+        Ok(Self {
+            identity: server_id.to_string(),
+            had,
+            heartbeat: None,
+            is_heartbeat_v2: false,
+            ends_at_end: flags & NON_BLOCKING != 0,
+            has_annotations: flags & SEND_ANNOTATE_ROWS != 0,
+        })
+    }
+}
+
+/// The stream to one replica.
+pub struct Dump {
+    log: Arc<RelayLog>,
+    reader: RelayReader,
+    request: Request,
+    sequence: u8,
+    /// Packets to send.
+    out: Vec<u8>,
+    /// The payload of one packet.
+    payload: Vec<u8>,
+}
+
+impl Dump {
+    /// Finds where the replica begins.
+    ///
+    /// # Errors
+    /// It cannot begin.
+    pub fn begin(log: &Arc<RelayLog>, request: Request) -> Result<Self, Refusal> {
+        let reader = RelayReader::begin(log, request.had.clone());
+        let reader = reader.map_err(|start| refusal_of(&start, log))?;
+        Ok(Self {
+            log: Arc::clone(log),
+            reader,
+            request,
+            sequence: FIRST,
+            out: Vec::new(),
+            payload: Vec::new(),
+        })
+    }
+
+    /// Sends events until the replica is gone (false), wanted no more (true), or comes again.
+    ///
+    /// # Errors
+    /// What the replica is to be told.
+    pub async fn run<C: ReplicaConnection>(
+        &mut self,
+        connection: &mut C,
+        mut ended: oneshot::Receiver<()>,
+    ) -> Result<bool, Refusal> {
+        tracing::info!(
+            kind = "replica_begins",
+            replica = connection.name(),
+            identity = self.request.identity,
+            position = %self.request.had,
+            "a replica is fed"
+        );
+        let mut additions = self.log.additions();
+        loop {
+            additions.mark_unchanged();
+            if self.log.is_left() {
+                // The replica connects again, and finds the relay that has taken its place.
+                return Ok(false);
+            }
+            let is_end = self.gather()?;
+            if !self.out.is_empty() {
+                if !connection.say(&self.out).await {
+                    return Ok(false);
+                }
+                self.out.clear();
+                self.out.shrink_to(BATCH_BYTES);
+                self.payload.shrink_to(BATCH_BYTES);
+                // Other replicas have the same thread.
+                tokio::task::yield_now().await;
+                if ended.try_recv() == Err(oneshot::error::TryRecvError::Closed) {
+                    return Err(self.replaced());
+                }
+                continue;
+            }
+            if is_end && self.request.ends_at_end {
+                let mut eof = Vec::new();
+                put_eof(&mut eof, StatusFlags::AUTOCOMMIT, 0);
+                put_packets(&mut self.out, self.sequence, &eof);
+                return Ok(connection.say(&self.out).await);
+            }
+            tokio::select! {
+                // The log is there as long as this, and so is its sender.
+                _ = additions.changed() => {}
+                // A replica says nothing while events are sent, until it goes.
+                _ = connection.command() => return Ok(false),
+                () = silence(self.request.heartbeat) => self.beat()?,
+                _ = &mut ended => return Err(self.replaced()),
+            }
+            if !self.out.is_empty() && !connection.say(&self.out).await {
+                return Ok(false);
+            }
+            self.out.clear();
+        }
+    }
+
+    /// Gathers packets; whether nothing more is there.
+    fn gather(&mut self) -> Result<bool, Refusal> {
+        while self.out.len() < BATCH_BYTES {
+            self.payload.clear();
+            self.payload.push(0);
+            match self.reader.next(&mut self.payload) {
+                Ok(Next::End) => return Ok(true),
+                Ok(Next::File(name)) => {
+                    let put = put_rotate(&mut self.payload, self.log.server_id(), &name);
+                    put.map_err(|error| self.told(error.to_string()))?;
+                }
+                Ok(Next::Event) if !self.is_wanted() => continue,
+                Ok(Next::Event) => {}
+                Err(error) => return Err(self.told(describe_read(&error, &self.log))),
+            }
+            self.sequence = put_packets(&mut self.out, self.sequence, &self.payload);
+        }
+        Ok(false)
+    }
+
+    fn is_wanted(&self) -> bool {
+        let event = self.payload.get(1..).unwrap_or_default();
+        let is_annotation = EventHeader::decode(event)
+            .is_ok_and(|header| header.event_type == EventType::ANNOTATE_ROWS);
+        self.request.has_annotations || !is_annotation
+    }
+
+    fn beat(&mut self) -> Result<(), Refusal> {
+        self.payload.clear();
+        self.payload.push(0);
+        let (file, position) = self.reader.place();
+        let place = (file.as_str(), position);
+        let is_v2 = self.request.is_heartbeat_v2;
+        let put = put_heartbeat(&mut self.payload, self.log.server_id(), place, is_v2);
+        put.map_err(|error| self.told(error.to_string()))?;
+        self.sequence = put_packets(&mut self.out, self.sequence, &self.payload);
+        Ok(())
+    }
+
+    fn told(&self, text: impl Into<String>) -> Refusal {
+        Refusal {
+            sequence: self.sequence,
+            ..Refusal::new(text)
+        }
+    }
+
+    fn replaced(&self) -> Refusal {
+        self.told(format!(
+            "A replica with the same server_uuid/server_id as this replica has connected to the source ({})",
+            self.request.identity
+        ))
+    }
+}
+
+/// Waits so long; for ever if the replica wants no signs of life.
+async fn silence(period: Option<Duration>) {
+    match period {
+        Some(period) => sleep(period).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// In the words of the servers, as far as tools look for them.
+fn refusal_of(start: &Start, log: &RelayLog) -> Refusal {
+    let text = match (start, log.family()) {
+        (Start::NotBegun, _) => {
+            return Refusal {
+                number: SERVER_SHUTDOWN,
+                ..Refusal::new("The proxy has no relay file yet; connect again")
+            };
+        }
+        (Start::Deleted(missing), Family::MySql) => format!(
+            "Cannot replicate because the source purged required binary logs. Replicate the missing transactions from \
+             elsewhere, or provision a new replica from backup. The GTID set sent by the replica lacks '{missing}', \
+             which the proxy's relay files do not have any more"
+        ),
+        (Start::Deleted(missing), Family::MariaDb) => format!(
+            "Could not find GTID state requested by slave in any binlog files. Probably the slave state is too old and \
+             required binlog files have been purged. The proxy's relay files begin behind '{missing}'"
+        ),
+        (Start::Ahead(ahead), Family::MySql) => format!(
+            "Replica has more GTIDs than the source has, using the source's SERVER_UUID. The proxy's relay files do \
+             not have '{ahead}'"
+        ),
+        (Start::Ahead(ahead), Family::MariaDb) => format!(
+            "Error: connecting slave requested to start from GTID {ahead}, which is not in the master's binlog"
+        ),
+    };
+    Refusal::new(text)
+}
+
+fn describe_read(error: &ReadError, log: &RelayLog) -> String {
+    match error {
+        ReadError::Deleted => format!(
+            "Could not find next log: the replica is so slow that the proxy has deleted relay files (relay_bytes_max, \
+             relay_age_max) before they were sent; the relay begins behind '{}'",
+            log.deleted()
+        ),
+        error => error.to_string(),
+    }
+}

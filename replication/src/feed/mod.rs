@@ -1,0 +1,75 @@
+//! Being the source of replicas: what they ask first, and the stream of events.
+//!
+//! ```text
+//!   logged in ──► SELECT, SET, SHOW, COM_REGISTER_SLAVE ──COM_BINLOG_DUMP[_GTID]──► Dump: from the relay files, and on
+//! ```
+//!
+//! How a replica is connected and has logged in is another's affair ([`ReplicaConnection`]). A replica that comes again
+//! under the same identity ends its older stream, as on servers.
+
+mod dump;
+mod made_up;
+mod session;
+mod statement;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::oneshot;
+use wire::Capabilities;
+
+use crate::relay::RelayLog;
+use crate::replication::Clock;
+
+use session::Session;
+
+/// A replica that has logged in.
+pub trait ReplicaConnection: Send {
+    /// Its next command, with the number in front; none when it is gone.
+    fn command(&mut self) -> impl Future<Output = Option<Vec<u8>>> + Send;
+
+    /// Sends packets with their headers; false when it is gone.
+    fn say(&mut self, packets: &[u8]) -> impl Future<Output = bool> + Send;
+
+    /// What the packets of answers look like.
+    fn capabilities(&self) -> Capabilities;
+
+    /// Who it is, for logs.
+    fn name(&self) -> String;
+}
+
+/// The replicas that are fed now.
+#[derive(Default)]
+pub struct Feeds {
+    running: Mutex<HashMap<String, oneshot::Sender<()>>>,
+}
+
+impl Feeds {
+    /// Another stream of a replica begins; what ends it.
+    fn begin(&self, identity: &str) -> oneshot::Receiver<()> {
+        let (end, ended) = oneshot::channel();
+        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        running.retain(|_, end| !end.is_closed());
+        // Dropping the older one ends its stream.
+        running.insert(identity.to_owned(), end);
+        ended
+    }
+}
+
+/// Serves one replica until it is gone.
+pub async fn feed<C: ReplicaConnection>(
+    mut connection: C,
+    log: Arc<RelayLog>,
+    feeds: Arc<Feeds>,
+    clock: Clock,
+) {
+    let mut session = Session::new(log, feeds, clock, connection.capabilities());
+    while let Some(command) = connection.command().await {
+        if !session.answer(&command, &mut connection).await {
+            break;
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! The relay log: a stream's transactions in binary log files of the proxy's own, from which replicas are fed.
+//!
+//! ```text
+//!   Stream ──events──► RelayWriter ──► pilotfish.000001, .000002, …   whole transactions, synced
+//!                          │ what is durable                │
+//!                          ▼                                ▼
+//!                      RelayLog: files, position ──► RelayReader ──► feed: a replica
+//! ```
+//!
+//! A file begins with the format of the server's events and the transactions of the files before it, as a server's does.
+//! Each event has the position that it has in the file, and a CRC-32. Replicas get a transaction when it is whole and
+//! synced. A transaction that a crash or a failure has cut off is truncated away, so files hold whole ones only.
+
+mod error;
+mod files;
+mod log;
+mod reader;
+mod recovery;
+mod writer;
+
+#[cfg(test)]
+pub(crate) mod tests;
+
+pub use error::{ReadError, RelayError};
+pub use files::position_of;
+pub use log::RelayLog;
+pub use reader::{Next, RelayReader, Start};
+pub use writer::{RelayOptions, RelayWriter};
