@@ -88,7 +88,7 @@ fn a_signal_has_logs_opened_again_and_unsaved_changes_stay() {
     let logs = Logs { folder };
     let backend = format!("127.0.0.1:{}", e2e::free_port());
     let settings = Settings::default().backend(backend);
-    let watched = Watched::start(settings.set("log.file", &logs.path("log")));
+    let mut watched = Watched::start(settings.set("log.file", &logs.path("log")));
     let pid = watched.proxy.process().pid();
     let mut root = watched.root();
     root.run("SET GLOBAL limits.sessions_max = 777");
