@@ -118,9 +118,8 @@ impl PooledSession {
         self.routing.course.last = Some(choice.backend.id);
         self.watch.settle_at(choice.backend.id, 0);
         let alarm = self.alarm();
-        let ridden = self
-            .ride(&choice.lane, statement, choice.stats.usual_time())
-            .await;
+        let usual_time = choice.stats.usual_time();
+        let ridden = self.ride(&choice.lane, statement, usual_time).await;
         drop((flight, alarm));
         match ridden {
             Ok(None) => {
@@ -176,7 +175,7 @@ impl PooledSession {
     /// The lane that a statement is to use.
     fn choice(&mut self, statement: &Statement<'_>, aim: Aim) -> Result<LaneChoice, NotLaneable> {
         let bytes = statement.incoming().packets.len();
-        self.check_statement(bytes, statement.facts(), statement.part())?;
+        self.check(bytes, statement.facts(), statement.part())?;
         match statement {
             Statement::Text(_) => {}
             Statement::Execution(executing) => self.check_execution(executing)?,
@@ -275,7 +274,7 @@ impl PooledSession {
         facts: &Facts,
         backend: Option<BackendId>,
     ) -> Result<(), NotLaneable> {
-        self.check_statement(text.len(), facts, CommandPart::Whole)?;
+        self.check(text.len(), facts, CommandPart::Whole)?;
         let backend = backend.ok_or(NotLaneable::NoLane)?;
         let lanes = &self.worker.lanes;
         let digest = lanes.digest(text, self.sql_state.session.flags());
@@ -283,12 +282,7 @@ impl PooledSession {
     }
 
     /// Whether it may, as far as it and its session decide.
-    fn check_statement(
-        &self,
-        bytes: usize,
-        facts: &Facts,
-        part: CommandPart,
-    ) -> Result<(), NotLaneable> {
+    fn check(&self, bytes: usize, facts: &Facts, part: CommandPart) -> Result<(), NotLaneable> {
         if self.lanes() == LaneUse::Off {
             return Err(NotLaneable::Off);
         }
@@ -304,12 +298,9 @@ impl PooledSession {
         let tells = self.tracking.shows.is_some()
             || !self.tracking.unseen.is_empty()
             || self.tracking.prepares_settings;
+        let key = &self.identity.key;
         let is_compressed = self.client.leg.transport.is_compressed()
-            || self
-                .identity
-                .key
-                .capabilities
-                .contains(Capabilities::COMPRESS);
+            || key.capabilities.contains(Capabilities::COMPRESS);
         let is_once = self.command.policy.as_ref().and_then(|it| it.retries) == Some(0);
         match () {
             () if self.injects() => Err(NotLaneable::Injected),
@@ -356,9 +347,8 @@ impl PooledSession {
             bytes: trip.bytes,
             has_warned: is_owed,
         };
-        self.worker
-            .lanes
-            .learn(choice.backend.id, choice.digest, &seen);
+        let lanes = &self.worker.lanes;
+        lanes.learn(choice.backend.id, choice.digest, &seen);
     }
 
     /// One that was measured has ended.
