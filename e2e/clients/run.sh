@@ -129,7 +129,7 @@ rust_program=$here/../../target/debug/pilotfish-client-rust-mysql-async
 build_rust_mysql_async() {
     ! is_stale "$rust_program" "$here/rust-mysql-async" ||
         # Of the whole workspace, so that its libraries are those of the tests.
-        (cd "$here" && cargo build --quiet --locked --workspace --bin pilotfish-client-rust-mysql-async)
+        (cd "$here" && cargo build --quiet --locked --workspace --lib --tests --bin pilotfish-client-rust-mysql-async)
 }
 
 # --- all of them --------------------------------------------------------------------------------

@@ -1,42 +1,79 @@
 //! A browser without a window: Chromium, led by its driver over HTTP (W3C WebDriver).
+//!
+//! A start costs several seconds of processor time, so tests use the same browsers one after the other. Each test's
+//! proxy has a port of its own. A page's storage belongs to its port, so one test does not see that of another.
 
-use std::process::{Child, Command, Stdio};
+use std::ops::Deref;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+use std::sync::Mutex;
 
 use serde_json::{Value, json};
 
 use crate::http::Http;
-use crate::process::Folder;
+use crate::process::{Folder, Process};
 use crate::server::free_port;
 use crate::wait;
+
+/// Browsers that wait for their next test.
+static WAITING: Mutex<Vec<Browser>> = Mutex::new(Vec::new());
+
+/// A browser leased to one test. When the test has failed, the browser ends with it.
+#[derive(Debug)]
+pub struct LeasedBrowser(Option<Browser>);
+
+impl Deref for LeasedBrowser {
+    type Target = Browser;
+
+    fn deref(&self) -> &Browser {
+        self.0.as_ref().expect("it is there until the drop")
+    }
+}
+
+impl Drop for LeasedBrowser {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            return;
+        }
+        if let (Some(browser), Ok(mut waiting)) = (self.0.take(), WAITING.lock()) {
+            browser.forget_user();
+            waiting.push(browser);
+        }
+    }
+}
 
 /// One browser with one page.
 #[derive(Debug)]
 pub struct Browser {
-    driver: Child,
+    /// Chromium and its helpers are in the process group of the driver.
+    _driver: Process,
     http: Http,
     session: String,
     _profile: Folder,
 }
 
 impl Browser {
-    /// Starts one whose page has this size.
-    pub fn start(width: u32, height: u32) -> Self {
+    /// A browser whose page is empty and has the size of a desktop's, 1280 by 900 pixels.
+    pub fn lease() -> LeasedBrowser {
+        let waiting = WAITING.lock().ok().and_then(|mut waiting| waiting.pop());
+        LeasedBrowser(Some(waiting.unwrap_or_else(Self::start)))
+    }
+
+    fn start() -> Self {
         let port = free_port();
         let profile = Folder::new("browser");
-        let driver = Command::new("chromedriver")
+        let mut driver = Command::new("chromedriver");
+        driver
             .arg(format!("--port={port}"))
             .env("TMPDIR", profile.path())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("e2e/provision.sh has brought chromedriver");
+            .process_group(0);
+        let driver = Process::start("chromedriver", driver, &profile.join("log"));
         let http = Http::new(port).header("content-type", "application/json");
         let ready = || {
             let answer = http.try_ask("GET", "/status", None).ok()?;
             (answer.json()["value"]["ready"] == true).then_some(())
         };
         wait::for_some("the driver is ready", wait::SOON, ready);
-        let size = format!("--window-size={width},{height}");
         let data = format!("--user-data-dir={}", profile.path().join("data").display());
         let arguments = [
             "--headless=new",
@@ -44,7 +81,7 @@ impl Browser {
             "--disable-gpu",
             "--disable-dev-shm-usage",
             "--hide-scrollbars",
-            &size,
+            "--window-size=1280,900",
             &data,
         ];
         let wanted = json!({"capabilities": {"alwaysMatch": {
@@ -57,10 +94,19 @@ impl Browser {
         let session = session.as_str().map(str::to_owned);
         Self {
             session: session.unwrap_or_else(|| panic!("no browser: {}", answer.text())),
-            driver,
+            _driver: driver,
             http,
             _profile: profile,
         }
+    }
+
+    /// Takes back what a test has set: headers, sizes, preferences. The page is empty then.
+    fn forget_user(&self) {
+        self.open("about:blank");
+        self.tell("Network.setExtraHTTPHeaders", &json!({"headers": {}}));
+        self.tell("Emulation.clearDeviceMetricsOverride", &json!({}));
+        self.tell("Emulation.setEmulatedMedia", &json!({"features": []}));
+        self.complaints();
     }
 
     #[track_caller]
@@ -191,10 +237,8 @@ impl Drop for Browser {
             }
         }
         let path = format!("/session/{}", self.session);
-        // It ends with its driver otherwise.
+        // It ends with the driver's process group otherwise.
         let _ = self.http.try_ask("DELETE", &path, None);
-        let _ = self.driver.kill();
-        let _ = self.driver.wait();
     }
 }
 

@@ -42,6 +42,14 @@ impl Cluster {
         cluster
     }
 
+    /// A server that nobody follows.
+    pub(crate) fn alone(primary: Server) -> Self {
+        Self {
+            primary,
+            replicas: Vec::new(),
+        }
+    }
+
     /// Has `SELECT name FROM d.whoami` tell who answers: `primary`, `replica1` and so on. Schema `d` gets
     /// what these statements make, too.
     pub fn tell_apart(&self, statements: &[&str]) {

@@ -9,9 +9,10 @@ use crate::cluster::{Cluster, position};
 use crate::product::Product;
 use crate::raw::{Address, Login, RawConn, Reply};
 use crate::server::Server;
+use crate::wait;
 
-/// Clusters that wait for their next test. More would take memory that nobody uses.
-const WAITING_MAX: usize = 4;
+/// Clusters and single servers that wait for their next test. More would take memory that nobody uses.
+const WAITING_MAX: usize = 8;
 
 /// Those that wait, the one that has waited longest first.
 static WAITING: Mutex<Vec<Used>> = Mutex::new(Vec::new());
@@ -35,20 +36,60 @@ struct State(Vec<Vec<String>>);
 
 impl Cluster {
     /// A primary and so many replicas of a product, without schemas, in the state in which [`Cluster::start`] hands
-    /// them out. A test may change anything; what it cannot have undone costs the next test a start.
+    /// them out; no replica: a server as [`Server::start`] hands it out. A test may change anything; what it cannot have undone costs the next test a start.
     pub fn lease(product: Product, replicas: u32) -> Leased {
         while let Some(mut used) = Used::take(product, replicas) {
             if used.restore().is_some() {
                 return Leased(Some(used));
             }
         }
-        let cluster = Self::start(product, replicas);
+        let cluster = match replicas {
+            0 => Self::alone(Server::start(product, &[])),
+            _ => Self::start(product, replicas),
+        };
         let states = servers(&cluster).map(State::of).collect::<Option<_>>();
         Leased(Some(Used {
             cluster,
             replicas,
             states: states.expect("a server that has just started answers"),
         }))
+    }
+}
+
+impl Server {
+    /// A server without options of its own, as [`Server::start`] hands it out, but for counters such as those of
+    /// SHOW GLOBAL STATUS. Nobody else uses it. A test may change anything, as with [`Cluster::lease`].
+    pub fn lease(product: Product) -> LeasedServer {
+        LeasedServer(Cluster::lease(product, 0))
+    }
+}
+
+/// A single server lent to one test.
+#[derive(Debug)]
+pub struct LeasedServer(Leased);
+
+impl From<Server> for LeasedServer {
+    /// A server that no other test gets: it has options of its own.
+    fn from(server: Server) -> Self {
+        Self(Leased(Some(Used {
+            cluster: Cluster::alone(server),
+            replicas: 0,
+            states: Vec::new(),
+        })))
+    }
+}
+
+impl Deref for LeasedServer {
+    type Target = Server;
+
+    fn deref(&self) -> &Server {
+        &self.0.primary
+    }
+}
+
+impl DerefMut for LeasedServer {
+    fn deref_mut(&mut self) -> &mut Server {
+        &mut self.0.primary
     }
 }
 
@@ -68,7 +109,8 @@ impl DerefMut for Leased {
 
 impl Drop for Leased {
     fn drop(&mut self) {
-        if std::thread::panicking() {
+        let is_reusable = self.0.as_ref().is_some_and(|it| !it.states.is_empty());
+        if std::thread::panicking() || !is_reusable {
             return;
         }
         let Ok(mut waiting) = WAITING.lock() else {
@@ -100,6 +142,7 @@ impl Used {
             return None;
         }
         let mut root = root_of(&self.cluster.primary)?;
+        end_sessions(&mut root)?;
         for schema in names(&mut root, SCHEMAS)? {
             try_run(&mut root, &format!("DROP DATABASE `{schema}`"))?;
         }
@@ -108,6 +151,10 @@ impl Used {
             if !known.contains(&account) {
                 try_run(&mut root, &format!("DROP USER {account}"))?;
             }
+        }
+        if self.replicas == 0 {
+            return (State::of(&self.cluster.primary).as_ref() == self.states.first())
+                .then_some(());
         }
         let reached = value(&mut root, position(self.cluster.product()))?;
         for replica in &self.cluster.replicas {
@@ -119,6 +166,22 @@ impl Used {
         all.all(|(server, state)| State::of(server).as_ref() == Some(state))
             .then_some(())
     }
+}
+
+/// Ends the sessions that the last test has left, and waits until they are gone.
+fn end_sessions(root: &mut RawConn) -> Option<()> {
+    const OTHERS: &str = "SELECT id FROM information_schema.processlist \
+        WHERE id <> CONNECTION_ID() AND command NOT IN ('Daemon', 'Binlog Dump', 'Binlog Dump GTID')";
+    let others = names(root, OTHERS)?;
+    for session in &others {
+        // It may have ended meanwhile.
+        let _ = root.try_query(&format!("KILL {session}")).ok()?;
+    }
+    let is_over = |root: &mut RawConn| names(root, OTHERS).is_some_and(|others| others.is_empty());
+    wait::for_some("the last test's sessions have ended", wait::SOON, || {
+        is_over(root).then_some(())
+    });
+    Some(())
 }
 
 /// Schemas of tests.

@@ -44,7 +44,7 @@ pub use cluster::{
 };
 pub use dice::Dice;
 pub use intruder::Intruder;
-pub use lease::Leased;
+pub use lease::{Leased, LeasedServer};
 pub use pooled::{Held, Turn, pooled};
 pub use process::{Folder, Process, Signal};
 pub use product::{PASSWORD, Product, cache};

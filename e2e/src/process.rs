@@ -182,7 +182,7 @@ while read -r verb what; do
     keep) dirs=${dirs%%" $what "*}" "${dirs#*" $what "} ;;
     esac
 done
-for pid in $pids; do kill -CONT "$pid"; kill -KILL "$pid"; done 2>/dev/null
+for pid in $pids; do kill -CONT "$pid"; kill -KILL "$pid"; kill -KILL "-$pid"; done 2>/dev/null
 for dir in $dirs; do case $dir in */pf-*) rm -rf "$dir" ;; esac; done
 "#;
 

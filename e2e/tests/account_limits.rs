@@ -19,13 +19,13 @@ both! {
 }
 
 fn a_limit_of_an_account_is_told_in_the_servers_words(product: Product) {
-    let server = Server::start(product, &[]);
+    let server = Server::lease(product);
     let mut root = server.root();
     root.run(&format!(
         "CREATE USER limited@'%' IDENTIFIED BY '{PASSWORD}'"
     ));
     root.run("GRANT SELECT ON *.* TO limited@'%'");
-    let settings = Settings::in_front_of([&server])
+    let settings = Settings::in_front_of([&*server])
         .set("workers", 1)
         .set("pool.session", "statement")
         .set("backend_tls.mode", "preferred")
@@ -57,7 +57,7 @@ fn error_within(conn: &mut RawConn, statement: &str) -> String {
 /// The session has set a variable, so that the proxy has statements of its own to send on a connection that another
 /// session has used.
 fn a_limit_that_an_open_session_meets_is_told_in_the_servers_words(product: Product) {
-    let server = Server::start(product, &[]);
+    let server = Server::lease(product);
     let mut root = server.root();
     root.run("CREATE DATABASE d");
     root.run("CREATE TABLE d.t (n INT)");
@@ -73,7 +73,7 @@ fn a_limit_that_an_open_session_meets_is_told_in_the_servers_words(product: Prod
             "CREATE USER {user}@'%' IDENTIFIED BY '{PASSWORD}' WITH {limit}"
         ));
         root.run(&format!("GRANT ALL ON d.* TO {user}@'%'"));
-        let settings = Settings::in_front_of([&server])
+        let settings = Settings::in_front_of([&*server])
             .set("workers", 1)
             .set("pool.session", "statement")
             .set("pool.backend_connections_max", 1)

@@ -2,7 +2,9 @@
 //! proxy serves sessions.
 
 use e2e::raw::{Execute, Login, Outcome, Param, RawConn, Reply, command};
-use e2e::{Folder, PASSWORD, Product, Proxy, Server, Settings, Signal, free_port, wait};
+use e2e::{
+    Folder, LeasedServer, PASSWORD, Product, Proxy, Server, Settings, Signal, free_port, wait,
+};
 
 /// Makes a test for each server: MySQL and both versions of MariaDB.
 macro_rules! on_all {
@@ -43,8 +45,8 @@ on_all! {
 const WRITER: &str = "writer";
 
 /// A server with an empty table `d.t`.
-fn server(product: Product) -> Server {
-    let server = Server::start(product, &[]);
+fn server(product: Product) -> LeasedServer {
+    let server = Server::lease(product);
     let mut root = server.root();
     root.run("CREATE DATABASE d");
     root.run("CREATE TABLE d.t (n INT)");
@@ -474,7 +476,7 @@ impl Idle {
 
 /// Full, drained, unknown and down are four things.
 fn each_state_of_a_backend_has_its_own_word(product: Product) {
-    let server = Server::start(product, &[]);
+    let server = Server::lease(product);
     // It accepts connections and says nothing.
     let silent = std::net::TcpListener::bind("127.0.0.1:0").expect("the loopback has ports");
     let unknown = silent.local_addr().expect("it is bound");

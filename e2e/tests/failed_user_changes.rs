@@ -2,7 +2,7 @@
 //! schema. A pooled session is like a session of a server.
 
 use e2e::raw::{Login, RawConn};
-use e2e::{PASSWORD, Product, Proxy, Server, Settings};
+use e2e::{LeasedServer, PASSWORD, Product, Proxy, Server, Settings};
 
 /// What a client wants to become, and why it cannot.
 fn cases() -> Vec<(&'static str, Login)> {
@@ -29,8 +29,8 @@ fn cases() -> Vec<(&'static str, Login)> {
     ]
 }
 
-fn server(product: Product) -> Server {
-    let server = Server::start(product, &[]);
+fn server(product: Product) -> LeasedServer {
+    let server = Server::lease(product);
     let mut root = server.root();
     for schema in ["used", "forbidden"] {
         root.run(&format!("CREATE DATABASE {schema}"));

@@ -79,7 +79,7 @@ fn proxysql_is_taken_over_from_its_admin_port() {
 #[test]
 fn init_finds_a_cluster_and_writes_a_file_that_serves() {
     for product in [Product::MariaDb, Product::MySql] {
-        let cluster = Cluster::start(product, 2);
+        let cluster = Cluster::lease(product, 2);
         let folder = Folder::new("init");
         let file = folder.path().join("pilotfish.toml");
         let file = file.to_str().expect("a path of letters");

@@ -59,7 +59,7 @@ fn a_client_that_closes_its_sending_side_gets_its_reply(product: Product) {
 }
 
 fn a_client_that_closes_its_sending_side_gets_its_reply_from_a_lane(product: Product) {
-    let site = Site::at(Server::start(product, &[]), 6, |settings| {
+    let site = Site::at(Server::lease(product), 6, |settings| {
         settings.set("limits.timeout_half_closed", "60s")
     });
     site.teach();
@@ -96,7 +96,7 @@ fn is_ended(server: &Server, settings: Settings, mark: &str) {
 }
 
 fn the_statement_of_a_client_that_is_gone_is_ended(product: Product) {
-    let server = Server::start(product, &[]);
+    let server = Server::lease(product);
     for (number, (_, settings)) in ways(&server).into_iter().enumerate() {
         let settings = settings.set("limits.timeout_half_closed", "1s");
         is_ended(&server, settings, &format!("{}", 1000 + number));
@@ -104,7 +104,7 @@ fn the_statement_of_a_client_that_is_gone_is_ended(product: Product) {
 }
 
 fn without_time_for_half_closed_clients_a_statement_is_ended_at_once(product: Product) {
-    let server = Server::start(product, &[]);
+    let server = Server::lease(product);
     for (number, (_, settings)) in ways(&server).into_iter().enumerate() {
         let settings = settings.set("limits.timeout_half_closed", "0s");
         is_ended(&server, settings, &format!("{}", 2000 + number));

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use e2e::raw::{RawConn, ServerError, command};
-use e2e::{Cut, Dice, Product, Proxy, Relay, Server, Signal, wait};
+use e2e::{Cut, Dice, LeasedServer, Product, Proxy, Relay, Server, Signal, wait};
 
 use crate::lanes::{ROWS, Site, answered, ask, client, count, hold, known, told, waiting};
 
@@ -163,11 +163,11 @@ impl Drop for AtTheEnd<'_> {
 
 /// A site where whoever finds no backend waits for it, and whose reads are known to be short.
 fn site(product: Product, connections: i32) -> Site {
-    site_at(Server::start(product, &[]), connections, "30s")
+    site_at(Server::lease(product), connections, "30s")
 }
 
 /// The same where a server that does not answer is given up after so long.
-fn site_at(server: Server, connections: i32, timeout_down: &str) -> Site {
+fn site_at(server: LeasedServer, connections: i32, timeout_down: &str) -> Site {
     let site = Site::at(server, connections, |settings| {
         settings
             .set("balance.timeout_backend_wait", "60s")
@@ -249,7 +249,7 @@ fn a_stopped_server_goes_on(product: Product) {
 
 /// Whoever waits there gets an error that names it; late replies reach nobody.
 fn a_server_that_stays_stopped_is_given_up(product: Product) {
-    let server = Server::start(product, &[]);
+    let server = Server::lease(product);
     let Site { server, proxy } = site_at(server, 32, "1s");
     let errors = Crowd::of(&proxy).read_while(all_read, |crowd| {
         server.process().signal(Signal::STOP);
@@ -316,7 +316,7 @@ fn a_server_is_restarted(product: Product) {
 
 /// Those that ride are read again, whatever the server says before it ends their connection.
 fn a_server_takes_leave(product: Product) {
-    let server = Server::start(product, &[]);
+    let server = Server::lease(product);
     let relay = Relay::start(server.tcp());
     let site = Site::behind(server, relay.tcp(), 12, |settings| settings);
     site.teach();

@@ -11,7 +11,7 @@ use e2e::{Product, Server, wait};
 use crate::lanes::{ROWS, Site, WAITING, answered, ask, hold, lane_of, read, waiting};
 
 fn site(product: Product) -> Site {
-    let site = Site::at(Server::start(product, &[]), 12, |settings| settings);
+    let site = Site::at(Server::lease(product), 12, |settings| settings);
     site.teach();
     site
 }
@@ -207,7 +207,7 @@ fn who_is_killed_behind_a_head_is_killed_alone(product: Product) {
 
 /// A site of two connections. On one of them somebody waits, so that whatever may ride does, on the other.
 fn narrow(product: Product, teach: impl FnOnce(&mut RawConn)) -> (Site, RawConn, RawConn) {
-    let site = Site::at(Server::start(product, &[]), 2, |settings| settings);
+    let site = Site::at(Server::lease(product), 2, |settings| settings);
     site.teach();
     teach(&mut site.client());
     let holder = hold(&site);

@@ -7,40 +7,43 @@ use std::thread;
 use std::time::Duration;
 
 use e2e::raw::{Execute, Login, Outcome, Param, RawConn, Reply, Shape};
-use e2e::{Dice, PASSWORD, Product, Proxy, Server, Settings, wait};
+use e2e::{Dice, LeasedServer, PASSWORD, Product, Proxy, Server, Settings, wait};
 
 /// Rows of the table; the value of each is told by its key.
 pub(crate) const ROWS: u32 = 500;
 
 /// A server with two tables of the same rows, behind a proxy with lanes.
 pub(crate) struct Site {
-    pub server: Server,
     pub proxy: Proxy,
+    // After the proxy: the next test gets it.
+    pub server: LeasedServer,
 }
 
 impl Site {
     fn start(product: Product, connections: i32) -> Self {
-        let server = Server::start(product, &[]);
+        let server = Server::lease(product);
         Self::at(server, connections, |settings| settings)
     }
 
     /// One of a server of your own, and with more settings.
     pub(crate) fn at(
-        server: Server,
+        server: impl Into<LeasedServer>,
         connections: i32,
         more: impl FnOnce(Settings) -> Settings,
     ) -> Self {
+        let server = server.into();
         let address = server.tcp();
         Self::behind(server, address, connections, more)
     }
 
     /// The same where the server has another address for the proxy.
     pub(crate) fn behind(
-        server: Server,
+        server: impl Into<LeasedServer>,
         address: SocketAddr,
         connections: i32,
         more: impl FnOnce(Settings) -> Settings,
     ) -> Self {
+        let server = server.into();
         let mut root = server.root();
         root.run("CREATE DATABASE d");
         root.run("CREATE TABLE d.t (id INT PRIMARY KEY, v VARCHAR(40))");
@@ -62,7 +65,7 @@ impl Site {
             .set("pool.lanes", "reads")
             .set("pool.timeout_wait", "60s");
         let proxy = Proxy::start(&more(settings));
-        Self { server, proxy }
+        Self { proxy, server }
     }
 
     pub(crate) fn client(&self) -> RawConn {
@@ -532,7 +535,7 @@ impl Drop for CountedDown<'_> {
 }
 
 fn what_must_not_be_repeated_stays_ashore(product: Product) {
-    let server = Server::start(product, &[]);
+    let server = Server::lease(product);
     let site = Site::at(server, 4, |settings| {
         let once = [("regex", "\"id < 3\""), ("retry", "0")];
         settings.rule("once", &once)
@@ -550,7 +553,7 @@ fn what_must_not_be_repeated_stays_ashore(product: Product) {
 }
 
 fn lanes_may_be_off(product: Product) {
-    let server = Server::start(product, &[]);
+    let server = Server::lease(product);
     let settings = Settings::pooled(&server, 4)
         .set("accounts.explain", true)
         .set("pool.lanes", "off");

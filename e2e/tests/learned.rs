@@ -58,7 +58,7 @@ both! {
 
 /// No failed login comes before: the account that is known would let the client in, or would not.
 fn changes_of_an_account_count_from_the_next_login_on(product: Product) {
-    let server = Server::start(product, &[]);
+    let server = Server::lease(product);
     let mut root = server.root();
     root.run("CREATE USER walker@'%' IDENTIFIED BY 'first'");
     let proxy = learning(&server);
@@ -86,7 +86,7 @@ fn changes_of_an_account_count_from_the_next_login_on(product: Product) {
 }
 
 fn sessions_of_a_dropped_account_end_if_that_is_configured(product: Product) {
-    let server = Server::start(product, &[]);
+    let server = Server::lease(product);
     let mut root = server.root();
     for ends in [false, true] {
         root.run("CREATE USER walker@'%' IDENTIFIED BY 'first'");
@@ -115,7 +115,7 @@ fn sessions_of_a_dropped_account_end_if_that_is_configured(product: Product) {
 }
 
 fn a_changed_password_is_known_with_the_next_login(product: Product) {
-    let server = Server::start(product, &[]);
+    let server = Server::lease(product);
     let mut root = server.root();
     root.run("CREATE USER walker@'%' IDENTIFIED BY 'the first'");
     let proxy = learning(&server);
@@ -147,7 +147,7 @@ fn a_changed_password_is_known_with_the_next_login_to_mysql() {
 #[test]
 fn a_new_account_is_known_with_its_first_login_and_a_dropped_one_is_not() {
     for product in [Product::MariaDb, Product::MySql] {
-        let server = Server::start(product, &[]);
+        let server = Server::lease(product);
         let mut root = server.root();
         let proxy = learning(&server);
         refused(&proxy, "newcomer", "his password");

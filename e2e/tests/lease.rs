@@ -1,6 +1,6 @@
 //! Clusters that are used by one test after the other.
 
-use e2e::{Cluster, Product, take_writes};
+use e2e::{Cluster, Product, Server, take_writes};
 
 both! {
     a_cluster_is_used_again_unless_a_test_has_changed_its_servers
@@ -14,10 +14,12 @@ fn a_cluster_is_used_again_unless_a_test_has_changed_its_servers(product: Produc
     first.tell_apart(&["CREATE TABLE d.t (n INT)"]);
     first.primary.root().run("CREATE USER visitor");
     let port = first.primary.port();
+    let mut left = first.primary.connect("d");
     drop(first);
 
     let second = Cluster::lease(product, REPLICAS);
     assert_eq!(second.primary.port(), port);
+    assert!(left.try_query("SELECT 1").is_err(), "its session has ended");
     for server in std::iter::once(&second.primary).chain(&second.replicas) {
         let mut root = server.root();
         let visitors = "SELECT COUNT(*) FROM mysql.user WHERE user = 'visitor'";
@@ -29,4 +31,21 @@ fn a_cluster_is_used_again_unless_a_test_has_changed_its_servers(product: Produc
 
     let third = Cluster::lease(product, REPLICAS);
     assert_ne!(third.primary.port(), port);
+}
+
+/// No other test leases this product.
+#[test]
+fn a_server_is_used_again_unless_a_test_has_changed_it() {
+    let product = Product::MariaDbNext;
+    let first = Server::lease(product);
+    let port = first.port();
+    first.root().run("CREATE DATABASE mine");
+    drop(first);
+
+    let second = Server::lease(product);
+    assert_eq!(second.port(), port);
+    assert!(second.root().query("USE mine").error().is_some());
+    second.root().run("SET GLOBAL max_connections = 17");
+    drop(second);
+    assert_ne!(Server::lease(product).port(), port);
 }

@@ -243,7 +243,7 @@ fn a_changed_account_is_known_soon_and_asked_by_one_switch(product: Product) {
         Product::MySql => format!("{how} '{password}'"),
         _ => format!("{how}('{password}')"),
     };
-    let server = Server::start(product, &[]);
+    let server = Server::lease(product);
     let mut root = server.root();
     for plugin in PLUGINS {
         for tls in [false, true] {
@@ -296,7 +296,7 @@ fn a_changed_plugin_is_examined_at_once(product: Product) {
     if product.is_mariadb() {
         return;
     }
-    let server = Server::start(product, &[]);
+    let server = Server::lease(product);
     let mut root = server.root();
     root.run("CREATE USER walker@'%' IDENTIFIED BY 'the first'");
     let proxy = started(&learning(&server));

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use e2e::raw::{Address, Login, Outcome, RawConn, ServerError, Shape};
-use e2e::{Product, Server};
+use e2e::{LeasedServer, Product, Server};
 
 /// In the order of the table's columns.
 pub(crate) const PRODUCTS: [Product; 3] = [Product::MySql, Product::MariaDb, Product::MariaDbNext];
@@ -52,8 +52,8 @@ const SETUP_OF_ONE: &[&str] = &[
 ];
 
 /// A server with the tables and the account.
-pub(crate) fn set_up(product: Product) -> Server {
-    let server = Server::start(product, &[]);
+pub(crate) fn set_up(product: Product) -> LeasedServer {
+    let server = Server::lease(product);
     let mut root = server.root();
     root.run("SET sql_mode = ''");
     root.run("CREATE DATABASE names");

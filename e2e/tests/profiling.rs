@@ -475,7 +475,7 @@ fn what_cannot_be_profiled_is_counted(product: Product) {
 
 fn a_profiled_statement_is_alone_on_its_connection(product: Product) {
     let folder = tempfile::tempdir().unwrap();
-    let site = lanes::Site::at(Server::start(product, &[]), 6, |settings| {
+    let site = lanes::Site::at(Server::lease(product), 6, |settings| {
         settings
             .set("hints.accepted", "pilotfish")
             .set("profiling.timeout", "60s")

@@ -761,7 +761,7 @@ fn sql_hash(statement: &str) -> u64 {
 #[test]
 fn reads_are_sent_again_as_often_as_a_rule_says() {
     let product = Product::MariaDb;
-    let server = Server::start(product, &[]);
+    let server = Server::lease(product);
     let relay = Relay::start(server.tcp());
     let settings = Settings::pooled_behind(&relay, product, 4)
         .rule("once", &[("tag", "\"once\""), ("retry", "0")]);

@@ -19,7 +19,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use e2e::browser::Browser;
+use e2e::browser::{Browser, LeasedBrowser};
 use e2e::raw::RawConn;
 use e2e::{Product, Proxy, Server, Settings, free_port};
 
@@ -53,8 +53,8 @@ fn start(port: u16) -> Proxy {
 }
 
 /// A browser that shows the page.
-fn visit(address: &str) -> Browser {
-    let browser = Browser::start(1280, 900);
+fn visit(address: &str) -> LeasedBrowser {
+    let browser = Browser::lease();
     browser.log_in(ROOT);
     browser.open(address);
     browser

@@ -2,20 +2,21 @@
 //! rest is reported, and nothing is executed twice.
 
 use e2e::raw::{Execute, Login, Param, RawConn, ServerError, Shape};
-use e2e::{Cut, Product, Proxy, Relay, Server, Settings, wait};
+use e2e::{Cut, LeasedServer, Product, Proxy, Relay, Server, Settings, wait};
 
 const PRODUCTS: [Product; 2] = [Product::MariaDb, Product::MySql];
 
 /// A server of its own, a relay in front of it, a pooled proxy in front of that.
 struct Chain {
-    server: Server,
-    relay: Relay,
     proxy: Proxy,
+    relay: Relay,
+    // After the proxy: the next test gets it.
+    server: LeasedServer,
 }
 
 impl Chain {
     fn start(product: Product) -> Self {
-        let server = Server::start(product, &[]);
+        let server = Server::lease(product);
         let mut root = server.root();
         root.run("CREATE DATABASE d");
         root.run("USE d");
@@ -30,9 +31,9 @@ impl Chain {
         let relay = Relay::start(server.tcp());
         let proxy = Proxy::start(&Settings::pooled_behind(&relay, product, 4));
         Self {
-            server,
-            relay,
             proxy,
+            relay,
+            server,
         }
     }
 
@@ -263,7 +264,7 @@ fn looks_furnished(conn: &mut RawConn, id: u32) {
 #[test]
 fn a_pooled_connection_that_died_is_replaced_unnoticed() {
     for product in PRODUCTS {
-        let server = Server::start(product, &[]);
+        let server = Server::lease(product);
         let proxy = Proxy::start(&Settings::pooled(&server, 2));
         let mut conn = proxy.connect();
         let id = furnished(&mut conn);

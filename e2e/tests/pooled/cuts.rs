@@ -3,7 +3,7 @@
 //! says what.
 
 use e2e::raw::{Execute, Login, Param, RawConn, Reply, Shape, command};
-use e2e::{Cut, Product, Proxy, Relay, Server, Settings};
+use e2e::{Cut, LeasedServer, Product, Proxy, Relay, Server, Settings};
 
 const PRODUCTS: [Product; 2] = [Product::MariaDb, Product::MySql];
 
@@ -81,8 +81,8 @@ fn nothing_runs_behind_a_cut_transaction_before_it_is_ended() {
 }
 
 /// A server behind a relay, and a proxy with one connection to it.
-fn relayed(product: Product) -> (Server, Relay, Proxy) {
-    let server = Server::start(product, &[]);
+fn relayed(product: Product) -> (LeasedServer, Relay, Proxy) {
+    let server = Server::lease(product);
     prepare(&server);
     let relay = Relay::start(server.tcp());
     let proxy = Proxy::start(&Settings::pooled_behind(&relay, product, 1));
@@ -163,7 +163,7 @@ fn what_is_lost_with_a_connection_is_named() {
 #[test]
 fn a_kill_that_is_lost_is_said_again() {
     for product in PRODUCTS {
-        let server = Server::start(product, &[]);
+        let server = Server::lease(product);
         prepare(&server);
         let relay = Relay::start(server.tcp());
         let settings = Settings::pooled_behind(&relay, product, 2);

@@ -42,7 +42,7 @@ fn wait_sleeping(server: &Server, count: usize) {
 #[test]
 fn a_killed_idle_session_hears_nothing() {
     for product in PRODUCTS {
-        let server = Server::start(product, &[]);
+        let server = Server::lease(product);
         for before in BEFORE {
             let (mut direct, mut killer) = (server.connect(""), server.connect(""));
             before.iter().for_each(|it| drop(direct.run(it)));
@@ -65,12 +65,12 @@ fn a_killed_idle_session_hears_nothing() {
 #[test]
 fn a_session_that_is_killed_within_a_statement_hears_nothing() {
     for product in PRODUCTS {
-        let server = Server::start(product, &[]);
+        let server = Server::lease(product);
         let script = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/every_other.lua");
         let pooled = Proxy::start(&Settings::pooled(&server, 6));
         let own = [
-            Settings::in_front_of([&server]),
-            Settings::in_front_of([&server]).set("script.file", script),
+            Settings::in_front_of([&*server]),
+            Settings::in_front_of([&*server]).set("script.file", script),
         ]
         .map(|settings| Proxy::start(&settings));
         let by_server = || server.connect("");
@@ -98,7 +98,7 @@ fn a_session_that_is_killed_within_a_statement_hears_nothing() {
 #[test]
 fn a_pinned_session_whose_idle_connection_is_killed_hears_nothing() {
     for product in PRODUCTS {
-        let server = Server::start(product, &[]);
+        let server = Server::lease(product);
         let proxy = Proxy::start(&Settings::pooled(&server, 6));
         let mut victim = proxy.connect();
         victim.run("CREATE TEMPORARY TABLE mysql.of_ones_own (n INT)");
@@ -115,7 +115,7 @@ fn a_pinned_session_whose_idle_connection_is_killed_hears_nothing() {
 #[test]
 fn a_session_that_kills_itself_hears_what_a_server_says() {
     for product in PRODUCTS {
-        let server = Server::start(product, &[]);
+        let server = Server::lease(product);
         let told = |conn: &mut RawConn| {
             let reply = conn.query("KILL CONNECTION_ID()");
             let error = reply.error().unwrap().to_string();
@@ -132,9 +132,9 @@ fn a_session_that_kills_itself_hears_what_a_server_says() {
 #[test]
 fn a_transaction_that_is_idle_when_the_proxy_stops_hears_nothing() {
     for product in PRODUCTS {
-        let server = Server::start(product, &[]);
+        let server = Server::lease(product);
         for settings in [
-            Settings::in_front_of([&server]),
+            Settings::in_front_of([&*server]),
             Settings::pooled(&server, 6),
         ] {
             let mut proxy = Proxy::start(&settings.set("timeout_drain", "300ms"));
@@ -152,7 +152,7 @@ fn a_transaction_that_is_idle_when_the_proxy_stops_hears_nothing() {
 #[test]
 fn the_admin_port_kills_without_a_word() {
     for product in PRODUCTS {
-        let server = Server::start(product, &[]);
+        let server = Server::lease(product);
         let port = e2e::free_port();
         let proxy = Proxy::start(&Settings::pooled(&server, 6).admin_on(port));
         let mut victim = proxy.connect();
@@ -169,7 +169,7 @@ fn the_admin_port_kills_without_a_word() {
 #[test]
 fn a_killed_statement_ends_as_on_a_server() {
     for product in PRODUCTS {
-        let server = Server::start(product, &[]);
+        let server = Server::lease(product);
         for proxy in sites(&server) {
             let (mut victim, mut killer) = (proxy.connect(), proxy.connect());
             killer.run(&format!("KILL QUERY {}", victim.id));

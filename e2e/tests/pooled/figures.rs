@@ -126,7 +126,7 @@ fn ten_thousand_idle_clients_hold_no_backend_connection() {
     // A file each here, one each in the proxy, and some for everything else.
     let most = usize::try_from(open_files_max()).unwrap() - 1000;
     let count = most.min(10_000);
-    let server = Server::start(Product::MariaDb, &[]);
+    let server = Server::lease(Product::MariaDb);
     let settings = Settings::pooled(&server, 20)
         .set("workers", 2)
         .set("limits.sessions_max", 10_100);
@@ -156,7 +156,7 @@ fn round_trips(relay: &Relay, act: impl FnOnce()) -> usize {
 #[test]
 fn restoring_state_costs_no_round_trip_of_its_own() {
     for product in PRODUCTS {
-        let server = Server::start(product, &[]);
+        let server = Server::lease(product);
         let relay = Relay::start(server.tcp());
         let proxy = Proxy::start(&Settings::pooled_behind(&relay, product, 1));
         let (mut one, mut two) = (proxy.connect(), proxy.connect());

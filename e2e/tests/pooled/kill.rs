@@ -4,14 +4,14 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use e2e::raw::{Login, RawConn, Shape, command};
-use e2e::{Product, Proxy, Server, Settings, wait};
+use e2e::{LeasedServer, Product, Proxy, Server, Settings, wait};
 
 const PRODUCTS: [Product; 2] = [Product::MariaDb, Product::MySql];
 
 const SLEEP: &str = "SELECT SLEEP(60) FROM (SELECT 1 UNION SELECT 2) AS two";
 
-fn start(product: Product, connections_max: i32) -> (Server, Proxy) {
-    let server = Server::start(product, &[]);
+fn start(product: Product, connections_max: i32) -> (LeasedServer, Proxy) {
+    let server = Server::lease(product);
     let settings = Settings::pooled(&server, connections_max).set("workers", 2);
     let proxy = Proxy::start(&settings);
     (server, proxy)
@@ -230,7 +230,7 @@ fn process_kill_knows_the_ids_that_clients_see() {
 #[test]
 fn others_sessions_are_killed_by_those_who_may() {
     for product in PRODUCTS {
-        let server = Server::start(product, &[]);
+        let server = Server::lease(product);
         let mut root = server.root();
         root.run("CREATE USER weak@'%' IDENTIFIED BY 'weak password'");
         let settings = Settings::pooled(&server, 6).account("weak", "weak password");
@@ -299,7 +299,7 @@ fn a_killed_transaction_is_rolled_back() {
 #[test]
 fn who_asks_to_kill_others_takes_nobodys_warnings() {
     for product in PRODUCTS {
-        let server = Server::start(product, &[]);
+        let server = Server::lease(product);
         let proxy = Proxy::start(&Settings::pooled(&server, 1));
         let mut other = proxy.connect_as(&Login::with("other", "another password"));
         let mut warned = proxy.connect();

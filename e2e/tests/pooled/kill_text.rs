@@ -1,7 +1,7 @@
 //! KILL by the ids that clients see, in every way that SQL text and prepared statements have.
 
 use e2e::raw::{Execute, Login, Outcome, Param, RawConn, Rows, Shape, command};
-use e2e::{Product, Proxy, Server, Settings, wait};
+use e2e::{LeasedServer, Product, Proxy, Server, Settings, wait};
 
 const PRODUCTS: [Product; 3] = [Product::MariaDb, Product::MariaDbNext, Product::MySql];
 
@@ -10,8 +10,8 @@ const SLEEP: &str = "SELECT SLEEP(60) FROM (SELECT 1 UNION SELECT 2) AS two";
 /// ER_NOT_SUPPORTED_YET.
 const NOT_SUPPORTED: u16 = 1235;
 
-fn start(product: Product) -> (Server, Proxy) {
-    let server = Server::start(product, &[]);
+fn start(product: Product) -> (LeasedServer, Proxy) {
+    let server = Server::lease(product);
     let proxy = Proxy::start(&Settings::pooled(&server, 6).set("workers", 2));
     (server, proxy)
 }

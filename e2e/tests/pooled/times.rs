@@ -120,7 +120,7 @@ fn milliseconds(text: &str) -> f64 {
 }
 
 fn who_waits_for_a_replica_waits_in_the_proxy(product: Product) {
-    let cluster = Cluster::start(product, 1);
+    let cluster = Cluster::lease(product, 1);
     cluster.tell_apart(&["CREATE TABLE d.t (n INT)"]);
     let settings = Settings::of_cluster(&cluster)
         .account("app", PASSWORD)

@@ -105,7 +105,7 @@ fn one_who_waits_and_leaves_is_passed_over() {
 #[test]
 fn who_is_killed_while_it_waits_is_answered_at_once() {
     for product in PRODUCTS {
-        let server = Server::start(product, &[]);
+        let server = Server::lease(product);
         let mut root = server.root();
         root.run("CREATE DATABASE d");
         root.run("CREATE TABLE d.t (n INT) ENGINE=InnoDB");
@@ -142,7 +142,7 @@ fn who_is_killed_while_it_waits_is_answered_at_once() {
 #[test]
 fn clients_of_several_accounts_take_turns() {
     for product in PRODUCTS {
-        let server = Server::start(product, &[]);
+        let server = Server::lease(product);
         let settings = Settings::pooled(&server, 2).set("workers", 2);
         let proxy = Proxy::start(&settings.set("pool.timeout_wait", "60s"));
         let accounts = [
@@ -202,7 +202,7 @@ fn pairs(product: Product) -> Vec<(&'static str, &'static str)> {
 #[test]
 fn what_nobody_else_may_be_let_into_pins_until_it_ends() {
     for product in PRODUCTS {
-        let server = Server::start(product, &[]);
+        let server = Server::lease(product);
         let mut root = server.root();
         root.run("CREATE DATABASE d");
         root.run("CREATE TABLE d.t (n INT)");

@@ -83,7 +83,7 @@ fn a_connection_stays_where_the_number_is_nobodys(product: Product) {
 }
 
 /// Two sessions of a cluster whose backends are known to be up.
-fn start(product: Product) -> (e2e::Cluster, Scripted, [RawConn; 2]) {
+fn start(product: Product) -> (e2e::Leased, Scripted, [RawConn; 2]) {
     let cluster = cluster(product);
     let scripted = Scripted::with(pooled(&cluster), &[CHOOSES, SETS].concat());
     let login = Login::app().schema("d");

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use e2e::raw::{Address, Execute, Param};
 use e2e::wait::until;
-use e2e::{Cluster, PASSWORD};
+use e2e::{Cluster, Leased, PASSWORD};
 
 use super::*;
 
@@ -92,8 +92,8 @@ fn executions_are_logged(product: Product) {
 }
 
 /// A primary and a replica that can be told apart, with these tables besides.
-fn cluster(product: Product, statements: &[&str]) -> Cluster {
-    let cluster = Cluster::start(product, 1);
+fn cluster(product: Product, statements: &[&str]) -> Leased {
+    let cluster = Cluster::lease(product, 1);
     cluster.tell_apart(statements);
     cluster
 }

@@ -161,7 +161,7 @@ fn statements_are_closed(product: Product) {
 }
 
 fn parameters_go_elsewhere_as_well(product: Product) {
-    let cluster = Cluster::start(product, 1);
+    let cluster = Cluster::lease(product, 1);
     cluster.tell_apart(&[]);
     let settings = Settings::of_cluster(&cluster)
         .account("app", PASSWORD)

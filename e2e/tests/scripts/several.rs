@@ -238,7 +238,7 @@ fn who_becomes_another_user_runs_its_scripts(product: Product) {
 }
 
 fn who_becomes_another_user_asks_elsewhere_as_that(product: Product) {
-    let server = Server::start(product, &[]);
+    let server = Server::lease(product);
     let mut root = server.root();
     root.run("CREATE USER bob@'%' IDENTIFIED BY 'secret'");
     let folder = tempfile::tempdir().unwrap();

@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use e2e::{Cluster, PASSWORD, wait};
+use e2e::{Cluster, Leased, PASSWORD, wait};
 
 use super::*;
 
@@ -27,8 +27,8 @@ both! {
 pub(super) const WHO: &str = "SELECT name FROM d.whoami";
 
 /// A primary and two replicas that can be told apart.
-pub(super) fn cluster(product: Product) -> Cluster {
-    let cluster = Cluster::start(product, 2);
+pub(super) fn cluster(product: Product) -> Leased {
+    let cluster = Cluster::lease(product, 2);
     cluster.tell_apart(&["CREATE TABLE d.t (n INT PRIMARY KEY AUTO_INCREMENT, name VARCHAR(20))"]);
     cluster
 }
@@ -49,7 +49,7 @@ pub(super) const CHOOSES: &str = r#"
     end
 "#;
 
-fn chooser(product: Product) -> (Scripted, RawConn, Cluster) {
+fn chooser(product: Product) -> (Leased, Scripted, RawConn) {
     let cluster = cluster(product);
     let scripted = Scripted::with(pooled(&cluster), CHOOSES);
     scripted
@@ -59,7 +59,7 @@ fn chooser(product: Product) -> (Scripted, RawConn, Cluster) {
         .proxy
         .wait_event("backend_up", &["backend=\"replica2\""]);
     let conn = scripted.connect_as(&Login::app().schema("d"));
-    (scripted, conn, cluster)
+    (cluster, scripted, conn)
 }
 
 pub(super) fn on(index: usize, sql: &str) -> String {
@@ -67,7 +67,7 @@ pub(super) fn on(index: usize, sql: &str) -> String {
 }
 
 fn a_script_chooses_where_each_statement_goes(product: Product) {
-    let (_scripted, mut conn, _cluster) = chooser(product);
+    let (_cluster, _scripted, mut conn) = chooser(product);
     // The proxy's own choice.
     assert_ne!(conn.value(WHO), "primary");
     for _ in 0..3 {
@@ -81,7 +81,7 @@ fn a_script_chooses_where_each_statement_goes(product: Product) {
 }
 
 fn what_a_session_has_set_follows_it(product: Product) {
-    let (_scripted, mut conn, _cluster) = chooser(product);
+    let (_cluster, _scripted, mut conn) = chooser(product);
     conn.run("SET @mine = 'kept', time_zone = '+03:00'");
     for index in [2, 3, 1, 2] {
         let reply = conn.run(&on(index, "SELECT @mine, @@time_zone, DATABASE()"));
@@ -90,7 +90,7 @@ fn what_a_session_has_set_follows_it(product: Product) {
 }
 
 fn a_transaction_stays_where_it_is(product: Product) {
-    let (_scripted, mut conn, _cluster) = chooser(product);
+    let (_cluster, _scripted, mut conn) = chooser(product);
     conn.run(&on(1, "BEGIN"));
     conn.run("INSERT INTO t (name) VALUES ('mine')");
     assert_eq!(conn.value(&on(2, "SELECT COUNT(*) FROM t")), "1");
@@ -101,7 +101,7 @@ fn a_transaction_stays_where_it_is(product: Product) {
 }
 
 fn what_was_written_is_seen_where_a_script_reads(product: Product) {
-    let (_scripted, mut conn, _cluster) = chooser(product);
+    let (_cluster, _scripted, mut conn) = chooser(product);
     for number in 1..=5 {
         conn.run(&on(1, "INSERT INTO t (name) VALUES ('x')"));
         for index in [2, 3] {

@@ -1,6 +1,6 @@
 //! What `pilotfish` has beyond the old API: hooks that wait, statements of the script's own, places.
 
-use e2e::{Cluster, PASSWORD};
+use e2e::{Cluster, Leased, PASSWORD};
 
 use super::*;
 
@@ -231,8 +231,8 @@ fn error(conn: &mut RawConn, sql: &str) -> String {
 
 const WHO: &str = "SELECT name FROM d.whoami";
 
-fn cluster(product: Product) -> Cluster {
-    let cluster = Cluster::start(product, 2);
+fn cluster(product: Product) -> Leased {
+    let cluster = Cluster::lease(product, 2);
     cluster.tell_apart(&["CREATE TABLE d.t (n INT PRIMARY KEY AUTO_INCREMENT, name VARCHAR(20))"]);
     cluster
 }
