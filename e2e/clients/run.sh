@@ -127,9 +127,7 @@ build_python_mysqlclient() { build_python; }
 rust_program=$here/../../target/debug/pilotfish-client-rust-mysql-async
 
 build_rust_mysql_async() {
-    ! is_stale "$rust_program" "$here/rust-mysql-async" ||
-        # Of the whole workspace, so that its libraries are those of the tests.
-        (cd "$here" && cargo build --quiet --locked --workspace --lib --tests --bin pilotfish-client-rust-mysql-async)
+    ! is_stale "$rust_program" "$here/rust-mysql-async" || "$here/../../.ci/build"
 }
 
 # --- all of them --------------------------------------------------------------------------------
