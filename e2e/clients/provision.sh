@@ -102,7 +102,9 @@ dbd_mariadb
 say "building the clients"
 # But the one in Rust, which is built with the tests, perhaps at this moment.
 for client in $("$here/run.sh" --list); do
-    [ "$client" = rust-mysql-async ] || "$here/run.sh" --build --only "$client"
+    [ "$client" != rust-mysql-async ] || continue
+    # 77: this machine lacks something for it; the comparison leaves it out.
+    "$here/run.sh" --build --only "$client" || [ $? -eq 77 ]
 done
 
 # ---- what is there now -----------------------------------------------------------------------
