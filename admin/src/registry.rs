@@ -27,6 +27,7 @@ pub static TABLES: &[&dyn Table] = &[
     &index_suggestions::TABLE,
     &plans::TABLE,
     &replication::TABLE,
+    &fed_replicas::TABLE,
     &schema_changes::TABLE,
     &schema_versions::TABLE,
     &events::TABLE,

@@ -19,7 +19,7 @@ const SECRET: &str = "a password";
 const PAGE: &str = include_str!("../../docs/manual/src/feeding-replicas.md");
 
 /// The settings of the manual's page, with files in a folder and the account that replicas have here.
-fn write_config(primary: &Server, folder: &Path, port: u16) -> PathBuf {
+fn write_config(primary: &Server, folder: &Path, port: u16, admin: u16) -> PathBuf {
     let page = PAGE.split("```toml\n").nth(1).unwrap();
     let page = page.split("```").next().unwrap();
     std::fs::write(folder.join("replication.password"), SECRET).unwrap();
@@ -30,7 +30,8 @@ fn write_config(primary: &Server, folder: &Path, port: u16) -> PathBuf {
         .replace("/etc/pilotfish", place)
         .replace("\":3307\"", &format!("\"127.0.0.1:{port}\""))
         .replace("\"replica\"", "\"app\"");
-    let text = format!("{}\n{page}", Settings::in_front_of([primary]).to_toml());
+    let own = Settings::in_front_of([primary]).admin_on(admin).to_toml();
+    let text = format!("{own}\n{page}");
     let config = folder.join("pilotfish.toml");
     std::fs::write(&config, text).unwrap();
     config
@@ -41,6 +42,7 @@ struct Fed {
     primary: Server,
     config: PathBuf,
     port: u16,
+    admin: u16,
     _folder: TempDir,
 }
 
@@ -65,12 +67,13 @@ impl Fed {
         });
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join("relay")).unwrap();
-        let port = free_port();
-        let config = write_config(&primary, folder.path(), port);
+        let (port, admin) = (free_port(), free_port());
+        let config = write_config(&primary, folder.path(), port, admin);
         Self {
             primary,
             config,
             port,
+            admin,
             _folder: folder,
         }
     }
@@ -114,6 +117,17 @@ impl Fed {
             root.run(&statement);
         }
         replica
+    }
+
+    /// Waits until the admin port shows replicas in these states, each with what it was sent.
+    fn wait_shown(&self, states: &[&str]) {
+        let address = Address::Tcp(([127, 0, 0, 1], self.admin).into());
+        let mut admin = RawConn::connect(&address, &Login::with("root", "all")).unwrap();
+        wait::until("the replicas are shown", wait::SOON, || {
+            let select = "SELECT state FROM fed_replicas WHERE cluster = 'main' AND events > 10 AND bytes > 10000 \
+                          AND file = 'pilotfish.000001' AND position > 4 AND client LIKE 'app from 127.0.0.1:%'";
+            admin.run(select).texts().concat() == states
+        });
     }
 
     fn write(&self, from: u32, to: u32) {
@@ -162,10 +176,12 @@ fn replicas_are_fed_and_go_on_after_restarts_and_kills(product: Product) {
     // Live.
     fed.write(20, 40);
     fed.check(&[&one, &other]);
+    fed.wait_shown(&["live", "live"]);
 
     // A replica that was away goes on by GTID.
     other.kill();
     fed.write(40, 60);
+    fed.wait_shown(&["live"]);
     other.start_again();
     start_replica(&other);
     fed.check(&[&one, &other]);

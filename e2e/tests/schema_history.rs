@@ -7,7 +7,9 @@ use e2e::{Cluster, PASSWORD, Product, Proxy, Server, Settings, free_port, wait};
 use tempfile::TempDir;
 
 mod faults;
+mod hook;
 mod manual;
+mod outputs;
 
 both! {
     each_kind_of_change_is_a_row_and_the_server_is_asked_what_the_object_is

@@ -38,7 +38,7 @@ pub use console::{Console, OneBackend};
 pub use import::ImportArguments;
 pub use init::InitArguments;
 pub use lua::LuaArguments;
-pub use schema::{SchemaArguments, SchemaCommand, SchemaDiffArguments};
+pub use schema::{SchemaArguments, SchemaCommand, SchemaDiffArguments, SchemaExportArguments};
 pub use shell::{CompletionsArguments, ManArguments};
 pub use top::TopArguments;
 
@@ -471,7 +471,8 @@ pilotfish probe -c FILE                  asks the backends how they are, and tel
 pilotfish status -c FILE                 says whether a proxy that runs is well; see below
 pilotfish top -c FILE                    shows a proxy that runs, live
 pilotfish binlog FILE... [--ddl|--json]  prints the events of binary log files
-pilotfish schema diff CLUSTER -c FILE    tells what has changed in the schemas of a cluster
+pilotfish schema diff CLUSTER -c FILE    tells what has changed in the schemas of a cluster, or writes SQL (--sql)
+pilotfish schema export CLUSTER -c FILE  writes the history of the schemas as a Git repository (--git FOLDER)
 pilotfish lua FILE [ARGUMENTS]           runs a script in the embedded interpreter
 pilotfish sandbox [--help]               starts servers of its own, to try it out
 pilotfish completions SHELL              prints completions for bash, zsh or fish

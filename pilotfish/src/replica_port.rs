@@ -9,7 +9,7 @@ use std::thread::JoinHandle;
 use auth::{Directory, Plugin};
 use config::{Config, Serves};
 use proxy::{Guest, GuestError, House, Reception, Window};
-use replication::{Clock, Feeds, RelayLog, ReplicaConnection, Streams, feed};
+use replication::{Clock, RelayLog, ReplicaConnection, Streams, feed};
 use route::Family;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -30,7 +30,6 @@ struct Shared {
     window: Window,
     streams: Arc<Streams>,
     reception: Reception,
-    feeds: Arc<Feeds>,
     clock: Clock,
     last_id: AtomicU32,
     /// Random, so that names that nobody has are always examined alike.
@@ -42,6 +41,7 @@ struct Shared {
 /// A replica that has logged in.
 struct Replica {
     guest: Guest,
+    cluster: String,
 }
 
 impl ReplicaPort {
@@ -63,7 +63,6 @@ impl ReplicaPort {
             reception: window.reception(),
             window: window.clone(),
             streams: Arc::clone(streams),
-            feeds: Arc::default(),
             clock,
             last_id: AtomicU32::new(0),
             secret: auth::random_bytes().unwrap_or_default(),
@@ -128,8 +127,9 @@ async fn serve(client: Client, shared: Arc<Shared>) {
     };
     match shared.receive(client, &log).await {
         Ok(guest) => {
-            let feeds = Arc::clone(&shared.feeds);
-            feed(Replica { guest }, log, feeds, shared.clock).await;
+            let feeds = Arc::clone(shared.streams.feeds());
+            let cluster = cluster.to_owned();
+            feed(Replica { guest, cluster }, log, feeds, shared.clock).await;
         }
         Err(error) => tracing::warn!(kind = "replica_refused", %error, "a replica cannot log in"),
     }
@@ -194,5 +194,9 @@ impl ReplicaConnection for Replica {
 
     fn name(&self) -> String {
         format!("{} from {}", self.guest.user, self.guest.remote)
+    }
+
+    fn cluster(&self) -> String {
+        self.cluster.clone()
     }
 }

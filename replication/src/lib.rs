@@ -19,6 +19,7 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::panic))]
 
+mod alter;
 mod change;
 mod difference;
 mod error;
@@ -26,6 +27,7 @@ mod event_stream;
 mod feed;
 mod follow;
 mod groups;
+mod hook;
 mod inquiry;
 mod names;
 mod object;
@@ -41,13 +43,16 @@ mod stream;
 #[cfg(test)]
 mod tests;
 
+pub use alter::migration;
 pub use difference::{Line, Side, differences};
 pub use error::{Purged, StreamError};
 pub use event_stream::EventStream;
-pub use feed::{Feeds, ReplicaConnection, feed};
+pub use feed::{Feeds, ReplicaConnection, ReplicaView, feed};
 pub use position::{Gtid, Position};
 pub use registration::{Greeted, Identity, Registration};
 pub use relay::RelayLog;
 pub use replication::{Clock, Replication};
 pub use status::{StreamState, StreamStatus, StreamView, Streams};
-pub use store::{CHANGES, ObjectVersion, SavedHistory, VERSIONS, schema_at};
+pub use store::{
+    CHANGES, ObjectVersion, Revision, RevisionMark, SavedChange, SavedHistory, VERSIONS, schema_at,
+};

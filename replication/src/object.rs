@@ -101,7 +101,7 @@ impl fmt::Display for ObjectName {
 }
 
 /// A name in backticks.
-fn quoted(name: &str) -> String {
+pub fn quoted(name: &str) -> String {
     format!("`{}`", name.replace('`', "``"))
 }
 

@@ -8,9 +8,10 @@ use std::thread::JoinHandle;
 
 use config::{Config, ReplicationConfig};
 use route::Topology;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{Notify, mpsc, watch};
 use tokio::task::{AbortHandle, LocalSet};
 
+use crate::hook::tell_changes;
 use crate::status::{StreamStatus, Streams};
 use crate::store::Store;
 use crate::stream::{Shared, Stream};
@@ -122,7 +123,21 @@ async fn live(
     (store, clock): (Rc<RefCell<Store>>, Clock),
 ) {
     let mut running: Vec<Running> = Vec::new();
+    let written = Rc::new(Notify::new());
+    let mut hook: Option<watch::Sender<Arc<Config>>> = None;
     while let Some(config) = configured.recv().await {
+        match &hook {
+            Some(hook) => {
+                // It is there as long as this function.
+                let _ = hook.send(Arc::clone(&config));
+            }
+            None => {
+                let (configs, receiver) = watch::channel(Arc::clone(&config));
+                hook = Some(configs);
+                let told = tell_changes(receiver, Rc::clone(&store), Rc::clone(&written));
+                tokio::task::spawn_local(told);
+            }
+        }
         let mut kept = Vec::new();
         for settings in &config.replications {
             let same = running
@@ -136,6 +151,7 @@ async fn live(
                         config: Arc::clone(&config),
                         topology: topology.clone(),
                         store: Rc::clone(&store),
+                        written: Rc::clone(&written),
                         clock,
                     };
                     begin(shared, settings)

@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use config::ReplicationSource;
 
+use crate::feed::Feeds;
 use crate::relay::RelayLog;
 
 /// The time over which rates are counted, in microseconds.
@@ -14,6 +15,7 @@ const RATE_TIME: i64 = 5_000_000;
 pub struct Streams {
     statuses: Mutex<Vec<Arc<StreamStatus>>>,
     source: Mutex<Option<String>>,
+    feeds: Arc<Feeds>,
 }
 
 /// How one stream fares.
@@ -108,6 +110,11 @@ impl Streams {
         let statuses = statuses.unwrap_or_else(PoisonError::into_inner);
         let mut of_cluster = statuses.iter().filter(|it| it.view().cluster == cluster);
         of_cluster.find_map(|it| it.relay())
+    }
+
+    /// The replicas that are fed from what is kept.
+    pub fn feeds(&self) -> &Arc<Feeds> {
+        &self.feeds
     }
 
     /// The history as SQLite is told where it is, for reading; none if there is none.

@@ -3,6 +3,8 @@
 
 mod definitions;
 mod read;
+mod revisions;
+mod told;
 
 use std::fs::OpenOptions;
 use std::io;
@@ -23,6 +25,8 @@ pub use definitions::{CHANGES, VERSIONS};
 #[cfg(test)]
 use read::versions_at;
 pub use read::{ObjectVersion, SavedHistory, schema_at};
+pub use revisions::{Revision, RevisionMark, SavedChange};
+pub use told::Untold;
 
 /// Bytes of a history that no file keeps.
 const MEMORY_BYTES_MAX: u64 = 16 << 20;
@@ -144,6 +148,7 @@ impl Store {
         if (application, version) != (APPLICATION, VERSION) {
             return Ok(false);
         }
+        self.database.execute_batch(told::TABLE)?;
         if self.file.is_some() {
             // Whoever reads does not keep the writer waiting.
             self.database

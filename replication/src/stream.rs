@@ -16,7 +16,7 @@ use binlog::{EventHeader, Limits, Query};
 use config::{Config, OnPurged, ReplicationConfig, ReplicationSource};
 use control::BackendClient;
 use route::{Backend, Role, Topology};
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio::time::sleep;
 
 use crate::change::Change;
@@ -55,6 +55,8 @@ pub(crate) struct Shared {
     pub config: Arc<Config>,
     pub topology: watch::Receiver<Arc<Topology>>,
     pub store: Rc<RefCell<Store>>,
+    /// Told when changes are in the store.
+    pub written: Rc<Notify>,
     pub clock: Clock,
 }
 
@@ -433,6 +435,7 @@ impl Stream {
             let mut store = self.shared.store.borrow_mut();
             store.record(self.name(), (gtid, &changes), &observed, &stored)?;
             drop(store);
+            self.shared.written.notify_one();
             self.stored = Some(stored);
         } else if let Some(stored) = &mut self.stored {
             stored.position.add(gtid);

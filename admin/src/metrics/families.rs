@@ -309,6 +309,21 @@ pub const FAMILIES: &[Family] = &[
         Counter,
         &[REPLICATION.of("errors")],
     ),
+    Family {
+        about: Some(
+            "1: the replica has been sent everything that the proxy has; 0: it catches up.",
+        ),
+        ..of(
+            "pilotfish_fed_replica_live",
+            Gauge,
+            &[FED_REPLICAS.is(Value::Is("state", &["live"]), FED_REPLICA)],
+        )
+    },
+    of(
+        "pilotfish_fed_replica_bytes_total",
+        Counter,
+        &[FED_REPLICAS.of("bytes")],
+    ),
 ];
 
 const BACKEND: &[(&str, &str)] = &[("cluster", "cluster"), ("backend", "name")];
@@ -316,7 +331,11 @@ const BACKEND: &[(&str, &str)] = &[("cluster", "cluster"), ("backend", "name")];
 /// What tells streams of replication apart.
 const STREAM: &[(&str, &str)] = &[("cluster", "cluster"), ("stream", "stream")];
 
+/// What tells replicas apart that the proxy feeds.
+const FED_REPLICA: &[(&str, &str)] = &[("cluster", "cluster"), ("replica", "replica")];
+
 const REPLICATION: Rows = Rows("replication", STREAM);
+const FED_REPLICAS: Rows = Rows("fed_replicas", FED_REPLICA);
 const PROCESS: Rows = Rows("process", &[]);
 const BACKENDS: Rows = Rows("backends", BACKEND);
 const POOLS: Rows = Rows("pools", &[("backend", "backend"), ("account", "account")]);

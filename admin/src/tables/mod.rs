@@ -9,6 +9,7 @@ pub mod digest_times;
 pub mod digests;
 pub mod errors;
 pub mod events;
+pub mod fed_replicas;
 pub mod full_scans;
 pub mod help;
 pub mod host_errors;

@@ -92,7 +92,7 @@ pub static TABLE: Sheet<StreamView> = Sheet {
     items: |material| material.port.streams.views(),
 };
 
-fn utc(micros: i64) -> Cell {
+pub(super) fn utc(micros: i64) -> Cell {
     let time = jiff::Timestamp::from_microsecond(micros).ok();
     let time = time.map(|time| time.strftime("%Y-%m-%d %H:%M:%S").to_string());
     time.into()

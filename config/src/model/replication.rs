@@ -86,5 +86,13 @@ settings! {
 
         /// The file grows no larger than that: the oldest changes and versions make room.
         bytes_max: u64 = 1 << 30, Traits::RESTART.within(1 << 20, 1 << 50);
+
+        /// A program, with its arguments, that the proxy starts for each change of a schema. The change is one line of
+        /// JSON on the program's standard input. If the program does not end with 0, the proxy starts it again after 1
+        /// to 60 seconds, and later changes wait. It is told of changes that are noted after it has been set.
+        hook: Vec<String> = Vec::new(), Traits::RELOAD;
+
+        /// The proxy kills the hook when it runs for longer.
+        timeout_hook: Duration = Duration::from_secs(30), Traits::RELOAD.within(SECOND, HOUR);
     }
 }

@@ -140,6 +140,8 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("history.bytes_max", "\"256MiB\""),
     ("schema_history.file", "\"\""),
     ("schema_history.bytes_max", "\"1GiB\""),
+    ("schema_history.hook", "[]"),
+    ("schema_history.timeout_hook", "\"30s\""),
     ("slow_log.file", "\"\""),
     ("slow_log.format", "\"mysql\""),
     ("slow_log.threshold", "\"1s\""),

@@ -31,8 +31,8 @@ fn statements(block: &str) -> impl Iterator<Item = &str> {
 
 /// The page's settings beside those of a proxy in front of the server, with files in this folder.
 fn settings(server: &Server, admin: u16, folder: &TempDir) -> String {
-    let [page] = blocks("toml")[..] else {
-        panic!("the page has one block of settings");
+    let [page, _] = blocks("toml")[..] else {
+        panic!("the page has a block of settings, and one of the hook");
     };
     let password = folder.path().join("password");
     std::fs::write(&password, "a password").unwrap();
@@ -121,21 +121,27 @@ fn check_admin(admin: &mut RawConn) {
 }
 
 fn check_program(config: &std::path::Path, from: &str) {
-    let [console] = blocks("console")[..] else {
-        panic!("the page has one block of the console");
-    };
+    let consoles = blocks("console");
+    assert_eq!(consoles.len(), 3);
+    for console in consoles {
+        check_command(console, config, from);
+    }
+}
+
+/// Runs a command of the page with this test's file and time.
+fn check_command(console: &str, config: &std::path::Path, from: &str) {
     let (command, expected) = console.split_once('\n').unwrap();
-    assert_eq!(
-        command,
-        "$ pilotfish schema diff main --schema shop --from \"2026-11-26 12:00\" -c pilotfish.toml"
-    );
-    let output = Command::new(program())
-        .args([
-            "schema", "diff", "main", "--schema", "shop", "--from", from, "-c",
-        ])
-        .arg(config)
-        .output()
-        .unwrap();
+    let repository = config.with_file_name("repository");
+    let arguments = command
+        .strip_prefix("$ pilotfish ")
+        .unwrap()
+        .replace("\"2026-11-26 12:00\"", "TIME")
+        .replace("/srv/schemas", repository.to_str().unwrap())
+        .replace("pilotfish.toml", config.to_str().unwrap());
+    let arguments = arguments
+        .split(' ')
+        .map(|it| if it == "TIME" { from } else { it });
+    let output = Command::new(program()).args(arguments).output().unwrap();
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{errors}");
     let printed = String::from_utf8(output.stdout).unwrap();

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use binlog::{EventHeader, EventType, MysqlGtidSet};
 use route::Family;
-use tokio::sync::oneshot;
+use tokio::sync::oneshot::error::TryRecvError;
 use tokio::time::sleep;
 use wire::reply::put_eof;
 use wire::write::put_packets;
@@ -14,6 +14,7 @@ use wire::{Command, Reader, StatusFlags};
 
 use super::ReplicaConnection;
 use super::made_up::{put_heartbeat, put_rotate};
+use super::running::Feeding;
 use super::session::{FIRST, Session};
 use crate::position::Position;
 use crate::relay::{Next, ReadError, RelayLog, RelayReader, Start};
@@ -211,7 +212,7 @@ impl Dump {
     pub async fn run<C: ReplicaConnection>(
         &mut self,
         connection: &mut C,
-        mut ended: oneshot::Receiver<()>,
+        mut feeding: Feeding,
     ) -> Result<bool, Refusal> {
         tracing::info!(
             kind = "replica_begins",
@@ -227,17 +228,18 @@ impl Dump {
                 // The replica connects again, and finds the relay that has taken its place.
                 return Ok(false);
             }
-            let is_end = self.gather()?;
+            let (is_end, events) = self.gather()?;
             if !self.out.is_empty() {
                 if !connection.say(&self.out).await {
                     return Ok(false);
                 }
+                self.note(&feeding, events);
                 self.out.clear();
                 self.out.shrink_to(BATCH_BYTES);
                 self.payload.shrink_to(BATCH_BYTES);
                 // Other replicas have the same thread.
                 tokio::task::yield_now().await;
-                if ended.try_recv() == Err(oneshot::error::TryRecvError::Closed) {
+                if feeding.ended.try_recv() == Err(TryRecvError::Closed) {
                     return Err(self.replaced());
                 }
                 continue;
@@ -248,13 +250,14 @@ impl Dump {
                 put_packets(&mut self.out, self.sequence, &eof);
                 return Ok(connection.say(&self.out).await);
             }
+            feeding.change(|view| view.is_live = is_end);
             tokio::select! {
                 // The log is there as long as this, and so is its sender.
                 _ = additions.changed() => {}
                 // A replica says nothing while events are sent, until it goes.
                 _ = connection.command() => return Ok(false),
                 () = silence(self.request.heartbeat) => self.beat()?,
-                _ = &mut ended => return Err(self.replaced()),
+                _ = &mut feeding.ended => return Err(self.replaced()),
             }
             if !self.out.is_empty() && !connection.say(&self.out).await {
                 return Ok(false);
@@ -263,24 +266,38 @@ impl Dump {
         }
     }
 
-    /// Gathers packets; whether nothing more is there.
-    fn gather(&mut self) -> Result<bool, Refusal> {
+    /// What was sent is shown.
+    fn note(&self, feeding: &Feeding, events: u64) {
+        let (file, position) = self.reader.place();
+        let bytes = self.out.len() as u64;
+        feeding.change(|view| {
+            view.is_live = false;
+            view.file = file;
+            view.position = position;
+            view.events += events;
+            view.bytes += bytes;
+        });
+    }
+
+    /// Gathers packets; whether nothing more is there, and how many events they are.
+    fn gather(&mut self) -> Result<(bool, u64), Refusal> {
+        let mut events = 0;
         while self.out.len() < BATCH_BYTES {
             self.payload.clear();
             self.payload.push(0);
             match self.reader.next(&mut self.payload) {
-                Ok(Next::End) => return Ok(true),
+                Ok(Next::End) => return Ok((true, events)),
                 Ok(Next::File(name)) => {
                     let put = put_rotate(&mut self.payload, self.log.server_id(), &name);
                     put.map_err(|error| self.told(error.to_string()))?;
                 }
                 Ok(Next::Event) if !self.is_wanted() => continue,
-                Ok(Next::Event) => {}
+                Ok(Next::Event) => events += 1,
                 Err(error) => return Err(self.told(describe_read(&error, &self.log))),
             }
             self.sequence = put_packets(&mut self.out, self.sequence, &self.payload);
         }
-        Ok(false)
+        Ok((false, events))
     }
 
     fn is_wanted(&self) -> bool {

@@ -9,21 +9,21 @@
 
 mod dump;
 mod made_up;
+mod running;
 mod session;
 mod statement;
 
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-use tokio::sync::oneshot;
 use wire::Capabilities;
 
 use crate::relay::RelayLog;
 use crate::replication::Clock;
 
+pub use running::{Feeds, ReplicaView};
 use session::Session;
 
 /// A replica that has logged in.
@@ -39,24 +39,9 @@ pub trait ReplicaConnection: Send {
 
     /// Who it is, for logs.
     fn name(&self) -> String;
-}
 
-/// The replicas that are fed now.
-#[derive(Default)]
-pub struct Feeds {
-    running: Mutex<HashMap<String, oneshot::Sender<()>>>,
-}
-
-impl Feeds {
-    /// Another stream of a replica begins; what ends it.
-    fn begin(&self, identity: &str) -> oneshot::Receiver<()> {
-        let (end, ended) = oneshot::channel();
-        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
-        running.retain(|_, end| !end.is_closed());
-        // Dropping the older one ends its stream.
-        running.insert(identity.to_owned(), end);
-        ended
-    }
+    /// The cluster whose transactions it gets.
+    fn cluster(&self) -> String;
 }
 
 /// Serves one replica until it is gone.

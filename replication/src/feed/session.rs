@@ -13,7 +13,7 @@ use wire::{Capabilities, Command, ErrPacket, StatusFlags};
 
 use super::dump::{Dump, Refusal, Request};
 use super::statement::{Statement, Value, read};
-use super::{Feeds, ReplicaConnection};
+use super::{Feeds, ReplicaConnection, ReplicaView};
 use crate::relay::RelayLog;
 use crate::replication::Clock;
 
@@ -88,10 +88,16 @@ impl Session {
             Ok(request) => request,
             Err(refusal) => return self.refuse(&refusal, connection).await,
         };
-        let ended = self.feeds.begin(&request.identity);
+        let feeding = self.feeds.begin(ReplicaView {
+            cluster: connection.cluster(),
+            identity: request.identity.clone(),
+            name: connection.name(),
+            since: (self.clock)(),
+            ..ReplicaView::default()
+        });
         let begun = Dump::begin(&self.log, request);
         let outcome = match begun {
-            Ok(mut dump) => dump.run(connection, ended).await,
+            Ok(mut dump) => dump.run(connection, feeding).await,
             Err(refusal) => Err(refusal),
         };
         match outcome {

@@ -19,12 +19,24 @@ pub struct ObjectVersion {
     pub definition: Option<String>,
 }
 
+impl ObjectVersion {
+    /// From the columns db, object, kind and definition.
+    pub(super) fn of_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<Self> {
+        Ok(Self {
+            schema: row.get(0)?,
+            name: row.get(1)?,
+            kind: row.get(2)?,
+            definition: row.get(3)?,
+        })
+    }
+}
+
 /// The longest answer of [`schema_at`], in bytes.
 const SCHEMA_BYTES_MAX: usize = 4 << 20;
 
 /// A history that a proxy keeps, or has kept, in a file.
 pub struct SavedHistory {
-    database: Connection,
+    pub(super) database: Connection,
 }
 
 impl SavedHistory {
@@ -86,14 +98,7 @@ pub fn versions_at(
          AND (?2 IS NULL OR db = ?2) AND since <= ?3 AND (until IS NULL OR until > ?3) \
          ORDER BY cluster, db, kind <> 'schema', kind, object, id",
     )?;
-    let rows = statement.query_map(params![cluster, schema, time], |row| {
-        Ok(ObjectVersion {
-            schema: row.get(0)?,
-            name: row.get(1)?,
-            kind: row.get(2)?,
-            definition: row.get(3)?,
-        })
-    })?;
+    let rows = statement.query_map(params![cluster, schema, time], ObjectVersion::of_row)?;
     rows.collect()
 }
 

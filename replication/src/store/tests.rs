@@ -205,3 +205,116 @@ fn the_views_have_the_columns_that_are_shown() {
         assert_eq!(names, columns);
     }
 }
+
+#[test]
+fn a_hook_is_told_of_each_change_once_from_when_it_is_set() {
+    let mut store = Store::open(None, 0).unwrap();
+    record(
+        &mut store,
+        1,
+        &change(1, "CREATE TABLE", &["t"], "CREATE TABLE t (a INT)"),
+        &[],
+    );
+    assert_eq!(store.next_untold().unwrap(), None);
+    record(
+        &mut store,
+        2,
+        &change(2, "ALTER TABLE", &["t"], "ALTER TABLE t ADD b INT"),
+        &[],
+    );
+    record(
+        &mut store,
+        3,
+        &change(3, "DROP TABLE", &["t"], "DROP TABLE t"),
+        &[],
+    );
+    let first = store.next_untold().unwrap().unwrap();
+    assert!(
+        first
+            .json
+            .contains(r#""statement":"ALTER TABLE t ADD b INT""#),
+        "{}",
+        first.json
+    );
+    assert!(
+        first.json.contains(r#""time":"1970-01-01T00:00:02Z""#),
+        "{}",
+        first.json
+    );
+    // It has not been taken, so it comes again.
+    assert_eq!(store.next_untold().unwrap().as_ref(), Some(&first));
+    store.mark_told(first.id).unwrap();
+    let second = store.next_untold().unwrap().unwrap();
+    assert!(second.id > first.id);
+    store.mark_told(second.id).unwrap();
+    assert_eq!(store.next_untold().unwrap(), None);
+    // Without a hook changes are not kept for the next one.
+    store.forget_told().unwrap();
+    record(
+        &mut store,
+        4,
+        &change(4, "CREATE TABLE", &["u"], "CREATE TABLE u (a INT)"),
+        &[],
+    );
+    assert_eq!(store.next_untold().unwrap(), None);
+}
+
+#[test]
+fn the_history_is_a_sequence_of_revisions() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("schemas.db");
+    let mut store = Store::open(Some(&file), 1 << 30).unwrap();
+    store
+        .note(NAME, &[is("t", "old"), is("u", "same")], 1_000_000)
+        .unwrap();
+    record(
+        &mut store,
+        1,
+        &change(2, "ALTER TABLE", &["t"], "ALTER TABLE t …"),
+        &[is("t", "new")],
+    );
+    record(
+        &mut store,
+        2,
+        &change(3, "TRUNCATE", &["t"], "TRUNCATE t"),
+        &[],
+    );
+    record(
+        &mut store,
+        3,
+        &change(4, "DROP TABLE", &["t"], "DROP TABLE t"),
+        &[gone("t")],
+    );
+    let history = SavedHistory::open(&file).unwrap();
+    let marks = history.revision_marks("main", None, None).unwrap();
+    let revisions: Vec<_> = marks
+        .iter()
+        .map(|mark| history.revision("main", None, *mark).unwrap())
+        .map(|it| {
+            (
+                it.change.map(|it| it.kind),
+                it.ended.len(),
+                it.begun.len(),
+                it.time / 1_000_000,
+            )
+        })
+        .collect();
+    let kind = |text: &str| Some(text.to_owned());
+    assert_eq!(
+        revisions,
+        [
+            (None, 0, 2, 1),
+            (kind("ALTER TABLE"), 1, 1, 2),
+            (kind("TRUNCATE"), 0, 0, 3),
+            (kind("DROP TABLE"), 1, 0, 4)
+        ]
+    );
+    let later = history
+        .revision_marks("main", Some("shop"), Some(marks[1]))
+        .unwrap();
+    assert_eq!(later, marks[2..]);
+    assert_eq!(
+        history.revision_marks("main", Some("other"), None).unwrap(),
+        []
+    );
+}

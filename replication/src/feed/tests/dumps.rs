@@ -45,6 +45,10 @@ impl ReplicaConnection for Script {
     fn name(&self) -> String {
         "a script".to_owned()
     }
+
+    fn cluster(&self) -> String {
+        "main".to_owned()
+    }
 }
 
 impl Script {

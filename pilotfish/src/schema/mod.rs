@@ -1,24 +1,32 @@
 //! `pilotfish schema`: what the schemas of a cluster were, from the file that a proxy keeps.
 
+mod git;
+
 use std::fmt::Write as _;
 use std::io::Write as _;
+use std::path::Path;
 use std::process::ExitCode;
 
 use config::Config;
 use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
-use replication::{Line, SavedHistory, Side, differences};
+use replication::{Line, ObjectVersion, SavedHistory, Side, differences, migration};
 
-use crate::arguments::{SchemaArguments, SchemaCommand, SchemaDiffArguments};
+use crate::arguments::{
+    SchemaArguments, SchemaCommand, SchemaDiffArguments, SchemaExportArguments,
+};
 
 /// How many lines in common are printed around others.
 const CONTEXT: usize = 3;
 
 /// Prints what was found; the exit code is 1 if the history cannot be read.
 pub fn schema(arguments: &SchemaArguments) -> ExitCode {
-    let SchemaCommand::Diff(arguments) = &arguments.what;
-    match diff(arguments) {
+    let done = match &arguments.what {
+        SchemaCommand::Diff(arguments) => diff(arguments),
+        SchemaCommand::Export(arguments) => export(arguments),
+    };
+    match done {
         Ok(text) => {
             // Nobody is left to hear of it when standard output is closed.
             let _ = std::io::stdout().write_all(text.as_bytes());
@@ -33,27 +41,51 @@ pub fn schema(arguments: &SchemaArguments) -> ExitCode {
     }
 }
 
-fn diff(arguments: &SchemaDiffArguments) -> Result<String, Vec<String>> {
+fn export(arguments: &SchemaExportArguments) -> Result<String, Vec<String>> {
+    let history = open(&arguments.config, &arguments.cluster)?;
+    let schema = arguments.schema.as_deref();
+    let commits = git::export(&history, &arguments.cluster, schema, &arguments.git);
+    let commits = commits.map_err(|fault| vec![fault])?;
+    Ok(format!("{commits} commits\n"))
+}
+
+/// The history that the settings name, if it knows the cluster.
+fn open(config: &Path, cluster: &str) -> Result<SavedHistory, Vec<String>> {
     let one = |fault: String| vec![fault];
-    let times = [&arguments.from, &arguments.to].map(|text| micros(text));
-    let [from, to] = times;
-    let (from, to) = (from.map_err(one)?, to.map_err(one)?);
-    let loaded = Config::load(Some(&arguments.config), &[])
+    let loaded = Config::load(Some(config), &[])
         .map_err(|faults| faults.iter().map(ToString::to_string).collect::<Vec<_>>())?;
     let file = loaded.config.schema_history.file.ok_or_else(|| {
         one("schema_history.file is not set, so there is no history to read".to_owned())
     })?;
     let told = |error: String| one(format!("{}: {error}", file.display()));
     let history = SavedHistory::open(&file).map_err(told)?;
-    let (cluster, schema) = (&arguments.cluster, arguments.schema.as_deref());
-    if !history.knows(cluster).map_err(told)? {
-        let text = format!("the history has nothing of a cluster \"{cluster}\"");
-        return Err(told(text));
+    match history.knows(cluster).map_err(told)? {
+        true => Ok(history),
+        false => Err(told(format!(
+            "the history has nothing of a cluster \"{cluster}\""
+        ))),
     }
-    let before = history.objects_at(cluster, schema, from).map_err(told)?;
-    let after = history.objects_at(cluster, schema, to).map_err(told)?;
+}
+
+fn diff(arguments: &SchemaDiffArguments) -> Result<String, Vec<String>> {
+    let one = |fault: String| vec![fault];
+    let times = [&arguments.from, &arguments.to].map(|text| micros(text));
+    let [from, to] = times;
+    let (from, to) = (from.map_err(one)?, to.map_err(one)?);
+    let (cluster, schema) = (&arguments.cluster, arguments.schema.as_deref());
+    let history = open(&arguments.config, cluster)?;
+    let before = history.objects_at(cluster, schema, from).map_err(one)?;
+    let after = history.objects_at(cluster, schema, to).map_err(one)?;
+    Ok(match arguments.sql {
+        true => migration(&before, &after),
+        false => told(&before, &after),
+    })
+}
+
+/// The differences for readers.
+fn told(before: &[ObjectVersion], after: &[ObjectVersion]) -> String {
     let mut text = String::new();
-    for (object, lines) in differences(&before, &after) {
+    for (object, lines) in differences(before, after) {
         let name = match object.kind.as_str() {
             "schema" | "account" => object.name,
             _ => format!("{}.{}", object.schema, object.name),
@@ -63,7 +95,7 @@ fn diff(arguments: &SchemaDiffArguments) -> Result<String, Vec<String>> {
         let _ = writeln!(text, "{} {name}: {verb}", object.kind);
         put_lines(&mut text, &lines);
     }
-    Ok(text)
+    text
 }
 
 /// What has become of the object.

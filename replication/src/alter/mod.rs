@@ -1,0 +1,313 @@
+//! Statements that lead from one state of schemas to another: `pilotfish schema diff --sql`.
+//!
+//! The order is one in which a server takes them: views and programs that go, tables that go, schemas, tables that come,
+//! tables that change, then views and programs that come or change. Foreign keys are not checked meanwhile.
+
+mod change_table;
+mod table;
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use crate::object::quoted;
+use crate::store::ObjectVersion;
+use change_table::change_table;
+
+/// An object before and after.
+type Pair<'a> = [Option<&'a ObjectVersion>; 2];
+
+/// The script, for the command-line clients of both families. What it does not do stands in comments.
+pub fn migration(before: &[ObjectVersion], after: &[ObjectVersion]) -> String {
+    let mut pairs: BTreeMap<(&str, &str, &str), Pair<'_>> = BTreeMap::new();
+    for (side, objects) in [before, after].into_iter().enumerate() {
+        for object in objects {
+            let key = (
+                object.schema.as_str(),
+                object.kind.as_str(),
+                object.name.as_str(),
+            );
+            pairs.entry(key).or_default()[side] = Some(object);
+        }
+    }
+    pairs.retain(|_, [old, new]| old != new);
+    let mut script = Script::default();
+    for step in STEPS {
+        let of_step = pairs.values().filter_map(|pair| {
+            let object = pair[1].or(pair[0])?;
+            (step.takes)(&object.kind).then_some((object, *pair))
+        });
+        for (object, pair) in views_last(of_step.collect()) {
+            (step.does)(&mut script, object, pair);
+        }
+    }
+    script.whole()
+}
+
+/// The same objects; views come last, each behind the views whose names are in its definition.
+fn views_last<'a>(
+    objects: Vec<(&'a ObjectVersion, Pair<'a>)>,
+) -> Vec<(&'a ObjectVersion, Pair<'a>)> {
+    let is_view = |(object, _): &(&ObjectVersion, Pair<'_>)| object.kind == "view";
+    let (mut waiting, mut ordered): (Vec<_>, Vec<_>) = objects.into_iter().partition(is_view);
+    while !waiting.is_empty() {
+        let names: Vec<String> = waiting.iter().map(|(view, _)| quoted(&view.name)).collect();
+        let is_free = |(view, _): &(&ObjectVersion, Pair<'_>)| {
+            let text = view.definition.as_deref().unwrap_or_default();
+            let own = quoted(&view.name);
+            !names
+                .iter()
+                .any(|name| *name != own && text.contains(name.as_str()))
+        };
+        let (mut free, rest): (Vec<_>, Vec<_>) = waiting.into_iter().partition(is_free);
+        waiting = rest;
+        if free.is_empty() {
+            // A column has the name of a view.
+            free.append(&mut waiting);
+        }
+        ordered.append(&mut free);
+    }
+    ordered
+}
+
+/// One pass over the objects.
+struct Step {
+    takes: fn(&str) -> bool,
+    does: fn(&mut Script, &ObjectVersion, Pair<'_>),
+}
+
+const STEPS: [Step; 6] = [
+    Step {
+        takes: is_program,
+        does: drop_it,
+    },
+    Step {
+        takes: is_relation,
+        does: drop_it,
+    },
+    Step {
+        takes: |kind| kind == "schema",
+        does: change_schema,
+    },
+    Step {
+        takes: is_relation,
+        does: make_or_change,
+    },
+    Step {
+        takes: is_program,
+        does: make_again,
+    },
+    Step {
+        takes: |kind| kind == "account",
+        does: |script, object, _| {
+            let name = &object.name;
+            script.remark(&format!(
+                "the account {name} is left as it is: the history has no passwords"
+            ));
+        },
+    },
+];
+
+/// Tables and sequences hold rows or numbers. Everything else is a text.
+fn is_relation(kind: &str) -> bool {
+    matches!(kind, "table" | "sequence")
+}
+
+fn is_program(kind: &str) -> bool {
+    !is_relation(kind) && !matches!(kind, "schema" | "account")
+}
+
+/// A program that changes goes, too, and is made again.
+fn drop_it(script: &mut Script, object: &ObjectVersion, [old, new]: Pair<'_>) {
+    if old.is_some() && (new.is_none() || is_program(&object.kind)) {
+        let kind = object.kind.to_ascii_uppercase();
+        script.statement(
+            object,
+            &format!("DROP {kind} IF EXISTS {}", quoted(&object.name)),
+        );
+    }
+}
+
+fn change_schema(script: &mut Script, object: &ObjectVersion, [old, new]: Pair<'_>) {
+    let Some(new) = new else {
+        script.plain(&format!("DROP DATABASE {}", quoted(&object.name)));
+        return;
+    };
+    let Some(definition) = &new.definition else {
+        return script.unknown(object);
+    };
+    match (old.is_some(), definition.strip_prefix("CREATE DATABASE ")) {
+        (true, Some(rest)) => script.plain(&format!("ALTER DATABASE {rest}")),
+        _ => script.plain(definition),
+    }
+}
+
+fn make_or_change(script: &mut Script, object: &ObjectVersion, [old, new]: Pair<'_>) {
+    let Some(new) = new else {
+        return;
+    };
+    let Some(definition) = &new.definition else {
+        return script.unknown(object);
+    };
+    let Some(old) = old else {
+        return script.statement(object, definition);
+    };
+    let Some(before) = old.definition.as_ref().filter(|_| object.kind == "table") else {
+        let text = format!(
+            "the {} {} is not changed: its old definition is not known, or it has a state",
+            object.kind, object.name
+        );
+        return script.remark(&text);
+    };
+    let steps = change_table(&quoted(&object.name), before, definition);
+    for statement in &steps.statements {
+        script.statement(object, statement);
+    }
+    for remark in &steps.remarks {
+        script.remark(&format!(
+            "table {}.{}: {remark}",
+            object.schema, object.name
+        ));
+    }
+}
+
+fn make_again(script: &mut Script, object: &ObjectVersion, [_, new]: Pair<'_>) {
+    match new.map(|new| &new.definition) {
+        None => (),
+        Some(None) => script.unknown(object),
+        Some(Some(definition)) => script.statement(object, definition),
+    }
+}
+
+/// The text as it grows.
+#[derive(Default)]
+struct Script {
+    text: String,
+    /// The schema in which the statements are executed.
+    schema: Option<String>,
+}
+
+impl Script {
+    /// A statement in the object's schema.
+    fn statement(&mut self, object: &ObjectVersion, text: &str) {
+        if self.schema.as_ref() != Some(&object.schema) {
+            self.plain(&format!("USE {}", quoted(&object.schema)));
+            self.schema = Some(object.schema.clone());
+        }
+        self.plain(text);
+    }
+
+    fn plain(&mut self, text: &str) {
+        // Writing to a string cannot fail.
+        let _ = match text.contains(';') {
+            // The clients would end the statement there.
+            true => writeln!(self.text, "DELIMITER ;;\n{text};;\nDELIMITER ;"),
+            false => writeln!(self.text, "{text};"),
+        };
+    }
+
+    fn remark(&mut self, text: &str) {
+        for line in text.lines() {
+            let _ = writeln!(self.text, "-- {line}");
+        }
+    }
+
+    fn unknown(&mut self, object: &ObjectVersion) {
+        let (kind, name) = (&object.kind, &object.name);
+        self.remark(&format!(
+            "the {kind} {name} is left as it is: its definition is not known"
+        ));
+    }
+
+    fn whole(self) -> String {
+        if self.text.is_empty() {
+            return self.text;
+        }
+        format!(
+            "SET @old_foreign_key_checks = @@foreign_key_checks, foreign_key_checks = 0;\n{}\
+             SET foreign_key_checks = @old_foreign_key_checks;\n",
+            self.text
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn object(kind: &str, name: &str, definition: &str) -> ObjectVersion {
+        ObjectVersion {
+            schema: "shop".to_owned(),
+            name: name.to_owned(),
+            kind: kind.to_owned(),
+            definition: Some(definition.to_owned()),
+        }
+    }
+
+    #[test]
+    fn objects_come_in_an_order_that_a_server_takes() {
+        let before = [
+            object(
+                "schema",
+                "shop",
+                "CREATE DATABASE `shop` /*!40100 DEFAULT CHARACTER SET latin1 */",
+            ),
+            object(
+                "table",
+                "old",
+                "CREATE TABLE `old` (\n  `a` int\n) ENGINE=InnoDB",
+            ),
+            object("view", "v", "CREATE VIEW `v` AS select 1 AS `1`"),
+        ];
+        let after = [
+            object(
+                "schema",
+                "shop",
+                "CREATE DATABASE `shop` /*!40100 DEFAULT CHARACTER SET utf8mb4 */",
+            ),
+            object(
+                "table",
+                "new",
+                "CREATE TABLE `new` (\n  `a` int\n) ENGINE=InnoDB",
+            ),
+            object("view", "v", "CREATE VIEW `v` AS select 2 AS `2`"),
+            object(
+                "procedure",
+                "p",
+                "CREATE PROCEDURE `p`()\nBEGIN SELECT 1; END",
+            ),
+        ];
+        assert_eq!(
+            migration(&before, &after),
+            "SET @old_foreign_key_checks = @@foreign_key_checks, foreign_key_checks = 0;\n\
+             USE `shop`;\n\
+             DROP VIEW IF EXISTS `v`;\n\
+             DROP TABLE IF EXISTS `old`;\n\
+             ALTER DATABASE `shop` /*!40100 DEFAULT CHARACTER SET utf8mb4 */;\n\
+             CREATE TABLE `new` (\n  `a` int\n) ENGINE=InnoDB;\n\
+             DELIMITER ;;\nCREATE PROCEDURE `p`()\nBEGIN SELECT 1; END;;\nDELIMITER ;\n\
+             CREATE VIEW `v` AS select 2 AS `2`;\n\
+             SET foreign_key_checks = @old_foreign_key_checks;\n"
+        );
+        assert_eq!(migration(&after, &after), "");
+    }
+
+    #[test]
+    fn a_view_comes_behind_the_views_that_it_reads() {
+        let views = [
+            object("view", "a", "CREATE VIEW `a` AS select 1 from `b`"),
+            object("view", "b", "CREATE VIEW `b` AS select 1 from `c`"),
+            object("view", "c", "CREATE VIEW `c` AS select 1"),
+        ];
+        let script = migration(&[], &views);
+        let place = |name: &str| script.find(&format!("CREATE VIEW `{name}`")).unwrap();
+        assert!(
+            place("c") < place("b") && place("b") < place("a"),
+            "{script}"
+        );
+        let circle = [
+            object("view", "a", "select `b`"),
+            object("view", "b", "select `a`"),
+        ];
+        assert!(migration(&[], &circle).contains("select `a`"));
+    }
+}
