@@ -115,8 +115,8 @@ async fn live(mut accepted: mpsc::Receiver<Client>, shared: Arc<Shared>) {
 /// One connection, from its greeting on.
 async fn serve(client: Client, shared: Arc<Shared>) {
     let config = Arc::clone(&shared.window.settings().config);
-    let cluster = config.cluster_of(&client.listener);
-    let log = shared.streams.relay_of(cluster);
+    let cluster = config.cluster_of(&client.listener).to_owned();
+    let log = shared.streams.relay_of(&cluster);
     let Some(log) = log.filter(|it| it.has_begun()) else {
         tracing::warn!(
             kind = "replica_refused",
@@ -128,7 +128,6 @@ async fn serve(client: Client, shared: Arc<Shared>) {
     match shared.receive(client, &log).await {
         Ok(guest) => {
             let feeds = Arc::clone(shared.streams.feeds());
-            let cluster = cluster.to_owned();
             feed(Replica { guest, cluster }, log, feeds, shared.clock).await;
         }
         Err(error) => tracing::warn!(kind = "replica_refused", %error, "a replica cannot log in"),

@@ -47,7 +47,7 @@ const AFTER: &[&str] = &[
     "DROP PROCEDURE p",
     "CREATE PROCEDURE p(x INT) BEGIN SELECT x; SELECT 'a;b'; END",
     "DROP FUNCTION f",
-    "CREATE EVENT e ON SCHEDULE EVERY 1 DAY STARTS '2040-01-01 00:00:00' DO SELECT 1",
+    "CREATE EVENT e ON SCHEDULE EVERY 1 DAY STARTS '2037-01-01 00:00:00' DO SELECT 1",
     "ALTER DATABASE shop CHARACTER SET utf8mb4 COLLATE utf8mb4_bin",
     "CREATE TABLE last_one (n INT)",
 ];
@@ -104,14 +104,22 @@ fn definitions(server: &Server) -> Vec<Vec<String>> {
                 .run(&format!("SHOW CREATE {kind} shop.{name}"))
                 .texts()
                 .remove(0);
-            if kind == "TRIGGER" {
-                // When it was made.
-                row.truncate(3);
-            }
-            all.push(row);
+            // Behind it: when it was made, and the character sets of the client that made it.
+            row.truncate(if kind == "TABLE" { 2 } else { 3 });
+            all.push(row.iter().map(|text| with_keys_in_order(text)).collect());
         }
     }
     all
+}
+
+/// A definition whose indexes are sorted: one that is dropped and added again stands behind the others.
+fn with_keys_in_order(definition: &str) -> String {
+    let is_key = |line: &str| line.contains("KEY `") && !line.contains("FOREIGN");
+    let plain = definition.lines().map(|line| line.trim_end_matches(','));
+    let (mut keys, mut others): (Vec<&str>, Vec<&str>) = plain.partition(|line| is_key(line));
+    keys.sort_unstable();
+    others.append(&mut keys);
+    others.join("\n")
 }
 
 /// A second of the server's clock that is over and had no change.

@@ -86,6 +86,9 @@ impl SavedHistory {
     }
 }
 
+/// A reading stands behind the last change whose versions are older than its own. The times of server and proxy are two
+/// clocks; they decide only where a reading has found nothing but objects that are gone.
+///
 /// Steps of tools that have not come to their end are no changes yet.
 fn marks(
     database: &Connection,
@@ -100,8 +103,12 @@ fn marks(
          SELECT id, 0 FROM changes WHERE cluster = ?1 AND (?2 IS NULL OR db = ?2) AND step_of IS NULL
          UNION SELECT made_by, 0 FROM mine WHERE made_by IS NOT NULL
          UNION SELECT ended_by, 0 FROM mine WHERE ended_by IS NOT NULL
-         UNION SELECT coalesce((SELECT max(id) FROM changes WHERE cluster = ?1 AND changes.time <= readings.time), 0),
-            time FROM readings
+         UNION SELECT coalesce(
+            (SELECT max(made_by) FROM versions WHERE cluster = ?1 AND id <
+                (SELECT min(id) FROM versions WHERE cluster = ?1 AND made_by IS NULL AND since = readings.time)),
+            (SELECT max(id) FROM changes WHERE cluster = ?1 AND changes.time <= readings.time AND NOT EXISTS
+                (SELECT 1 FROM versions WHERE cluster = ?1 AND made_by IS NULL AND since = readings.time)),
+            0), time FROM readings
          ORDER BY 1, 2",
     )?;
     let rows = statement.query_map(params![cluster, schema], |row| {

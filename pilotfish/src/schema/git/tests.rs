@@ -84,7 +84,7 @@ fn a_commit_says_what_was_done_and_where_it_stands() {
     };
     let mut input = Vec::new();
     put_commit(&mut input, "refs/heads/main", None, &revision);
-    let text = String::from_utf8(input).unwrap();
+    let text = String::from_utf8(input).expect("it is a text");
     assert!(text.starts_with("commit refs/heads/main\nauthor Pilotfish <> 1700000000 +0000\n"));
     assert!(
         text.contains(
