@@ -8,6 +8,8 @@ use e2e::{
 };
 use tempfile::TempDir;
 
+mod switch;
+
 both! {
     replicas_are_fed_and_go_on_after_restarts_and_kills
     a_replica_begins_where_its_backup_ended
@@ -79,43 +81,13 @@ impl Fed {
     }
 
     fn proxy(&self) -> Proxy {
-        let config = self.config.to_str().unwrap();
-        let proxy = Proxy::start_with(&["--config", config, "--listen", "127.0.0.1:{port}"]);
-        // Before the relay has a file, replicas are turned away.
-        let address = Address::Tcp(([127, 0, 0, 1], self.port).into());
-        wait::until("the relay begins", wait::SOON, || {
-            RawConn::connect(&address, &Login::app()).is_ok()
-        });
-        proxy
+        serve(&self.config, self.port)
     }
 
     /// A new replica.
     fn replica(&self, id: u32) -> Server {
         let replica = start(self.primary.product, id);
         follow(&replica, self.port);
-        replica
-    }
-
-    /// A new replica that has what was on the primary at this position, as a restored backup has.
-    fn restored(&self, id: u32, at: &str, statements: &[&str]) -> Server {
-        let replica = start(self.primary.product, id);
-        let mut root = replica.root();
-        root.run("SET sql_log_bin = 0");
-        for statement in statements {
-            root.run(statement);
-        }
-        for statement in match replica.product.is_mariadb() {
-            true => vec![
-                "RESET MASTER".to_owned(),
-                format!("SET GLOBAL gtid_slave_pos = '{at}'"),
-            ],
-            false => vec![
-                "RESET BINARY LOGS AND GTIDS".to_owned(),
-                format!("SET GLOBAL gtid_purged = '{at}'"),
-            ],
-        } {
-            root.run(&statement);
-        }
         replica
     }
 
@@ -154,6 +126,41 @@ impl Fed {
             assert_eq!(checksum(replica), checksum(&self.primary));
         }
     }
+}
+
+/// A proxy with this file, whose listener for replicas has begun to serve.
+fn serve(config: &Path, port: u16) -> Proxy {
+    let config = config.to_str().unwrap();
+    let proxy = Proxy::start_with(&["--config", config, "--listen", "127.0.0.1:{port}"]);
+    // Before the relay has a file, replicas are turned away.
+    let address = Address::Tcp(([127, 0, 0, 1], port).into());
+    wait::until("the relay begins", wait::SOON, || {
+        RawConn::connect(&address, &Login::app()).is_ok()
+    });
+    proxy
+}
+
+/// A new replica that has what was on the primary at this position, as a restored backup has.
+fn restored(product: Product, id: u32, at: &str, statements: &[&str]) -> Server {
+    let replica = start(product, id);
+    let mut root = replica.root();
+    root.run("SET sql_log_bin = 0");
+    for statement in statements {
+        root.run(statement);
+    }
+    for statement in match replica.product.is_mariadb() {
+        true => vec![
+            "RESET MASTER".to_owned(),
+            format!("SET GLOBAL gtid_slave_pos = '{at}'"),
+        ],
+        false => vec![
+            "RESET BINARY LOGS AND GTIDS".to_owned(),
+            format!("SET GLOBAL gtid_purged = '{at}'"),
+        ],
+    } {
+        root.run(&statement);
+    }
+    replica
 }
 
 fn start(product: Product, id: u32) -> Server {
@@ -215,18 +222,18 @@ fn a_replica_begins_where_its_backup_ended(product: Product) {
     let proxy = fed.proxy();
 
     // Nothing has been written since, so the relay has no transaction yet.
-    let early = fed.restored(2, &at, &schema);
+    let early = restored(product, 2, &at, &schema);
     follow(&early, fed.port);
     fed.write(10, 20);
     fed.check(&[&early]);
 
     // A backup of the relay's begin is enough later on, too.
-    let late = fed.restored(3, &at, &schema);
+    let late = restored(product, 3, &at, &schema);
     follow(&late, fed.port);
     fed.check(&[&early, &late]);
 
     // One that is older is not: the replica stops, and is told why.
-    let older = fed.restored(4, "", &[]);
+    let older = restored(product, 4, "", &[]);
     follow(&older, fed.port);
     wait::until("the replica is refused", wait::SOON, || is_refused(&older));
     proxy.stop();
