@@ -41,7 +41,6 @@ mod lane;
 mod limits;
 mod pace;
 mod places;
-mod plain;
 mod pool;
 mod statements;
 mod tick;

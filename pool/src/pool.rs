@@ -1,14 +1,13 @@
 //! The pool of one worker: finds the key's shelf, or the token's, and goes through its doors.
 
-use std::collections::HashMap;
 use std::hash::Hash;
 use std::rc::Rc;
 use std::time::Duration;
 
+use rustc_hash::FxHashMap;
 use slab::Slab;
 
 use crate::places::Shelf;
-use crate::plain::PlainState;
 use crate::tokens::{Address, Desk, Kind, Lost};
 use crate::{
     CloseReason, Closing, Counts, Figures, Holding, Lease, Limits, OpeningPermit, Pace, Ticket,
@@ -51,7 +50,7 @@ use crate::{
 #[derive(Debug)]
 pub struct Pool<K, C, W> {
     pub(crate) shelves: Slab<Shelf<K, C, W>>,
-    pub(crate) by_key: HashMap<K, usize, PlainState>,
+    pub(crate) by_key: FxHashMap<K, usize>,
     pub(crate) lost: Rc<Lost>,
     pub(crate) ticked_at: Option<Duration>,
     waiters_ever: u64,
@@ -153,7 +152,7 @@ impl<K: Clone + Eq + Hash, C, W> Pool<K, C, W> {
     pub fn new(seed: u64) -> Self {
         Pool {
             shelves: Slab::new(),
-            by_key: HashMap::default(),
+            by_key: FxHashMap::default(),
             lost: Rc::default(),
             ticked_at: None,
             waiters_ever: 0,
