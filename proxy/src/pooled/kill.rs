@@ -230,10 +230,8 @@ impl PooledSession {
             return Ok(Killing::Told(told));
         };
         let pool = &self.settings.config.pool;
-        let sub_pool =
-            self.worker
-                .pool
-                .sub_pool(pool, backend, &self.identity.key, &self.identity.login);
+        let workers = &self.worker.pool;
+        let sub_pool = workers.sub_pool(pool, backend, &self.identity.key, &self.identity.login);
         let said = kill(&self.worker.pool, &sub_pool, thread_id, scope).await;
         Ok(Killing::Told(match said {
             Some(payload) => {

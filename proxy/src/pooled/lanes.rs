@@ -85,10 +85,8 @@ impl Lanes {
         took: Duration,
     ) {
         let mut depths = self.depths.borrow_mut();
-        depths
-            .entry(sub_pool)
-            .or_default()
-            .note(depth, replies, took);
+        let known = depths.entry(sub_pool).or_default();
+        known.note(depth, replies, took);
     }
 
     /// The lane that a session's statement boards: the least deep one, unless another one would serve
