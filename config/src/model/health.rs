@@ -32,10 +32,10 @@ settings! {
         resolve_interval: Duration = Duration::from_secs(30),
             Traits::RELOAD.within(SECOND, DAY).nothing("looked up once, at start");
 
-        /// Account with which the proxy looks at backends that are up, and ends statements that
-        /// nobody waits for any more. Looking needs no privilege, ending needs `CONNECTION_ADMIN`
-        /// (MariaDB: `CONNECTION ADMIN`). Without an account a backend counts as up until a
-        /// connection to it fails, and such statements run on.
+        /// Account with which the proxy probes backends that are up, and ends statements whose clients are
+        /// gone. Looking needs no privilege, ending needs `CONNECTION_ADMIN` (MariaDB: `CONNECTION ADMIN`).
+        /// Without an account a backend counts as up until a connection to it fails, and these statements run
+        /// on.
         monitor_user: Option<String> = None, Traits::RELOAD;
 
         /// Password of `monitor_user`. `"file:PATH"` reads it from a file, `"env:NAME"` from the
