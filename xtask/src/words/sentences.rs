@@ -3,10 +3,13 @@
 use super::blocks::{Block, blocks};
 
 /// Stands for inline code.
-pub const CODE: &str = "`…`";
+const CODE: &str = "`…`";
 
 /// Stands for a link with its text.
-pub const LINK: &str = "[…]";
+const LINK: &str = "[…]";
+
+/// The word that both are.
+pub const HIDDEN: &str = "…";
 
 /// A sentence, a heading, or the words of a table's cell.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,11 +1,12 @@
-//! A sentence has at most 30 words, and so has each part of a table's cell that is no sentence.
+//! A sentence has at most 30 words, and so has each part of a table's cell that is no sentence. Inline code and links
+//! do not count.
 
-use crate::words::sentences::{Sentence, words};
+use crate::words::sentences::{HIDDEN, Sentence, words};
 
 const WORDS_MAX: usize = 30;
 
 pub fn is_too_long(sentence: &Sentence) -> bool {
-    let is_too_long = |text: &str| words(text).count() > WORDS_MAX;
+    let is_too_long = |text: &str| words(text).filter(|word| *word != HIDDEN).count() > WORDS_MAX;
     if sentence.is_whole() {
         is_too_long(&sentence.text)
     } else {
@@ -23,6 +24,13 @@ mod tests {
         let text = |words| format!("{}.", vec!["word"; words].join(" "));
         assert!(!is_too_long(&sentence(&text(30))));
         assert!(is_too_long(&sentence(&text(31))));
+    }
+
+    #[test]
+    fn inline_code_does_not_count() {
+        let text = |words| format!("{} `…` and […].", vec!["word"; words].join(" "));
+        assert!(!is_too_long(&sentence(&text(29))));
+        assert!(is_too_long(&sentence(&text(30))));
     }
 
     #[test]
