@@ -10,8 +10,8 @@ use crate::define::{choices, settings};
 use crate::{ListenAddress, Secret, Traits};
 
 settings! {
-    /// The port on which any MySQL client can look at the proxy, with SQL. It is open as soon as there is
-    /// somebody to let in: `username`, or an `[[admin_account]]`. See [The admin port](admin.md).
+    /// The port on which any MySQL client can look at the proxy, with SQL. It opens if the configuration has
+    /// a user for it: `username`, or an `[[admin_account]]`. See [The admin port](admin.md).
     pub struct AdminConfig in Config [admin], "Admin port" {
         /// The addresses on which it listens. An address that cannot be had is told in the log and left out:
         /// clients are served without it. TLS is as `client_tls` says.

@@ -45,8 +45,8 @@ settings! {
         /// Time between two looks at a backend that is up, when there is a `monitor_user`.
         monitor_interval: Duration = Duration::from_secs(5), Traits::RELOAD.within(100 * MS, HOUR);
 
-        /// Time between two questions about replication, when there is a `monitor_user`: whether a
-        /// backend is read-only, how far it lags, which transactions it has. Asked where a cluster
+        /// Time between two questions about replication, if there is a `monitor_user`. The proxy asks
+        /// whether a backend is read-only, how far it lags and which transactions it has, if a cluster
         /// has several backends, or a role is `"auto"`. Lag needs `REPLICATION CLIENT` (MariaDB:
         /// `SLAVE MONITOR`); without it no lag is known, and none is limited.
         replication_interval: Duration = Duration::from_millis(500),

@@ -79,9 +79,9 @@ settings! {
         /// no schema, it is the session's. Case does not matter.
         tables: Vec<String> = Vec::new(), Traits::RELOAD;
 
-        /// A tag that the statement bears: from a comment, `/* tag: batch */` or `/* pilotfish:
-        /// tag=batch */`, as `"key=value"` from a comment in the style of sqlcommenter, or from a
-        /// query attribute: the value of one named `tag`, `"name=value"` of the others.
+        /// A tag of the statement. It comes from a comment, `/* tag: batch */` or `/* pilotfish:
+        /// tag=batch */`, or as `"key=value"` from a comment in the style of sqlcommenter. Or it comes
+        /// from a query attribute: the value of one named `tag`, `"name=value"` of the others.
         tag: Vec<String> = Vec::new(), Traits::RELOAD;
 
         /// Local time of day, from the first to just before the second: `"22:00-06:00"`.

@@ -28,11 +28,12 @@ struct Reader {
 
 impl Reader {
     fn read(&mut self, number: usize, line: &str) {
+        let is_indented_code = self.open.is_none() && line.starts_with("    ");
         let line = line.trim();
         if line.starts_with("```") {
             self.end_block();
             self.is_code = !self.is_code;
-        } else if self.is_code {
+        } else if self.is_code || is_indented_code {
         } else if line.is_empty() || line.starts_with('<') {
             self.end_block();
         } else if line.starts_with('#') {
@@ -115,6 +116,7 @@ mod tests {
     #[test]
     fn code_blocks_are_left_out() {
         assert_eq!(texts("One\n```sql\nSELECT 1\n```\nTwo\n"), ["One", "Two"]);
+        assert_eq!(texts("One:\n\n    make bench\n\nTwo\n"), ["One:", "Two"]);
     }
 
     #[test]
