@@ -38,7 +38,7 @@ settings! {
         /// minutes.
         delay_failures: bool = true, Traits::RELOAD;
 
-        /// The fate of users that the proxy does not know: those without an `[[account]]`, where none is
+        /// How the proxy treats users that it does not know: those without an `[[account]]`, where none is
         /// learned either. A user that has an `[[account]]`, but none for its host, is refused always.
         others: OtherAccounts = OtherAccounts::Relay, Traits::RELOAD;
 

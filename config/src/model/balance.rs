@@ -36,7 +36,7 @@ settings! {
         /// does not replicate is left out in any case. So is a member of a group that is not in step with it.
         lag_unknown: LagUnknown = LagUnknown::Use, Traits::RELOAD;
 
-        /// The fate of a read for a replica when no replica is left for it.
+        /// How the proxy treats a read for a replica when no replica is left for it.
         fallback: Fallback = Fallback::Primary, Traits::RELOAD;
 
         /// Which earlier writes a read on a replica sees, unless an account or a listener says otherwise.

@@ -151,7 +151,7 @@ settings! {
         /// Which statements `rate` and `concurrency` count together.
         rate_by: LimitBy = LimitBy::Rule, Traits::RELOAD;
 
-        /// The fate of a statement over one of the two.
+        /// How the proxy treats a statement over one of the two.
         over: Over = Over::Queue, Traits::RELOAD;
 
         /// How long it waits at most under `over = "queue"` before its client gets an error.
@@ -206,7 +206,7 @@ settings! {
         /// it has left open.
         stop: bool = true, Traits::RELOAD;
 
-        /// The fate of a statement that the proxy does not understand and that the rule might match. Examples
+        /// How the proxy treats a statement that the proxy does not understand and that the rule might match. Examples
         /// are a text that is run and is no literal, a compound statement, and a string without an end. See
         /// [What a rule guarantees](rule-guarantees.md).
         when_unsure: Option<WhenUnsure> = None,
@@ -341,7 +341,7 @@ settings! {
         /// The rule's own `percentage` is taken to be met, that of other rules not to be.
         expect: Expect = Expect::Match, Traits::RELOAD;
 
-        /// The fate of the statement.
+        /// How the proxy treats the statement.
         rewritten: Option<SqlText> = None, Traits::RELOAD;
 
         /// The cluster to which the rules send it.

@@ -25,7 +25,7 @@ settings! {
         /// Of statements that belong to no trace, one of so many begins one, by chance.
         one_of: u32 = 1000, Traits::RELOAD.within(1, 1_000_000_000).nothing("none");
 
-        /// The fate of statements that say to which trace they belong.
+        /// How the proxy treats statements that say to which trace they belong.
         parents: TraceParents = TraceParents::Follow, Traits::RELOAD;
 
         /// Whether spans have statements as they were said, with their values, and not as digests.
@@ -40,7 +40,7 @@ settings! {
 }
 
 choices! {
-    /// The fate of statements that say to which trace they belong.
+    /// How the proxy treats statements that say to which trace they belong.
     pub enum TraceParents {
         /// They are part of it when it is sampled, and only then.
         Follow = "follow",
