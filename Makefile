@@ -29,7 +29,7 @@ test: ## what each change must pass, with servers: installs what the tests need,
 test-fast: ## the tests that need no server
 	@.ci/steps fast
 
-check: ## format, lints, floors, limits of the structure, and that the manual's settings page is current
+check: ## format, lints, floors, limits of the structure, plain English in the texts, and that the manual's settings page is current
 	@.ci/steps check
 
 nightly: ## everything there is, in two hours at most; begun again it goes on where it was (FRESH=1: from the start)

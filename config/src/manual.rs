@@ -263,8 +263,8 @@ do about it, and ends with exit code 1 when there is one.
 - Relative paths in the file start from the file's folder, those on the command line from the working
   directory.
 - An empty text takes away a value that an optional setting has.
-- On SIGHUP the file is read again. When it has a fault, all stays as it is and the log says why;
-  otherwise all settings marked \"applies at reload\" take effect at once, and those of new sessions
+- On SIGHUP the file is read again. If it has a fault, nothing changes and the log says why.
+  Otherwise all settings marked \"applies at reload\" take effect at once, and those of new sessions
   for new sessions. The log names every setting that changed, and those that need a restart.
 ";
 

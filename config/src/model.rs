@@ -69,8 +69,8 @@ const DAY: u64 = 24 * HOUR;
 settings! {
     /// Settings of the whole proxy. In the file they stand above the first table.
     pub struct Config in Config [], "The proxy" {
-        /// Where clients connect: IPv4 and IPv6 addresses with their ports, and paths of Unix
-        /// sockets. `":4040"` is that port on all IPv4 addresses.
+        /// The addresses on which the proxy listens: IPv4 and IPv6 addresses with their ports, and paths of
+        /// Unix sockets. `":4040"` is that port on all IPv4 addresses.
         listen: Vec<ListenAddress> = vec![ListenAddress::Tcp(SocketAddr::new(
             Ipv4Addr::UNSPECIFIED.into(),
             LISTEN_PORT,
@@ -107,7 +107,7 @@ settings! {
         accounts: AccountsConfig,
         /// How backends are connected to and watched.
         health: HealthConfig,
-        /// What the proxy puts up with.
+        /// Limits of sessions, logins and packets.
         limits: LimitsConfig,
         /// What statements may say of where they go.
         hints: HintsConfig,
@@ -119,7 +119,7 @@ settings! {
         compression: CompressionConfig,
         /// The PROXY protocol, in and out.
         proxy_protocol: ProxyProtocolConfig,
-        /// What is logged, how and where.
+        /// The level, format and place of the log.
         log: LogConfig,
         /// A script that sessions run.
         script: ScriptConfig,
@@ -147,7 +147,8 @@ settings! {
         tracing: TracingConfig,
     }
     lists {
-        /// Where clients connect besides `listen`; addresses unique, together with those of `listen`.
+        /// Addresses on which the proxy listens besides `listen`; addresses unique, together with those of
+        /// `listen`.
         listeners: Vec<ListenerConfig>,
         /// The servers behind the proxy; at least one, names and addresses unique.
         backends: Vec<BackendConfig>,

@@ -2,8 +2,10 @@
 
 mod floors;
 mod limits;
+mod ratchet;
 mod settings;
 mod tests;
+mod words;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -14,6 +16,9 @@ const USAGE: &str = "\
 cargo run -p xtask -- floors              each crate knows only lower floors
 cargo run -p xtask -- limits              does the code's structure keep its limits?
 cargo run -p xtask -- limits --write      writes down figures that have fallen
+cargo run -p xtask -- words               are the texts in plain English?
+cargo run -p xtask -- words PAGE          the sentences of a page that are not
+cargo run -p xtask -- words --write       writes down figures that have fallen
 cargo run -p xtask -- modules CRATE       which modules of a crate refer to which, circles together
 cargo run -p xtask -- settings            writes the manual's page of settings
 cargo run -p xtask -- settings --check    is that page what it would write?
@@ -30,6 +35,9 @@ fn main() -> ExitCode {
         ["floors"] => floors::check(&root()),
         ["limits"] => limits::check(&root()),
         ["limits", "--write"] => limits::write(&root()),
+        ["words"] => words::check(&root()),
+        ["words", "--write"] => words::write(&root()),
+        ["words", page] => words::list(&root(), page),
         ["modules", name] => limits::references(&root(), name),
         ["settings"] => settings::write(&root()),
         ["settings", "--check"] => settings::check(&root()),

@@ -14,31 +14,32 @@ settings! {
     /// `learn` is true; otherwise every login passes through to a backend. See
     /// [Accounts](accounts.md).
     pub struct AccountsConfig in Config [accounts], "Accounts" {
-        /// Whether accounts are loaded from the servers' grant tables, with `health.monitor_user`.
-        /// It needs SELECT on `mysql.user` (MySQL) or `mysql.global_priv` (MariaDB). Configured
-        /// accounts come first: whoever fits an `[[account]]` is that account.
+        /// Whether accounts are loaded from the servers' grant tables, with `health.monitor_user`. It needs
+        /// SELECT on `mysql.user` (MySQL) or `mysql.global_priv` (MariaDB). Configured accounts come first: a
+        /// client that matches an `[[account]]` is that account.
         learn: bool = false, Traits::RELOAD;
 
-        /// Time between two looks at all of the grant tables. Besides, the accounts of a user are asked for by name
-        /// when the user logs in and they were last asked for 2 s ago or earlier, and when a login is refused. So a
-        /// changed password, `DROP USER` and `ACCOUNT LOCK` count from the next login on, 2 s later at most. Each
-        /// user is asked for once a second at most. A login waits 1 s for the answer at most. Without an answer,
-        /// what is known holds.
+        /// Time between two looks at all of the grant tables. Besides, the proxy asks for the accounts of a
+        /// user by name when a login is refused. It also does so when the user logs in and was last asked for
+        /// 2 s ago or earlier. So a changed password, `DROP USER` and `ACCOUNT LOCK` count from the next
+        /// login on, 2 s later at most. Each user is asked for once a second at most. A login waits 1 s for
+        /// the answer at most. Without an answer, what is known holds.
         learn_interval: Duration = Duration::from_secs(30), Traits::RELOAD.within(SECOND, DAY);
 
         /// Whether pooled sessions of a learned account end when the account is no longer in the grant tables. The
         /// servers let running sessions of a dropped account go on.
         end_dropped_sessions: bool = false, Traits::RELOAD;
 
-        /// Whether repeated failed logins are delayed. From the fourth failure of a user from one address on, the
-        /// next login of that user from that address waits 100 ms, then twice as long each time. If logins of more
-        /// than 20 users have failed at an address, and no more logins have succeeded there than users have failed,
-        /// all its logins wait in the same way. A login waits 10 s at most, and never longer than half of
-        /// `limits.timeout_login`. Failures are forgotten after 15 minutes.
+        /// Whether repeated failed logins are delayed. From the fourth failure of a user from one address on,
+        /// the next login of that user from that address waits 100 ms, then twice as long each time. All
+        /// logins of an address wait in the same way if logins of more than 20 users have failed there. The
+        /// number of logins that have succeeded there must not exceed that of these users. A login waits 10 s
+        /// at most, and never longer than half of `limits.timeout_login`. Failures are forgotten after 15
+        /// minutes.
         delay_failures: bool = true, Traits::RELOAD;
 
-        /// What becomes of users that the proxy does not know: those without an `[[account]]`, where none is learned
-        /// either. A user that has an `[[account]]`, but none for its host, is refused always.
+        /// How the proxy treats users that it does not know: those without an `[[account]]`, where none is
+        /// learned either. A user that has an `[[account]]`, but none for its host, is refused always.
         others: OtherAccounts = OtherAccounts::Relay, Traits::RELOAD;
 
         /// Whether clients may ask the proxy about itself with `EXPLAIN ROUTE statement` and
@@ -76,7 +77,7 @@ settings! {
         /// Networks from which its clients may come, besides what `host` says. None: from all.
         networks: Vec<IpNet> = Vec::new(), Traits::RELOAD;
 
-        /// What is demanded of its clients' connections.
+        /// Requirements for its clients' connections.
         tls: AccountTls = AccountTls::None, Traits::RELOAD;
 
         /// Sessions it may have at once, over all workers. One more is refused.
@@ -104,7 +105,7 @@ settings! {
         lanes: Option<LaneUse> = None,
             Traits::RELOAD.default_text("what the listener or `pool.lanes` says");
 
-        /// What its sessions' reads see of earlier writes.
+        /// Which earlier writes its sessions' reads see.
         consistency: Option<Consistency> = None,
             Traits::RELOAD.default_text("what the listener or `balance.consistency` says");
 
@@ -119,12 +120,13 @@ settings! {
         /// from there on. A rule that might refuse, answer or rewrite one of their statements forbids it.
         replication: bool = false, Traits::RELOAD;
 
-        /// What keeps one of its sessions on its backend connection to the end once it occurs,
-        /// although it could be restored on another.
+        /// State that keeps one of its sessions on its backend connection to the end once it occurs, although
+        /// it could be restored on another.
         pin: Vec<PinRule> = Vec::new(), Traits::RELOAD;
 
-        /// What is taken to leave nothing behind, although the proxy cannot see that. When it does
-        /// leave something behind, a later session may find it: name here only what is known.
+        /// Pins that the account does not have: the proxy assumes that nothing is left behind, although it
+        /// cannot see that. When it does leave something behind, a later session may find it: name here only
+        /// what is known.
         unpin: Vec<UnpinRule> = Vec::new(), Traits::RELOAD;
 
         /// The scripts that its sessions run instead of the listener's, from the end of the login on; `[]`:

@@ -10,11 +10,11 @@ use crate::define::{choices, settings};
 use crate::{ListenAddress, Secret, Traits};
 
 settings! {
-    /// The port on which any MySQL client can look at the proxy, with SQL. It is open as soon as there is
-    /// somebody to let in: `username`, or an `[[admin_account]]`. See [The admin port](admin.md).
+    /// The port on which any MySQL client can look at the proxy, with SQL. It opens if the configuration has
+    /// a user for it: `username`, or an `[[admin_account]]`. See [The admin port](admin.md).
     pub struct AdminConfig in Config [admin], "Admin port" {
-        /// Where it listens. An address that cannot be had is told in the log and left out: clients are
-        /// served without it. TLS is as `client_tls` says.
+        /// The addresses on which it listens. An address that cannot be had is told in the log and left out:
+        /// clients are served without it. TLS is as `client_tls` says.
         address: Vec<ListenAddress> = vec![ListenAddress::Tcp(SocketAddr::new(
             Ipv4Addr::LOCALHOST.into(),
             ADMIN_PORT,
@@ -28,8 +28,8 @@ settings! {
         /// environment. It is never shown.
         password: Option<Secret> = None, Traits::RELOAD;
 
-        /// A Lua script in the way of MySQL Proxy's `admin-lua-script`: what its `read_query` answers is the
-        /// answer; where it answers nothing the tables do. See [The admin port](admin.md#a-script-of-your-own).
+        /// A Lua script in the way of MySQL Proxy's `admin-lua-script`: the answer of its `read_query` is the
+        /// answer. If it gives none, the tables answer. See [The admin port](admin.md#a-script-of-your-own).
         script: Option<PathBuf> = None, Traits::RESTART;
 
         /// Connections to it at the same time.
@@ -55,7 +55,7 @@ settings! {
         /// the environment. It is never shown.
         password: Option<Secret> = None, Traits::RELOAD.required();
 
-        /// What the user may do.
+        /// The role of the user.
         role: AdminRole = AdminRole::Stats, Traits::RELOAD;
     }
 }

@@ -12,11 +12,10 @@ settings! {
     /// The servers behind the proxy, one `[[backend]]` table for each. `--backend` and
     /// `--read-only-backend` on the command line replace all that the file has.
     pub struct BackendConfig in BackendConfig [[backend]], "Backends" {
-        /// What logs and errors call it.
+        /// Its name in logs and errors.
         name: String = String::new(), Traits::RELOAD.default_text("the address");
 
-        /// Where it is: a name or IP address with its port (3306 unless given), or the path of a
-        /// Unix socket.
+        /// Its address: a name or IP address with its port (3306 unless given), or the path of a Unix socket.
         address: BackendAddress = BackendAddress::Tcp {
             host: Ipv4Addr::LOCALHOST.to_string(),
             port: BACKEND_PORT,
@@ -26,12 +25,12 @@ settings! {
         /// go to one as well as to another.
         cluster: String = "main".to_owned(), Traits::RELOAD;
 
-        /// What it is among the servers that replicate one another.
+        /// Its role among the servers that replicate one another.
         role: Role = Role::Primary, Traits::RELOAD;
 
-        /// Whether it is meant to take writes beside other primaries of its cluster from which it does
-        /// not replicate. Without it the proxy warns of such primaries: in the log, on the page and
-        /// in the admin table `backends`.
+        /// Whether it is meant to take writes beside other primaries of its cluster from which it does not
+        /// replicate. Without it the proxy warns of several primaries: in the log, on the page and in the
+        /// admin table `backends`.
         independent: bool = false, Traits::RELOAD;
 
         /// Its share of sessions and statements, relative to the others'.
@@ -48,13 +47,13 @@ settings! {
         lag_max: Option<Duration> = None,
             Traits::RELOAD.within(0, 365 * DAY).default_text("what `balance.lag_max` says");
 
-        /// Whether it is to become free: true gives it no new session and no new statement. What
-        /// runs there ends in its own time.
+        /// Whether it is to become free: true gives it no new session and no new statement. Running
+        /// statements and sessions end there in their own time.
         drain: bool = false, Traits::RELOAD;
 
-        /// Whether it is out of use: true has all that runs there end at once. Statements and
-        /// transactions are cut, pinned and relayed sessions are ended, each client is told, and
-        /// connections are closed. It is still probed.
+        /// Whether it is out of use: true has all that runs there end at once. The proxy cuts statements and
+        /// transactions, ends pinned and relayed sessions, and closes connections. Each client gets an error.
+        /// It is still probed.
         disable: bool = false, Traits::RELOAD;
 
         /// Sessions it may carry at the same time.

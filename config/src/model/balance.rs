@@ -27,27 +27,24 @@ settings! {
         lag_max: Duration = Duration::ZERO,
             Traits::RELOAD.within(SECOND, 365 * DAY).nothing("no limit");
 
-        /// The percentage of `lag_max` that a replica may lag to come back after it was left out, so that
-        /// one whose lag swings around the limit does not come and go. 100: the limit itself.
+        /// The percentage of `lag_max` that a replica may lag to come back after it was left out. So a
+        /// replica whose lag swings around the limit does not come and go. 100: the limit itself.
         lag_return: u32 = 80, Traits::RELOAD.within(1, 100);
 
-        /// What becomes of a replica while nobody knows how far it lags: it was never seen to follow
-        /// a server, or the monitor account may not ask it. The log warns of it. A replica
-        /// that does not replicate, or that is a member of a group and not in step with it, is left
-        /// out in any case, if there is a `health.monitor_user`.
+        /// Whether a replica is used while its lag is not known: it was never seen to follow a server, or the
+        /// monitor account may not ask it. The log warns of it. With a `health.monitor_user`, a replica that
+        /// does not replicate is left out in any case. So is a member of a group that is not in step with it.
         lag_unknown: LagUnknown = LagUnknown::Use, Traits::RELOAD;
 
-        /// What becomes of a read for a replica when no replica is left for it.
+        /// How the proxy treats a read for a replica when no replica is left for it.
         fallback: Fallback = Fallback::Primary, Traits::RELOAD;
 
-        /// What a read on a replica sees of earlier writes, unless an account or a listener says
-        /// otherwise.
+        /// Which earlier writes a read on a replica sees, unless an account or a listener says otherwise.
         consistency: Consistency = Consistency::Session, Traits::RELOAD;
 
-        /// Whether transactions that may write begin on a replica and go to the primary with their
-        /// first write, unless an account or a listener says otherwise. What a transaction has read
-        /// by then is read again there, and it goes on only if that gives the same. See
-        /// [Reads and writes](splitting.md).
+        /// Whether transactions that may write begin on a replica and go to the primary with their first
+        /// write, unless an account or a listener says otherwise. The proxy repeats its reads there, and the
+        /// transaction goes on only if the results are the same. See [Reads and writes](splitting.md).
         optimistic_transactions: bool = false, Traits::RELOAD;
 
         /// Stored functions that read data and change nothing: `"rate"` is one of any schema,

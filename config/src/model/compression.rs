@@ -7,11 +7,11 @@ use crate::define::{choices, settings};
 settings! {
     /// Compression of the protocol, for each side on its own.
     pub struct CompressionConfig in Config [compression], "Compression" {
-        /// What clients are offered; they decide. An empty list offers nothing.
+        /// The compression that clients are offered; they decide. An empty list offers nothing.
         client: Vec<CompressionAlgorithm> =
             vec![CompressionAlgorithm::Zlib, CompressionAlgorithm::Zstd], Traits::RELOAD;
 
-        /// What is asked of backends that offer it.
+        /// The compression that backends are asked for, if they offer it.
         backend: BackendCompression = BackendCompression::Off, Traits::RELOAD;
 
         /// Level of zstd on the backends' side; clients choose their own.

@@ -32,10 +32,10 @@ settings! {
         resolve_interval: Duration = Duration::from_secs(30),
             Traits::RELOAD.within(SECOND, DAY).nothing("looked up once, at start");
 
-        /// Account with which the proxy looks at backends that are up, and ends statements that
-        /// nobody waits for any more. Looking needs no privilege, ending needs `CONNECTION_ADMIN`
-        /// (MariaDB: `CONNECTION ADMIN`). Without an account a backend counts as up until a
-        /// connection to it fails, and such statements run on.
+        /// Account with which the proxy probes backends that are up, and ends statements whose clients are
+        /// gone. Looking needs no privilege, ending needs `CONNECTION_ADMIN` (MariaDB: `CONNECTION ADMIN`).
+        /// Without an account a backend counts as up until a connection to it fails, and these statements run
+        /// on.
         monitor_user: Option<String> = None, Traits::RELOAD;
 
         /// Password of `monitor_user`. `"file:PATH"` reads it from a file, `"env:NAME"` from the
@@ -45,8 +45,8 @@ settings! {
         /// Time between two looks at a backend that is up, when there is a `monitor_user`.
         monitor_interval: Duration = Duration::from_secs(5), Traits::RELOAD.within(100 * MS, HOUR);
 
-        /// Time between two questions about replication, when there is a `monitor_user`: whether a
-        /// backend is read-only, how far it lags, which transactions it has. Asked where a cluster
+        /// Time between two questions about replication, if there is a `monitor_user`. The proxy asks
+        /// whether a backend is read-only, how far it lags and which transactions it has, if a cluster
         /// has several backends, or a role is `"auto"`. Lag needs `REPLICATION CLIENT` (MariaDB:
         /// `SLAVE MONITOR`); without it no lag is known, and none is limited.
         replication_interval: Duration = Duration::from_millis(500),

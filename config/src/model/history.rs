@@ -8,7 +8,7 @@ use crate::Traits;
 use crate::define::settings;
 
 settings! {
-    /// What digests have cost from interval to interval: the table `digest_history`. See [The history of
+    /// The cost of digests from interval to interval: the table `digest_history`. See [The history of
     /// digests](insight.md#digest_history).
     pub struct HistoryConfig in Config [history], "History of digests" {
         /// SQLite file that keeps it over restarts; without one it is kept in 16 MiB of memory. Its folder

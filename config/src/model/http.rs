@@ -8,27 +8,26 @@ use crate::define::{choices, settings};
 use crate::{ListenAddress, Secret, Traits};
 
 settings! {
-    /// The tables of the admin port over HTTP, as JSON. It is open as soon as there is somebody to let
-    /// in: a user of the admin port, or whoever has the `token`. See [HTTP](http.md).
+    /// The tables of the admin port over HTTP, as JSON. It opens if the configuration has a user of the admin
+    /// port or a `token`. See [HTTP](http.md).
     pub struct HttpConfig in Config [http], "HTTP port" {
-        /// Where it listens; `[]`: nowhere. An address that cannot be had is told in the log and left
-        /// out: clients are served without it. TLS is as `client_tls` says.
+        /// The addresses on which it listens; `[]`: none. An address that cannot be had is told in the log
+        /// and left out: clients are served without it. TLS is as `client_tls` says.
         address: Vec<ListenAddress> = vec![ListenAddress::Tcp(SocketAddr::new(
             Ipv4Addr::LOCALHOST.into(),
             HTTP_PORT,
         ))], Traits::RESTART;
 
-        /// Whoever shows this (`Authorization: Bearer TOKEN`) may look, as the role `stats` may: for
-        /// programs. `"file:PATH"` reads it from a file, `"env:NAME"` from the environment. It is never
-        /// shown.
+        /// A program that sends this (`Authorization: Bearer TOKEN`) may read everything, like the role
+        /// `stats`. `"file:PATH"` reads it from a file, `"env:NAME"` from the environment. It is never shown.
         token: Option<Secret> = None, Traits::RELOAD;
 
-        /// Names that it is called by on this machine besides `localhost` and its addresses, such as that
-        /// of a web server in front of it. A request from this machine that calls it otherwise is
-        /// refused: a page of somebody else's may have sent it.
+        /// Names that it is called by on this machine besides `localhost` and its addresses, such as that of
+        /// a web server in front of it. A request from this machine that calls it otherwise is refused: a
+        /// page of another site may have sent it.
         names: Vec<String> = Vec::new(), Traits::RELOAD;
 
-        /// Who may read `/metrics`. See [Metrics](metrics.md).
+        /// The clients that may read `/metrics`. See [Metrics](metrics.md).
         metrics: MetricsReaders = MetricsReaders::Login, Traits::RELOAD;
 
         /// Connections to it at the same time.
@@ -37,13 +36,13 @@ settings! {
 }
 
 choices! {
-    /// Who may read `/metrics`.
+    /// The clients that may read `/metrics`.
     pub enum MetricsReaders {
-        /// Who logs in, with a password or the token.
+        /// Clients that log in, with a password or the token.
         Login = "login",
-        /// Who comes over an address of this machine alone as well.
+        /// Also clients that come over an address of this machine.
         Local = "local",
-        /// Everybody.
+        /// All clients.
         Everybody = "everybody",
     }
 }

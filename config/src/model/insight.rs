@@ -7,8 +7,8 @@ use crate::Traits;
 use crate::define::settings;
 
 settings! {
-    /// What is kept about statements, to be looked at on the admin port, as long as somebody may look.
-    /// See [Digests, slow statements, errors](insight.md).
+    /// Figures about statements that the admin port shows. The proxy keeps them only if the admin port or the
+    /// HTTP port is open. See [Digests, slow statements, errors](insight.md).
     pub struct InsightConfig in Config [insight], "Insight" {
         /// Whether statements are counted by digest, schema, account and backend, and errors by number,
         /// account and backend.
@@ -18,8 +18,8 @@ settings! {
         /// the figures of the whole. It costs them the reading of their text, and two looks at the clock.
         transparent: bool = false, Traits::RELOAD;
 
-        /// Memory for what is counted by digest, over all workers. Each has an even share; what has not
-        /// been seen for the longest time makes room, and is counted together from then on.
+        /// Memory for what is counted by digest, over all workers. Each has an even share. Digests that were
+        /// not seen for the longest time make room. From then on they are counted together.
         digests_bytes_max: u64 = 64 << 20, Traits::RELOAD.within(1 << 20, 1 << 40);
 
         /// Statements that take so long or longer, from their arrival to the end of the reply, are kept one by
@@ -34,9 +34,9 @@ settings! {
         /// of errors with what they quote. Without it only digests are.
         samples: bool = false, Traits::RELOAD;
 
-        /// Whether servers are asked by EXPLAIN how they run the SELECT, UPDATE and DELETE of pooled
-        /// sessions, each digest once in a while: which indexes are used, which tables are read whole. No
-        /// statement runs for that. See [Index usage](index-usage.md).
+        /// Whether the proxy asks servers by EXPLAIN how they run the SELECT, UPDATE and DELETE of pooled
+        /// sessions. It asks for each digest once in a while. The answers show which indexes are used and
+        /// which tables are read whole. No statement runs for that. See [Index usage](index-usage.md).
         index_usage: bool = false, Traits::RELOAD;
 
         /// How much time there is at least between two EXPLAIN of one digest in one schema.

@@ -7,7 +7,7 @@ use crate::Traits;
 use crate::define::{choices, settings};
 
 settings! {
-    /// What the proxy puts up with.
+    /// Limits of sessions, logins and packets.
     pub struct LimitsConfig in Config [limits], "Limits" {
         /// Sessions in all, over all workers.
         sessions_max: usize = 20_000, Traits::RELOAD.within(1, 10_000_000);
@@ -16,7 +16,7 @@ settings! {
         backend_sessions_max: Option<u32> = None,
             Traits::RELOAD.within(1, 1_000_000).nothing("no limit");
 
-        /// What a client over one of these two limits gets.
+        /// The answer to a client over one of these two limits.
         over_limit: OverLimit = OverLimit::Refuse, Traits::RELOAD;
 
         /// How long a client waits under `over_limit = "wait"` before it gets error 1040.

@@ -9,7 +9,7 @@ use crate::define::{choices, settings};
 use crate::{ListenAddress, Traits};
 
 settings! {
-    /// Where clients connect besides `listen`, one `[[listener]]` table for each address. Its
+    /// Addresses on which the proxy listens besides `listen`, one `[[listener]]` table for each address. Its
     /// sessions can have a mode of their own. With a `[[listener]]`, `listen` may be `[]`.
     pub struct ListenerConfig in ListenerConfig [[listener]], "Listeners" {
         /// An address as in `listen`.
@@ -18,7 +18,7 @@ settings! {
             LISTEN_PORT,
         )), Traits::RESTART.required();
 
-        /// What clients find there. See [Feeding replicas](feeding-replicas.md).
+        /// The backends that its clients use. See [Feeding replicas](feeding-replicas.md).
         serves: Serves = Serves::Sessions, Traits::RESTART;
 
         /// For how long its sessions keep a backend connection, if the proxy answers their login.
@@ -40,7 +40,7 @@ settings! {
         script: Option<Vec<PathBuf>> = None,
             Traits::RESTART.default_text("what `script.file` says");
 
-        /// What its sessions' reads see of earlier writes, unless their account says.
+        /// Which earlier writes its sessions' reads see, unless their account says otherwise.
         consistency: Option<Consistency> = None,
             Traits::RESTART.default_text("what `balance.consistency` says");
 

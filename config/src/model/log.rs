@@ -8,7 +8,7 @@ use crate::Traits;
 use crate::define::{choices, settings};
 
 settings! {
-    /// What is logged, how and where.
+    /// The level, format and place of the log.
     pub struct LogConfig in Config [log], "Log" {
         /// The least important lines that are written. MySQL Proxy's names are read as well.
         level: LogLevel = LogLevel::Info, Traits::RELOAD;
@@ -37,7 +37,7 @@ choices! {
     pub enum LogLevel {
         /// Something failed for a client or the proxy.
         Error = "error" also "critical",
-        /// Something will fail unless somebody looks.
+        /// Something will fail unless an operator acts.
         Warning = "warning" also "warn",
         /// What an operator wants to know.
         Info = "info" also "message",

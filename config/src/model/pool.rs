@@ -19,7 +19,7 @@ settings! {
         /// an account, a listener or a rule says otherwise.
         lanes: LaneUse = LaneUse::Reads, Traits::RELOAD;
 
-        /// Pooled connections to one backend, over all workers and accounts. Who finds none free
+        /// Pooled connections to one backend, over all workers and accounts. A session that finds none free
         /// waits for one.
         backend_connections_max: u32 = 100, Traits::RELOAD.within(1, 1_000_000);
 
@@ -33,36 +33,36 @@ settings! {
 
         /// Sessions of one account that may wait for a connection to one backend in one worker.
         /// One more gets an error at once.
-        waiters_max: usize = 10_000, Traits::RELOAD.within(1, 10_000_000).nothing("nobody waits");
+        waiters_max: usize = 10_000, Traits::RELOAD.within(1, 10_000_000).nothing("no session waits");
 
-        /// How long a statement waits for a connection before its client gets an error. Who came
-        /// first is served first.
+        /// How long a statement waits for a connection before its client gets an error. Sessions are served
+        /// in the order in which they came.
         timeout_wait: Duration = Duration::from_secs(10), Traits::RELOAD.within(MS, HOUR);
 
-        /// A connection that nobody used for this long is closed, down to `connections_min`. Keep
-        /// it below the servers' `wait_timeout`.
+        /// A connection that no session used for this long is closed, down to `connections_min`. Keep it
+        /// below the servers' `wait_timeout`.
         timeout_idle: Duration = Duration::from_secs(5 * 60),
             Traits::RELOAD.within(SECOND, 365 * DAY).nothing("never");
 
-        /// A connection older than this is closed as soon as nobody has it. Each one's age is
-        /// shortened by up to a tenth, so that those opened together do not go together.
+        /// A connection older than this is closed as soon as no session has it. Each one's age is shortened
+        /// by up to a tenth, so that those opened together do not go together.
         age_max: Duration = Duration::from_secs(60 * 60),
             Traits::RELOAD.within(SECOND, 365 * DAY).nothing("no limit");
 
-        /// A connection that logged in longer ago than this is closed as soon as nobody has it, as by
-        /// `age_max`. A server reads most privileges at the login. So this is how long a session may
-        /// have privileges that were changed past the proxy.
+        /// A connection that logged in longer ago than this is closed as soon as no session has it, as by
+        /// `age_max`. A server reads most privileges at the login. So this is how long a session may have
+        /// privileges that were changed past the proxy.
         login_age_max: Duration = Duration::from_secs(60),
             Traits::RELOAD.within(SECOND, 365 * DAY).nothing("no limit of its own");
 
-        /// An idle connection that was neither used nor pinged for this long is pinged, so that one
-        /// that died is noticed before a session gets it.
+        /// An idle connection that was neither used nor pinged for this long is pinged, so that the proxy
+        /// notices a dead connection before a session gets it.
         ping_interval: Duration = Duration::from_secs(30),
             Traits::RELOAD.within(SECOND, DAY).nothing("never");
 
         /// How often the proxy reads a backend's global variables from which sessions inherit. A `SET GLOBAL`
         /// through the proxy holds for new sessions at once. One that is made past the proxy holds for them
-        /// after this time. Without it such a change holds after `login_age_max`.
+        /// after this time. Without it a change takes effect after `login_age_max`.
         globals_interval: Duration = Duration::from_secs(1),
             Traits::RELOAD.within(SECOND, DAY).nothing("never");
 
@@ -83,8 +83,8 @@ settings! {
         /// through unread, and pins its session (`large_statement`).
         statement_bytes_max: u64 = 16 << 20, Traits::RELOAD.within(1 << 10, 1 << 30);
 
-        /// Long data of prepared statements (`COM_STMT_SEND_LONG_DATA`) that one session may leave
-        /// with the proxy until it executes them, in bytes.
+        /// Long data of prepared statements (`COM_STMT_SEND_LONG_DATA`) that a session may leave with the
+        /// proxy until it executes them, in bytes.
         long_data_bytes_max: u64 = 64 << 20, Traits::RELOAD.within(1 << 10, 1 << 34);
     }
 }

@@ -24,7 +24,7 @@ settings! {
         /// Sessions that are meant, by the ids that their clients see; all unless given.
         session: Vec<u32> = Vec::new(), Traits::RELOAD.within(1, u32::MAX as u64);
 
-        /// What is asked.
+        /// The questions of a profile.
         asks: Vec<ProfileQuestion> = vec![ProfileQuestion::Status], Traits::RELOAD;
 
         /// How long each question may take before it is killed.

@@ -13,13 +13,13 @@ settings! {
         /// elsewhere is not believed.
         trusted_networks: Vec<IpNet> = Vec::new(), Traits::RELOAD;
 
-        /// What connections to backends begin with. MariaDB wants `proxy_protocol_networks` set.
+        /// The header with which connections to backends begin. MariaDB wants `proxy_protocol_networks` set.
         send: ProxyProtocolSend = ProxyProtocolSend::Off, Traits::RELOAD;
     }
 }
 
 choices! {
-    /// What connections to backends begin with.
+    /// The header with which connections to backends begin.
     pub enum ProxyProtocolSend {
         /// No header.
         Off = "off",

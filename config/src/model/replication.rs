@@ -11,7 +11,7 @@ settings! {
     /// The clusters whose changes the proxy follows as a replica does, one `[[replication]]` table for each. See
     /// [Schema history](schema-history.md).
     pub struct ReplicationConfig in ReplicationConfig [[replication]], "Replication" {
-        /// What logs, tables and metrics call the stream. A stream of another name begins anew.
+        /// Its name in logs, tables and metrics. A stream of another name begins anew.
         name: String = String::new(), Traits::RELOAD.default_text("the cluster's name");
 
         /// The cluster that is followed.
@@ -33,7 +33,7 @@ settings! {
         /// Which server of the cluster is followed.
         from: ReplicationSource = ReplicationSource::Primary, Traits::RELOAD;
 
-        /// What the proxy does if the server has deleted the binary logs that come next.
+        /// The reaction of the proxy if the server has deleted the binary logs that come next.
         on_purged: OnPurged = OnPurged::Stop, Traits::RELOAD;
 
         /// How often the server says that it is there while nothing changes. If it says nothing for three times as
@@ -77,8 +77,8 @@ choices! {
 }
 
 settings! {
-    /// Where the proxy keeps what it learns by replication: the position of each stream, changes of the schemas and
-    /// what the objects were after each. See [Schema history](schema-history.md).
+    /// The folder in which the proxy keeps its knowledge from replication: the position of each stream,
+    /// changes of the schemas and what the objects were after each. See [Schema history](schema-history.md).
     pub struct SchemaHistoryConfig in Config [schema_history], "Schema history" {
         /// SQLite file that keeps it over restarts; without one it is kept in 16 MiB of memory, and streams begin
         /// anew. Its folder must be there.

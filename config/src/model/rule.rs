@@ -11,15 +11,15 @@ use crate::define::{choices, settings};
 use crate::{Cell, ListenAddress, SqlText, TimeOfDay, TimeSpan, Traits};
 
 settings! {
-    /// Hints: comments with which a statement says itself where it is to go. Nobody's are obeyed
-    /// unless this or the account says so, since whoever can write a comment could choose. See
+    /// Hints: comments with which a statement says itself where it is to go. The proxy obeys no hints unless
+    /// this or the account says so, because any client that can write a comment could choose. See
     /// [Rules](rules.md#hints).
     pub struct HintsConfig in Config [hints], "Hints" {
         /// Whose way of writing hints is understood, for accounts that say nothing else with
         /// `account.hints`.
         accepted: Vec<HintStyle> = Vec::new(), Traits::RELOAD;
 
-        /// What ProxySQL's `hostgroup=N` stands for: `"N: HINT"`, where the hint is written as
+        /// The meaning of ProxySQL's `hostgroup=N` stands for: `"N: HINT"`, where the hint is written as
         /// Pilotfish's are. `"1: replica"`, `"20: cluster=archive, replica"`, `"30: backend=db3"`.
         hostgroups: Vec<String> = Vec::new(), Traits::RELOAD;
     }
@@ -42,7 +42,7 @@ settings! {
     /// statement matches when all that the rule says of statements holds; of a list one entry has
     /// to. A rule that says nothing of statements matches them all.
     pub struct RuleConfig in RuleConfig [[rule]], "Rules" {
-        /// What logs, counters and explanations call it; unique.
+        /// Its name in logs, counters and explanations; unique.
         name: String = String::new(), Traits::RELOAD.required();
 
         /// Users, by the names with which they log in. Here and in `schema`, `tables` and `tag` a
@@ -56,7 +56,7 @@ settings! {
         /// Networks of clients. A client on a Unix socket is in none.
         networks: Vec<IpNet> = Vec::new(), Traits::RELOAD;
 
-        /// Where the client has connected: addresses as in `listen` or `[[listener]]`.
+        /// The listener to which the client has connected: addresses as in `listen` or `[[listener]]`.
         listener: Vec<ListenAddress> = Vec::new(), Traits::RELOAD;
 
         /// Digests: any statement of the kind meant (its values do not matter), a digest's text, or
@@ -71,17 +71,17 @@ settings! {
         /// The same for the digest's text.
         digest_regex: Option<SqlText> = None, Traits::RELOAD;
 
-        /// What the statement is: `"SELECT"`, `"INSERT"`, `"CREATE TABLE"`; `"CREATE"` is each that
+        /// The kind of the statement: `"SELECT"`, `"INSERT"`, `"CREATE TABLE"`; `"CREATE"` is each that
         /// begins so. Of several statements sent as one, one has to be of the kind.
         kind: Vec<String> = Vec::new(), Traits::RELOAD;
 
-        /// A table that the statement names: `"orders"`, `"shop.orders"`, `"shop.*"`. Where the
-        /// statement names no schema, it is the session's. Case does not matter.
+        /// A table that the statement names: `"orders"`, `"shop.orders"`, `"shop.*"`. If the statement names
+        /// no schema, it is the session's. Case does not matter.
         tables: Vec<String> = Vec::new(), Traits::RELOAD;
 
-        /// A tag that the statement bears: from a comment, `/* tag: batch */` or `/* pilotfish:
-        /// tag=batch */`, as `"key=value"` from a comment in the style of sqlcommenter, or from a
-        /// query attribute: the value of one named `tag`, `"name=value"` of the others.
+        /// A tag of the statement. It comes from a comment, `/* tag: batch */` or `/* pilotfish:
+        /// tag=batch */`, or as `"key=value"` from a comment in the style of sqlcommenter. Or it comes
+        /// from a query attribute: the value of one named `tag`, `"name=value"` of the others.
         tag: Vec<String> = Vec::new(), Traits::RELOAD;
 
         /// Local time of day, from the first to just before the second: `"22:00-06:00"`.
@@ -93,7 +93,7 @@ settings! {
         /// How many of a hundred that match otherwise do match.
         percentage: Option<f64> = None, Traits::RELOAD.within(0, 100).default_text("all of them");
 
-        /// What `percentage` counts.
+        /// The unit of `percentage`.
         percentage_of: Share = Share::Session, Traits::RELOAD;
 
         /// Cluster to which the statement goes.
@@ -105,13 +105,12 @@ settings! {
         /// Backend to which it goes.
         backend: Option<String> = None, Traits::RELOAD;
 
-        /// What runs in its place. With `regex` each match is replaced by this, in which `$1` or
-        /// `${name}` is what a group has matched and `$$` a dollar sign; with `digest` alone the
-        /// whole statement is. Whatever comes of it must be one statement: if it is not, the client
-        /// gets an error.
+        /// The statement that runs in its place. With `regex` each match is replaced by this, in which `$1`
+        /// or `${name}` is what a group has matched and `$$` a dollar sign; with `digest` alone the whole
+        /// statement is. The new text must be one statement: if it is not, the client gets an error.
         rewrite: Option<SqlText> = None, Traits::RELOAD;
 
-        /// What the client gets without a backend having been asked.
+        /// The answer to the client, without a question to a backend.
         answer: Option<AnswerForm> = None, Traits::RELOAD;
 
         /// Names of the columns of `answer = "rows"`.
@@ -149,16 +148,16 @@ settings! {
         /// Statements at the same time.
         concurrency: Option<u32> = None, Traits::RELOAD.within(1, 1_000_000).nothing("no limit");
 
-        /// What `rate` and `concurrency` count together.
+        /// Which statements `rate` and `concurrency` count together.
         rate_by: LimitBy = LimitBy::Rule, Traits::RELOAD;
 
-        /// What becomes of a statement over one of the two.
+        /// How the proxy treats a statement over one of the two.
         over: Over = Over::Queue, Traits::RELOAD;
 
         /// How long it waits at most under `over = "queue"` before its client gets an error.
         timeout_queue: Duration = Duration::from_secs(10), Traits::RELOAD.within(MS, HOUR);
 
-        /// Cluster to which the statement is sent as well; what comes back is thrown away.
+        /// Cluster to which the statement is sent as well. The proxy discards the reply.
         mirror: Option<String> = None, Traits::RELOAD;
 
         /// Statements that are sent before it, on its connection: they may read (SELECT, SHOW, EXPLAIN),
@@ -169,7 +168,7 @@ settings! {
         /// The same behind it. Here `SHOW WARNINGS` shows those of the statement.
         after: Vec<SqlText> = Vec::new(), Traits::RELOAD;
 
-        /// What becomes of the results of `before` and `after`; the client never sees them.
+        /// The use of the results of `before` and `after`. The client never sees them.
         injected: InjectedResults = InjectedResults::Log, Traits::RELOAD;
 
         /// How long each statement of `before` and `after` may take before it is killed.
@@ -194,21 +193,21 @@ settings! {
         /// that keeps it for shorter than the session's own is not taken.
         session: Option<SessionMode> = None, Traits::RELOAD;
 
-        /// What pins the session from this statement on, besides what `account.pin` says.
+        /// Pins of the session from this statement on, besides those that `account.pin` says.
         pin: Vec<PinRule> = Vec::new(), Traits::RELOAD;
 
         /// Whether the statement may share a connection with others at the same time.
         lanes: Option<LaneUse> = None, Traits::RELOAD;
 
-        /// What a read has to see of writes before it.
+        /// Which earlier writes a read has to see.
         consistency: Option<Consistency> = None, Traits::RELOAD;
 
         /// Whether rules behind it are left unread once it has matched. Otherwise they fill in what
         /// it has left open.
         stop: bool = true, Traits::RELOAD;
 
-        /// What becomes of a statement that is not understood and that the rule might match: a text that is run and
-        /// is no literal, a compound statement, a string without an end. See
+        /// How the proxy treats a statement that the proxy does not understand and that the rule might match. Examples
+        /// are a text that is run and is no literal, a compound statement, and a string without an end. See
         /// [What a rule guarantees](rule-guarantees.md).
         when_unsure: Option<WhenUnsure> = None,
             Traits::RELOAD.nothing("`refuse` for rules that refuse, answer or rewrite, else `pass`");
@@ -272,8 +271,8 @@ choices! {
         Discard = "discard",
         /// They are logged whole.
         Log = "log",
-        /// Of a statement that stands in `before` and in `after`, what has changed in between is logged, by
-        /// the names in its first column; of others, the whole.
+        /// For a statement in both `before` and `after`, the log has the changes, by the names in its first
+        /// column. For other statements it has the whole result.
         Diff = "diff",
     }
 }
@@ -311,13 +310,13 @@ choices! {
 }
 
 settings! {
-    /// What a rule is tried on, as many `[[rule.test]]` tables below it as are wanted: when the
+    /// Statements that test the rule, as many `[[rule.test]]` tables below it as are wanted: when the
     /// configuration is checked, at start, and at a reload. A test that fails is a fault.
     pub struct RuleTestConfig in RuleTestConfig [[rule.test]], "Tests of rules" {
         /// The statement.
         statement: SqlText = SqlText::default(), Traits::RELOAD.required();
 
-        /// Who sends it.
+        /// The user that sends it.
         user: Option<String> = None, Traits::RELOAD;
 
         /// The session's default schema.
@@ -326,7 +325,7 @@ settings! {
         /// The client's address.
         client: Option<IpAddr> = None, Traits::RELOAD.default_text("a Unix socket");
 
-        /// Where the client has connected.
+        /// The listener to which the client has connected.
         listener: Option<ListenAddress> = None, Traits::RELOAD;
 
         /// Tags besides those in the statement.
@@ -342,7 +341,7 @@ settings! {
         /// The rule's own `percentage` is taken to be met, that of other rules not to be.
         expect: Expect = Expect::Match, Traits::RELOAD;
 
-        /// What becomes of the statement.
+        /// How the proxy treats the statement.
         rewritten: Option<SqlText> = None, Traits::RELOAD;
 
         /// The cluster to which the rules send it.

@@ -16,13 +16,13 @@ settings! {
         /// connections as they do without a script.
         file: Vec<PathBuf> = Vec::new(), Traits::RESTART;
 
-        /// What sessions of different workers have in common.
+        /// State that sessions of different workers share.
         isolation: Isolation = Isolation::Shared, Traits::RESTART;
 
         /// Which results scripts get to see.
         results: ScriptResults = ScriptResults::Asked, Traits::RESTART;
 
-        /// Where `require` looks for modules before the built-in ones, in Lua's notation
+        /// Folders in which `require` looks for modules before the built-in ones, in Lua's notation
         /// (`"/usr/share/lua/?.lua;..."`).
         lua_path: Option<String> = None, Traits::RESTART.default_text("what `LUA_PATH` says");
 
@@ -30,8 +30,8 @@ settings! {
         /// `LUA_PATH` says where; `--basedir`.
         base_folder: Option<PathBuf> = None, Traits::RESTART;
 
-        /// The most that a hook may do, in instructions of the Lua machine; the default lasts about a tenth of a
-        /// second, for which the hooks of other sessions may wait.
+        /// The most that a hook may do, in instructions of the Lua machine. The default lasts about a tenth
+        /// of a second. The hooks of other sessions may wait for that time.
         instructions_max: u64 = 20_000_000,
             Traits::RESTART.within(1000, 1 << 50).nothing("no limit");
 
@@ -49,21 +49,21 @@ settings! {
         memory_bytes_max: u64 = 256 << 20,
             Traits::RESTART.within(1 << 20, 1 << 40).nothing("no limit");
 
-        /// The most that `pilotfish.shared` may keep, in bytes; then the entries that nobody has used for
-        /// longest go.
+        /// The most that `pilotfish.shared` may keep, in bytes; then the entries go that were not used for
+        /// the longest time.
         shared_bytes_max: u64 = 16 << 20, Traits::RESTART.within(1 << 10, 1 << 40);
 
         /// The longest result of an injected query that is kept for a script, in bytes.
         result_bytes_max: u64 = 64 << 20, Traits::RELOAD.within(1 << 10, 1 << 40);
 
-        /// The most statements that a script may send for one command of its client's. What it queues
-        /// beyond that is not sent, and the client gets an error.
+        /// The most statements that a script may send for one command of its client's. Further statements are
+        /// not sent, and the client gets an error.
         statements_max: u64 = 10_000, Traits::RELOAD.within(1, 1_000_000_000).nothing("no limit");
     }
 }
 
 choices! {
-    /// What sessions of different workers have in common.
+    /// State that sessions of different workers share.
     pub enum Isolation {
         /// One interpreter, and `proxy.global` in it: one hook runs at a time in the whole process, as
         /// scripts of MySQL Proxy expect.

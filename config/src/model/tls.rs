@@ -34,9 +34,9 @@ choices! {
         Off = "off" also "disabled",
         /// Offered.
         Optional = "optional" also "preferred",
-        /// Offered. A client whose connection does not meet what the servers demand of its account (`REQUIRE SSL`
-        /// and the like), or of all clients (`require_secure_transport`), is refused as far as the accounts are
-        /// known.
+        /// Offered. A client whose connection does not meet what the servers demand of its account (`REQUIRE
+        /// SSL` and similar clauses), or of all clients (`require_secure_transport`), is refused as far as
+        /// the accounts are known.
         AsAccount = "as_account",
         /// A client without it is refused.
         Required = "required",
@@ -75,10 +75,10 @@ settings! {
         /// (`caching_sha2_password` with a cold cache, `sha256_password`) is encrypted for this key.
         server_public_key: Option<PathBuf> = None, Traits::RELOAD;
 
-        /// Whether a backend is asked for its RSA public key for such a password. A server that answers at the
-        /// backend's address in its place can present a key of its own, and then knows the password. Without this setting and
-        /// `server_public_key` the proxy opens the connection again with TLS, if the backend offers TLS; `ca` is
-        /// checked then if it is set. A backend at a Unix socket is always asked.
+        /// Whether a backend is asked for its RSA public key for this password. A server that answers at the
+        /// backend's address in its place can present a key of its own, and then knows the password. Without
+        /// this setting and `server_public_key` the proxy opens the connection again with TLS, if the backend
+        /// offers TLS; `ca` is checked then if it is set. A backend at a Unix socket is always asked.
         get_server_public_key: bool = false, Traits::RELOAD;
     }
 }

@@ -10,8 +10,8 @@ use crate::{Secret, Traits};
 settings! {
     /// Spans of statements, sent to a collector of OpenTelemetry's. See [Traces](tracing.md).
     pub struct TracingConfig in Config [tracing], "Traces" {
-        /// Where spans are sent, by OTLP over HTTP: `"http://127.0.0.1:4318"`. Without a path it is
-        /// `/v1/traces`. None are made unless it is given.
+        /// The address to which spans are sent, by OTLP over HTTP: `"http://127.0.0.1:4318"`. Without a path
+        /// it is `/v1/traces`. None are made unless it is given.
         endpoint: Option<String> = None, Traits::RELOAD;
 
         /// PEM file with the authorities that sign the collector's certificate, where `endpoint` begins with
@@ -25,7 +25,7 @@ settings! {
         /// Of statements that belong to no trace, one of so many begins one, by chance.
         one_of: u32 = 1000, Traits::RELOAD.within(1, 1_000_000_000).nothing("none");
 
-        /// What becomes of statements that say to which trace they belong.
+        /// How the proxy treats statements that say to which trace they belong.
         parents: TraceParents = TraceParents::Follow, Traits::RELOAD;
 
         /// Whether spans have statements as they were said, with their values, and not as digests.
@@ -40,7 +40,7 @@ settings! {
 }
 
 choices! {
-    /// What becomes of statements that say to which trace they belong.
+    /// How the proxy treats statements that say to which trace they belong.
     pub enum TraceParents {
         /// They are part of it when it is sampled, and only then.
         Follow = "follow",

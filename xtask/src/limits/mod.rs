@@ -3,21 +3,25 @@
 
 mod circles;
 mod names;
-mod ratchet;
 mod sizes;
 mod source;
 mod surroundings;
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
 use crate::Outcome;
-use ratchet::Ratchet;
+use crate::ratchet::{self, Excess, Figures, File, Ratchet};
 use source::Crate;
 
-/// The figures of one measure: what was measured (a crate, or the path of an item), and how much it is.
-type Figures = BTreeMap<String, usize>;
+const FILE: File = File {
+    path: "xtask/limits.toml",
+    head: "\
+# What exceeds a limit of the code's structure, with today's figure. A figure may only fall.
+# `cargo run -p xtask -- limits --write` writes this file, and refuses a figure that has grown.
+",
+    command: "cargo run -p xtask -- limits --write",
+};
 
 /// Something that has a limit.
 struct Measure {
@@ -97,7 +101,7 @@ const CRATES: &[&str] = &[
 /// Prints the table of limits; an error if a figure has grown, or has fallen without being written down.
 pub fn check(root: &Path) -> Outcome {
     let measured = measure(root)?;
-    let faults = Ratchet::read(root)?.faults(&measured);
+    let faults = Ratchet::read(root, &FILE)?.faults(&measured);
     if faults.is_empty() {
         Ok(table(&measured))
     } else {
@@ -108,9 +112,9 @@ pub fn check(root: &Path) -> Outcome {
 /// Writes today's figures down; an error if one has grown.
 pub fn write(root: &Path) -> Outcome {
     let measured = measure(root)?;
-    let grown = Ratchet::read(root)?.grown(&measured);
+    let grown = Ratchet::read(root, &FILE)?.grown(&measured);
     if grown.is_empty() {
-        ratchet::write(root, &measured)?;
+        ratchet::write(root, &FILE, &measured)?;
         Ok(table(&measured))
     } else {
         Err(grown)
@@ -123,30 +127,29 @@ pub fn references(root: &Path, crate_name: &str) -> Outcome {
 }
 
 /// What exceeds each measure's limit.
-type Measured = Vec<(&'static Measure, Figures)>;
-
-fn measure(root: &Path) -> Result<Measured, Vec<String>> {
+fn measure(root: &Path) -> Result<Vec<Excess>, Vec<String>> {
     let crates: Result<Vec<Crate>, _> = CRATES.iter().map(|name| Crate::read(root, name)).collect();
     let crates = crates?;
-    let of_measure = |measure: &'static Measure| {
+    let of_measure = |measure: &Measure| {
         let figures = crates.iter().flat_map(measure.figures);
-        (
-            measure,
-            figures
-                .filter(|(_, figure)| *figure > measure.limit)
-                .collect(),
-        )
+        let above = figures.filter(|(_, figure)| *figure > measure.limit);
+        Excess {
+            name: measure.name,
+            limit: measure.limit,
+            figures: above.collect(),
+        }
     };
     Ok(MEASURES.iter().map(of_measure).collect())
 }
 
 /// A line for each measure: its limit, how many exceed it, and the greatest of them.
-fn table(measured: &Measured) -> String {
+fn table(measured: &[Excess]) -> String {
     let mut table = format!(
         "{:46} {:>6} {:>6}  the greatest\n",
         "limits", "limit", "above"
     );
-    for (measure, figures) in measured {
+    for measure in measured {
+        let figures = &measure.figures;
         let _ = write!(
             table,
             "{:46} {:>6} {:>6}",
