@@ -6,7 +6,7 @@
 mod change_table;
 mod table;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write as _;
 
 use crate::object::quoted;
@@ -43,20 +43,19 @@ pub fn migration(before: &[ObjectVersion], after: &[ObjectVersion]) -> String {
     script.whole()
 }
 
+/// An object of a step.
+type Item<'a> = (&'a ObjectVersion, Pair<'a>);
+
 /// The same objects; views come last, each behind the views whose names are in its definition.
-fn views_last<'a>(
-    objects: Vec<(&'a ObjectVersion, Pair<'a>)>,
-) -> Vec<(&'a ObjectVersion, Pair<'a>)> {
-    let is_view = |(object, _): &(&ObjectVersion, Pair<'_>)| object.kind == "view";
+fn views_last(objects: Vec<Item<'_>>) -> Vec<Item<'_>> {
+    let is_view = |(object, _): &Item<'_>| object.kind == "view";
     let (mut waiting, mut ordered): (Vec<_>, Vec<_>) = objects.into_iter().partition(is_view);
+    let mut missing: HashSet<String> = waiting.iter().map(|(view, _)| quoted(&view.name)).collect();
     while !waiting.is_empty() {
-        let names: Vec<String> = waiting.iter().map(|(view, _)| quoted(&view.name)).collect();
-        let is_free = |(view, _): &(&ObjectVersion, Pair<'_>)| {
-            let text = view.definition.as_deref().unwrap_or_default();
+        let is_free = |(view, _): &Item<'_>| {
             let own = quoted(&view.name);
-            !names
-                .iter()
-                .any(|name| *name != own && text.contains(name.as_str()))
+            let mut names = quoted_names(view.definition.as_deref().unwrap_or_default());
+            !names.any(|name| name != own && missing.contains(name))
         };
         let (mut free, rest): (Vec<_>, Vec<_>) = waiting.into_iter().partition(is_free);
         waiting = rest;
@@ -64,9 +63,20 @@ fn views_last<'a>(
             // A column has the name of a view.
             free.append(&mut waiting);
         }
+        for (view, _) in &free {
+            missing.remove(&quoted(&view.name));
+        }
         ordered.append(&mut free);
     }
     ordered
+}
+
+/// The names in backticks, with them. SHOW CREATE VIEW writes all names so.
+fn quoted_names(definition: &str) -> impl Iterator<Item = &str> {
+    let ticks = definition.match_indices('`').map(|(at, _)| at);
+    let mut ticks = ticks.collect::<Vec<_>>().into_iter();
+    std::iter::from_fn(move || Some((ticks.next()?, ticks.next()?)))
+        .filter_map(|(begin, end)| definition.get(begin..=end))
 }
 
 /// One pass over the objects.
