@@ -43,7 +43,7 @@ pub async fn look(env: &PoolEnv, conn: &mut BackendConn) -> Result<(), Connectio
             if globals.note(backend, look, &names, &row) {
                 tracing::info!(backend = conn.backend.name, "global variables have changed");
                 env.shared.definitions_changed();
-                env.shared.ceilings.notify_all();
+                env.shared.connection_limits.notify_all();
             }
         }
         Outcome::Err(number) if NOT_THERE.contains(&number) => globals.learn_names(backend, None),

@@ -46,7 +46,7 @@ pub struct BackendConn {
     /// How it greeted: a later login on it answers the same scramble.
     pub greeting: Greeting,
     /// Whose it is.
-    pub shelf: Rc<SubPool>,
+    pub sub_pool: Rc<SubPool>,
     /// What its login would have told a client.
     pub sight: Rc<SessionTrackSettings>,
     /// What is prepared there, by COM_STMT_PREPARE.
@@ -81,16 +81,16 @@ impl BackendConn {
     pub fn new(
         leg: Leg,
         ahead: Vec<u8>,
-        shelf: Rc<SubPool>,
+        sub_pool: Rc<SubPool>,
         capabilities: Capabilities,
         greeting: Greeting,
         prepared_max: usize,
     ) -> Self {
         Self {
             leg,
-            backend: Arc::clone(&shelf.backend),
+            backend: Arc::clone(&sub_pool.backend),
             thread_id: greeting.thread_id,
-            shelf,
+            sub_pool,
             sight: Rc::default(),
             capabilities,
             state: ConnectionState::unknown(),
@@ -162,7 +162,8 @@ impl BackendConn {
         if self.epochs.trusted_at.get() == now {
             return false;
         }
-        let is_old = privileges.have_changed(&self.shelf.login.user, self.epochs.trusted_at.get());
+        let is_old =
+            privileges.have_changed(&self.sub_pool.login.user, self.epochs.trusted_at.get());
         if !is_old {
             self.epochs.trusted_at.set(now);
         }

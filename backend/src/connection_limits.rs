@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use auth::AccountId;
 use config::PoolConfig;
-use pool::Ceiling;
+use pool::ConnectionLimit;
 use route::BackendId;
 use tokio::sync::Notify;
 
@@ -17,8 +17,8 @@ pub struct ConnectionLimits {
 
 #[derive(Default)]
 struct Limits {
-    backends: HashMap<BackendId, Arc<Ceiling>>,
-    accounts: HashMap<(BackendId, AccountId), Arc<Ceiling>>,
+    backends: HashMap<BackendId, Arc<ConnectionLimit>>,
+    accounts: HashMap<(BackendId, AccountId), Arc<ConnectionLimit>>,
     subscribers: Arc<Mutex<Vec<Arc<Notify>>>>,
 }
 
@@ -43,25 +43,25 @@ impl ConnectionLimits {
         config: &PoolConfig,
         backend: BackendId,
         account: &AccountId,
-    ) -> Vec<Arc<Ceiling>> {
+    ) -> Vec<Arc<ConnectionLimit>> {
         let mut known = self.known();
         let subscribers = Arc::clone(&known.subscribers);
-        let ceiling = |limit| {
+        let connection_limit = |limit| {
             let subscribers = Arc::clone(&subscribers);
-            Ceiling::new(limit, move || notify(&subscribers))
+            ConnectionLimit::new(limit, move || notify(&subscribers))
         };
         let limit = config.backend_connections_max;
         let of_backend = known
             .backends
             .entry(backend)
-            .or_insert_with(|| ceiling(limit));
+            .or_insert_with(|| connection_limit(limit));
         of_backend.set_limit(limit);
         let mut all = vec![Arc::clone(of_backend)];
         if let Some(limit) = config.account_connections_max {
             let of_account = known
                 .accounts
                 .entry((backend, account.clone()))
-                .or_insert_with(|| ceiling(limit));
+                .or_insert_with(|| connection_limit(limit));
             of_account.set_limit(limit);
             all.push(Arc::clone(of_account));
         }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use config::PoolConfig;
-use pool::{Holding, Limits, Pace, Supply};
+use pool::{Holding, Limits, RateLimit, Supply};
 use route::Backend;
 
 use crate::sub_pool::{BackendLogin, KnownSubPool, PoolKey, SubPool, SubPoolId};
@@ -16,7 +16,7 @@ use crate::worker_pool::WorkerPool;
 const EMPTY_SHELVES_MAX: usize = 256;
 
 impl WorkerPool {
-    /// The same as [`shelf`](Self::shelf), which is asked only where `known` is not it.
+    /// The same as [`sub_pool`](Self::sub_pool), which is asked only where `known` is not it.
     pub fn shelf_again(
         &self,
         known: &mut Option<KnownSubPool>,
@@ -27,22 +27,22 @@ impl WorkerPool {
     ) -> SubPoolId {
         let sweeps = self.sweeps.get();
         if let Some(KnownSubPool {
-            shelf,
+            sub_pool,
             sweeps: then,
         }) = known
             && *then == sweeps
-            && shelf.is_of(backend, kind, login)
+            && sub_pool.is_of(backend, kind, login)
         {
-            return shelf.id;
+            return sub_pool.id;
         }
-        let shelf = self.shelf(config, backend, kind, login);
-        let id = shelf.id;
-        *known = Some(KnownSubPool { shelf, sweeps });
+        let sub_pool = self.sub_pool(config, backend, kind, login);
+        let id = sub_pool.id;
+        *known = Some(KnownSubPool { sub_pool, sweeps });
         id
     }
 
-    /// The shelf for connections of `kind` to `backend`; the credential is the latest one known.
-    pub fn shelf(
+    /// The sub-pool for connections of `kind` to `backend`; the credential is the latest one known.
+    pub fn sub_pool(
         &self,
         config: &PoolConfig,
         backend: &Arc<Backend>,
@@ -52,10 +52,10 @@ impl WorkerPool {
         let key = (backend.id, Rc::clone(kind));
         let known = self.numbers.borrow().get(&key).copied();
         if let Some(id) = known
-            && let Some(shelf) = self.shelves.borrow().get(&id)
-            && shelf.is_of(backend, kind, login)
+            && let Some(sub_pool) = self.sub_pools.borrow().get(&id)
+            && sub_pool.is_of(backend, kind, login)
         {
-            return Rc::clone(shelf);
+            return Rc::clone(sub_pool);
         }
         let id = known.unwrap_or_else(|| {
             let id = self.next.get();
@@ -65,47 +65,44 @@ impl WorkerPool {
             self.pool.borrow_mut().supply(id, supply);
             id
         });
-        let shelf = Rc::new(SubPool {
+        let sub_pool = Rc::new(SubPool {
             id,
             kind: Rc::clone(kind),
             backend: Arc::clone(backend),
             login: Rc::clone(login),
         });
-        self.shelves.borrow_mut().insert(id, Rc::clone(&shelf));
-        shelf
+        self.sub_pools.borrow_mut().insert(id, Rc::clone(&sub_pool));
+        sub_pool
     }
 
     /// The limits of a sub-pool, and what it shares with others.
     pub fn supply(&self, config: &PoolConfig, backend: &Arc<Backend>, kind: &PoolKey) -> Supply {
-        let pace = Rc::clone(
-            self.paces
-                .borrow_mut()
-                .entry(backend.id)
-                .or_insert_with(|| {
-                    // Each worker has an even share, at least one.
-                    let workers = u32::try_from(self.env.workers).unwrap_or(1).max(1);
-                    Rc::new(Pace::new(
-                        (config.opens_per_second / workers).max(1),
-                        (config.opens_burst / workers).max(1),
-                        Duration::ZERO,
-                    ))
-                }),
-        );
-        let ceilings = self
-            .env
-            .shared
-            .ceilings
-            .of(config, backend.id, &kind.account);
+        let rate_limit = Rc::clone(self.paces.borrow_mut().entry(backend.id).or_insert_with(
+            || {
+                // Each worker has an even share, at least one.
+                let workers = u32::try_from(self.env.workers).unwrap_or(1).max(1);
+                Rc::new(RateLimit::new(
+                    (config.opens_per_second / workers).max(1),
+                    (config.opens_burst / workers).max(1),
+                    Duration::ZERO,
+                ))
+            },
+        ));
+        let connection_limits =
+            self.env
+                .shared
+                .connection_limits
+                .of(config, backend.id, &kind.account);
         Supply {
             limits: limits(config),
-            pace,
-            holdings: ceilings.iter().map(Holding::new).collect(),
+            rate_limit,
+            holdings: connection_limits.iter().map(Holding::new).collect(),
         }
     }
 
-    /// Forgets shelves that have nothing, when there are many.
+    /// Forgets sub-pools that have nothing, when there are many.
     pub fn sweep(&self) {
-        if self.shelves.borrow().len() <= EMPTY_SHELVES_MAX {
+        if self.sub_pools.borrow().len() <= EMPTY_SHELVES_MAX {
             return;
         }
         let empty: HashSet<SubPoolId> = {
@@ -118,7 +115,7 @@ impl WorkerPool {
         self.sweeps.set(self.sweeps.get() + 1);
         // Nothing is there, so nothing is to be done for it.
         drop(self.pool.borrow_mut().remove(|id| empty.contains(id)));
-        self.shelves
+        self.sub_pools
             .borrow_mut()
             .retain(|id, _| !empty.contains(id));
         self.numbers

@@ -27,8 +27,8 @@ impl WorkerPool {
                 continue;
             }
             let now = self.env.now().0;
-            for (shelf, backend) in self.shelves_due(now, interval) {
-                let taken = self.pool.borrow_mut().take_to_ask(&shelf, |_| true);
+            for (sub_pool, backend) in self.shelves_due(now, interval) {
+                let taken = self.pool.borrow_mut().take_to_ask(&sub_pool, |_| true);
                 let Some((conn, lease)) = taken else {
                     continue;
                 };
@@ -62,8 +62,10 @@ impl WorkerPool {
     }
 
     fn shelves_due(&self, now: Duration, interval: Duration) -> Vec<(SubPoolId, BackendId)> {
-        let shelves = self.shelves.borrow();
-        let all = shelves.iter().map(|(id, shelf)| (*id, shelf.backend.id));
+        let sub_pools = self.sub_pools.borrow();
+        let all = sub_pools
+            .iter()
+            .map(|(id, sub_pool)| (*id, sub_pool.backend.id));
         let globals = &self.env.shared.globals;
         all.filter(|(_, backend)| globals.is_due(*backend, now, interval))
             .collect()

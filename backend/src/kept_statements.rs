@@ -107,10 +107,10 @@ impl WorkerPool {
         self: &Rc<Self>,
         of: Option<BackendId>,
     ) -> Vec<tokio::task::JoinHandle<()>> {
-        let shelves = self.shelves.borrow();
+        let sub_pools = self.sub_pools.borrow();
         let is_of = |backend: BackendId| of.is_none_or(|of| of == backend);
-        let shelves = shelves.values().filter(|it| is_of(it.backend.id));
-        let ids: Vec<_> = shelves.map(|shelf| shelf.id).collect();
+        let sub_pools = sub_pools.values().filter(|it| is_of(it.backend.id));
+        let ids: Vec<_> = sub_pools.map(|sub_pool| sub_pool.id).collect();
         let mut tasks = Vec::new();
         for id in ids {
             loop {

@@ -34,23 +34,23 @@ pub const TIMEOUT_KILL: Duration = Duration::from_secs(5);
 
 /// Has the statement killed that a connection is at, over another one of its kind.
 pub fn kill_on(pool: &Rc<WorkerPool>, conn: &BackendConn) {
-    let (pool, shelf, thread_id) = (Rc::clone(pool), Rc::clone(&conn.shelf), conn.thread_id);
+    let (pool, sub_pool, thread_id) = (Rc::clone(pool), Rc::clone(&conn.sub_pool), conn.thread_id);
     tokio::task::spawn_local(async move {
-        kill_in_time(&pool, &shelf, thread_id, KillScope::Statement).await;
+        kill_in_time(&pool, &sub_pool, thread_id, KillScope::Statement).await;
     });
 }
 
 /// Kills a thread, or tells the log that its backend has not taken that.
 pub async fn kill_in_time(
     pool: &Rc<WorkerPool>,
-    shelf: &Rc<SubPool>,
+    sub_pool: &Rc<SubPool>,
     thread_id: u32,
     scope: KillScope,
 ) {
-    let killing = kill(pool, shelf, thread_id, scope);
+    let killing = kill(pool, sub_pool, thread_id, scope);
     if timeout(TIMEOUT_KILL, killing).await.is_err() {
         tracing::warn!(
-            backend = &*shelf.backend.name,
+            backend = &*sub_pool.backend.name,
             thread_id,
             limit = ?TIMEOUT_KILL,
             "a backend has not taken a KILL in time: what was to be killed may run on"
@@ -58,17 +58,17 @@ pub async fn kill_in_time(
     }
 }
 
-/// Kills a thread over a connection of `shelf`, one that lies idle or a new one. Returns the server's
+/// Kills a thread over a connection of `sub_pool`, one that lies idle or a new one. Returns the server's
 /// ERR, if it said one.
 pub async fn kill(
     pool: &Rc<WorkerPool>,
-    shelf: &Rc<SubPool>,
+    sub_pool: &Rc<SubPool>,
     thread_id: u32,
     scope: KillScope,
 ) -> Option<Vec<u8>> {
     let statement = statement(scope, thread_id);
     let nearness = BackendConn::answers_owed;
-    if let Some(mut lent) = pool.take_idle(shelf.id, nearness) {
+    if let Some(mut lent) = pool.take_idle(sub_pool.id, nearness) {
         let said = ask_beside(&pool.env, &mut lent.conn, &statement).await;
         return match said {
             Ok(own) => {
@@ -83,7 +83,7 @@ pub async fn kill(
         };
     }
     // A place in the pool may be just what the statement holds: this one is beside it, and short.
-    let mut conn = Box::pin(open(&pool.env, shelf)).await.ok()?;
+    let mut conn = Box::pin(open(&pool.env, sub_pool)).await.ok()?;
     let argument = text(&conn, &statement);
     let own = conn.ask(&pool.env, Command::QUERY, &argument).await.ok()?;
     let said = own.error().map(|_| own.first_payload().to_vec());

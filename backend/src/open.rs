@@ -49,13 +49,13 @@ const OWN: Capabilities = Capabilities(
 );
 
 /// Connects, logs in and learns how the server left the session.
-pub async fn open(env: &PoolEnv, shelf: &Rc<SubPool>) -> Result<BackendConn, Failure> {
+pub async fn open(env: &PoolEnv, sub_pool: &Rc<SubPool>) -> Result<BackendConn, Failure> {
     let settings = Arc::clone(&env.settings.borrow());
     // What changes from here on the server may have read before.
     let trusted_at = env.shared.privileges.now();
     let inherits_at = env.shared.globals.now();
     let kept_since = env.shared.kept_epoch();
-    let backend = &shelf.backend;
+    let backend = &sub_pool.backend;
     let header = proxy_protocol::Header::Own;
     let mut tls = settings.backend_tls.as_deref();
     let (stream, greeting, wanted, compression) = loop {
@@ -64,7 +64,7 @@ pub async fn open(env: &PoolEnv, shelf: &Rc<SubPool>) -> Result<BackendConn, Fai
             greeted.map_err(|refusal| unreachable(env, backend, refusal))?;
         note_greeting(env, backend, &greeting);
         let can_secure = tls.is_none() && greeting.capabilities.contains(Capabilities::SSL);
-        match log_in((env, &settings, tls), shelf, stream, &greeting).await {
+        match log_in((env, &settings, tls), sub_pool, stream, &greeting).await {
             Ok((stream, wanted, compression)) => break (stream, greeting, wanted, compression),
             // The password may pass in full over TLS.
             Err(failure) if failure.kind == Kind::FullAuthentication && can_secure => {
@@ -80,7 +80,14 @@ pub async fn open(env: &PoolEnv, shelf: &Rc<SubPool>) -> Result<BackendConn, Fai
     let lost = || broke_off(backend, "the connection was lost at the end of the login");
     let (transport, ahead) = stream.into_parts().ok_or_else(lost)?;
     let (transport, ahead) = compress(transport, ahead, compression, Remote::Backend);
-    let set_up = set_up(env, &settings, &greeting, (transport, ahead), wanted, shelf);
+    let set_up = set_up(
+        env,
+        &settings,
+        &greeting,
+        (transport, ahead),
+        wanted,
+        sub_pool,
+    );
     match timeout(limit, set_up).await {
         Ok(Ok(conn)) => {
             conn.epochs.trusted_at.set(trusted_at);
@@ -88,7 +95,7 @@ pub async fn open(env: &PoolEnv, shelf: &Rc<SubPool>) -> Result<BackendConn, Fai
             conn.epochs.kept_since.set(kept_since);
             Ok(conn)
         }
-        Ok(Err(ConnectionError::Limited(payload))) => Err(refused(&payload, shelf)),
+        Ok(Err(ConnectionError::Limited(payload))) => Err(refused(&payload, sub_pool)),
         Ok(Err(broken)) => Err(broke_off(backend, &broken.to_string())),
         Err(_) => Err(broke_off(backend, &format!("no answer within {limit:?}"))),
     }
@@ -100,19 +107,19 @@ type LoggedIn = (PacketStream, Capabilities, Option<(Algorithm, u8)>);
 /// Logs in to a backend that has greeted.
 async fn log_in(
     (env, settings, tls): (&PoolEnv, &Settings, Option<&ClientTls>),
-    shelf: &SubPool,
+    sub_pool: &SubPool,
     mut stream: PacketStream,
     greeting: &Greeting,
 ) -> Result<LoggedIn, Failure> {
-    let backend = &shelf.backend;
+    let backend = &sub_pool.backend;
     let limit = settings.config.health.timeout_connect;
     let compression = backend_compression(&settings.config.compression, greeting);
     let leg = backend_leg(compression);
-    let wanted = (shelf.kind.capabilities | OWN) & greeting.capabilities;
+    let wanted = (sub_pool.kind.capabilities | OWN) & greeting.capabilities;
     let head = HandshakeHead {
         capabilities: wanted,
         packet_bytes_max: 1 << 24,
-        collation: u8::try_from(shelf.kind.collation).unwrap_or(greeting.collation),
+        collation: u8::try_from(sub_pool.kind.collation).unwrap_or(greeting.collation),
     };
     let login = async {
         let security = (settings, tls);
@@ -127,11 +134,11 @@ async fn log_in(
             privacy: stream.privacy(),
             key: settings.server_key(),
         };
-        let entered = authenticate((&mut stream, channel), greeting, head, level, shelf).await;
+        let entered = authenticate((&mut stream, channel), greeting, head, level, sub_pool).await;
         match &entered {
             Ok(()) => backend.load.note_server_accepts(),
             Err(failure) if failure.kind == Kind::LoginRefused => {
-                refused_credential(env, shelf, failure);
+                refused_credential(env, sub_pool, failure);
             }
             Err(failure) if failure.kind == Kind::BackendsFull => {
                 backend.load.note_server_full(env.now());
@@ -192,22 +199,22 @@ async fn authenticate(
     greeting: &Greeting,
     head: HandshakeHead,
     zstd_level: Option<u8>,
-    shelf: &SubPool,
+    sub_pool: &SubPool,
 ) -> Result<(), Failure> {
-    let credential = &shelf.login.credential;
+    let credential = &sub_pool.login.credential;
     let mut challenge = Challenge::greeted(greeting);
     let answer = challenge.answer(credential, channel);
-    let answer = answer.map_err(|_| not_private(&shelf.backend.name))?;
-    let response = response(head, zstd_level, shelf, &challenge.plugin, &answer);
+    let answer = answer.map_err(|_| not_private(&sub_pool.backend.name))?;
+    let response = response(head, zstd_level, sub_pool, &challenge.plugin, &answer);
     let said = match stream.write(&response).await {
         Ok(()) => dialogue(stream, &mut challenge, credential, channel).await,
         Err(error) => Err(error.into()),
     };
     match said {
         Ok(LoginAnswer::Accepted(_)) => Ok(()),
-        Ok(LoginAnswer::Refused(payload)) => Err(refused(&payload, shelf)),
-        Ok(LoginAnswer::NotPrivate) => Err(not_private(&shelf.backend.name)),
-        Err(broken) => Err(broke_off(&shelf.backend, &broken.to_string())),
+        Ok(LoginAnswer::Refused(payload)) => Err(refused(&payload, sub_pool)),
+        Ok(LoginAnswer::NotPrivate) => Err(not_private(&sub_pool.backend.name)),
+        Err(broken) => Err(broke_off(&sub_pool.backend, &broken.to_string())),
     }
 }
 
@@ -262,9 +269,9 @@ fn broken_login(error: PacketError) -> ConnectionError {
 
 /// Whoever looks at a backend's list of connection attributes finds the proxy named, and the account
 /// that its clients logged in to.
-fn attributes(shelf: &SubPool) -> Vec<u8> {
+fn attributes(sub_pool: &SubPool) -> Vec<u8> {
     let mut attributes = Vec::new();
-    let account = shelf.kind.account.to_string();
+    let account = sub_pool.kind.account.to_string();
     for (name, value) in [
         ("_client_name", "pilotfish"),
         ("_client_version", env!("CARGO_PKG_VERSION")),
@@ -280,18 +287,18 @@ fn attributes(shelf: &SubPool) -> Vec<u8> {
 fn response(
     head: HandshakeHead,
     zstd_level: Option<u8>,
-    shelf: &SubPool,
+    sub_pool: &SubPool,
     plugin: &[u8],
     answer: &[u8],
 ) -> Vec<u8> {
     let mut payload = Vec::new();
     HandshakeResponse {
         head,
-        user: &shelf.login.user,
+        user: &sub_pool.login.user,
         auth_response: answer,
         schema: None,
         plugin: Some(plugin),
-        attributes: Some(&attributes(shelf)),
+        attributes: Some(&attributes(sub_pool)),
         zstd_level,
         trailing: b"",
     }
@@ -300,24 +307,24 @@ fn response(
 }
 
 /// What proved the account to us is of no use to its backend: it is forgotten, and learned again.
-fn refused_credential(env: &PoolEnv, shelf: &SubPool, failure: &Failure) {
-    env.shared.keyring.forget(&shelf.kind.account);
+fn refused_credential(env: &PoolEnv, sub_pool: &SubPool, failure: &Failure) {
+    env.shared.keyring.forget(&sub_pool.kind.account);
     env.report(Report::CredentialRefused {
-        backend: shelf.backend.id,
-        user: String::from_utf8_lossy(&shelf.login.user).into_owned(),
+        backend: sub_pool.backend.id,
+        user: String::from_utf8_lossy(&sub_pool.login.user).into_owned(),
         cause: failure.cause.clone(),
     });
 }
 
 /// The backend does not want the account. Its words are for the client: they name the account. Or the backend is
 /// full: servers keep a last connection for administrators, and refuse it to others only after the login.
-fn refused(payload: &[u8], shelf: &SubPool) -> Failure {
+fn refused(payload: &[u8], sub_pool: &SubPool) -> Failure {
     let err = ErrPacket::decode(payload);
     let words = match &err {
         Ok(err) => format!("{}: {}", err.number, String::from_utf8_lossy(err.text)),
         Err(error) => error.to_string(),
     };
-    let (name, account) = (&shelf.backend.name, &shelf.kind.account);
+    let (name, account) = (&sub_pool.backend.name, &sub_pool.kind.account);
     if err.is_ok_and(|err| err.number == ErrorCode::CON_COUNT.number) {
         let cause = format!("{name}: it refused with error {words}");
         return Failure::relaying(Kind::BackendsFull, cause, payload.to_vec());
@@ -333,17 +340,17 @@ async fn set_up(
     greeting: &Greeting,
     transport: (Transport, Vec<u8>),
     capabilities: Capabilities,
-    shelf: &Rc<SubPool>,
+    sub_pool: &Rc<SubPool>,
 ) -> Result<BackendConn, ConnectionError> {
     let mut conn = BackendConn::new(
         Leg::new(transport.0),
         transport.1,
-        Rc::clone(shelf),
+        Rc::clone(sub_pool),
         capabilities,
         greeting.clone(),
         settings.config.pool.prepared_max,
     );
-    match u8::try_from(conn.shelf.kind.collation) {
+    match u8::try_from(conn.sub_pool.kind.collation) {
         Ok(_) => conn.state = look_around(env, greeting, &mut conn).await?,
         // A handshake has no room for it.
         Err(_) => log_in_again(env, &mut conn).await?,
@@ -404,9 +411,9 @@ pub async fn log_in_again(env: &PoolEnv, conn: &mut BackendConn) -> Result<(), C
         ConnectionError::Unexpected("it does not take the account again");
     let trusted_at = env.shared.privileges.now();
     let inherits_at = env.shared.globals.now();
-    let shelf = Rc::clone(&conn.shelf);
+    let sub_pool = Rc::clone(&conn.sub_pool);
     let greeting = conn.greeting.clone();
-    let credential = &shelf.login.credential;
+    let credential = &sub_pool.login.credential;
     let settings = Arc::clone(&env.settings.borrow());
     let channel = Channel {
         privacy: conn.leg.transport.privacy(),
@@ -414,16 +421,16 @@ pub async fn log_in_again(env: &PoolEnv, conn: &mut BackendConn) -> Result<(), C
     };
     let mut challenge = Challenge::greeted(&greeting);
     let mut payload = vec![Command::CHANGE_USER.0];
-    payload.extend_from_slice(&shelf.login.user);
+    payload.extend_from_slice(&sub_pool.login.user);
     payload.push(0);
     let answer = challenge.answer(credential, channel).map_err(|_| REFUSED)?;
     payload.push(answer.len() as u8);
     payload.extend_from_slice(&answer);
     payload.push(0);
-    payload.extend_from_slice(&shelf.kind.collation.to_le_bytes());
+    payload.extend_from_slice(&sub_pool.kind.collation.to_le_bytes());
     payload.extend_from_slice(&challenge.plugin);
     payload.push(0);
-    put_lenenc_bytes(&mut payload, &attributes(&shelf));
+    put_lenenc_bytes(&mut payload, &attributes(&sub_pool));
     conn.leg.drained().await?;
     conn.leg.transport.begin_command();
     let sequences = conn.sequences();

@@ -65,7 +65,7 @@ pub struct SharedPools {
     /// What clients have proven.
     pub keyring: SharedKeyring,
     /// Limits of pooled connections.
-    pub ceilings: ConnectionLimits,
+    pub connection_limits: ConnectionLimits,
     /// Changes of accounts and privileges, as far as was seen.
     pub privileges: PrivilegeChanges,
     /// Global variables of backends, as far as was seen.
@@ -94,12 +94,12 @@ impl SharedPools {
     /// The statements that connections keep prepared hinder somebody: all workers close them.
     pub fn close_kept(&self) {
         self.kept.fetch_add(1, Ordering::AcqRel);
-        self.ceilings.notify_all();
+        self.connection_limits.notify_all();
     }
 
     /// Connections that logged in before serve nobody any more, in any worker.
     pub fn privileges_changed(&self, concerned: AffectedUsers) {
         self.privileges.change(concerned);
-        self.ceilings.notify_all();
+        self.connection_limits.notify_all();
     }
 }

@@ -17,7 +17,7 @@ impl WorkerPool {
     /// Does what is due, as long as the worker lives. `on_backends` is called when the backends are others, or are
     /// otherwise.
     pub async fn keep(self: Rc<Self>, on_backends: impl Fn()) {
-        let bell = self.env.shared.ceilings.subscribe();
+        let bell = self.env.shared.connection_limits.subscribe();
         let mut topologies = self.env.topologies.clone();
         let mut settings = self.env.settings.clone();
         loop {
@@ -82,10 +82,10 @@ impl WorkerPool {
                 Action::Refuse(waiter, refusal) => {
                     let _ = waiter.send(Granted::Refused(refusal));
                 }
-                Action::Open(shelf, permit) => {
+                Action::Open(sub_pool, permit) => {
                     let pool = Rc::clone(self);
                     tokio::task::spawn_local(async move {
-                        let opened = pool.open(shelf, permit).await;
+                        let opened = pool.open(sub_pool, permit).await;
                         if let Ok(lent) = opened {
                             pool.give_back(lent);
                         }
@@ -120,8 +120,8 @@ impl WorkerPool {
     fn follow(self: &Rc<Self>, topology: Arc<route::Topology>) {
         let now = self.now();
         let backend_of = |id: &SubPoolId| {
-            let shelves = self.shelves.borrow();
-            let id = shelves.get(id).map(|shelf| shelf.backend.id)?;
+            let sub_pools = self.sub_pools.borrow();
+            let id = sub_pools.get(id).map(|sub_pool| sub_pool.backend.id)?;
             topology.backend(id).map(Arc::clone)
         };
         let is_usable = |id: &SubPoolId| backend_of(id).is_some_and(|backend| backend.is_usable());
@@ -134,14 +134,14 @@ impl WorkerPool {
     /// Applies changed limits.
     fn resupply(&self, config: &PoolConfig) {
         self.paces.borrow_mut().clear();
-        let shelves: Vec<_> = self
-            .shelves
+        let sub_pools: Vec<_> = self
+            .sub_pools
             .borrow()
             .iter()
-            .map(|(id, shelf)| (*id, Rc::clone(shelf)))
+            .map(|(id, sub_pool)| (*id, Rc::clone(sub_pool)))
             .collect();
-        for (id, shelf) in shelves {
-            let supply = self.supply(config, &shelf.backend, &shelf.kind);
+        for (id, sub_pool) in sub_pools {
+            let supply = self.supply(config, &sub_pool.backend, &sub_pool.kind);
             self.pool.borrow_mut().supply(id, supply);
         }
     }

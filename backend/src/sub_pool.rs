@@ -1,4 +1,4 @@
-//! What makes backend connections interchangeable, and the shelves of a worker's pool that have those that are.
+//! What makes backend connections interchangeable, and the sub-pools of a worker's pool that have those that are.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ pub struct PoolKey {
     pub collation: u16,
 }
 
-/// One shelf of a worker's pool: connections of one kind to one backend.
+/// One sub-pool of a worker's pool: connections of one kind to one backend.
 #[derive(Debug)]
 pub struct SubPool {
     /// Its number in its worker.
@@ -76,15 +76,15 @@ impl BackendLogin {
     }
 }
 
-/// The shelf that a session has had its last connection from: it is looked up once, and not for each
+/// The sub-pool that a session has had its last connection from: it is looked up once, and not for each
 /// command.
 #[derive(Debug)]
 pub struct KnownSubPool {
     /// The sub-pool.
-    pub shelf: Rc<SubPool>,
-    /// How often shelves had been swept away by then.
+    pub sub_pool: Rc<SubPool>,
+    /// How often sub-pools had been swept away by then.
     pub sweeps: u64,
 }
 
-/// A shelf's number in its worker.
+/// A sub-pool's number in its worker.
 pub type SubPoolId = usize;

@@ -6,8 +6,8 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use pool::{
-    CloseReason, Grant, Lease, Next, OpeningPermit, Pace, Pool, Refusal, Ticket, Verdict, Wake,
-    Wish,
+    CloseReason, Grant, Lease, Next, OpeningPermit, Pool, RateLimit, Refusal, Ticket, Verdict,
+    Wake, Wish,
 };
 use route::{Backend, BackendId, Duty, Health};
 
@@ -25,7 +25,7 @@ use registry::worker_view::PoolView;
 /// A place in a queue, and what comes of it.
 pub struct Wait {
     /// Where.
-    pub shelf: SubPoolId,
+    pub sub_pool: SubPoolId,
     /// What the session awaits.
     pub granting: Granting,
     /// Its place in the queue.
@@ -49,9 +49,9 @@ pub struct WorkerPool {
     /// What it works with.
     pub env: Rc<PoolEnv>,
     pub(crate) pool: RefCell<Pool<SubPoolId, Connection, Waiter>>,
-    pub(crate) shelves: RefCell<HashMap<SubPoolId, Rc<SubPool>>>,
+    pub(crate) sub_pools: RefCell<HashMap<SubPoolId, Rc<SubPool>>>,
     pub(crate) numbers: RefCell<HashMap<(BackendId, Rc<PoolKey>), SubPoolId>>,
-    pub(crate) paces: RefCell<HashMap<BackendId, Rc<Pace>>>,
+    pub(crate) paces: RefCell<HashMap<BackendId, Rc<RateLimit>>>,
     pub(crate) next: Cell<SubPoolId>,
     pub(crate) sweeps: Cell<u64>,
     /// Changes of privileges and of global variables that its idle connections have been looked at for.
@@ -96,7 +96,7 @@ impl WorkerPool {
         Self {
             env,
             pool: RefCell::new(Pool::new(seed)),
-            shelves: RefCell::default(),
+            sub_pools: RefCell::default(),
             numbers: RefCell::default(),
             paces: RefCell::default(),
             next: Cell::new(0),
@@ -126,14 +126,14 @@ impl WorkerPool {
     /// A connection that lies idle, the one whose state is nearest.
     pub fn take_idle(
         self: &Rc<Self>,
-        shelf: SubPoolId,
+        sub_pool: SubPoolId,
         mut distance: impl FnMut(&BackendConn) -> u32,
     ) -> Option<HeldConnection> {
         loop {
             let taken = self
                 .pool
                 .borrow_mut()
-                .take_idle(&shelf, |conn: &Connection| distance(conn));
+                .take_idle(&sub_pool, |conn: &Connection| distance(conn));
             let (conn, lease) = taken?;
             if conn.is_fit(&self.env) {
                 return Some(HeldConnection::new(conn, lease));
@@ -145,13 +145,13 @@ impl WorkerPool {
     /// The same for one connection and no other, however many lie idle.
     pub fn take_idle_that(
         self: &Rc<Self>,
-        shelf: SubPoolId,
+        sub_pool: SubPoolId,
         mut is_it: impl FnMut(&BackendConn) -> bool,
     ) -> Option<HeldConnection> {
         let taken = self
             .pool
             .borrow_mut()
-            .take_idle_that(&shelf, |conn: &Connection| is_it(conn));
+            .take_idle_that(&sub_pool, |conn: &Connection| is_it(conn));
         let (conn, lease) = taken?;
         if conn.is_fit(&self.env) {
             return Some(HeldConnection::new(conn, lease));
@@ -160,16 +160,16 @@ impl WorkerPool {
         None
     }
 
-    /// Begins to get a connection of a shelf.
+    /// Begins to get a connection of a sub-pool.
     pub fn begin(
         self: &Rc<Self>,
-        shelf: SubPoolId,
+        sub_pool: SubPoolId,
         patience: Duration,
         place: &mut Option<Rc<WaitSlot>>,
         mut distance: impl FnMut(&BackendConn) -> u32,
     ) -> CheckoutStep {
         // In the usual case the clock is not read.
-        if let Some(lent) = self.take_idle(shelf, &mut distance) {
+        if let Some(lent) = self.take_idle(sub_pool, &mut distance) {
             return CheckoutStep::HeldConnection(lent);
         }
         loop {
@@ -184,7 +184,7 @@ impl WorkerPool {
                 },
                 patience,
             };
-            let verdict = self.pool.borrow_mut().check_out(&shelf, wish, now);
+            let verdict = self.pool.borrow_mut().check_out(&sub_pool, wish, now);
             match (verdict, told) {
                 (Verdict::Take(conn, lease), _) => {
                     if conn.is_fit(&self.env) {
@@ -193,20 +193,20 @@ impl WorkerPool {
                     // It died while it lay idle, or has old privileges: another one.
                     self.discard(conn, lease);
                 }
-                (Verdict::Open(permit), _) => return CheckoutStep::Permit(shelf, permit),
+                (Verdict::Open(permit), _) => return CheckoutStep::Permit(sub_pool, permit),
                 (Verdict::Wait(ticket), Some(granting)) => {
-                    self.stir_for(shelf, now);
+                    self.stir_for(sub_pool, now);
                     return CheckoutStep::Waits(Wait {
-                        shelf,
+                        sub_pool,
                         granting,
                         ticket,
                     });
                 }
                 (Verdict::Wait(_), None) => {
-                    return CheckoutStep::Refused(self.refusal(shelf, Refusal::Shut, patience));
+                    return CheckoutStep::Refused(self.refusal(sub_pool, Refusal::Shut, patience));
                 }
                 (Verdict::Refuse(refusal), _) => {
-                    return CheckoutStep::Refused(self.refusal(shelf, refusal, patience));
+                    return CheckoutStep::Refused(self.refusal(sub_pool, refusal, patience));
                 }
             }
         }
@@ -215,7 +215,7 @@ impl WorkerPool {
     /// Takes what a waiter was granted; `None`: it was dead, begin again.
     pub fn granted(
         self: &Rc<Self>,
-        shelf: SubPoolId,
+        sub_pool: SubPoolId,
         granted: Granted,
         patience: Duration,
     ) -> Option<CheckoutStep> {
@@ -229,17 +229,17 @@ impl WorkerPool {
                 self.discard(conn, lease);
                 None
             }
-            Granted::Grant(Grant::Permit(permit)) => Some(CheckoutStep::Permit(shelf, permit)),
+            Granted::Grant(Grant::Permit(permit)) => Some(CheckoutStep::Permit(sub_pool, permit)),
             Granted::Refused(refusal) => Some(CheckoutStep::Refused(
-                self.refusal(shelf, refusal, patience),
+                self.refusal(sub_pool, refusal, patience),
             )),
         }
     }
 
     /// Why a backend takes no sessions.
-    fn shut_because(&self, shelf: SubPoolId) -> &'static str {
-        let shelves = self.shelves.borrow();
-        let id = shelves.get(&shelf).map(|shelf| shelf.backend.id);
+    fn shut_because(&self, sub_pool: SubPoolId) -> &'static str {
+        let sub_pools = self.sub_pools.borrow();
+        let id = sub_pools.get(&sub_pool).map(|sub_pool| sub_pool.backend.id);
         let topology = self.env.topology.borrow();
         let backend = id.and_then(|id| topology.backend(id));
         let Some(backend) = backend else {
@@ -253,12 +253,12 @@ impl WorkerPool {
         }
     }
 
-    fn refusal(&self, shelf: SubPoolId, refusal: Refusal, patience: Duration) -> Failure {
+    fn refusal(&self, sub_pool: SubPoolId, refusal: Refusal, patience: Duration) -> Failure {
         let name = self
-            .shelves
+            .sub_pools
             .borrow()
-            .get(&shelf)
-            .map(|shelf| shelf.backend.name.clone())
+            .get(&sub_pool)
+            .map(|sub_pool| sub_pool.backend.name.clone())
             .unwrap_or_default();
         let text = match refusal {
             Refusal::TimedOut => format!(
@@ -267,7 +267,7 @@ impl WorkerPool {
             Refusal::Crowded => format!(
                 "Too many sessions wait for a connection to backend {name} (pool.waiters_max)"
             ),
-            Refusal::Shut => format!("Backend {name} {}", self.shut_because(shelf)),
+            Refusal::Shut => format!("Backend {name} {}", self.shut_because(sub_pool)),
             Refusal::Unknown => format!(
                 "Backend {name} is not known any more: it was removed from the configuration"
             ),
@@ -284,13 +284,13 @@ impl WorkerPool {
         id: SubPoolId,
         permit: OpeningPermit,
     ) -> Result<HeldConnection, Failure> {
-        let shelf = self.shelves.borrow().get(&id).map(Rc::clone);
-        let Some(shelf) = shelf else {
+        let sub_pool = self.sub_pools.borrow().get(&id).map(Rc::clone);
+        let Some(sub_pool) = sub_pool else {
             return Err(self.refusal(id, Refusal::Unknown, Duration::ZERO));
         };
-        let opened = Box::pin(open(&self.env, &shelf)).await;
-        let opened = match self.env.is_disabled(shelf.backend.id) {
-            true => opened.and_then(|_| Err(disabled(&shelf.backend))),
+        let opened = Box::pin(open(&self.env, &sub_pool)).await;
+        let opened = match self.env.is_disabled(sub_pool.backend.id) {
+            true => opened.and_then(|_| Err(disabled(&sub_pool.backend))),
             false => opened,
         };
         match opened {
@@ -311,9 +311,9 @@ impl WorkerPool {
         }
     }
 
-    /// Has the keeper come, if something is due on a shelf before it would.
-    pub fn stir_for(&self, shelf: SubPoolId, now: Duration) {
-        let due = self.pool.borrow().next_tick_of(&shelf, now);
+    /// Has the keeper come, if something is due on a sub-pool before it would.
+    pub fn stir_for(&self, sub_pool: SubPoolId, now: Duration) {
+        let due = self.pool.borrow().next_tick_of(&sub_pool, now);
         let planned = self.planned.get();
         if due.is_some_and(|due| planned.is_none_or(|planned| due < planned)) {
             self.planned.set(due);
@@ -326,7 +326,7 @@ impl WorkerPool {
         if !lent.is_held {
             lent.is_held = true;
             self.pool.borrow_mut().hold(&lent.lease);
-            self.stir_for(lent.conn.shelf.id, self.now());
+            self.stir_for(lent.conn.sub_pool.id, self.now());
         }
     }
 
@@ -443,22 +443,22 @@ impl WorkerPool {
     pub fn views(&self) -> Vec<PoolView> {
         let now = self.now();
         let pool = self.pool.borrow();
-        let shelves = self.shelves.borrow();
+        let sub_pools = self.sub_pools.borrow();
         let mut views: Vec<PoolView> = Vec::new();
         for (id, figures) in pool.all_figures(now) {
-            let Some(shelf) = shelves.get(id) else {
+            let Some(sub_pool) = sub_pools.get(id) else {
                 continue;
             };
-            let account = shelf.kind.account.to_string();
+            let account = sub_pool.kind.account.to_string();
             let is_it =
-                |view: &PoolView| view.backend == shelf.backend.id && view.account == account;
+                |view: &PoolView| view.backend == sub_pool.backend.id && view.account == account;
             match views.iter_mut().find(|view| is_it(view)) {
                 Some(view) => view.figures += &figures,
                 None => views.push(PoolView {
-                    backend: shelf.backend.id,
-                    name: shelf.backend.name.clone(),
+                    backend: sub_pool.backend.id,
+                    name: sub_pool.backend.name.clone(),
                     account,
-                    user: String::from_utf8_lossy(&shelf.login.user).into_owned(),
+                    user: String::from_utf8_lossy(&sub_pool.login.user).into_owned(),
                     figures,
                 }),
             }

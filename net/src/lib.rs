@@ -1,5 +1,5 @@
 //! The operating system, and nothing of MySQL: sockets, listeners, TLS, the PROXY protocol,
-//! worker threads, a coarse clock, limits, and the service manager.
+//! worker threads, a coarse clock, and limits.
 //!
 //! ```text
 //!  Listener ──accept──► RawSocket ──message──► worker ──Socket::from_raw──► Socket ──► TLS
@@ -13,7 +13,6 @@ pub mod clock;
 pub mod limits;
 pub mod listen;
 pub mod proxy_protocol;
-pub mod service;
 pub mod socket;
 pub mod tls;
 pub mod worker;

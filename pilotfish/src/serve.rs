@@ -10,11 +10,11 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use admin::{AdminPort, Editor, Events, History, Seen, Wish};
 use config::{Applies, Change, Config, Draft, Fault, Serves, SessionMode, diff};
 use control::Control;
-use net::service::{State, notify};
 use net::worker::WorkerEnd;
 use proxy::{AllScripts, DataPlane, Settings, Surroundings};
 use replication::Replication;
 use route::Topology;
+use sd_notify::{NotifyState, notify};
 use stats::{Journal, Traces};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -251,7 +251,7 @@ fn surroundings(
 /// Takes no more clients, and writes down what is to be found at the next start.
 async fn stop_accepting(listening: Listening, plane: &DataPlane, notes: &mut Notes, last: &Config) {
     plane.window().stops();
-    tell_manager(&[State::Stopping, State::Status("draining")]);
+    tell_manager(&[NotifyState::Stopping, NotifyState::Status("draining")]);
     listening.stop().await;
     notes.write(&last.digests, plane).await;
     tracing::info!(
@@ -264,7 +264,7 @@ async fn stop_accepting(listening: Listening, plane: &DataPlane, notes: &mut Not
 
 /// Clients can connect.
 fn tell_ready(serving: &mut Serving<'_>) {
-    tell_manager(&[State::Ready, State::Status("serving")]);
+    tell_manager(&[NotifyState::Ready, NotifyState::Status("serving")]);
     if let Some(ready) = serving.ready.take() {
         ready();
     }
@@ -295,9 +295,9 @@ async fn wait(
             wish = signals.next() => match wish {
                 Want::Stop => return Ok(()),
                 Want::Reload => {
-                    tell_manager(&[State::Reloading]);
+                    tell_reloading();
                     editing.reload(reloading);
-                    tell_manager(&[State::Ready]);
+                    tell_manager(&[NotifyState::Ready]);
                     admin.follow(seen);
                 }
                 Want::Logs => match reloading.reopen_logs() {
@@ -457,9 +457,17 @@ impl Reloading<'_> {
     }
 }
 
-fn tell_manager(states: &[State<'_>]) {
+fn tell_manager(states: &[NotifyState<'_>]) {
     if let Err(error) = notify(states) {
         tracing::warn!(%error, "the service manager does not listen");
+    }
+}
+
+/// A service manager orders the messages of a reload by the monotonic clock.
+fn tell_reloading() {
+    match NotifyState::monotonic_usec_now() {
+        Ok(now) => tell_manager(&[NotifyState::Reloading, now]),
+        Err(error) => tracing::warn!(%error, "the monotonic clock cannot be read"),
     }
 }
 

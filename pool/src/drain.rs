@@ -4,8 +4,8 @@ use std::hash::Hash;
 use std::rc::Rc;
 use std::time::Duration;
 
-use crate::ceiling::Holdings;
-use crate::places::{Gate, Shelf};
+use crate::connection_limit::Holdings;
+use crate::places::{Gate, SubPool};
 use crate::pool::Supply;
 use crate::{Action, CloseReason, Pool, Refusal};
 
@@ -20,12 +20,12 @@ impl<K: Clone + Eq + Hash, C, W> Pool<K, C, W> {
         self.shut_to(Gate::Shut, which)
     }
 
-    /// Opens shut keys again; their backends' pace begins its ramp.
+    /// Opens shut keys again; their backends' rate limit begins its ramp.
     pub fn reopen(&mut self, mut which: impl FnMut(&K) -> bool, now: Duration) {
-        for (_, shelf) in &mut self.shelves {
-            if shelf.gate == Gate::Shut && which(&shelf.key) {
-                shelf.gate = Gate::Open;
-                shelf.pace.begin_ramp(now);
+        for (_, sub_pool) in &mut self.sub_pools {
+            if sub_pool.gate == Gate::Shut && which(&sub_pool.key) {
+                sub_pool.gate = Gate::Open;
+                sub_pool.rate_limit.begin_ramp(now);
             }
         }
     }
@@ -48,10 +48,10 @@ impl<K: Clone + Eq + Hash, C, W> Pool<K, C, W> {
         self.collect_lost();
         let mut actions = Vec::new();
         for index in self.indices() {
-            if which(&self.shelves[index].key) {
-                self.at(index, |shelf| {
-                    shelf.close_idle(&mut actions, |shelf, place| {
-                        is_unfit(&shelf.idle[place].connection).then_some(reason)
+            if which(&self.sub_pools[index].key) {
+                self.at(index, |sub_pool| {
+                    sub_pool.close_idle(&mut actions, |sub_pool, place| {
+                        is_unfit(&sub_pool.idle[place].connection).then_some(reason)
                     });
                 });
             }
@@ -63,20 +63,20 @@ impl<K: Clone + Eq + Hash, C, W> Pool<K, C, W> {
         self.collect_lost();
         let mut actions = Vec::new();
         for index in self.indices() {
-            let shelf = &self.shelves[index];
-            if shelf.gate == Gate::Removed || !which(&shelf.key) {
+            let sub_pool = &self.sub_pools[index];
+            if sub_pool.gate == Gate::Removed || !which(&sub_pool.key) {
                 continue;
             }
             if gate == Gate::Removed {
-                self.by_key.remove(&shelf.key);
+                self.by_key.remove(&sub_pool.key);
             }
-            self.at(index, |shelf| shelf.shut(gate, &mut actions));
+            self.at(index, |sub_pool| sub_pool.shut(gate, &mut actions));
         }
         actions
     }
 }
 
-impl<K: Clone, C, W> Shelf<K, C, W> {
+impl<K: Clone, C, W> SubPool<K, C, W> {
     fn shut(&mut self, gate: Gate, actions: &mut Vec<Action<K, C, W>>) {
         self.gate = gate;
         self.close_idle(actions, |_, _| Some(CloseReason::Shut));
@@ -88,13 +88,13 @@ impl<K: Clone, C, W> Shelf<K, C, W> {
     }
 }
 
-impl<K, C, W> Shelf<K, C, W> {
+impl<K, C, W> SubPool<K, C, W> {
     /// What is the same stays as it is: places count where they were taken, lines are kept.
     pub(crate) fn resupply(&mut self, supply: Supply) {
         self.limits = supply.limits;
-        if !Rc::ptr_eq(&self.pace, &supply.pace) {
-            self.pace.leave_line(self.desk.shelf);
-            self.pace = supply.pace;
+        if !Rc::ptr_eq(&self.rate_limit, &supply.rate_limit) {
+            self.rate_limit.leave_line(self.issuer.sub_pool);
+            self.rate_limit = supply.rate_limit;
         }
         let holdings = Holdings::new(supply.holdings);
         if !holdings.are_under_the_ceilings_of(&self.holdings) {
@@ -103,7 +103,7 @@ impl<K, C, W> Shelf<K, C, W> {
         }
     }
 
-    /// Lent → nothing, with whoever had it.
+    /// Leased → nothing, with whoever had it.
     pub(crate) fn lose_lent(&mut self, index: usize) {
         drop(self.lent.remove(index));
         self.counts.closed.count(CloseReason::Dropped);

@@ -97,7 +97,7 @@ pub enum CloseReason {
     TooMany,
     /// Its backend went down, is drained, or was removed.
     Shut,
-    /// Another key or worker had none, or fewer, under a ceiling they share.
+    /// Another key or worker had none, or fewer, under a connection limit they share.
     Yielded,
     /// It broke: a ping or a statement found it dead.
     Broken,

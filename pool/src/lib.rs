@@ -6,7 +6,7 @@
 //!
 //! ```text
 //!                    check_out: Open                      opened
-//!    (a free place) ─────────────────► Opening ──────────────────────► Lent ◄────────┐
+//!    (a free place) ─────────────────► Opening ──────────────────────► Leased ◄────────┐
 //!          ▲         tick: Open           │ open_failed, waive         │ │ │         │ check_out: Take
 //!          │◄─────────────────────────────┘                            │ │ │         │ tick: Ping
 //!          │◄──────────────────────────────────────────────── forget ──┘ │ └► Idle ──┘
@@ -15,14 +15,14 @@
 //!          └────────── Closing ◄─────────────────────────────────────────┘       │
 //!                         ▲            tick, shut, weed: Close                   │
 //!                         └──────────────────────────────────────────────────────┘
-//!          Lent ──► Lent   give_back: Wake, straight to the first waiter; hold
+//!          Leased ──► Leased   give_back: Wake, straight to the first waiter; hold
 //! ```
 //!
 //! A state is a place (the idea is PgBouncer's `objects.c`): what is idle lies in the idle list,
 //! what is lent has an entry among the lent, and [`Figures`] are the lengths of these lists. For
 //! every key, idle + lent + opening + closing are its connections, and a new one begins only below
-//! every limit: the key's own ([`Limits`]), those that span workers ([`Ceiling`]), and the pace at
-//! which a backend is given new connections ([`Pace`]).
+//! every limit: the key's own ([`Limits`]), those that span workers ([`ConnectionLimit`]), and the rate limit at
+//! which a backend is given new connections ([`RateLimit`]).
 //!
 //! What is out of the pool is held by a token: [`Lease`], [`OpeningPermit`], [`Closing`],
 //! [`Ticket`]. A token is used up by the call that ends its state, so nothing is given back twice;
@@ -33,27 +33,26 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::panic))]
 
-mod ceiling;
+mod connection_limit;
 mod drain;
 mod figures;
-mod growth;
 mod lane;
 mod limits;
-mod pace;
+mod open_policy;
 mod places;
-mod plain;
 mod pool;
+mod rate_limit;
 mod statements;
 mod tick;
 mod tokens;
 mod waiters;
 
-pub use ceiling::{Ceiling, Holding};
+pub use connection_limit::{ConnectionLimit, Holding};
 pub use figures::{CloseReason, Closed, Counts, Figures};
 pub use lane::{Depth, Ended, Lane, Left, PATIENCE_MIN, Seat, Stranded};
 pub use limits::Limits;
-pub use pace::Pace;
 pub use pool::{Grant, Next, Pool, Refusal, Supply, Verdict, Wake, Wish};
+pub use rate_limit::RateLimit;
 pub use statements::{
     BackendStatementId, Binding, ClientStatement, ClientStatementId, ClientStatements, LongData,
     LongDataFault, Lookup, Prepared, Text, Texts, TooManyStatements, TypesSeen,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// The limits of one key in one worker. What spans workers is a [`Ceiling`](crate::Ceiling).
+/// The limits of one key in one worker. What spans workers is a [`ConnectionLimit`](crate::ConnectionLimit).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
     /// Connections at most, in whatever state.

@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use slab::Slab;
 
-use crate::ceiling::{Claim, Holdings, Otherwise, Places};
-use crate::growth::OpeningTime;
+use crate::connection_limit::{Claim, Holdings, Otherwise, Places};
+use crate::open_policy::OpeningTime;
 use crate::pool::{Grant, Next, Refusal, Supply, Verdict, Wake, Wish};
-use crate::tokens::{Closing, Desk, Lease, OpeningPermit};
+use crate::tokens::{Closing, Lease, OpeningPermit, TokenIssuer};
 use crate::waiters::Waiters;
-use crate::{CloseReason, Counts, Figures, Limits, Pace};
+use crate::{CloseReason, Counts, Figures, Limits, RateLimit};
 
 #[cfg(test)]
 mod tests;
@@ -25,22 +25,22 @@ pub(crate) const LINGER: Duration = Duration::from_millis(20);
 
 /// All of one key in one worker.
 #[derive(Debug)]
-pub(crate) struct Shelf<K, C, W> {
+pub(crate) struct SubPool<K, C, W> {
     pub key: K,
     pub limits: Limits,
-    pub pace: Rc<Pace>,
+    pub rate_limit: Rc<RateLimit>,
     pub holdings: Holdings,
     pub gate: Gate,
     /// Ascending by last use: the most recently used at the back. Empty while somebody waits.
     pub idle: VecDeque<Idle<C>>,
-    pub lent: Slab<Lent>,
+    pub lent: Slab<Leased>,
     pub opening: Slab<Opening>,
     pub closing: Slab<Places>,
     pub waiters: Waiters<W>,
     pub warming: Warming,
     pub opening_time: OpeningTime,
     pub counts: Counts,
-    pub desk: Desk,
+    pub issuer: TokenIssuer,
 }
 
 /// Whether sessions are served.
@@ -50,7 +50,7 @@ pub(crate) enum Gate {
     Open,
     /// The backend is down or drained: they are not, and what comes back is closed.
     Shut,
-    /// As shut, and the shelf goes when the last connection has gone.
+    /// As shut, and the sub-pool goes when the last connection has gone.
     Removed,
 }
 
@@ -61,7 +61,7 @@ pub(crate) struct Idle<C> {
 }
 
 #[derive(Debug)]
-pub(crate) struct Lent {
+pub(crate) struct Leased {
     pub seat: Seat,
     pub purpose: Purpose,
 }
@@ -105,12 +105,12 @@ pub(crate) struct Warming {
     failures: u32,
 }
 
-impl<K, C, W> Shelf<K, C, W> {
-    pub(crate) fn new(key: K, supply: Supply, desk: Desk) -> Self {
-        Shelf {
+impl<K, C, W> SubPool<K, C, W> {
+    pub(crate) fn new(key: K, supply: Supply, issuer: TokenIssuer) -> Self {
+        SubPool {
             key,
             limits: supply.limits,
-            pace: supply.pace,
+            rate_limit: supply.rate_limit,
             holdings: Holdings::new(supply.holdings),
             gate: Gate::Open,
             idle: VecDeque::new(),
@@ -121,7 +121,7 @@ impl<K, C, W> Shelf<K, C, W> {
             warming: Warming::default(),
             opening_time: OpeningTime::default(),
             counts: Counts::default(),
-            desk,
+            issuer,
         }
     }
 
@@ -158,7 +158,7 @@ impl<K, C, W> Shelf<K, C, W> {
         self.counts.waits += 1;
         self.waiters
             .push(sequence, (wish.waiter)(), now, wish.patience);
-        Verdict::Wait(self.desk.ticket(sequence))
+        Verdict::Wait(self.issuer.ticket(sequence))
     }
 
     fn refuse(&mut self, refusal: Refusal) -> Verdict<C> {
@@ -166,7 +166,7 @@ impl<K, C, W> Shelf<K, C, W> {
         Verdict::Refuse(refusal)
     }
 
-    /// Idle → Lent: the nearest.
+    /// Idle → Leased: the nearest.
     pub(crate) fn take_idle(&mut self, mut distance: impl FnMut(&C) -> u32) -> Option<(C, Lease)> {
         let (index, distance) = self.nearest(&mut distance)?;
         let Idle { connection, seat } = self.idle.remove(index)?;
@@ -175,7 +175,7 @@ impl<K, C, W> Shelf<K, C, W> {
         Some((connection, self.lend(seat, Purpose::Session)))
     }
 
-    /// Idle → Lent: that one.
+    /// Idle → Leased: that one.
     pub(crate) fn take_idle_that(
         &mut self,
         mut is_it: impl FnMut(&C) -> bool,
@@ -187,7 +187,7 @@ impl<K, C, W> Shelf<K, C, W> {
         Some((connection, self.lend(seat, Purpose::Session)))
     }
 
-    /// Idle → Lent: of those that may be taken the one unused for longest, which keeps its place.
+    /// Idle → Leased: of those that may be taken the one unused for longest, which keeps its place.
     pub(crate) fn take_to_ask(&mut self, mut may: impl FnMut(&C) -> bool) -> Option<(C, Lease)> {
         let mut idle = self.idle.iter();
         let index = idle.position(|idle| may(&idle.connection))?;
@@ -213,12 +213,12 @@ impl<K, C, W> Shelf<K, C, W> {
     }
 
     pub(crate) fn lend(&mut self, seat: Seat, purpose: Purpose) -> Lease {
-        let index = self.lent.insert(Lent { seat, purpose });
+        let index = self.lent.insert(Leased { seat, purpose });
         self.counts.lent_max = self.counts.lent_max.max(self.lent.len());
-        self.desk.lease(index)
+        self.issuer.lease(index)
     }
 
-    /// Lent → Lent: its session keeps it between commands.
+    /// Leased → Leased: its session keeps it between commands.
     pub(crate) fn hold(&mut self, index: usize) {
         self.lent[index].purpose = Purpose::Hold;
     }
@@ -234,15 +234,15 @@ impl<K, C, W> Shelf<K, C, W> {
             purpose,
             begun_at: now,
         };
-        self.desk.permit(self.opening.insert(opening))
+        self.issuer.permit(self.opening.insert(opening))
     }
 
     pub(crate) fn begin_closing(&mut self, seat: Seat, reason: CloseReason) -> Closing {
         self.counts.closed.count(reason);
-        self.desk.closing(self.closing.insert(seat.places))
+        self.issuer.closing(self.closing.insert(seat.places))
     }
 
-    /// Opening → Lent.
+    /// Opening → Leased.
     pub(crate) fn opened(&mut self, index: usize, now: Duration, chance: u64) -> Lease {
         let Opening {
             places,
@@ -278,13 +278,13 @@ impl<K, C, W> Shelf<K, C, W> {
     /// Opening → nothing, nothing having been tried.
     pub(crate) fn waive(&mut self, index: usize, now: Duration) -> Vec<Wake<C, W>> {
         drop(self.opening.remove(index));
-        self.pace.refund();
+        self.rate_limit.refund();
         self.serve(now)
     }
 
-    /// Lent → Lent, Idle or Closing.
+    /// Leased → Leased, Idle or Closing.
     pub(crate) fn give_back(&mut self, index: usize, connection: C, now: Duration) -> Next<C, W> {
-        let Lent { mut seat, purpose } = self.lent.remove(index);
+        let Leased { mut seat, purpose } = self.lent.remove(index);
         seat.heard_at = now;
         if purpose.is_a_sessions() {
             seat.used_at = now;
@@ -339,7 +339,7 @@ impl<K, C, W> Shelf<K, C, W> {
         self.idle.insert(place, Idle { connection, seat });
     }
 
-    /// Lent → nothing; who waits is served.
+    /// Leased → nothing; who waits is served.
     pub(crate) fn forget(
         &mut self,
         index: usize,
@@ -376,34 +376,34 @@ impl<K, C, W> Shelf<K, C, W> {
         wakes
     }
 
-    /// A place for one connection more, if every limit and the pace allow it now. Who stands in
+    /// A place for one connection more, if every limit and the rate limit allow it now. Who stands in
     /// line stands in one line: that of what it lacks.
     pub(crate) fn reserve(&mut self, otherwise: Otherwise, now: Duration) -> Option<Places> {
-        let shelf = self.desk.shelf;
+        let sub_pool = self.issuer.sub_pool;
         if self.gate != Gate::Open || self.connections() >= self.limits.connections_max as usize {
             self.leave_lines();
             return None;
         }
-        if !self.pace.is_ready(shelf, now) {
+        if !self.rate_limit.is_ready(sub_pool, now) {
             self.holdings.leave_lines();
             if otherwise == Otherwise::StandInLine {
-                self.pace.stand_in_line(shelf);
+                self.rate_limit.stand_in_line(sub_pool);
             }
             return None;
         }
-        self.pace.leave_line(shelf);
+        self.rate_limit.leave_line(sub_pool);
         let places = self.holdings.take(otherwise)?;
-        self.pace.spend();
+        self.rate_limit.spend();
         Some(places)
     }
 
     /// Whether it stands in line for what it lacks, and is seen there.
     pub(crate) fn is_in_line(&self) -> bool {
-        self.pace.is_in_line(self.desk.shelf) || self.holdings.are_in_line()
+        self.rate_limit.is_in_line(self.issuer.sub_pool) || self.holdings.are_in_line()
     }
 
     fn leave_lines(&self) {
-        self.pace.leave_line(self.desk.shelf);
+        self.rate_limit.leave_line(self.issuer.sub_pool);
         self.holdings.leave_lines();
     }
 

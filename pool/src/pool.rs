@@ -1,18 +1,17 @@
-//! The pool of one worker: finds the key's shelf, or the token's, and goes through its doors.
+//! The pool of one worker: finds the key's sub-pool, or the token's, and goes through its doors.
 
-use std::collections::HashMap;
 use std::hash::Hash;
 use std::rc::Rc;
 use std::time::Duration;
 
+use rustc_hash::FxHashMap;
 use slab::Slab;
 
-use crate::places::Shelf;
-use crate::plain::PlainState;
-use crate::tokens::{Address, Desk, Kind, Lost};
+use crate::places::SubPool;
+use crate::tokens::{Address, Kind, Lost, TokenIssuer};
 use crate::{
-    CloseReason, Closing, Counts, Figures, Holding, Lease, Limits, OpeningPermit, Pace, Ticket,
-    Waiting,
+    CloseReason, Closing, Counts, Figures, Holding, Lease, Limits, OpeningPermit, RateLimit,
+    Ticket, Waiting,
 };
 
 /// All backend connections of one worker, by key.
@@ -29,12 +28,12 @@ use crate::{
 /// use pilotfish_pool::*;
 ///
 /// let now = Duration::from_secs(1);
-/// let all_workers = Ceiling::new(20, || { /* wake every worker, to tick */ });
+/// let all_workers = ConnectionLimit::new(20, || { /* wake every worker, to tick */ });
 /// let mut pool: Pool<(u32, u32), &str, char> = Pool::new(1);
 /// let (backend, account) = (1, 1);
 /// pool.supply((backend, account), Supply {
 ///     limits: Limits::default(),
-///     pace: Rc::new(Pace::new(50, 10, Duration::from_secs(10))),
+///     rate_limit: Rc::new(RateLimit::new(50, 10, Duration::from_secs(10))),
 ///     holdings: vec![Holding::new(&all_workers)],
 /// });
 ///
@@ -50,8 +49,8 @@ use crate::{
 /// ```
 #[derive(Debug)]
 pub struct Pool<K, C, W> {
-    pub(crate) shelves: Slab<Shelf<K, C, W>>,
-    pub(crate) by_key: HashMap<K, usize, PlainState>,
+    pub(crate) sub_pools: Slab<SubPool<K, C, W>>,
+    pub(crate) by_key: FxHashMap<K, usize>,
     pub(crate) lost: Rc<Lost>,
     pub(crate) ticked_at: Option<Duration>,
     waiters_ever: u64,
@@ -63,8 +62,8 @@ pub struct Pool<K, C, W> {
 pub struct Supply {
     /// The limits in this worker.
     pub limits: Limits,
-    /// The backend's pace in this worker, shared by the keys of one backend.
-    pub pace: Rc<Pace>,
+    /// The backend's rate limit in this worker, shared by the keys of one backend.
+    pub rate_limit: Rc<RateLimit>,
     /// Parts of limits that span keys or workers; each made for this key.
     pub holdings: Vec<Holding>,
 }
@@ -152,8 +151,8 @@ impl<K: Clone + Eq + Hash, C, W> Pool<K, C, W> {
     /// An empty pool. `seed` spreads the connections' ages; give each worker another.
     pub fn new(seed: u64) -> Self {
         Pool {
-            shelves: Slab::new(),
-            by_key: HashMap::default(),
+            sub_pools: Slab::new(),
+            by_key: FxHashMap::default(),
             lost: Rc::default(),
             ticked_at: None,
             waiters_ever: 0,
@@ -165,16 +164,16 @@ impl<K: Clone + Eq + Hash, C, W> Pool<K, C, W> {
     /// have. Changes take effect with the next [`tick`](Self::tick).
     pub fn supply(&mut self, key: K, supply: Supply) {
         if let Some(index) = self.by_key.get(&key) {
-            self.shelves[*index].resupply(supply);
+            self.sub_pools[*index].resupply(supply);
             return;
         }
-        let entry = self.shelves.vacant_entry();
-        let desk = Desk {
-            shelf: entry.key(),
+        let entry = self.sub_pools.vacant_entry();
+        let issuer = TokenIssuer {
+            sub_pool: entry.key(),
             lost: Rc::clone(&self.lost),
         };
         self.by_key.insert(key.clone(), entry.key());
-        entry.insert(Shelf::new(key, supply, desk));
+        entry.insert(SubPool::new(key, supply, issuer));
     }
 
     /// A connection for a session: the idle one whose state is nearest, or the right to open one,
@@ -190,7 +189,7 @@ impl<K: Clone + Eq + Hash, C, W> Pool<K, C, W> {
         };
         self.waiters_ever += 1;
         let sequence = self.waiters_ever;
-        self.at(index, |shelf| shelf.check_out(wish, sequence, now))
+        self.at(index, |sub_pool| sub_pool.check_out(wish, sequence, now))
     }
 
     /// The idle connection whose state is nearest, if there is one; whoever finds none may come again
@@ -198,14 +197,14 @@ impl<K: Clone + Eq + Hash, C, W> Pool<K, C, W> {
     pub fn take_idle(&mut self, key: &K, distance: impl FnMut(&C) -> u32) -> Option<(C, Lease)> {
         self.collect_lost();
         let index = self.by_key.get(key).copied()?;
-        self.at(index, |shelf| shelf.take_idle(distance))
+        self.at(index, |sub_pool| sub_pool.take_idle(distance))
     }
 
     /// The idle connection that is this one, however many lie idle.
     pub fn take_idle_that(&mut self, key: &K, is_it: impl FnMut(&C) -> bool) -> Option<(C, Lease)> {
         self.collect_lost();
         let index = self.by_key.get(key).copied()?;
-        self.at(index, |shelf| shelf.take_idle_that(is_it))
+        self.at(index, |sub_pool| sub_pool.take_idle_that(is_it))
     }
 
     /// An idle connection for a question of the pool's owner, to be given back or forgotten. That is no use of it:
@@ -213,7 +212,7 @@ impl<K: Clone + Eq + Hash, C, W> Pool<K, C, W> {
     pub fn take_to_ask(&mut self, key: &K, may: impl FnMut(&C) -> bool) -> Option<(C, Lease)> {
         self.collect_lost();
         let index = self.by_key.get(key).copied()?;
-        self.at(index, |shelf| shelf.take_to_ask(may))
+        self.at(index, |sub_pool| sub_pool.take_to_ask(may))
     }
 
     /// The connection is open and lent to whoever opened it. One that was opened ahead of need is
@@ -221,17 +220,17 @@ impl<K: Clone + Eq + Hash, C, W> Pool<K, C, W> {
     pub fn opened(&mut self, permit: OpeningPermit, now: Duration) -> Lease {
         self.collect_lost();
         let chance = self.throw();
-        self.at_token(permit.redeem(&self.lost), |shelf, index| {
-            shelf.opened(index, now, chance)
+        self.at_token(permit.redeem(&self.lost), |sub_pool, index| {
+            sub_pool.opened(index, now, chance)
         })
     }
 
-    /// It could not be opened. Waiters may try, as the pace allows.
+    /// It could not be opened. Waiters may try, as the rate limit allows.
     #[must_use = "those woken wait for what they are granted"]
     pub fn open_failed(&mut self, permit: OpeningPermit, now: Duration) -> Vec<Wake<C, W>> {
         self.collect_lost();
-        self.at_token(permit.redeem(&self.lost), |shelf, index| {
-            shelf.open_failed(index, now)
+        self.at_token(permit.redeem(&self.lost), |sub_pool, index| {
+            sub_pool.open_failed(index, now)
         })
     }
 
@@ -239,23 +238,23 @@ impl<K: Clone + Eq + Hash, C, W> Pool<K, C, W> {
     #[must_use = "those woken wait for what they are granted"]
     pub fn waive(&mut self, permit: OpeningPermit, now: Duration) -> Vec<Wake<C, W>> {
         self.collect_lost();
-        self.at_token(permit.redeem(&self.lost), |shelf, index| {
-            shelf.waive(index, now)
+        self.at_token(permit.redeem(&self.lost), |sub_pool, index| {
+            sub_pool.waive(index, now)
         })
     }
 
     /// The session keeps the connection between its commands, in a transaction for one: nobody who
     /// waits can hope for it. [`next_tick`](Self::next_tick) is to be asked again.
     pub fn hold(&mut self, lease: &Lease) {
-        let Address { shelf, entry } = lease.address();
-        self.shelves[shelf].hold(entry as usize);
+        let Address { sub_pool, entry } = lease.address();
+        self.sub_pools[sub_pool].hold(entry as usize);
     }
 
     /// The session has done with the connection, which is alive and fit for others.
     pub fn give_back(&mut self, lease: Lease, connection: C, now: Duration) -> Next<C, W> {
         self.collect_lost();
-        self.at_token(lease.redeem(&self.lost), |shelf, index| {
-            shelf.give_back(index, connection, now)
+        self.at_token(lease.redeem(&self.lost), |sub_pool, index| {
+            sub_pool.give_back(index, connection, now)
         })
     }
 
@@ -263,8 +262,8 @@ impl<K: Clone + Eq + Hash, C, W> Pool<K, C, W> {
     #[must_use = "those woken wait for what they are granted"]
     pub fn forget(&mut self, lease: Lease, reason: CloseReason, now: Duration) -> Vec<Wake<C, W>> {
         self.collect_lost();
-        self.at_token(lease.redeem(&self.lost), |shelf, index| {
-            shelf.forget(index, reason, now)
+        self.at_token(lease.redeem(&self.lost), |sub_pool, index| {
+            sub_pool.forget(index, reason, now)
         })
     }
 
@@ -272,8 +271,8 @@ impl<K: Clone + Eq + Hash, C, W> Pool<K, C, W> {
     #[must_use = "those woken wait for what they are granted"]
     pub fn closed(&mut self, closing: Closing, now: Duration) -> Vec<Wake<C, W>> {
         self.collect_lost();
-        self.at_token(closing.redeem(&self.lost), |shelf, index| {
-            shelf.closed(index, now)
+        self.at_token(closing.redeem(&self.lost), |sub_pool, index| {
+            sub_pool.closed(index, now)
         })
     }
 
@@ -281,39 +280,41 @@ impl<K: Clone + Eq + Hash, C, W> Pool<K, C, W> {
     pub fn cancel(&mut self, ticket: Ticket) -> Option<W> {
         self.collect_lost();
         let address = ticket.redeem(&self.lost);
-        self.shelves.contains(address.shelf).then_some(())?;
-        self.at(address.shelf, |shelf| shelf.cancel(address.entry))
+        self.sub_pools.contains(address.sub_pool).then_some(())?;
+        self.at(address.sub_pool, |sub_pool| sub_pool.cancel(address.entry))
     }
 
     /// Where a waiter stands; none if its turn has come.
     pub fn waiting(&self, ticket: &Ticket) -> Option<Waiting> {
-        let Address { shelf, entry } = ticket.address();
-        self.shelves.get(shelf)?.waiters.waiting(entry)
+        let Address { sub_pool, entry } = ticket.address();
+        self.sub_pools.get(sub_pool)?.waiters.waiting(entry)
     }
 
     /// Who waits for connections of a key, the first to be served first.
     pub fn waiters(&self, key: &K) -> impl Iterator<Item = (Waiting, &W)> {
-        let shelf = self.by_key.get(key).map(|index| &self.shelves[*index]);
-        shelf.into_iter().flat_map(|shelf| shelf.waiters.iter())
+        let sub_pool = self.by_key.get(key).map(|index| &self.sub_pools[*index]);
+        sub_pool
+            .into_iter()
+            .flat_map(|sub_pool| sub_pool.waiters.iter())
     }
 
     /// How many of a key are where, and what has happened.
     pub fn figures(&self, key: &K, now: Duration) -> Option<Figures> {
         let index = self.by_key.get(key)?;
-        Some(self.shelves[*index].figures(now))
+        Some(self.sub_pools[*index].figures(now))
     }
 
     /// The same of every key; a removed key is among them until its last connection has gone.
     pub fn all_figures(&self, now: Duration) -> impl Iterator<Item = (&K, Figures)> {
-        let shelves = self.shelves.iter();
-        shelves.map(move |(_, shelf)| (&shelf.key, shelf.figures(now)))
+        let sub_pools = self.sub_pools.iter();
+        sub_pools.map(move |(_, sub_pool)| (&sub_pool.key, sub_pool.figures(now)))
     }
 
     /// What has happened is counted from nothing, of every key.
     pub fn reset_counts(&mut self) {
-        for (_, shelf) in &mut self.shelves {
-            shelf.counts = Counts {
-                lent_max: shelf.lent.len(),
+        for (_, sub_pool) in &mut self.sub_pools {
+            sub_pool.counts = Counts {
+                lent_max: sub_pool.lent.len(),
                 ..Counts::default()
             };
         }
@@ -323,40 +324,44 @@ impl<K: Clone + Eq + Hash, C, W> Pool<K, C, W> {
     /// served by the next tick.
     pub(crate) fn collect_lost(&mut self) {
         for (kind, address) in self.lost.collect() {
-            let Some(shelf) = self.shelves.get_mut(address.shelf) else {
-                continue; // only a ticket outlives its shelf
+            let Some(sub_pool) = self.sub_pools.get_mut(address.sub_pool) else {
+                continue; // only a ticket outlives its sub-pool
             };
             match kind {
-                Kind::Lease => shelf.lose_lent(address.index()),
-                Kind::Opening => drop(shelf.opening.remove(address.index())),
-                Kind::Closing => drop(shelf.closing.remove(address.index())),
-                Kind::Ticket => drop(shelf.cancel(address.entry)),
+                Kind::Lease => sub_pool.lose_lent(address.index()),
+                Kind::Opening => drop(sub_pool.opening.remove(address.index())),
+                Kind::Closing => drop(sub_pool.closing.remove(address.index())),
+                Kind::Ticket => drop(sub_pool.cancel(address.entry)),
             }
-            self.after(address.shelf);
+            self.after(address.sub_pool);
         }
     }
 
-    /// Does something with a shelf and leaves it in order.
-    pub(crate) fn at<R>(&mut self, index: usize, act: impl FnOnce(&mut Shelf<K, C, W>) -> R) -> R {
-        let result = act(&mut self.shelves[index]);
+    /// Does something with a sub-pool and leaves it in order.
+    pub(crate) fn at<R>(
+        &mut self,
+        index: usize,
+        act: impl FnOnce(&mut SubPool<K, C, W>) -> R,
+    ) -> R {
+        let result = act(&mut self.sub_pools[index]);
         self.after(index);
         result
     }
 
-    /// A token's shelf is there as long as the token: what the token stands for is in it.
+    /// A token's sub-pool is there as long as the token: what the token stands for is in it.
     fn at_token<R>(
         &mut self,
         address: Address,
-        act: impl FnOnce(&mut Shelf<K, C, W>, usize) -> R,
+        act: impl FnOnce(&mut SubPool<K, C, W>, usize) -> R,
     ) -> R {
-        self.at(address.shelf, |shelf| act(shelf, address.index()))
+        self.at(address.sub_pool, |sub_pool| act(sub_pool, address.index()))
     }
 
     fn after(&mut self, index: usize) {
-        let shelf = &mut self.shelves[index];
-        shelf.settle();
-        if shelf.is_over() {
-            self.shelves.remove(index);
+        let sub_pool = &mut self.sub_pools[index];
+        sub_pool.settle();
+        if sub_pool.is_over() {
+            self.sub_pools.remove(index);
         }
     }
 

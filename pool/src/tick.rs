@@ -3,8 +3,8 @@
 use std::hash::Hash;
 use std::time::Duration;
 
-use crate::ceiling::{Claim, Otherwise};
-use crate::places::{Gate, Idle, LINGER, Purpose, Shelf};
+use crate::connection_limit::{Claim, Otherwise};
+use crate::places::{Gate, Idle, LINGER, Purpose, SubPool};
 use crate::{CloseReason, Closing, Lease, OpeningPermit, Pool, Refusal, Wake};
 
 #[cfg(test)]
@@ -38,9 +38,14 @@ impl<K: Clone + Eq + Hash, C, W> Pool<K, C, W> {
         let mut actions = Vec::new();
         // Each for all keys before the next: who still waits must be known before others yield to
         // it, and nothing is opened ahead of need in a place that a waiter needs.
-        for turn in [Shelf::expire, Shelf::wake, Shelf::keep_up, Shelf::warm] {
+        for turn in [
+            SubPool::expire,
+            SubPool::wake,
+            SubPool::keep_up,
+            SubPool::warm,
+        ] {
             for index in self.indices() {
-                self.at(index, |shelf| turn(shelf, now, &mut actions));
+                self.at(index, |sub_pool| turn(sub_pool, now, &mut actions));
             }
         }
         actions
@@ -51,16 +56,16 @@ impl<K: Clone + Eq + Hash, C, W> Pool<K, C, W> {
     /// [`Linger`](crate::Next::Linger), and a check-out that takes what is idle.
     pub fn next_tick(&self, now: Duration) -> Option<Duration> {
         let upkeep = self.upkeep(now);
-        let shelves = self.shelves.iter();
-        shelves
-            .filter_map(|(_, shelf)| shelf.next_tick(upkeep, now))
+        let sub_pools = self.sub_pools.iter();
+        sub_pools
+            .filter_map(|(_, sub_pool)| sub_pool.next_tick(upkeep, now))
             .min()
     }
 
     /// The same for one key alone, if it is known.
     pub fn next_tick_of(&self, key: &K, now: Duration) -> Option<Duration> {
-        let shelf = &self.shelves[*self.by_key.get(key)?];
-        shelf.next_tick(self.upkeep(now), now)
+        let sub_pool = &self.sub_pools[*self.by_key.get(key)?];
+        sub_pool.next_tick(self.upkeep(now), now)
     }
 
     fn upkeep(&self, now: Duration) -> Duration {
@@ -68,11 +73,11 @@ impl<K: Clone + Eq + Hash, C, W> Pool<K, C, W> {
     }
 
     pub(crate) fn indices(&self) -> Vec<usize> {
-        self.shelves.iter().map(|(index, _)| index).collect()
+        self.sub_pools.iter().map(|(index, _)| index).collect()
     }
 }
 
-impl<K: Clone, C, W> Shelf<K, C, W> {
+impl<K: Clone, C, W> SubPool<K, C, W> {
     fn expire(&mut self, now: Duration, actions: &mut Vec<Action<K, C, W>>) {
         for waiter in self.waiters.expired(now) {
             self.counts.timeouts += 1;
@@ -85,7 +90,7 @@ impl<K: Clone, C, W> Shelf<K, C, W> {
     }
 
     fn keep_up(&mut self, now: Duration, actions: &mut Vec<Action<K, C, W>>) {
-        self.close_idle(actions, |shelf, place| shelf.why_close(place, now));
+        self.close_idle(actions, |sub_pool, place| sub_pool.why_close(place, now));
         self.ping_idle(now, actions);
     }
 
@@ -164,7 +169,7 @@ impl<K: Clone, C, W> Shelf<K, C, W> {
     fn warm(&mut self, now: Duration, actions: &mut Vec<Action<K, C, W>>) {
         while self.is_cold() && self.warming.not_before <= now {
             let Some(places) = self.reserve(Otherwise::GoWithout, now) else {
-                if self.pace.is_ready(self.desk.shelf, now) {
+                if self.rate_limit.is_ready(self.issuer.sub_pool, now) {
                     self.warming.not_before = now.saturating_add(UPKEEP);
                 }
                 return;
@@ -190,14 +195,17 @@ impl<K: Clone, C, W> Shelf<K, C, W> {
     fn next_tick(&self, upkeep: Duration, now: Duration) -> Option<Duration> {
         // What is lent will lie idle, and may be lost meanwhile: neither is told.
         let is_kept_up = self.connections() > 0 || !self.waiters.is_empty();
-        let pace = || self.pace.ready_at(self.desk.shelf, now);
+        let rate_limit = || self.rate_limit.ready_at(self.issuer.sub_pool, now);
         [
             is_kept_up.then_some(upkeep),
             self.waiters.first_deadline(),
             // In line it is called.
             self.grows_at().filter(|_| !self.is_in_line()),
-            self.pace.is_in_line(self.desk.shelf).then(pace),
-            self.is_cold().then(|| pace().max(self.warming.not_before)),
+            self.rate_limit
+                .is_in_line(self.issuer.sub_pool)
+                .then(rate_limit),
+            self.is_cold()
+                .then(|| rate_limit().max(self.warming.not_before)),
             self.yields_idle_at(0),
         ]
         .into_iter()

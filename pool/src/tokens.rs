@@ -27,11 +27,11 @@ pub struct Closing(Token);
 #[must_use = "dropping the ticket leaves the queue"]
 pub struct Ticket(Token);
 
-/// Which place of which shelf a token stands for.
+/// Which place of which sub-pool a token stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Address {
-    /// The shelf's index in its pool.
-    pub shelf: usize,
+    /// The sub-pool's index in its pool.
+    pub sub_pool: usize,
     /// The entry's index among the lent, opening or closing; a ticket's sequence number.
     pub entry: u64,
 }
@@ -90,16 +90,16 @@ impl Drop for Token {
     }
 }
 
-/// Issues the tokens of one shelf.
+/// Issues the tokens of one sub-pool.
 #[derive(Debug)]
-pub(crate) struct Desk {
-    /// The shelf's index in its pool.
-    pub shelf: usize,
+pub(crate) struct TokenIssuer {
+    /// The sub-pool's index in its pool.
+    pub sub_pool: usize,
     /// The pool's note of what was dropped.
     pub lost: Rc<Lost>,
 }
 
-impl Desk {
+impl TokenIssuer {
     pub(crate) fn lease(&self, index: usize) -> Lease {
         Lease(self.token(Kind::Lease, index as u64))
     }
@@ -117,10 +117,10 @@ impl Desk {
     }
 
     fn token(&self, kind: Kind, entry: u64) -> Token {
-        let shelf = self.shelf;
+        let sub_pool = self.sub_pool;
         Token {
             kind,
-            address: Address { shelf, entry },
+            address: Address { sub_pool, entry },
             lost: Some(Rc::clone(&self.lost)),
         }
     }

@@ -51,7 +51,7 @@ enum Event {
 struct World {
     now: Duration,
     pools: Vec<Pool<usize, (), usize>>,
-    ceiling: Arc<Ceiling>,
+    connection_limit: Arc<ConnectionLimit>,
     rung: Arc<AtomicBool>,
     sessions: Vec<Session>,
     permits: Vec<Option<OpeningPermit>>,
@@ -65,11 +65,12 @@ impl World {
     fn new(workers: usize, accounts: usize, connections_max: u32, crowds: &[Crowd]) -> World {
         let rung = Arc::new(AtomicBool::new(false));
         let bell = Arc::clone(&rung);
-        let ceiling = Ceiling::new(connections_max, move || bell.store(true, Ordering::Relaxed));
+        let connection_limit =
+            ConnectionLimit::new(connections_max, move || bell.store(true, Ordering::Relaxed));
         let mut world = World {
             now: Duration::ZERO,
             pools: (0..workers).map(|seed| Pool::new(seed as u64)).collect(),
-            ceiling,
+            connection_limit,
             rung,
             sessions: Vec::new(),
             permits: Vec::new(),
@@ -78,12 +79,12 @@ impl World {
             sequence: 0,
         };
         for worker in 0..workers {
-            let pace = Rc::new(Pace::new(200, 20, S));
+            let rate_limit = Rc::new(RateLimit::new(200, 20, S));
             for account in 0..accounts {
                 let supply = Supply {
                     limits: Limits::default(),
-                    pace: Rc::clone(&pace),
-                    holdings: vec![Holding::new(&world.ceiling)],
+                    rate_limit: Rc::clone(&rate_limit),
+                    holdings: vec![Holding::new(&world.connection_limit)],
                 };
                 world.pools[worker].supply(account, supply);
             }
@@ -143,7 +144,7 @@ impl World {
                     self.tick_at(worker, self.now + BELL);
                 }
             }
-            assert!(self.ceiling.taken() <= self.ceiling.limit());
+            assert!(self.connection_limit.taken() <= self.connection_limit.limit());
         }
     }
 

@@ -88,7 +88,7 @@ type TestPool = Pool<usize, Conn, u32>;
 
 /// What the model knows of one key in one worker; the real tokens stand beside their meaning.
 #[derive(Default)]
-struct Shelf {
+struct SubPool {
     limit: u32,
     is_shut: bool,
     /// The most recently used first.
@@ -122,10 +122,10 @@ struct World {
     now: Duration,
     pacing: Pacing,
     pools: Vec<TestPool>,
-    shelves: Vec<[Shelf; KEYS]>,
-    /// A ceiling over all, and one over each key in all workers.
-    all: Arc<Ceiling>,
-    each: Vec<Arc<Ceiling>>,
+    sub_pools: Vec<[SubPool; KEYS]>,
+    /// A connection limit over all, and one over each key in all workers.
+    all: Arc<ConnectionLimit>,
+    each: Vec<Arc<ConnectionLimit>>,
     /// By waiter: worker, key, ticket.
     tickets: HashMap<u32, (usize, usize, Ticket)>,
     answered: HashSet<u32>,
@@ -157,13 +157,13 @@ fn limits(key: usize, connections_max: u32) -> Limits {
 
 impl World {
     fn new(pacing: Pacing) -> World {
-        let all = Ceiling::new(9, || ());
-        let each: Vec<_> = (0..KEYS).map(|_| Ceiling::new(5, || ())).collect();
+        let all = ConnectionLimit::new(9, || ());
+        let each: Vec<_> = (0..KEYS).map(|_| ConnectionLimit::new(5, || ())).collect();
         let mut world = World {
             now: Duration::ZERO,
             pacing,
             pools: (0..WORKERS).map(|seed| Pool::new(seed as u64)).collect(),
-            shelves: (0..WORKERS).map(|_| Default::default()).collect(),
+            sub_pools: (0..WORKERS).map(|_| Default::default()).collect(),
             all,
             each,
             tickets: HashMap::new(),
@@ -172,7 +172,7 @@ impl World {
             next_number: 0,
         };
         for worker in 0..WORKERS {
-            let paces = [world.pace(), world.pace()];
+            let paces = [world.rate_limit(), world.rate_limit()];
             for key in 0..KEYS {
                 world.supply(worker, key, 4, &paces[BACKEND_OF[key]]);
             }
@@ -180,21 +180,27 @@ impl World {
         world
     }
 
-    fn pace(&self) -> Rc<Pace> {
+    fn rate_limit(&self) -> Rc<RateLimit> {
         Rc::new(match self.pacing {
-            Pacing::Unbounded => Pace::new(u32::MAX, u32::MAX, Duration::ZERO),
-            Pacing::Slow => Pace::new(20, 2, MS * 500),
+            Pacing::Unbounded => RateLimit::new(u32::MAX, u32::MAX, Duration::ZERO),
+            Pacing::Slow => RateLimit::new(20, 2, MS * 500),
         })
     }
 
-    fn supply(&mut self, worker: usize, key: usize, connections_max: u32, pace: &Rc<Pace>) {
+    fn supply(
+        &mut self,
+        worker: usize,
+        key: usize,
+        connections_max: u32,
+        rate_limit: &Rc<RateLimit>,
+    ) {
         let supply = Supply {
             limits: limits(key, connections_max),
-            pace: Rc::clone(pace),
+            rate_limit: Rc::clone(rate_limit),
             holdings: vec![Holding::new(&self.each[key]), Holding::new(&self.all)],
         };
         self.pools[worker].supply(key, supply);
-        self.shelves[worker][key].limit = connections_max;
+        self.sub_pools[worker][key].limit = connections_max;
     }
 
     fn number(&mut self) -> u32 {
@@ -208,42 +214,42 @@ impl World {
                 self.check_out(worker, key, state, patience);
             }
             Operation::GiveBack { state } => {
-                if let Some(lent) = pick(&mut self.shelves[worker][key].lent, which) {
+                if let Some(lent) = pick(&mut self.sub_pools[worker][key].lent, which) {
                     self.give_back(worker, key, lent, state);
                 }
             }
             Operation::Forget => {
-                if let Some((lease, ..)) = pick(&mut self.shelves[worker][key].lent, which) {
+                if let Some((lease, ..)) = pick(&mut self.sub_pools[worker][key].lent, which) {
                     let wakes = self.pools[worker].forget(lease, CloseReason::Broken, self.now);
                     self.permits_follow(worker, key, wakes);
                 }
             }
-            Operation::DropLease => drop(pick(&mut self.shelves[worker][key].lent, which)),
+            Operation::DropLease => drop(pick(&mut self.sub_pools[worker][key].lent, which)),
             Operation::Opened => {
-                if let Some(permit) = pick(&mut self.shelves[worker][key].opening, which) {
+                if let Some(permit) = pick(&mut self.sub_pools[worker][key].opening, which) {
                     self.opened(worker, key, permit);
                 }
             }
             Operation::OpenFailed => {
-                if let Some((permit, _)) = pick(&mut self.shelves[worker][key].opening, which) {
+                if let Some((permit, _)) = pick(&mut self.sub_pools[worker][key].opening, which) {
                     let wakes = self.pools[worker].open_failed(permit, self.now);
                     self.permits_follow(worker, key, wakes);
                 }
             }
             Operation::Waive => {
-                if let Some((permit, _)) = pick(&mut self.shelves[worker][key].opening, which) {
+                if let Some((permit, _)) = pick(&mut self.sub_pools[worker][key].opening, which) {
                     let wakes = self.pools[worker].waive(permit, self.now);
                     self.permits_follow(worker, key, wakes);
                 }
             }
-            Operation::DropPermit => drop(pick(&mut self.shelves[worker][key].opening, which)),
+            Operation::DropPermit => drop(pick(&mut self.sub_pools[worker][key].opening, which)),
             Operation::Closed => {
-                if let Some(closing) = pick(&mut self.shelves[worker][key].closing, which) {
+                if let Some(closing) = pick(&mut self.sub_pools[worker][key].closing, which) {
                     let wakes = self.pools[worker].closed(closing, self.now);
                     self.permits_follow(worker, key, wakes);
                 }
             }
-            Operation::DropClosing => drop(pick(&mut self.shelves[worker][key].closing, which)),
+            Operation::DropClosing => drop(pick(&mut self.sub_pools[worker][key].closing, which)),
             Operation::Cancel => self.cancel(worker, key, which),
             Operation::DropTicket => self.drop_ticket(worker, key, which),
             Operation::Tick => self.tick(worker),
@@ -252,7 +258,7 @@ impl World {
             Operation::Reopen => self.reopen(worker, key),
             Operation::Weed { state } => self.weed(worker, key, state),
             Operation::Limit(limit) => {
-                let paces = [self.pace(), self.pace()];
+                let paces = [self.rate_limit(), self.rate_limit()];
                 for key in 0..KEYS {
                     self.supply(worker, key, limit, &paces[BACKEND_OF[key]]);
                 }
@@ -270,30 +276,30 @@ impl World {
         };
         let verdict = self.pools[worker].check_out(&key, wish, self.now);
         let is_hindered = self.hindrance(worker, key);
-        let shelf = &mut self.shelves[worker][key];
+        let sub_pool = &mut self.sub_pools[worker][key];
         match verdict {
             Verdict::Take(conn, lease) => {
-                let looked = shelf.idle.iter().take(LOOK_MAX);
+                let looked = sub_pool.idle.iter().take(LOOK_MAX);
                 let nearest = looked.min_by_key(|(conn, _)| conn.1.abs_diff(state));
                 assert_eq!(nearest.map(|(conn, _)| *conn), Some(conn), "the nearest");
-                let dates = shelf.take_idle(conn);
-                shelf.lent.push((lease, conn, dates, Purpose::Session));
+                let dates = sub_pool.take_idle(conn);
+                sub_pool.lent.push((lease, conn, dates, Purpose::Session));
             }
             Verdict::Open(permit) => {
-                assert!(shelf.idle.is_empty(), "none is opened while one is idle");
-                assert!(shelf.waiting.is_empty(), "nobody is overtaken");
-                shelf.opening.push((permit, Purpose::Session));
+                assert!(sub_pool.idle.is_empty(), "none is opened while one is idle");
+                assert!(sub_pool.waiting.is_empty(), "nobody is overtaken");
+                sub_pool.opening.push((permit, Purpose::Session));
             }
             Verdict::Wait(ticket) => {
-                assert!(shelf.idle.is_empty() && !shelf.is_shut);
+                assert!(sub_pool.idle.is_empty() && !sub_pool.is_shut);
                 assert!(is_hindered, "there is a reason to wait");
-                assert!(shelf.waiting.len() < WAITERS_MAX);
-                shelf.waiting.push((waiter, self.now + patience));
+                assert!(sub_pool.waiting.len() < WAITERS_MAX);
+                sub_pool.waiting.push((waiter, self.now + patience));
                 self.tickets.insert(waiter, (worker, key, ticket));
                 self.waited.insert(waiter);
             }
-            Verdict::Refuse(Refusal::Shut) => assert!(shelf.is_shut),
-            Verdict::Refuse(Refusal::Crowded) => assert_eq!(shelf.waiting.len(), WAITERS_MAX),
+            Verdict::Refuse(Refusal::Shut) => assert!(sub_pool.is_shut),
+            Verdict::Refuse(Refusal::Crowded) => assert_eq!(sub_pool.waiting.len(), WAITERS_MAX),
             Verdict::Refuse(Refusal::TimedOut) => assert!(patience.is_zero() && is_hindered),
             Verdict::Refuse(Refusal::Unknown) => panic!("every key is known"),
         }
@@ -301,12 +307,13 @@ impl World {
 
     /// Whether anything keeps a key from opening a connection.
     fn hindrance(&self, worker: usize, key: usize) -> bool {
-        let shelf = &self.shelves[worker][key];
-        let has_line =
-            |ceiling: &Arc<Ceiling>| ceiling.taken() >= ceiling.limit() || ceiling.in_line() > 0;
+        let sub_pool = &self.sub_pools[worker][key];
+        let has_line = |connection_limit: &Arc<ConnectionLimit>| {
+            connection_limit.taken() >= connection_limit.limit() || connection_limit.in_line() > 0
+        };
         self.pacing == Pacing::Slow
-            || !shelf.waiting.is_empty()
-            || shelf.connections() >= shelf.limit as usize
+            || !sub_pool.waiting.is_empty()
+            || sub_pool.connections() >= sub_pool.limit as usize
             || has_line(&self.all)
             || has_line(&self.each[key])
     }
@@ -324,20 +331,23 @@ impl World {
         }
         match self.pools[worker].give_back(lease, conn, self.now) {
             Next::Wake(wake) => {
-                assert!(!self.shelves[worker][key].is_shut);
+                assert!(!self.sub_pools[worker][key].is_shut);
                 self.woken(worker, key, wake, Some((conn, dates)));
             }
             Next::Rest | Next::Linger => {
-                let shelf = &mut self.shelves[worker][key];
-                assert!(shelf.waiting.is_empty(), "nobody waits beside an idle one");
-                assert!(!shelf.is_shut && shelf.idle.len() < 3);
-                let behind = shelf.idle.partition_point(|(_, d)| d.used > dates.used);
-                shelf.idle.insert(behind, (conn, dates));
+                let sub_pool = &mut self.sub_pools[worker][key];
+                assert!(
+                    sub_pool.waiting.is_empty(),
+                    "nobody waits beside an idle one"
+                );
+                assert!(!sub_pool.is_shut && sub_pool.idle.len() < 3);
+                let behind = sub_pool.idle.partition_point(|(_, d)| d.used > dates.used);
+                sub_pool.idle.insert(behind, (conn, dates));
             }
             Next::Close(closed, reason, closing) => {
                 assert_eq!(closed, conn);
                 self.justified(worker, key, reason, dates);
-                self.shelves[worker][key].closing.push(closing);
+                self.sub_pools[worker][key].closing.push(closing);
             }
         }
     }
@@ -351,7 +361,7 @@ impl World {
         };
         let lent = (lease, conn, dates, purpose);
         if purpose == Purpose::Session {
-            self.shelves[worker][key].lent.push(lent);
+            self.sub_pools[worker][key].lent.push(lent);
         } else {
             self.give_back(worker, key, lent, 0);
         }
@@ -372,16 +382,16 @@ impl World {
         wake: Wake<Conn, u32>,
         given: Option<(Conn, Dates)>,
     ) {
-        let shelf = &mut self.shelves[worker][key];
-        let (first, _) = shelf.waiting.remove(0);
+        let sub_pool = &mut self.sub_pools[worker][key];
+        let (first, _) = sub_pool.waiting.remove(0);
         assert_eq!(wake.waiter, first, "first come, first served");
         match wake.grant {
             Grant::Connection(conn, lease) => {
                 let (given, dates) = given.expect("a connection goes on when it is given back");
                 assert_eq!(conn, given);
-                shelf.lent.push((lease, conn, dates, Purpose::Session));
+                sub_pool.lent.push((lease, conn, dates, Purpose::Session));
             }
-            Grant::Permit(permit) => shelf.opening.push((permit, Purpose::Session)),
+            Grant::Permit(permit) => sub_pool.opening.push((permit, Purpose::Session)),
         }
         self.answered(first);
     }
@@ -394,14 +404,15 @@ impl World {
 
     /// Whether the model agrees with a reason to close.
     fn justified(&self, worker: usize, key: usize, reason: CloseReason, dates: Dates) {
-        let shelf = &self.shelves[worker][key];
-        let full =
-            |ceiling: &Arc<Ceiling>| ceiling.taken() >= ceiling.limit() && ceiling.in_line() > 0;
+        let sub_pool = &self.sub_pools[worker][key];
+        let full = |connection_limit: &Arc<ConnectionLimit>| {
+            connection_limit.taken() >= connection_limit.limit() && connection_limit.in_line() > 0
+        };
         match reason {
-            CloseReason::Shut => assert!(shelf.is_shut),
+            CloseReason::Shut => assert!(sub_pool.is_shut),
             CloseReason::TooOld => assert!(dates.opened + AGE - JITTER <= self.now),
             CloseReason::TooMany => {
-                assert!(shelf.idle.len() >= 3 || shelf.kept() >= shelf.limit as usize);
+                assert!(sub_pool.idle.len() >= 3 || sub_pool.kept() >= sub_pool.limit as usize);
             }
             CloseReason::IdleTooLong => assert!(dates.used + IDLE_TIME <= self.now),
             CloseReason::Yielded => assert!(full(&self.all) || full(&self.each[key])),
@@ -410,7 +421,7 @@ impl World {
     }
 
     fn cancel(&mut self, worker: usize, key: usize, which: prop::sample::Index) {
-        let Some((waiter, _)) = pick(&mut self.shelves[worker][key].waiting, which) else {
+        let Some((waiter, _)) = pick(&mut self.sub_pools[worker][key].waiting, which) else {
             return;
         };
         let (_, _, ticket) = self.tickets.remove(&waiter).unwrap();
@@ -419,7 +430,7 @@ impl World {
     }
 
     fn drop_ticket(&mut self, worker: usize, key: usize, which: prop::sample::Index) {
-        if let Some((waiter, _)) = pick(&mut self.shelves[worker][key].waiting, which) {
+        if let Some((waiter, _)) = pick(&mut self.sub_pools[worker][key].waiting, which) {
             self.tickets.remove(&waiter);
             self.waited.remove(&waiter);
         }
@@ -430,7 +441,7 @@ impl World {
         for _ in 0..=KEYS {
             let actions = self.pools[worker].tick(self.now);
             self.act(worker, actions);
-            let mut waiting = self.shelves[worker].iter().flat_map(|s| &s.waiting);
+            let mut waiting = self.sub_pools[worker].iter().flat_map(|s| &s.waiting);
             assert!(
                 waiting.all(|(_, deadline)| *deadline > self.now),
                 "nobody waits longer than it would"
@@ -452,22 +463,22 @@ impl World {
                 }
                 Action::Refuse(waiter, refusal) => self.refused(worker, waiter, refusal),
                 Action::Open(key, permit) => {
-                    let shelf = &mut self.shelves[worker][key];
-                    assert!(shelf.waiting.is_empty() && shelf.idle.is_empty());
-                    shelf.opening.push((permit, Purpose::Warmth));
+                    let sub_pool = &mut self.sub_pools[worker][key];
+                    assert!(sub_pool.waiting.is_empty() && sub_pool.idle.is_empty());
+                    sub_pool.opening.push((permit, Purpose::Warmth));
                 }
                 Action::Ping(conn, lease) => {
-                    let shelf = self.shelf_with(worker, conn);
-                    let dates = shelf.take_idle(conn);
-                    shelf.lent.push((lease, conn, dates, Purpose::Ping));
+                    let sub_pool = self.shelf_with(worker, conn);
+                    let dates = sub_pool.take_idle(conn);
+                    sub_pool.lent.push((lease, conn, dates, Purpose::Ping));
                 }
                 Action::Close(conn, reason, closing) => {
                     let key = self.key_of(worker, conn);
-                    let dates = self.shelves[worker][key].take_idle(conn);
+                    let dates = self.sub_pools[worker][key].take_idle(conn);
                     if reason != CloseReason::Broken {
                         self.justified(worker, key, reason, dates);
                     }
-                    self.shelves[worker][key].closing.push(closing);
+                    self.sub_pools[worker][key].closing.push(closing);
                 }
             }
         }
@@ -475,45 +486,45 @@ impl World {
 
     fn refused(&mut self, worker: usize, waiter: u32, refusal: Refusal) {
         let (_, key, _) = self.tickets[&waiter];
-        let shelf = &mut self.shelves[worker][key];
-        let place = shelf.waiting.iter().position(|(w, _)| *w == waiter);
-        let (_, deadline) = shelf.waiting.remove(place.unwrap());
+        let sub_pool = &mut self.sub_pools[worker][key];
+        let place = sub_pool.waiting.iter().position(|(w, _)| *w == waiter);
+        let (_, deadline) = sub_pool.waiting.remove(place.unwrap());
         match refusal {
             Refusal::TimedOut => assert!(deadline <= self.now),
-            Refusal::Shut => assert!(shelf.is_shut),
+            Refusal::Shut => assert!(sub_pool.is_shut),
             other => panic!("a waiter is not refused for this: {other:?}"),
         }
         self.answered(waiter);
     }
 
     fn key_of(&self, worker: usize, conn: Conn) -> usize {
-        let mut shelves = self.shelves[worker].iter();
-        let is_there = |shelf: &Shelf| shelf.idle.iter().any(|(idle, _)| *idle == conn);
-        shelves.position(is_there).expect("it was idle")
+        let mut sub_pools = self.sub_pools[worker].iter();
+        let is_there = |sub_pool: &SubPool| sub_pool.idle.iter().any(|(idle, _)| *idle == conn);
+        sub_pools.position(is_there).expect("it was idle")
     }
 
-    fn shelf_with(&mut self, worker: usize, conn: Conn) -> &mut Shelf {
+    fn shelf_with(&mut self, worker: usize, conn: Conn) -> &mut SubPool {
         let key = self.key_of(worker, conn);
-        &mut self.shelves[worker][key]
+        &mut self.sub_pools[worker][key]
     }
 
     fn shut(&mut self, worker: usize, key: usize) {
         let backend = BACKEND_OF[key];
-        for (own, shelf) in self.shelves[worker].iter_mut().enumerate() {
-            shelf.is_shut |= BACKEND_OF[own] == backend;
+        for (own, sub_pool) in self.sub_pools[worker].iter_mut().enumerate() {
+            sub_pool.is_shut |= BACKEND_OF[own] == backend;
         }
         let actions = self.pools[worker].shut(|key| BACKEND_OF[*key] == backend);
         self.act(worker, actions);
-        for (own, shelf) in self.shelves[worker].iter().enumerate() {
-            let is_empty = shelf.idle.is_empty() && shelf.waiting.is_empty();
+        for (own, sub_pool) in self.sub_pools[worker].iter().enumerate() {
+            let is_empty = sub_pool.idle.is_empty() && sub_pool.waiting.is_empty();
             assert!(BACKEND_OF[own] != backend || is_empty);
         }
     }
 
     fn reopen(&mut self, worker: usize, key: usize) {
         let backend = BACKEND_OF[key];
-        for (own, shelf) in self.shelves[worker].iter_mut().enumerate() {
-            shelf.is_shut &= BACKEND_OF[own] != backend;
+        for (own, sub_pool) in self.sub_pools[worker].iter_mut().enumerate() {
+            sub_pool.is_shut &= BACKEND_OF[own] != backend;
         }
         self.pools[worker].reopen(|key| BACKEND_OF[*key] == backend, self.now);
     }
@@ -525,7 +536,7 @@ impl World {
             CloseReason::Broken,
         );
         self.act(worker, actions);
-        let idle = &self.shelves[worker][key].idle;
+        let idle = &self.sub_pools[worker][key].idle;
         assert!(idle.iter().all(|(conn, _)| conn.1 != state));
     }
 
@@ -535,25 +546,25 @@ impl World {
             // Lets the pool find what was dropped.
             self.act_on_nothing(worker);
             for key in 0..KEYS {
-                let shelf = &self.shelves[worker][key];
+                let sub_pool = &self.sub_pools[worker][key];
                 let figures = self.pools[worker].figures(&key, self.now).unwrap();
-                assert_eq!(figures.idle, shelf.idle.len());
-                assert_eq!(figures.lent, shelf.lent.len());
-                assert_eq!(figures.opening, shelf.opening.len());
-                assert_eq!(figures.closing, shelf.closing.len());
-                assert_eq!(figures.waiting, shelf.waiting.len());
+                assert_eq!(figures.idle, sub_pool.idle.len());
+                assert_eq!(figures.lent, sub_pool.lent.len());
+                assert_eq!(figures.opening, sub_pool.opening.len());
+                assert_eq!(figures.closing, sub_pool.closing.len());
+                assert_eq!(figures.waiting, sub_pool.waiting.len());
                 let ended = figures.counts.closed.total() as usize;
                 let there = figures.connections() - figures.opening - figures.closing;
                 assert_eq!(figures.counts.opened as usize, there + ended);
             }
         }
         let connections = |key: usize| -> usize {
-            let shelves = self.shelves.iter().map(|shelves| &shelves[key]);
-            shelves.map(Shelf::connections).sum()
+            let sub_pools = self.sub_pools.iter().map(|sub_pools| &sub_pools[key]);
+            sub_pools.map(SubPool::connections).sum()
         };
         let of_each: Vec<_> = (0..KEYS).map(connections).collect();
-        for (ceiling, connections) in self.each.iter().zip(&of_each) {
-            assert_eq!(ceiling.taken() as usize, *connections);
+        for (connection_limit, connections) in self.each.iter().zip(&of_each) {
+            assert_eq!(connection_limit.taken() as usize, *connections);
             assert!(*connections <= 5);
         }
         assert_eq!(self.all.taken() as usize, of_each.iter().sum::<usize>());
@@ -576,7 +587,12 @@ impl World {
                 self.tick(worker);
             }
             self.compare();
-            if self.shelves.iter().flatten().all(|s| s.waiting.is_empty()) {
+            if self
+                .sub_pools
+                .iter()
+                .flatten()
+                .all(|s| s.waiting.is_empty())
+            {
                 return;
             }
             self.now += MS * 5;
@@ -586,17 +602,17 @@ impl World {
 
     /// What is out comes back, each that is out now once.
     fn work_off(&mut self, worker: usize, key: usize) {
-        for _ in 0..self.shelves[worker][key].closing.len() {
-            let closing = self.shelves[worker][key].closing.remove(0);
+        for _ in 0..self.sub_pools[worker][key].closing.len() {
+            let closing = self.sub_pools[worker][key].closing.remove(0);
             let wakes = self.pools[worker].closed(closing, self.now);
             self.permits_follow(worker, key, wakes);
         }
-        for _ in 0..self.shelves[worker][key].opening.len() {
-            let permit = self.shelves[worker][key].opening.remove(0);
+        for _ in 0..self.sub_pools[worker][key].opening.len() {
+            let permit = self.sub_pools[worker][key].opening.remove(0);
             self.opened(worker, key, permit);
         }
-        for _ in 0..self.shelves[worker][key].lent.len() {
-            let lent = self.shelves[worker][key].lent.remove(0);
+        for _ in 0..self.sub_pools[worker][key].lent.len() {
+            let lent = self.sub_pools[worker][key].lent.remove(0);
             self.give_back(worker, key, lent, 0);
         }
     }
@@ -605,23 +621,26 @@ impl World {
     fn end(mut self) {
         assert_eq!(self.answered, self.waited, "everybody was answered");
         for worker in 0..WORKERS {
-            self.shelves[worker]
+            self.sub_pools[worker]
                 .iter_mut()
                 .for_each(|s| s.is_shut = true);
             let actions = self.pools[worker].remove(|_| true);
             self.act(worker, actions);
-            while self.shelves[worker].iter().any(|s| s.connections() > 0) {
+            while self.sub_pools[worker].iter().any(|s| s.connections() > 0) {
                 (0..KEYS).for_each(|key| self.work_off(worker, key));
             }
             assert_eq!(self.pools[worker].all_figures(self.now).count(), 0);
         }
-        for ceiling in self.each.iter().chain([&self.all]) {
-            assert_eq!((ceiling.taken(), ceiling.in_line()), (0, 0));
+        for connection_limit in self.each.iter().chain([&self.all]) {
+            assert_eq!(
+                (connection_limit.taken(), connection_limit.in_line()),
+                (0, 0)
+            );
         }
     }
 }
 
-impl Shelf {
+impl SubPool {
     fn take_idle(&mut self, conn: Conn) -> Dates {
         let place = self.idle.iter().position(|(idle, _)| *idle == conn);
         self.idle.remove(place.expect("it was idle")).1

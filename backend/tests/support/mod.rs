@@ -230,7 +230,7 @@ impl World {
         tokio::task::spawn_local(WorkerPool::keep(Rc::clone(&pool), || ()));
         let (key, login) = identity();
         let config = Arc::clone(&settings.borrow().config);
-        let sub_pool = pool.shelf(&config.pool, &backend, &key, &login);
+        let sub_pool = pool.sub_pool(&config.pool, &backend, &key, &login);
         Self {
             server,
             pool,
@@ -264,7 +264,7 @@ impl World {
                 CheckoutStep::Waits(wait) => {
                     let granted = wait.granting.await;
                     wait.ticket.spend();
-                    let next = self.pool.granted(wait.shelf, granted, PATIENCE);
+                    let next = self.pool.granted(wait.sub_pool, granted, PATIENCE);
                     step = next.unwrap_or_else(|| self.begin());
                 }
                 CheckoutStep::Refused(failure) => panic!("{}", failure.cause),

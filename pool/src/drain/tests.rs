@@ -12,24 +12,24 @@ const S: Duration = Duration::from_secs(1);
 type Key = (u8, &'static str);
 type TestPool = Pool<Key, u32, char>;
 
-fn supply(ceiling: &Arc<Ceiling>, pace: &Rc<Pace>) -> Supply {
+fn supply(connection_limit: &Arc<ConnectionLimit>, rate_limit: &Rc<RateLimit>) -> Supply {
     Supply {
         limits: Limits {
             connections_max: 2,
             growth_wait_max: Duration::ZERO,
             ..Limits::default()
         },
-        pace: Rc::clone(pace),
-        holdings: vec![Holding::new(ceiling)],
+        rate_limit: Rc::clone(rate_limit),
+        holdings: vec![Holding::new(connection_limit)],
     }
 }
 
-/// Account `x` on backends 1 and 2, under one ceiling.
-fn pool(ceiling: &Arc<Ceiling>) -> TestPool {
+/// Account `x` on backends 1 and 2, under one connection limit.
+fn pool(connection_limit: &Arc<ConnectionLimit>) -> TestPool {
     let mut pool = Pool::new(1);
     for backend in [1, 2] {
-        let pace = Rc::new(Pace::new(10, 100, 10 * S));
-        pool.supply((backend, "x"), supply(ceiling, &pace));
+        let rate_limit = Rc::new(RateLimit::new(10, 100, 10 * S));
+        pool.supply((backend, "x"), supply(connection_limit, &rate_limit));
     }
     pool
 }
@@ -52,8 +52,8 @@ fn open(pool: &mut TestPool, backend: u8) -> Lease {
 
 #[test]
 fn a_backend_that_goes_down_closes_what_is_idle_and_refuses_who_waits() {
-    let ceiling = Ceiling::new(9, || ());
-    let mut pool = pool(&ceiling);
+    let connection_limit = ConnectionLimit::new(9, || ());
+    let mut pool = pool(&connection_limit);
     let leases = [open(&mut pool, 1), open(&mut pool, 1)];
     let other = open(&mut pool, 2);
     let _ticket = check_out(&mut pool, 1, 'w', S);
@@ -77,8 +77,8 @@ fn a_backend_that_goes_down_closes_what_is_idle_and_refuses_who_waits() {
 
 #[test]
 fn a_backend_that_returns_is_opened_to_slowly() {
-    let ceiling = Ceiling::new(9, || ());
-    let mut pool = pool(&ceiling);
+    let connection_limit = ConnectionLimit::new(9, || ());
+    let mut pool = pool(&connection_limit);
     assert!(pool.shut(|_| true).is_empty());
     pool.reopen(|(backend, _)| *backend == 1, 5 * S);
     assert!(matches!(
@@ -95,14 +95,14 @@ fn a_backend_that_returns_is_opened_to_slowly() {
 
 #[test]
 fn a_removed_key_is_gone_when_its_last_connection_is() {
-    let ceiling = Ceiling::new(9, || ());
-    let mut pool = pool(&ceiling);
+    let connection_limit = ConnectionLimit::new(9, || ());
+    let mut pool = pool(&connection_limit);
     let lease = open(&mut pool, 1);
     assert!(pool.remove(|(backend, _)| *backend == 1).is_empty());
     let verdict = check_out(&mut pool, 1, '-', S);
     assert!(matches!(verdict, Verdict::Refuse(Refusal::Unknown)));
-    let pace = Rc::new(Pace::new(10, 100, S));
-    pool.supply((1, "x"), supply(&ceiling, &pace));
+    let rate_limit = Rc::new(RateLimit::new(10, 100, S));
+    pool.supply((1, "x"), supply(&connection_limit, &rate_limit));
     drop(open(&mut pool, 1));
     assert_eq!(pool.all_figures(S).count(), 3);
     let Next::Close(_, CloseReason::Shut, closing) = pool.give_back(lease, 0, S) else {
@@ -110,52 +110,52 @@ fn a_removed_key_is_gone_when_its_last_connection_is() {
     };
     assert!(pool.closed(closing, S).is_empty());
     assert_eq!(pool.all_figures(S).count(), 2);
-    assert_eq!(ceiling.taken(), 0);
+    assert_eq!(connection_limit.taken(), 0);
 }
 
 #[test]
 fn a_ticket_of_a_removed_key_means_nothing() {
-    let ceiling = Ceiling::new(0, || ());
-    let mut pool = pool(&ceiling);
+    let connection_limit = ConnectionLimit::new(0, || ());
+    let mut pool = pool(&connection_limit);
     let Verdict::Wait(ticket) = check_out(&mut pool, 1, 'w', S) else {
         panic!("there is no place");
     };
     assert_eq!(pool.remove(|_| true).len(), 1);
-    assert_eq!(ceiling.in_line(), 0);
+    assert_eq!(connection_limit.in_line(), 0);
     assert_eq!(pool.waiting(&ticket), None);
     assert_eq!(pool.cancel(ticket), None);
 }
 
 #[test]
 fn a_pool_that_is_dropped_returns_its_places() {
-    let ceiling = Ceiling::new(9, || ());
-    let mut pool = pool(&ceiling);
+    let connection_limit = ConnectionLimit::new(9, || ());
+    let mut pool = pool(&connection_limit);
     let lease = open(&mut pool, 1);
-    assert_eq!(ceiling.taken(), 1);
+    assert_eq!(connection_limit.taken(), 1);
     drop(pool);
-    assert_eq!(ceiling.taken(), 0);
+    assert_eq!(connection_limit.taken(), 0);
     drop(lease);
 }
 
 #[test]
 fn a_new_supply_under_the_same_ceiling_keeps_what_is_counted() {
-    let ceiling = Ceiling::new(2, || ());
-    let mut pool = pool(&ceiling);
+    let connection_limit = ConnectionLimit::new(2, || ());
+    let mut pool = pool(&connection_limit);
     let lease = open(&mut pool, 1);
-    let pace = Rc::new(Pace::new(10, 100, S));
-    pool.supply((1, "x"), supply(&ceiling, &pace));
+    let rate_limit = Rc::new(RateLimit::new(10, 100, S));
+    pool.supply((1, "x"), supply(&connection_limit, &rate_limit));
     let second = open(&mut pool, 1);
-    assert_eq!(ceiling.taken(), 2);
+    assert_eq!(connection_limit.taken(), 2);
     for lease in [lease, second] {
         assert!(pool.forget(lease, CloseReason::Ended, S).is_empty());
     }
-    assert_eq!(ceiling.taken(), 0);
+    assert_eq!(connection_limit.taken(), 0);
 }
 
 #[test]
 fn connections_seen_to_be_dead_are_weeded_out() {
-    let ceiling = Ceiling::new(9, || ());
-    let mut pool = pool(&ceiling);
+    let connection_limit = ConnectionLimit::new(9, || ());
+    let mut pool = pool(&connection_limit);
     let leases = [open(&mut pool, 1), open(&mut pool, 1)];
     for (number, lease) in (0..).zip(leases) {
         assert!(matches!(pool.give_back(lease, number, S), Next::Rest));
@@ -170,12 +170,15 @@ fn connections_seen_to_be_dead_are_weeded_out() {
 
 #[test]
 fn a_new_supply_under_another_ceiling_waits_there() {
-    let (former, latter) = (Ceiling::new(0, || ()), Ceiling::new(1, || ()));
+    let (former, latter) = (
+        ConnectionLimit::new(0, || ()),
+        ConnectionLimit::new(1, || ()),
+    );
     let mut pool = pool(&former);
     let _ticket = check_out(&mut pool, 1, 'w', S);
     assert_eq!(former.in_line(), 1);
-    let pace = Rc::new(Pace::new(10, 100, S));
-    pool.supply((1, "x"), supply(&latter, &pace));
+    let rate_limit = Rc::new(RateLimit::new(10, 100, S));
+    pool.supply((1, "x"), supply(&latter, &rate_limit));
     assert_eq!(former.in_line(), 0);
     assert!(matches!(pool.tick(S)[..], [Action::Wake(_)]));
     assert_eq!((former.taken(), latter.taken()), (0, 1));

@@ -13,14 +13,14 @@ type Conn = (u32, u32);
 type TestPool = Pool<&'static str, Conn, char>;
 
 fn pool(limits: Limits) -> TestPool {
-    paced(limits, Pace::new(1000, 1000, Duration::ZERO))
+    paced(limits, RateLimit::new(1000, 1000, Duration::ZERO))
 }
 
-fn paced(limits: Limits, pace: Pace) -> TestPool {
+fn paced(limits: Limits, rate_limit: RateLimit) -> TestPool {
     let mut pool = Pool::new(1);
     let supply = Supply {
         limits,
-        pace: Rc::new(pace),
+        rate_limit: Rc::new(rate_limit),
         holdings: vec![],
     };
     pool.supply("a", supply);
@@ -155,7 +155,7 @@ fn who_finds_none_waits_in_order_and_sees_where_it_stands() {
 
 #[test]
 fn who_comes_later_does_not_overtake_those_who_wait() {
-    let mut pool = paced(at_most(9), Pace::new(1, 1, Duration::ZERO));
+    let mut pool = paced(at_most(9), RateLimit::new(1, 1, Duration::ZERO));
     let _lease = open(&mut pool, Duration::ZERO);
     let _first = wait(&mut pool, 'f', MS);
     let _late = wait(&mut pool, 'l', 5 * S);
@@ -198,7 +198,7 @@ fn a_place_that_is_freed_goes_to_the_first_waiter_whatever_freed_it() {
 
 #[test]
 fn a_permit_that_was_not_used_costs_no_pace() {
-    let mut pool = paced(at_most(9), Pace::new(1, 1, Duration::ZERO));
+    let mut pool = paced(at_most(9), RateLimit::new(1, 1, Duration::ZERO));
     let Verdict::Open(permit) = pool.check_out(&"a", wish('-'), S) else {
         panic!("the first may open");
     };
@@ -283,7 +283,7 @@ fn a_lowered_limit_closes_what_comes_back_and_a_raised_one_serves_who_waits() {
     let leases = [open(&mut pool, S), open(&mut pool, S)];
     let supply = |connections_max| Supply {
         limits: at_most(connections_max),
-        pace: Rc::new(Pace::new(1000, 1000, Duration::ZERO)),
+        rate_limit: Rc::new(RateLimit::new(1000, 1000, Duration::ZERO)),
         holdings: vec![],
     };
     pool.supply("a", supply(1));

@@ -1,11 +1,11 @@
 //! The statements that one client has prepared, by the ids that it was given.
 
-use std::collections::HashMap;
 use std::rc::Rc;
+
+use rustc_hash::FxHashMap;
 
 use super::long_data::{AllLongData, LongData, LongDataFault};
 use super::types::TypesSeen;
-use crate::plain::PlainState;
 
 /// A statement's id as its client knows it. Never on the wire to a backend.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -31,7 +31,7 @@ impl ClientStatementId {
 /// What one client has prepared. `S` is what it is prepared as on backends.
 #[derive(Debug)]
 pub struct ClientStatements<S> {
-    known: HashMap<ClientStatementId, ClientStatement<S>, PlainState>,
+    known: FxHashMap<ClientStatementId, ClientStatement<S>>,
     last: ClientStatementId,
     /// The statement of the latest PREPARE, if that has succeeded.
     latest: Option<ClientStatementId>,
@@ -73,7 +73,7 @@ impl<S> ClientStatements<S> {
     /// of long data.
     pub fn new(count_max: usize, long_data_bytes_max: usize) -> Self {
         ClientStatements {
-            known: HashMap::default(),
+            known: FxHashMap::default(),
             last: ClientStatementId(0),
             latest: None,
             count_max,

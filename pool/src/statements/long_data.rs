@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 
+use rustc_hash::FxHashMap;
+
 use super::ClientStatementId;
-use crate::plain::PlainState;
 
 /// What COM_STMT_SEND_LONG_DATA has brought for one EXECUTE.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -52,7 +53,7 @@ impl LongData {
 /// The long data of all statements of one client.
 #[derive(Debug)]
 pub(super) struct AllLongData {
-    by_statement: HashMap<ClientStatementId, LongData, PlainState>,
+    by_statement: FxHashMap<ClientStatementId, LongData>,
     /// The sum over all statements, changed where a piece comes or goes: clients may send very many.
     bytes: usize,
     bytes_max: usize,
@@ -61,7 +62,7 @@ pub(super) struct AllLongData {
 impl AllLongData {
     pub(super) fn new(bytes_max: usize) -> Self {
         AllLongData {
-            by_statement: HashMap::default(),
+            by_statement: FxHashMap::default(),
             bytes: 0,
             bytes_max,
         }

@@ -1,11 +1,12 @@
 //! Which statements a backend connection has prepared, the least recently used to be closed first.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::hash::Hash;
 use std::rc::Rc;
 
+use rustc_hash::FxHashMap;
+
 use super::types::TypesSeen;
-use crate::plain::PlainState;
 
 /// A statement's id on one backend connection, as the server gave it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -22,7 +23,7 @@ pub struct BackendStatementId(pub u32);
 /// bound is exceeded when more are in use.
 #[derive(Debug)]
 pub struct Prepared<S> {
-    known: HashMap<S, Entry, PlainState>,
+    known: FxHashMap<S, Entry>,
     /// Those at rest, by the number of their last use.
     at_rest: BTreeMap<u64, S>,
     uses: u64,
@@ -73,7 +74,7 @@ impl<S: Clone + Eq + Hash> Prepared<S> {
     /// A connection fresh from its login, on which `count_max` statements may be kept (at least 1).
     pub fn new(count_max: usize) -> Self {
         Prepared {
-            known: HashMap::default(),
+            known: FxHashMap::default(),
             at_rest: BTreeMap::new(),
             uses: 0,
             count_max: count_max.max(1),

@@ -23,15 +23,19 @@ fn quiet() -> Limits {
     }
 }
 
-fn fast() -> Rc<Pace> {
-    Rc::new(Pace::new(1000, 1000, Duration::ZERO))
+fn fast() -> Rc<RateLimit> {
+    Rc::new(RateLimit::new(1000, 1000, Duration::ZERO))
 }
 
-fn supply(limits: Limits, pace: &Rc<Pace>, ceilings: &[&Arc<Ceiling>]) -> Supply {
+fn supply(
+    limits: Limits,
+    rate_limit: &Rc<RateLimit>,
+    connection_limits: &[&Arc<ConnectionLimit>],
+) -> Supply {
     Supply {
         limits,
-        pace: Rc::clone(pace),
-        holdings: ceilings.iter().map(|c| Holding::new(c)).collect(),
+        rate_limit: Rc::clone(rate_limit),
+        holdings: connection_limits.iter().map(|c| Holding::new(c)).collect(),
     }
 }
 
@@ -234,10 +238,10 @@ fn what_cannot_be_opened_ahead_is_tried_again_later_and_later() {
 
 #[test]
 fn waiters_are_served_at_the_pace_and_keys_of_one_backend_in_turn() {
-    let pace = Rc::new(Pace::new(10, 1, Duration::ZERO));
+    let rate_limit = Rc::new(RateLimit::new(10, 1, Duration::ZERO));
     let mut pool = Pool::new(1);
-    pool.supply('a', supply(quiet(), &pace, &[]));
-    pool.supply('b', supply(quiet(), &pace, &[]));
+    pool.supply('a', supply(quiet(), &rate_limit, &[]));
+    pool.supply('b', supply(quiet(), &rate_limit, &[]));
     let _first = check_out(&mut pool, 'b', '-', Duration::ZERO);
     let _tickets = [('a', '1'), ('a', '2'), ('b', '3'), ('b', '4')]
         .map(|(key, waiter)| wait(&mut pool, key, waiter, MS));
@@ -263,10 +267,10 @@ fn waiters_are_served_at_the_pace_and_keys_of_one_backend_in_turn() {
 
 #[test]
 fn an_idle_connection_of_one_key_makes_room_for_another_under_the_same_ceiling() {
-    let ceiling = Ceiling::new(2, || ());
+    let connection_limit = ConnectionLimit::new(2, || ());
     let mut pool = Pool::new(1);
-    pool.supply('a', supply(quiet(), &fast(), &[&ceiling]));
-    pool.supply('b', supply(quiet(), &fast(), &[&ceiling]));
+    pool.supply('a', supply(quiet(), &fast(), &[&connection_limit]));
+    pool.supply('b', supply(quiet(), &fast(), &[&connection_limit]));
     idle(&mut pool, 'a', 2, S);
     let _ticket = wait(&mut pool, 'b', 'w', S);
     assert!(pool.next_tick(S).unwrap() <= S);
@@ -277,10 +281,10 @@ fn an_idle_connection_of_one_key_makes_room_for_another_under_the_same_ceiling()
 
 #[test]
 fn the_last_idle_connection_is_yielded_after_a_moment() {
-    let ceiling = Ceiling::new(1, || ());
+    let connection_limit = ConnectionLimit::new(1, || ());
     let mut pool = Pool::new(1);
-    pool.supply('a', supply(quiet(), &fast(), &[&ceiling]));
-    pool.supply('b', supply(quiet(), &fast(), &[&ceiling]));
+    pool.supply('a', supply(quiet(), &fast(), &[&connection_limit]));
+    pool.supply('b', supply(quiet(), &fast(), &[&connection_limit]));
     idle(&mut pool, 'a', 1, S);
     let _ticket = wait(&mut pool, 'b', 'w', S);
     assert!(pool.tick(S).is_empty());
@@ -290,10 +294,10 @@ fn the_last_idle_connection_is_yielded_after_a_moment() {
 
 #[test]
 fn a_busy_key_makes_room_for_one_in_another_worker_until_both_have_the_same() {
-    let ceiling = Ceiling::new(4, || ());
+    let connection_limit = ConnectionLimit::new(4, || ());
     let [mut rich, mut poor] = [1, 2].map(|seed| {
         let mut pool = TestPool::new(seed);
-        pool.supply('a', supply(quiet(), &fast(), &[&ceiling]));
+        pool.supply('a', supply(quiet(), &fast(), &[&connection_limit]));
         pool
     });
     let mut busy: Vec<_> = (0..4).map(|_| open(&mut rich, 'a', S)).collect();
@@ -319,15 +323,15 @@ fn a_busy_key_makes_room_for_one_in_another_worker_until_both_have_the_same() {
         }
     }
     assert_eq!((busy.len(), served.len()), (2, 2));
-    assert_eq!(ceiling.taken(), 4);
+    assert_eq!(connection_limit.taken(), 4);
 }
 
 #[test]
 fn a_key_with_nothing_gets_a_place_even_from_one_with_a_single_connection() {
-    let ceiling = Ceiling::new(1, || ());
+    let connection_limit = ConnectionLimit::new(1, || ());
     let mut pool = Pool::new(1);
-    pool.supply('a', supply(quiet(), &fast(), &[&ceiling]));
-    pool.supply('b', supply(quiet(), &fast(), &[&ceiling]));
+    pool.supply('a', supply(quiet(), &fast(), &[&connection_limit]));
+    pool.supply('b', supply(quiet(), &fast(), &[&connection_limit]));
     let lease = open(&mut pool, 'a', S);
     let _tickets = [wait(&mut pool, 'a', 'x', S), wait(&mut pool, 'b', 'y', S)];
     let Next::Wake(Wake { grant, .. }) = pool.give_back(lease, 0, S + 100 * MS) else {
@@ -350,10 +354,10 @@ fn a_key_with_nothing_gets_a_place_even_from_one_with_a_single_connection() {
 
 #[test]
 fn one_connection_is_yielded_at_a_time() {
-    let ceiling = Ceiling::new(5, || ());
+    let connection_limit = ConnectionLimit::new(5, || ());
     let mut pool = Pool::new(1);
-    pool.supply('a', supply(quiet(), &fast(), &[&ceiling]));
-    pool.supply('b', supply(quiet(), &fast(), &[&ceiling]));
+    pool.supply('a', supply(quiet(), &fast(), &[&connection_limit]));
+    pool.supply('b', supply(quiet(), &fast(), &[&connection_limit]));
     let leases: Vec<_> = (0..5).map(|_| open(&mut pool, 'a', S)).collect();
     let _ticket = wait(&mut pool, 'b', 'w', S);
     let next: Vec<_> = leases
@@ -367,14 +371,14 @@ fn one_connection_is_yielded_at_a_time() {
 
 #[test]
 fn nothing_is_opened_ahead_while_others_want_the_place() {
-    let ceiling = Ceiling::new(1, || ());
+    let connection_limit = ConnectionLimit::new(1, || ());
     let mut pool = Pool::new(1);
     let warm = Limits {
         idle_min: 1,
         ..quiet()
     };
-    pool.supply('a', supply(warm, &fast(), &[&ceiling]));
-    pool.supply('b', supply(quiet(), &fast(), &[&ceiling]));
+    pool.supply('a', supply(warm, &fast(), &[&connection_limit]));
+    pool.supply('b', supply(quiet(), &fast(), &[&connection_limit]));
     let lease = open(&mut pool, 'b', S);
     let _ticket = wait(&mut pool, 'b', 'w', S);
     assert!(pool.tick(S).is_empty());
@@ -386,16 +390,16 @@ fn nothing_is_opened_ahead_while_others_want_the_place() {
 
 #[test]
 fn who_still_waits_after_another_was_served_is_seen_by_those_who_have_more() {
-    let ceiling = Ceiling::new(3, || ());
+    let connection_limit = ConnectionLimit::new(3, || ());
     let mut pool = Pool::new(1);
-    pool.supply('a', supply(quiet(), &fast(), &[&ceiling]));
-    pool.supply('b', supply(quiet(), &fast(), &[&ceiling]));
+    pool.supply('a', supply(quiet(), &fast(), &[&connection_limit]));
+    pool.supply('b', supply(quiet(), &fast(), &[&connection_limit]));
     let lease = open(&mut pool, 'b', S);
     idle(&mut pool, 'a', 2, S);
     let _tickets = ['x', 'y'].map(|w| wait(&mut pool, 'b', w, S));
     let wakes = pool.forget(lease, CloseReason::Ended, S);
     assert_eq!(wakes.len(), 1);
-    assert_eq!(ceiling.in_line(), 1);
+    assert_eq!(connection_limit.in_line(), 1);
     assert_eq!(tick(&mut pool, S + 20 * MS), ["close 0: Yielded"]);
     assert_eq!(tick(&mut pool, S + 20 * MS), ["wake y"]);
 }

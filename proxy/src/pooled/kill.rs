@@ -230,14 +230,12 @@ impl PooledSession {
             return Ok(Killing::Told(told));
         };
         let pool = &self.settings.config.pool;
-        let shelf = self
-            .worker
-            .pool
-            .shelf(pool, backend, &self.identity.key, &self.identity.login);
-        let said = kill(&self.worker.pool, &shelf, thread_id, scope).await;
+        let workers = &self.worker.pool;
+        let sub_pool = workers.sub_pool(pool, backend, &self.identity.key, &self.identity.login);
+        let said = kill(&self.worker.pool, &sub_pool, thread_id, scope).await;
         Ok(Killing::Told(match said {
             Some(payload) => {
-                self.note_failed(&payload, Some(shelf.backend.id));
+                self.note_failed(&payload, Some(sub_pool.backend.id));
                 self.say(sequence, &payload);
                 Ending::last(After::Next)
             }
@@ -245,7 +243,7 @@ impl PooledSession {
                 if scope == KillScope::Statement {
                     // What runs there may be a script's hook, which the backend knows nothing of.
                     let people = &self.worker.shared.people;
-                    people.end_hook_at(shelf.backend.id, thread_id);
+                    people.end_hook_at(sub_pool.backend.id, thread_id);
                 }
                 self.say_killed(sequence, part, 0)
             }
@@ -285,11 +283,11 @@ impl PooledSession {
         let pool = &self.settings.config.pool;
         let desk = &self.worker.pool;
         let backend = &running.backend;
-        let shelf = desk.shelf(pool, backend, &self.identity.key, &self.identity.login);
+        let sub_pool = desk.sub_pool(pool, backend, &self.identity.key, &self.identity.login);
         let pool = Rc::clone(&self.worker.pool);
         let thread_id = running.thread_id;
         tokio::task::spawn_local(async move {
-            kill_in_time(&pool, &shelf, thread_id, scope).await;
+            kill_in_time(&pool, &sub_pool, thread_id, scope).await;
         })
     }
 

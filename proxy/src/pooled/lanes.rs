@@ -79,33 +79,34 @@ impl Lanes {
     /// So many replies have come at once, on a lane that was so deep.
     pub(crate) fn learn_depth(
         &self,
-        shelf: SubPoolId,
+        sub_pool: SubPoolId,
         depth: usize,
         replies: usize,
         took: Duration,
     ) {
         let mut depths = self.depths.borrow_mut();
-        depths.entry(shelf).or_default().note(depth, replies, took);
+        let known = depths.entry(sub_pool).or_default();
+        known.note(depth, replies, took);
     }
 
     /// The lane that a session's statement boards: the least deep one, unless another one would serve
     /// better and there is a connection for it.
     pub(crate) fn lane(
         self: &Rc<Self>,
-        shelf: SubPoolId,
+        sub_pool: SubPoolId,
         state: &SessionState,
         take: impl FnOnce() -> Option<HeldConnection>,
     ) -> Result<Rc<SharedLane>, NotLaneable> {
         let depth = self
             .depths
             .borrow()
-            .get(&shelf)
+            .get(&sub_pool)
             .copied()
             .unwrap_or_default();
         let mut of_shelf = 0;
         let mut best: Option<(usize, Rc<SharedLane>)> = None;
         for lane in &*self.open.borrow() {
-            if lane.shelf != shelf {
+            if lane.sub_pool != sub_pool {
                 continue;
             }
             of_shelf += 1;
@@ -124,28 +125,28 @@ impl Lanes {
         if of_shelf < LANES_MAX
             && let Some(lent) = take()
         {
-            return Ok(self.open(shelf, lent));
+            return Ok(self.open(sub_pool, lent));
         }
         let room = best.filter(|(deep, _)| *deep < depth.most());
         room.map(|(_, lane)| lane).ok_or(NotLaneable::NoLane)
     }
 
     /// Whether there may be one lane more.
-    pub(crate) fn has_room(&self, shelf: SubPoolId) -> bool {
+    pub(crate) fn has_room(&self, sub_pool: SubPoolId) -> bool {
         let open = self.open.borrow();
-        open.iter().filter(|lane| lane.shelf == shelf).count() < LANES_MAX
+        open.iter().filter(|lane| lane.sub_pool == sub_pool).count() < LANES_MAX
     }
 
     /// Makes a connection a lane, whoever has it.
     pub(crate) fn open(
         self: &Rc<Self>,
-        shelf: SubPoolId,
+        sub_pool: SubPoolId,
         mut lent: HeldConnection,
     ) -> Rc<SharedLane> {
         // What its last session knows to be there others' statements change.
         lent.conn.owner = None;
         let memory = [(); 2].map(|()| self.pool.env.store.take_bytes());
-        let lane = Rc::new(SharedLane::new(shelf, lent, memory));
+        let lane = Rc::new(SharedLane::new(sub_pool, lent, memory));
         self.open.borrow_mut().push(Rc::clone(&lane));
         tokio::task::spawn_local(Rc::clone(&lane).run(Rc::clone(self)));
         lane

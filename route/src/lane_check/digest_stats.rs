@@ -1,9 +1,9 @@
 //! How long statements with a digest take on a backend, and how large their replies are, as one worker has measured
 //! it.
 
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
 use std::time::Duration;
+
+use rustc_hash::FxHashMap;
 
 use super::NotLaneable;
 use crate::BackendId;
@@ -92,8 +92,8 @@ fn weighted(before: u64, new: u64) -> u64 {
 /// forgotten.
 #[derive(Debug, Default)]
 pub struct KnownDigests {
-    young: HashMap<(BackendId, u64), DigestStats, BuildHasherDefault<Plain>>,
-    old: HashMap<(BackendId, u64), DigestStats, BuildHasherDefault<Plain>>,
+    young: FxHashMap<(BackendId, u64), DigestStats>,
+    old: FxHashMap<(BackendId, u64), DigestStats>,
 }
 
 impl KnownDigests {
@@ -126,33 +126,5 @@ impl KnownDigests {
     /// Whether none is.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
-    }
-}
-
-/// Digests are hashes already.
-#[derive(Debug, Default)]
-struct Plain(u64);
-
-impl Hasher for Plain {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.write_u64(u64::from(*byte));
-        }
-    }
-
-    fn write_u32(&mut self, number: u32) {
-        self.write_u64(u64::from(number));
-    }
-
-    fn write_usize(&mut self, number: usize) {
-        self.write_u64(number as u64);
-    }
-
-    fn write_u64(&mut self, number: u64) {
-        self.0 = (self.0.rotate_left(23) ^ number).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     }
 }

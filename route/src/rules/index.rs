@@ -3,7 +3,8 @@
 //! part stands in the text.
 
 use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
+
+use rustc_hash::FxHashMap;
 
 use super::condition::{Condition, Scene};
 use super::kinds::Kinds;
@@ -17,7 +18,7 @@ pub(crate) struct Index {
     /// Rules without digests, in order.
     plain: Box<[Gate]>,
     /// Rules with digests, in order for each.
-    by_digest: HashMap<u64, Box<[Gate]>, BuildHasherDefault<AsIs>>,
+    by_digest: FxHashMap<u64, Box<[Gate]>>,
     /// What stands in all texts, and in all digests, that expressions match.
     of_texts: Needles,
     of_digests: Needles,
@@ -164,24 +165,4 @@ fn needles(rules: &[Rule]) -> (Needles, Needles) {
         _ => None,
     });
     (Needles::new(of_texts), Needles::new(of_digests))
-}
-
-/// Digests are hashes already.
-#[derive(Debug, Default)]
-pub(crate) struct AsIs(u64);
-
-impl Hasher for AsIs {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.0 = self.0.rotate_left(8) ^ u64::from(*byte);
-        }
-    }
-
-    fn write_u64(&mut self, number: u64) {
-        self.0 = number;
-    }
 }

@@ -13,14 +13,14 @@ use super::Algorithm;
 
 /// How many idle inflaters a thread keeps. More are in use only while that many frames are
 /// half received at once.
-const SHELF_COUNT: usize = 4;
+const IDLE_MAX: usize = 4;
 /// An inflater that has grown beyond this is not kept: zstd's window follows the frame's.
 const KEEP_BYTES_MAX: usize = 512 * 1024;
 /// zstd frames may look back no further than a frame of the protocol is long (2^24 bytes).
 const WINDOW_LOG_MAX: u32 = 24;
 
 #[derive(Default)]
-struct Shelf {
+struct IdleCodecs {
     inflaters: Vec<Decompress>,
     zstd_inflaters: Vec<DCtx<'static>>,
     deflaters: Vec<(u8, Compress)>,
@@ -28,7 +28,7 @@ struct Shelf {
 }
 
 thread_local! {
-    static SHELF: RefCell<Shelf> = RefCell::default();
+    static IDLE: RefCell<IdleCodecs> = RefCell::default();
 }
 
 /// Decompresses one frame.
@@ -49,13 +49,13 @@ pub(super) struct Step {
 
 impl Inflater {
     pub(super) fn take(algorithm: Algorithm) -> Inflater {
-        SHELF.with_borrow_mut(|shelf| match algorithm {
+        IDLE.with_borrow_mut(|idle| match algorithm {
             Algorithm::Zlib => {
-                let kept = shelf.inflaters.pop();
+                let kept = idle.inflaters.pop();
                 Inflater::Zlib(kept.unwrap_or_else(|| Decompress::new(true)))
             }
             Algorithm::Zstd => {
-                let kept = shelf.zstd_inflaters.pop();
+                let kept = idle.zstd_inflaters.pop();
                 Inflater::Zstd(kept.unwrap_or_else(new_zstd_inflater))
             }
         })
@@ -64,15 +64,15 @@ impl Inflater {
     /// Keeps the working memory for the next frame.
     pub(super) fn give_back(&mut self) {
         let given = std::mem::replace(self, Inflater::GivenBack);
-        SHELF.with_borrow_mut(|shelf| match given {
-            Inflater::Zlib(mut inflater) if shelf.inflaters.len() < SHELF_COUNT => {
+        IDLE.with_borrow_mut(|idle| match given {
+            Inflater::Zlib(mut inflater) if idle.inflaters.len() < IDLE_MAX => {
                 inflater.reset(true);
-                shelf.inflaters.push(inflater);
+                idle.inflaters.push(inflater);
             }
-            Inflater::Zstd(mut inflater) if shelf.zstd_inflaters.len() < SHELF_COUNT => {
+            Inflater::Zstd(mut inflater) if idle.zstd_inflaters.len() < IDLE_MAX => {
                 let small = inflater.sizeof() <= KEEP_BYTES_MAX;
                 if small && inflater.reset(ResetDirective::SessionOnly).is_ok() {
-                    shelf.zstd_inflaters.push(inflater);
+                    idle.zstd_inflaters.push(inflater);
                 }
             }
             _ => {}
@@ -129,15 +129,15 @@ pub(super) fn deflate(algorithm: Algorithm, level: u8, bytes: &[u8], out: &mut V
     let start = out.len();
     out.resize(start + bytes.len().saturating_sub(1), 0);
     let (_, room) = out.split_at_mut(start);
-    let written = SHELF.with_borrow_mut(|shelf| match algorithm {
-        Algorithm::Zlib => shelf.deflate(level, bytes, room),
-        Algorithm::Zstd => shelf.deflate_zstd(level, bytes, room),
+    let written = IDLE.with_borrow_mut(|idle| match algorithm {
+        Algorithm::Zlib => idle.deflate(level, bytes, room),
+        Algorithm::Zstd => idle.deflate_zstd(level, bytes, room),
     });
     out.truncate(start + written.unwrap_or(0));
     written.is_some()
 }
 
-impl Shelf {
+impl IdleCodecs {
     fn deflate(&mut self, level: u8, bytes: &[u8], room: &mut [u8]) -> Option<usize> {
         let deflater = self.deflater(level);
         let status = deflater.compress(bytes, room, FlushCompress::Finish);

@@ -64,16 +64,16 @@ impl PooledSession {
 
     /// Asks for a connection to a backend; in the usual case one lies idle.
     fn begin(&mut self, backend: &Arc<Backend>) -> CheckoutStep {
-        let shelf = self.shelf(backend);
+        let sub_pool = self.sub_pool(backend);
         if self.sql_state.aftermath.is_owed()
-            && let Some(own) = self.take_own(shelf)
+            && let Some(own) = self.take_own(sub_pool)
         {
             return CheckoutStep::HeldConnection(own);
         }
         let patience = self.settings.config.pool.timeout_wait;
         let (state, aftermath) = (&self.sql_state.session, &self.sql_state.aftermath);
         let place = &mut self.held.waiter;
-        self.worker.pool.begin(shelf, patience, place, |conn| {
+        self.worker.pool.begin(sub_pool, patience, place, |conn| {
             nearness(conn, state, aftermath)
         })
     }
@@ -89,7 +89,7 @@ impl PooledSession {
                 wait.ticket.spend();
                 let patience = self.settings.config.pool.timeout_wait;
                 let desk = &self.worker.pool;
-                desk.granted(wait.shelf, granted, patience)
+                desk.granted(wait.sub_pool, granted, patience)
             }
             Err(failure) => Some(CheckoutStep::Refused(failure)),
         }
@@ -237,8 +237,8 @@ impl PooledSession {
     ) -> Option<HeldConnection> {
         match self.begin(backend) {
             CheckoutStep::HeldConnection(lent) => Some(lent),
-            CheckoutStep::Permit(shelf, permit) => {
-                let opened = self.worker.pool.open(shelf, permit).await;
+            CheckoutStep::Permit(sub_pool, permit) => {
+                let opened = self.worker.pool.open(sub_pool, permit).await;
                 opened.ok()
             }
             CheckoutStep::Waits(_) | CheckoutStep::Refused(_) => None,
@@ -254,8 +254,8 @@ impl PooledSession {
             match begun.take().unwrap_or_else(|| self.begin(backend)) {
                 CheckoutStep::HeldConnection(lent) => return Ok(lent),
                 CheckoutStep::Refused(failure) => return Err(failure),
-                CheckoutStep::Permit(shelf, permit) => {
-                    return self.worker.pool.open(shelf, permit).await;
+                CheckoutStep::Permit(sub_pool, permit) => {
+                    return self.worker.pool.open(sub_pool, permit).await;
                 }
                 CheckoutStep::Waits(wait) => begun = self.outwait_others(wait).await,
             }
@@ -272,7 +272,7 @@ impl PooledSession {
         waited.map_err(|cut| crate::pooled::failure::retry::waiting(&cut))
     }
 
-    pub(crate) fn shelf(&mut self, backend: &Arc<Backend>) -> SubPoolId {
+    pub(crate) fn sub_pool(&mut self, backend: &Arc<Backend>) -> SubPoolId {
         let pool = &self.settings.config.pool;
         let worker = &self.worker;
         let (known, kind, login) = (

@@ -35,9 +35,9 @@ impl PooledSession {
         let Some(lent) = &self.held.lease else {
             return Ok(());
         };
-        let shelf = lent.conn.shelf.id;
+        let sub_pool = lent.conn.sub_pool.id;
         if self.routing.course.last == Some(lent.conn.backend.id) {
-            return self.find_answers(shelf).await;
+            return self.find_answers(sub_pool).await;
         }
         // Nobody takes the connection that it leaves there, and so nobody asks.
         self.outwait_saving().await;
@@ -51,7 +51,7 @@ impl PooledSession {
 
     /// Waits until somebody has asked, or the connection that knows lies idle, which the session then
     /// has in place of the one that it had.
-    async fn find_answers(&mut self, shelf: SubPoolId) -> Result<(), Failure> {
+    async fn find_answers(&mut self, sub_pool: SubPoolId) -> Result<(), Failure> {
         let until = Instant::now() + PATIENCE_TAKER;
         let aftermath = Rc::clone(&self.sql_state.aftermath);
         if aftermath.is_owed()
@@ -65,7 +65,7 @@ impl PooledSession {
         // Nobody waits for what this session's connection knows while it waits itself.
         while aftermath.is_saving() || aftermath.is_owed() {
             if aftermath.is_owed()
-                && let Some(own) = self.take_own(shelf)
+                && let Some(own) = self.take_own(sub_pool)
             {
                 if let Some(other) = self.held.lease.replace(own) {
                     self.worker.pool.give_back(other);
@@ -82,11 +82,11 @@ impl PooledSession {
         Ok(())
     }
 
-    /// The connection of this shelf that knows what the session may ask, if it lies idle.
-    pub(crate) fn take_own(&self, shelf: SubPoolId) -> Option<HeldConnection> {
+    /// The connection of this sub-pool that knows what the session may ask, if it lies idle.
+    pub(crate) fn take_own(&self, sub_pool: SubPoolId) -> Option<HeldConnection> {
         let (worker, aftermath) = (&self.worker, &self.sql_state.aftermath);
         let is_own = |conn: &BackendConn| aftermath.is_at(conn);
-        worker.pool.take_idle_that(shelf, is_own)
+        worker.pool.take_idle_that(sub_pool, is_own)
     }
 
     /// Whether the last command's backend, which is another one, has answers that the session may
@@ -127,11 +127,11 @@ impl PooledSession {
 
     async fn ask_answers(&mut self, lent: HeldConnection) -> Result<(), Failure> {
         let worker = Rc::clone(&self.worker);
-        let shelf = lent.conn.shelf.id;
+        let sub_pool = lent.conn.sub_pool.id;
         let is_apart = self.sql_state.aftermath.is_apart_from(&lent.conn);
         self.held.lease = Some(lent);
         if is_apart {
-            self.find_answers(shelf).await?;
+            self.find_answers(sub_pool).await?;
         }
         let Some(mut lent) = self.held.lease.take() else {
             return Ok(());

@@ -41,7 +41,7 @@ const UNSENT_BYTES_MAX: usize = 256 << 10;
 
 /// One lane.
 pub(crate) struct SharedLane {
-    pub shelf: SubPoolId,
+    pub sub_pool: SubPoolId,
     pub(crate) lent: RefCell<Option<HeldConnection>>,
     pub(crate) queue: RefCell<Lane<Rc<LaneRequest>, Following>>,
     /// Statements that leave in the next write.
@@ -108,12 +108,12 @@ pub(crate) struct Boarding<'a> {
 impl SharedLane {
     /// One over a connection, with memory for what is sent and for executions.
     pub(crate) fn new(
-        shelf: SubPoolId,
+        sub_pool: SubPoolId,
         lent: HeldConnection,
         [ready, payload]: [Vec<u8>; 2],
     ) -> Self {
         Self {
-            shelf,
+            sub_pool,
             lent: RefCell::new(Some(lent)),
             queue: RefCell::default(),
             ready: RefCell::new(ready),
@@ -397,7 +397,7 @@ impl SharedLane {
             let each = || took / u32::try_from(depth.max(1)).unwrap_or(1);
             replies += self.pass_ended(lanes, conn, now, each)?;
         }
-        lanes.learn_depth(self.shelf, depth, replies, took);
+        lanes.learn_depth(self.sub_pool, depth, replies, took);
         Poll::Ready(Ok(()))
     }
 

@@ -84,7 +84,7 @@ impl PooledSession {
         let LaneWish { digest, stats } = self.routing.riding.wish.take()?;
         let lent = self.held.lease.take()?;
         let backend = Arc::clone(&lent.conn.backend);
-        let shelf = self.shelf(&backend);
+        let sub_pool = self.sub_pool(&backend);
         let lanes = &self.worker.lanes;
         let waits = self.routing.course.awaited.is_some() || self.routing.course.wants_position;
         let fits = !lent.conn.is_outdated(&self.worker.env)
@@ -92,11 +92,11 @@ impl PooledSession {
             && lent.conn.answers_owed() == 0
             && !waits;
         let is_prepared = self.is_prepared(statement, |key, types| lent.conn.has(key, types));
-        if !fits || !is_prepared || !lanes.has_room(shelf) {
+        if !fits || !is_prepared || !lanes.has_room(sub_pool) {
             self.held.lease = Some(lent);
             return None;
         }
-        let lane = lanes.open(shelf, lent);
+        let lane = lanes.open(sub_pool, lent);
         Some(LaneChoice {
             backend,
             digest,
@@ -216,15 +216,15 @@ impl PooledSession {
 
     /// A lane to a backend: one that is there, or a new one over an idle connection.
     fn lane_to(&mut self, backend: &Arc<Backend>) -> Result<Rc<SharedLane>, NotLaneable> {
-        let shelf = self.shelf(backend);
+        let sub_pool = self.sub_pool(backend);
         let worker = &self.worker;
         let state = &self.sql_state.session;
-        worker.lanes.lane(shelf, state, || {
+        worker.lanes.lane(sub_pool, state, || {
             let nearness = |conn: &BackendConn| match is_like(conn, state) {
                 true => conn.answers_owed(),
                 false => u32::MAX,
             };
-            let lent = worker.pool.take_idle(shelf, nearness)?;
+            let lent = worker.pool.take_idle(sub_pool, nearness)?;
             if is_like(&lent.conn, state) && lent.conn.answers_owed() == 0 {
                 return Some(lent);
             }

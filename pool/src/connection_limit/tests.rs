@@ -3,12 +3,12 @@
 use super::*;
 use std::sync::atomic::AtomicUsize;
 
-fn quiet(limit: u32) -> Arc<Ceiling> {
-    Ceiling::new(limit, || ())
+fn quiet(limit: u32) -> Arc<ConnectionLimit> {
+    ConnectionLimit::new(limit, || ())
 }
 
-fn holdings(ceilings: &[&Arc<Ceiling>]) -> Holdings {
-    Holdings::new(ceilings.iter().map(|c| Holding::new(c)).collect())
+fn holdings(connection_limits: &[&Arc<ConnectionLimit>]) -> Holdings {
+    Holdings::new(connection_limits.iter().map(|c| Holding::new(c)).collect())
 }
 
 fn take(holdings: &Holdings) -> Option<Places> {
@@ -17,13 +17,13 @@ fn take(holdings: &Holdings) -> Option<Places> {
 
 #[test]
 fn places_return_when_they_are_dropped() {
-    let ceiling = quiet(2);
-    let one = holdings(&[&ceiling]);
+    let connection_limit = quiet(2);
+    let one = holdings(&[&connection_limit]);
     let places = [take(&one), take(&one), take(&one)];
     assert_eq!(places.each_ref().map(Option::is_some), [true, true, false]);
-    assert_eq!(ceiling.taken(), 2);
+    assert_eq!(connection_limit.taken(), 2);
     drop(places);
-    assert_eq!(ceiling.taken(), 0);
+    assert_eq!(connection_limit.taken(), 0);
 }
 
 #[test]
@@ -40,8 +40,8 @@ fn a_place_under_two_ceilings_is_a_place_under_both_or_none() {
 
 #[test]
 fn the_poorest_in_line_comes_first_then_the_first() {
-    let ceiling = quiet(3);
-    let [rich, poor, late] = [0; 3].map(|_| holdings(&[&ceiling]));
+    let connection_limit = quiet(3);
+    let [rich, poor, late] = [0; 3].map(|_| holdings(&[&connection_limit]));
     let mut places: Vec<_> = (0..3).filter_map(|_| take(&rich)).collect();
     for waiting in [&rich, &poor, &late] {
         assert!(take(waiting).is_none());
@@ -57,8 +57,8 @@ fn the_poorest_in_line_comes_first_then_the_first() {
 
 #[test]
 fn who_leaves_the_line_lets_others_pass() {
-    let ceiling = quiet(1);
-    let [holder, first, second] = [0; 3].map(|_| holdings(&[&ceiling]));
+    let connection_limit = quiet(1);
+    let [holder, first, second] = [0; 3].map(|_| holdings(&[&connection_limit]));
     let place = take(&holder);
     assert!(take(&first).is_none());
     assert!(take(&second).is_none());
@@ -70,15 +70,19 @@ fn who_leaves_the_line_lets_others_pass() {
 
 #[test]
 fn who_goes_without_stands_in_no_line() {
-    let ceiling = quiet(0);
-    assert!(holdings(&[&ceiling]).take(Otherwise::GoWithout).is_none());
-    assert_eq!(ceiling.in_line(), 0);
+    let connection_limit = quiet(0);
+    assert!(
+        holdings(&[&connection_limit])
+            .take(Otherwise::GoWithout)
+            .is_none()
+    );
+    assert_eq!(connection_limit.in_line(), 0);
 }
 
 #[test]
 fn who_would_go_without_lets_the_line_go_first() {
-    let ceiling = quiet(1);
-    let [holder, rich, warm] = [0; 3].map(|_| holdings(&[&ceiling]));
+    let connection_limit = quiet(1);
+    let [holder, rich, warm] = [0; 3].map(|_| holdings(&[&connection_limit]));
     let place = take(&holder);
     assert!(take(&rich).is_none());
     drop(place);
@@ -89,8 +93,8 @@ fn who_would_go_without_lets_the_line_go_first() {
 
 #[test]
 fn a_line_asks_the_rich_more_than_the_poor() {
-    let ceiling = quiet(4);
-    let [rich, poor, none] = [0; 3].map(|_| holdings(&[&ceiling]));
+    let connection_limit = quiet(4);
+    let [rich, poor, none] = [0; 3].map(|_| holdings(&[&connection_limit]));
     let mut places: Vec<_> = (0..3).filter_map(|_| take(&rich)).collect();
     let last = take(&poor);
     assert_eq!(rich.claim(), Claim::Nothing);
@@ -105,10 +109,10 @@ fn a_line_asks_the_rich_more_than_the_poor() {
 
 #[test]
 fn a_lowered_limit_asks_for_what_is_above_it() {
-    let ceiling = quiet(3);
-    let holdings = holdings(&[&ceiling]);
+    let connection_limit = quiet(3);
+    let holdings = holdings(&[&connection_limit]);
     let mut places: Vec<_> = (0..3).filter_map(|_| take(&holdings)).collect();
-    ceiling.set_limit(2);
+    connection_limit.set_limit(2);
     assert_eq!(holdings.claim(), Claim::AtOnce);
     places.pop();
     assert_eq!(holdings.claim(), Claim::Nothing);
@@ -118,11 +122,11 @@ fn a_lowered_limit_asks_for_what_is_above_it() {
 fn the_bell_rings_when_somebody_begins_to_wait_and_when_a_place_returns() {
     let rung = Arc::new(AtomicUsize::new(0));
     let bell = Arc::clone(&rung);
-    let ceiling = Ceiling::new(1, move || {
+    let connection_limit = ConnectionLimit::new(1, move || {
         bell.fetch_add(1, Ordering::Relaxed);
     });
     let rings = || rung.swap(0, Ordering::Relaxed);
-    let [one, two] = [0; 2].map(|_| holdings(&[&ceiling]));
+    let [one, two] = [0; 2].map(|_| holdings(&[&connection_limit]));
     let place = take(&one);
     assert_eq!(rings(), 0);
     assert!(take(&two).is_none());
@@ -136,13 +140,13 @@ fn the_bell_rings_when_somebody_begins_to_wait_and_when_a_place_returns() {
 
 #[test]
 fn over_all_threads_the_limit_holds_and_everything_returns() {
-    let ceiling = quiet(7);
+    let connection_limit = quiet(7);
     let most = AtomicUsize::new(0);
     let now = AtomicUsize::new(0);
     std::thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| {
-                let own = holdings(&[&ceiling]);
+                let own = holdings(&[&connection_limit]);
                 for round in 0..2_000 {
                     let places: Vec<_> = (0..round % 5).filter_map(|_| take(&own)).collect();
                     let there = now.fetch_add(places.len(), Ordering::SeqCst) + places.len();
@@ -154,6 +158,9 @@ fn over_all_threads_the_limit_holds_and_everything_returns() {
         }
     });
     assert!(most.into_inner() <= 7);
-    assert_eq!((ceiling.taken(), ceiling.in_line()), (0, 0));
-    assert_eq!(ceiling.poorest.0.load(Ordering::Relaxed), NOBODY);
+    assert_eq!(
+        (connection_limit.taken(), connection_limit.in_line()),
+        (0, 0)
+    );
+    assert_eq!(connection_limit.poorest.0.load(Ordering::Relaxed), NOBODY);
 }

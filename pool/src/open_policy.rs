@@ -8,7 +8,7 @@
 
 use std::time::Duration;
 
-use crate::places::{Purpose, Shelf};
+use crate::places::{Purpose, SubPool};
 
 #[cfg(test)]
 mod tests;
@@ -41,7 +41,7 @@ enum Prospect {
     Opening,
 }
 
-impl<K, C, W> Shelf<K, C, W> {
+impl<K, C, W> SubPool<K, C, W> {
     /// Whether somebody who finds none idle, where nobody waits, is to open a connection at once.
     pub(crate) fn opens_at_once(&self, patience: Duration) -> bool {
         let wait = self.growth_wait();

@@ -17,7 +17,7 @@ fn pool() -> TestPool {
     let mut pool = Pool::new(1);
     let supply = Supply {
         limits: Limits::default(),
-        pace: Rc::new(Pace::new(1000, 1000, Duration::ZERO)),
+        rate_limit: Rc::new(RateLimit::new(1000, 1000, Duration::ZERO)),
         holdings: vec![],
     };
     pool.supply((), supply);

@@ -18,7 +18,7 @@ mod tests;
 ///
 /// Who finds no place stands in line, the poorest first, then by arrival. The others see that and
 /// yield: what lies idle, and of what is in use as much as makes holdings even.
-pub struct Ceiling {
+pub struct ConnectionLimit {
     /// How many places the poorest in line has, [`NOBODY`] if none is in line or a place is free.
     poorest: Line,
     state: Mutex<State>,
@@ -44,12 +44,12 @@ struct Wanting {
     held: u32,
 }
 
-impl Ceiling {
+impl ConnectionLimit {
     /// A limit of `limit` connections. `bell` is called from any thread when somebody has begun to
     /// wait for a place and when a place returned that somebody waits for: every worker should then
     /// call [`tick`](crate::Pool::tick) soon. It must not call a pool itself.
-    pub fn new(limit: u32, bell: impl Fn() + Send + Sync + 'static) -> Arc<Ceiling> {
-        Arc::new(Ceiling {
+    pub fn new(limit: u32, bell: impl Fn() + Send + Sync + 'static) -> Arc<ConnectionLimit> {
+        Arc::new(ConnectionLimit {
             poorest: Line(AtomicU32::new(NOBODY)),
             state: Mutex::new(State {
                 limit,
@@ -121,10 +121,10 @@ impl State {
     }
 }
 
-impl fmt::Debug for Ceiling {
+impl fmt::Debug for ConnectionLimit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let state = self.state();
-        f.debug_struct("Ceiling")
+        f.debug_struct("ConnectionLimit")
             .field("limit", &state.limit)
             .field("taken", &state.taken)
             .field("in_line", &state.line.len())
@@ -132,10 +132,10 @@ impl fmt::Debug for Ceiling {
     }
 }
 
-/// One key's part, in one worker, of what is under a [`Ceiling`].
+/// One key's part, in one worker, of what is under a [`ConnectionLimit`].
 #[derive(Debug)]
 pub struct Holding {
-    ceiling: Arc<Ceiling>,
+    connection_limit: Arc<ConnectionLimit>,
     number: u64,
     held: Cell<u32>,
     stance: Cell<Stance>,
@@ -170,12 +170,12 @@ pub(crate) enum Claim {
 }
 
 impl Holding {
-    /// A part of what is under `ceiling`; it holds nothing yet.
-    pub fn new(ceiling: &Arc<Ceiling>) -> Holding {
-        let mut state = ceiling.state();
+    /// A part of what is under `connection_limit`; it holds nothing yet.
+    pub fn new(connection_limit: &Arc<ConnectionLimit>) -> Holding {
+        let mut state = connection_limit.state();
         state.holdings += 1;
         Holding {
-            ceiling: Arc::clone(ceiling),
+            connection_limit: Arc::clone(connection_limit),
             number: state.holdings,
             held: Cell::new(0),
             stance: Cell::new(Stance::Aside),
@@ -183,12 +183,12 @@ impl Holding {
     }
 
     fn take(&self, otherwise: Otherwise) -> Taken {
-        let mut state = self.ceiling.state();
+        let mut state = self.connection_limit.state();
         if state.has_place_for(self, otherwise) {
             state.taken += 1;
             self.held.set(self.held.get() + 1);
             self.step_aside(&mut state);
-            self.ceiling.publish(&state);
+            self.connection_limit.publish(&state);
             return Taken::Place;
         }
         if otherwise == Otherwise::StandInLine && self.stance.get() == Stance::Aside {
@@ -197,37 +197,37 @@ impl Holding {
                 holding: self.number,
                 held: self.held.get(),
             });
-            self.ceiling.publish(&state);
+            self.connection_limit.publish(&state);
             drop(state);
-            (self.ceiling.bell)();
+            (self.connection_limit.bell)();
         }
         Taken::Nothing
     }
 
     fn give(&self) {
-        let mut state = self.ceiling.state();
+        let mut state = self.connection_limit.state();
         state.taken -= 1;
         self.held.set(self.held.get() - 1);
         if let Some(own) = state.position(self) {
             state.line[own].held = self.held.get();
         }
-        self.ceiling.publish(&state);
+        self.connection_limit.publish(&state);
         let somebody_waits = !state.line.is_empty();
         drop(state);
         if somebody_waits {
-            (self.ceiling.bell)();
+            (self.connection_limit.bell)();
         }
     }
 
     fn leave_line(&self) {
         if self.stance.get() == Stance::InLine {
-            let mut state = self.ceiling.state();
+            let mut state = self.connection_limit.state();
             self.step_aside(&mut state);
-            self.ceiling.publish(&state);
+            self.connection_limit.publish(&state);
             let others_wait = !state.line.is_empty();
             drop(state);
             if others_wait {
-                (self.ceiling.bell)();
+                (self.connection_limit.bell)();
             }
         }
     }
@@ -240,7 +240,7 @@ impl Holding {
     }
 
     fn claim(&self) -> Claim {
-        match self.ceiling.poorest.0.load(Ordering::Relaxed) {
+        match self.connection_limit.poorest.0.load(Ordering::Relaxed) {
             NOBODY => Claim::Nothing,
             poorest if self.held.get() > poorest.saturating_add(1) => Claim::AtOnce,
             0 => Claim::AfterTurn,
@@ -271,11 +271,12 @@ impl Holdings {
 
     pub(crate) fn are_under_the_ceilings_of(&self, other: &Holdings) -> bool {
         let pairs = self.0.iter().zip(other.0.iter());
-        let mut pairs = pairs.map(|(own, other)| Arc::ptr_eq(&own.ceiling, &other.ceiling));
+        let mut pairs =
+            pairs.map(|(own, other)| Arc::ptr_eq(&own.connection_limit, &other.connection_limit));
         self.0.len() == other.0.len() && pairs.all(|same| same)
     }
 
-    /// A place under every ceiling, or under none. Who is refused by one stands in no other's line:
+    /// A place under every connection limit, or under none. Who is refused by one stands in no other's line:
     /// a place there would be of no use yet.
     pub(crate) fn take(&self, otherwise: Otherwise) -> Option<Places> {
         for (index, holding) in self.0.iter().enumerate() {
@@ -297,20 +298,20 @@ impl Holdings {
         stances.any(|stance| stance == Stance::InLine)
     }
 
-    /// The most that any ceiling's line asks.
+    /// The most that any connection limit's line asks.
     pub(crate) fn claim(&self) -> Claim {
         let claims = self.0.iter().map(Holding::claim);
         claims.max().unwrap_or(Claim::Nothing)
     }
 
-    /// The fewest places held under any of the ceilings, for checks.
+    /// The fewest places held under any of the connection limits, for checks.
     #[cfg(debug_assertions)]
     pub(crate) fn held_min(&self) -> Option<u32> {
         self.0.iter().map(|holding| holding.held.get()).min()
     }
 }
 
-/// A connection's place under each of its key's ceilings; dropping it gives them back.
+/// A connection's place under each of its key's connection limits; dropping it gives them back.
 #[derive(Debug)]
 pub(crate) struct Places(Holdings);
 

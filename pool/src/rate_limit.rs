@@ -7,10 +7,10 @@ use std::time::Duration;
 /// The opening of connections to one backend, by one worker, at no more than so many a second: a
 /// storm after a restart would hit a server whose caches are cold.
 ///
-/// The keys of one backend in one pool share one pace (an `Rc`); those that wait for it are served
+/// The keys of one backend in one pool share one rate limit (an `Rc`); those that wait for it are served
 /// in the order in which they began to.
 #[derive(Debug)]
-pub struct Pace {
+pub struct RateLimit {
     opens_per_second: f64,
     burst: f64,
     ramp: Duration,
@@ -23,7 +23,7 @@ struct State {
     filled_at: Duration,
     /// When the backend came back.
     returned_at: Option<Duration>,
-    /// The shelves that wait, by arrival.
+    /// The sub-pools that wait, by arrival.
     line: VecDeque<usize>,
 }
 
@@ -36,11 +36,11 @@ const PAUSE_MIN: Duration = Duration::from_millis(1);
 /// Sums of fractions reach a whole token only nearly.
 const NEARLY: f64 = 1e-6;
 
-impl Pace {
+impl RateLimit {
     /// `opens_per_second` in the long run, `burst` at once (both at least 1). After a return the
     /// rate grows from a tenth to the whole over `ramp`.
-    pub fn new(opens_per_second: u32, burst: u32, ramp: Duration) -> Pace {
-        Pace {
+    pub fn new(opens_per_second: u32, burst: u32, ramp: Duration) -> RateLimit {
+        RateLimit {
             opens_per_second: f64::from(opens_per_second.max(1)),
             burst: f64::from(burst.max(1)),
             ramp,
@@ -64,18 +64,18 @@ impl Pace {
         state.tokens = 1.0;
     }
 
-    /// Whether `shelf` may open one connection after those in line before it have opened theirs.
-    pub(crate) fn is_ready(&self, shelf: usize, now: Duration) -> bool {
+    /// Whether `sub_pool` may open one connection after those in line before it have opened theirs.
+    pub(crate) fn is_ready(&self, sub_pool: usize, now: Duration) -> bool {
         self.fill(now);
         let state = self.state.borrow();
-        state.tokens + NEARLY >= state.needed(shelf)
+        state.tokens + NEARLY >= state.needed(sub_pool)
     }
 
-    /// When `shelf` may look again, if the line moves on as it should.
-    pub(crate) fn ready_at(&self, shelf: usize, now: Duration) -> Duration {
+    /// When `sub_pool` may look again, if the line moves on as it should.
+    pub(crate) fn ready_at(&self, sub_pool: usize, now: Duration) -> Duration {
         self.fill(now);
         let state = self.state.borrow();
-        let missing = state.needed(shelf) - state.tokens;
+        let missing = state.needed(sub_pool) - state.tokens;
         if missing <= NEARLY {
             return now;
         }
@@ -95,22 +95,22 @@ impl Pace {
         state.tokens = (state.tokens + 1.0).min(self.burst);
     }
 
-    pub(crate) fn stand_in_line(&self, shelf: usize) {
+    pub(crate) fn stand_in_line(&self, sub_pool: usize) {
         let mut state = self.state.borrow_mut();
-        if !state.line.contains(&shelf) {
-            state.line.push_back(shelf);
+        if !state.line.contains(&sub_pool) {
+            state.line.push_back(sub_pool);
         }
     }
 
-    pub(crate) fn leave_line(&self, shelf: usize) {
+    pub(crate) fn leave_line(&self, sub_pool: usize) {
         let mut state = self.state.borrow_mut();
         if !state.line.is_empty() {
-            state.line.retain(|waiting| *waiting != shelf);
+            state.line.retain(|waiting| *waiting != sub_pool);
         }
     }
 
-    pub(crate) fn is_in_line(&self, shelf: usize) -> bool {
-        self.state.borrow().line.contains(&shelf)
+    pub(crate) fn is_in_line(&self, sub_pool: usize) -> bool {
+        self.state.borrow().line.contains(&sub_pool)
     }
 
     fn fill(&self, now: Duration) {
@@ -135,9 +135,9 @@ impl Pace {
 }
 
 impl State {
-    /// Tokens that must be there for `shelf` to have one: its own and one for each before it.
-    fn needed(&self, shelf: usize) -> f64 {
-        let before = self.line.iter().position(|waiting| *waiting == shelf);
+    /// Tokens that must be there for `sub_pool` to have one: its own and one for each before it.
+    fn needed(&self, sub_pool: usize) -> f64 {
+        let before = self.line.iter().position(|waiting| *waiting == sub_pool);
         before.unwrap_or(self.line.len()) as f64 + 1.0
     }
 }
@@ -148,10 +148,10 @@ mod tests {
 
     const MS: Duration = Duration::from_millis(1);
 
-    fn opens(pace: &Pace, shelf: usize, now: Duration) -> usize {
+    fn opens(rate_limit: &RateLimit, sub_pool: usize, now: Duration) -> usize {
         let mut opens = 0;
-        while pace.is_ready(shelf, now) {
-            pace.spend();
+        while rate_limit.is_ready(sub_pool, now) {
+            rate_limit.spend();
             opens += 1;
         }
         opens
@@ -159,39 +159,43 @@ mod tests {
 
     #[test]
     fn a_burst_is_followed_by_the_rate() {
-        let pace = Pace::new(10, 3, Duration::ZERO);
-        assert_eq!(opens(&pace, 0, MS), 3);
-        assert_eq!(opens(&pace, 0, 99 * MS), 0);
-        assert_eq!(opens(&pace, 0, 101 * MS), 1);
-        assert_eq!(opens(&pace, 0, 10_000 * MS), 3);
+        let rate_limit = RateLimit::new(10, 3, Duration::ZERO);
+        assert_eq!(opens(&rate_limit, 0, MS), 3);
+        assert_eq!(opens(&rate_limit, 0, 99 * MS), 0);
+        assert_eq!(opens(&rate_limit, 0, 101 * MS), 1);
+        assert_eq!(opens(&rate_limit, 0, 10_000 * MS), 3);
     }
 
     #[test]
     fn it_says_when_the_next_may_open() {
-        let pace = Pace::new(10, 1, Duration::ZERO);
-        pace.spend();
-        assert_eq!(pace.ready_at(0, Duration::ZERO), 100 * MS);
-        assert!(pace.is_ready(0, 100 * MS));
+        let rate_limit = RateLimit::new(10, 1, Duration::ZERO);
+        rate_limit.spend();
+        assert_eq!(rate_limit.ready_at(0, Duration::ZERO), 100 * MS);
+        assert!(rate_limit.is_ready(0, 100 * MS));
     }
 
     #[test]
     fn who_waits_first_opens_first() {
-        let pace = Pace::new(10, 2, Duration::ZERO);
-        assert_eq!(opens(&pace, 0, MS), 2);
-        pace.stand_in_line(7);
-        assert_eq!(opens(&pace, 0, 101 * MS), 0, "the token is 7's");
-        assert_eq!(opens(&pace, 7, 101 * MS), 1);
-        pace.leave_line(7);
-        assert_eq!(opens(&pace, 0, 201 * MS), 1);
+        let rate_limit = RateLimit::new(10, 2, Duration::ZERO);
+        assert_eq!(opens(&rate_limit, 0, MS), 2);
+        rate_limit.stand_in_line(7);
+        assert_eq!(opens(&rate_limit, 0, 101 * MS), 0, "the token is 7's");
+        assert_eq!(opens(&rate_limit, 7, 101 * MS), 1);
+        rate_limit.leave_line(7);
+        assert_eq!(opens(&rate_limit, 0, 201 * MS), 1);
     }
 
     #[test]
     fn after_a_return_the_rate_grows() {
-        let pace = Pace::new(100, 100, 1000 * MS);
-        pace.begin_ramp(MS);
-        let first = opens(&pace, 0, MS);
-        let early: usize = (0..10).map(|i| opens(&pace, 0, MS * (10 + 10 * i))).sum();
-        let late: usize = (0..10).map(|i| opens(&pace, 0, MS * (900 + 10 * i))).sum();
+        let rate_limit = RateLimit::new(100, 100, 1000 * MS);
+        rate_limit.begin_ramp(MS);
+        let first = opens(&rate_limit, 0, MS);
+        let early: usize = (0..10)
+            .map(|i| opens(&rate_limit, 0, MS * (10 + 10 * i)))
+            .sum();
+        let late: usize = (0..10)
+            .map(|i| opens(&rate_limit, 0, MS * (900 + 10 * i)))
+            .sum();
         assert_eq!(first, 1);
         assert!(early <= 2, "{early}");
         assert!(late >= 8, "{late}");
