@@ -404,8 +404,8 @@ fn fill(server: &Server, login: &Login) -> Vec<RawConn> {
 fn each_command_for_a_server_that_is_down_hears_so_at_once(product: Product) {
     let server = Server::start(product, &[]);
     let folder = Folder::new("ways");
-    let settings = Settings::in_front_of([&server]).set("health.timeout_down", "5s");
-    let settings = monitored(settings).set("health.timeout_connect", "1s");
+    let settings = Settings::in_front_of([&server]).set("health.timeout_down", "12s");
+    let settings = monitored(settings).set("health.timeout_connect", "5s");
     let sites = Way::ALL.map(|way| Idle::before(way, &way.of(&settings, &folder)));
     server.process().signal(Signal::STOP);
     std::thread::scope(|scope| {
@@ -456,8 +456,8 @@ impl Idle {
             }
         };
         assert_eq!(code, 1158, "{:?}", self.way);
-        // Each of these would wait for five seconds.
-        let soon = std::time::Duration::from_secs(3);
+        // Each of these would wait for twelve seconds.
+        let soon = std::time::Duration::from_secs(8);
         for conn in others {
             conn.patience(soon);
             let reply = conn.command(command::QUERY, b"DO 2");
