@@ -32,10 +32,9 @@ settings! {
 
         /// Whether repeated failed logins are delayed. From the fourth failure of a user from one address on,
         /// the next login of that user from that address waits 100 ms, then twice as long each time. All
-        /// logins of an address wait in the same way if logins of more than 20 users have failed there. The
-        /// number of logins that have succeeded there must not exceed that of these users. A login waits 10 s
-        /// at most, and never longer than half of `limits.timeout_login`. Failures are forgotten after 15
-        /// minutes.
+        /// logins from an address wait in the same way if more than 20 users have failed there, and no more
+        /// logins have succeeded there than users have failed. A login waits 10 s at most, and never longer
+        /// than half of `limits.timeout_login`. Failures are forgotten after 15 minutes.
         delay_failures: bool = true, Traits::RELOAD;
 
         /// How the proxy treats users that it does not know: those without an `[[account]]`, where none is

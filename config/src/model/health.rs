@@ -46,7 +46,7 @@ settings! {
         monitor_interval: Duration = Duration::from_secs(5), Traits::RELOAD.within(100 * MS, HOUR);
 
         /// Time between two questions about replication, if there is a `monitor_user`. The proxy asks
-        /// whether a backend is read-only, how far it lags and which transactions it has, if a cluster
+        /// whether a backend is read-only, how far it lags and which transactions it has. It asks if a cluster
         /// has several backends, or a role is `"auto"`. Lag needs `REPLICATION CLIENT` (MariaDB:
         /// `SLAVE MONITOR`); without it no lag is known, and none is limited.
         replication_interval: Duration = Duration::from_millis(500),

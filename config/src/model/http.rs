@@ -9,7 +9,7 @@ use crate::{ListenAddress, Secret, Traits};
 
 settings! {
     /// The tables of the admin port over HTTP, as JSON. It opens if the configuration has a user of the admin
-    /// port or a `token`. See [HTTP](http.md).
+    /// port or a `token`, or if `metrics` lets clients in without a login. See [HTTP](http.md).
     pub struct HttpConfig in Config [http], "HTTP port" {
         /// The addresses on which it listens; `[]`: none. An address that cannot be had is told in the log
         /// and left out: clients are served without it. TLS is as `client_tls` says.
@@ -23,8 +23,8 @@ settings! {
         token: Option<Secret> = None, Traits::RELOAD;
 
         /// Names that it is called by on this machine besides `localhost` and its addresses, such as that of
-        /// a web server in front of it. A request from this machine that calls it otherwise is refused: a
-        /// page of another site may have sent it.
+        /// a web server in front of it. A request over a loopback address that calls it otherwise is
+        /// refused: a page of another site may have sent it.
         names: Vec<String> = Vec::new(), Traits::RELOAD;
 
         /// The clients that may read `/metrics`. See [Metrics](metrics.md).
@@ -40,7 +40,7 @@ choices! {
     pub enum MetricsReaders {
         /// Clients that log in, with a password or the token.
         Login = "login",
-        /// Also clients that come over an address of this machine.
+        /// Also clients that connect to a loopback address (127.0.0.1, ::1).
         Local = "local",
         /// All clients.
         Everybody = "everybody",

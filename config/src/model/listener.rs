@@ -18,7 +18,7 @@ settings! {
             LISTEN_PORT,
         )), Traits::RESTART.required();
 
-        /// The backends that its clients use. See [Feeding replicas](feeding-replicas.md).
+        /// The service that clients find there. See [Feeding replicas](feeding-replicas.md).
         serves: Serves = Serves::Sessions, Traits::RESTART;
 
         /// For how long its sessions keep a backend connection, if the proxy answers their login.

@@ -77,8 +77,8 @@ choices! {
 }
 
 settings! {
-    /// The folder in which the proxy keeps its knowledge from replication: the position of each stream,
-    /// changes of the schemas and what the objects were after each. See [Schema history](schema-history.md).
+    /// Data that the proxy keeps from replication: the position of each stream, changes of the schemas, and
+    /// the objects after each change. See [Schema history](schema-history.md).
     pub struct SchemaHistoryConfig in Config [schema_history], "Schema history" {
         /// SQLite file that keeps it over restarts; without one it is kept in 16 MiB of memory, and streams begin
         /// anew. Its folder must be there.

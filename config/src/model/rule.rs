@@ -19,7 +19,7 @@ settings! {
         /// `account.hints`.
         accepted: Vec<HintStyle> = Vec::new(), Traits::RELOAD;
 
-        /// The meaning of ProxySQL's `hostgroup=N` stands for: `"N: HINT"`, where the hint is written as
+        /// The meaning of ProxySQL's `hostgroup=N`: `"N: HINT"`, where the hint is written as
         /// Pilotfish's are. `"1: replica"`, `"20: cluster=archive, replica"`, `"30: backend=db3"`.
         hostgroups: Vec<String> = Vec::new(), Traits::RELOAD;
     }
@@ -168,7 +168,7 @@ settings! {
         /// The same behind it. Here `SHOW WARNINGS` shows those of the statement.
         after: Vec<SqlText> = Vec::new(), Traits::RELOAD;
 
-        /// The use of the results of `before` and `after`. The client never sees them.
+        /// How the results of `before` and `after` are logged. The client never sees them.
         injected: InjectedResults = InjectedResults::Log, Traits::RELOAD;
 
         /// How long each statement of `before` and `after` may take before it is killed.
@@ -341,7 +341,7 @@ settings! {
         /// The rule's own `percentage` is taken to be met, that of other rules not to be.
         expect: Expect = Expect::Match, Traits::RELOAD;
 
-        /// How the proxy treats the statement.
+        /// The statement that the rules make of it.
         rewritten: Option<SqlText> = None, Traits::RELOAD;
 
         /// The cluster to which the rules send it.
