@@ -13,6 +13,6 @@ echo "nap: NAP_SEED=$seed; the naps are in target/nap/log"
 
 status=0
 env "LD_PRELOAD=$folder/libnap.so" "NAP_SEED=$seed" "NAP_COUNTS=$folder/counts" \
-    "NAP_LOG=${NAP_LOG:-$folder/log}" "$tests" "$@" || status=$?
+    "NAP_LOG=${NAP_LOG:-$folder/log}" "$tests" --test-threads=6 "$@" || status=$?
 echo "nap: NAP_SEED=$seed"
 exit "$status"
