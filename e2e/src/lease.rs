@@ -36,7 +36,8 @@ struct State(Vec<Vec<String>>);
 
 impl Cluster {
     /// A primary and so many replicas of a product, without schemas, in the state in which [`Cluster::start`] hands
-    /// them out; no replica: a server as [`Server::start`] hands it out. A test may change anything; what it cannot have undone costs the next test a start.
+    /// them out; no replica: a server as [`Server::start`] hands it out. A test may change anything. If the change
+    /// cannot be undone, the next test starts its own servers.
     pub fn lease(product: Product, replicas: u32) -> Leased {
         while let Some(mut used) = Used::take(product, replicas) {
             if used.restore().is_some() {

@@ -276,8 +276,8 @@ impl Holdings {
         self.0.len() == other.0.len() && pairs.all(|same| same)
     }
 
-    /// A place under every connection limit, or under none. Who is refused by one stands in no other's line:
-    /// a place there would be of no use yet.
+    /// A place under every connection limit, or under none. A key that one limit refuses does not wait for a place
+    /// under another limit, because that place would be of no use yet.
     pub(crate) fn take(&self, otherwise: Otherwise) -> Option<Places> {
         for (index, holding) in self.0.iter().enumerate() {
             if let Taken::Nothing = holding.take(otherwise) {

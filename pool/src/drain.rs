@@ -103,7 +103,7 @@ impl<K, C, W> SubPool<K, C, W> {
         }
     }
 
-    /// Leased → nothing, with whoever had it.
+    /// Leased → nothing: the connection goes with the session that had it.
     pub(crate) fn lose_lent(&mut self, index: usize) {
         drop(self.lent.remove(index));
         self.counts.closed.count(CloseReason::Dropped);
