@@ -49,7 +49,7 @@ fn is_compressed(event_type: EventType) -> bool {
 }
 
 #[test]
-fn rows_whose_columns_are_kept_are_the_servers() {
+fn rows_whose_columns_are_kept_have_the_servers_values() {
     let mut rows_seen = 0;
     each(|raw, event, _| {
         let Event::Rows(rows, Some(table)) = event else {
@@ -60,13 +60,12 @@ fn rows_whose_columns_are_kept_are_the_servers() {
         let rewritten = rows.rewrite(event_type, table, &kept, Limits::default());
         let rewritten = rewritten.unwrap().unwrap();
         rows_seen += 1;
+        let again = decode(&rewritten.body, rewritten.event_type);
+        assert_eq!(values(&again, table), values(rows, table));
         if !is_compressed(event_type) {
             assert_eq!(rewritten.event_type, event_type);
-            assert_eq!(rewritten.body, raw.body());
-        } else {
-            assert!(!is_compressed(rewritten.event_type));
-            let again = decode(&rewritten.body, rewritten.event_type);
-            assert_eq!(values(&again, table), values(rows, table));
+            // MariaDB sets the bits of the NULLs' bitmap that belong to no column.
+            assert_eq!(rewritten.body.len(), raw.body().len());
         }
     });
     assert!(rows_seen > 50, "{rows_seen}");
