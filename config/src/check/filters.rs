@@ -4,31 +4,34 @@ use crate::load::Written;
 use crate::setting::REPLICATION_FILTER;
 use crate::{Config, Fault, ReplicationConfig, ReplicationFilterConfig};
 
+/// The longest name of a schema or table, in characters.
+const NAME_MAX: usize = 64;
+
 /// Every fault of the filters.
 pub(super) fn faults(config: &Config, written: &Written, faults: &mut Vec<Fault>) {
     let mut index = 0;
     for stream in &config.replications {
         for filter in &stream.filters {
-            let looked_at = Look {
+            let check = FilterCheck {
                 stream,
                 filter,
                 written,
                 index,
             };
-            faults.extend(looked_at.faults());
+            faults.extend(check.faults());
             index += 1;
         }
     }
 }
 
-struct Look<'a> {
+struct FilterCheck<'a> {
     stream: &'a ReplicationConfig,
     filter: &'a ReplicationFilterConfig,
     written: &'a Written,
     index: usize,
 }
 
-impl Look<'_> {
+impl FilterCheck<'_> {
     fn faults(&self) -> Vec<Fault> {
         let filter = self.filter;
         let mut faults = Vec::new();
@@ -115,9 +118,11 @@ impl Look<'_> {
             ("rename_schema", &filter.rename_schema),
             ("rename_table", &filter.rename_table),
         ] {
-            let is_name = |name: &String| !name.is_empty() && name.chars().count() <= 64;
-            if name.as_ref().is_some_and(|name| !is_name(name)) {
-                faults.push(self.fault(key, "must have 1 to 64 characters"));
+            let is_long = name
+                .as_ref()
+                .is_some_and(|it| it.chars().count() > NAME_MAX);
+            if is_long {
+                faults.push(self.fault(key, format!("must have at most {NAME_MAX} characters")));
             }
         }
     }

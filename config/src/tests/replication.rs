@@ -154,8 +154,11 @@ fn a_filter_has_one_task_and_tables_that_it_can_be_for() {
             "rename_table: needs one table",
         ),
         (
-            "tables = [\"shop.a\"]\nrename_table = \"\"",
-            "rename_table: must have 1 to 64 characters",
+            &format!(
+                "tables = [\"shop.a\"]\nrename_table = \"{}\"",
+                "x".repeat(65)
+            ),
+            "rename_table: must have at most 64 characters",
         ),
         ("columns_constant = [\"a\"]", "\"a\" has no \"=\""),
         ("columns_hashed = [\"a\"]", "columns_hashed: needs hash_key"),

@@ -19,13 +19,13 @@ const CHARACTER_BYTES_MAX: usize = 4;
 /// What becomes of the columns of one table.
 #[derive(Debug)]
 pub struct TableColumns {
-    plans: Vec<Plan>,
+    plans: Vec<ColumnPlan>,
     key: Option<Secret>,
 }
 
 /// What becomes of a column.
 #[derive(Debug)]
-enum Plan {
+enum ColumnPlan {
     Keep,
     Omit,
     Null,
@@ -70,7 +70,7 @@ impl TableColumns {
         if !table.has_names() {
             return Err(FilterError::NoNames(shown));
         }
-        let mut plans: Vec<_> = table.columns.iter().map(|_| Plan::Keep).collect();
+        let mut plans: Vec<_> = table.columns.iter().map(|_| ColumnPlan::Keep).collect();
         let mut is_changed = false;
         for (setting, name, value) in wanted {
             let is_it = |column: &Column| {
@@ -121,15 +121,15 @@ fn plan_of(
     column: &Column,
     is_key: bool,
     value: &str,
-) -> Result<Plan, &'static str> {
+) -> Result<ColumnPlan, &'static str> {
     if is_key && setting != HASHED {
         return Err("the column is in the primary key, by which replicas find their rows");
     }
     Ok(match setting {
-        DROPPED => Plan::Omit,
+        DROPPED => ColumnPlan::Omit,
         NULL if !column.is_nullable => return Err("the column is NOT NULL"),
-        NULL => Plan::Null,
-        CONSTANT => Plan::Constant(constant(column, value)?),
+        NULL => ColumnPlan::Null,
+        CONSTANT => ColumnPlan::Constant(constant(column, value)?),
         _ => hashed(column, is_key)?,
     })
 }
@@ -172,12 +172,12 @@ fn constant(column: &Column, value: &str) -> Result<NewValue<'static>, &'static 
     }
 }
 
-fn hashed(column: &Column, is_key: bool) -> Result<Plan, &'static str> {
+fn hashed(column: &Column, is_key: bool) -> Result<ColumnPlan, &'static str> {
     match column.class() {
         ColumnClass::Integer(bytes) if is_key && bytes < 8 => {
             Err("two keys could have the same hash of so few bytes")
         }
-        ColumnClass::Integer(bytes) => Ok(Plan::HashedInteger {
+        ColumnClass::Integer(bytes) => Ok(ColumnPlan::HashedInteger {
             bytes,
             is_unsigned: column.is_unsigned == Some(true),
         }),
@@ -188,7 +188,7 @@ fn hashed(column: &Column, is_key: bool) -> Result<Plan, &'static str> {
                 digits if is_key && digits < HASH_DIGITS / 2 => {
                     Err("two keys could have the same hash of so few characters")
                 }
-                digits => Ok(Plan::HashedBytes(digits)),
+                digits => Ok(ColumnPlan::HashedBytes(digits)),
             }
         }
         ColumnClass::Other => Err("the column does not hold characters, bytes or integers"),
@@ -213,21 +213,21 @@ fn is_utf8(column: &Column) -> bool {
 impl ColumnRewrite for TableColumns {
     fn fate(&self, column: usize) -> ColumnFate {
         match self.plans.get(column) {
-            None | Some(Plan::Keep) => ColumnFate::Keep,
-            Some(Plan::Omit) => ColumnFate::Omit,
+            None | Some(ColumnPlan::Keep) => ColumnFate::Keep,
+            Some(ColumnPlan::Omit) => ColumnFate::Omit,
             Some(_) => ColumnFate::Replace,
         }
     }
 
     fn value(&self, column: usize, old: OldValue<'_>) -> NewValue<'_> {
         match (self.plans.get(column), old) {
-            (Some(Plan::Constant(value)), _) => value.clone(),
-            (Some(Plan::HashedBytes(digits)), OldValue::Bytes(bytes)) => {
+            (Some(ColumnPlan::Constant(value)), _) => value.clone(),
+            (Some(ColumnPlan::HashedBytes(digits)), OldValue::Bytes(bytes)) => {
                 let mut text = hexadecimal(&self.hash(&bytes));
                 text.truncate(*digits);
                 NewValue::Bytes(Cow::Owned(text.into_bytes()))
             }
-            (Some(Plan::HashedInteger { bytes, is_unsigned }), OldValue::Integer(bits)) => {
+            (Some(ColumnPlan::HashedInteger { bytes, is_unsigned }), OldValue::Integer(bits)) => {
                 NewValue::Integer(self.hash_integer(bits, *bytes, *is_unsigned))
             }
             // A value that is in doubt is not shown.

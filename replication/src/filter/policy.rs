@@ -8,7 +8,7 @@ use super::error::FilterError;
 
 /// All filters of a stream.
 pub struct Policy {
-    actions: Vec<Action>,
+    actions: Vec<ActionFilter>,
     tables: Vec<TableChange>,
 }
 
@@ -22,7 +22,7 @@ pub struct Origin {
 }
 
 /// A filter that keeps or drops.
-struct Action {
+struct ActionFilter {
     tables: Tables,
     settings: ReplicationFilterConfig,
     drops: bool,
@@ -53,7 +53,7 @@ impl Policy {
             let tables = Tables::new(&settings.tables);
             let settings = settings.clone();
             match settings.action {
-                Some(action) => policy.actions.push(Action {
+                Some(action) => policy.actions.push(ActionFilter {
                     tables,
                     settings,
                     drops: action == FilterAction::Drop,
@@ -103,14 +103,14 @@ impl Policy {
 
     /// Whether some change of a table may be dropped or changed.
     pub fn is_concerned(&self, schema: &str, name: &str, origin: Origin) -> bool {
-        let is_dropped = |action: &&Action| {
+        let is_dropped = |action: &&ActionFilter| {
             action.drops && action.is_from(origin) && action.tables.has(schema, name)
         };
         self.table_change(schema, name).is_some() || self.actions.iter().any(|it| is_dropped(&it))
     }
 }
 
-impl Action {
+impl ActionFilter {
     fn is_from(&self, origin: Origin) -> bool {
         let Self { settings, .. } = self;
         let is_server =

@@ -28,7 +28,7 @@ pub enum Fate {
 }
 
 /// A statement of the log.
-pub struct Statement<'a> {
+pub struct LoggedStatement<'a> {
     /// The event's header.
     pub header: &'a EventHeader,
     /// The event's body, and the length of its fixed part.
@@ -39,7 +39,7 @@ pub struct Statement<'a> {
     pub origin: Origin,
 }
 
-impl Statement<'_> {
+impl LoggedStatement<'_> {
     /// What becomes of it.
     ///
     /// # Errors

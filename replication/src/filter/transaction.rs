@@ -21,7 +21,7 @@ use super::columns::TableColumns;
 use super::error::FilterError;
 use super::policy::{Origin, Policy};
 use super::spool::Spool;
-use super::statement::{Fate, Statement};
+use super::statement::{Fate, LoggedStatement};
 use super::{EventSink, Filtered, query_post_header};
 use crate::error::StreamError;
 use crate::follow::Brought;
@@ -34,7 +34,7 @@ struct Held {
 }
 
 /// A table of the statement whose rows come.
-struct Table {
+struct StatementTable {
     map: Arc<TableMap>,
     /// Its TABLE_MAP event, as replicas get it; none if nothing of the table passes, or if they have got it.
     event: Option<Held>,
@@ -55,7 +55,7 @@ pub struct Transaction {
     is_open: bool,
     /// The header of the only statement, which was dropped.
     emptied: Option<EventHeader>,
-    tables: HashMap<u64, Table>,
+    tables: HashMap<u64, StatementTable>,
     /// The ids of the tables, in order.
     order: Vec<u64>,
     /// Rows that pass, and of which it is not known yet whether they are the last of their statement.
@@ -114,7 +114,7 @@ impl Transaction {
     ) -> Result<(), FilterError> {
         match event {
             Event::Query(query) => {
-                let statement = Statement {
+                let statement = LoggedStatement {
                     header: raw.header(),
                     body: (raw.body(), query_post_header(decoder)),
                     query,
@@ -263,7 +263,7 @@ impl Transaction {
             FilteredChange::Delete,
         ];
         let passes = |it: &FilteredChange| policy.passes(*it, (schema, name), self.origin);
-        let mut table = Table {
+        let mut table = StatementTable {
             map: Arc::clone(map),
             event: None,
             columns: None,

@@ -6,7 +6,7 @@ use route::Family;
 
 use super::super::error::FilterError;
 use super::super::policy::{Origin, Policy};
-use super::super::statement::{Fate, Statement};
+use super::super::statement::{Fate, LoggedStatement};
 use super::{drops, on};
 
 const POST_HEADER: usize = 13;
@@ -29,7 +29,7 @@ fn fate(
         flags: binlog::EventFlags(0),
     };
     let query = Query::decode(&body, POST_HEADER).unwrap();
-    let statement = Statement {
+    let statement = LoggedStatement {
         header: &header,
         body: (&body, POST_HEADER),
         query: &query,
