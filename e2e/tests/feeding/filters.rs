@@ -4,6 +4,7 @@ use super::*;
 
 both! {
     the_filters_of_the_manual_do_what_it_says
+    tables_differ_only_where_a_filter_says_so
     a_stream_that_cannot_be_filtered_waits_for_another_filter
     lengths_of_transactions_are_right_without_checksums_on_the_primary
 }
@@ -104,6 +105,111 @@ fn the_filters_of_the_manual_do_what_it_says(product: Product) {
     let shown =
         admin(&fed).run("SELECT events_dropped > 5 AND events_changed > 5 FROM replication");
     assert_eq!(shown.texts(), [["1"]]);
+    proxy.stop();
+}
+
+/// Filters for the test of many kinds of changes.
+const MANY: &str = "
+[[replication.filter]]
+tables = [\"shop.people\"]
+columns_dropped = [\"phone\"]
+columns_hashed = [\"number\"]
+columns_constant = [\"city=nowhere\", \"age=0\"]
+hash_key = \"file:/etc/pilotfish/hash.key\"
+
+[[replication.filter]]
+tables = [\"shop.hidden*\"]
+action = \"drop\"
+
+[[replication.filter]]
+tables = [\"old.*\"]
+rename_schema = \"new\"
+";
+
+fn tables_differ_only_where_a_filter_says_so(product: Product) {
+    let fed = filtered(product, MANY);
+    let mut root = fed.primary.root();
+    for setting in match product.is_mariadb() {
+        true => [
+            "SET GLOBAL log_bin_compress = ON",
+            "SET GLOBAL log_bin_compress_min_len = 10",
+        ],
+        false => [
+            "SET GLOBAL binlog_transaction_compression = ON",
+            "SET GLOBAL binlog_rows_query_log_events = ON",
+        ],
+    } {
+        root.run(setting);
+    }
+    let proxy = fed.proxy();
+    let one = fed.replica(2);
+    let mut conn = fed.primary.root();
+    for statement in [
+        "CREATE DATABASE shop",
+        "CREATE DATABASE old",
+        "CREATE TABLE shop.plain (id INT AUTO_INCREMENT PRIMARY KEY, text LONGTEXT, amount DECIMAL(10,2), at TIMESTAMP(6) NULL)",
+        "CREATE TABLE shop.people (id INT PRIMARY KEY, name VARCHAR(20), phone VARCHAR(20) NOT NULL, number BIGINT, \
+         city VARCHAR(20), age TINYINT UNSIGNED)",
+        "CREATE TABLE shop.hidden (id INT PRIMARY KEY)",
+        "CREATE TABLE old.things (id INT PRIMARY KEY, name VARCHAR(20))",
+        "CREATE TRIGGER shop.t AFTER INSERT ON shop.people FOR EACH ROW INSERT INTO shop.hidden VALUES (NEW.id)",
+        "INSERT INTO shop.people VALUES (1, 'Ada', '555 1', -7, 'London', 36), (2, 'Bo', '555 2', NULL, 'Oslo', NULL)",
+        "INSERT INTO old.things VALUES (1, 'a'), (2, 'b')",
+        "BEGIN",
+        "INSERT INTO shop.plain (text, amount) VALUES (REPEAT('x', 3000000), -1.5), (REPEAT('y', 3000000), NULL)",
+        "SAVEPOINT s",
+        "DELETE FROM old.things WHERE id = 1",
+        "ROLLBACK TO s",
+        "UPDATE shop.plain p JOIN old.things t ON t.id = p.id SET p.amount = 3, t.name = 'c', p.at = NOW(6)",
+        "COMMIT",
+        "XA START 'x'",
+        "UPDATE shop.people SET phone = '555 3', city = 'Paris' WHERE id = 2",
+        "INSERT INTO shop.hidden VALUES (10)",
+        "XA END 'x'",
+        "XA PREPARE 'x'",
+        "XA COMMIT 'x'",
+        "UPDATE shop.people SET phone = '555 4' WHERE id = 1",
+        "CREATE TABLE shop.copy AS SELECT id, amount FROM shop.plain",
+        "CREATE TABLE shop.hidden_copy AS SELECT * FROM shop.hidden",
+        "ALTER TABLE old.things ADD COLUMN more INT DEFAULT 5",
+        "CREATE TEMPORARY TABLE shop.passing (id INT)",
+        "INSERT INTO shop.passing VALUES (1)",
+        "INSERT INTO shop.plain (text) SELECT id FROM shop.passing",
+        "DROP TEMPORARY TABLE shop.passing",
+        "DROP TABLE shop.hidden_copy, shop.copy",
+        "DELETE FROM shop.hidden",
+    ] {
+        conn.run(statement);
+    }
+    wait_reached(&one, &root.value(position(product)));
+    for (there, here) in [("shop.plain", "shop.plain"), ("old.things", "new.things")] {
+        let checksum = |server: &Server, table: &str| {
+            let reply = server.root().run(&format!("CHECKSUM TABLE {table}"));
+            reply.text(0, 1).unwrap()
+        };
+        assert_eq!(
+            checksum(&fed.primary, there),
+            checksum(&one, here),
+            "{there}"
+        );
+    }
+    let hash = "CAST(CONV(LEFT(SHA2(CONCAT('the secret text', '-7'), 256), 16), 16, 10) AS UNSIGNED) & (~0 >> 1)";
+    let select =
+        format!("SELECT id, name, phone, number = {hash}, city, age FROM shop.people ORDER BY id");
+    assert_eq!(
+        texts(&one, &select),
+        [
+            ["1", "Ada", "", "1", "nowhere", "0"],
+            ["2", "Bo", "", "NULL", "nowhere", "NULL"]
+        ]
+    );
+    let tables = "SELECT CONCAT(table_schema, '.', table_name) FROM information_schema.tables \
+                  WHERE table_schema IN ('shop', 'old', 'new') ORDER BY 1";
+    assert_eq!(
+        texts(&one, tables),
+        [["new.things"], ["shop.people"], ["shop.plain"]]
+    );
+    assert_nowhere(&fed, &["555 ", "London", "Paris"]);
     proxy.stop();
 }
 
