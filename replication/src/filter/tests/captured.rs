@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use binlog::{
-    Checksum, Decoder, Event, EventReader, EventType, Limits, MysqlGtidEvent, RawEvent, Value,
+    Checksum, Decoder, Event, EventReader, EventType, Limits, MysqlGtidEvent, RawEvent, RowsKind,
+    Value,
 };
 use config::{FilteredChange, ReplicationFilterConfig};
 use route::Family;
@@ -75,6 +76,21 @@ fn family(file: &Path) -> Family {
 
 /// The events of a file behind a filter.
 fn filter(file: &Path, settings: &[ReplicationFilterConfig]) -> Result<Passed, StreamError> {
+    let bytes = std::fs::read(file).unwrap();
+    let mut reader = EventReader::new(&*bytes, Limits::default());
+    let mut events = Vec::new();
+    while let Some((_, raw)) = reader.next_event().unwrap() {
+        events.push(raw.bytes().to_vec());
+    }
+    filter_events(file, &events, settings)
+}
+
+/// Events of a server as of a file behind a filter.
+fn filter_events(
+    file: &Path,
+    events: &[Vec<u8>],
+    settings: &[ReplicationFilterConfig],
+) -> Result<Passed, StreamError> {
     let limits = Limits::default();
     let family = family(file);
     let folder = tempfile::tempdir().unwrap();
@@ -85,12 +101,11 @@ fn filter(file: &Path, settings: &[ReplicationFilterConfig]) -> Result<Passed, S
         folder.path().to_owned(),
     );
     let mut filter = made.unwrap().unwrap();
-    let bytes = std::fs::read(file).unwrap();
-    let mut reader = EventReader::new(&*bytes, limits);
     let mut follower = Follower::new(limits);
     let nothing = Position::empty(family);
     let mut passed = Passed::default();
-    while let Some((_, raw)) = reader.next_event().unwrap() {
+    for bytes in events {
+        let raw = RawEvent::parse(bytes, Checksum::Crc32).unwrap();
         let brought = follower.take(&raw, &nothing, &mut NoStatements).unwrap();
         let filtered = filter.take(&raw, &brought, &mut passed)?;
         passed.filtered.dropped += filtered.dropped;
@@ -345,6 +360,68 @@ fn a_compressed_transaction_is_unpacked_only_if_something_of_it_changes() {
         });
         assert_eq!(Vec::from_iter(schemas), ["store"]);
     }
+}
+
+/// The rows of two tables in one statement, of which the last are dropped.
+#[test]
+fn the_last_rows_that_pass_end_their_statement() {
+    for file in files().iter().filter(|it| it.ends_with("bin.000001")) {
+        let all = statement_for_two_tables(file);
+        let passed = filter_events(file, &all, &[drops(&["shop.times"], &[])]).unwrap();
+        let (mut tables, mut ends) = (Vec::new(), Vec::new());
+        passed.each(|_, event| match event {
+            Event::TableMap(map) => tables.push(map.table.clone()),
+            Event::Rows(rows, _) => ends.push(rows.ends_statement()),
+            _ => {}
+        });
+        assert_eq!((tables, ends), (vec!["numbers".to_owned()], vec![true]));
+        let both = filter_events(file, &all, &[drops(&["shop.other"], &[])]).unwrap();
+        let mut ends = Vec::new();
+        both.each(|_, event| {
+            if let Event::Rows(rows, _) = event {
+                ends.push(rows.ends_statement());
+            }
+        });
+        assert_eq!(ends, [false, true]);
+    }
+}
+
+/// A transaction of a file, whose only statement inserts into `numbers` and `times`.
+fn statement_for_two_tables(file: &Path) -> Vec<Vec<u8>> {
+    let bytes = std::fs::read(file).unwrap();
+    let mut reader = EventReader::new(&*bytes, Limits::default());
+    let mut decoder = Decoder::new(Limits::default());
+    let (mut front, mut maps, mut rows, mut end) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let mut gtid = Vec::new();
+    while let Some((_, raw)) = reader.next_event().unwrap() {
+        let event = raw.bytes().to_vec();
+        match decoder.decode(&raw).unwrap() {
+            Event::FormatDescription(_) => front.push(event),
+            Event::MysqlGtid(_) | Event::MariadbGtid(_) if rows.is_empty() => gtid = vec![event],
+            Event::Query(query) if rows.is_empty() && *query.text == *b"BEGIN" => gtid.push(event),
+            Event::TableMap(map) if ["numbers", "times"].contains(&&*map.table) => maps.push(event),
+            Event::Rows(insert, Some(map))
+                if insert.kind == RowsKind::Write
+                    && ["numbers", "times"].contains(&&*map.table) =>
+            {
+                rows.push(event);
+                if rows.len() == 1 {
+                    front.append(&mut gtid);
+                }
+            }
+            Event::Xid(_) if rows.len() == 2 && end.is_empty() => end.push(event),
+            _ => {}
+        }
+    }
+    // The maps are those of the two INSERT statements.
+    let maps = [maps.first().unwrap().clone(), maps.last().unwrap().clone()];
+    let flags = binlog::HEADER_BYTES + 6;
+    rows[0][flags] &= !1;
+    let mut all = [front, maps.to_vec(), rows, end].concat();
+    // As events without a place in a log, they may come in any order.
+    let position = 13..17;
+    all.iter_mut().for_each(|it| it[position.clone()].fill(0));
+    all
 }
 
 #[test]
