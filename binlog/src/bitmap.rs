@@ -36,6 +36,22 @@ impl<'a> Bitmap<'a> {
         }
     }
 
+    /// The bits of `count` columns, of which `contains` says whether each is set.
+    pub(crate) fn of(count: usize, contains: impl Fn(usize) -> bool) -> Bitmap<'static> {
+        let byte = |first: usize| {
+            let bits = (0..8).filter(|bit| first + bit < count && contains(first + bit));
+            bits.fold(0, |byte, bit| byte | 1 << bit)
+        };
+        Bitmap {
+            bytes: (0..count).step_by(8).map(byte).collect(),
+        }
+    }
+
+    /// The bytes as they stand in an event.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
     /// How many of the first `count` are set.
     pub fn count(&self, count: usize) -> usize {
         (0..count).filter(|index| self.contains(*index)).count()

@@ -7,6 +7,7 @@
 //!                                                      ├─ TransactionPayload ──► events within
 //!                                                      └─ RowsEvent + TableMap ──► RowChange ──► Value
 //!   Event ──► describe ──► Description    the same fields as text and as JSON
+//!   Event ──► rewrite ──► bytes           with other names, other statements, other values of columns
 //! ```
 //!
 //! Nothing here touches a socket or a clock. An event is kept as the bytes that the server wrote; all else is a view
@@ -37,6 +38,7 @@ mod header;
 mod json;
 mod limits;
 mod raw;
+mod rewrite;
 mod rows;
 mod table_map;
 mod value;
@@ -74,6 +76,10 @@ pub use header::{EventFlags, EventHeader, HEADER_BYTES};
 pub use json::JsonDiff;
 pub use limits::Limits;
 pub use raw::{RawEvent, put_event};
+pub use rewrite::{
+    ColumnClass, ColumnFate, ColumnRewrite, NewValue, OldValue, RewrittenRows, mark_statement_end,
+    put_statement, rename_table, rewrite_query, with_transaction_bytes,
+};
 pub use rows::{Row, RowChange, RowChanges, RowsEvent, RowsKind};
 pub use table_map::TableMap;
 pub use value::{Temporal, Value};

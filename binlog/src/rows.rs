@@ -15,7 +15,7 @@ use crate::table_map::{TableMap, read_id};
 use crate::value::{Value, read_value};
 
 /// In front of an after-image: JSON columns may be changed in part.
-const PARTIAL_JSON: u64 = 1;
+pub(crate) const PARTIAL_JSON: u64 = 1;
 
 /// The operation of a rows event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,9 +41,11 @@ pub struct RowsEvent<'a> {
     pub flags: u16,
     /// How many columns the table has.
     pub columns_count: usize,
-    before: Bitmap<'a>,
-    after: Bitmap<'a>,
-    data: Cow<'a, [u8]>,
+    /// The bytes before the number of columns: the fixed part, and what MySQL adds to it.
+    pub(crate) head: Cow<'a, [u8]>,
+    pub(crate) before: Bitmap<'a>,
+    pub(crate) after: Bitmap<'a>,
+    pub(crate) data: Cow<'a, [u8]>,
 }
 
 /// A row that changes.
@@ -98,6 +100,8 @@ impl<'a> RowsEvent<'a> {
             let length = length.ok_or(Malformed::Invalid("length of the extra data"))?;
             reader.bytes(length, "extra data")?;
         }
+        let head = body.len() - reader.rest().len();
+        let head = Cow::Borrowed(body.get(..head).unwrap_or_default());
         let count = reader.lenenc("number of columns")?;
         let count = usize::try_from(count).unwrap_or(usize::MAX);
         if count > COLUMNS_MAX {
@@ -122,6 +126,7 @@ impl<'a> RowsEvent<'a> {
             table_id,
             flags,
             columns_count: count,
+            head,
             before,
             after,
             data,
@@ -136,6 +141,7 @@ impl<'a> RowsEvent<'a> {
     /// The same in memory of its own.
     pub fn into_owned(self) -> RowsEvent<'static> {
         RowsEvent {
+            head: Cow::Owned(self.head.into_owned()),
             before: self.before.into_owned(),
             after: self.after.into_owned(),
             data: Cow::Owned(self.data.into_owned()),

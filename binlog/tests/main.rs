@@ -4,3 +4,4 @@
 mod captures;
 mod damage;
 mod gtid_sets;
+mod rewriting;

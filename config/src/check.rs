@@ -4,6 +4,7 @@
 mod accounts;
 mod admin;
 mod clusters;
+mod filters;
 mod http;
 mod profiling;
 mod replication;
@@ -37,6 +38,7 @@ pub(crate) fn faults(config: &Config, written: &Written) -> Vec<Fault> {
     rules::faults(config, written, &mut faults);
     profiling::faults(config, written, &mut faults);
     replication::faults(config, written, &mut faults);
+    filters::faults(config, written, &mut faults);
     tracing::faults(config, written, &mut faults);
     faults.extend(faults_of_files(config, written));
     faults

@@ -58,6 +58,7 @@ pub fn diff(old: &Config, new: &Config) -> Vec<Change> {
     changes.extend(diff_order::<RuleConfig>(old, new));
     changes.extend(diff_list::<AdminAccountConfig>(old, new));
     changes.extend(diff_list::<ReplicationConfig>(old, new));
+    changes.extend(diff_filters(old, new));
     changes
 }
 
@@ -72,6 +73,20 @@ impl Config {
         reloaded.listeners.clone_from(&self.listeners);
         reloaded
     }
+}
+
+/// The streams that stay and have other filters.
+fn diff_filters<'a>(old: &'a Config, new: &'a Config) -> impl Iterator<Item = Change> + 'a {
+    let shown = |stream: &ReplicationConfig| format!("{} filters", stream.filters.len());
+    new.replications.iter().filter_map(move |stream| {
+        let before = old.replications.iter().find(|it| it.name == stream.name)?;
+        (before.filters != stream.filters).then(|| Change {
+            setting: format!("replication[{}].filter", stream.name),
+            from: Some(shown(before)),
+            to: Some(shown(stream)),
+            applies: Applies::AtReload,
+        })
+    })
 }
 
 /// What came, what changed, what went.

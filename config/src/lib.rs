@@ -46,8 +46,8 @@ pub use measure::read_duration;
 pub use model::*;
 pub use secret::Secret;
 pub use setting::{
-    ACCOUNT, ADMIN_ACCOUNT, Applies, BACKEND, Choice, Kind, LISTENER, REPLICATION, RULE, RULE_TEST,
-    Section, Setting, Traits, setting, settings,
+    ACCOUNT, ADMIN_ACCOUNT, Applies, BACKEND, Choice, Kind, LISTENER, REPLICATION,
+    REPLICATION_FILTER, RULE, RULE_TEST, Section, Setting, Traits, setting, settings,
 };
 pub use sql_text::{Cell, SqlText};
 pub use time::{TimeOfDay, TimeSpan, Within};

@@ -2,11 +2,12 @@
 //! `[[admin_account]]` and `[[replication]]`: what loading, comparing and writing need to know of each.
 
 use crate::setting::{
-    ACCOUNT, ADMIN_ACCOUNT, BACKEND, LISTENER, REPLICATION, RULE, RULE_TEST, Section,
+    ACCOUNT, ADMIN_ACCOUNT, BACKEND, LISTENER, REPLICATION, REPLICATION_FILTER, RULE, RULE_TEST,
+    Section,
 };
 use crate::{
     AccountConfig, AdminAccountConfig, BackendConfig, Config, ListenerConfig, ReplicationConfig,
-    RuleConfig, RuleTestConfig,
+    ReplicationFilterConfig, RuleConfig, RuleTestConfig,
 };
 
 /// One such table, wherever it stands.
@@ -150,6 +151,7 @@ impl Listed for AdminAccountConfig {
 impl Item for ReplicationConfig {
     const TABLE: Section<Self> = REPLICATION;
     const EXAMPLE: &'static str = "user = \"NAME\"";
+    const BELOW: &'static [&'static str] = &["filter"];
 
     fn complete(&mut self) {
         if self.name.is_empty() {
@@ -166,6 +168,11 @@ impl Listed for ReplicationConfig {
     fn title(&self) -> String {
         self.name.clone()
     }
+}
+
+impl Item for ReplicationFilterConfig {
+    const TABLE: Section<Self> = REPLICATION_FILTER;
+    const EXAMPLE: &'static str = "tables = [\"SCHEMA.TABLE\"]";
 }
 
 impl Item for RuleTestConfig {

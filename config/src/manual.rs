@@ -8,8 +8,8 @@ use crate::mysql_proxy::{self, Legacy, Meaning};
 use crate::setting::{Section, Setting};
 use crate::{
     AccountConfig, AccountsConfig, AdminAccountConfig, AdminConfig, BackendConfig, Config,
-    HintsConfig, ListenerConfig, PRIMARIES, REPLICAS, ReplicationConfig, RuleConfig,
-    RuleTestConfig, SECTIONS, SchemaHistoryConfig,
+    HintsConfig, ListenerConfig, PRIMARIES, REPLICAS, ReplicationConfig, ReplicationFilterConfig,
+    RuleConfig, RuleTestConfig, SECTIONS, SchemaHistoryConfig,
 };
 
 /// An option of the command line that is no setting of its own.
@@ -144,6 +144,16 @@ enum Detail {
     Exposed,
 }
 
+impl Detail {
+    /// The same without settings that say nothing.
+    fn of_differences(self) -> Self {
+        match self {
+            Self::Everything | Self::Differences => Self::Differences,
+            Self::Exposed => Self::Exposed,
+        }
+    }
+}
+
 fn write_toml(config: &Config, detail: Detail) -> String {
     let mut tables = Vec::new();
     for section in SECTIONS {
@@ -165,7 +175,12 @@ fn write_toml(config: &Config, detail: Detail) -> String {
         tables.extend(tests.map(test));
     }
     tables.extend(list_of::<AdminAccountConfig>(config, detail));
-    tables.extend(list_of::<ReplicationConfig>(config, detail));
+    for stream in &config.replications {
+        tables.push(table_of(stream, &stream.bare(), detail));
+        let filters = stream.filters.iter();
+        let bare = ReplicationFilterConfig::default();
+        tables.extend(filters.map(|it| table_of(it, &bare, detail.of_differences())));
+    }
     tables.join("\n")
 }
 
@@ -211,6 +226,7 @@ pub fn settings_page() -> String {
     for section in tables {
         if section.name == SchemaHistoryConfig::SECTION.name {
             list_page::<ReplicationConfig>(&mut page);
+            list_page::<ReplicationFilterConfig>(&mut page);
         }
         section_page(&mut page, section, &Config::default());
         if section.name == AccountsConfig::SECTION.name {

@@ -7,7 +7,7 @@ use crate::given::Given;
 use crate::measure::{spell_duration, spell_size};
 use crate::{
     AccountConfig, AdminAccountConfig, BackendConfig, Config, Fault, ListenerConfig,
-    ReplicationConfig, RuleConfig, RuleTestConfig,
+    ReplicationConfig, ReplicationFilterConfig, RuleConfig, RuleTestConfig,
 };
 
 /// One setting of `Owner` ([`Config`], or [`BackendConfig`] for those of a `[[backend]]`, and so on).
@@ -309,6 +309,9 @@ pub const ACCOUNT: Section<AccountConfig> = AccountConfig::SECTION;
 pub const ADMIN_ACCOUNT: Section<AdminAccountConfig> = AdminAccountConfig::SECTION;
 /// The settings of a `[[replication]]`.
 pub const REPLICATION: Section<ReplicationConfig> = ReplicationConfig::SECTION;
+
+/// The settings of a `[[replication.filter]]`.
+pub const REPLICATION_FILTER: Section<ReplicationFilterConfig> = ReplicationFilterConfig::SECTION;
 
 /// The settings of a `[[rule]]`.
 pub const RULE: Section<RuleConfig> = RuleConfig::SECTION;

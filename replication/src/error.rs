@@ -46,6 +46,9 @@ pub enum StreamError {
     /// The relay files cannot be read or written.
     #[error("{0}")]
     Relay(#[from] crate::relay::RelayError),
+    /// An event cannot be filtered.
+    #[error("{0}")]
+    Filter(#[from] crate::filter::FilterError),
     /// Another server of the cluster is the one to follow now.
     #[error("the stream goes on from {0}")]
     Moved(String),
@@ -78,6 +81,7 @@ impl StreamError {
             Self::Silent(_) => "silent",
             Self::Store(_) => "store",
             Self::Relay(_) => "relay",
+            Self::Filter(_) => "filter",
             Self::Moved(_) => "moved",
         }
     }

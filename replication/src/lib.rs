@@ -14,7 +14,8 @@
 //! Rows are not decoded.
 //!
 //! A stream with a relay folder also keeps its transactions in files (`relay`), from which replicas are fed
-//! ([`feed()`]), each over a connection that somebody else has let in.
+//! ([`feed()`]), each over a connection that somebody else has let in. A filter may stand in front of the files
+//! (`filter`): it drops changes, renames tables and replaces values.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::panic))]
@@ -25,6 +26,7 @@ mod difference;
 mod error;
 mod event_stream;
 mod feed;
+mod filter;
 mod follow;
 mod groups;
 mod hook;

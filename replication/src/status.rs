@@ -64,6 +64,10 @@ pub struct StreamView {
     pub events: u64,
     /// Their bytes.
     pub bytes: u64,
+    /// Events that the filters have dropped.
+    pub events_dropped: u64,
+    /// Events that the filters have changed.
+    pub events_changed: u64,
     /// Transactions since the start.
     pub transactions: u64,
     /// Changes of objects that were written into the history.

@@ -12,7 +12,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use binlog::{EventHeader, Limits, Query};
+use binlog::{Checksum, EventHeader, Limits, Query};
 use config::{Config, OnPurged, ReplicationConfig, ReplicationSource};
 use control::BackendClient;
 use route::{Backend, Role, Topology};
@@ -22,6 +22,7 @@ use tokio::time::sleep;
 use crate::change::Change;
 use crate::error::StreamError;
 use crate::event_stream::EventStream;
+use crate::filter::{Filter, Filtered};
 use crate::follow::{Brought, Follower, Statements};
 use crate::inquiry::Inquiry;
 use crate::object::{ObjectKind, ObjectName};
@@ -75,6 +76,8 @@ pub(crate) struct Stream {
     clock_ahead: i64,
     /// Where the transactions are kept for replicas.
     relay: Option<RelayWriter>,
+    /// The filter in front of it.
+    filter: Option<Filter>,
 }
 
 /// The statements of a transaction that change objects.
@@ -102,6 +105,7 @@ impl Stream {
             wait: WAIT_FIRST,
             clock_ahead: 0,
             relay: None,
+            filter: None,
         }
     }
 
@@ -222,6 +226,7 @@ impl Stream {
         };
         let greeted = registration.register(&identity).await?;
         registration.begin(&identity, &stored.position).await?;
+        self.filter = self.new_filter(&stored.position, greeted.checksum)?;
         self.note_begin(&backend, greeted, &stored.position);
         let limits = self.limits();
         let patience = self.settings.heartbeat * HEARTBEATS_MISSED_MAX;
@@ -278,14 +283,20 @@ impl Stream {
         let now = (self.shared.clock)();
         let header = *raw.header();
         let brought = follower.take(&raw, self.position(), changes)?;
+        let mut filtered = Filtered::default();
         if let Some(relay) = &mut self.relay {
-            relay.take(&raw, &brought)?;
+            match &mut self.filter {
+                Some(filter) => filtered = filter.take(&raw, &brought, relay)?,
+                None => relay.take(&raw, &brought)?,
+            }
             relay.sync_if_due()?;
         }
         let length = raw.bytes().len();
         let delay = now / 1_000_000 + self.clock_ahead - i64::from(header.time);
         self.status.change(|view| {
             view.count_event(length, now);
+            view.events_dropped += filtered.dropped;
+            view.events_changed += filtered.changed;
             match &brought {
                 Brought::Idle => view.delay = Some(0),
                 _ if header.time > 0 => view.delay = Some(delay.try_into().unwrap_or(0)),
@@ -321,6 +332,25 @@ impl Stream {
         self.status.set_relay(relay.log());
         self.relay = Some(relay);
         Ok(())
+    }
+
+    /// The filter for one connection, which begins behind a position.
+    fn new_filter(
+        &self,
+        position: &Position,
+        checksum: Checksum,
+    ) -> Result<Option<Filter>, StreamError> {
+        let Some(folder) = &self.settings.relay_folder else {
+            return Ok(None);
+        };
+        let filters = &self.settings.filters;
+        let filter = Filter::new(
+            filters,
+            (position.family(), checksum),
+            self.limits(),
+            folder.clone(),
+        );
+        Ok(filter?)
     }
 
     fn sync_relay(&mut self) -> Result<(), StreamError> {

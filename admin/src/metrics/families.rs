@@ -295,6 +295,16 @@ pub const FAMILIES: &[Family] = &[
         &[REPLICATION.of("bytes")],
     ),
     of(
+        "pilotfish_replication_events_dropped_total",
+        Counter,
+        &[REPLICATION.of("events_dropped")],
+    ),
+    of(
+        "pilotfish_replication_events_changed_total",
+        Counter,
+        &[REPLICATION.of("events_changed")],
+    ),
+    of(
         "pilotfish_replication_transactions_total",
         Counter,
         &[REPLICATION.of("transactions")],

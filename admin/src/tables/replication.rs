@@ -65,6 +65,16 @@ pub static TABLE: Sheet<StreamView> = Sheet {
             |it| it.changes.into(),
         ),
         integer(
+            "events_dropped",
+            "Events that the filters have dropped.",
+            |it| it.events_dropped.into(),
+        ),
+        integer(
+            "events_changed",
+            "Events that the filters have changed.",
+            |it| it.events_changed.into(),
+        ),
+        integer(
             "events_per_second",
             "Events a second, counted over five seconds.",
             |it| it.events_per_second.into(),

@@ -13,6 +13,6 @@ pub(crate) mod query;
 pub(crate) mod rotate;
 pub(crate) mod session_values;
 pub(crate) mod status_variables;
-mod tagged_gtid;
+pub(crate) mod tagged_gtid;
 pub(crate) mod view_change;
 pub(crate) mod xa_prepare;

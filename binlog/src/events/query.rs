@@ -35,6 +35,14 @@ pub(crate) struct Fixed {
 }
 
 impl Fixed {
+    /// Where the length of the schema's name stands.
+    pub(crate) const SCHEMA_LENGTH_AT: usize = 8;
+
+    /// How long the status variables are.
+    pub(crate) fn status_bytes(&self) -> usize {
+        usize::from(self.status_bytes)
+    }
+
     /// Reads it; logs of MySQL 4 have no status variables.
     pub(crate) fn read(reader: &mut Reader<'_>) -> Result<Self, Malformed> {
         Ok(Self {

@@ -3,10 +3,13 @@
 
 use wire::{Malformed, Reader};
 
-use crate::gtid_set::{Tag, Uuid, varlen};
+use crate::gtid_set::{Tag, Uuid, put_varlen, varlen};
 
 /// The version of the format that is known.
 const VERSION: u8 = 2;
+
+/// The number of the field with the transaction's length.
+const TRANSACTION_BYTES: u64 = 8;
 
 /// A field of the event.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,8 +28,15 @@ pub(super) enum TaggedField {
     CommitGroup(u64),
 }
 
-/// Reads the body's fields.
-pub(super) fn decode(body: &[u8]) -> Result<Vec<TaggedField>, Malformed> {
+/// The body in parts.
+struct Parts<'a> {
+    last_needed: u64,
+    fields: &'a [u8],
+    /// What stands behind the fields.
+    rest: &'a [u8],
+}
+
+fn parts(body: &[u8]) -> Result<Parts<'_>, Malformed> {
     let mut reader = Reader::new(body);
     if reader.u8("serialization version")? != VERSION {
         return Err(Malformed::Invalid("serialization version"));
@@ -38,7 +48,21 @@ pub(super) fn decode(body: &[u8]) -> Result<Vec<TaggedField>, Malformed> {
     let length = length.checked_sub(in_front);
     let length = length.ok_or(Malformed::Invalid("length of the fields"))?;
     let length = usize::try_from(length).map_err(|_| Malformed::Truncated("fields"))?;
-    let mut fields = Reader::new(reader.bytes(length, "fields")?);
+    Ok(Parts {
+        last_needed,
+        fields: reader.bytes(length, "fields")?,
+        rest: reader.rest(),
+    })
+}
+
+/// Reads the body's fields.
+pub(super) fn decode(body: &[u8]) -> Result<Vec<TaggedField>, Malformed> {
+    let Parts {
+        last_needed,
+        fields,
+        ..
+    } = parts(body)?;
+    let mut fields = Reader::new(fields);
     let mut found = Vec::new();
     let mut after = None;
     while !fields.is_empty() {
@@ -55,6 +79,54 @@ pub(super) fn decode(body: &[u8]) -> Result<Vec<TaggedField>, Malformed> {
         }
     }
     Ok(found)
+}
+
+/// The body with another length of the transaction; the same body if it has none.
+///
+/// # Errors
+/// The body is too short.
+pub(crate) fn with_transaction_bytes(body: &[u8], bytes: u64) -> Result<Vec<u8>, Malformed> {
+    let parts = parts(body)?;
+    let mut reader = Reader::new(parts.fields);
+    let here = |reader: &Reader<'_>| parts.fields.len() - reader.rest().len();
+    let mut fields = Vec::with_capacity(parts.fields.len());
+    let mut copied = 0;
+    while !reader.is_empty() {
+        let number = varlen(&mut reader, "field number")?;
+        let begin = here(&reader);
+        if read_field(number, &mut reader)?.is_none() {
+            break;
+        }
+        if number == TRANSACTION_BYTES {
+            fields.extend_from_slice(parts.fields.get(..begin).unwrap_or_default());
+            put_varlen(&mut fields, bytes);
+            copied = here(&reader);
+        }
+    }
+    fields.extend_from_slice(parts.fields.get(copied..).unwrap_or_default());
+    let mut needed = Vec::new();
+    put_varlen(&mut needed, parts.last_needed);
+    let mut out = vec![VERSION];
+    put_length(&mut out, needed.len() + fields.len());
+    out.extend_from_slice(&needed);
+    out.extend_from_slice(&fields);
+    out.extend_from_slice(parts.rest);
+    Ok(out)
+}
+
+/// The length counts the version's byte and itself.
+fn put_length(out: &mut Vec<u8>, behind: usize) {
+    let size = |value: usize| {
+        let mut bytes = Vec::new();
+        put_varlen(&mut bytes, value as u64);
+        bytes.len()
+    };
+    let mut own = 1;
+    while size(out.len() + own + behind) > own {
+        own += 1;
+    }
+    let length = out.len() + own + behind;
+    put_varlen(out, length as u64);
 }
 
 fn read_field(number: u64, reader: &mut Reader<'_>) -> Result<Option<TaggedField>, Malformed> {

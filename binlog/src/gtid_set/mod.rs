@@ -10,5 +10,5 @@ pub use error::GtidError;
 pub use intervals::Interval;
 pub use mariadb::{MariadbGtid, MariadbGtidSet};
 pub use mysql::{MysqlGtid, MysqlGtidSet};
-pub(crate) use source_id::varlen;
 pub use source_id::{SourceId, Tag, Uuid};
+pub(crate) use source_id::{put_varlen, varlen};

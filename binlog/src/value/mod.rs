@@ -9,7 +9,9 @@ use std::borrow::Cow;
 use crate::json::JsonDiff;
 
 pub(crate) use decimal::read_decimal;
-pub(crate) use read::{packed_date_time, packed_time, read_value};
+pub(crate) use read::{
+    decompressed, length_bytes, packed_date_time, packed_time, read_value, sized,
+};
 pub use temporal::Temporal;
 
 /// A column's value.

@@ -66,11 +66,14 @@ pub(crate) fn read_value<'a>(
 }
 
 /// A VARCHAR or CHAR of more than 255 bytes has two bytes of length.
-fn length_bytes(length_max: usize) -> usize {
+pub(crate) fn length_bytes(length_max: usize) -> usize {
     if length_max > 255 { 2 } else { 1 }
 }
 
-fn sized<'a>(reader: &mut Reader<'a>, length_bytes: usize) -> Result<&'a [u8], Malformed> {
+pub(crate) fn sized<'a>(
+    reader: &mut Reader<'a>,
+    length_bytes: usize,
+) -> Result<&'a [u8], Malformed> {
     if !(1..=4).contains(&length_bytes) {
         return Err(Malformed::Invalid("length of a column's length"));
     }
@@ -162,17 +165,28 @@ fn padded<'a>(bytes: &'a [u8], column: &Column) -> Cow<'a, [u8]> {
     Cow::Owned(padded)
 }
 
-/// A column with COMPRESSED of MariaDB: a byte of 0 and the plain bytes, or a header, the length and a zlib stream, with
-/// or without zlib's header (`compress_zlib` of `field_comp.cc`).
+/// The value of a column with COMPRESSED of MariaDB.
 fn expanded<'a>(bytes: &'a [u8], column: &Column, limit: usize) -> Result<Value<'a>, EventError> {
+    Ok(match decompressed(bytes, limit)? {
+        Cow::Borrowed(plain) => text(plain, column),
+        Cow::Owned(plain) => match encoding::text(&plain, column.collation) {
+            Some(text) => Value::Text(Cow::Owned(text.into_owned())),
+            None => Value::Bytes(Cow::Owned(plain)),
+        },
+    })
+}
+
+/// A byte of 0 and the plain bytes, or a header, the length and a zlib stream, with or without zlib's header
+/// (`compress_zlib` of `field_comp.cc`). An empty value has no bytes at all.
+pub(crate) fn decompressed(bytes: &[u8], limit: usize) -> Result<Cow<'_, [u8]>, EventError> {
     const ITEM: &str = "compressed column";
     let mut reader = Reader::new(bytes);
     if bytes.is_empty() {
-        return Ok(text(bytes, column));
+        return Ok(Cow::Borrowed(bytes));
     }
     let head = reader.u8(ITEM)?;
     if head == 0 {
-        return Ok(text(reader.rest(), column));
+        return Ok(Cow::Borrowed(reader.rest()));
     }
     if head >> 4 != COMPRESSED_BY_ZLIB {
         return Err(EventError::Compression(ITEM));
@@ -187,10 +201,7 @@ fn expanded<'a>(bytes: &'a [u8], column: &Column, limit: usize) -> Result<Value<
     } else {
         inflate_raw(reader.rest(), length, ITEM)?
     };
-    Ok(match encoding::text(&plain, column.collation) {
-        Some(text) => Value::Text(Cow::Owned(text.into_owned())),
-        None => Value::Bytes(Cow::Owned(plain)),
-    })
+    Ok(Cow::Owned(plain))
 }
 
 fn vector<'a>(bytes: &[u8]) -> Result<Value<'a>, Malformed> {

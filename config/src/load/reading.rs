@@ -111,32 +111,45 @@ impl Reading {
             self.config.listeners = self.read_tables(source, place, 0, value);
         } else if name == RULE.name {
             self.config.rules = self.read_tables(source, place, 0, value);
-            self.read_rule_tests(source, value);
+            let tests = self.read_below(source, value, "test");
+            for (rule, tests) in self.config.rules.iter_mut().zip(tests) {
+                rule.tests = tests;
+            }
         } else if name == ADMIN_ACCOUNT.name {
             self.config.admin_accounts = self.read_tables(source, place, 0, value);
         } else if name == REPLICATION.name {
             self.config.replications = self.read_tables(source, place, 0, value);
+            let filters = self.read_below(source, value, "filter");
+            for (stream, filters) in self.config.replications.iter_mut().zip(filters) {
+                stream.filters = filters;
+            }
         } else {
             self.config.configured_accounts = self.read_tables(source, place, 0, value);
         }
     }
 
-    /// The tables `[[rule.test]]` below each rule, counted through all of them.
-    fn read_rule_tests(&mut self, source: Source<'_>, rules: &Spanned<DeValue<'_>>) {
-        let tables = rules.get_ref().as_array().into_iter().flatten();
-        let tables = tables.filter_map(|rule| rule.get_ref().as_table());
+    /// The tables below each table of a list, such as `[[rule.test]]`. They are counted through the whole list.
+    fn read_below<T: Item>(
+        &mut self,
+        source: Source<'_>,
+        list: &Spanned<DeValue<'_>>,
+        name: &str,
+    ) -> Vec<Vec<T>> {
+        let tables = list.get_ref().as_array().into_iter().flatten();
+        let tables = tables.filter_map(|it| it.get_ref().as_table());
         let mut first = 0;
-        for (index, table) in tables.enumerate() {
-            let Some((key, value)) = table.get_key_value("test") else {
+        let mut below = Vec::new();
+        for table in tables {
+            let Some((key, value)) = table.get_key_value(name) else {
+                below.push(Vec::new());
                 continue;
             };
             let place = source.place(key.span().start);
-            let tests = self.read_tables(source, place, first, value);
-            first += tests.len();
-            if let Some(rule) = self.config.rules.get_mut(index) {
-                rule.tests = tests;
-            }
+            let items = self.read_tables(source, place, first, value);
+            first += items.len();
+            below.push(items);
         }
+        below
     }
 
     fn read_section(&mut self, source: Source<'_>, section: &Section<Config>, table: &DeTable<'_>) {

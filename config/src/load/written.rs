@@ -32,7 +32,7 @@ impl Written {
 
     /// The key under which the setting of one of a list's tables is kept.
     ///
-    /// Tests of rules are counted through all rules: `rule.test[7].statement`.
+    /// Tables below others are counted through the whole list: `rule.test[7].statement`.
     pub fn of(list: &str, index: usize, key: &str) -> String {
         format!("{list}[{index}].{key}")
     }

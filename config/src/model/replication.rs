@@ -54,6 +54,88 @@ settings! {
         /// The proxy deletes a relay file when its last transaction is older.
         relay_age_max: Duration = Duration::from_secs(7 * 24 * 3600), Traits::RELOAD.within(MINUTE, 3650 * DAY);
     }
+    below {
+        /// Changes that are left out of the relay files, or are written there in another form.
+        filters: Vec<ReplicationFilterConfig>,
+    }
+}
+
+settings! {
+    /// Filters of the stream, as many `[[replication.filter]]` tables below it as are needed. The relay files hold
+    /// the filtered changes, so no replica gets anything else. A filter either keeps or drops changes, or it changes
+    /// tables. See [Replication filters](replication-filters.md).
+    pub struct ReplicationFilterConfig in ReplicationFilterConfig [[replication.filter]], "Replication filters" {
+        /// Tables: `"orders"` in each schema, `"shop.orders"`, `"shop.*"`. A `*` stands for any characters, and an
+        /// entry that begins with `!` takes out the tables that it matches. Case does not matter. Without entries the
+        /// filter is for every table.
+        tables: Vec<String> = Vec::new(), Traits::RELOAD;
+
+        /// Whether the changes are kept or dropped. The first filter that matches a change decides; a change that no
+        /// filter matches is kept.
+        action: Option<FilterAction> = None, Traits::RELOAD.nothing("the filter changes its tables");
+
+        /// The changes that `action` is for. Without entries it is for all.
+        changes: Vec<FilteredChange> = Vec::new(), Traits::RELOAD;
+
+        /// The servers that executed the changes first. Without entries `action` is for every server.
+        server_ids: Vec<u32> = Vec::new(), Traits::RELOAD;
+
+        /// The GTID domains of the changes (MariaDB). Without entries `action` is for every domain.
+        domains: Vec<u32> = Vec::new(), Traits::RELOAD;
+
+        /// The schema that the tables have on the replicas. The entries of `tables` must name one schema.
+        rename_schema: Option<String> = None, Traits::RELOAD;
+
+        /// The name that the table has on the replicas. `tables` must name one table.
+        rename_table: Option<String> = None, Traits::RELOAD;
+
+        /// Columns that row events do not have. The column of a replica keeps its default value.
+        columns_dropped: Vec<String> = Vec::new(), Traits::RELOAD;
+
+        /// Columns that are NULL on the replicas.
+        columns_null: Vec<String> = Vec::new(), Traits::RELOAD;
+
+        /// Columns that have one value on the replicas: `"note=removed"`.
+        columns_constant: Vec<String> = Vec::new(), Traits::RELOAD;
+
+        /// Columns whose values are replaced by a hash (SHA-256 of `hash_key` and the value). Equal values have equal
+        /// hashes. The columns must hold characters, bytes or integers.
+        columns_hashed: Vec<String> = Vec::new(), Traits::RELOAD;
+
+        /// The key of `columns_hashed`, without which values could be guessed. `"file:PATH"` reads it from a file,
+        /// `"env:NAME"` from the environment. It is never shown.
+        hash_key: Option<Secret> = None, Traits::RELOAD;
+    }
+}
+
+choices! {
+    /// What becomes of changes.
+    pub enum FilterAction {
+        /// The replicas get them.
+        Keep = "keep",
+        /// The replicas do not get them. Their transactions stay, without them, so that the replicas have no gaps.
+        Drop = "drop",
+    }
+}
+
+choices! {
+    /// A kind of change.
+    pub enum FilteredChange {
+        /// Rows that are inserted.
+        Insert = "insert",
+        /// Rows that are updated.
+        Update = "update",
+        /// Rows that are deleted.
+        Delete = "delete",
+        /// TRUNCATE
+        Truncate = "truncate",
+        /// CREATE, ALTER, DROP, RENAME of tables, indexes, sequences and databases; ANALYZE, OPTIMIZE, REPAIR.
+        Ddl = "ddl",
+        /// CREATE, ALTER, DROP of views, routines, triggers, events and packages.
+        Code = "code",
+        /// Users, roles and privileges. Their tables are those of schema `mysql`.
+        Account = "account",
+    }
 }
 
 choices! {

@@ -110,3 +110,89 @@ fn a_listener_for_replicas_has_one_relay_an_account_and_no_settings_of_sessions(
         );
     }
 }
+
+#[test]
+fn a_filter_has_one_task_and_tables_that_it_can_be_for() {
+    let history = "[schema_history]\nfile = \"/tmp/schemas.db\"\n";
+    let stream = "[[replication]]\nuser = \"a\"\nserver_id = 7\nrelay_folder = \"/tmp/relay\"\n";
+    let filter = |text: &str| format!("{history}{stream}[[replication.filter]]\n{text}");
+    for text in [
+        "action = \"drop\"\nserver_ids = [7]",
+        "tables = [\"shop.*\", \"!shop.a\"]\nrename_schema = \"store\"",
+        "tables = [\"shop.a\"]\nrename_table = \"b\"\ncolumns_constant = [\"note=a=b\"]",
+        "tables = [\"a\"]\ncolumns_hashed = [\"email\"]\nhash_key = \"x\"",
+    ] {
+        assert_eq!(faults(&filter(text)), Vec::<String>::new(), "{text}");
+    }
+    for (text, expected) in [
+        (
+            "tables = [\"a\"]",
+            "neither has an action nor changes tables",
+        ),
+        (
+            "action = \"drop\"\ncolumns_null = [\"a\"]",
+            "action: stands beside settings that change tables",
+        ),
+        (
+            "columns_null = [\"a\"]\nchanges = [\"insert\"]",
+            "changes: needs an action",
+        ),
+        (
+            "tables = [\"a.b.c\"]\naction = \"drop\"",
+            "\"a.b.c\" is no table",
+        ),
+        (
+            "tables = [\"shop.*\", \"b.*\"]\nrename_schema = \"store\"",
+            "rename_schema: needs tables of one schema",
+        ),
+        (
+            "tables = [\"orders\"]\nrename_schema = \"store\"",
+            "rename_schema: needs tables of one schema",
+        ),
+        (
+            "tables = [\"shop.*\"]\nrename_table = \"b\"",
+            "rename_table: needs one table",
+        ),
+        (
+            &format!(
+                "tables = [\"shop.a\"]\nrename_table = \"{}\"",
+                "x".repeat(65)
+            ),
+            "rename_table: must have at most 64 characters",
+        ),
+        ("columns_constant = [\"a\"]", "\"a\" has no \"=\""),
+        ("columns_hashed = [\"a\"]", "columns_hashed: needs hash_key"),
+        (
+            "columns_null = [\"a\"]\ncolumns_constant = [\"A=1\"]",
+            "column \"a\" is given twice",
+        ),
+        ("tables = [1]\naction = \"drop\"", "tables"),
+        ("action = \"keeps\"", "action"),
+    ] {
+        let found = faults(&filter(text));
+        assert!(
+            found.iter().any(|it| it.contains(expected)),
+            "{text}: {found:?}"
+        );
+    }
+    let bare = filter("action = \"drop\"").replace("relay_folder = \"/tmp/relay\"\n", "");
+    assert!(faults(&bare)[0].contains("needs a relay_folder"));
+}
+
+#[test]
+fn filters_come_back_from_the_written_file_and_a_change_of_them_is_seen() {
+    let text = "[schema_history]\nfile = \"/tmp/schemas.db\"\n[[replication]]\nuser = \"a\"\nserver_id = 7\n\
+                relay_folder = \"/tmp/relay\"\n[[replication.filter]]\ntables = [\"shop.a\"]\naction = \"drop\"\n\
+                [[replication.filter]]\ntables = [\"shop.b\"]\nrename_table = \"c\"\n";
+    let config = load(text);
+    assert_eq!(config.replications[0].filters.len(), 2);
+    let again = File::new(&crate::manual::to_toml(&config))
+        .load()
+        .unwrap()
+        .config;
+    assert_eq!(again.replications, config.replications);
+    let other = load(&text.replace("shop.a", "shop.x"));
+    let changes = diff(&config, &other);
+    assert_eq!(changes.len(), 1, "{changes:?}");
+    assert_eq!(changes[0].setting, "replication[main].filter");
+}

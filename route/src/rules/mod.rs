@@ -60,6 +60,7 @@ pub use rates::{KEYS_MAX, Rates, Turn};
 pub use record::{Outcome, Record, Recorder, Seen, Unsure};
 pub use rewrite::Rewritten;
 pub use said::Said;
+pub use tables::Tables;
 pub use tags::TAG_BYTES_MAX;
 
 use index::Index;

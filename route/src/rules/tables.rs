@@ -66,13 +66,28 @@ fn name_bit(name: &[u8]) -> u64 {
 }
 
 impl Tables {
-    pub(crate) fn new(entries: &[String]) -> Self {
+    /// Of entries as they stand in a file: those with `!` in front are not wanted.
+    pub fn new(entries: &[String]) -> Self {
         let unwanted = entries.iter().filter_map(|entry| entry.strip_prefix('!'));
         let wanted = entries.iter().filter(|entry| !entry.starts_with('!'));
         Self {
             unwanted: unwanted.map(Table::new).collect(),
             wanted: wanted.map(|entry| Table::new(entry)).collect(),
         }
+    }
+
+    /// Whether this table is wanted. Without entries each is.
+    pub fn has(&self, schema: &str, name: &str) -> bool {
+        let is_in = |tables: &[Table]| {
+            let (schema, name) = (schema.as_bytes(), name.as_bytes());
+            tables.iter().any(|it| it.matches(schema, name))
+        };
+        (self.wanted.is_empty() || is_in(&self.wanted)) && !is_in(&self.unwanted)
+    }
+
+    /// Whether one table is wanted, by its name with or without its schema.
+    pub fn is_one(&self) -> bool {
+        matches!(&*self.wanted, [table] if table.name.exact().is_some())
     }
 
     /// Whether the statement names one that is wanted, where some are, and none that is not. Names

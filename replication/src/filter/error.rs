@@ -1,0 +1,75 @@
+//! Why an event cannot be filtered. The stream stops, because a replica would get what it must not have.
+
+use std::io;
+
+use binlog::EventError;
+
+/// See the module.
+#[derive(Debug, thiserror::Error)]
+pub enum FilterError {
+    /// The event is damaged.
+    #[error(transparent)]
+    Event(#[from] EventError),
+    /// A long transaction cannot be gathered.
+    #[error("the transaction cannot be gathered in the relay folder: {0}")]
+    Spool(#[from] io::Error),
+    /// `domains` for MySQL.
+    #[error("replication.filter.domains: MySQL has no GTID domains; use server_ids")]
+    Domains,
+    /// A change of rows as a statement.
+    #[error(
+        "the binary log has a statement for table {0}, for which there is a filter, and not the rows that changed; set \
+         binlog_format = ROW on the server, or change the filter"
+    )]
+    StatementFormat(String),
+    /// LOAD DATA as a statement.
+    #[error(
+        "the binary log has a LOAD DATA statement, and not the rows that changed; set binlog_format = ROW on the server"
+    )]
+    Load,
+    /// A statement for tables of which replicas get some.
+    #[error(
+        "the filter keeps some of the objects that this statement changes and drops others: {0}; change the filter so \
+         that all are kept or all are dropped"
+    )]
+    Mixed(String),
+    /// A view, a routine, a trigger or an event in a schema or of a table that has another name on replicas.
+    #[error(
+        "replicas have another name for an object that this statement mentions, and the proxy does not rename objects \
+         in views, routines, triggers and events: {0}; drop them with action = \"drop\", changes = [\"code\"]"
+    )]
+    Code(String),
+    /// A statement that is not UTF-8 and would get a name that is not ASCII.
+    #[error(
+        "the statement is not in UTF-8, so the name {0} cannot be put into it; choose a name in ASCII"
+    )]
+    Charset(String),
+    /// The server does not send the names of columns.
+    #[error(
+        "the server does not say which columns table {0} has; set binlog_row_metadata = FULL on the server. Transactions \
+         that were executed before cannot be filtered by columns"
+    )]
+    NoNames(String),
+    /// The table lacks a column.
+    #[error("table {table} has no column \"{column}\", which {setting} of its filter names")]
+    NoColumn {
+        /// The table.
+        table: String,
+        /// The column.
+        column: String,
+        /// The setting.
+        setting: &'static str,
+    },
+    /// The column's type or role does not allow it.
+    #[error("{setting} is not possible for column \"{column}\" of table {table}: {reason}")]
+    Column {
+        /// The table.
+        table: String,
+        /// The column.
+        column: String,
+        /// The setting.
+        setting: &'static str,
+        /// Why not.
+        reason: &'static str,
+    },
+}

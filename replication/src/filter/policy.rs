@@ -1,0 +1,128 @@
+//! What the settings say: which changes pass, and which tables have another form on replicas.
+
+use config::{FilterAction, FilteredChange, ReplicationFilterConfig};
+use route::Family;
+use route::rules::Tables;
+
+use super::error::FilterError;
+
+/// All filters of a stream.
+pub struct Policy {
+    actions: Vec<ActionFilter>,
+    tables: Vec<TableChange>,
+}
+
+/// Where a change comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Origin {
+    /// The server that executed it first.
+    pub server_id: u32,
+    /// The domain of its GTID (MariaDB).
+    pub domain: Option<u32>,
+}
+
+/// A filter that keeps or drops.
+struct ActionFilter {
+    tables: Tables,
+    settings: ReplicationFilterConfig,
+    drops: bool,
+}
+
+/// A filter that changes tables.
+pub struct TableChange {
+    /// The tables.
+    pub tables: Tables,
+    /// Its settings.
+    pub settings: ReplicationFilterConfig,
+}
+
+impl Policy {
+    /// Of the settings.
+    ///
+    /// # Errors
+    /// They do not fit the family.
+    pub fn new(settings: &[ReplicationFilterConfig], family: Family) -> Result<Self, FilterError> {
+        let mut policy = Self {
+            actions: Vec::new(),
+            tables: Vec::new(),
+        };
+        for settings in settings {
+            if family == Family::MySql && !settings.domains.is_empty() {
+                return Err(FilterError::Domains);
+            }
+            let tables = Tables::new(&settings.tables);
+            let settings = settings.clone();
+            match settings.action {
+                Some(action) => policy.actions.push(ActionFilter {
+                    tables,
+                    settings,
+                    drops: action == FilterAction::Drop,
+                }),
+                None => policy.tables.push(TableChange { tables, settings }),
+            }
+        }
+        Ok(policy)
+    }
+
+    /// Whether there is a filter.
+    pub fn filters(&self) -> bool {
+        !self.actions.is_empty() || !self.tables.is_empty()
+    }
+
+    /// Whether replicas get a change of an object. The first filter that matches decides.
+    pub fn passes(
+        &self,
+        change: FilteredChange,
+        (schema, name): (&str, &str),
+        origin: Origin,
+    ) -> bool {
+        let first = self.actions.iter().find(|action| {
+            action.is_from(origin) && action.is_for(change) && action.tables.has(schema, name)
+        });
+        first.is_none_or(|action| !action.drops)
+    }
+
+    /// The other form that a table has on replicas.
+    pub fn table_change(&self, schema: &str, name: &str) -> Option<&TableChange> {
+        self.tables.iter().find(|it| it.tables.has(schema, name))
+    }
+
+    /// The name of a table on replicas, if it is another one.
+    pub fn renamed(&self, schema: &str, name: &str) -> Option<(String, String)> {
+        let settings = &self.table_change(schema, name)?.settings;
+        if settings.rename_schema.is_none() && settings.rename_table.is_none() {
+            return None;
+        }
+        let other =
+            |setting: &Option<String>, own: &str| setting.as_deref().unwrap_or(own).to_owned();
+        Some((
+            other(&settings.rename_schema, schema),
+            other(&settings.rename_table, name),
+        ))
+    }
+
+    /// Whether some change of a table may be dropped or changed.
+    pub fn is_concerned(&self, schema: &str, name: &str, origin: Origin) -> bool {
+        let is_dropped = |action: &&ActionFilter| {
+            action.drops && action.is_from(origin) && action.tables.has(schema, name)
+        };
+        self.table_change(schema, name).is_some() || self.actions.iter().any(|it| is_dropped(&it))
+    }
+}
+
+impl ActionFilter {
+    fn is_from(&self, origin: Origin) -> bool {
+        let Self { settings, .. } = self;
+        let is_server =
+            settings.server_ids.is_empty() || settings.server_ids.contains(&origin.server_id);
+        let is_domain = settings.domains.is_empty()
+            || origin
+                .domain
+                .is_some_and(|it| settings.domains.contains(&it));
+        is_server && is_domain
+    }
+
+    fn is_for(&self, change: FilteredChange) -> bool {
+        self.settings.changes.is_empty() || self.settings.changes.contains(&change)
+    }
+}

@@ -1,0 +1,365 @@
+//! What becomes of a statement: it passes, it is dropped, or it passes with other names.
+
+use binlog::{EventHeader, Query, query_flags, query_text, rewrite_query};
+use config::FilteredChange;
+use sql::{Charset, Facts, Flags, Kind, Mention, Object, Role};
+
+use super::error::FilterError;
+use super::policy::{Origin, Policy};
+use crate::change::Change;
+use crate::names::named_objects;
+use crate::object::ObjectKind;
+
+/// The schema with the tables of accounts.
+const ACCOUNTS: (&str, &str) = ("mysql", "user");
+
+/// How much of a statement an error shows, in characters.
+const SHOWN_MAX: usize = 100;
+
+/// What becomes of a statement.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// It stays as it is.
+    Pass,
+    /// Replicas do not get it.
+    Drop,
+    /// Replicas get this body.
+    Replace(Vec<u8>),
+}
+
+/// A statement of the log.
+pub struct LoggedStatement<'a> {
+    /// The event's header.
+    pub header: &'a EventHeader,
+    /// The event's body, and the length of its fixed part.
+    pub body: (&'a [u8], usize),
+    /// The statement.
+    pub query: &'a Query<'a>,
+    /// Where it comes from.
+    pub origin: Origin,
+}
+
+impl LoggedStatement<'_> {
+    /// What becomes of it.
+    ///
+    /// # Errors
+    /// That cannot be said.
+    pub fn fate(&self, policy: &Policy) -> Result<Fate, FilterError> {
+        let facts = sql::facts(&self.query.text, query_flags(self.query));
+        match facts.kind {
+            Kind::Begin(_)
+            | Kind::Commit(_)
+            | Kind::Rollback(_)
+            | Kind::Savepoint
+            | Kind::RollbackTo
+            | Kind::ReleaseSavepoint
+            | Kind::Xa(_)
+            | Kind::Empty => Ok(Fate::Pass),
+            kind => match class(kind) {
+                Some(change) => self.object_change(policy, change, &facts),
+                None => self.row_change(policy, &facts),
+            },
+        }
+    }
+
+    /// A statement that changes objects.
+    fn object_change(
+        &self,
+        policy: &Policy,
+        change: FilteredChange,
+        facts: &Facts,
+    ) -> Result<Fate, FilterError> {
+        let objects = self.objects(change, facts);
+        let passes =
+            |(schema, name): &(String, String)| policy.passes(change, (schema, name), self.origin);
+        let (kept, dropped): (Vec<_>, Vec<_>) = objects.iter().partition(|it| passes(it));
+        if kept.is_empty() {
+            return Ok(Fate::Drop);
+        }
+        let schema = self.query.schema;
+        if !dropped.is_empty() {
+            let Kind::Drop(object @ (Object::Table | Object::TemporaryTable)) = facts.kind else {
+                return Err(FilterError::Mixed(self.shown()));
+            };
+            let text = drop_tables(policy, object, &kept);
+            return self.replaced(schema, text.as_bytes());
+        }
+        match change {
+            FilteredChange::Code => self
+                .check_code(policy, &objects, facts)
+                .map(|()| Fate::Pass),
+            _ if is_of_schema(facts.kind) => self.renamed_schema(policy, &objects),
+            _ => self.renamed_tables(policy, facts),
+        }
+    }
+
+    /// The objects that it changes: schema and name.
+    fn objects(&self, change: FilteredChange, facts: &Facts) -> Vec<(String, String)> {
+        if change == FilteredChange::Account {
+            return vec![(ACCOUNTS.0.to_owned(), ACCOUNTS.1.to_owned())];
+        }
+        let mut objects: Vec<_> = match is_named_by_words(facts.kind) {
+            true => {
+                let text = query_text(self.query);
+                let named = named_objects(&text, self.utf8_flags(), &self.default_schema());
+                let name = |kind, name| match kind {
+                    ObjectKind::Schema => String::new(),
+                    _ => name,
+                };
+                let named = named.into_iter();
+                named
+                    .map(|it| (it.schema, name(it.kind, it.name)))
+                    .collect()
+            }
+            false => facts
+                .mentions
+                .iter()
+                .filter(|it| is_written(it.role))
+                .map(|it| self.table(it))
+                .collect(),
+        };
+        if objects.is_empty() {
+            // FLUSH, CREATE SERVER: only a filter for all tables is meant.
+            objects.push((String::new(), String::new()));
+        }
+        objects.dedup();
+        objects
+    }
+
+    /// A statement that changes rows, and that replicas would execute.
+    fn row_change(&self, policy: &Policy, facts: &Facts) -> Result<Fate, FilterError> {
+        let change = match facts.kind {
+            Kind::Insert | Kind::Replace | Kind::Load => Some(FilteredChange::Insert),
+            Kind::Update => Some(FilteredChange::Update),
+            Kind::Delete => Some(FilteredChange::Delete),
+            _ => None,
+        };
+        let (mut kept, mut dropped) = (0, 0);
+        for mention in facts.tables() {
+            let (schema, name) = self.table(mention);
+            let refused = || FilterError::StatementFormat(format!("{schema}.{name}"));
+            let is_concerned = policy.is_concerned(&schema, &name, self.origin);
+            if policy.table_change(&schema, &name).is_some() {
+                return Err(refused());
+            }
+            match (change, is_written(mention.role)) {
+                (Some(change), true) => {
+                    match policy.passes(change, (&schema, &name), self.origin) {
+                        true => kept += 1,
+                        false => dropped += 1,
+                    }
+                }
+                // A replica does not have the rows that would be read.
+                _ if is_concerned => return Err(refused()),
+                _ => {}
+            }
+        }
+        match (kept, dropped) {
+            (_, 0) => Ok(Fate::Pass),
+            (0, _) => Ok(Fate::Drop),
+            _ => Err(FilterError::Mixed(self.shown())),
+        }
+    }
+
+    /// Views and routines are not read closely enough to be renamed.
+    fn check_code(
+        &self,
+        policy: &Policy,
+        objects: &[(String, String)],
+        facts: &Facts,
+    ) -> Result<(), FilterError> {
+        let mut named = objects
+            .iter()
+            .cloned()
+            .chain(facts.tables().map(|it| self.table(it)));
+        match named.any(|(schema, name)| policy.renamed(&schema, &name).is_some()) {
+            true => Err(FilterError::Code(self.shown())),
+            false => Ok(()),
+        }
+    }
+
+    /// CREATE, ALTER, DROP DATABASE of a schema whose tables all have another one on replicas.
+    fn renamed_schema(
+        &self,
+        policy: &Policy,
+        objects: &[(String, String)],
+    ) -> Result<Fate, FilterError> {
+        let renamed = objects.first().and_then(|(schema, _)| {
+            let (new, _) = policy.renamed(schema, "")?;
+            Some((schema, new))
+        });
+        let Some((old, new)) = renamed else {
+            return Ok(Fate::Pass);
+        };
+        let text = query_text(self.query);
+        let text = replace_schema(&text, self.utf8_flags(), old, &new);
+        self.check_charset(&new)?;
+        self.replaced(new.as_bytes(), text.as_bytes())
+    }
+
+    /// Each table that it mentions, with the schema in front, if one has another name.
+    fn renamed_tables(&self, policy: &Policy, facts: &Facts) -> Result<Fate, FilterError> {
+        let is_renamed = |mention: &&Mention| {
+            let (schema, name) = self.table(mention);
+            policy.renamed(&schema, &name).is_some()
+        };
+        if !facts.tables().any(|it| is_renamed(&it)) {
+            return Ok(Fate::Pass);
+        }
+        let text = &*self.query.text;
+        let mut mentions: Vec<_> = facts.tables().collect();
+        mentions.sort_by_key(|it| it.name.start);
+        let (mut out, mut copied) = (Vec::with_capacity(text.len() + 64), 0);
+        let mut default = None;
+        for mention in mentions {
+            let (schema, name) = self.table(mention);
+            let new = policy.renamed(&schema, &name);
+            let (new_schema, new_name) = new.unwrap_or((schema, name));
+            let begin = match mention.schema.is_empty() {
+                true => mention.name.start,
+                false => mention.schema.start,
+            } as usize;
+            let Some(between) = text.get(copied..begin) else {
+                continue;
+            };
+            if mention.schema.is_empty() {
+                default.get_or_insert_with(|| new_schema.clone());
+            }
+            self.check_charset(&new_schema)?;
+            self.check_charset(&new_name)?;
+            out.extend_from_slice(between);
+            out.extend_from_slice(qualified(&new_schema, &new_name).as_bytes());
+            copied = mention.name.end as usize;
+        }
+        out.extend_from_slice(text.get(copied..).unwrap_or_default());
+        let default = default.map_or_else(|| self.query.schema.to_vec(), String::into_bytes);
+        self.replaced(&default, &out)
+    }
+
+    fn replaced(&self, schema: &[u8], text: &[u8]) -> Result<Fate, FilterError> {
+        let (body, post_header) = self.body;
+        let body = rewrite_query(body, post_header, schema, text);
+        Ok(Fate::Replace(body.map_err(binlog::EventError::from)?))
+    }
+
+    fn table(&self, mention: &Mention) -> (String, String) {
+        let text = &self.query.text;
+        let name = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let schema = name(&mention.schema.name(text));
+        let schema = match schema.is_empty() {
+            true => self.default_schema(),
+            false => schema,
+        };
+        (schema, name(&mention.name.name(text)))
+    }
+
+    fn default_schema(&self) -> String {
+        String::from_utf8_lossy(self.query.schema).into_owned()
+    }
+
+    fn utf8_flags(&self) -> Flags {
+        Flags {
+            charset: Charset::default(),
+            ..query_flags(self.query)
+        }
+    }
+
+    /// A name outside of ASCII is put into statements in UTF-8 only.
+    fn check_charset(&self, name: &str) -> Result<(), FilterError> {
+        match name.is_ascii() || str::from_utf8(&self.query.text).is_ok() {
+            true => Ok(()),
+            false => Err(FilterError::Charset(name.to_owned())),
+        }
+    }
+
+    /// It without passwords, for errors.
+    fn shown(&self) -> String {
+        let change = Change::of(self.header, self.query);
+        let text = change.map_or_else(|| query_text(self.query), |it| it.statement);
+        text.chars().take(SHOWN_MAX).collect()
+    }
+}
+
+/// What a statement changes besides rows; none if it changes rows.
+fn class(kind: Kind) -> Option<FilteredChange> {
+    Some(match kind {
+        Kind::Truncate => FilteredChange::Truncate,
+        Kind::Create(object) | Kind::Alter(object) | Kind::Drop(object) | Kind::Rename(object) => {
+            match object {
+                Object::View | Object::Routine | Object::Trigger | Object::Event => {
+                    FilteredChange::Code
+                }
+                Object::Account => FilteredChange::Account,
+                _ => FilteredChange::Ddl,
+            }
+        }
+        // SET PASSWORD, SET DEFAULT ROLE: the log has no other SET.
+        Kind::Grant | Kind::Revoke | Kind::Set => FilteredChange::Account,
+        Kind::Maintain | Kind::Flush(_) | Kind::Import | Kind::Install => FilteredChange::Ddl,
+        _ => return None,
+    })
+}
+
+fn is_of_schema(kind: Kind) -> bool {
+    matches!(
+        kind,
+        Kind::Create(Object::Schema) | Kind::Alter(Object::Schema) | Kind::Drop(Object::Schema)
+    )
+}
+
+/// Whether the names of the objects are found by words such as PROCEDURE, and not as tables.
+fn is_named_by_words(kind: Kind) -> bool {
+    match kind {
+        Kind::Create(object) | Kind::Alter(object) | Kind::Drop(object) | Kind::Rename(object) => {
+            matches!(
+                object,
+                Object::Schema | Object::Routine | Object::Trigger | Object::Event
+            )
+        }
+        _ => false,
+    }
+}
+
+fn is_written(role: Role) -> bool {
+    matches!(
+        role,
+        Role::TableWritten | Role::TableDropped | Role::TemporaryCreated
+    )
+}
+
+/// A statement that drops these tables, whatever their names are on replicas.
+fn drop_tables(policy: &Policy, object: Object, tables: &[&(String, String)]) -> String {
+    let names = tables.iter().map(|(schema, name)| {
+        let renamed = policy.renamed(schema, name);
+        let (schema, name) = renamed.unwrap_or_else(|| (schema.clone(), name.clone()));
+        qualified(&schema, &name)
+    });
+    let temporary = match object {
+        Object::TemporaryTable => "TEMPORARY ",
+        _ => "",
+    };
+    let names: Vec<_> = names.collect();
+    format!("DROP {temporary}TABLE IF EXISTS {}", names.join(", "))
+}
+
+fn qualified(schema: &str, name: &str) -> String {
+    let quoted = |name: &str| format!("`{}`", name.replace('`', "``"));
+    format!("{}.{}", quoted(schema), quoted(name))
+}
+
+/// The first name that is `old`, replaced.
+fn replace_schema(text: &str, flags: Flags, old: &str, new: &str) -> String {
+    let mut lexer = sql::Lexer::new(text.as_bytes(), flags);
+    loop {
+        let token = lexer.token();
+        let is_name = matches!(token.kind, sql::TokenKind::Word | sql::TokenKind::Quoted);
+        if is_name && *token.span.name(text.as_bytes()) == *old.as_bytes() {
+            let (begin, end) = (token.span.start as usize, token.span.end as usize);
+            let quoted = new.replace('`', "``");
+            return [&text[..begin], "`", &quoted, "`", &text[end..]].concat();
+        }
+        if token.kind == sql::TokenKind::End {
+            return text.to_owned();
+        }
+    }
+}

@@ -1,0 +1,29 @@
+//! Filters on the files that servers wrote (`binlog/tests/captures`).
+
+mod captured;
+mod policies;
+mod statements;
+
+use config::{FilterAction, FilteredChange, ReplicationFilterConfig, Secret};
+
+/// A filter that drops some changes of tables.
+fn drops(tables: &[&str], changes: &[FilteredChange]) -> ReplicationFilterConfig {
+    ReplicationFilterConfig {
+        action: Some(FilterAction::Drop),
+        changes: changes.to_vec(),
+        ..on(tables)
+    }
+}
+
+/// A filter on tables that does nothing yet.
+fn on(tables: &[&str]) -> ReplicationFilterConfig {
+    ReplicationFilterConfig {
+        tables: tables.iter().map(|it| (*it).to_owned()).collect(),
+        hash_key: Some(Secret::new("a key")),
+        ..ReplicationFilterConfig::default()
+    }
+}
+
+fn names(all: &[&str]) -> Vec<String> {
+    all.iter().map(|it| (*it).to_owned()).collect()
+}

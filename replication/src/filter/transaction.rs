@@ -1,0 +1,482 @@
+//! One transaction on its way through the filter.
+//!
+//! ```text
+//!   statement of row format:   TABLE_MAP … ──► held until the first rows that pass ──► spool
+//!                              rows that pass ──► one is held: the last of a statement has a flag
+//!                              rows that do not pass ──► dropped
+//! ```
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use binlog::{
+    Checksum, Decoder, Event, EventFlags, EventHeader, EventType, MariadbGtidEvent, RawEvent,
+    RewrittenRows, RowsEvent, RowsKind, TableMap, TransactionPayload, mark_statement_end,
+    put_statement, rename_table, with_transaction_bytes,
+};
+use config::FilteredChange;
+
+use super::columns::TableColumns;
+use super::error::FilterError;
+use super::policy::{Origin, Policy};
+use super::spool::Spool;
+use super::statement::{Fate, LoggedStatement};
+use super::{EventSink, Filtered, query_post_header};
+use crate::error::StreamError;
+use crate::follow::Brought;
+use crate::position::Gtid;
+
+/// An event in memory of its own.
+struct Held {
+    header: EventHeader,
+    body: Vec<u8>,
+}
+
+/// A table of the statement whose rows come.
+struct StatementTable {
+    map: Arc<TableMap>,
+    /// Its TABLE_MAP event, as replicas get it; none if nothing of the table passes, or if they have got it.
+    event: Option<Held>,
+    columns: Option<TableColumns>,
+}
+
+/// See the module.
+pub struct Transaction {
+    gtid: Gtid,
+    /// The event that begins it.
+    begin: Held,
+    origin: Origin,
+    spool: Spool,
+    filtered: Filtered,
+    /// Whether its events get checksums that they did not have.
+    is_longer: bool,
+    /// Whether a COMMIT is to come.
+    is_open: bool,
+    /// The header of the only statement, which was dropped.
+    emptied: Option<EventHeader>,
+    tables: HashMap<u64, StatementTable>,
+    /// The ids of the tables, in order.
+    order: Vec<u64>,
+    /// Rows that pass, and of which it is not known yet whether they are the last of their statement.
+    rows: Option<Held>,
+    /// Values and pieces of rows events that belong to the next event.
+    before: Vec<Held>,
+}
+
+impl Held {
+    fn of(raw: &RawEvent<'_>) -> Self {
+        Self {
+            header: *raw.header(),
+            body: raw.body().to_vec(),
+        }
+    }
+}
+
+impl Transaction {
+    /// Begins with the event that has the GTID. A long transaction is gathered in a folder.
+    pub fn begin(gtid: Gtid, raw: &RawEvent<'_>, event: &Event<'_>, folder: &Path) -> Self {
+        let mut origin = Origin {
+            server_id: raw.header().server_id,
+            domain: None,
+        };
+        let mut is_open = false;
+        if let Event::MariadbGtid(event) = event {
+            origin.domain = Some(event.gtid.domain);
+            is_open = event.flags & MariadbGtidEvent::FLAG_STANDALONE == 0;
+        }
+        Self {
+            gtid,
+            begin: Held::of(raw),
+            origin,
+            spool: Spool::new(folder),
+            filtered: Filtered::default(),
+            is_longer: raw.checksum() == Checksum::None,
+            is_open,
+            emptied: None,
+            tables: HashMap::new(),
+            order: Vec::new(),
+            rows: None,
+            before: Vec::new(),
+        }
+    }
+
+    /// Takes the next event.
+    ///
+    /// # Errors
+    /// It cannot be filtered.
+    pub fn take(
+        &mut self,
+        raw: &RawEvent<'_>,
+        event: &Event<'_>,
+        policy: &Policy,
+        decoder: &Decoder,
+    ) -> Result<(), FilterError> {
+        match event {
+            Event::Query(query) => {
+                let statement = LoggedStatement {
+                    header: raw.header(),
+                    body: (raw.body(), query_post_header(decoder)),
+                    query,
+                    origin: self.origin,
+                };
+                let fate = statement.fate(policy)?;
+                self.statement(raw, &query.text, fate, query_post_header(decoder))
+            }
+            Event::TableMap(map) => self.table(raw, map, policy, decoder),
+            Event::Rows(rows, table) => self.rows(raw, rows, table.is_some(), policy, decoder),
+            // The text may have values that replicas must not have.
+            Event::AnnotateRows(_) | Event::RowsQuery(_) if policy.filters() => {
+                self.filtered.dropped += 1;
+                Ok(())
+            }
+            Event::RowsFragment(_)
+            | Event::Integer(_)
+            | Event::Rand(..)
+            | Event::UserVariable(_) => {
+                self.before.push(Held::of(raw));
+                Ok(())
+            }
+            Event::ExecuteLoad(_) | Event::LoadBlock(..) | Event::DeleteFile(_)
+                if policy.filters() =>
+            {
+                Err(FilterError::Load)
+            }
+            _ => self.pass(raw),
+        }
+    }
+
+    /// A compressed transaction. It stays as it is if nothing of it is filtered.
+    ///
+    /// # Errors
+    /// It is damaged, or cannot be filtered.
+    pub fn take_payload(
+        &mut self,
+        raw: &RawEvent<'_>,
+        payload: &TransactionPayload<'_>,
+        policy: &Policy,
+        decoder: &mut Decoder,
+    ) -> Result<(), FilterError> {
+        let mut events = payload.events(decoder.limits())?;
+        while let Some(bytes) = events.next_event()? {
+            let inner = RawEvent::parse(bytes, Checksum::None)?;
+            let event = decoder.decode_within(&inner)?;
+            self.take(&inner, &event, policy, decoder)?;
+        }
+        self.end_statement()?;
+        if self.filtered == Filtered::default() {
+            self.spool.clear()?;
+            self.spool.push(raw.header(), raw.body())?;
+        }
+        Ok(())
+    }
+
+    /// The transaction is whole, and goes on.
+    ///
+    /// # Errors
+    /// The sink does not take it.
+    pub fn finish(
+        mut self,
+        decoder: &Decoder,
+        sink: &mut dyn EventSink,
+    ) -> Result<Filtered, StreamError> {
+        self.end_statement()?;
+        if let Some(header) = self.emptied {
+            self.put_empty(&header, query_post_header(decoder))?;
+        }
+        let is_mysql = matches!(self.gtid, Gtid::Mysql(_));
+        if is_mysql && (self.is_longer || self.filtered != Filtered::default()) {
+            let Held { header, body } = &mut self.begin;
+            let changed = with_transaction_bytes(header.event_type, body, self.spool.bytes());
+            *body = changed
+                .map_err(binlog::EventError::from)
+                .map_err(FilterError::from)?;
+        }
+        let mut bytes = Vec::new();
+        let Held { header, body } = &self.begin;
+        let put = binlog::put_event(&mut bytes, header, body, Checksum::None);
+        put.map_err(FilterError::from)?;
+        let begin = RawEvent::parse(&bytes, Checksum::None).map_err(FilterError::from)?;
+        sink.event(&begin, &Brought::Begin(self.gtid.clone()))?;
+        let gtid = self.gtid;
+        self.spool.drain(|raw, is_last| {
+            let brought = match is_last {
+                true => Brought::Transaction(gtid.clone()),
+                false => Brought::Nothing,
+            };
+            sink.event(raw, &brought)
+        })?;
+        Ok(self.filtered)
+    }
+
+    fn pass(&mut self, raw: &RawEvent<'_>) -> Result<(), FilterError> {
+        self.end_statement()?;
+        self.spool.push(raw.header(), raw.body())
+    }
+
+    fn statement(
+        &mut self,
+        raw: &RawEvent<'_>,
+        text: &[u8],
+        fate: Fate,
+        post_header: usize,
+    ) -> Result<(), FilterError> {
+        self.end_rows()?;
+        let opens = !self.is_open && opens_transaction(text);
+        self.is_open |= opens;
+        match fate {
+            Fate::Pass => {
+                self.put_before()?;
+                self.spool.push(raw.header(), raw.body())
+            }
+            Fate::Replace(body) => {
+                self.put_before()?;
+                self.filtered.changed += 1;
+                self.spool
+                    .push(&of_type(raw.header(), EventType::QUERY), &body)
+            }
+            Fate::Drop => {
+                self.filtered.dropped += 1 + self.before.len() as u64;
+                self.before.clear();
+                if opens {
+                    // CREATE TABLE … START TRANSACTION of MySQL.
+                    self.put_word(raw.header(), post_header, b"BEGIN")?;
+                } else if !self.is_open {
+                    self.emptied = Some(*raw.header());
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn table(
+        &mut self,
+        raw: &RawEvent<'_>,
+        map: &Arc<TableMap>,
+        policy: &Policy,
+        decoder: &Decoder,
+    ) -> Result<(), FilterError> {
+        let (schema, name) = (map.schema.as_str(), map.table.as_str());
+        let changes = [
+            FilteredChange::Insert,
+            FilteredChange::Update,
+            FilteredChange::Delete,
+        ];
+        let passes = |it: &FilteredChange| policy.passes(*it, (schema, name), self.origin);
+        let mut table = StatementTable {
+            map: Arc::clone(map),
+            event: None,
+            columns: None,
+        };
+        if changes.iter().any(passes) {
+            let mut event = Held::of(raw);
+            if let Some((schema, name)) = policy.renamed(schema, name) {
+                let format = decoder.format();
+                let post_header = format.map_or(0, |it| it.post_header(EventType::TABLE_MAP));
+                let body = rename_table(raw.body(), post_header, &schema, &name);
+                event.body = body.map_err(binlog::EventError::from)?;
+                self.filtered.changed += 1;
+            }
+            let change = policy.table_change(schema, name);
+            let columns = change.map(|change| TableColumns::plan(change, map));
+            table.columns = columns.transpose()?.flatten();
+            table.event = Some(event);
+        } else {
+            self.filtered.dropped += 1;
+        }
+        if self.tables.insert(map.id, table).is_none() {
+            self.order.push(map.id);
+        }
+        Ok(())
+    }
+
+    fn rows(
+        &mut self,
+        raw: &RawEvent<'_>,
+        rows: &RowsEvent<'_>,
+        has_table: bool,
+        policy: &Policy,
+        decoder: &Decoder,
+    ) -> Result<(), FilterError> {
+        if has_table {
+            match self.passing_rows(raw, rows, policy, decoder)? {
+                Some(event) => {
+                    self.put_rows()?;
+                    self.put_tables()?;
+                    self.put_before()?;
+                    self.rows = Some(event);
+                }
+                None => self.filtered.dropped += 1 + std::mem::take(&mut self.before).len() as u64,
+            }
+        } else if self.rows.is_some() {
+            // An event that only ends the statement: the rows before it do that, too.
+            self.filtered.dropped += 1;
+        }
+        if rows.ends_statement() {
+            self.end_rows()?;
+        } else if raw.header().event_type == EventType::PARTIAL_ROW_DATA {
+            // A piece cannot be marked as the last of the statement later.
+            self.put_rows()?;
+        }
+        Ok(())
+    }
+
+    /// The rows as replicas get them; none if they do not.
+    fn passing_rows(
+        &mut self,
+        raw: &RawEvent<'_>,
+        rows: &RowsEvent<'_>,
+        policy: &Policy,
+        decoder: &Decoder,
+    ) -> Result<Option<Held>, FilterError> {
+        let Some(table) = self.tables.get(&rows.table_id) else {
+            return Ok(None);
+        };
+        let change = match rows.kind {
+            RowsKind::Write => FilteredChange::Insert,
+            RowsKind::Update | RowsKind::PartialUpdate => FilteredChange::Update,
+            RowsKind::Delete => FilteredChange::Delete,
+        };
+        if !policy.passes(change, (&table.map.schema, &table.map.table), self.origin) {
+            return Ok(None);
+        }
+        let Some(columns) = &table.columns else {
+            return Ok(Some(Held::of(raw)));
+        };
+        let event_type = match raw.header().event_type {
+            // The pieces become one event again.
+            EventType::PARTIAL_ROW_DATA => whole_type(rows.kind),
+            other => other,
+        };
+        let rewritten = rows.rewrite(event_type, &table.map, columns, decoder.limits())?;
+        self.filtered.changed += 1;
+        self.filtered.dropped += std::mem::take(&mut self.before).len() as u64;
+        Ok(rewritten.map(|RewrittenRows { event_type, body }| Held {
+            header: of_type(raw.header(), event_type),
+            body,
+        }))
+    }
+
+    /// The tables must be known before the first rows of a statement.
+    fn put_tables(&mut self) -> Result<(), FilterError> {
+        for id in &self.order {
+            let table = self.tables.get_mut(id);
+            if let Some(event) = table.and_then(|it| it.event.take()) {
+                self.spool.push(&event.header, &event.body)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The rows that are held, and the pieces in front of them.
+    fn put_rows(&mut self) -> Result<(), FilterError> {
+        if let Some(rows) = self.rows.take() {
+            self.spool.push(&rows.header, &rows.body)?;
+        }
+        Ok(())
+    }
+
+    fn put_before(&mut self) -> Result<(), FilterError> {
+        for held in std::mem::take(&mut self.before) {
+            self.spool.push(&held.header, &held.body)?;
+        }
+        Ok(())
+    }
+
+    /// No more rows of a statement come.
+    fn end_rows(&mut self) -> Result<(), FilterError> {
+        if let Some(rows) = &mut self.rows
+            && rows.header.event_type != EventType::PARTIAL_ROW_DATA
+        {
+            mark_statement_end(&mut rows.body);
+        }
+        self.put_rows()?;
+        let tables = self.tables.values();
+        self.filtered.dropped += tables.filter(|it| it.event.is_some()).count() as u64;
+        self.tables.clear();
+        self.order.clear();
+        Ok(())
+    }
+
+    fn end_statement(&mut self) -> Result<(), FilterError> {
+        self.end_rows()?;
+        self.put_before()
+    }
+
+    /// The only statement was dropped: an empty transaction takes its place.
+    fn put_empty(&mut self, header: &EventHeader, post_header: usize) -> Result<(), FilterError> {
+        match self.gtid {
+            Gtid::Mysql(_) => self.put_word(header, post_header, b"BEGIN")?,
+            Gtid::Mariadb(_) => self.open_group()?,
+        }
+        self.put_word(header, post_header, b"COMMIT")
+    }
+
+    /// The GTID event of MariaDB says that a COMMIT comes, and nothing of an ALTER TABLE in two phases.
+    fn open_group(&mut self) -> Result<(), FilterError> {
+        let body = std::mem::take(&mut self.begin.body);
+        let event = MariadbGtidEvent::decode(&body, self.begin.header.server_id);
+        let event = event.map_err(binlog::EventError::from)?;
+        let kept = MariadbGtidEvent::FLAG_GROUP_COMMIT_ID
+            | MariadbGtidEvent::FLAG_TRANSACTIONAL
+            | MariadbGtidEvent::FLAG_ALLOW_PARALLEL
+            | MariadbGtidEvent::FLAG_WAITED;
+        let open = MariadbGtidEvent {
+            flags: event.flags & kept,
+            xid: None,
+            extra_flags: 0,
+            extra_engines: None,
+            alter_start: None,
+            thread_id: None,
+            ..event
+        };
+        open.encode(&mut self.begin.body);
+        Ok(())
+    }
+
+    fn put_word(
+        &mut self,
+        header: &EventHeader,
+        post_header: usize,
+        word: &[u8],
+    ) -> Result<(), FilterError> {
+        let mut body = Vec::new();
+        put_statement(&mut body, post_header, word);
+        let header = EventHeader {
+            flags: EventFlags::SUPPRESS_USE,
+            ..of_type(header, EventType::QUERY)
+        };
+        self.spool.push(&header, &body)
+    }
+}
+
+fn of_type(header: &EventHeader, event_type: EventType) -> EventHeader {
+    EventHeader {
+        event_type,
+        ..*header
+    }
+}
+
+/// The type of a rows event that came in pieces (MariaDB).
+fn whole_type(kind: RowsKind) -> EventType {
+    match kind {
+        RowsKind::Write => EventType::WRITE_ROWS_V1,
+        RowsKind::Delete => EventType::DELETE_ROWS_V1,
+        RowsKind::Update | RowsKind::PartialUpdate => EventType::UPDATE_ROWS_V1,
+    }
+}
+
+/// Whether a COMMIT follows a statement.
+fn opens_transaction(text: &[u8]) -> bool {
+    let text = text.trim_ascii();
+    let has = |at: Option<&[u8]>, words: &[u8]| at.is_some_and(|it| it.eq_ignore_ascii_case(words));
+    const CREATE: &[u8] = b"START TRANSACTION";
+    text.eq_ignore_ascii_case(b"BEGIN")
+        || has(text.get(..8), b"XA START")
+        || has(
+            text.len()
+                .checked_sub(CREATE.len())
+                .and_then(|at| text.get(at..)),
+            CREATE,
+        )
+}
