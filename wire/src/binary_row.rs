@@ -29,7 +29,7 @@ pub enum BinaryValue<'a> {
     Integer(i128),
     /// A floating-point number.
     Float(f64),
-    /// A date or a time, as the text protocol writes it.
+    /// A date or a time as text. A fraction has six digits, and is left out if it is 0.
     Moment(String),
     /// Everything else.
     Bytes(&'a [u8]),
@@ -115,8 +115,8 @@ impl BinaryType {
 }
 
 impl BinaryValue<'_> {
-    /// The text that the text protocol has for it. A floating-point number has the fewest digits that tell it from
-    /// others, and no exponent.
+    /// The value as text. Apart from fractions of seconds and from exponents, which this does not write, that is the
+    /// server's text.
     pub fn to_text(&self) -> Vec<u8> {
         match self {
             Self::Integer(number) => number.to_string().into_bytes(),
