@@ -16,9 +16,10 @@ use crate::arguments::AdminArguments;
 const TIMEOUT_ANSWER: Duration = Duration::from_secs(30);
 /// How long one step of a login may take: longer than the whole answer, whose limit has a text of its own.
 const TIMEOUT_LOGIN: Duration = Duration::from_secs(60);
-/// The most that an answer may bring. The admin port limits its answers to a quarter of that.
+/// The most that an answer may bring: as many rows as `admin.rows_max` allows at most, and four times the bytes that the
+/// admin port allows.
 const BOUNDS: ResultBounds = ResultBounds {
-    rows: usize::MAX,
+    rows: 10_000_000,
     bytes: 256 << 20,
 };
 /// Where the admin port is unless anybody says otherwise.
