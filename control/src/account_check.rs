@@ -38,7 +38,7 @@ impl CheckLine {
                 backend: teacher.name.clone(),
                 endpoints: teacher.destination.endpoints.clone(),
             }),
-            Entry::Refused(text) => Err(Failure::AccountRefused(text)),
+            Entry::Refused { text, .. } => Err(Failure::AccountRefused(text)),
         }
     }
 

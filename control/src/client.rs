@@ -1,30 +1,53 @@
 //! A connection to a backend for other parts of the proxy that are no sessions: the same login, TLS and password
 //! plugins as the control plane's own.
 
-use config::{Config, Secret};
+use std::sync::Arc;
+use std::time::Duration;
+
+use config::{BackendAddress, BackendTlsConfig, BackendTlsMode, Config, HealthConfig, Secret};
 use route::Backend;
 use tokio::io::{AsyncRead, AsyncWrite};
+use wire::reply::OkPacket;
 use wire::{ErrPacket, reply};
 
 use crate::connection::Connection;
-use crate::failure::Failure;
+use crate::failure::{Failure, ServerError};
 use crate::login::{Access, Destination, Entry};
-use crate::rows::Bounds;
+use crate::resolve::{SystemResolver, look_up};
+use crate::rows::{Bounds, ResultSet, RowFormat};
 
 /// How much is read from the socket at once.
 const BUFFER_BYTES: usize = 128 << 10;
 
 /// A connection that is logged in.
 pub struct BackendClient {
-    connection: Connection,
+    pub(crate) connection: Connection,
+}
+
+/// A server that need not be in any configuration, and how a client logs in there. On a connection without TLS, a
+/// password that has to pass in full is encrypted for the key that the server presents.
+#[derive(Debug, Clone)]
+pub struct ClientOptions {
+    /// Where the server is.
+    pub address: BackendAddress,
+    /// The account.
+    pub user: String,
+    /// Its password.
+    pub password: Secret,
+    /// The default schema.
+    pub schema: Option<String>,
+    /// Whether TLS is spoken. There are no authorities to check a certificate with.
+    pub tls: BackendTlsMode,
+    /// How long the server may take to greet, and again for the login.
+    pub timeout: Duration,
 }
 
 /// What went wrong with a connection or a statement.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{text}")]
 pub struct ClientError {
-    /// The server's error number, if it answered with an error.
-    pub number: Option<u16>,
+    /// The server's error, if it answered with one.
+    pub server: Option<ServerError>,
     /// What happened, for a log.
     pub text: String,
 }
@@ -38,13 +61,44 @@ pub struct ResultBounds {
     pub bytes: usize,
 }
 
-/// A result.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ResultSet {
-    /// The columns' names.
-    pub names: Vec<String>,
-    /// The rows, each with a value for each column; none is NULL.
-    pub rows: Vec<Vec<Option<Vec<u8>>>>,
+/// What a statement has come to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StatementResult {
+    /// It has no result set.
+    Done {
+        /// Rows that it has changed.
+        affected_rows: u64,
+    },
+    /// It has one.
+    Rows(ResultSet),
+}
+
+impl ClientOptions {
+    /// What of this is configuration elsewhere.
+    fn config(&self) -> Config {
+        Config {
+            backend_tls: BackendTlsConfig {
+                mode: self.tls,
+                get_server_public_key: true,
+                ..BackendTlsConfig::default()
+            },
+            health: HealthConfig {
+                timeout_connect: self.timeout,
+                ..HealthConfig::default()
+            },
+            ..Config::default()
+        }
+    }
+
+    async fn destination(&self) -> Result<Destination, Failure> {
+        let host = match &self.address {
+            BackendAddress::Tcp { host, .. } => Some(host.clone()),
+            BackendAddress::Unix(_) => None,
+        };
+        let address = self.address.clone();
+        let endpoints = look_up(Arc::new(SystemResolver), address, self.timeout).await?;
+        Ok(Destination { host, endpoints })
+    }
 }
 
 impl BackendClient {
@@ -62,12 +116,32 @@ impl BackendClient {
             host: backend.host.clone(),
             endpoints: backend.endpoints.clone(),
         };
-        match access.log_in(&destination).await? {
+        Self::enter(&access, user, &destination).await
+    }
+
+    /// Connects to a server that is no backend, and logs in.
+    ///
+    /// # Errors
+    /// As [`BackendClient::log_in`].
+    pub async fn connect(options: &ClientOptions) -> Result<Self, ClientError> {
+        let (user, password) = (&options.user, &options.password);
+        let access = Access::of_account(&options.config(), user, Some(password));
+        let access = access.with_schema(options.schema.clone());
+        let destination = options.destination().await?;
+        Self::enter(&access, user, &destination).await
+    }
+
+    async fn enter(
+        access: &Access,
+        user: &str,
+        destination: &Destination,
+    ) -> Result<Self, ClientError> {
+        match access.log_in(destination).await? {
             Entry::In(connection) => Ok(Self {
                 connection: connection.buffered(BUFFER_BYTES),
             }),
-            Entry::Refused(text) => Err(ClientError {
-                number: None,
+            Entry::Refused { text, error } => Err(ClientError {
+                server: Some(error),
                 text: format!("it refuses the account {user}: {text}"),
             }),
         }
@@ -86,6 +160,11 @@ impl BackendClient {
     /// What the server calls itself in its greeting.
     pub fn version(&self) -> &str {
         &self.connection.version
+    }
+
+    /// The number that the server has for this connection; KILL takes it.
+    pub fn thread_id(&self) -> u32 {
+        self.connection.thread_id
     }
 
     /// Runs a statement that has no result.
@@ -107,21 +186,38 @@ impl BackendClient {
         statement: &str,
         bounds: ResultBounds,
     ) -> Result<ResultSet, ClientError> {
-        let bounds = Bounds {
-            rows: bounds.rows,
-            bytes: bounds.bytes,
-        };
-        let mut rows = self.connection.query(statement, bounds).await?;
-        let mut result = ResultSet {
-            names: rows.names().to_vec(),
-            rows: Vec::new(),
-        };
-        while let Some(row) = rows.next().await? {
-            let values = row.values()?;
-            let owned = values.into_iter().map(|value| value.map(<[u8]>::to_vec));
-            result.rows.push(owned.collect());
+        let rows = self.connection.query(statement, bounds.into()).await?;
+        Ok(rows.collect(RowFormat::Text).await?)
+    }
+
+    /// Runs a statement that may have a result.
+    ///
+    /// # Errors
+    /// As [`BackendClient::query`].
+    pub async fn ask(
+        &mut self,
+        statement: &str,
+        bounds: ResultBounds,
+    ) -> Result<StatementResult, ClientError> {
+        let head = self.connection.execute(statement).await?;
+        self.result(&head, bounds, RowFormat::Text).await
+    }
+
+    /// The result that begins with this payload.
+    pub(crate) async fn result(
+        &mut self,
+        head: &[u8],
+        bounds: ResultBounds,
+        format: RowFormat,
+    ) -> Result<StatementResult, ClientError> {
+        if head.first() == Some(&reply::OK) {
+            let ok = OkPacket::decode(head).map_err(Failure::from)?;
+            return Ok(StatementResult::Done {
+                affected_rows: ok.affected_rows,
+            });
         }
-        Ok(result)
+        let rows = self.connection.rows(head, bounds.into()).await?;
+        Ok(StatementResult::Rows(rows.collect(format).await?))
     }
 
     /// Sends a command that is answered with OK.
@@ -169,27 +265,51 @@ impl ClientError {
             Err(malformed) => Failure::from(malformed).into(),
         }
     }
+
+    /// One of the connection's, or of its use: the server has answered with none.
+    pub fn without_answer(text: impl Into<String>) -> Self {
+        Self {
+            server: None,
+            text: text.into(),
+        }
+    }
+
+    /// The number of the server's error, if it answered with one.
+    pub fn number(&self) -> Option<u16> {
+        self.server.as_ref().map(|error| error.number)
+    }
 }
 
 fn expect_ok(answer: &[u8]) -> Result<(), ClientError> {
     match answer.first() {
         Some(&reply::OK) => Ok(()),
         Some(&reply::ERR) => Err(ClientError::of_packet(answer)),
-        _ => Err(ClientError {
-            number: None,
-            text: "its answer is neither OK nor an error".to_owned(),
-        }),
+        _ => {
+            let text = "its answer is neither OK nor an error";
+            Err(ClientError::without_answer(text))
+        }
+    }
+}
+
+impl From<ResultBounds> for Bounds {
+    fn from(bounds: ResultBounds) -> Self {
+        Self {
+            rows: bounds.rows,
+            bytes: bounds.bytes,
+        }
     }
 }
 
 impl From<Failure> for ClientError {
     fn from(failure: Failure) -> Self {
-        Self {
-            number: match &failure {
-                Failure::Refused { number, .. } => Some(*number),
-                _ => None,
-            },
-            text: failure.to_string(),
-        }
+        let text = failure.to_string();
+        let server = match failure {
+            Failure::Refused { number, text } => Some(ServerError {
+                number,
+                message: text,
+            }),
+            _ => None,
+        };
+        Self { server, text }
     }
 }

@@ -28,6 +28,8 @@ pub(crate) struct Connection {
     privacy: Privacy,
     /// What the server calls itself in its greeting, fit for a log; empty before it has greeted.
     pub version: String,
+    /// The server's number of this connection, as in its greeting.
+    pub thread_id: u32,
 }
 
 impl Connection {
@@ -55,6 +57,7 @@ impl Connection {
                 Endpoint::Unix(_) => Privacy::Local,
             },
             version: String::new(),
+            thread_id: 0,
         })
     }
 
@@ -65,6 +68,7 @@ impl Connection {
             sequence: 0,
             privacy: Privacy::Local,
             version,
+            thread_id: 0,
         }
     }
 
@@ -96,6 +100,7 @@ impl Connection {
             sequence: self.sequence,
             privacy: Privacy::Tls,
             version: self.version,
+            thread_id: self.thread_id,
         })
     }
 

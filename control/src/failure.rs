@@ -24,11 +24,11 @@ pub(crate) enum Failure {
     #[error("it is no MySQL server: {0}")]
     NotMysql(String),
     /// It takes nobody from here.
-    #[error("it refused with error {number}: {text}")]
+    #[error("it refused with error {number}: {}", printable(.text.as_bytes()))]
     Refused {
         /// The server's error number.
         number: u16,
-        /// Its words.
+        /// Its words, as it sent them.
         text: String,
     },
     /// It will not have the monitor account; its words.
@@ -48,6 +48,25 @@ pub(crate) enum Failure {
         /// The resolver's words.
         reason: String,
     },
+}
+
+/// An error that a server has answered with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServerError {
+    /// Its number.
+    pub number: u16,
+    /// The server's words, as it sent them.
+    pub message: String,
+}
+
+impl ServerError {
+    /// What an ERR packet says.
+    pub(crate) fn of(err: &ErrPacket<'_>) -> Self {
+        Self {
+            number: err.number,
+            message: String::from_utf8_lossy(err.text).into_owned(),
+        }
+    }
 }
 
 /// The longest text of a server's error that is repeated, in characters; MySQL's own limit is 512
@@ -82,7 +101,7 @@ impl Failure {
     pub(crate) fn refused(err: &ErrPacket<'_>) -> Failure {
         Failure::Refused {
             number: err.number,
-            text: printable(err.text),
+            text: String::from_utf8_lossy(err.text).into_owned(),
         }
     }
 }

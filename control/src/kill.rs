@@ -102,7 +102,7 @@ async fn try_all(
     let entry = access.log_in(destination).await;
     let mut connection = match entry.map_err(|failure| failure.to_string())? {
         Entry::In(connection) => connection,
-        Entry::Refused(text) => return Err(text),
+        Entry::Refused { text, .. } => return Err(text),
     };
     for kill in kills {
         let done = access

@@ -105,7 +105,7 @@ async fn learn_from(access: &Access, teacher: &Teacher) -> Result<Learned, Troub
     let entry = access.log_in(&teacher.destination).await;
     let mut connection = match entry.map_err(|failure| trouble(failure.to_string()))? {
         Entry::In(connection) => connection,
-        Entry::Refused(text) => return Err(trouble(text)),
+        Entry::Refused { text, .. } => return Err(trouble(text)),
     };
     let asking = timeout(TIME_MAX, ask(access, &mut connection));
     let late = || Failure::Io(format!("its accounts took longer than {TIME_MAX:?}"));

@@ -38,6 +38,7 @@ mod line;
 mod login;
 mod look;
 mod plan;
+mod prepared_statement;
 mod question;
 mod replication;
 mod resolve;
@@ -50,6 +51,9 @@ mod watched;
 #[cfg(test)]
 mod tests;
 
-pub use client::{BackendClient, ClientError, ResultBounds, ResultSet};
+pub use client::{BackendClient, ClientError, ClientOptions, ResultBounds, StatementResult};
 pub use control::{Control, as_configured, survey};
+pub use failure::ServerError;
+pub use prepared_statement::PreparedStatement;
 pub use resolve::{Resolver, SystemResolver};
+pub use rows::ResultSet;

@@ -107,7 +107,7 @@ impl Line {
                     endpoints: destination.endpoints.clone(),
                 },
             }),
-            Entry::Refused(text) => Err(Failure::AccountRefused(text)),
+            Entry::Refused { text, .. } => Err(Failure::AccountRefused(text)),
         }
     }
 

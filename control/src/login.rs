@@ -13,7 +13,7 @@ use wire::write::put_lenenc_bytes;
 use wire::{Capabilities, ErrPacket, Greeting, HandshakeResponse};
 
 use crate::connection::Connection;
-use crate::failure::{Failure, printable};
+use crate::failure::{Failure, ServerError, printable};
 
 /// How backends are reached and who the control plane is there.
 #[derive(Debug)]
@@ -22,6 +22,8 @@ pub(crate) struct Access {
     pub timeout: Duration,
     /// `None`: there is no monitor account.
     pub account: Option<Account>,
+    /// The default schema.
+    schema: Option<String>,
     header: ProxyProtocolSend,
     tls: Tls,
     /// For a password in full, when TLS is off otherwise.
@@ -68,8 +70,13 @@ pub(crate) struct Destination {
 pub(crate) enum Entry {
     /// Logged in.
     In(Connection),
-    /// The server wants none of this account; its words.
-    Refused(String),
+    /// The server wants none of this account.
+    Refused {
+        /// The server's words, for a log.
+        text: String,
+        /// The server's error.
+        error: ServerError,
+    },
 }
 
 /// Who looks when there is no monitor account: nobody that a server knows. It answers with
@@ -96,8 +103,9 @@ const LOGIN_PACKETS_MAX: usize = 16;
 /// utf8mb4_general_ci, which both families know.
 const COLLATION: u8 = 45;
 
-/// What is asked of a server; TLS comes to it where it is used.
-const CAPABILITIES: Capabilities = Capabilities::LONG_PASSWORD
+/// What is asked of a server; TLS and a default schema come to it where they are used. None of these changes how a
+/// result or a prepared statement looks.
+pub(crate) const CAPABILITIES: Capabilities = Capabilities::LONG_PASSWORD
     .with(Capabilities::PROTOCOL_41, true)
     .with(Capabilities::SECURE_CONNECTION, true)
     .with(Capabilities::PLUGIN_AUTH, true)
@@ -110,6 +118,7 @@ impl Access {
         Access {
             timeout: config.health.timeout_connect,
             account: account(&config.health),
+            schema: None,
             header: config.proxy_protocol.send,
             tls: Tls::new(&config.backend_tls),
             password_tls: password_tls(&config.backend_tls),
@@ -126,6 +135,11 @@ impl Access {
             }),
             ..Access::new(config)
         }
+    }
+
+    /// The same, with a default schema.
+    pub(crate) fn with_schema(self, schema: Option<String>) -> Access {
+        Access { schema, ..self }
     }
 
     /// Takes certificates and authorities from their files again if these have changed.
@@ -198,6 +212,7 @@ impl Access {
         }
         let greeting = Greeting::decode(&payload)?;
         connection.version = printable(&greeting.version);
+        connection.thread_id = greeting.thread_id;
         Ok((connection, greeting))
     }
 
@@ -209,7 +224,7 @@ impl Access {
         tls: Option<&ClientTls>,
     ) -> Result<Entry, Failure> {
         let mut head = HandshakeHead {
-            capabilities: CAPABILITIES,
+            capabilities: CAPABILITIES.with(Capabilities::CONNECT_WITH_DB, self.schema.is_some()),
             packet_bytes_max: 1 << 24,
             collation: COLLATION,
         };
@@ -238,7 +253,8 @@ impl Access {
         };
         let mut challenge = Challenge::greeted(greeting);
         let answer = challenge.answer(&credential, channel)?;
-        let response = handshake_response(head, user, &challenge.plugin, &answer);
+        let schema = self.schema.as_deref();
+        let response = handshake_response(head, user, schema, &challenge.plugin, &answer);
         connection.write(&response).await?;
         for _ in 0..LOGIN_PACKETS_MAX {
             let payload = connection.read("an answer to the login").await?;
@@ -357,7 +373,13 @@ impl From<NotPrivate> for Failure {
     }
 }
 
-fn handshake_response(head: HandshakeHead, user: &str, plugin: &[u8], answer: &[u8]) -> Vec<u8> {
+fn handshake_response(
+    head: HandshakeHead,
+    user: &str,
+    schema: Option<&str>,
+    plugin: &[u8],
+    answer: &[u8],
+) -> Vec<u8> {
     let mut attributes = Vec::new();
     put_lenenc_bytes(&mut attributes, b"program_name");
     put_lenenc_bytes(&mut attributes, b"pilotfish");
@@ -365,7 +387,7 @@ fn handshake_response(head: HandshakeHead, user: &str, plugin: &[u8], answer: &[
         head,
         user: user.as_bytes(),
         auth_response: answer,
-        schema: None,
+        schema: schema.map(str::as_bytes),
         plugin: Some(plugin),
         attributes: Some(&attributes),
         zstd_level: None,
@@ -381,10 +403,12 @@ fn refusal(payload: &[u8], challenge: &Challenge) -> Result<Entry, Failure> {
     if TAKES_NOBODY.contains(&err.number) {
         return Err(Failure::refused(&err));
     }
-    Ok(Entry::Refused(format!(
+    let text = format!(
         "error {}: {} (authentication plugin {})",
         err.number,
         printable(err.text),
         printable(&challenge.plugin),
-    )))
+    );
+    let error = ServerError::of(&err);
+    Ok(Entry::Refused { text, error })
 }

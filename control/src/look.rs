@@ -34,10 +34,10 @@ pub(crate) async fn look(access: &Access, destination: &Destination) -> Result<S
     };
     let mut connection = match entry {
         Entry::In(connection) => connection,
-        Entry::Refused(text) if access.account.is_some() => {
+        Entry::Refused { text, .. } if access.account.is_some() => {
             return Ok(Sight::AccountRefused(text));
         }
-        Entry::Refused(_) => return Ok(Sight::Well),
+        Entry::Refused { .. } => return Ok(Sight::Well),
     };
     if access.account.is_none() {
         // A server with an anonymous account lets anybody in.

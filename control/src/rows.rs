@@ -1,10 +1,35 @@
-//! Text result sets, row by row and within bounds (protocol page "ProtocolText::Resultset").
+//! Result sets, row by row and within bounds (protocol pages "ProtocolText::Resultset" and "Binary Protocol
+//! Resultset").
 
+use wire::binary_row::{BinaryRow, BinaryType};
+use wire::column::{ColumnDefinition, ColumnType};
 use wire::read::Reader;
 use wire::{ErrPacket, reply};
 
 use crate::connection::Connection;
 use crate::failure::Failure;
+use crate::login::CAPABILITIES;
+
+/// A result.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ResultSet {
+    /// The columns' names.
+    pub names: Vec<String>,
+    /// The columns' types.
+    pub types: Vec<ColumnType>,
+    /// The rows, each with a value for each column; none is NULL. A prepared statement's values are written as text,
+    /// too.
+    pub rows: Vec<Vec<Option<Vec<u8>>>>,
+}
+
+/// In which protocol rows come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RowFormat {
+    /// Those of COM_QUERY.
+    Text,
+    /// Those of COM_STMT_EXECUTE.
+    Binary,
+}
 
 /// The most that one result set may bring.
 #[derive(Debug, Clone, Copy)]
@@ -27,8 +52,8 @@ const COLUMNS_MAX: u64 = 256;
 /// A result set that is being read; to its end, or the connection is of no use any more.
 pub(crate) struct Rows<'a> {
     connection: &'a mut Connection,
-    columns: usize,
     names: Vec<String>,
+    types: Vec<BinaryType>,
     /// What may still come.
     left: Bounds,
 }
@@ -66,16 +91,20 @@ impl Connection {
             return Err(Failure::NotMysql("its answer has no rows".to_owned()));
         }
         let mut names = Vec::with_capacity(columns as usize);
+        let mut types = Vec::with_capacity(columns as usize);
         for _ in 0..columns {
-            names.push(name(&self.read("a column").await?)?);
+            let payload = self.read("a column").await?;
+            let column = ColumnDefinition::decode(&payload, CAPABILITIES)?;
+            names.push(String::from_utf8_lossy(column.name).into_owned());
+            types.push(BinaryType::of_column(&column));
         }
         if !is_eof(&self.read("the end of the columns").await?) {
             return Err(Failure::NotMysql("its columns have no end".to_owned()));
         }
         Ok(Rows {
             connection: self,
-            columns: columns as usize,
             names,
+            types,
             left: bounds,
         })
     }
@@ -107,8 +136,27 @@ impl Rows<'_> {
         self.left.bytes -= payload.len();
         Ok(Some(RowPayload {
             payload,
-            columns: self.columns,
+            columns: self.types.len(),
         }))
+    }
+
+    /// All rows.
+    ///
+    /// # Errors
+    /// As [`Rows::next`], and malformed rows.
+    pub(crate) async fn collect(mut self, format: RowFormat) -> Result<ResultSet, Failure> {
+        let mut rows = Vec::new();
+        while let Some(row) = self.next().await? {
+            rows.push(match format {
+                RowFormat::Text => row.owned_values()?,
+                RowFormat::Binary => row.binary_values(&self.types)?,
+            });
+        }
+        Ok(ResultSet {
+            names: self.names,
+            types: self.types.iter().map(|it| it.kind).collect(),
+            rows,
+        })
     }
 
     /// The only row.
@@ -137,22 +185,32 @@ impl RowPayload {
         for _ in 0..self.columns {
             values.push(value(&mut reader)?);
         }
-        match reader.is_empty() {
-            true => Ok(values),
-            false => Err(Failure::NotMysql("its row has no end".to_owned())),
+        ended(reader.is_empty())?;
+        Ok(values)
+    }
+
+    fn owned_values(&self) -> Result<Vec<Option<Vec<u8>>>, Failure> {
+        let values = self.values()?.into_iter();
+        Ok(values.map(|value| value.map(<[u8]>::to_vec)).collect())
+    }
+
+    /// The values of a row of the binary protocol, as text.
+    fn binary_values(&self, types: &[BinaryType]) -> Result<Vec<Option<Vec<u8>>>, Failure> {
+        let mut row = BinaryRow::new(&self.payload, types.len())?;
+        let mut values = Vec::with_capacity(types.len());
+        for of in types {
+            values.push(row.value(*of)?.map(|value| value.to_text()));
         }
+        ended(row.is_empty())?;
+        Ok(values)
     }
 }
 
-/// A column's name, behind catalog, schema, table and that table's own name (protocol page
-/// "ColumnDefinition41").
-fn name(definition: &[u8]) -> Result<String, Failure> {
-    let mut reader = Reader::new(definition);
-    for item in ["catalog", "schema", "table", "original table"] {
-        reader.lenenc_bytes(item)?;
+fn ended(is_ended: bool) -> Result<(), Failure> {
+    match is_ended {
+        true => Ok(()),
+        false => Err(Failure::NotMysql("its row has no end".to_owned())),
     }
-    let name = reader.lenenc_bytes("a column's name")?;
-    Ok(String::from_utf8_lossy(name).into_owned())
 }
 
 /// NULL has a byte of its own where a length would be.
@@ -165,6 +223,7 @@ fn value<'a>(reader: &mut Reader<'a>) -> Result<Option<&'a [u8]>, Failure> {
     Ok(Some(reader.lenenc_bytes("a value")?))
 }
 
-fn is_eof(payload: &[u8]) -> bool {
+/// Whether a payload ends columns or rows.
+pub(crate) fn is_eof(payload: &[u8]) -> bool {
     payload.first() == Some(&reply::EOF) && payload.len() < reply::EOF_BYTES_LIMIT
 }

@@ -1,6 +1,8 @@
 //! The control plane against scripted backends: everything is awaited, nothing is slept for.
 
 mod accounts;
+mod clients;
+mod prepared_statements;
 mod replication;
 mod scripted_backend;
 

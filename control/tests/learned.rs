@@ -1,6 +1,5 @@
 //! Accounts learned from real servers: whom the snapshot finds is whom the server takes the client
 //! for, as CURRENT_USER() says, and what changes there is known here.
-#![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;

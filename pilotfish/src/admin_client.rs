@@ -3,9 +3,10 @@
 
 use std::time::Duration;
 
-use config::{Config, ListenAddress};
-use mysql_async::prelude::Queryable;
-use mysql_async::{Conn, Opts, OptsBuilder, Row, SslOpts, Value};
+use config::{BackendAddress, BackendTlsMode, Config, ListenAddress};
+use control::{
+    BackendClient, ClientError, ClientOptions, ResultBounds, ResultSet, StatementResult,
+};
 use tokio::runtime::Runtime;
 use tokio::time::timeout;
 
@@ -13,6 +14,14 @@ use crate::arguments::AdminArguments;
 
 /// How long an answer may take.
 const TIMEOUT_ANSWER: Duration = Duration::from_secs(30);
+/// How long one step of a login may take: longer than the whole answer, whose limit has a text of its own.
+const TIMEOUT_LOGIN: Duration = Duration::from_secs(60);
+/// The most that an answer may bring: as many rows as `admin.rows_max` allows at most, and four times the bytes that the
+/// admin port allows.
+const BOUNDS: ResultBounds = ResultBounds {
+    rows: 10_000_000,
+    bytes: 256 << 20,
+};
 /// Where the admin port is unless anybody says otherwise.
 const DEFAULT_ADDRESS: &str = "127.0.0.1:4041";
 
@@ -131,22 +140,31 @@ impl Cell {
         }
     }
 
-    fn of(value: Value, is_number: bool) -> Self {
-        match value {
-            Value::NULL => Self::Null,
-            Value::Bytes(bytes) => {
-                let text = String::from_utf8_lossy(&bytes).into_owned();
-                if is_number {
-                    Self::Number(text)
-                } else {
-                    Self::Text(text)
-                }
-            }
-            Value::Int(number) => Self::Number(number.to_string()),
-            Value::UInt(number) => Self::Number(number.to_string()),
-            Value::Float(number) => Self::Number(number.to_string()),
-            Value::Double(number) => Self::Number(number.to_string()),
-            other => Self::Text(other.as_sql(true)),
+    fn of(value: Option<Vec<u8>>, is_number: bool) -> Self {
+        let Some(bytes) = value else {
+            return Self::Null;
+        };
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        match is_number {
+            true => Self::Number(text),
+            false => Self::Text(text),
+        }
+    }
+}
+
+impl From<ResultSet> for ResultRows {
+    fn from(result: ResultSet) -> Self {
+        let types = &result.types;
+        let cells = |row: Vec<Option<Vec<u8>>>| {
+            let values = row.into_iter().zip(types);
+            values
+                .map(|(value, of)| Cell::of(value, of.is_numeric()))
+                .collect()
+        };
+        Self {
+            rows: result.rows.into_iter().map(cells).collect(),
+            columns: result.names,
+            affected: 0,
         }
     }
 }
@@ -267,8 +285,8 @@ pub fn secret(text: &str) -> Result<config::Secret, String> {
 pub struct AdminClient {
     runtime: Runtime,
     address: AdminAddress,
-    opts: Opts,
-    conn: Option<Conn>,
+    options: ClientOptions,
+    client: Option<BackendClient>,
 }
 
 impl AdminClient {
@@ -281,31 +299,11 @@ impl AdminClient {
             .enable_all()
             .build();
         let runtime = runtime.map_err(|error| AdminError::Unreachable(error.to_string()))?;
-        let opts = OptsBuilder::default()
-            .user(Some(&address.user))
-            .pass(Some(address.password.expose()))
-            .db_name((!schema.is_empty()).then_some(schema))
-            // ProxySQL's admin port does not know the variables that would be asked for.
-            .max_allowed_packet(Some(16 << 20))
-            .wait_timeout(Some(28_800))
-            .prefer_socket(false);
-        let opts = match address.port {
-            Some(port) => opts.ip_or_hostname(&address.host).tcp_port(port),
-            None => opts.socket(Some(&address.host)),
-        };
-        let is_server = address.kind == PortKind::Server;
-        // What is proven here is who asks, on a machine that is known.
-        let tls = SslOpts::default()
-            .with_danger_accept_invalid_certs(true)
-            .with_danger_skip_domain_validation(true);
-        let opts = opts
-            .ssl_opts((address.tls || is_server).then_some(tls))
-            .into();
         Ok(Self {
             runtime,
             address: address.clone(),
-            opts,
-            conn: None,
+            options: options(address, schema),
+            client: None,
         })
     }
 
@@ -314,10 +312,10 @@ impl AdminClient {
     /// # Errors
     /// In words, with what to do when there is no connection; the connection is made again next time.
     pub fn query(&mut self, sql: &str) -> Result<ResultRows, AdminError> {
-        let (conn, opts) = (&mut self.conn, &self.opts);
+        let (client, options) = (&mut self.client, &self.options);
         let falls_back = self.address.kind == PortKind::Server;
-        let asked = self.runtime.block_on(async {
-            match timeout(TIMEOUT_ANSWER, query(conn, opts, falls_back, sql)).await {
+        self.runtime.block_on(async {
+            match timeout(TIMEOUT_ANSWER, query(client, options, falls_back, sql)).await {
                 Ok(answer) => answer.map_err(|error| told(&self.address, &error)),
                 Err(_) => {
                     let text = format!(
@@ -327,78 +325,80 @@ impl AdminClient {
                     Err(AdminError::Unreachable(text))
                 }
             }
-        });
-        if asked.is_err() {
-            self.conn = None;
-        }
-        asked
+        })
     }
 }
 
+/// How to log in at an address. No certificate is checked: what is proven here is who asks, on a machine that is known.
+fn options(address: &AdminAddress, schema: &str) -> ClientOptions {
+    let host = address.host.clone();
+    ClientOptions {
+        address: match address.port {
+            Some(port) => BackendAddress::Tcp { host, port },
+            None => BackendAddress::Unix(host.into()),
+        },
+        user: address.user.clone(),
+        password: address.password.clone(),
+        schema: (!schema.is_empty()).then(|| schema.to_owned()),
+        tls: match (address.kind, address.tls) {
+            (PortKind::Server, _) => BackendTlsMode::Preferred,
+            (_, true) => BackendTlsMode::Required,
+            (_, false) => BackendTlsMode::Off,
+        },
+        timeout: TIMEOUT_LOGIN,
+    }
+}
+
+/// Runs a statement. If it ends in another way than by an answer of the server, the connection is not kept.
 async fn query(
-    conn: &mut Option<Conn>,
-    opts: &Opts,
+    client: &mut Option<BackendClient>,
+    options: &ClientOptions,
     falls_back: bool,
     sql: &str,
-) -> mysql_async::Result<ResultRows> {
-    let mut ready = match conn.take() {
+) -> Result<ResultRows, ClientError> {
+    let mut ready = match client.take() {
         Some(ready) => ready,
-        None => connect(opts, falls_back).await?,
+        None => connect(options, falls_back).await?,
     };
-    let mut result = ready.query_iter(sql).await?;
-    let columns = result.columns();
-    let columns = columns.iter().flat_map(|it| it.iter());
-    let (names, numeric): (Vec<_>, Vec<_>) = columns
-        .map(|it| {
-            (
-                it.name_str().into_owned(),
-                it.column_type().is_numeric_type(),
-            )
-        })
-        .unzip();
-    let rows: Vec<Row> = result.collect().await?;
-    let affected = result.affected_rows();
-    drop(result);
-    *conn = Some(ready);
-    let cells = |row: Row| {
-        let values = row.unwrap().into_iter().zip(&numeric);
-        values
-            .map(|(value, is_number)| Cell::of(value, *is_number))
-            .collect()
-    };
-    Ok(ResultRows {
-        columns: names,
-        rows: rows.into_iter().map(cells).collect(),
-        affected,
+    let answer = ready.ask(sql, BOUNDS).await;
+    if !matches!(&answer, Err(error) if error.server.is_none()) {
+        *client = Some(ready);
+    }
+    Ok(match answer? {
+        StatementResult::Rows(result) => result.into(),
+        StatementResult::Done { affected_rows } => ResultRows {
+            affected: affected_rows,
+            ..ResultRows::default()
+        },
     })
 }
 
-/// Connects with TLS, if that is asked for. A password that passes in full (`caching_sha2_password`) needs it, so a server
-/// that has no TLS is tried without it.
-async fn connect(opts: &Opts, falls_back: bool) -> mysql_async::Result<Conn> {
-    match Conn::new(opts.clone()).await {
-        Err(error) if falls_back && !matches!(error, mysql_async::Error::Server(_)) => {
-            let plain = OptsBuilder::from_opts(opts.clone()).ssl_opts(None::<SslOpts>);
-            Conn::new(plain).await.map_err(|_| error)
+/// Connects. A server with which TLS does not come about is tried without it.
+async fn connect(options: &ClientOptions, falls_back: bool) -> Result<BackendClient, ClientError> {
+    match BackendClient::connect(options).await {
+        Err(error) if falls_back && error.server.is_none() => {
+            let plain = ClientOptions {
+                tls: BackendTlsMode::Off,
+                ..options.clone()
+            };
+            BackendClient::connect(&plain).await.map_err(|_| error)
         }
         connected => connected,
     }
 }
 
 /// What has happened, and what to do.
-fn told(address: &AdminAddress, error: &mysql_async::Error) -> AdminError {
+fn told(address: &AdminAddress, error: &ClientError) -> AdminError {
     let (title, hint) = (address.kind.title(), address.kind.hint());
-    match error {
-        mysql_async::Error::Server(error)
-            if matches!(error.code, 1040 | 1044 | 1045 | 1129 | 1130) =>
-        {
+    match &error.server {
+        Some(server) if matches!(server.number, 1040 | 1044 | 1045 | 1129 | 1130) => {
             AdminError::Unreachable(format!(
                 "{address} does not let {} in: {}. Give a --user and --password that {title} knows",
-                address.user, error.message
+                address.user, server.message
             ))
         }
-        mysql_async::Error::Server(error) => AdminError::Refused(error.message.clone()),
-        error => AdminError::Unreachable(format!(
+        Some(server) => AdminError::Refused(server.message.clone()),
+        None => AdminError::Unreachable(format!(
             "cannot connect to {title} at {address}: {error}. {hint}"
         )),
     }

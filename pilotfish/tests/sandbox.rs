@@ -10,11 +10,18 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
-use mysql_async::prelude::Queryable;
-use mysql_async::{Conn, OptsBuilder};
+use config::{BackendAddress, BackendTlsMode, Secret};
+use control::{BackendClient, ClientOptions, ResultBounds, ResultSet, StatementResult};
+use wire::bound_values::BoundValue;
 
 /// Longer than any of this takes on a slow machine.
 const PATIENCE: Duration = Duration::from_secs(120);
+
+/// More than any answer here brings.
+const ENOUGH: ResultBounds = ResultBounds {
+    rows: 10_000,
+    bytes: 1 << 24,
+};
 
 /// A sandbox that runs, and what its guide says.
 struct Sandbox {
@@ -83,28 +90,13 @@ impl Sandbox {
     }
 
     /// A connection of the newcomer's account to the proxy or a server.
-    async fn connect(&self, name: &str) -> Conn {
-        let address = self.addresses[name];
-        let options = OptsBuilder::default()
-            .ip_or_hostname(address.ip().to_string())
-            .tcp_port(address.port())
-            .prefer_socket(false)
-            .user(Some("app"))
-            .pass(Some("app"))
-            .db_name(Some("demo"));
-        Conn::new(options).await.unwrap()
+    async fn connect(&self, name: &str) -> BackendClient {
+        log_in(self.addresses[name], "app", Some("demo")).await
     }
 
     /// A connection to the admin port.
-    async fn administrator(&self) -> Conn {
-        let address = self.addresses["admin"];
-        let options = OptsBuilder::default()
-            .ip_or_hostname(address.ip().to_string())
-            .tcp_port(address.port())
-            .prefer_socket(false)
-            .user(Some("admin"))
-            .pass(Some("admin"));
-        Conn::new(options).await.unwrap()
+    async fn administrator(&self) -> BackendClient {
+        log_in(self.addresses["admin"], "admin", None).await
     }
 
     fn signal(&self, name: &str) {
@@ -133,6 +125,47 @@ impl Drop for Sandbox {
     }
 }
 
+/// Logs in as a user whose password is its name.
+async fn log_in(address: SocketAddr, user: &str, schema: Option<&str>) -> BackendClient {
+    let options = ClientOptions {
+        address: BackendAddress::Tcp {
+            host: address.ip().to_string(),
+            port: address.port(),
+        },
+        user: user.to_owned(),
+        password: Secret::new(user),
+        schema: schema.map(str::to_owned),
+        tls: BackendTlsMode::Off,
+        timeout: PATIENCE,
+    };
+    BackendClient::connect(&options).await.unwrap()
+}
+
+/// The rows of a result. NULL is empty.
+fn texts(result: ResultSet) -> Vec<Vec<String>> {
+    let text = |value: Option<Vec<u8>>| String::from_utf8(value.unwrap_or_default()).unwrap();
+    let rows = result.rows.into_iter();
+    rows.map(|row| row.into_iter().map(text).collect())
+        .collect()
+}
+
+/// The rows that a statement brings.
+async fn rows(client: &mut BackendClient, statement: &str) -> Vec<Vec<String>> {
+    texts(client.query(statement, ENOUGH).await.unwrap())
+}
+
+/// The only value that a statement brings.
+async fn value(client: &mut BackendClient, statement: &str) -> String {
+    let mut rows = rows(client, statement).await;
+    assert_eq!(rows.len(), 1, "{statement}");
+    rows.swap_remove(0).swap_remove(0)
+}
+
+/// The same, which is a number.
+async fn number(client: &mut BackendClient, statement: &str) -> u64 {
+    value(client, statement).await.parse().unwrap()
+}
+
 #[tokio::test]
 async fn a_write_through_the_proxy_reaches_every_replica_and_ctrl_c_removes_everything() {
     let scratch = tempfile::tempdir().unwrap();
@@ -140,32 +173,29 @@ async fn a_write_through_the_proxy_reaches_every_replica_and_ctrl_c_removes_ever
     assert_eq!(sandbox.pids.len(), 3);
 
     let mut client = sandbox.connect("proxy").await;
-    let cities: Option<u64> = client
-        .query_first("SELECT count(*) FROM city")
-        .await
-        .unwrap();
-    assert_eq!(cities, Some(22));
-    client
-        .query_drop("INSERT INTO city (name, country, population) VALUES ('Pilotfish', 'PRT', 7)")
-        .await
-        .unwrap();
-    let written: Option<String> = client.query_first("SELECT @@last_gtid").await.unwrap();
+    assert_eq!(number(&mut client, "SELECT count(*) FROM city").await, 22);
+    let insert = "INSERT INTO city (name, country, population) VALUES ('Pilotfish', 'PRT', 7)";
+    client.run(insert).await.unwrap();
+    let written = value(&mut client, "SELECT @@last_gtid").await;
     for name in ["replica-1", "replica-2"] {
         let mut replica = sandbox.connect(name).await;
-        let arrived: Option<i64> = replica
-            .exec_first(
-                "SELECT MASTER_GTID_WAIT(?, ?)",
-                (&written, PATIENCE.as_secs()),
-            )
+        let wait = replica
+            .prepare("SELECT MASTER_GTID_WAIT(?, ?)")
             .await
             .unwrap();
-        assert_eq!(arrived, Some(0), "{name} does not follow");
-        let seen: Option<u64> = replica
-            .query_first("SELECT population FROM city WHERE name = 'Pilotfish'")
-            .await
-            .unwrap();
-        assert_eq!(seen, Some(7), "{name}");
-        let refused = replica.query_drop("DELETE FROM city").await.unwrap_err();
+        let values = [
+            BoundValue::Text(written.as_bytes()),
+            BoundValue::Unsigned(PATIENCE.as_secs()),
+        ];
+        let arrived = replica.execute(&wait, &values, ENOUGH).await.unwrap();
+        let StatementResult::Rows(arrived) = arrived else {
+            panic!("{name}: {arrived:?}");
+        };
+        assert_eq!(texts(arrived), [["0"]], "{name} does not follow");
+        replica.close(wait).await.unwrap();
+        let question = "SELECT population FROM city WHERE name = 'Pilotfish'";
+        assert_eq!(number(&mut replica, question).await, 7, "{name}");
+        let refused = replica.run("DELETE FROM city").await.unwrap_err();
         assert!(refused.to_string().contains("read-only"), "{refused}");
     }
 
@@ -189,19 +219,14 @@ async fn clients_share_connections_to_the_primary_but_for_those_of_the_transpare
     for door in ["proxy", "transparent"] {
         for _ in 0..CLIENTS {
             let mut client = sandbox.connect(door).await;
-            client.query_drop("SELECT 1").await.unwrap();
+            assert_eq!(number(&mut client, "SELECT 1").await, 1);
             stay.push(client);
         }
-        let count: Option<u64> = past_the_proxy
-            .query_first(
-                "SELECT count(*) - 1 FROM information_schema.processlist WHERE user = 'app'",
-            )
-            .await
-            .unwrap();
+        let connections =
+            "SELECT count(*) - 1 FROM information_schema.processlist WHERE user = 'app'";
+        seen.push(number(&mut past_the_proxy, connections).await);
         let sessions = "SELECT count(*) FROM sessions WHERE user = 'app'";
-        let known: Option<u64> = admin.query_first(sessions).await.unwrap();
-        assert_eq!(known, Some(stay.len() as u64));
-        seen.push(count.unwrap());
+        assert_eq!(number(&mut admin, sessions).await, stay.len() as u64);
     }
     assert!((1..CLIENTS).contains(&seen[0]), "{seen:?}");
     assert_eq!(seen[1] - seen[0], CLIENTS, "{seen:?}");
@@ -235,17 +260,13 @@ async fn a_load_shows_a_newcomer_something_of_everything_and_leaves_the_world_as
             "SELECT count(*) > 0 FROM sessions WHERE user = 'load'",
         ),
     ] {
-        while admin.query_first(question).await.unwrap() != Some(1_u64) {
+        while number(&mut admin, question).await != 1 {
             assert!(std::time::Instant::now() < deadline, "no {what}");
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     }
     let mut client = sandbox.connect("proxy").await;
-    let cities: Option<u64> = client
-        .query_first("SELECT count(*) FROM city")
-        .await
-        .unwrap();
-    assert_eq!(cities, Some(22));
+    assert_eq!(number(&mut client, "SELECT count(*) FROM city").await, 22);
 
     sandbox.signal("INT");
     let rest: Vec<_> = sandbox.output.by_ref().map(Result::unwrap).collect();
@@ -260,31 +281,22 @@ async fn the_listings_of_mysql_proxys_first_article_are_had_with_their_statement
     let mut admin = sandbox.administrator().await;
     let mut client = sandbox.connect("proxy").await;
     let text = "UPDATE city SET population = population + 1 WHERE id = 1";
-    client.query_drop("BEGIN").await.unwrap();
-    client.query_drop(text).await.unwrap();
+    client.run("BEGIN").await.unwrap();
+    client.run(text).await.unwrap();
 
-    let connections: Vec<mysql_async::Row> = admin
-        .query("select * from proxy_connections")
-        .await
-        .unwrap();
-    let names = connections[0].columns_ref().iter();
-    let names: Vec<_> = names.map(|it| it.name_str().into_owned()).collect();
-    assert_eq!(names, ["id", "type", "state", "db"]);
-    let connections: Vec<(u32, String, String, String)> =
-        connections.into_iter().map(mysql_async::from_row).collect();
-    let id = client.id();
-    let row = |kind: &str, db: &str| (id, kind.to_owned(), "idle".to_owned(), db.to_owned());
-    assert_eq!(connections, [row("proxy", "demo"), row("server", "")]);
+    let question = "select * from proxy_connections";
+    let connections = admin.query(question, ENOUGH).await.unwrap();
+    assert_eq!(connections.names, ["id", "type", "state", "db"]);
+    let id = client.thread_id().to_string();
+    let proxy = [id.as_str(), "proxy", "idle", "demo"];
+    let server = [id.as_str(), "server", "idle", ""];
+    assert_eq!(texts(connections), [proxy, server]);
 
     // A statement that has ended lets its connection go.
-    client.query_drop("COMMIT").await.unwrap();
-    let connections: Vec<(u32, String, String, String)> = admin
-        .query("select * from proxy_connections")
-        .await
-        .unwrap();
-    assert_eq!(connections, [row("proxy", "demo")]);
+    client.run("COMMIT").await.unwrap();
+    assert_eq!(rows(&mut admin, question).await, [proxy]);
 
-    let options: Vec<(String, String)> = admin.query("select * from proxy_config").await.unwrap();
+    let options = rows(&mut admin, "select * from proxy_config").await;
     let expected = [
         ("admin.address", "admin"),
         ("proxy.address", "proxy"),
@@ -293,18 +305,13 @@ async fn the_listings_of_mysql_proxys_first_article_are_had_with_their_statement
     ];
     let expected = expected.map(|(option, name)| {
         let address = sandbox.addresses[name].to_string();
-        (option.to_owned(), address)
+        [option.to_owned(), address]
     });
     assert_eq!(options[..4], expected);
-    let settings: Option<usize> = admin
-        .query_first("SELECT count(*) FROM settings")
-        .await
-        .unwrap();
-    assert_eq!(Some(options.len() - 3), settings);
-    let password = options
-        .iter()
-        .find(|(option, _)| option == "admin.password");
-    assert!(!password.unwrap().1.contains("admin"), "{password:?}");
+    let settings = number(&mut admin, "SELECT count(*) FROM settings").await;
+    assert_eq!(options.len() as u64 - 3, settings);
+    let password = options.iter().find(|row| row[0] == "admin.password");
+    assert!(!password.unwrap()[1].contains("admin"), "{password:?}");
 }
 
 /// The statements are the article's; what they are asked of is a smaller world, whose texts are UTF-8.
@@ -320,34 +327,22 @@ async fn the_index_usage_of_that_article_is_had_with_its_statements() {
         "SELECT name FROM Country WHERE code = 'DEU'",
         "SELECT name FROM Country WHERE continent = 'Asia'",
     ] {
-        client.query_drop(statement).await.unwrap();
+        rows(&mut client, statement).await;
     }
-    let row = |name: &str, used: u64, max: u64, average: &str| {
-        (name.to_owned(), used, max, average.to_owned())
-    };
     let expected = [
-        row("demo.city.PRIMARY", 2, 4, "4.0000"),
-        row("demo.country.PRIMARY", 1, 12, "12.0000"),
-        row("demo.country.by_continent", 1, 1, "1.0000"),
+        ["demo.city.PRIMARY", "2", "4", "4.0000"],
+        ["demo.country.PRIMARY", "1", "12", "12.0000"],
+        ["demo.country.by_continent", "1", "1", "1.0000"],
     ];
     let deadline = std::time::Instant::now() + PATIENCE;
     loop {
-        let used: Vec<mysql_async::Row> = admin.query("select * from index_usage").await.unwrap();
-        let names = used.first().map(|row| {
-            let names = row
-                .columns_ref()
-                .iter()
-                .map(|it| it.name_str().into_owned());
-            names.collect::<Vec<_>>().join(" ")
-        });
-        let mut used: Vec<(String, u64, u64, String)> =
-            used.into_iter().map(mysql_async::from_row).collect();
+        let result = admin.query("select * from index_usage", ENOUGH).await;
+        let result = result.unwrap();
+        let names = result.names.join(" ");
+        let mut used = texts(result);
         used.sort();
         if used == expected {
-            assert_eq!(
-                names.unwrap(),
-                "name used max_used_key_len avg_used_key_len"
-            );
+            assert_eq!(names, "name used max_used_key_len avg_used_key_len");
             return;
         }
         assert!(std::time::Instant::now() < deadline, "{used:?}");
@@ -370,11 +365,10 @@ async fn the_profile_of_that_article_is_had_of_its_statement() {
     let rule = "INSERT INTO rules (rule, regex, profile, set_tag) \
                 VALUES ('cost', '^SELECT MAX', 1, 'query-cost')";
     for change in [values, &log, rule] {
-        admin.query_drop(change).await.unwrap();
+        admin.run(change).await.unwrap();
     }
     let query = "SELECT MAX(population), continent FROM Country GROUP BY continent";
-    let rows: Vec<(u64, String)> = client.query(query).await.unwrap();
-    assert_eq!(rows.len(), 6);
+    assert_eq!(rows(&mut client, query).await.len(), 6);
     let deadline = std::time::Instant::now() + PATIENCE;
     let line = loop {
         let text = fs::read_to_string(&file).unwrap_or_default();
@@ -387,7 +381,7 @@ async fn the_profile_of_that_article_is_had_of_its_statement() {
     let profile: serde_json::Value = serde_json::from_str(&line).unwrap();
     assert_eq!(profile["command"], "Query", "{line}");
     assert_eq!(profile["query"], query, "{line}");
-    assert_eq!(profile["thread_id"], client.id(), "{line}");
+    assert_eq!(profile["thread_id"], client.thread_id(), "{line}");
     assert_eq!(profile["tags"], serde_json::json!(["query-cost"]), "{line}");
     assert!(profile["timestamp"].as_str().unwrap().starts_with("20"));
     assert!(profile["exec_time"].as_f64().unwrap() > 0.0, "{line}");
@@ -414,11 +408,10 @@ async fn two_sandboxes_at_once_have_ports_of_their_own() {
     let sandboxes = [start("a"), start("b")].map(|it| it.join().unwrap());
     for sandbox in &sandboxes {
         let mut admin = sandbox.administrator().await;
-        let listening: Option<String> = admin
-            .query_first("SELECT address FROM listeners WHERE purpose = 'clients'")
-            .await
-            .unwrap();
-        assert_eq!(listening, Some(sandbox.addresses["proxy"].to_string()));
+        let question = "SELECT address FROM listeners WHERE purpose = 'clients'";
+        let expected = sandbox.addresses["proxy"].to_string();
+        // The transparent listener comes after it.
+        assert_eq!(rows(&mut admin, question).await[0], [expected]);
     }
     let [one, other] = sandboxes.each_ref().map(|it| &it.addresses["admin"]);
     assert_ne!(one, other);

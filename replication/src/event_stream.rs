@@ -93,7 +93,7 @@ impl EventStream {
                 .append_packet(&mut self.packet, PACKET_PAYLOAD_MAX.min(room));
             let length = match timeout(self.patience, packet).await {
                 Ok(Ok(length)) => length,
-                Ok(Err(error)) if error.number.is_none() && room < PACKET_PAYLOAD_MAX => {
+                Ok(Err(error)) if error.server.is_none() && room < PACKET_PAYLOAD_MAX => {
                     return Err(self.too_long(error));
                 }
                 Ok(Err(error)) => return Err(error.into()),
@@ -157,6 +157,6 @@ fn refusal(packet: &[u8]) -> StreamError {
             detail: format!(" ({text})"),
         }),
         Ok(number) => StreamError::Refused { number, text },
-        Err(_) => StreamError::Client(ClientError { number: None, text }),
+        Err(_) => StreamError::Client(ClientError::without_answer(text)),
     }
 }

@@ -64,9 +64,9 @@ impl Inquiry {
         let (kind, definition) = match answered(asked).await {
             Ok(result) => told(object.kind, &result),
             Err(StreamError::Client(ClientError {
-                number: Some(number),
+                server: Some(error),
                 text,
-            })) => match NOT_THERE.contains(&number) {
+            })) => match NOT_THERE.contains(&error.number) {
                 true => (object.kind, Definition::Gone),
                 false => (object.kind, Definition::Untold(text)),
             },

@@ -124,9 +124,7 @@ impl<'c> Registration<'c> {
             Family::MariaDb => match self.before_first_log().await {
                 Ok(position) => position,
                 // Without the privilege BINLOG MONITOR only the server's refusal of the stream will tell.
-                Err(StreamError::Client(ClientError {
-                    number: Some(_), ..
-                })) => return Ok(None),
+                Err(StreamError::Client(error)) if error.server.is_some() => return Ok(None),
                 Err(error) => return Err(error),
             },
         };

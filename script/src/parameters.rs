@@ -1,22 +1,14 @@
 //! The values that `pilotfish.query` binds to a statement's placeholders, as a COM_STMT_EXECUTE carries them.
 
 use mlua::{Table, Value};
-use wire::Capabilities;
-use wire::column::ColumnType;
-use wire::execute::Execute;
-use wire::write::put_lenenc_bytes;
+use wire::bound_values::{BoundValue, BoundValues};
 
 /// The greatest integer up to which numbers of Lua have no gaps.
 const WHOLE_MAX: f64 = 9_007_199_254_740_992.0;
 
 /// Values in the order of their placeholders.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Parameters {
-    count: u16,
-    null_bitmap: Vec<u8>,
-    types: Vec<u8>,
-    values: Vec<u8>,
-}
+pub struct Parameters(BoundValues);
 
 impl Parameters {
     /// A list with its length as `n`; `None` where it holds what is no value.
@@ -29,73 +21,40 @@ impl Parameters {
     }
 
     fn push(&mut self, value: &Value) -> Option<()> {
-        let bit = usize::from(self.count % 8);
-        if bit == 0 {
-            self.null_bitmap.push(0);
-        }
-        self.count = self.count.checked_add(1)?;
-        let kind = match value {
-            Value::Nil => {
-                *self.null_bitmap.last_mut()? |= 1 << bit;
-                ColumnType::NULL
-            }
-            Value::Boolean(is) => {
-                self.values.push(u8::from(*is));
-                ColumnType::TINY
-            }
-            Value::Integer(number) => self.put_whole(*number),
+        match value {
+            Value::Nil => self.0.push(BoundValue::Null),
+            Value::Boolean(is) => self.0.push(BoundValue::Boolean(*is)),
+            Value::Integer(number) => self.0.push(BoundValue::Signed(*number)),
             Value::Number(number) if number.fract() == 0.0 && number.abs() <= WHOLE_MAX => {
-                self.put_whole(*number as i64)
+                self.0.push(BoundValue::Signed(*number as i64))
             }
-            Value::Number(number) => {
-                self.values.extend_from_slice(&number.to_le_bytes());
-                ColumnType::DOUBLE
-            }
-            Value::String(text) => {
-                put_lenenc_bytes(&mut self.values, &text.as_bytes());
-                ColumnType::VAR_STRING
-            }
-            _ => return None,
-        };
-        self.types.extend([kind.0, 0]);
-        Some(())
-    }
-
-    fn put_whole(&mut self, number: i64) -> ColumnType {
-        self.values.extend_from_slice(&number.to_le_bytes());
-        ColumnType::LONGLONG
+            Value::Number(number) => self.0.push(BoundValue::Double(*number)),
+            Value::String(text) => self.0.push(BoundValue::Text(&text.as_bytes())),
+            _ => None,
+        }
     }
 
     /// How many there are.
     pub fn count(&self) -> u16 {
-        self.count
+        self.0.count()
     }
 
     /// How many bytes they are.
     pub fn bytes(&self) -> usize {
-        self.values.len() + self.types.len()
+        self.0.bytes()
     }
 
     /// A COM_STMT_EXECUTE's payload with them, for who has not agreed on query attributes.
     pub fn execute(&self, statement_id: u32) -> Vec<u8> {
-        let mut payload = Vec::with_capacity(self.values.len() + self.types.len() + 32);
-        Execute {
-            statement_id,
-            flags: 0,
-            iterations: 1,
-            parameter_count: usize::from(self.count),
-            null_bitmap: &self.null_bitmap,
-            types: Some(&self.types),
-            values: &self.values,
-        }
-        .encode(Capabilities::default(), &mut payload);
-        payload
+        self.0.execute(statement_id)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use wire::Capabilities;
+    use wire::execute::Execute;
 
     #[test]
     fn values_are_typed_by_what_they_are() {

@@ -1,16 +1,14 @@
 //! `pilotfish.rows`: functions of a script that see each row on its way to the client, change it or drop it.
 
 use mlua::{Lua, Table, Value};
+use wire::Capabilities;
+use wire::binary_row::BinaryRow;
 use wire::column::ColumnDefinition;
 use wire::result::TextRow;
 use wire::write::put_lenenc_bytes;
-use wire::{Capabilities, Reader};
 
 use crate::scripts::Scripts;
 use crate::values::Form;
-
-/// Bits of the NULL bitmap in a row that stand for nothing.
-const RESERVED_BITS: usize = 2;
 
 /// What stands for NULL in a row of the text protocol.
 const NULL: u8 = 0xfb;
@@ -146,16 +144,10 @@ pub(crate) fn read_binary(
     forms: &[Form],
     row: &Table,
 ) -> mlua::Result<()> {
-    let mut reader = Reader::new(payload);
-    let bitmap_bytes = (forms.len() + RESERVED_BITS).div_ceil(8);
-    let header = reader.bytes(1 + bitmap_bytes, "row header");
-    let header = header.map_err(mlua::Error::external)?;
-    for (at, form) in forms.iter().enumerate() {
-        let bit = at + RESERVED_BITS;
-        let byte = header.get(1 + bit / 8).copied().unwrap_or_default();
-        if byte >> (bit % 8) & 1 == 0 {
-            row.raw_set(at + 1, form.read(lua, &mut reader)?)?;
-        }
+    let read = BinaryRow::new(payload, forms.len());
+    let mut read = read.map_err(mlua::Error::external)?;
+    for (at, form) in (1..).zip(forms) {
+        row.raw_set(at, form.read_next(lua, &mut read)?)?;
     }
     Ok(())
 }

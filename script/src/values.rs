@@ -3,94 +3,54 @@
 //! text that the server would have sent.
 
 use mlua::{Lua, Value};
+use wire::Reader;
+use wire::binary_row::{BinaryRow, BinaryType, BinaryValue};
 use wire::column::{ColumnDefinition, ColumnType};
 use wire::write::put_lenenc_bytes;
-use wire::{Malformed, Reader};
-
-const ITEM: &str = "value";
 
 /// The greatest integer up to which numbers of Lua have no gaps.
 const NUMBER_MAX: i128 = 1 << 53;
 
 /// How a value of the binary protocol looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Form {
-    kind: ColumnType,
-    is_unsigned: bool,
-}
+pub(crate) struct Form(BinaryType);
 
 impl Form {
     pub(crate) fn of_column(column: &ColumnDefinition<'_>) -> Self {
-        Self {
-            kind: column.kind,
-            is_unsigned: column.flags & ColumnDefinition::UNSIGNED != 0,
-        }
+        Self(BinaryType::of_column(column))
     }
 
     /// As a COM_STMT_EXECUTE declares it.
     /// `None` where servers do not agree on how it looks (`get_ps_param_len`).
     pub(crate) fn of_parameter(declared: u16) -> Option<Self> {
         let kind = ColumnType(declared as u8);
-        let form = Self {
+        let form = BinaryType {
             kind,
             is_unsigned: declared & 0x8000 != 0,
         };
-        (!matches!(kind, ColumnType::YEAR | ColumnType::INT24)).then_some(form)
-    }
-
-    /// How many bytes an integer has.
-    fn integer_bytes(self) -> Option<usize> {
-        match self.kind {
-            ColumnType::TINY => Some(1),
-            ColumnType::SHORT | ColumnType::YEAR => Some(2),
-            ColumnType::LONG | ColumnType::INT24 => Some(4),
-            ColumnType::LONGLONG => Some(8),
-            _ => None,
-        }
+        (!matches!(kind, ColumnType::YEAR | ColumnType::INT24)).then_some(Self(form))
     }
 
     /// Reads a value that is not NULL.
     pub(crate) fn read(self, lua: &Lua, reader: &mut Reader<'_>) -> mlua::Result<Value> {
-        let value = self.decode(reader).map_err(mlua::Error::external)?;
-        Ok(match value {
-            Decoded::Integer(number) if number.abs() <= NUMBER_MAX => Value::Number(number as f64),
-            Decoded::Integer(number) => Value::String(lua.create_string(number.to_string())?),
-            Decoded::Float(number) => Value::Number(number),
-            Decoded::Moment(text) => Value::String(lua.create_string(text)?),
-            Decoded::Bytes(bytes) => Value::String(lua.create_string(bytes)?),
-        })
+        let value = self.0.read(reader).map_err(mlua::Error::external)?;
+        value_of(lua, value)
     }
 
-    fn decode<'a>(self, reader: &mut Reader<'a>) -> Result<Decoded<'a>, Malformed> {
-        if let Some(size) = self.integer_bytes() {
-            let bytes = reader.bytes(size, ITEM)?;
-            return Ok(Decoded::Integer(integer(bytes, self.is_unsigned)));
+    /// The next value of a row; NULL is nil.
+    pub(crate) fn read_next(self, lua: &Lua, row: &mut BinaryRow<'_>) -> mlua::Result<Value> {
+        match row.value(self.0).map_err(mlua::Error::external)? {
+            Some(value) => value_of(lua, value),
+            None => Ok(Value::Nil),
         }
-        Ok(match self.kind {
-            ColumnType::FLOAT => {
-                let bits = reader.u32(ITEM)?;
-                Decoded::Float(shortest(f32::from_bits(bits)))
-            }
-            ColumnType::DOUBLE => {
-                let (low, high) = (reader.u32(ITEM)?, reader.u32(ITEM)?);
-                Decoded::Float(f64::from_bits(u64::from(high) << 32 | u64::from(low)))
-            }
-            ColumnType::DATE | ColumnType::DATETIME | ColumnType::TIMESTAMP => {
-                let bytes = reader.lenenc_bytes(ITEM)?;
-                Decoded::Moment(date_text(bytes, self.kind == ColumnType::DATE)?)
-            }
-            ColumnType::TIME => Decoded::Moment(time_text(reader.lenenc_bytes(ITEM)?)?),
-            ColumnType::NULL => return Err(Malformed::Invalid("a NULL that is none")),
-            _ => Decoded::Bytes(reader.lenenc_bytes(ITEM)?),
-        })
     }
 
     /// Appends a value that is not NULL; an error where it is none of this form.
     pub(crate) fn put(self, out: &mut Vec<u8>, value: &Value) -> Result<(), String> {
-        if let Some(size) = self.integer_bytes() {
+        if let Some(size) = self.0.integer_bytes() {
             let number = integer_of(value).ok_or("it is no whole number")?;
             let bits = 8 * size as u32;
-            let (min, max) = match self.is_unsigned {
+            let (min, max) = match self.0.is_unsigned {
                 true => (0, (1_i128 << bits) - 1),
                 false => (-(1_i128 << (bits - 1)), (1_i128 << (bits - 1)) - 1),
             };
@@ -100,7 +60,7 @@ impl Form {
             out.extend_from_slice(&number.to_le_bytes()[..size]);
             return Ok(());
         }
-        match self.kind {
+        match self.0.kind {
             ColumnType::FLOAT => {
                 let number = number_of(value).ok_or("it is no number")?;
                 out.extend_from_slice(&(number as f32).to_le_bytes());
@@ -125,64 +85,12 @@ impl Form {
     }
 }
 
-enum Decoded<'a> {
-    Integer(i128),
-    Float(f64),
-    Moment(String),
-    Bytes(&'a [u8]),
-}
-
-fn integer(bytes: &[u8], is_unsigned: bool) -> i128 {
-    let unsigned = (bytes.iter().rev()).fold(0_i128, |sum, byte| sum << 8 | i128::from(*byte));
-    let bits = 8 * bytes.len();
-    match !is_unsigned && unsigned >> (bits - 1) & 1 == 1 {
-        true => unsigned - (1_i128 << bits),
-        false => unsigned,
-    }
-}
-
-/// The number that people would write for it: 0.1, not 0.10000000149.
-fn shortest(number: f32) -> f64 {
-    number.to_string().parse().unwrap_or(f64::from(number))
-}
-
-fn two(bytes: &[u8], at: usize) -> u8 {
-    bytes.get(at).copied().unwrap_or_default()
-}
-
-/// `year:2 month day [hour minute second [microseconds:4]]`
-fn date_text(bytes: &[u8], is_date: bool) -> Result<String, Malformed> {
-    if !matches!(bytes.len(), 0 | 4 | 7 | 11) {
-        return Err(Malformed::Invalid("date"));
-    }
-    let year = u16::from_le_bytes([two(bytes, 0), two(bytes, 1)]);
-    let mut text = format!("{year:04}-{:02}-{:02}", two(bytes, 2), two(bytes, 3));
-    if !is_date {
-        let (hour, minute, second) = (two(bytes, 4), two(bytes, 5), two(bytes, 6));
-        text += &format!(" {hour:02}:{minute:02}:{second:02}");
-        text += &fraction_text(bytes.get(7..11));
-    }
-    Ok(text)
-}
-
-/// `negative days:4 hour minute second [microseconds:4]`
-fn time_text(bytes: &[u8]) -> Result<String, Malformed> {
-    if !matches!(bytes.len(), 0 | 8 | 12) {
-        return Err(Malformed::Invalid("time"));
-    }
-    let sign = if two(bytes, 0) == 1 { "-" } else { "" };
-    let days = u32::from_le_bytes([two(bytes, 1), two(bytes, 2), two(bytes, 3), two(bytes, 4)]);
-    let hours = u64::from(days) * 24 + u64::from(two(bytes, 5));
-    let mut text = format!("{sign}{hours:02}:{:02}:{:02}", two(bytes, 6), two(bytes, 7));
-    text += &fraction_text(bytes.get(8..12));
-    Ok(text)
-}
-
-fn fraction_text(bytes: Option<&[u8]>) -> String {
-    let Some(&[a, b, c, d]) = bytes else {
-        return String::new();
-    };
-    format!(".{:06}", u32::from_le_bytes([a, b, c, d]))
+fn value_of(lua: &Lua, value: BinaryValue<'_>) -> mlua::Result<Value> {
+    Ok(match value {
+        BinaryValue::Integer(number) if number.abs() <= NUMBER_MAX => Value::Number(number as f64),
+        BinaryValue::Float(number) => Value::Number(number),
+        other => Value::String(lua.create_string(other.to_text())?),
+    })
 }
 
 pub(crate) fn text_of(value: &Value) -> Result<Vec<u8>, String> {
@@ -292,7 +200,7 @@ mod tests {
     use super::*;
 
     fn form(kind: ColumnType, is_unsigned: bool) -> Form {
-        Form { kind, is_unsigned }
+        Form(BinaryType { kind, is_unsigned })
     }
 
     /// What Lua sees of these bytes, and what becomes of that.
@@ -376,7 +284,7 @@ mod tests {
             assert!(form.read(&lua, &mut Reader::new(&[])).is_err(), "{kind}");
             assert!(
                 form.read(&lua, &mut Reader::new(&[200, 1])).is_err()
-                    || form.integer_bytes().is_some()
+                    || form.0.integer_bytes().is_some()
             );
         }
     }

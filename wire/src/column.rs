@@ -87,6 +87,25 @@ column_types! {
     GEOMETRY = 255,
 }
 
+impl ColumnType {
+    /// Whether its values are numbers.
+    pub const fn is_numeric(self) -> bool {
+        matches!(
+            self,
+            Self::TINY
+                | Self::SHORT
+                | Self::INT24
+                | Self::LONG
+                | Self::LONGLONG
+                | Self::DECIMAL
+                | Self::NEWDECIMAL
+                | Self::FLOAT
+                | Self::DOUBLE
+                | Self::YEAR
+        )
+    }
+}
+
 impl fmt::Debug for ColumnType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.name() {

@@ -16,6 +16,8 @@
 
 pub mod attribute;
 pub mod auth;
+pub mod binary_row;
+pub mod bound_values;
 pub mod capability;
 pub mod change_user;
 pub mod column;

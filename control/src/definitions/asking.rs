@@ -141,7 +141,7 @@ async fn ask_teacher(access: &Access, teacher: &Teacher) -> Result<Known, String
     let entry = access.log_in(&teacher.destination).await;
     let mut connection = match entry.map_err(|failure| failure.to_string())? {
         Entry::In(connection) => connection,
-        Entry::Refused(text) => return Err(text),
+        Entry::Refused { text, .. } => return Err(text),
     };
     match timeout(TIME_MAX, ask(&mut connection)).await {
         Ok(Ok(answers)) => {

@@ -257,7 +257,8 @@ async fn a_result_set_is_read_to_its_end() {
 }
 
 /// A column without names, the end of the columns, and the header of a row that never comes.
-const HUGE_ROW: &[u8] = b"\x05\0\0\x02\0\0\0\0\0\x05\0\0\x03\xfe\0\0\x02\0\xff\xff\xff\x04";
+const HUGE_ROW: &[u8] = b"\x13\0\0\x02\0\0\0\0\0\0\x0c\0\0\0\0\0\0\0\0\0\0\0\0\
+    \x05\0\0\x03\xfe\0\0\x02\0\xff\xff\xff\x04";
 
 #[tokio::test]
 async fn more_than_fits_is_refused_before_it_is_held() {

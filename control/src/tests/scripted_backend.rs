@@ -114,6 +114,7 @@ pub(crate) const STRICT: Script = Script::Refuse(1045, "Access denied");
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Met {
     Header(Vec<u8>),
+    /// The user, and the default schema if there is one: `user in schema`.
     Login(String),
     Statement(String),
     Quit,
@@ -302,8 +303,13 @@ async fn log_in(
     meets: &mpsc::UnboundedSender<Met>,
 ) -> Option<()> {
     let response = read(stream).await?;
-    let user = HandshakeResponse::decode(&response).ok()?.user;
-    let _ = meets.send(Met::Login(String::from_utf8_lossy(user).into()));
+    let response = HandshakeResponse::decode(&response).ok()?;
+    let user = String::from_utf8_lossy(response.user);
+    let login = match response.schema {
+        Some(schema) => format!("{user} in {}", String::from_utf8_lossy(schema)),
+        None => user.into_owned(),
+    };
+    let _ = meets.send(Met::Login(login));
     Some(())
 }
 

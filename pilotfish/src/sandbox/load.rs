@@ -1,14 +1,17 @@
 //! `--load`: a few clients of the sandbox's own that use its small world all the time, modestly, so that
 //! whoever looks at the tables or the dashboard sees something move.
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use mysql_async::prelude::Queryable;
-use mysql_async::{Conn, OptsBuilder, TxOpts};
+use config::{BackendAddress, BackendTlsMode, Secret};
+use control::{BackendClient, ClientError, ClientOptions, PreparedStatement, ResultBounds};
 use route::Dice;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
+use wire::bound_values::BoundValue;
 
 /// The account that they use, and its password.
 pub const USER: &str = "load";
@@ -22,6 +25,15 @@ const PAUSE_MAX: Duration = Duration::from_millis(60);
 
 /// How long one that was cut off, or not let in, stays away.
 const AWAY: Duration = Duration::from_secs(1);
+
+/// How long the proxy may take to let one in.
+const TIMEOUT_LOGIN: Duration = Duration::from_secs(30);
+
+/// The most that an answer may bring: all cities.
+const BOUNDS: ResultBounds = ResultBounds {
+    rows: 1_000,
+    bytes: 1 << 20,
+};
 
 /// Cities of the small world are numbered from 1.
 const CITIES: u64 = 22;
@@ -90,25 +102,64 @@ async fn client(address: SocketAddr, mut dice: Dice) {
     }
 }
 
+/// A client's session, with what it has prepared by its text.
+struct LoadSession {
+    client: BackendClient,
+    prepared: HashMap<&'static str, PreparedStatement>,
+}
+
+impl LoadSession {
+    async fn open(address: SocketAddr) -> Result<Self, ClientError> {
+        let options = ClientOptions {
+            address: BackendAddress::Tcp {
+                host: address.ip().to_string(),
+                port: address.port(),
+            },
+            user: USER.to_owned(),
+            password: Secret::new(USER),
+            schema: Some("demo".to_owned()),
+            tls: BackendTlsMode::Off,
+            timeout: TIMEOUT_LOGIN,
+        };
+        Ok(Self {
+            client: BackendClient::connect(&options).await?,
+            prepared: HashMap::new(),
+        })
+    }
+
+    /// Runs a statement; what it brings is not looked at.
+    async fn run(&mut self, statement: &str) -> Result<(), ClientError> {
+        self.client.ask(statement, BOUNDS).await.map(drop)
+    }
+
+    /// The same for a statement that is prepared when it is first used.
+    async fn execute(
+        &mut self,
+        text: &'static str,
+        value: BoundValue<'_>,
+    ) -> Result<(), ClientError> {
+        let statement = match self.prepared.entry(text) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => new.insert(self.client.prepare(text).await?),
+        };
+        let executed = self.client.execute(statement, &[value], BOUNDS);
+        executed.await.map(drop)
+    }
+}
+
 /// Until the client leaves, or is cut off.
-async fn session(address: SocketAddr, dice: &mut Dice) -> mysql_async::Result<()> {
-    let options = OptsBuilder::default()
-        .ip_or_hostname(address.ip().to_string())
-        .tcp_port(address.port())
-        .prefer_socket(false)
-        .user(Some(USER))
-        .pass(Some(USER))
-        .db_name(Some("demo"));
-    let mut conn = Conn::new(options).await?;
+async fn session(address: SocketAddr, dice: &mut Dice) -> Result<(), ClientError> {
+    let mut session = LoadSession::open(address).await?;
     loop {
         let act = next(dice);
         if act == Act::Leave {
-            return conn.disconnect().await;
+            session.client.quit().await;
+            return Ok(());
         }
-        match perform(&mut conn, act, dice).await {
+        match perform(&mut session, act, dice).await {
             // What a server refuses is nothing that a client goes for.
-            Ok(()) | Err(mysql_async::Error::Server(_)) => {}
-            Err(error) => return Err(error),
+            Err(error) if error.server.is_none() => return Err(error),
+            Ok(()) | Err(_) => {}
         }
         let pause = dice.below(PAUSE_MAX.as_micros() as u64);
         sleep(Duration::from_micros(pause)).await;
@@ -126,63 +177,76 @@ fn next(dice: &mut Dice) -> Act {
     Act::City
 }
 
-async fn perform(conn: &mut Conn, act: Act, dice: &mut Dice) -> mysql_async::Result<()> {
+async fn perform(session: &mut LoadSession, act: Act, dice: &mut Dice) -> Result<(), ClientError> {
     let city = 1 + dice.below(CITIES);
     let country = COUNTRIES[dice.below(COUNTRIES.len() as u64) as usize];
     match act {
         Act::City => {
             let text = "SELECT name, country, population FROM city WHERE id = ?";
-            conn.exec_drop(text, (city,)).await
+            session.execute(text, BoundValue::Unsigned(city)).await
         }
         Act::Largest => {
             let text = format!(
                 "SELECT name, population FROM city WHERE country = '{country}' \
                  ORDER BY population DESC LIMIT 3"
             );
-            conn.query_drop(text).await
+            session.run(&text).await
         }
         Act::Continents => {
             let text = "SELECT continent, COUNT(*), MAX(city.population) \
                  FROM country JOIN city ON city.country = country.code GROUP BY continent";
-            conn.query_drop(text).await
+            session.run(text).await
         }
         Act::Crowded => {
             let text = "SELECT name FROM city WHERE population > ? ORDER BY population";
-            conn.exec_drop(text, (1_000_000 * dice.below(10),)).await
+            let population = 1_000_000 * dice.below(10);
+            session
+                .execute(text, BoundValue::Unsigned(population))
+                .await
         }
         Act::Growth => {
             let text = format!("UPDATE city SET population = population + 1 WHERE id = {city}");
-            conn.query_drop(text).await
+            session.run(&text).await
         }
-        Act::Move => relocate(conn, city).await,
+        Act::Move => relocate(session, city).await,
         Act::Census => {
-            conn.query_drop("SELECT GET_LOCK('census', 1)").await?;
+            session.run("SELECT GET_LOCK('census', 1)").await?;
             let text = "SELECT SUM(population) FROM city WHERE country = ?";
-            conn.exec_drop(text, (country,)).await?;
-            conn.query_drop("SELECT RELEASE_LOCK('census')").await
+            let country = BoundValue::Text(country.as_bytes());
+            session.execute(text, country).await?;
+            session.run("SELECT RELEASE_LOCK('census')").await
         }
         Act::Patience => {
             let text = "SELECT COUNT(*), SLEEP(1.2) FROM country";
-            conn.query_drop(text).await
+            session.run(text).await
         }
-        Act::Misspelling => conn.query_drop("SELECT name FROM town").await,
+        Act::Misspelling => session.run("SELECT name FROM town").await,
         Act::Duplicate => {
             let text = format!("INSERT INTO country VALUES ('{country}', 'Twice', 'Asia', 0)");
-            conn.query_drop(text).await
+            session.run(&text).await
         }
         Act::Leave => Ok(()),
     }
 }
 
 /// A family moves to the next city. Rows are locked in one order, so nobody waits in a circle.
-async fn relocate(conn: &mut Conn, city: u64) -> mysql_async::Result<()> {
+async fn relocate(session: &mut LoadSession, city: u64) -> Result<(), ClientError> {
     let from = city.min(CITIES - 1);
-    let mut transaction = conn.start_transaction(TxOpts::default()).await?;
+    session.run("START TRANSACTION").await?;
+    let moved = move_family(session, from).await;
+    match &moved {
+        Ok(()) => session.run("COMMIT").await?,
+        Err(error) if error.server.is_some() => session.run("ROLLBACK").await?,
+        Err(_) => {}
+    }
+    moved
+}
+
+async fn move_family(session: &mut LoadSession, from: u64) -> Result<(), ClientError> {
     let text = "UPDATE city SET population = population - 4 WHERE id = ?";
-    transaction.exec_drop(text, (from,)).await?;
+    session.execute(text, BoundValue::Unsigned(from)).await?;
     let text = "UPDATE city SET population = population + 4 WHERE id = ?";
-    transaction.exec_drop(text, (from + 1,)).await?;
-    transaction.commit().await
+    session.execute(text, BoundValue::Unsigned(from + 1)).await
 }
 
 #[cfg(test)]

@@ -6,8 +6,7 @@ use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
-use mysql_async::Conn;
-use mysql_async::prelude::Queryable;
+use control::{BackendClient, ClientError, ResultBounds};
 use tokio::task::JoinSet;
 
 use super::fault::{During, Fault};
@@ -16,6 +15,12 @@ use super::server::{Family, Program, Server};
 
 /// How long a replica may take to catch up, in seconds.
 const CATCH_UP_SECONDS: u32 = 60;
+
+/// The most that an answer may bring: a row of a few dozen columns, or a list of GTIDs.
+const BOUNDS: ResultBounds = ResultBounds {
+    rows: 16,
+    bytes: 1 << 20,
+};
 
 /// A primary and the replicas that follow it, all running.
 #[derive(Debug)]
@@ -66,6 +71,7 @@ impl Cluster {
         let position = written(&mut primary, self.primary().family())
             .await
             .during("ask the primary for its GTID position")?;
+        primary.quit().await;
         for replica in self.replicas() {
             let connection = replica.connect().await?;
             follow(
@@ -99,7 +105,11 @@ async fn start_all(servers: Vec<Server>) -> Result<Vec<Server>, Fault> {
 pub const MONITOR_PASSWORD: &str = "monitor";
 
 /// Makes the accounts and the `demo` schema on the primary.
-async fn fill(primary: &mut Conn, family: Family, password: &str) -> mysql_async::Result<()> {
+async fn fill(
+    primary: &mut BackendClient,
+    family: Family,
+    password: &str,
+) -> Result<(), ClientError> {
     let (plugin, monitors) = match family {
         Family::MariaDb => ("", "SLAVE MONITOR"),
         Family::MySql => (" WITH caching_sha2_password", "REPLICATION CLIENT"),
@@ -114,27 +124,41 @@ async fn fill(primary: &mut Conn, family: Family, password: &str) -> mysql_async
         format!("CREATE USER monitor@'%' IDENTIFIED{plugin} BY '{MONITOR_PASSWORD}'"),
         format!("GRANT {monitors} ON *.* TO monitor@'%'"),
     ] {
-        primary.query_drop(statement).await?;
+        primary.run(&statement).await?;
     }
     for statement in include_str!("demo.sql").split_inclusive(";\n") {
-        primary.query_drop(statement).await?;
+        primary.run(statement).await?;
     }
     Ok(())
 }
 
 /// The position behind everything written so far.
-async fn written(primary: &mut Conn, family: Family) -> mysql_async::Result<String> {
+async fn written(primary: &mut BackendClient, family: Family) -> Result<String, ClientError> {
     let position = match family {
         Family::MariaDb => "SELECT @@GLOBAL.gtid_binlog_pos",
         Family::MySql => "SELECT @@GLOBAL.gtid_executed",
     };
-    Ok(primary.query_first(position).await?.unwrap_or_default())
+    Ok(first_value(primary, position).await?.unwrap_or_default())
+}
+
+/// The first value of the first row; `None` if it is NULL, or if there is no row.
+async fn first_value(
+    client: &mut BackendClient,
+    question: &str,
+) -> Result<Option<String>, ClientError> {
+    let result = client.query(question, BOUNDS).await?;
+    let row = result.rows.into_iter().next().unwrap_or_default();
+    Ok(row.into_iter().next().flatten().map(text))
+}
+
+fn text(value: Vec<u8>) -> String {
+    String::from_utf8_lossy(&value).into_owned()
 }
 
 /// Makes `replica` follow the primary on `port`, and waits until it has reached `position`.
 async fn follow(
     replica: &Server,
-    mut connection: Conn,
+    mut connection: BackendClient,
     port: u16,
     password: &str,
     position: &str,
@@ -161,10 +185,11 @@ async fn follow(
         ],
     };
     let doing = format!("make {} follow the primary", replica.name);
-    connection.query_drop(change).await.during(&doing)?;
-    connection.query_drop(start).await.during(&doing)?;
-    let arrived: Option<i64> = connection.query_first(wait).await.during(&doing)?;
-    if arrived == Some(0) {
+    connection.run(&change).await.during(&doing)?;
+    connection.run(&start).await.during(&doing)?;
+    let arrived = first_value(&mut connection, &wait).await.during(&doing)?;
+    if arrived.as_deref() == Some("0") {
+        connection.quit().await;
         return Ok(());
     }
     let error = replication_error(&mut connection).await.during(&doing)?;
@@ -174,11 +199,15 @@ async fn follow(
 }
 
 /// What the replica says about why it does not follow.
-async fn replication_error(replica: &mut Conn) -> mysql_async::Result<String> {
-    let status: Option<mysql_async::Row> = replica.query_first("SHOW REPLICA STATUS").await?;
-    let errors: Vec<String> = ["Last_IO_Error", "Last_SQL_Error"]
+async fn replication_error(replica: &mut BackendClient) -> Result<String, ClientError> {
+    let status = replica.query("SHOW REPLICA STATUS", BOUNDS).await?;
+    let row = status.rows.into_iter().next().unwrap_or_default();
+    let errors: Vec<String> = status
+        .names
         .iter()
-        .filter_map(|column| status.as_ref()?.get::<Option<String>, _>(*column)?)
+        .zip(row)
+        .filter(|(name, _)| matches!(name.as_str(), "Last_IO_Error" | "Last_SQL_Error"))
+        .filter_map(|(_, value)| value.map(text))
         .filter(|error| !error.is_empty())
         .collect();
     Ok(match errors.is_empty() {

@@ -10,7 +10,8 @@ use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use mysql_async::{Conn, OptsBuilder};
+use config::{BackendAddress, BackendTlsMode, Secret};
+use control::{BackendClient, ClientOptions};
 use rustix::process::geteuid;
 use tokio::process::{Child, Command};
 use tokio::time::{sleep, timeout};
@@ -342,7 +343,11 @@ impl Server {
 
     /// Returns once the server accepts root.
     async fn answer(&self) {
-        while self.connect().await.is_err() {
+        loop {
+            if let Ok(client) = self.connect().await {
+                client.quit().await;
+                return;
+            }
             sleep(START_POLL).await;
         }
     }
@@ -351,11 +356,16 @@ impl Server {
     ///
     /// # Errors
     /// When the server does not answer.
-    pub async fn connect(&self) -> Result<Conn, Fault> {
-        let options = OptsBuilder::default()
-            .user(Some("root"))
-            .socket(Some(self.socket().display().to_string()));
-        Conn::new(options)
+    pub async fn connect(&self) -> Result<BackendClient, Fault> {
+        let options = ClientOptions {
+            address: BackendAddress::Unix(self.socket()),
+            user: "root".to_owned(),
+            password: Secret::new(""),
+            schema: None,
+            tls: BackendTlsMode::Off,
+            timeout: TIMEOUT_START,
+        };
+        BackendClient::connect(&options)
             .await
             .during(format!("connect to {}", self.name))
     }

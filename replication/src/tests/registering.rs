@@ -126,6 +126,6 @@ async fn an_error_of_the_server_ends_the_registration() {
         server.error(1, 1227, "Access denied").await;
     });
     let end = Registration::new(&mut client).register(&identity()).await;
-    assert!(matches!(end, Err(StreamError::Client(error)) if error.number == Some(1227)));
+    assert!(matches!(end, Err(StreamError::Client(error)) if error.number() == Some(1227)));
     serving.await.unwrap();
 }
