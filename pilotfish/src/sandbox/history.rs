@@ -32,7 +32,7 @@ pub fn keep(config: &mut Config, folder: &Path) {
     let file = settings_file(folder);
     let mut options = OpenOptions::new();
     let opened = options.write(true).create_new(true).mode(0o600).open(&file);
-    let settings = config::differences(config);
+    let settings = config::manual::differences(config);
     let written = opened.and_then(|mut it| it.write_all(settings.as_bytes()));
     if let Err(error) = written {
         tell(format_args!(
