@@ -110,6 +110,10 @@ pub struct SandboxArguments {
     /// A few clients that use the servers all the time, so that there is something to see
     #[arg(long)]
     pub load: bool,
+
+    /// Follow the primary, and keep the history of its schemas
+    #[arg(long)]
+    pub schema_history: bool,
 }
 
 /// An option that was given, with its place among the arguments.

@@ -233,6 +233,44 @@ async fn clients_share_connections_to_the_primary_but_for_those_of_the_transpare
 }
 
 #[tokio::test]
+async fn the_history_of_schemas_has_a_change_and_the_command_for_it_finds_its_settings() {
+    let scratch = tempfile::tempdir().unwrap();
+    let sandbox = Sandbox::start(&scratch.path().join("s"), 0, &["--schema-history"]);
+    let mut admin = sandbox.administrator().await;
+    until(
+        &mut admin,
+        "SELECT count(*) FROM replication WHERE state = 'streaming'",
+    )
+    .await;
+    let mut client = sandbox.connect("proxy").await;
+    let alter = "ALTER TABLE city ADD COLUMN mayor VARCHAR(40)";
+    client.run(alter).await.unwrap();
+    until(
+        &mut admin,
+        "SELECT count(*) FROM schema_changes WHERE object = 'city' AND kind = 'ALTER TABLE'",
+    )
+    .await;
+    let output = Command::new(env!("CARGO_BIN_EXE_pilotfish"))
+        .args(["schema", "diff", "main", "--schema", "demo"])
+        .args(["--from", "2000-01-01", "-c"])
+        .arg(sandbox.folder.join("pilotfish.toml"))
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(text.contains("mayor"), "{text}{errors}");
+}
+
+/// Waits until a number is not 0.
+async fn until(client: &mut BackendClient, question: &str) {
+    let deadline = std::time::Instant::now() + PATIENCE;
+    while number(client, question).await == 0 {
+        assert!(std::time::Instant::now() < deadline, "{question}");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+#[tokio::test]
 async fn a_load_shows_a_newcomer_something_of_everything_and_leaves_the_world_as_large_as_it_was() {
     let scratch = tempfile::tempdir().unwrap();
     let mut sandbox = Sandbox::start(&scratch.path().join("s"), 1, &["--load"]);

@@ -5,6 +5,7 @@ use std::io::Write as _;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
+use super::history::settings_file;
 use super::load;
 use super::replication::Cluster;
 use super::server::Server;
@@ -40,12 +41,48 @@ pub fn show(guide: &str) {
 
 /// The page that is shown when everything runs: where things are, commands to paste, and last where all of it
 /// is to be seen.
-pub fn guide(cluster: &Cluster, doors: Doors, folder: &Path, load: bool) -> String {
+pub fn guide(cluster: &Cluster, doors: Doors, folder: &Path, shown: Shown) -> String {
     let mut page = String::new();
     // Writing to a string cannot fail.
     let _ = write_guide(&mut page, cluster, doors, folder)
-        .and_then(|()| write_dashboard(&mut page, doors, load));
+        .and_then(|()| match shown.history {
+            true => write_history(&mut page, doors, folder),
+            false => Ok(()),
+        })
+        .and_then(|()| write_dashboard(&mut page, doors, shown.load));
     page
+}
+
+/// What the guide shows besides.
+#[derive(Debug, Clone, Copy)]
+pub struct Shown {
+    /// That clients use the servers.
+    pub load: bool,
+    /// The history of the schemas.
+    pub history: bool,
+}
+
+/// A change of a table, and how it is seen afterwards.
+fn write_history(page: &mut String, doors: Doors, folder: &Path) -> fmt::Result {
+    let client = client();
+    let program = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("pilotfish"));
+    writeln!(
+        page,
+        "\nThe proxy follows the primary, and keeps what the schemas were. A change, and what it has changed:"
+    )?;
+    writeln!(page, "  {}", login(client, doors.pooled, ALTER))?;
+    writeln!(
+        page,
+        "  {} schema diff main --schema demo --from \"$(date -u -d '-10 seconds' '+%F %T')\" -c {}",
+        program.display(),
+        settings_file(folder).display()
+    )?;
+    let (host, port) = (doors.admin.ip(), doors.admin.port());
+    writeln!(page, "all changes, and how the stream fares:")?;
+    writeln!(
+        page,
+        "  {client} -h{host} -P{port} -uadmin -padmin {CHANGES}"
+    )
 }
 
 fn write_guide(page: &mut String, cluster: &Cluster, doors: Doors, folder: &Path) -> fmt::Result {
@@ -160,6 +197,9 @@ const QUESTION: &str = " -e 'SELECT country.name, count(*) cities, max(city.popu
     FROM city JOIN country ON country = code GROUP BY code ORDER BY largest DESC'";
 const ROUTES: &str = " -t -e 'EXPLAIN ROUTE SELECT name FROM city; \
     EXPLAIN ROUTE UPDATE city SET population = 1; EXPLAIN SESSION'";
+const ALTER: &str = " -e 'ALTER TABLE city ADD COLUMN mayor VARCHAR(40)'; sleep 1";
+const CHANGES: &str =
+    "-t -e 'SELECT time, kind, object, statement FROM schema_changes; SHOW REPLICATION'";
 const LOOK: &str = "-t -e 'SHOW TABLES; SELECT name, state, role, lag_seconds FROM backends; \
     SELECT * FROM pools'";
 const UPDATE: &str = " -e 'UPDATE city SET population = population + 1'";

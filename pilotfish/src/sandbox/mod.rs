@@ -8,12 +8,14 @@
 //!     ──► serve: the proxy, as the plain command runs it; print the guide     guide.rs
 //!         meanwhile: revive servers that were killed, pass on Ctrl-C          watch.rs
 //!         if asked to: clients that use what there is                         load.rs
+//!         if asked to: the history of the schemas                             history.rs
 //!     ──► the keeper ends the servers and removes the folder
 //! ```
 
 mod fault;
 mod folder;
 mod guide;
+mod history;
 mod install;
 mod load;
 mod replication;
@@ -21,7 +23,7 @@ mod server;
 mod watch;
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -35,7 +37,7 @@ use tokio::sync::oneshot;
 use crate::arguments::SandboxArguments;
 use fault::{During, Fault};
 use folder::Folder;
-use guide::{Doors, guide, say, show, tell};
+use guide::{Doors, Shown, guide, say, show, tell};
 use replication::{Cluster, MONITOR_PASSWORD};
 use server::{Part, Program, Server};
 use watch::{Interrupts, Line};
@@ -99,7 +101,11 @@ fn play(
     let set_up = set_up(&runtime, interrupts, program, &folder, arguments.replicas);
     let played = set_up.map(|set_up| match set_up {
         Some((cluster, interrupts)) => {
-            let page = guide(&cluster, doors, folder.path(), arguments.load);
+            let shown = Shown {
+                load: arguments.load,
+                history: arguments.schema_history,
+            };
+            let page = guide(&cluster, doors, folder.path(), shown);
             let load = arguments.load.then_some(doors.pooled);
             let scene = Scene {
                 cluster,
@@ -107,6 +113,7 @@ fn play(
                 doors,
                 held: held.into(),
                 load,
+                history: arguments.schema_history.then(|| folder.path().to_owned()),
             };
             serve_before(runtime, scene, page, serve)
         }
@@ -183,6 +190,8 @@ struct Scene {
     held: Vec<TcpListener>,
     /// Where clients of the sandbox's own go, if there are to be any.
     load: Option<SocketAddr>,
+    /// The folder of the schemas' history, if it is to be kept.
+    history: Option<PathBuf>,
 }
 
 /// Runs the proxy in front of the servers on this thread, and looks after the servers on another.
@@ -195,8 +204,12 @@ fn serve_before(
     let (is_ready, ready) = oneshot::channel();
     let (stop, stopped) = oneshot::channel();
     let (proxy_runs, over) = oneshot::channel::<()>();
+    let mut config = proxy_config(&scene.cluster, scene.doors, scene.load.is_some());
+    if let Some(folder) = &scene.history {
+        history::keep(&mut config, folder);
+    }
     let assignment = Assignment {
-        config: proxy_config(&scene.cluster, scene.doors, scene.load.is_some()),
+        config,
         ready: Box::new(move || {
             show(&page);
             let _ = is_ready.send(());

@@ -104,15 +104,22 @@ async fn start_all(servers: Vec<Server>) -> Result<Vec<Server>, Fault> {
 /// Of the account with which the proxy asks the servers about their replication.
 pub const MONITOR_PASSWORD: &str = "monitor";
 
+/// Of the account with which the proxy follows the primary, if it is told to.
+pub const HISTORY_PASSWORD: &str = "history";
+
 /// Makes the accounts and the `demo` schema on the primary.
 async fn fill(
     primary: &mut BackendClient,
     family: Family,
     password: &str,
 ) -> Result<(), ClientError> {
-    let (plugin, monitors) = match family {
-        Family::MariaDb => ("", "SLAVE MONITOR"),
-        Family::MySql => (" WITH caching_sha2_password", "REPLICATION CLIENT"),
+    let (plugin, monitors, follows) = match family {
+        Family::MariaDb => ("", "SLAVE MONITOR", "BINLOG MONITOR"),
+        Family::MySql => (
+            " WITH caching_sha2_password",
+            "REPLICATION CLIENT",
+            "SHOW_ROUTINE",
+        ),
     };
     for statement in [
         format!("CREATE USER replica@'%' IDENTIFIED{plugin} BY '{password}'"),
@@ -123,6 +130,10 @@ async fn fill(
         format!("GRANT ALL ON demo.* TO '{}'@'%'", load::USER),
         format!("CREATE USER monitor@'%' IDENTIFIED{plugin} BY '{MONITOR_PASSWORD}'"),
         format!("GRANT {monitors} ON *.* TO monitor@'%'"),
+        format!("CREATE USER history@'%' IDENTIFIED{plugin} BY '{HISTORY_PASSWORD}'"),
+        "GRANT REPLICATION SLAVE, SELECT, SHOW VIEW, TRIGGER, EVENT ON *.* TO history@'%'"
+            .to_owned(),
+        format!("GRANT {follows} ON *.* TO history@'%'"),
     ] {
         primary.run(&statement).await?;
     }
