@@ -14,9 +14,8 @@ const EMPTY: &[&str] = &[
 ];
 
 /// Parts of names that are pictures. Words that the field uses as well are not here: order, line, cut, prefix,
-/// history.
+/// history, pooled.
 const PICTURES: &[&str] = &[
-    "pooled",
     "desk",
     "shelf",
     "lent",
