@@ -4,7 +4,7 @@
 use std::sync::OnceLock;
 
 use config::manual::plain;
-use config::{Kind as SettingKind, Section};
+use config::{ValueType as SettingKind, Section};
 
 use crate::material::Material;
 use crate::sheet::{Alterable, Asks, Cell, ColumnFacts, Kind, Schema, Sheet, Table};

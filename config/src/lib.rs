@@ -21,7 +21,7 @@ mod define;
 mod diff;
 mod draft;
 mod fault;
-mod given;
+mod raw_setting;
 mod listed;
 mod load;
 pub mod manual;
@@ -40,13 +40,13 @@ mod value;
 pub use address::*;
 pub use diff::{Change, diff};
 pub use draft::{Draft, Edit};
-pub use fault::{Fault, Place};
+pub use fault::{Fault, SourceLocation};
 pub use load::{Loaded, Override, PRIMARIES, REPLICAS, Written};
 pub use measure::read_duration;
 pub use model::*;
 pub use secret::Secret;
 pub use setting::{
-    ACCOUNT, ADMIN_ACCOUNT, Applies, BACKEND, Choice, Kind, LISTENER, REPLICATION, RULE, RULE_TEST,
+    ACCOUNT, ADMIN_ACCOUNT, Applies, BACKEND, Choice, ValueType, LISTENER, REPLICATION, RULE, RULE_TEST,
     Section, Setting, Traits, setting, settings,
 };
 pub use sql_text::{Cell, SqlText};

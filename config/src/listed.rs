@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// One such table, wherever it stands.
-pub(crate) trait Item: Default + Sized + 'static {
+pub(crate) trait ArrayTable: Default + Sized + 'static {
     /// Its name and its settings.
     const TABLE: Section<Self>;
     /// A line that belongs into it, for hints.
@@ -23,7 +23,7 @@ pub(crate) trait Item: Default + Sized + 'static {
 }
 
 /// One that stands at the top of the file.
-pub(crate) trait Listed: Item {
+pub(crate) trait Listed: ArrayTable {
     /// All of its kind.
     fn list(config: &Config) -> &[Self];
 
@@ -51,7 +51,7 @@ pub(crate) const LISTS: [&str; 6] = [
     REPLICATION.name,
 ];
 
-impl Item for BackendConfig {
+impl ArrayTable for BackendConfig {
     const TABLE: Section<Self> = BACKEND;
     const EXAMPLE: &'static str = "address = \"HOST:PORT\"";
 
@@ -80,7 +80,7 @@ impl Listed for BackendConfig {
     }
 }
 
-impl Item for ListenerConfig {
+impl ArrayTable for ListenerConfig {
     const TABLE: Section<Self> = LISTENER;
     const EXAMPLE: &'static str = "address = \":4050\"";
 }
@@ -95,7 +95,7 @@ impl Listed for ListenerConfig {
     }
 }
 
-impl Item for AccountConfig {
+impl ArrayTable for AccountConfig {
     const TABLE: Section<Self> = ACCOUNT;
     const EXAMPLE: &'static str = "user = \"NAME\"";
 
@@ -116,7 +116,7 @@ impl Listed for AccountConfig {
     }
 }
 
-impl Item for RuleConfig {
+impl ArrayTable for RuleConfig {
     const TABLE: Section<Self> = RULE;
     const EXAMPLE: &'static str = "name = \"NAME\"";
     const BELOW: &'static [&'static str] = &["test"];
@@ -132,7 +132,7 @@ impl Listed for RuleConfig {
     }
 }
 
-impl Item for AdminAccountConfig {
+impl ArrayTable for AdminAccountConfig {
     const TABLE: Section<Self> = ADMIN_ACCOUNT;
     const EXAMPLE: &'static str = "user = \"NAME\"";
 }
@@ -147,7 +147,7 @@ impl Listed for AdminAccountConfig {
     }
 }
 
-impl Item for ReplicationConfig {
+impl ArrayTable for ReplicationConfig {
     const TABLE: Section<Self> = REPLICATION;
     const EXAMPLE: &'static str = "user = \"NAME\"";
 
@@ -168,7 +168,7 @@ impl Listed for ReplicationConfig {
     }
 }
 
-impl Item for RuleTestConfig {
+impl ArrayTable for RuleTestConfig {
     const TABLE: Section<Self> = RULE_TEST;
     const EXAMPLE: &'static str = "statement = \"SELECT …\"";
 }

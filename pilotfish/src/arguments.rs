@@ -25,7 +25,7 @@ use clap::{Arg, ArgAction, ArgMatches, Args, FromArgMatches, Subcommand};
 use config::manual::{self, LIST_OPTIONS};
 use config::mysql_proxy::{self, Legacy, Translation};
 use config::{
-    Config, Draft, Fault, ListenAddress, Loaded, Override, Place, SECTIONS, Setting, settings,
+    Config, Draft, Fault, ListenAddress, Loaded, Override, SourceLocation, SECTIONS, Setting, settings,
 };
 
 use crate::rules;
@@ -278,11 +278,11 @@ impl ServeArguments {
         for Given { option, words, .. } in self.options.iter().cloned() {
             let name = format!("--{}", option.name());
             match option {
-                Known::Theirs(legacy) => translation.add(legacy, name, Place::COMMAND_LINE, words),
+                Known::Theirs(legacy) => translation.add(legacy, name, SourceLocation::COMMAND_LINE, words),
                 Known::Ours(setting) => translation.overrides.push(Override {
                     setting,
                     name,
-                    place: Place::COMMAND_LINE,
+                    place: SourceLocation::COMMAND_LINE,
                     words,
                 }),
             }

@@ -8,7 +8,7 @@ mod guard;
 use std::sync::Arc;
 
 use admin::{Difference, EventKind, Events, Refused, Told, View, What, When, Wish};
-use config::{Applies, Change, Config, Draft, Edit, Fault, Loaded, Place, diff};
+use config::{Applies, Change, Config, Draft, Edit, Fault, Loaded, SourceLocation, diff};
 use tokio::time::{Duration, timeout};
 
 use crate::arguments::ServeArguments;
@@ -336,7 +336,7 @@ fn refused(faults: Vec<Fault>) -> Refused {
 fn placeless(faults: &[Fault]) -> Vec<String> {
     let faults = faults.iter().cloned();
     let place = |fault| Fault {
-        place: Place::COMMAND_LINE,
+        place: SourceLocation::COMMAND_LINE,
         ..fault
     };
     faults.map(|fault| place(fault).to_string()).collect()

@@ -7,14 +7,14 @@ use toml::de::DeValue;
 
 use crate::measure::BEYOND;
 use crate::nearest::{did_you_mean, nearest};
-use crate::{Fault, Kind, Override, Place, Traits};
+use crate::{Fault, ValueType, Override, SourceLocation, Traits};
 
 /// What a person wrote for one setting.
-pub struct Given<'a> {
+pub struct RawSetting<'a> {
     /// The value itself.
     pub(crate) raw: Raw<'a>,
     /// Where it stands.
-    pub(crate) place: Place,
+    pub(crate) place: SourceLocation,
     /// The setting as it was written, for faults.
     pub(crate) name: &'a str,
     /// Range and such.
@@ -33,19 +33,19 @@ pub(crate) enum Raw<'a> {
     Fraction(f64),
     Truth(bool),
     /// A TOML array, or the words of a repeated option.
-    List(Vec<Given<'a>>),
+    List(Vec<RawSetting<'a>>),
     /// What no setting takes, by its name.
     Other(&'static str),
 }
 
-impl<'a> Given<'a> {
+impl<'a> RawSetting<'a> {
     /// A fault of this value.
     pub(crate) fn fault(&self, text: impl Into<String>) -> Fault {
         Fault::new(self.place.clone(), self.name, text)
     }
 
     /// The fault that this is no value of `kind`.
-    pub(crate) fn wrong(&self, kind: Kind) -> Vec<Fault> {
+    pub(crate) fn wrong(&self, kind: ValueType) -> Vec<Fault> {
         let found = match &self.raw {
             Raw::Text("") | Raw::Word("") => "nothing".to_owned(),
             Raw::Text(text) | Raw::Word(text) => format!("\"{text}\""),
@@ -58,7 +58,7 @@ impl<'a> Given<'a> {
         vec![self.fault(format!("must be {}, not {found}", kind.describe()))]
     }
 
-    pub(crate) fn text(&self, kind: Kind) -> Result<&'a str, Vec<Fault>> {
+    pub(crate) fn text(&self, kind: ValueType) -> Result<&'a str, Vec<Fault>> {
         match self.raw {
             Raw::Text(text) | Raw::Word(text) => Ok(text),
             _ => Err(self.wrong(kind)),
@@ -74,7 +74,7 @@ impl<'a> Given<'a> {
         }
     }
 
-    pub(crate) fn within_range(&self, kind: Kind, measure: i128) -> Result<u64, Vec<Fault>> {
+    pub(crate) fn within_range(&self, kind: ValueType, measure: i128) -> Result<u64, Vec<Fault>> {
         let (least, most) = self.traits.range;
         if measure == 0 && self.traits.nothing.is_some() {
             return Ok(0);
@@ -99,7 +99,7 @@ impl<'a> Given<'a> {
     }
 
     /// Which of the choices it names: case does not matter, nor `-` for `_`.
-    pub(crate) fn choice(&self, kind: Kind) -> Result<usize, Vec<Fault>> {
+    pub(crate) fn choice(&self, kind: ValueType) -> Result<usize, Vec<Fault>> {
         let Kind::Choice(choices) = kind else {
             return Err(self.wrong(kind));
         };
@@ -122,8 +122,8 @@ impl<'a> Given<'a> {
     }
 
     /// Another value at the same place.
-    pub(crate) fn with(&self, raw: Raw<'a>) -> Given<'a> {
-        Given {
+    pub(crate) fn with(&self, raw: Raw<'a>) -> RawSetting<'a> {
+        RawSetting {
             raw,
             place: self.place.clone(),
             ..*self
@@ -146,8 +146,8 @@ pub(crate) struct Source<'a> {
 }
 
 impl Source<'_> {
-    pub(crate) fn place(&self, offset: usize) -> Place {
-        Place::within(self.path, self.text, offset)
+    pub(crate) fn place(&self, offset: usize) -> SourceLocation {
+        SourceLocation::within(self.path, self.text, offset)
     }
 }
 
@@ -157,7 +157,7 @@ pub(crate) fn given<'a>(
     name: &'a str,
     traits: &'a Traits,
     value: &'a Spanned<DeValue<'_>>,
-) -> Given<'a> {
+) -> RawSetting<'a> {
     let raw = match value.get_ref() {
         DeValue::String(text) => Raw::Text(text),
         // What does not fit is beyond every range.
@@ -175,7 +175,7 @@ pub(crate) fn given<'a>(
                 .collect(),
         ),
     };
-    Given {
+    RawSetting {
         raw,
         place: source.place(value.span().start),
         name,
@@ -185,8 +185,8 @@ pub(crate) fn given<'a>(
 }
 
 /// A value of the command line, before it has a type.
-pub(crate) fn option_given<'a>(option: &'a Override, kind: Kind, traits: &'a Traits) -> Given<'a> {
-    let word = |word: &'a str| Given {
+pub(crate) fn option_given<'a>(option: &'a Override, kind: ValueType, traits: &'a Traits) -> RawSetting<'a> {
+    let word = |word: &'a str| RawSetting {
         raw: Raw::Word(word),
         place: option.place.clone(),
         name: &option.name,
@@ -197,7 +197,7 @@ pub(crate) fn option_given<'a>(option: &'a Override, kind: Kind, traits: &'a Tra
         Some(last) if !kind.is_list() => word(last),
         _ => {
             let items = option.words.iter().map(|it| word(it)).collect();
-            Given {
+            RawSetting {
                 raw: Raw::List(items),
                 ..word("")
             }
