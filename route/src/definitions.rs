@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use sql::{Does, Effects, Facts, Kind, Marks, Mention, Object, Role};
+use sql::{Does, Effects, Facts, StatementKind, Marks, Mention, Object, Role};
 
 use crate::ClusterId;
 
@@ -99,7 +99,7 @@ impl Known {
             return Does::default();
         }
         // Not all names are there, or nobody knows whose they are.
-        let is_moving = facts.kind == Kind::Multi && facts.effects.has(Effects::SCHEMA);
+        let is_moving = facts.kind == StatementKind::Multi && facts.effects.has(Effects::SCHEMA);
         if facts.marks.has(Marks::CROWDED) || is_moving {
             return Does::ANYTHING;
         }
@@ -137,7 +137,7 @@ pub fn fold(schema: &[u8], name: &[u8]) -> Box<[u8]> {
 
 /// Whether a statement of this kind may run what it names. One that only looks at a definition, or changes it,
 /// does not.
-fn runs(kind: Kind) -> bool {
+fn runs(kind: StatementKind) -> bool {
     let defines = |object| {
         matches!(
             object,
@@ -150,10 +150,10 @@ fn runs(kind: Kind) -> bool {
         )
     };
     match kind {
-        Kind::Show(_) | Kind::Describe | Kind::Drop(_) | Kind::Rename(_) => false,
+        StatementKind::Show(_) | StatementKind::Describe | StatementKind::Drop(_) | StatementKind::Rename(_) => false,
         // No trigger runs.
-        Kind::Truncate | Kind::Maintain | Kind::Checksum | Kind::LockTables => false,
-        Kind::Create(object) | Kind::Alter(object) => !defines(object),
+        StatementKind::Truncate | StatementKind::Maintain | StatementKind::Checksum | StatementKind::LockTables => false,
+        StatementKind::Create(object) | StatementKind::Alter(object) => !defines(object),
         _ => true,
     }
 }

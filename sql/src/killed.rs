@@ -1,10 +1,10 @@
 //! What a KILL is aimed at, as far as its text says.
 
-use crate::dynamic::{Source, code};
+use crate::dynamic::{DynamicSource, code};
 use crate::facts::{Facts, Role};
 use crate::flags::{Flags, Server};
 use crate::functions::Function;
-use crate::kind::{Kill, Kind};
+use crate::kind::{Kill, StatementKind};
 use crate::lexer::{Lexer, Token, TokenKind};
 use crate::words::Word;
 
@@ -116,7 +116,7 @@ impl KillText {
 
     /// The target with values in place of its placeholders; none where there are more or fewer.
     #[must_use]
-    pub fn with_arguments(mut self, source: &Source, flags: Flags) -> Option<Self> {
+    pub fn with_arguments(mut self, source: &DynamicSource, flags: Flags) -> Option<Self> {
         let mut target = Vec::new();
         let mut arguments = source.arguments.iter();
         let mut at = 0;

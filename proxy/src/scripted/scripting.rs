@@ -9,7 +9,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use script::{Inquiry, Move, Rows};
-use sql::{Kind, Uses};
+use sql::{StatementKind, Uses};
 use tokio::sync::oneshot;
 use wire::{Capabilities, Command, StatusFlags};
 
@@ -198,7 +198,7 @@ impl Staged<'_> {
     fn send_beside(&mut self, inquiry: Inquiry) -> Result<oneshot::Receiver<Replied>, String> {
         let session = &self.session;
         let facts = sql::facts(&inquiry.text, session.sql_state.session.flags());
-        if facts.kind == Kind::Load || facts.uses.has(Uses::CLIENT_FILE) {
+        if facts.kind == StatementKind::Load || facts.uses.has(Uses::CLIENT_FILE) {
             return Err("LOAD DATA runs in the session itself only".to_owned());
         }
         let cluster = session.routing.course.cluster;

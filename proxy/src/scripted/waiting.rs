@@ -2,7 +2,7 @@
 //! decided.
 
 use script::{Answer, Decision, Given, Inquiry, Parameters, Wish};
-use sql::{Kind, Uses};
+use sql::{StatementKind, Uses};
 use wire::query::Query;
 use wire::{Capabilities, Command, ErrPacket, ErrorCode};
 
@@ -105,7 +105,7 @@ async fn ask(
 ) -> Result<Result<Given, After>, CutOff> {
     // Its file is the client's to send, for a statement of its own.
     let facts = sql::facts(&inquiry.text, sql::Flags::default());
-    if facts.kind == Kind::Load || facts.uses.has(Uses::CLIENT_FILE) {
+    if facts.kind == StatementKind::Load || facts.uses.has(Uses::CLIENT_FILE) {
         return Ok(Ok(refused("LOAD DATA cannot be asked")));
     }
     if !stage.has_server() {

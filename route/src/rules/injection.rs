@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use config::{InjectedResults, RuleConfig};
-use sql::{Effects, Facts, Flags, Kind, Marks, Uses};
+use sql::{Effects, Facts, Flags, StatementKind, Marks, Uses};
 
 use super::fault::Fault;
 
@@ -155,7 +155,7 @@ impl Injection {
     pub fn may_explain(facts: &Facts) -> bool {
         let is_one = matches!(
             facts.kind,
-            Kind::Select | Kind::Insert | Kind::Replace | Kind::Update | Kind::Delete
+            StatementKind::Select | StatementKind::Insert | StatementKind::Replace | StatementKind::Update | StatementKind::Delete
         );
         let unfit = Marks::LOST
             .with(Marks::CROWDED)
@@ -173,7 +173,7 @@ impl Injection {
             .with(Effects::LAST_INSERT_ID);
         let slow = Uses::TIME.with(Uses::NAMED_LOCKS).with(Uses::REPLICATION);
         // An INSERT makes an id when it runs; to be planned it makes none.
-        let makes_id = matches!(facts.kind, Kind::Insert | Kind::Replace);
+        let makes_id = matches!(facts.kind, StatementKind::Insert | StatementKind::Replace);
         let mut effects = facts.effects;
         if makes_id {
             effects.remove(Effects::LAST_INSERT_ID);

@@ -1,6 +1,6 @@
 //! Optimistic transactions: which begin on a replica, and what may be said to them there.
 
-use sql::{Access, Facts, Kind, Marks, Role};
+use sql::{Access, Facts, StatementKind, Marks, Role};
 
 use super::UNCLEAR;
 
@@ -9,7 +9,7 @@ use super::UNCLEAR;
 /// refused by replicas.
 pub fn begins_on_replica(facts: &Facts) -> bool {
     match facts.kind {
-        Kind::Begin(begin) => {
+        StatementKind::Begin(begin) => {
             begin.mode.is_none()
                 && !begin.with_snapshot
                 && facts.access == Access::Session
@@ -22,7 +22,7 @@ pub fn begins_on_replica(facts: &Facts) -> bool {
 /// Whether a statement reads data, depends on nothing else, and leaves nothing: said again elsewhere, it
 /// gives the same as long as the data is the same.
 pub fn is_repeatable(facts: &Facts) -> bool {
-    facts.kind == Kind::Select
+    facts.kind == StatementKind::Select
         && facts.access <= Access::Read
         && facts.uses.is_empty()
         && facts.effects.is_empty()
@@ -36,7 +36,7 @@ pub fn is_repeatable(facts: &Facts) -> bool {
 pub(super) fn stays(facts: &Facts) -> bool {
     let ends = match facts.kind {
         // What follows in a chain may write.
-        Kind::Commit(finish) | Kind::Rollback(finish) => {
+        StatementKind::Commit(finish) | StatementKind::Rollback(finish) => {
             finish.chain != Some(true) && finish.release != Some(true)
         }
         _ => false,

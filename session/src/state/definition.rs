@@ -1,7 +1,7 @@
 //! What a view, a routine, a trigger or the default of a column does, by its definition: whether it only reads,
 //! and what it names, which may do more.
 
-use sql::{Does, Effects, Flags, Kind, Marks, Mention, Role, Uses};
+use sql::{Does, Effects, Flags, StatementKind, Marks, Mention, Role, Uses};
 
 use super::routine::{Said, Taker, read_body};
 
@@ -78,7 +78,7 @@ impl Expression {
         let facts = said.facts;
         let writes = matches!(
             facts.kind,
-            Kind::Insert | Kind::Replace | Kind::Update | Kind::Delete
+            StatementKind::Insert | StatementKind::Replace | StatementKind::Update | StatementKind::Delete
         );
         let reads = facts.access <= sql::Access::Read || is_unsure_by_calls(said);
         self.does = self.does.and(Does {
@@ -98,7 +98,7 @@ impl Expression {
 /// Whether calls are all that may write in a statement.
 fn is_unsure_by_calls(said: &Said<'_>) -> bool {
     let facts = said.facts;
-    let calls = facts.marks.has(Marks::UNKNOWN_FUNCTION) || facts.kind == Kind::Call;
+    let calls = facts.marks.has(Marks::UNKNOWN_FUNCTION) || facts.kind == StatementKind::Call;
     facts.access == sql::Access::Unsure && calls
 }
 
@@ -121,7 +121,7 @@ fn named(mention: &Mention, text: &[u8]) -> Option<Named> {
 /// Calls by themselves are judged by what they call.
 fn without_calls(said: &Said<'_>) -> Effects {
     let mut effects = said.facts.effects.without(HARMLESS);
-    if said.facts.marks.has(Marks::UNKNOWN_FUNCTION) || said.facts.kind == Kind::Call {
+    if said.facts.marks.has(Marks::UNKNOWN_FUNCTION) || said.facts.kind == StatementKind::Call {
         effects.remove(Effects::ANYTHING);
     }
     effects
@@ -130,7 +130,7 @@ fn without_calls(said: &Said<'_>) -> Effects {
 /// A SELECT, as a view's definition is one, or an expression behind `SELECT `.
 pub fn of_expression(select: &[u8], flags: Flags) -> Expression {
     let facts = sql::facts(select, flags);
-    let is_query = matches!(facts.kind, Kind::Select | Kind::Table | Kind::Values);
+    let is_query = matches!(facts.kind, StatementKind::Select | StatementKind::Table | StatementKind::Values);
     if facts.parts.len() != 1 || !is_query {
         return Expression::anything();
     }
@@ -150,9 +150,9 @@ impl Taker for Expression {
         // What a function or trigger makes of it is undone at its end, by both families.
         effects.remove(Effects::LAST_INSERT_ID);
         match said.facts.kind {
-            Kind::Set => effects.remove(Effects::VARIABLES),
+            StatementKind::Set => effects.remove(Effects::VARIABLES),
             // No function or trigger may say it.
-            Kind::Begin(_) | Kind::Commit(_) | Kind::Rollback(_) => return None,
+            StatementKind::Begin(_) | StatementKind::Commit(_) | StatementKind::Rollback(_) => return None,
             _ => {}
         }
         // ROW_COUNT() and its like are about the routine's own statements.

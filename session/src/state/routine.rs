@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use sql::{Effects, Facts, Flags, Kind, Lexer, Marks, Role, Scope, Target, Token, TokenKind};
+use sql::{Effects, Facts, Flags, StatementKind, Lexer, Marks, Role, Scope, Target, Token, TokenKind};
 
 use super::variables::{self, Policy};
 
@@ -218,7 +218,7 @@ impl<T: Taker> Reader<'_, T> {
                 self.behind_expression(tokens, b"end", 0)?
             } else if self.is(word, b"return") {
                 let text = [b"SELECT ", self.slice(tokens.get(1..)?)?].concat();
-                return self.take(&text, |kind| kind == Kind::Select);
+                return self.take(&text, |kind| kind == StatementKind::Select);
             } else if self.is(word, b"declare") {
                 self.declaration(tokens.get(1..)?)?
             } else {
@@ -246,7 +246,7 @@ impl<T: Taker> Reader<'_, T> {
             return None;
         }
         let text = [b"SELECT ", self.slice(tokens)?].concat();
-        self.take(&text, |kind| kind == Kind::Select)
+        self.take(&text, |kind| kind == StatementKind::Select)
     }
 
     fn slice(&self, tokens: &[Token]) -> Option<&[u8]> {
@@ -264,7 +264,7 @@ impl<T: Taker> Reader<'_, T> {
         }
         if self.is(second, b"cursor") && self.is(tokens.get(2), b"for") {
             let text = self.slice(tokens.get(3..)?)?.to_vec();
-            self.take(&text, |kind| kind == Kind::Select)?;
+            self.take(&text, |kind| kind == StatementKind::Select)?;
             return none;
         }
         if self.is(second, b"condition") {
@@ -318,25 +318,25 @@ impl<T: Taker> Reader<'_, T> {
         self.take(&text, |kind| {
             matches!(
                 kind,
-                Kind::Select
-                    | Kind::Insert
-                    | Kind::Replace
-                    | Kind::Update
-                    | Kind::Delete
-                    | Kind::Do
-                    | Kind::Set
-                    | Kind::Begin(_)
-                    | Kind::Commit(_)
-                    | Kind::Rollback(_)
-                    | Kind::Signal
-                    | Kind::GetDiagnostics
-                    | Kind::Call
+                StatementKind::Select
+                    | StatementKind::Insert
+                    | StatementKind::Replace
+                    | StatementKind::Update
+                    | StatementKind::Delete
+                    | StatementKind::Do
+                    | StatementKind::Set
+                    | StatementKind::Begin(_)
+                    | StatementKind::Commit(_)
+                    | StatementKind::Rollback(_)
+                    | StatementKind::Signal
+                    | StatementKind::GetDiagnostics
+                    | StatementKind::Call
             )
         })
     }
 
     /// One statement, if it is of these kinds.
-    fn take(&mut self, text: &[u8], is_known: impl Fn(Kind) -> bool) -> Option<()> {
+    fn take(&mut self, text: &[u8], is_known: impl Fn(StatementKind) -> bool) -> Option<()> {
         let facts = sql::facts(text, self.flags);
         if facts.parts.len() != 1 || !is_known(facts.kind) {
             return None;
@@ -360,8 +360,8 @@ impl Taker for Leaves {
         let mut effects = facts.effects;
         effects.remove(TOLD);
         match facts.kind {
-            Kind::Call => effects.remove(Effects::ANYTHING),
-            Kind::Set => effects.remove(Effects::VARIABLES),
+            StatementKind::Call => effects.remove(Effects::ANYTHING),
+            StatementKind::Set => effects.remove(Effects::VARIABLES),
             _ => {}
         }
         if !effects.is_empty() || facts.marks.has(dark) || !said.sets_locals() {

@@ -121,7 +121,7 @@ impl Pool {
         }
         let schema = session.state.visit_text(&self.table, &session.facts, text);
         let refused = self.make_texts(on, session, &needs);
-        if let Some(heard) = refused.filter(|_| session.facts.kind == sql::Kind::Execute) {
+        if let Some(heard) = refused.filter(|_| session.facts.kind == sql::StatementKind::Execute) {
             self.return_to(session, schema);
             // The servers execute what was prepared in a schema that is gone, sometimes.
             return match heard.error {

@@ -364,7 +364,7 @@ pub(crate) fn defines(facts: &sql::Facts) -> bool {
     facts.effects.has(Effects::ANYTHING)
         || matches!(
             facts.kind,
-            sql::Kind::Create(_) | sql::Kind::Alter(_) | sql::Kind::Drop(_) | sql::Kind::Rename(_)
+            sql::StatementKind::Create(_) | sql::StatementKind::Alter(_) | sql::StatementKind::Drop(_) | sql::StatementKind::Rename(_)
         )
 }
 

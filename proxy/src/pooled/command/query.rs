@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use sql::{Facts, Kind, Mention, Role, Show, Uses};
+use sql::{Facts, StatementKind, Mention, Role, Show, Uses};
 use wire::Command;
 
 use super::statement::Statement;
@@ -205,7 +205,7 @@ fn shows_settings(facts: &Facts, text: &[u8]) -> bool {
         name.starts_with(b"session_track_")
     };
     facts.uses.has(Uses::VARIABLES)
-        && (facts.kind == Kind::Show(Show::Variables)
+        && (facts.kind == StatementKind::Show(Show::Variables)
             || facts.tables().next().is_some()
             || facts.mentions_of(Role::VariableRead).any(is_setting))
 }

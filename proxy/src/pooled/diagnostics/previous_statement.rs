@@ -10,7 +10,7 @@ use session::Outcome;
 use session::state::{
     Aftermath as Left, Answered as Own, LastInsertId, Needs, Restoration, restoration,
 };
-use sql::{Effects, Facts, Kind, Show, TrustedFunctions, Uses};
+use sql::{Effects, Facts, StatementKind, Show, TrustedFunctions, Uses};
 use stand_in::StandIn;
 use wire::{Capabilities, Command, ErrorCode, StatusFlags};
 
@@ -124,12 +124,12 @@ impl PooledSession {
             .client
             .capabilities
             .contains(Capabilities::MULTI_STATEMENTS);
-        if facts.kind == Kind::Multi && !has_several {
+        if facts.kind == StatementKind::Multi && !has_several {
             // An error, in which the servers quote the text.
             return Ok(Asked::Left(None));
         }
         // MySQL's list outlives a GET DIAGNOSTICS, which has to be seen to be the last.
-        let gets = facts.parts.iter().any(|it| it.kind == Kind::GetDiagnostics);
+        let gets = facts.parts.iter().any(|it| it.kind == StatementKind::GetDiagnostics);
         if part == CommandPart::Whole
             && (!matches!(place, Place::Here) || self.is_mysql() && gets)
             && has_several
@@ -229,7 +229,7 @@ impl PooledSession {
     /// it for another.
     pub(crate) fn asks_for_lost(&self, statement: &Statement<'_>) -> bool {
         let facts = statement.facts();
-        let reads = !matches!(facts.kind, Kind::Create(_) | Kind::Multi);
+        let reads = !matches!(facts.kind, StatementKind::Create(_) | StatementKind::Multi);
         reads
             && !matches!(statement, Statement::Command(_))
             && facts.uses.has(Uses::LAST_INSERT_ID)
@@ -277,8 +277,8 @@ impl PooledSession {
     /// The rows that SHOW WARNINGS or SHOW ERRORS asks for.
     fn shown(&self, facts: &Facts, text: &[u8]) -> Option<(ConditionFilter, std::ops::Range<u64>)> {
         let told = match facts.kind {
-            Kind::Show(Show::Warnings | Show::SomeWarnings) => ConditionFilter::All,
-            Kind::Show(Show::Errors | Show::SomeErrors) => match self.is_mysql() {
+            StatementKind::Show(Show::Warnings | Show::SomeWarnings) => ConditionFilter::All,
+            StatementKind::Show(Show::Errors | Show::SomeErrors) => match self.is_mysql() {
                 true => ConditionFilter::Errors,
                 false => ConditionFilter::ErrorsOfThem,
             },

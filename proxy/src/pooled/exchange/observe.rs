@@ -115,7 +115,7 @@ impl PooledSession {
     #[inline]
     pub(crate) fn may_change_server(&self, facts: &Facts, text: &[u8]) -> bool {
         match facts.kind {
-            sql::Kind::Execute => self.runs(facts, text, may_change_server),
+            sql::StatementKind::Execute => self.runs(facts, text, may_change_server),
             _ => may_change_server(facts, text),
         }
     }
@@ -128,7 +128,7 @@ impl PooledSession {
             // Which of its kinds it is does not matter: nobody says it often.
             Command::REFRESH => true,
             _ if !is_statement => false,
-            _ if facts.kind == sql::Kind::Execute => {
+            _ if facts.kind == sql::StatementKind::Execute => {
                 self.runs(facts, text, privilege_changes::may_change)
             }
             _ => privilege_changes::may_change(facts, text),
@@ -158,7 +158,7 @@ impl PooledSession {
             return;
         }
         let is_change = match facts.kind {
-            sql::Kind::Execute => self.runs(facts, text, global_variables::may_change),
+            sql::StatementKind::Execute => self.runs(facts, text, global_variables::may_change),
             _ => global_variables::may_change(facts, text),
         };
         if is_change && !privilege_changes::has_done_nothing(facts, done.outcome) {

@@ -16,7 +16,7 @@ use questions::{ANSWER_BYTES_MAX, TIMEOUT_EXPLAIN};
 use route::{Backend, ClusterId, Role, Roles};
 use schemas::schemas_of;
 use session::state::{Needs, Pin};
-use sql::{Planned, Server, Source};
+use sql::{Planned, Server, PlannedTable};
 use tokio::time::sleep;
 
 use crate::pooled::command::statement::Statement;
@@ -65,7 +65,7 @@ struct Explaining {
     writing: Option<Vec<u8>>,
     /// As a SELECT.
     reading: Option<Vec<u8>>,
-    sources: Vec<Source>,
+    sources: Vec<PlannedTable>,
 }
 
 /// Why there is no plan.
@@ -273,7 +273,7 @@ fn wants_columns(line: &Line) -> bool {
 }
 
 /// Says which table a line is about, where the statement tells that in one way only.
-fn name_table(line: &mut Line, sources: &[Source], schema: &str) {
+fn name_table(line: &mut Line, sources: &[PlannedTable], schema: &str) {
     let Some(alias) = line
         .alias
         .clone()
@@ -318,15 +318,15 @@ fn explains_writing(server: Server) -> bool {
 mod tests {
     use super::*;
 
-    fn source(alias: &str, schema: Option<&str>, table: &str) -> Source {
-        Source {
+    fn source(alias: &str, schema: Option<&str>, table: &str) -> PlannedTable {
+        PlannedTable {
             alias: alias.into(),
             schema: schema.map(Into::into),
             table: table.into(),
         }
     }
 
-    fn named(alias: &str, sources: &[Source]) -> Option<(String, String)> {
+    fn named(alias: &str, sources: &[PlannedTable]) -> Option<(String, String)> {
         let mut line = Line {
             alias: Some(alias.to_owned()),
             access: Some("ALL".to_owned()),

@@ -2,7 +2,7 @@
 //! transaction, and would be executed outside of any: nothing is, until the client ends it or begins
 //! another.
 
-use sql::{Facts, Kind};
+use sql::{Facts, StatementKind};
 use wire::Command;
 use wire::statement::statement_id;
 
@@ -85,8 +85,8 @@ impl PooledSession {
 
 fn of(facts: &Facts) -> Meaning {
     match facts.kind {
-        Kind::Begin(_) | Kind::Rollback(_) => Meaning::Over,
-        Kind::Commit(_) => Meaning::Commit,
+        StatementKind::Begin(_) | StatementKind::Rollback(_) => Meaning::Over,
+        StatementKind::Commit(_) => Meaning::Commit,
         _ => Meaning::Within,
     }
 }

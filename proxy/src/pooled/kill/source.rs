@@ -2,7 +2,7 @@
 
 use session::Outcome;
 use session::state::{Needs, Ran};
-use sql::{DynamicSource, Facts, Flags, Kind, Lexer, Marks, Role, TokenKind};
+use sql::{DynamicSource, Facts, Flags, StatementKind, Lexer, Marks, Role, TokenKind};
 use wire::Command;
 
 use super::value::is_refused;
@@ -92,7 +92,7 @@ impl PooledSession {
         // Comments may be in any language.
         let said = if kills { sql::code(&said, flags) } else { said };
         let has_effects = !inner.effects.is_empty();
-        if has_effects || kills && query.facts.kind == Kind::Prepare {
+        if has_effects || kills && query.facts.kind == StatementKind::Prepare {
             if !said.is_ascii() {
                 let told = self.refuse_text(sequence, UNREADABLE).await;
                 return Ok(Prepares::Told(told));

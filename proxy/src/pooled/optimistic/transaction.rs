@@ -12,7 +12,7 @@ use crate::pooled::optimistic::history::{Execution, OptimisticTransaction, Said}
 
 use route::{Role, Transaction, Wanted};
 use session::Outcome;
-use sql::{Facts, Kind};
+use sql::{Facts, StatementKind};
 use wire::statement::statement_id;
 use wire::{Command, StatusFlags};
 
@@ -220,7 +220,7 @@ impl PooledSession {
             }
             return;
         }
-        if !matches!(facts.kind, Kind::Begin(_)) || done.outcome != Outcome::Ok {
+        if !matches!(facts.kind, StatementKind::Begin(_)) || done.outcome != Outcome::Ok {
             return;
         }
         let role = self

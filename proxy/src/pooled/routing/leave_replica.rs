@@ -5,7 +5,7 @@
 use route::{Role, Transaction, Wanted, Why};
 use session::Outcome;
 use session::state::{Pin, Ran, Seen};
-use sql::{Effects, Facts, Kind, Marks, Object, Uses};
+use sql::{Effects, Facts, StatementKind, Marks, Object, Uses};
 use wire::{Command, StatusFlags};
 
 use super::target::Aim;
@@ -106,7 +106,7 @@ impl PooledSession {
 fn writes(facts: &Facts, why: Why) -> bool {
     let is_own = matches!(
         facts.kind,
-        Kind::Create(Object::TemporaryTable) | Kind::Drop(Object::TemporaryTable)
+        StatementKind::Create(Object::TemporaryTable) | StatementKind::Drop(Object::TemporaryTable)
     );
     let may_write = matches!(
         why,
@@ -119,7 +119,7 @@ fn writes(facts: &Facts, why: Why) -> bool {
             | Why::BeginsWriting
             | Why::EndsReading
     );
-    let is_about_locks = matches!(facts.kind, Kind::Select | Kind::Do)
+    let is_about_locks = matches!(facts.kind, StatementKind::Select | StatementKind::Do)
         && !facts.marks.has(Marks::UNKNOWN_FUNCTION)
         && (facts.uses.has(Uses::NAMED_LOCKS) || facts.effects.has(RELEASED));
     may_write && !is_own && !is_about_locks

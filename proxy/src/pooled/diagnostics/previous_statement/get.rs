@@ -3,7 +3,7 @@
 
 use session::Outcome;
 use session::state::Needs;
-use sql::{Answers, Condition, Facts, GetDiagnostics, GetForm, Kind, Span};
+use sql::{Answers, Condition, Facts, GetDiagnostics, GetForm, StatementKind, Span};
 use wire::Command;
 
 use super::Place;
@@ -45,7 +45,7 @@ impl PooledSession {
         text: &[u8],
         place: &Place,
     ) -> Option<Get> {
-        if facts.kind != Kind::GetDiagnostics || matches!(place, Place::Here) {
+        if facts.kind != StatementKind::GetDiagnostics || matches!(place, Place::Here) {
             return None;
         }
         let get = match sql::get_diagnostics(text, self.sql_state.session.flags()) {

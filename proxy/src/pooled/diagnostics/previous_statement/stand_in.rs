@@ -1,7 +1,7 @@
 //! What a connection is asked in place of a statement about the one before it: literals, as far as the answer
 //! is known here.
 
-use sql::{Answers, DiagnosticsItem, Facts, GetDiagnostics, Kind, Show, Uses};
+use sql::{Answers, DiagnosticsItem, Facts, GetDiagnostics, StatementKind, Show, Uses};
 
 use super::get::Get;
 use super::{Place, Role};
@@ -34,16 +34,16 @@ impl PooledSession {
         let stand_in = match (facts.kind, place) {
             _ if let Some(get) = get => return self.stand_in_for_get(get, text, place),
             (_, Place::Here) => None,
-            (Kind::Show(Show::Warnings | Show::SomeWarnings), Place::Nowhere) => {
+            (StatementKind::Show(Show::Warnings | Show::SomeWarnings), Place::Nowhere) => {
                 Some(plain(b"SHOW WARNINGS LIMIT 0", None))
             }
-            (Kind::Show(Show::Errors | Show::SomeErrors), Place::Nowhere) => {
+            (StatementKind::Show(Show::Errors | Show::SomeErrors), Place::Nowhere) => {
                 Some(plain(b"SHOW ERRORS LIMIT 0", None))
             }
-            (Kind::Show(Show::WarningCount), _) => {
+            (StatementKind::Show(Show::WarningCount), _) => {
                 Some(plain(b"SELECT @@session.warning_count", Some(Role::Count)))
             }
-            (Kind::Show(Show::ErrorCount), _) => {
+            (StatementKind::Show(Show::ErrorCount), _) => {
                 Some(plain(b"SELECT @@session.error_count", Some(Role::Count)))
             }
             _ => None,

@@ -5,7 +5,7 @@ use crate::facts::Role;
 /// Where the walk stands in the parentheses of a query. One bit a level; levels below the 63rd
 /// share theirs.
 #[derive(Default)]
-pub(crate) struct Place {
+pub(crate) struct QueryPosition {
     depth: u32,
     /// Levels in a list of tables, where a comma is followed by another.
     lists: u64,
@@ -25,7 +25,7 @@ pub(crate) struct Place {
     pub is_value: bool,
 }
 
-impl Place {
+impl QueryPosition {
     /// At the beginning of a query.
     pub fn of_query() -> Self {
         Self::default()
