@@ -9,7 +9,7 @@ use crate::digest::sha256;
 use crate::host::Rank;
 use crate::{
     Account, AccountId, Dialect, HostPattern, KnownAccount, Origin, Password, Plugin, Rules,
-    SecureTransport, Verifier, Way,
+    SecureTransport, Verifier, LoginMethod,
 };
 
 /// An immutable snapshot of accounts.
@@ -192,8 +192,8 @@ impl Directory {
     pub fn proves(&self, user: &[u8], origin: &Origin, password: &Password) -> bool {
         let account = self.find(user, origin);
         let verifiers = match account.map(|account| &account.way) {
-            Some(Way::Examined(verifiers)) => Arc::clone(verifiers),
-            Some(Way::PassedThrough(_)) | None => self.decoy(user),
+            Some(LoginMethod::Examined(verifiers)) => Arc::clone(verifiers),
+            Some(LoginMethod::PassedThrough(_)) | None => self.decoy(user),
         };
         let asked = verifiers.iter();
         asked.fold(false, |is_right, it| it.is_password(password) | is_right)
@@ -371,7 +371,7 @@ mod tests {
     fn a_stranger_meets_always_the_same_plugin_and_all_meet_some() {
         let accounts = || {
             let mut passed = account("pam", "%", native("x"));
-            passed.way = Way::PassedThrough(PassThrough::Factors);
+            passed.way = LoginMethod::PassedThrough(PassThrough::Factors);
             let plain = Verifier::Password(Password::new("c"));
             [
                 account("a", "%", native("a")),

@@ -9,7 +9,7 @@
 //!                  └─► Accepted: a Credential ──────────────────────────► (the other side)
 //! ```
 //!
-//! Both sides of every password plugin are here once: [`Challenge`] answers a backend, [`LoginExam`]
+//! Both sides of every password plugin are here once: [`Challenge`] answers a backend, [`ServerAuthentication`]
 //! examines a client as the servers do it. [`Directory`] holds accounts and finds the one that a
 //! server would find; [`configured`] makes accounts of the configuration, [`learned`] of rows of the
 //! grant tables, and [`Accounts`] is the snapshot of both. [`Keyring`] holds what was proven,
@@ -35,7 +35,7 @@ mod denial;
 mod digest;
 mod directory;
 mod ed25519;
-mod exam;
+mod server_authentication;
 mod host;
 mod host_errors;
 mod identity;
@@ -56,7 +56,7 @@ mod verifier;
 
 pub use account::{
     Account, BackendLogin, Certificate, Circumstances, Expiry, PassThrough, TlsRequirement,
-    TlsSession, Treatment, Way,
+    TlsSession, Treatment, LoginMethod,
 };
 pub use accounts::{Accounts, Found, Learned};
 pub use answer::{Answer, Challenge};
@@ -67,7 +67,7 @@ pub use configured::{AccountFault, FaultyAccount, configured};
 pub use denial::Denial;
 pub use directory::Directory;
 pub use ed25519::Ed25519Key;
-pub use exam::{Candidate, LoginExam, Passed, Shown, Verdict, Work};
+pub use server_authentication::{Candidate, ServerAuthentication, Passed, Shown, Verdict, Work};
 pub use host::{Dialect, HostPattern, Names, Origin, Rules};
 pub use host_errors::HostErrors;
 pub use identity::{AccountId, KnownAccount, Source};

@@ -10,7 +10,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 
-use auth::{Directory, Expiry, Way};
+use auth::{Directory, Expiry, LoginMethod};
 use config::Config;
 use route::{BackendId, Dice, Moment};
 
@@ -205,9 +205,9 @@ fn reasons(directory: &Directory) -> BTreeMap<String, usize> {
     let mut reasons = BTreeMap::new();
     for account in directory.accounts() {
         let reason = match (&account.way, account.expiry) {
-            (Way::PassedThrough(reason), _) => reason.to_string(),
-            (Way::Examined(_), Expiry::Expired) => auth::PassThrough::Expired.to_string(),
-            (Way::Examined(_), _) => continue,
+            (LoginMethod::PassedThrough(reason), _) => reason.to_string(),
+            (LoginMethod::Examined(_), Expiry::Expired) => auth::PassThrough::Expired.to_string(),
+            (LoginMethod::Examined(_), _) => continue,
         };
         *reasons.entry(reason).or_default() += 1;
     }

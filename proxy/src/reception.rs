@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use auth::{
-    Candidate, Circumstances, Denial, Dialect, Directory, LoginExam, Names, Origin, Password,
+    Candidate, Circumstances, Denial, Dialect, Directory, ServerAuthentication, Names, Origin, Password,
     Plugin, Scramble, SharedThrottle,
 };
 use net::listen::Accepted;
@@ -275,11 +275,11 @@ impl Reception {
     ) -> Result<Result<Option<Vec<u8>>, Denial>, Failure> {
         let account = house.accounts.find(claim.user, origin);
         let verifiers = match account.map(|account| &account.way) {
-            Some(auth::Way::Examined(verifiers)) => Arc::clone(verifiers),
-            Some(auth::Way::PassedThrough(_)) | None => house.accounts.decoy(claim.user),
+            Some(auth::LoginMethod::Examined(verifiers)) => Arc::clone(verifiers),
+            Some(auth::LoginMethod::PassedThrough(_)) | None => house.accounts.decoy(claim.user),
         };
         let (plugin, candidate) = (house.plugin, claim.candidate);
-        let verdict = LoginExam::begin(plugin, scramble, verifiers, None, candidate, random());
+        let verdict = ServerAuthentication::begin(plugin, scramble, verifiers, None, candidate, random());
         let passed = match examine(&self.shared, client, verdict).await? {
             Ok(passed) => passed,
             Err(failed) => return Ok(Err(failed.denial)),

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use auth::{Accounts, Candidate, Denial, Dialect, LoginExam, Origin, Privacy, Scramble};
+use auth::{Accounts, Candidate, Denial, Dialect, ServerAuthentication, Origin, Privacy, Scramble};
 use config::ClientTlsMode;
 use net::tls::Facts;
 use wire::{Greeting, HandshakeResponse};
@@ -155,7 +155,7 @@ impl Guard<'_> {
             answer: response.auth_response,
             privacy: client.privacy(),
         };
-        let verdict = LoginExam::begin(
+        let verdict = ServerAuthentication::begin(
             plugin_of(greeting),
             &Scramble::of_random(scramble),
             accounts.in_vain(response.user, self.origin),

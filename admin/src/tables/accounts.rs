@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use config::{ACCOUNT, AccountConfig, Config};
 
-use auth::{KnownAccount, PassThrough, Source, Way};
+use auth::{KnownAccount, PassThrough, Source, LoginMethod};
 
 use crate::defined::{self, Defined, Definition};
 use crate::material::Material;
@@ -57,8 +57,8 @@ const SHEET: Sheet<Item> = Sheet {
             "login",
             "pooled; or why the login passes through to a backend.",
             |it| match &it.account.way {
-                Way::Examined(_) => "answered".into(),
-                Way::PassedThrough(why) => passed_through(why).into(),
+                LoginMethod::Examined(_) => "answered".into(),
+                LoginMethod::PassedThrough(why) => passed_through(why).into(),
             },
         ),
         text("db", "The schema to begin with.", |it| {

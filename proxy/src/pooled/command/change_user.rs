@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use auth::{
-    Candidate, Circumstances, Credential, Denial, Dialect, KnownAccount, LoginExam, Passed,
+    Candidate, Circumstances, Credential, Denial, Dialect, KnownAccount, ServerAuthentication, Passed,
     Password, Treatment, Verifier,
 };
 use config::SessionMode;
@@ -332,7 +332,7 @@ impl PooledSession {
             privacy: self.client.privacy,
         };
         let (plugin, scramble) = (plugin_of(&self.identity.greeting), &self.identity.scramble);
-        let verdict = LoginExam::begin(plugin, scramble, verifiers, held, candidate, random());
+        let verdict = ServerAuthentication::begin(plugin, scramble, verifiers, held, candidate, random());
         examine(&self.worker.shared, stream, verdict).await
     }
 

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use auth::{
-    Account, Candidate, Circumstances, Credential, Denial, KnownAccount, LoginExam, Origin, Passed,
+    Account, Candidate, Circumstances, Credential, Denial, KnownAccount, ServerAuthentication, Origin, Passed,
     Scramble, Treatment,
 };
 use config::{ListenerConfig, SessionMode};
@@ -307,7 +307,7 @@ impl Enter<'_> {
             privacy: self.client.privacy(),
         };
         let (plugin, scramble) = (plugin_of(&answered.greeting), &answered.scramble);
-        let verdict = LoginExam::begin(plugin, scramble, verifiers, held, candidate, random());
+        let verdict = ServerAuthentication::begin(plugin, scramble, verifiers, held, candidate, random());
         examine(&self.worker.shared, self.client, verdict).await
     }
 

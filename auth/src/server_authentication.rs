@@ -46,12 +46,12 @@ pub struct Candidate<'a> {
 #[derive(Debug)]
 #[must_use]
 pub enum Verdict {
-    /// Send this payload; the client's next one is for [`LoginExam::hear`].
+    /// Send this payload; the client's next one is for [`ServerAuthentication::hear`].
     Send {
         /// A whole payload, without packet header.
         payload: Vec<u8>,
         /// The state that awaits the answer.
-        exam: LoginExam,
+        exam: ServerAuthentication,
     },
     /// Something to compute that takes milliseconds: to be run where nobody waits for it.
     Work(Work),
@@ -90,7 +90,7 @@ pub struct Passed {
 
 /// One client's exam, awaiting the client's next payload.
 #[derive(Debug)]
-pub struct LoginExam {
+pub struct ServerAuthentication {
     paper: Paper,
     awaits: Awaits,
 }
@@ -139,7 +139,7 @@ enum Task {
     Check(Password),
 }
 
-impl LoginExam {
+impl ServerAuthentication {
     /// Begins with the client's response to a greeting that named `greeting` and held `scramble`.
     ///
     /// `verifiers` are the account's; any of them will do, and they are asked in order. `held` is the
@@ -383,7 +383,7 @@ impl Paper {
     }
 
     fn send(self, payload: Vec<u8>, awaits: Awaits) -> Verdict {
-        let exam = LoginExam {
+        let exam = ServerAuthentication {
             paper: self,
             awaits,
         };

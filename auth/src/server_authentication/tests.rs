@@ -87,7 +87,7 @@ fn sit(
     };
     let own_key = OwnKey::default();
     let held = held.map(Password::new);
-    let mut verdict = LoginExam::begin(
+    let mut verdict = ServerAuthentication::begin(
         greeting,
         &scramble(),
         verifiers.into(),
@@ -309,7 +309,7 @@ fn seen(verifiers: Arc<[Verifier]>, privacy: Privacy) -> Vec<String> {
     };
     let own_key = OwnKey::default();
     let mut seen = Vec::new();
-    let mut verdict = LoginExam::begin(
+    let mut verdict = ServerAuthentication::begin(
         Plugin::Native,
         &scramble(),
         verifiers,
@@ -423,7 +423,7 @@ proptest! {
             answer: payloads.next().unwrap(),
             privacy,
         };
-        let mut verdict = LoginExam::begin(
+        let mut verdict = ServerAuthentication::begin(
             greeting, &scramble(), verifiers, Some(Password::new("held")), candidate, FRESH,
         );
         loop {
