@@ -17,7 +17,7 @@ use pilotfish_backend::worker_pool::CheckoutStep;
 use pool::{CloseReason, Grant};
 use route::{KillScope, Report};
 use session::Tally;
-use session::state::{Aftermath, List};
+use session::state::{StatementDiagnostics, List};
 use support::{World, packets_of};
 use tokio::task::LocalSet;
 use wire::Command;
@@ -100,7 +100,7 @@ fn what_the_session_before_may_ask_is_asked_first() {
         let before = Rc::new(PendingAnswers::default());
         let mut held = world.take().await;
         before.takes(&mut held.conn);
-        let left = Aftermath {
+        let left = StatementDiagnostics {
             list: List::Fresh,
             ..Aftermath::default()
         };
@@ -122,7 +122,7 @@ fn a_session_that_takes_its_connection_again_is_not_asked_for() {
         let own = Rc::new(PendingAnswers::default());
         let mut held = world.take().await;
         own.takes(&mut held.conn);
-        let left = Aftermath {
+        let left = StatementDiagnostics {
             list: List::Fresh,
             ..Aftermath::default()
         };

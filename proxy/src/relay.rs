@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use route::Backend;
-use session::{Event, Held, Outcome, Tracker, Violation};
+use session::{Event, ChangeUserHold, Outcome, Tracker, Violation};
 use sql::Server;
 use tokio::io::{AsyncRead, ReadBuf};
 use wire::{Capabilities, Command, HEADER_BYTES, StatusFlags};
@@ -279,17 +279,17 @@ impl Relay {
             return Ok(Step::Blocked);
         }
         match self.tracker.held(&self.ahead) {
-            Held::Nothing if self.ahead.is_empty() => {}
-            Held::Nothing => return self.pass_ahead(context),
-            Held::ChangeUser(length) if self.ahead.len() >= HEADER_BYTES + length => {
+            ChangeUserHold::Nothing if self.ahead.is_empty() => {}
+            ChangeUserHold::Nothing => return self.pass_ahead(context),
+            ChangeUserHold::ChangeUser(length) if self.ahead.len() >= HEADER_BYTES + length => {
                 return self.change_user(length, context);
             }
-            Held::ChangeUser(length) if length > CHANGE_USER_BYTES_MAX => {
+            ChangeUserHold::ChangeUser(length) if length > CHANGE_USER_BYTES_MAX => {
                 return Err(client_violation(Violation::PayloadTooLarge {
                     limit: CHANGE_USER_BYTES_MAX as u64,
                 }));
             }
-            Held::ChangeUser(_) | Held::Partly => {}
+            ChangeUserHold::ChangeUser(_) | ChangeUserHold::Partly => {}
         }
         if self.client.has_ended {
             return self.client_ended();

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use sql::Server;
 
-use super::aftermath::LastInsertId;
+use super::statement_diagnostics::LastInsertId;
 use super::baseline::Baseline;
 use super::literal;
 use super::restoration::differences;

@@ -3,7 +3,7 @@
 
 use sql::{Does, Effects, Flags, StatementKind, Marks, Mention, Role, Uses};
 
-use super::routine::{Said, Taker, read_body};
+use super::routine::{RoutineStatement, Taker, read_body};
 
 /// How a definition uses what it names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -74,7 +74,7 @@ impl Expression {
         }
     }
 
-    fn add(&mut self, said: &Said<'_>, effects: Effects, is_bound: bool) {
+    fn add(&mut self, said: &RoutineStatement<'_>, effects: Effects, is_bound: bool) {
         let facts = said.facts;
         let writes = matches!(
             facts.kind,
@@ -96,7 +96,7 @@ impl Expression {
 }
 
 /// Whether calls are all that may write in a statement.
-fn is_unsure_by_calls(said: &Said<'_>) -> bool {
+fn is_unsure_by_calls(said: &RoutineStatement<'_>) -> bool {
     let facts = said.facts;
     let calls = facts.marks.has(Marks::UNKNOWN_FUNCTION) || facts.kind == StatementKind::Call;
     facts.access == sql::Access::Unsure && calls
@@ -119,7 +119,7 @@ fn named(mention: &Mention, text: &[u8]) -> Option<Named> {
 }
 
 /// Calls by themselves are judged by what they call.
-fn without_calls(said: &Said<'_>) -> Effects {
+fn without_calls(said: &RoutineStatement<'_>) -> Effects {
     let mut effects = said.facts.effects.without(HARMLESS);
     if said.facts.marks.has(Marks::UNKNOWN_FUNCTION) || said.facts.kind == StatementKind::Call {
         effects.remove(Effects::ANYTHING);
@@ -134,7 +134,7 @@ pub fn of_expression(select: &[u8], flags: Flags) -> Expression {
     if facts.parts.len() != 1 || !is_query {
         return Expression::anything();
     }
-    let said = Said {
+    let said = RoutineStatement {
         text: select,
         facts: &facts,
         locals: &Default::default(),
@@ -145,7 +145,7 @@ pub fn of_expression(select: &[u8], flags: Flags) -> Expression {
 }
 
 impl Taker for Expression {
-    fn take(&mut self, said: &Said<'_>) -> Option<()> {
+    fn take(&mut self, said: &RoutineStatement<'_>) -> Option<()> {
         let mut effects = without_calls(said);
         // What a function or trigger makes of it is undone at its end, by both families.
         effects.remove(Effects::LAST_INSERT_ID);

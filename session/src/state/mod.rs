@@ -25,7 +25,7 @@
 //! - a SAVEPOINT outside of a transaction, with autocommit on;
 //! - SET STATEMENT in a text that EXECUTE is given (MariaDB), unless it was seen.
 
-mod aftermath;
+mod statement_diagnostics;
 mod baseline;
 mod calls;
 mod changes;
@@ -33,7 +33,7 @@ mod connection;
 mod definition;
 mod held;
 mod inherited;
-mod inquiry;
+mod state_query;
 mod literal;
 mod lookalikes;
 mod needs;
@@ -49,14 +49,14 @@ mod user_variables;
 mod values;
 mod variables;
 
-pub use aftermath::{Aftermath, LastInsertId, List};
+pub use statement_diagnostics::{StatementDiagnostics, LastInsertId, List};
 pub use baseline::Baseline;
 pub use changes::{Changes, Gtids};
 pub use connection::ConnectionState;
 pub use definition::{Expression, Named, Use, of_expression, of_routine};
 pub use held::Held;
 pub use inherited::{Former, Heir};
-pub use inquiry::{Answer, Column, Inquiry};
+pub use state_query::{Answer, Column, StateQuery};
 pub use needs::Needs;
 pub use observe::{Ran, Seen};
 pub use pins::{Pin, Pins};

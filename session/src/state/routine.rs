@@ -103,11 +103,11 @@ fn tokens_of(definition: &[u8], flags: Flags) -> Option<Vec<Token>> {
 /// Takes down what the statements of a routine do.
 pub(super) trait Taker {
     /// One statement; none where it does what cannot be taken down.
-    fn take(&mut self, said: &Said<'_>) -> Option<()>;
+    fn take(&mut self, said: &RoutineStatement<'_>) -> Option<()>;
 }
 
 /// A statement of a routine.
-pub(super) struct Said<'a> {
+pub(super) struct RoutineStatement<'a> {
     pub text: &'a [u8],
     pub facts: &'a Facts,
     /// Parameters and declared variables, in lower case.
@@ -341,7 +341,7 @@ impl<T: Taker> Reader<'_, T> {
         if facts.parts.len() != 1 || !is_known(facts.kind) {
             return None;
         }
-        self.taker.take(&Said {
+        self.taker.take(&RoutineStatement {
             text,
             facts: &facts,
             locals: &self.locals,
@@ -350,7 +350,7 @@ impl<T: Taker> Reader<'_, T> {
 }
 
 impl Taker for Leaves {
-    fn take(&mut self, said: &Said<'_>) -> Option<()> {
+    fn take(&mut self, said: &RoutineStatement<'_>) -> Option<()> {
         let (facts, text) = (said.facts, said.text);
         let dark = Marks::LOST
             .with(Marks::CONDITIONAL)
@@ -382,7 +382,7 @@ impl Taker for Leaves {
     }
 }
 
-impl Said<'_> {
+impl RoutineStatement<'_> {
     /// Whether all that SET sets are variables of the routine's and user variables.
     pub fn sets_locals(&self) -> bool {
         self.facts.assignments.iter().all(|it| match it.target {

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use e2e::raw::{Login, command};
 use e2e::{Product, Server};
 use pilotfish_session::state::{
-    Answer, Baseline, ConnectionState, Inquiry, Needs, Ran, Restoration, Rules, Seen, SessionState,
+    Answer, Baseline, ConnectionState, StateQuery, Needs, Ran, Restoration, Rules, Seen, SessionState,
     ValuesTable, distance, drop_text, restoration, restored,
 };
 use sql::{Facts, Flags};
@@ -304,7 +304,7 @@ impl Pool {
         );
     }
 
-    fn put(&mut self, on: usize, session: &mut Pooled, inquiry: &Inquiry) {
+    fn put(&mut self, on: usize, session: &mut Pooled, inquiry: &StateQuery) {
         let backend = &mut self.backends[on];
         let heard = backend.line.query(inquiry.text());
         let text = String::from_utf8_lossy(inquiry.text()).into_owned();

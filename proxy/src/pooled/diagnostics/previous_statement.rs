@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use session::Outcome;
 use session::state::{
-    Aftermath as Left, Answered as Own, LastInsertId, Needs, Restoration, restoration,
+    StatementDiagnostics as Left, Answered as Own, LastInsertId, Needs, Restoration, restoration,
 };
 use sql::{Effects, Facts, StatementKind, Show, TrustedFunctions, Uses};
 use stand_in::StandIn;

@@ -4,7 +4,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use session::Outcome;
-use session::state::{Answer, Baseline, Inquiry, Pin, Ran, Seen};
+use session::state::{Answer, Baseline, StateQuery, Pin, Ran, Seen};
 use sql::Facts;
 use wire::{Command, StatusFlags};
 
@@ -236,7 +236,7 @@ impl PooledSession {
 
     /// The same before a statement that would hide the answer. Where the connection breaks, the
     /// statement finds that out.
-    pub(crate) async fn inquire_before(&mut self, inquiry: &Inquiry) {
+    pub(crate) async fn inquire_before(&mut self, inquiry: &StateQuery) {
         if !self.keep_past().await {
             return;
         }
@@ -285,7 +285,7 @@ impl PooledSession {
     }
 
     /// Takes an answer up; false where it was none.
-    fn hear_answer(&mut self, inquiry: &Inquiry, own: &OwnReply) -> bool {
+    fn hear_answer(&mut self, inquiry: &StateQuery, own: &OwnReply) -> bool {
         let Some(lent) = &mut self.held.lease else {
             return false;
         };
@@ -315,7 +315,7 @@ impl PooledSession {
         true
     }
 
-    fn inquiry(&self) -> Option<Inquiry> {
+    fn inquiry(&self) -> Option<StateQuery> {
         let lent = self.held.lease.as_ref()?;
         self.sql_state.session.inquiry(&lent.conn.state)
     }

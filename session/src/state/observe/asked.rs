@@ -8,7 +8,7 @@ use super::found_rows::{Counted, counted, has_derived_table, is_of_tables};
 use super::generated::is_generated;
 use super::reported::is_assigned;
 use super::{Ran, Seen};
-use crate::state::aftermath::{LastInsertId, List};
+use crate::state::statement_diagnostics::{LastInsertId, List};
 use crate::state::connection::ConnectionState;
 use crate::state::pins::Pin;
 use crate::state::session::SessionState;

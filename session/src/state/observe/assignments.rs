@@ -6,7 +6,7 @@ use sql::{Assignment, Effects, StatementKind, Mention, Role, Scope, Target, Valu
 
 use super::Seen;
 use super::reported::is_assigned;
-use crate::state::aftermath::LastInsertId;
+use crate::state::statement_diagnostics::LastInsertId;
 use crate::state::connection::ConnectionState;
 use crate::state::literal;
 use crate::state::pins::Pin;

@@ -6,7 +6,7 @@ use sql::Facts;
 use wire::StatusFlags;
 use wire::column::{ColumnDefinition, ColumnType};
 
-use super::aftermath::LastInsertId;
+use super::statement_diagnostics::LastInsertId;
 use super::baseline::told;
 use super::calls::Call;
 use super::changes::Changes;
@@ -28,13 +28,13 @@ const ONE_ROW: &[u8] = b" LIMIT 1";
 
 /// A statement that the proxy sends on its own on the session's connection, and what it is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Inquiry {
+pub struct StateQuery {
     text: Vec<u8>,
-    asked: Vec<Asked>,
+    asked: Vec<QueriedState>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Asked {
+enum QueriedState {
     Variable(Rc<[u8]>),
     /// Three columns: bytes, collation, value.
     UserVariable(Rc<[u8]>),
@@ -76,7 +76,7 @@ impl From<&ColumnDefinition<'_>> for Column {
     }
 }
 
-impl Inquiry {
+impl StateQuery {
     /// The statement, for COM_QUERY.
     pub fn text(&self) -> &[u8] {
         &self.text
@@ -133,27 +133,27 @@ impl Inquiry {
         variables::quote_name(&mut text, &call.name);
         Self {
             text,
-            asked: vec![Asked::Definition(call.clone())],
+            asked: vec![QueriedState::Definition(call.clone())],
         }
     }
 
-    fn about(what: Asked) -> Self {
+    fn about(what: QueriedState) -> Self {
         let mut inquiry = Self::question();
         inquiry.ask(what);
         inquiry
     }
 
-    fn ask(&mut self, what: Asked) {
+    fn ask(&mut self, what: QueriedState) {
         if !self.asked.is_empty() {
             self.text.truncate(self.text.len() - ONE_ROW.len());
             self.text.push(b',');
         }
         match &what {
-            Asked::Variable(name) => {
+            QueriedState::Variable(name) => {
                 self.text.extend_from_slice(b"@@session.");
                 self.text.extend_from_slice(name);
             }
-            Asked::UserVariable(name) => {
+            QueriedState::UserVariable(name) => {
                 let mut quoted = Vec::with_capacity(name.len() + 3);
                 user_variables::quote(&mut quoted, name);
                 for part in [
@@ -167,14 +167,14 @@ impl Inquiry {
                     self.text.extend_from_slice(part);
                 }
             }
-            Asked::LastInsertId => self.text.extend_from_slice(b"LAST_INSERT_ID()"),
-            Asked::Lock(name) => {
+            QueriedState::LastInsertId => self.text.extend_from_slice(b"LAST_INSERT_ID()"),
+            QueriedState::Lock(name) => {
                 self.text.extend_from_slice(b"IS_USED_LOCK(_utf8mb4 ");
                 literal::hex(&mut self.text, name);
                 self.text.extend_from_slice(b")<=>CONNECTION_ID()");
             }
             // A statement of its own.
-            Asked::Definition(_) => {}
+            QueriedState::Definition(_) => {}
         }
         self.text.extend_from_slice(ONE_ROW);
         self.asked.push(what);
@@ -185,95 +185,95 @@ impl SessionState {
     /// What to ask of its connection before its next statement, so that it may leave the connection
     /// or its state stays known; mostly none. To be called after each exchange; one question may be
     /// followed by another.
-    pub fn inquiry(&self, connection: &ConnectionState) -> Option<Inquiry> {
+    pub fn inquiry(&self, connection: &ConnectionState) -> Option<StateQuery> {
         // What SET STATEMENT has taken back is as before. The session cannot leave while it is traced.
         let may_wait = self.owed == Owed::Reversal && self.is_traced();
         if self.owed != Owed::Nothing && self.may_flush() && !may_wait {
             return Some(match self.is_status_unknown {
-                true => Inquiry::status(),
-                false => Inquiry::flush(connection),
+                true => StateQuery::status(),
+                false => StateQuery::flush(connection),
             });
         }
         if !self.is_worth_asking() {
             return None;
         }
         if self.is_status_unknown {
-            return Some(Inquiry::status());
+            return Some(StateQuery::status());
         }
         if let Some(call) = self.calls.next() {
-            return Some(Inquiry::definition(call));
+            return Some(StateQuery::definition(call));
         }
-        let mut inquiry = Inquiry::question();
+        let mut inquiry = StateQuery::question();
         for name in &self.doubtful {
             let spelled = variables::spelled(name, self.server);
-            inquiry.ask(Asked::Variable(Rc::from(spelled)));
+            inquiry.ask(QueriedState::Variable(Rc::from(spelled)));
         }
         let are_short = !self.user_variables.are_too_long();
         let is_askable = |name: &&Rc<[u8]>| are_short && (name.is_ascii() || self.is_utf8());
         let unknown = self.user_variables.unknown().filter(is_askable);
         for name in unknown.take(ASKED_MAX) {
-            inquiry.ask(Asked::UserVariable(Rc::clone(name)));
+            inquiry.ask(QueriedState::UserVariable(Rc::clone(name)));
         }
         if self.held.is_lock_released && !self.held.has_other_locks {
             for name in &self.held.locks {
-                inquiry.ask(Asked::Lock(Rc::clone(name)));
+                inquiry.ask(QueriedState::Lock(Rc::clone(name)));
             }
         }
         if self.aftermath.last_insert_id == LastInsertId::OnConnection {
-            inquiry.ask(Asked::LastInsertId);
+            inquiry.ask(QueriedState::LastInsertId);
         }
         match self.asks_singly {
-            true => inquiry.asked.into_iter().next().map(Inquiry::about),
+            true => inquiry.asked.into_iter().next().map(StateQuery::about),
             false => (!inquiry.asked.is_empty()).then_some(inquiry),
         }
     }
 
     /// What to ask before a statement that changes what the server tells, where it has something to
     /// tell already: afterwards nobody could say what was whose. Nearly always none.
-    pub fn inquiry_before(&self, facts: &Facts) -> Option<Inquiry> {
+    pub fn inquiry_before(&self, facts: &Facts) -> Option<StateQuery> {
         if self.owed != Owed::Anything || !variables::is_mariadb(self.server) {
             return None;
         }
         let is_open = self.pins.has(Pin::Transaction) && !self.is_status_unknown;
         let is_mixed = facts.effects.has(EXPLAINING) && !self.lasting.has(Pin::State);
-        (is_open && is_mixed).then(Inquiry::flush_within)
+        (is_open && is_mixed).then(StateQuery::flush_within)
     }
 
     /// What to ask before the proxy tells by itself how the session's transaction stands, where an error
     /// has left that open.
-    pub fn inquiry_of_status(&self) -> Option<Inquiry> {
-        self.is_status_unknown.then(Inquiry::status)
+    pub fn inquiry_of_status(&self) -> Option<StateQuery> {
+        self.is_status_unknown.then(StateQuery::status)
     }
 
     /// What to ask before the connection is set to something else for a while, whatever pins the session:
     /// back it goes to what is known. To be repeated until there is nothing left.
-    pub fn inquiry_of_variables(&self) -> Option<Inquiry> {
-        let mut inquiry = Inquiry::question();
+    pub fn inquiry_of_variables(&self) -> Option<StateQuery> {
+        let mut inquiry = StateQuery::question();
         for name in &self.doubtful {
             let spelled = variables::spelled(name, self.server);
-            inquiry.ask(Asked::Variable(Rc::from(spelled)));
+            inquiry.ask(QueriedState::Variable(Rc::from(spelled)));
         }
         match self.asks_singly {
-            true => inquiry.asked.into_iter().next().map(Inquiry::about),
+            true => inquiry.asked.into_iter().next().map(StateQuery::about),
             false => (!inquiry.asked.is_empty()).then_some(inquiry),
         }
     }
 
     /// The server answered an inquiry with an error, or with more than the proxy keeps. A variable that cannot be read does not exist, and
     /// so was not set; of several nobody knows which it is, and each is asked alone.
-    pub fn refused(&mut self, inquiry: &Inquiry) {
+    pub fn refused(&mut self, inquiry: &StateQuery) {
         match inquiry.asked.as_slice() {
-            [Asked::Variable(name)] => {
+            [QueriedState::Variable(name)] => {
                 let name = variables::canonical(name, self.server).to_vec();
                 self.trust(&name);
             }
-            [Asked::Definition(call)] => {
+            [QueriedState::Definition(call)] => {
                 self.calls.ask(&call.clone());
                 self.lasting.add(Pin::Routine);
             }
             [_, _, ..] if !self.asks_singly => self.asks_singly = true,
             // Its value is too long to be told.
-            [Asked::UserVariable(_)] => self.lasting.add(Pin::UserVariable),
+            [QueriedState::UserVariable(_)] => self.lasting.add(Pin::UserVariable),
             // Nothing that was asked is known, nor will be.
             _ => self.lasting.add(Pin::State),
         }
@@ -315,7 +315,7 @@ impl SessionState {
         &mut self,
         connection: &mut ConnectionState,
         table: &ValuesTable,
-        inquiry: &Inquiry,
+        inquiry: &StateQuery,
         answer: &Answer<'_>,
     ) {
         let is_open = answer.status.contains(StatusFlags::IN_TRANS);
@@ -356,15 +356,15 @@ impl SessionState {
             columns: &[],
             row: &[],
         };
-        self.answer(connection, table, &Inquiry::aside(), &answer);
+        self.answer(connection, table, &StateQuery::aside(), &answer);
     }
 
     /// What the trackers say here was done by the statements before.
-    fn hear(&mut self, values: &mut Values, inquiry: &Inquiry, answer: &Answer<'_>) {
+    fn hear(&mut self, values: &mut Values, inquiry: &StateQuery, answer: &Answer<'_>) {
         let changes = answer.changes;
         let is_told = answer.status.contains(StatusFlags::SESSION_STATE_CHANGED);
-        let is_flush = !self.is_status_unknown && *inquiry != Inquiry::flush_within();
-        let was_flushed = match *inquiry == Inquiry::aside() {
+        let is_flush = !self.is_status_unknown && *inquiry != StateQuery::flush_within();
+        let was_flushed = match *inquiry == StateQuery::aside() {
             true => is_told,
             false => is_told || is_flush || !variables::is_mariadb(self.server),
         };
@@ -388,15 +388,15 @@ impl SessionState {
         &mut self,
         connection: &mut ConnectionState,
         values: &mut Values,
-        asked: &Asked,
+        asked: &QueriedState,
         cells: &mut impl Iterator<Item = Cell<'a>>,
     ) -> Option<()> {
         match asked {
-            Asked::Variable(name) => {
+            QueriedState::Variable(name) => {
                 let (_, value) = cells.next()?;
                 self.learn_variable(values, name, value.unwrap_or_default());
             }
-            Asked::UserVariable(name) => {
+            QueriedState::UserVariable(name) => {
                 let (bytes, collation, value) = (cells.next()?, cells.next()?, cells.next()?);
                 let value = value_of(bytes.1, collation.1, value);
                 if value.is_none() {
@@ -407,20 +407,20 @@ impl SessionState {
                 known.insert(Rc::clone(name), value.clone());
                 self.user_variables.set(name, value);
             }
-            Asked::LastInsertId => {
+            QueriedState::LastInsertId => {
                 let (_, value) = cells.next()?;
                 let text = std::str::from_utf8(value?).ok()?;
                 self.aftermath.last_insert_id = LastInsertId::Known(text.parse().ok()?);
                 connection.last_insert_id = self.aftermath.last_insert_id;
             }
-            Asked::Definition(call) => {
+            QueriedState::Definition(call) => {
                 // One of another form, without a definition, is asked for once only.
                 let mut texts = cells.skip(1).map(|(_, text)| text.unwrap_or_default());
                 let mode = texts.next().unwrap_or_default();
                 let definition = texts.next().unwrap_or_default();
                 self.learn_definition(connection, call, mode, definition);
             }
-            Asked::Lock(name) => {
+            QueriedState::Lock(name) => {
                 let (_, value) = cells.next()?;
                 if value == Some(b"0") {
                     self.held.locks.retain(|known| known != name);

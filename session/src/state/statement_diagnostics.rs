@@ -46,7 +46,7 @@ pub enum List {
 
 /// What later statements may ask of the last one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Aftermath {
+pub struct StatementDiagnostics {
     /// ROW_COUNT(): of the OK packet; −1 after rows and after an error.
     pub row_count: i64,
     /// FOUND_ROWS(); none where only the connection knows.
@@ -63,7 +63,7 @@ pub struct Aftermath {
     pub told: Option<u16>,
 }
 
-impl Default for Aftermath {
+impl Default for StatementDiagnostics {
     /// As after login, and after COM_RESET_CONNECTION.
     fn default() -> Self {
         Self {
