@@ -10,12 +10,12 @@ use crate::ClusterId;
 /// What is known, cluster by cluster.
 #[derive(Debug, Clone, Default)]
 pub struct Definitions {
-    clusters: Vec<(ClusterId, Arc<Known>)>,
+    clusters: Vec<(ClusterId, Arc<ClusterDefinitions>)>,
 }
 
 /// What is known in one cluster.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Known {
+pub struct ClusterDefinitions {
     /// Tables and views by schema and name ([`fold`]) that do more than read, where they are read or written.
     pub tables: HashMap<Box<[u8]>, OnTable>,
     /// Procedures that do more than read and write data.
@@ -58,19 +58,19 @@ impl Definitions {
     }
 
     /// All clusters of which something was learned.
-    pub fn clusters(&self) -> impl Iterator<Item = (ClusterId, &Arc<Known>)> {
+    pub fn clusters(&self) -> impl Iterator<Item = (ClusterId, &Arc<ClusterDefinitions>)> {
         self.clusters.iter().map(|(id, known)| (*id, known))
     }
 
     /// What is known in a cluster.
-    pub fn of(&self, cluster: ClusterId) -> Option<&Arc<Known>> {
+    pub fn of(&self, cluster: ClusterId) -> Option<&Arc<ClusterDefinitions>> {
         let mut all = self.clusters.iter();
         all.find(|(id, _)| *id == cluster).map(|(_, known)| known)
     }
 
     /// The same with what has become known of one cluster.
     #[must_use]
-    pub fn with(&self, cluster: ClusterId, known: Arc<Known>) -> Self {
+    pub fn with(&self, cluster: ClusterId, known: Arc<ClusterDefinitions>) -> Self {
         let others = self.clusters.iter().filter(|(id, _)| *id != cluster);
         let mut clusters: Vec<_> = others.cloned().collect();
         clusters.push((cluster, known));
@@ -93,7 +93,7 @@ impl Definitions {
     }
 }
 
-impl Known {
+impl ClusterDefinitions {
     fn does(&self, schema: &[u8], facts: &Facts, text: &[u8]) -> Does {
         if self.tables.is_empty() && self.procedures.is_empty() {
             return Does::default();
@@ -173,7 +173,7 @@ mod tests {
     fn definitions() -> Definitions {
         let on = |read, written| OnTable { read, written };
         let none = Does::default();
-        let known = Known {
+        let known = ClusterDefinitions {
             tables: HashMap::from([
                 (fold(b"d", b"View"), on(Does::ANYTHING, none)),
                 (fold(b"d", b"writer"), on(WRITES, none)),

@@ -10,11 +10,11 @@ use sql::{
     Show, Uses, Xa,
 };
 
-mod optimism;
+mod optimistic;
 #[cfg(test)]
 mod tests;
 
-pub use optimism::{begins_on_replica, is_repeatable};
+pub use optimistic::{begins_on_replica, is_repeatable};
 
 /// The transaction that a statement runs in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -104,7 +104,7 @@ pub fn wanted(facts: &Facts, transaction: Transaction) -> Wanted {
         Transaction::Open => return Wanted::Same(Why::InTransaction),
         Transaction::Reading if !ends_reading(facts) => return Wanted::Same(Why::InTransaction),
         Transaction::Reading => return Wanted::Primary(Why::EndsReading),
-        Transaction::Optimistic if optimism::stays(facts) => {
+        Transaction::Optimistic if optimistic::stays(facts) => {
             return Wanted::Same(Why::InTransaction);
         }
         Transaction::Optimistic => return Wanted::Primary(Why::EndsOptimism),

@@ -6,7 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use route::{ClusterId, Known};
+use route::{ClusterId, ClusterDefinitions};
 use session::state::{Expression, of_expression, of_routine};
 use sql::{Flags, Server};
 use tokio::time::timeout;
@@ -78,7 +78,7 @@ pub(crate) struct Teachers {
 pub(crate) struct Told {
     pub cluster: ClusterId,
     pub name: String,
-    pub outcome: Result<Arc<Known>, Trouble>,
+    pub outcome: Result<Arc<ClusterDefinitions>, Trouble>,
 }
 
 /// Why nothing was learned.
@@ -116,7 +116,7 @@ pub(crate) async fn ask_all(access: &Access, clusters: Vec<Teachers>) -> Vec<Tol
     all
 }
 
-async fn ask_one_of(access: &Access, teachers: &[Teacher]) -> Result<Known, Trouble> {
+async fn ask_one_of(access: &Access, teachers: &[Teacher]) -> Result<ClusterDefinitions, Trouble> {
     let of_nobody = |cause: &str| Trouble {
         backend: None,
         cause: cause.to_owned(),
@@ -137,7 +137,7 @@ async fn ask_one_of(access: &Access, teachers: &[Teacher]) -> Result<Known, Trou
     Err(trouble.unwrap_or_else(|| of_nobody("no backend is up")))
 }
 
-async fn ask_teacher(access: &Access, teacher: &Teacher) -> Result<Known, String> {
+async fn ask_teacher(access: &Access, teacher: &Teacher) -> Result<ClusterDefinitions, String> {
     let entry = access.log_in(&teacher.destination).await;
     let mut connection = match entry.map_err(|failure| failure.to_string())? {
         Entry::In(connection) => connection,
@@ -154,8 +154,8 @@ async fn ask_teacher(access: &Access, teacher: &Teacher) -> Result<Known, String
 }
 
 /// For a hundred thousand objects it takes a while, for which nobody else should wait.
-async fn build(answers: Answers) -> Result<Known, String> {
-    let building = tokio::task::spawn_blocking(move || Known {
+async fn build(answers: Answers) -> Result<ClusterDefinitions, String> {
+    let building = tokio::task::spawn_blocking(move || ClusterDefinitions {
         complaint: answers.complaint.clone(),
         ..resolve(answers.objects())
     });

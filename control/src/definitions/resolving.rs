@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use route::{Known, Listed, OnTable, fold};
+use route::{ClusterDefinitions, Listed, OnTable, fold};
 use session::state::{Expression, Named, Use};
 use sql::Does;
 
@@ -62,7 +62,7 @@ struct Graph {
 }
 
 /// What each thing does.
-pub(super) fn resolve(objects: Vec<Object>) -> Known {
+pub(super) fn resolve(objects: Vec<Object>) -> ClusterDefinitions {
     let mut graph = Graph::default();
     for object in &objects {
         graph.define(object);
@@ -166,8 +166,8 @@ impl Graph {
         }
     }
 
-    fn known(&self, objects: &[Object]) -> Known {
-        let mut known = Known::default();
+    fn known(&self, objects: &[Object]) -> ClusterDefinitions {
+        let mut known = ClusterDefinitions::default();
         for ((event, key), number) in &self.numbers {
             let does = self.nodes[*number].does;
             match event {
@@ -318,7 +318,7 @@ mod tests {
         ]
     }
 
-    fn listed(known: &Known) -> Vec<String> {
+    fn listed(known: &ClusterDefinitions) -> Vec<String> {
         let all = known.listed.iter();
         all.map(|it| format!("{} {} {}: {}", it.kind, it.name, it.does, it.why))
             .collect()

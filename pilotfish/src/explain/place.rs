@@ -4,7 +4,7 @@ use config::{Consistency, Destination, Fallback, LaneUse, ReplicaUse};
 use route::lane_check::may_use_lane;
 use route::rules::{Hints, Judgement};
 use route::{
-    Dice, Explanation, Loads, Moment, Roles, Transaction, Verdict as Found, Wanted, Way, Why, Wish,
+    Dice, Explanation, Loads, Moment, Roles, Transaction, BackendVerdict as Found, Wanted, PlacementOutcome, Why, Wish,
 };
 use sql::{Facts, Server};
 
@@ -108,7 +108,7 @@ impl<'a> Place<'a> {
                     (Some(Wanted::Same(_)), _) if self.by == By::Session => {
                         "unless another has run its last command"
                     }
-                    (_, Way::FellBack) => "no replica is there for it",
+                    (_, PlacementOutcome::FellBack) => "no replica is there for it",
                     _ if names.len() > 1 => "as they are loaded at that moment",
                     _ => "",
                 };
@@ -142,7 +142,7 @@ impl<'a> Place<'a> {
         roles: Roles,
         fallback: route::Fallback,
         told: &mut Explanation,
-    ) -> Result<(Vec<String>, Way), String> {
+    ) -> Result<(Vec<String>, PlacementOutcome), String> {
         let topology = &outlook.topology;
         let named = self.backend.map(|name| {
             let mut backends = topology.backends.iter();

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use config::{HintStyle, Over, PinRule, SessionMode};
 use route::rules::{
     Attribute, By, Chance, Client, Counters, Hints, Judgement, Limited, LocalTime, Occasion,
-    Recorder, Reply, Turn,
+    RuleRecorder, Reply, Admission,
 };
 use sql::Facts;
 use tokio::time::timeout;
@@ -242,7 +242,7 @@ impl PooledSession {
         book: &'r Book,
         errand: &Errand<'_>,
         counters: &Counters,
-        recorder: &mut impl Recorder,
+        recorder: &mut impl RuleRecorder,
     ) -> Judgement<'r> {
         if matches!(self.routing.reflection, Reflection::Itself) {
             return Judgement::default();
@@ -394,14 +394,14 @@ impl PooledSession {
             .limits
             .turn(limited, worker.surroundings.now())
         {
-            Turn::Now => {}
-            Turn::After(wait) => {
+            Admission::Now => {}
+            Admission::After(wait) => {
                 book.counters.queued(by.rule);
                 if let Err(failure) = self.wait_unless_killed(tokio::time::sleep(wait)).await {
                     return self.refuse(&failure, sequence).map(Some);
                 }
             }
-            Turn::Refused => return Ok(Some(self.over_limit(book, sequence, by))),
+            Admission::Refused => return Ok(Some(self.over_limit(book, sequence, by))),
         }
         let Some(max) = limited.limit.concurrency else {
             return Ok(None);

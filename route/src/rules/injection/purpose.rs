@@ -3,7 +3,7 @@
 
 use sql::{Access, Effects, Explain, Facts, Flags, StatementKind, Marks, Scope, Show, Target, Uses, Value};
 
-use super::{Place, Purpose, Refusal, STATEMENT};
+use super::{InjectionSide, Purpose, Refusal, STATEMENT};
 
 /// Variables that change how a statement is watched or planned, and not what it does.
 const VARIABLES: &[&str] = &[
@@ -52,14 +52,14 @@ pub(super) fn explained(text: &str) -> Result<Purpose, Refusal> {
 }
 
 /// Any other statement.
-pub(super) fn purpose(facts: &Facts, text: &[u8], place: Place) -> Result<Purpose, Refusal> {
+pub(super) fn purpose(facts: &Facts, text: &[u8], place: InjectionSide) -> Result<Purpose, Refusal> {
     const UNCLEAR: Marks = Marks::LOST.with(Marks::CROWDED).with(Marks::CONDITIONAL);
     if facts.marks.has(UNCLEAR) || facts.marks.has(Marks::PLACEHOLDERS) {
         return Err("is not understood".into());
     }
     match facts.kind {
         StatementKind::Set => return set(facts, text, place),
-        StatementKind::Show(Show::Warnings | Show::Errors) if place == Place::Before => {
+        StatementKind::Show(Show::Warnings | Show::Errors) if place == InjectionSide::Before => {
             return Err(
                 "would show what the statement before has left: it is of use in rule.after".into(),
             );
@@ -117,8 +117,8 @@ pub(super) fn reads_data(facts: &Facts, text: &[u8]) -> bool {
 }
 
 /// SET of what only looks on.
-fn set(facts: &Facts, text: &[u8], place: Place) -> Result<Purpose, Refusal> {
-    if place == Place::After {
+fn set(facts: &Facts, text: &[u8], place: InjectionSide) -> Result<Purpose, Refusal> {
+    if place == InjectionSide::After {
         return Err("sets what is set back at once: it is of use in rule.before".into());
     }
     let is_plain = |value: &Value| matches!(value, Value::Default | Value::Literal(_));

@@ -9,7 +9,7 @@ use super::{RuleIndex, Rules};
 
 /// One thing that a rule says of a statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Said {
+pub struct RuleEffect {
     /// The setting with which it says so.
     pub setting: &'static str,
     /// What it says.
@@ -20,13 +20,13 @@ pub struct Said {
 
 impl Judgement<'_> {
     /// All that is said, in the order of the settings.
-    pub fn said(&self) -> Vec<Said> {
-        let log = self.log.map(|rule| Said {
+    pub fn said(&self) -> Vec<RuleEffect> {
+        let log = self.log.map(|rule| RuleEffect {
             setting: "log",
             text: "the statement is logged".to_owned(),
             rule,
         });
-        let profile = self.profile.map(|rule| Said {
+        let profile = self.profile.map(|rule| RuleEffect {
             setting: "profile",
             text: "the statement is profiled".to_owned(),
             rule,
@@ -84,8 +84,8 @@ impl Rules {
     }
 }
 
-fn said<T>(setting: &'static str, by: Option<By<T>>, shown: impl Fn(T) -> String) -> Option<Said> {
-    by.map(|by| Said {
+fn said<T>(setting: &'static str, by: Option<By<T>>, shown: impl Fn(T) -> String) -> Option<RuleEffect> {
+    by.map(|by| RuleEffect {
         setting,
         text: shown(by.value),
         rule: by.rule,
