@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 
-use pool::{Binding, CloseReason, Ended, Lane, Lookup, Seat};
+use pool::{Binding, CloseReason, Ended, Lane, Lookup, LaneRequestId};
 use route::Role;
 use session::state::{Needs, Restoration, SessionState, restoration};
 use session::{Amendment, Piece, Progress, Reply, Withholds};
@@ -147,7 +147,7 @@ impl SharedLane {
 
     /// Takes a statement, which leaves when all others that are ready have come; none where the
     /// lane takes nobody.
-    pub(crate) fn board(&self, boarding: Boarding<'_>) -> Option<Seat> {
+    pub(crate) fn board(&self, boarding: Boarding<'_>) -> Option<LaneRequestId> {
         let mut lent = self.lent.borrow_mut();
         let conn = &mut lent.as_mut()?.conn;
         let mut queue = self.queue.borrow_mut();
@@ -221,7 +221,7 @@ impl SharedLane {
 
     /// A rider goes, and whatever still comes of its reply is thrown away. True where the server is at
     /// its statement now, for nobody, and a kill would hit nobody else's.
-    pub(crate) fn leave(&self, seat: Seat) -> bool {
+    pub(crate) fn leave(&self, seat: LaneRequestId) -> bool {
         let left = self.queue.borrow_mut().leave(seat);
         left.is_some_and(|left| left.is_head)
     }

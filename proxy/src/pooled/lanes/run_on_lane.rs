@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use pool::Seat;
+use pool::LaneRequestId;
 use route::KillScope;
 use wire::StatusFlags;
 
@@ -157,7 +157,7 @@ impl PooledSession {
 /// Who is aboard; one that goes before its reply has come leaves its place.
 struct Passenger<'a> {
     lane: &'a Rc<SharedLane>,
-    seat: Seat,
+    seat: LaneRequestId,
     ride: &'a LaneRequest,
 }
 
