@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use script::{Inquiry, Move, Rows};
+use script::{ScriptQuery, Move, Rows};
 use sql::{StatementKind, Uses};
 use tokio::sync::oneshot;
 use wire::{Capabilities, Command, StatusFlags};
@@ -195,7 +195,7 @@ impl Staged<'_> {
     }
 
     /// Gives a statement to the session beside this one, which there is from now on.
-    fn send_beside(&mut self, inquiry: Inquiry) -> Result<oneshot::Receiver<Replied>, String> {
+    fn send_beside(&mut self, inquiry: ScriptQuery) -> Result<oneshot::Receiver<Replied>, String> {
         let session = &self.session;
         let facts = sql::facts(&inquiry.text, session.sql_state.session.flags());
         if facts.kind == StatementKind::Load || facts.uses.has(Uses::CLIENT_FILE) {
@@ -356,7 +356,7 @@ impl Stage for Staged<'_> {
 
     async fn ask_beside(
         &mut self,
-        inquiry: Inquiry,
+        inquiry: ScriptQuery,
         sequence: u8,
     ) -> Result<Option<Replied>, CutOff> {
         // Who waits holds no connection that others wait for.

@@ -8,7 +8,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use route::{KillReason, Report};
-use script::{Inquiry, Move, Rows};
+use script::{ScriptQuery, Move, Rows};
 use session::Outcome;
 use tokio::io::{AsyncRead, ReadBuf};
 use wire::{Capabilities, Command, ErrPacket, StatusFlags};
@@ -458,7 +458,7 @@ impl Stage for Scripted {
         .await
     }
 
-    async fn ask_beside(&mut self, _: Inquiry, _: u8) -> Result<Option<Replied>, CutOff> {
+    async fn ask_beside(&mut self, _: ScriptQuery, _: u8) -> Result<Option<Replied>, CutOff> {
         let refusal = "this session has one connection for all";
         Ok(Some(Err(refusal.to_owned())))
     }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use script::{Decision, FAILED, Hook, Inquiry, Payloads, Rows, err_payload};
+use script::{Decision, FAILED, Hook, ScriptQuery, Payloads, Rows, err_payload};
 use wire::reply::{LOCAL_INFILE, OK};
 use wire::write::put_packets;
 use wire::{Capabilities, Command, StatusFlags};
@@ -68,7 +68,7 @@ pub(crate) trait Stage {
     /// Runs a statement in a session beside this one, where its place says. `None`: the command is to end.
     async fn ask_beside(
         &mut self,
-        inquiry: Inquiry,
+        inquiry: ScriptQuery,
         sequence: u8,
     ) -> Result<Option<Replied>, CutOff>;
 

@@ -1,7 +1,7 @@
 //! A hook that waits: what it wishes is done, and it is resumed with what has come of it, until it has
 //! decided.
 
-use script::{Answer, Decision, Given, Inquiry, Parameters, Wish};
+use script::{Answer, Decision, WishOutcome, ScriptQuery, Parameters, Wish};
 use sql::{StatementKind, Uses};
 use wire::query::Query;
 use wire::{Capabilities, Command, ErrPacket, ErrorCode};
@@ -24,7 +24,7 @@ pub(crate) enum Settled {
 
 /// What has come of a wish.
 enum Came {
-    Given(Given),
+    Given(WishOutcome),
     /// The session has ended.
     Over(After),
     /// The client's command is to.
@@ -47,7 +47,7 @@ pub(crate) async fn settle(
         }
         let wish = stage.script().take_wish();
         stage.note_wait(match &wish {
-            Some(Wish::Query(Inquiry { place: None, .. })) => HookWait::Reply,
+            Some(Wish::Query(ScriptQuery { place: None, .. })) => HookWait::Reply,
             _ => HookWait::Aside,
         });
         let came = fulfil(stage, wish, sequence).await?;
@@ -79,7 +79,7 @@ pub(crate) fn interrupted() -> Vec<u8> {
 async fn fulfil(stage: &mut impl Stage, wish: Option<Wish>, sequence: u8) -> Result<Came, CutOff> {
     Ok(match wish {
         Some(Wish::Sleep(time)) => match stage.sleep(time, sequence).await? {
-            Some(()) => Came::Given(Given::Time),
+            Some(()) => Came::Given(WishOutcome::Time),
             None => Came::Killed,
         },
         Some(Wish::Query(inquiry)) if inquiry.place.is_none() => {
@@ -100,9 +100,9 @@ async fn fulfil(stage: &mut impl Stage, wish: Option<Wish>, sequence: u8) -> Res
 /// Runs a statement in the session itself. `Err`: the session ends with it.
 async fn ask(
     stage: &mut impl Stage,
-    inquiry: &Inquiry,
+    inquiry: &ScriptQuery,
     sequence: u8,
-) -> Result<Result<Given, After>, CutOff> {
+) -> Result<Result<WishOutcome, After>, CutOff> {
     // Its file is the client's to send, for a statement of its own.
     let facts = sql::facts(&inquiry.text, sql::Flags::default());
     if facts.kind == StatementKind::Load || facts.uses.has(Uses::CLIENT_FILE) {
@@ -135,7 +135,7 @@ async fn ask_bound(
     text: &[u8],
     parameters: &Parameters,
     towards: Towards,
-) -> Result<Result<Given, After>, CutOff> {
+) -> Result<Result<WishOutcome, After>, CutOff> {
     let capabilities = stage.capabilities();
     let payload = command(Command::STMT_PREPARE, text);
     stage.bound_next();
@@ -194,7 +194,7 @@ pub(crate) fn query(text: &[u8], capabilities: Capabilities) -> Vec<u8> {
 }
 
 /// A reply that was kept, and what to.
-fn given((command, mut heard): (Command, ObservedReply), capabilities: Capabilities) -> Given {
+fn given((command, mut heard): (Command, ObservedReply), capabilities: Capabilities) -> WishOutcome {
     if heard.is_cut {
         return refused("the result is longer than script.result_bytes_max");
     }
@@ -205,9 +205,9 @@ fn given((command, mut heard): (Command, ObservedReply), capabilities: Capabilit
         _ => Answer::new(payloads),
     };
     let facts = reply_facts(command, &heard, Some(&answer));
-    Given::Reply(Box::new(facts), answer)
+    WishOutcome::Reply(Box::new(facts), answer)
 }
 
-fn refused(why: &str) -> Given {
-    Given::Refusal(why.to_owned(), UNKNOWN)
+fn refused(why: &str) -> WishOutcome {
+    WishOutcome::Refusal(why.to_owned(), UNKNOWN)
 }

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use route::ClusterId;
-use script::{Inquiry, Parameters, Scripts};
+use script::{ScriptQuery, Parameters, Scripts};
 use session::state::Values;
 use tokio::sync::{mpsc, oneshot};
 use wire::Command;
@@ -105,7 +105,7 @@ impl Item {
 
 /// An inquiry on its way.
 pub(crate) struct Asked {
-    pub inquiry: Inquiry,
+    pub inquiry: ScriptQuery,
     pub scripts: Scripts,
     pub reply: oneshot::Sender<Replied>,
 }
