@@ -7,7 +7,7 @@ use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::Poll;
 
-use link::failure::Kind;
+use link::failure::FailureKind;
 use pilotfish_backend::kill_thread::kill;
 use pilotfish_backend::pending_answers::PendingAnswers;
 use pilotfish_backend::privilege_changes::AffectedUsers;
@@ -167,7 +167,7 @@ fn a_server_that_is_full_is_told_as_full_and_not_as_down() {
             panic!("there is nothing yet");
         };
         let failure = world.pool.open(id, permit).await.err().unwrap();
-        assert_eq!(failure.kind, Kind::BackendsFull);
+        assert_eq!(failure.kind, FailureKind::BackendsFull);
         assert_eq!(world.last_report(), None);
     });
 }
@@ -181,7 +181,7 @@ fn a_server_that_is_gone_is_reported() {
             panic!("there is nothing yet");
         };
         let failure = world.pool.open(id, permit).await.err().unwrap();
-        assert_eq!(failure.kind, Kind::NoBackend);
+        assert_eq!(failure.kind, FailureKind::NoBackend);
         assert!(matches!(
             world.last_report(),
             Some(Report::ConnectFailed { .. })

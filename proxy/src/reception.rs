@@ -23,7 +23,7 @@ use crate::pooled::login::session_start::welcome;
 use crate::surroundings::Shared;
 use backend::settings::Settings;
 use link::dialogue::client_broke;
-use link::failure::{Failure, Kind};
+use link::failure::{Failure, FailureKind};
 use link::packets::{PacketError, PacketStream};
 use link::transport::Transport;
 
@@ -320,7 +320,7 @@ fn denied(denial: Denial, user: &[u8], origin: &Origin) -> Failure {
     let payload = denial.payload(Dialect::MySql, user, &shown);
     let user = String::from_utf8_lossy(user);
     let cause = format!("{denial}, for user {user:?} from {shown}");
-    Failure::relaying(Kind::LoginDenied, cause, payload)
+    Failure::relaying(FailureKind::LoginDenied, cause, payload)
 }
 
 fn no_schema(name: &str) -> Failure {
@@ -333,7 +333,7 @@ fn no_schema(name: &str) -> Failure {
         text: text.as_bytes(),
     }
     .encode(&mut payload);
-    Failure::relaying(Kind::LoginDenied, text, payload)
+    Failure::relaying(FailureKind::LoginDenied, text, payload)
 }
 
 impl Guest {

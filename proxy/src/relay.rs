@@ -23,7 +23,7 @@ use crate::scripted::sight::unfollowed;
 use crate::session_end::End;
 use crate::user_change::UserChange;
 use crate::worker::Worker;
-use link::failure::{Failure, Kind};
+use link::failure::{Failure, FailureKind};
 use link::leg::Leg;
 use registry::session_control::{Ask, Requests, SessionControl};
 
@@ -173,16 +173,16 @@ impl Relay {
             Ok(Some(End::Drained))
         } else if ends_now {
             Err(Failure::new(
-                Kind::Stopped,
+                FailureKind::Stopped,
                 "The proxy is shutting down, and the statement or transaction did not end in time",
             ))
         } else if asked.contains(Ask::ClientGone) && !self.tracker.has_quit() {
             Err(match self.tracker.command() {
                 Some(command) => self.client_left(command, "it closed the connection"),
-                None => Failure::new(Kind::ClientLost, "the client has closed the connection"),
+                None => Failure::new(FailureKind::ClientLost, "the client has closed the connection"),
             })
         } else if asked.contains(Ask::KillSession) {
-            Err(Failure::new(Kind::Killed, "Connection was killed"))
+            Err(Failure::new(FailureKind::Killed, "Connection was killed"))
         } else if asked.contains(Ask::BackendDisabled) && self.worker.env.is_disabled(self.to.id) {
             let outcome = match (is_at_rest, is_idle) {
                 (true, _) => "",
@@ -190,7 +190,7 @@ impl Relay {
                 (false, false) => "; what it was asked may have been executed",
             };
             Err(Failure::new(
-                Kind::BackendDisabled,
+                FailureKind::BackendDisabled,
                 format!(
                     "Lost connection to backend {}: an administrator has disabled it{outcome}",
                     self.to.name
@@ -198,7 +198,7 @@ impl Relay {
             ))
         } else if asked.contains(Ask::BackendDown) && !is_idle {
             Err(Failure::new(
-                Kind::BackendLost,
+                FailureKind::BackendLost,
                 format!(
                     "Lost connection to backend {}: it is down and has not answered \
                      (health.timeout_down); what it was asked may have been executed",
@@ -207,7 +207,7 @@ impl Relay {
             ))
         } else if asked.contains(Ask::IdleTimeout) && is_idle {
             Err(Failure::new(
-                Kind::IdleTimeout,
+                FailureKind::IdleTimeout,
                 "The client was disconnected by the proxy because of inactivity (limits.timeout_idle)",
             ))
         } else {
@@ -410,7 +410,7 @@ impl Relay {
                 Ok(Step::Over(Turn::Ended(End::ClientClosed)))
             }
             (false, None) => Err(Failure::new(
-                Kind::ClientLeft,
+                FailureKind::ClientLeft,
                 "the client left within a command",
             )),
             (false, Some(_)) => Ok(Step::Blocked),
@@ -425,7 +425,7 @@ impl Relay {
                 Ok(Step::Over(Turn::Ended(End::ClientClosed)))
             }
             None => Err(Failure::new(
-                Kind::ClientLeft,
+                FailureKind::ClientLeft,
                 "the client left within a command",
             )),
         }
@@ -440,7 +440,7 @@ impl Relay {
             }
             (false, Some(command)) => Err(self.client_left(command, &error.to_string())),
             (false, None) => Err(Failure::new(
-                Kind::ClientLost,
+                FailureKind::ClientLost,
                 format!("the client is gone: {error}"),
             )),
         }
@@ -452,7 +452,7 @@ impl Relay {
             false => "before the reply to",
         };
         Failure::new(
-            Kind::ClientLeft,
+            FailureKind::ClientLeft,
             format!("the client left {when} {command}: {how}"),
         )
     }
@@ -466,11 +466,11 @@ impl Relay {
             _ if self.tracker.has_quit() => Ok(Step::Over(Turn::Ended(End::Quit))),
             _ if is_expected => Ok(Step::Over(Turn::Ended(End::BackendClosed))),
             None => Err(Failure::new(
-                Kind::BackendLost,
+                FailureKind::BackendLost,
                 format!("Lost connection to backend {name} while a command was being sent: {how}"),
             )),
             Some(command) => Err(Failure::new(
-                Kind::BackendLost,
+                FailureKind::BackendLost,
                 format!(
                     "Lost connection to backend {name} during {command}: {how}; it may have been executed"
                 ),
@@ -481,7 +481,7 @@ impl Relay {
 
 fn backend_violation(violation: Violation) -> Failure {
     Failure::new(
-        Kind::BackendProtocol,
+        FailureKind::BackendProtocol,
         format!("The backend broke the protocol: {violation}"),
     )
 }
@@ -489,11 +489,11 @@ fn backend_violation(violation: Violation) -> Failure {
 pub(crate) fn client_violation(violation: Violation) -> Failure {
     match violation {
         Violation::PayloadTooLarge { limit } => Failure::new(
-            Kind::PayloadTooLarge,
+            FailureKind::PayloadTooLarge,
             format!("Got a packet bigger than {limit} bytes (limits.packet_bytes_max)"),
         ),
         _ => Failure::new(
-            Kind::ClientProtocol,
+            FailureKind::ClientProtocol,
             format!("Got packets out of order: {violation}"),
         ),
     }

@@ -28,7 +28,7 @@ use backend::greeting::server_of;
 use backend::secure::compress;
 use backend::settings::Settings;
 use link::dialogue::{AuthEnd, Dialogue, Exchange, Legs, backend_broke};
-use link::failure::{Failure, Kind};
+use link::failure::{Failure, FailureKind};
 use link::leg::Leg;
 use link::packets::PacketStream;
 use registry::session_control::{Ask, Requests, SessionControl};
@@ -127,7 +127,7 @@ impl Session {
     /// then MySQL's default is what speaks.
     async fn change_user(&mut self, worker: &Worker) -> Result<(), Failure> {
         const AFTER_COMMAND: u8 = 1;
-        let lost = |error: std::io::Error| Failure::new(Kind::ClientLost, error.to_string());
+        let lost = |error: std::io::Error| Failure::new(FailureKind::ClientLost, error.to_string());
         let (watch, to) = (Rc::clone(&self.relay.watch), Arc::clone(&self.relay.to));
         watch.note(worker.clock.now(), false);
         self.relay.client.drained().await.map_err(lost)?;
@@ -187,18 +187,18 @@ impl Session {
         } = self;
         let backend = relay.to.id;
         match failure.kind {
-            Kind::BackendLost | Kind::BackendProtocol => {
+            FailureKind::BackendLost | FailureKind::BackendProtocol => {
                 let cause = failure.cause.clone();
                 worker
                     .surroundings
                     .report(Report::SessionBroken { backend, cause });
             }
-            Kind::ClientLeft | Kind::Stopped | Kind::Killed | Kind::BackendDisabled
+            FailureKind::ClientLeft | FailureKind::Stopped | FailureKind::Killed | FailureKind::BackendDisabled
                 if relay.tracker.command().is_some() =>
             {
                 let why = match failure.kind {
-                    Kind::Stopped => KillReason::Stopping,
-                    Kind::BackendDisabled => KillReason::Disabled,
+                    FailureKind::Stopped => KillReason::Stopping,
+                    FailureKind::BackendDisabled => KillReason::Disabled,
                     _ => KillReason::ClientGone,
                 };
                 worker.surroundings.report(Report::KillStatement {
@@ -244,18 +244,18 @@ fn end_of_dialogue(worker: &Worker, asked: Requests, to: &Backend) -> Option<Fai
     let name = &to.name;
     if asked.contains(Ask::Stop) {
         let text = "The proxy is shutting down, and the change of user did not end in time";
-        Some(Failure::new(Kind::Stopped, text))
+        Some(Failure::new(FailureKind::Stopped, text))
     } else if asked.contains(Ask::KillSession) {
-        Some(Failure::new(Kind::Killed, "Connection was killed"))
+        Some(Failure::new(FailureKind::Killed, "Connection was killed"))
     } else if asked.contains(Ask::BackendDisabled) && worker.env.is_disabled(to.id) {
         let text = format!("backend {name} was disabled within a change of user");
-        Some(Failure::new(Kind::BackendDisabled, text))
+        Some(Failure::new(FailureKind::BackendDisabled, text))
     } else if asked.contains(Ask::BackendDown) {
         let text = format!(
             "Lost connection to backend {name} during Change user: it is down and has not answered \
              (health.timeout_down)"
         );
-        Some(Failure::new(Kind::BackendLost, text))
+        Some(Failure::new(FailureKind::BackendLost, text))
     } else {
         None
     }

@@ -33,7 +33,7 @@ use crate::tls_guard::Guard;
 use crate::worker::{Arrival, Newcomer, Registered, Worker};
 use backend::settings::Settings;
 use link::decline::decline;
-use link::failure::{Failure, Kind};
+use link::failure::{Failure, FailureKind};
 use link::packets::PacketStream;
 use link::transport::Transport;
 use registry::session_info::{SessionInfo, SessionKind};
@@ -112,7 +112,7 @@ async fn pooled(
             facts.backend = session.backend_name();
             Box::pin(session.break_off(&cut)).await;
             match cut.failure.kind {
-                Kind::Drained => Ok(End::Drained),
+                FailureKind::Drained => Ok(End::Drained),
                 _ => Err(cut.failure),
             }
         }
@@ -139,7 +139,7 @@ async fn begin(
     let settings = Arc::clone(&worker.surroundings.settings.borrow());
     let mut socket = Socket::from_raw(socket).map_err(|error| {
         Failure::new(
-            Kind::LoginAbandoned,
+            FailureKind::LoginAbandoned,
             format!("the client was gone at once: {error}"),
         )
     })?;
@@ -159,7 +159,7 @@ async fn begin(
     let begun = tokio::select! {
         begun = log_in(worker, &settings, &mut client, &header, &listener, facts) => begun,
         () = registered.watch.asked() => {
-            Err(Failure::new(Kind::Stopped, "The proxy is shutting down"))
+            Err(Failure::new(FailureKind::Stopped, "The proxy is shutting down"))
         }
     };
     let failed = match begun {
@@ -172,7 +172,7 @@ async fn begin(
             return Ok(Begun::Relayed(Box::new(session)));
         }
         // Nobody but a script does that.
-        Ok((Entered::LetIn(..), _)) => Failure::new(Kind::ScriptEnded, "there is no script"),
+        Ok((Entered::LetIn(..), _)) => Failure::new(FailureKind::ScriptEnded, "there is no script"),
         Ok((Entered::Examined(admission), place)) => {
             let given = (worker, registered, &settings);
             return take_in(given, client, *admission, place, None, facts).await;
@@ -230,7 +230,7 @@ async fn proxy_header(
     socket: &mut Socket,
     facts: &mut Facts,
 ) -> Result<proxy_protocol::Header, Failure> {
-    let failed = |cause: String| Failure::new(Kind::ProxyHeader, cause);
+    let failed = |cause: String| Failure::new(FailureKind::ProxyHeader, cause);
     let trust = proxy_protocol::Trust {
         networks: settings.config.proxy_protocol.trusted_networks.clone(),
         unix: false,
@@ -359,7 +359,7 @@ async fn enter(worker: &Worker, settings: &Settings) -> Result<Place, Failure> {
     });
     entered.await.map_err(|_| {
         Failure::new(
-            Kind::SessionsMax,
+            FailureKind::SessionsMax,
             format!(
                 "Too many connections: the proxy carries {} (limits.sessions_max)",
                 limits.sessions_max

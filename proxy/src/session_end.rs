@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 
-use link::failure::{Failure, Kind};
+use link::failure::{Failure, FailureKind};
 use link::packets::PacketStream;
 
 /// How long a client may take to accept the ERR that ends its session.
@@ -39,12 +39,12 @@ pub(crate) fn late(limit: Duration) -> Failure {
     let text = format!(
         "Got timeout reading communication packets: no login within {limit:?} (limits.timeout_login)"
     );
-    Failure::new(Kind::LoginTimeout, text)
+    Failure::new(FailureKind::LoginTimeout, text)
 }
 
 pub(crate) fn lost_at_login() -> Failure {
     Failure::new(
-        Kind::LoginAbandoned,
+        FailureKind::LoginAbandoned,
         "the connection was lost at the end of the login",
     )
 }

@@ -27,7 +27,7 @@ use backend::pool_env::PoolEnv;
 use backend::refused_reads::RefusedReads;
 use backend::times::Times;
 use backend::worker_pool::WorkerPool;
-use link::future_arena::Blocks;
+use link::future_arena::FutureArena;
 use registry::session_control::{Ask, SessionControl};
 use registry::session_registry::{Kill, Killed};
 use registry::worker_view::WorkerView;
@@ -85,7 +85,7 @@ pub(crate) struct Worker {
     /// Reads that replicas have refused.
     pub refused: RefusedReads,
     /// Of the commands that run.
-    pub blocks: Blocks,
+    pub blocks: FutureArena,
     /// How long their statements have waited, and backends have taken.
     pub times: Times,
     /// The script that sessions run, if they run one.

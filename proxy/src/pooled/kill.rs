@@ -199,7 +199,7 @@ impl PooledSession {
                 if scope == KillScope::Connection {
                     self.drop_lent(CloseReason::Ended);
                     let failure = link::failure::Failure::new(
-                        link::failure::Kind::Killed,
+                        link::failure::FailureKind::Killed,
                         "Connection was killed",
                     );
                     return Err(CutOff::new(failure, None));

@@ -12,7 +12,7 @@ use super::server::Server;
 use super::session::Scripted;
 use crate::pooled::session::outcome::CutOff;
 use link::client_command::{EndOf, Incoming, Passage};
-use link::failure::{Failure, Kind as FailureKind};
+use link::failure::{Failure, FailureKind};
 use link::reply_observer::{Towards, renumbered};
 
 /// Names of files in prepared texts that a session keeps.

@@ -21,7 +21,7 @@ use crate::session_end::lost_at_login;
 use backend::secure::compress;
 use link::dialogue::LOGIN_ONLY;
 use link::dialogue::{AuthEnd, Dialogue, Exchange, Legs};
-use link::failure::{Failure, Kind};
+use link::failure::{Failure, FailureKind};
 use link::leg::Leg;
 use link::packets::PacketStream;
 
@@ -93,7 +93,7 @@ impl Begin<'_> {
         self.put_back(server);
         let Some(Met::Greeted(greeted, index)) = self.call_on().await? else {
             return Err(Failure::new(
-                Kind::NoBackend,
+                FailureKind::NoBackend,
                 "no parked connection suits the client, and the backend takes no other",
             ));
         };
@@ -101,7 +101,7 @@ impl Begin<'_> {
         if !greeted.greeting.capabilities.contains(promised) {
             self.abandon(Met::Greeted(greeted, index));
             let text = "Bad handshake: the backend lacks capabilities that were offered";
-            return Err(Failure::new(Kind::BackendLogin, text));
+            return Err(Failure::new(FailureKind::BackendLogin, text));
         }
         self.hooks.server = server_facts(&self.host, &greeted, index);
         self.hooks.meet(&greeted.greeting);
@@ -228,5 +228,5 @@ fn login_refused(err: &[u8]) -> Failure {
         Err(error) => error.to_string(),
     };
     debug_assert_eq!(err.first(), Some(&ERR));
-    Failure::new(Kind::LoginRefused, cause)
+    Failure::new(FailureKind::LoginRefused, cause)
 }

@@ -27,7 +27,7 @@ use crate::pooled::shadow::shadow_queue::{Asked, Replied};
 use crate::pooled::shadow::shadow_queue::{Item, Work};
 use crate::session_end::End;
 use link::client_command::{EndOf, Incoming, Passage};
-use link::failure::{Failure, Kind as FailureKind};
+use link::failure::{Failure, FailureKind};
 use link::leg::Leg;
 use link::reply_observer::{ObservedReply, ReplyObserver, Towards};
 use link::row_rewriting::Rewriting;

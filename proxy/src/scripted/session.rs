@@ -29,7 +29,7 @@ use crate::worker::Worker;
 use backend::greeting::server_of;
 use backend::settings::Settings;
 use link::client_command::{EndOf, Inbox, Incoming, Passage};
-use link::failure::{Failure, Kind};
+use link::failure::{Failure, FailureKind};
 use link::leg::Leg;
 use link::reply_observer::{ObservedReply, Towards};
 use registry::session_control::{Ask, HookWait, SessionControl};
@@ -189,7 +189,7 @@ impl Scripted {
                 Idle::Closed if self.inbox.is_empty() => return Ok(Came::End(End::ClientClosed)),
                 Idle::Closed => {
                     let text = "the client left within a command";
-                    return Err(CutOff::new(Failure::new(Kind::ClientLeft, text), None));
+                    return Err(CutOff::new(Failure::new(FailureKind::ClientLeft, text), None));
                 }
             }
         }
@@ -198,7 +198,7 @@ impl Scripted {
     /// Between two commands: the client, its unsent bytes, the connection it has, the worker.
     fn poll_idle(&mut self, context: &mut Context<'_>) -> Poll<Result<Idle, CutOff>> {
         if let Poll::Ready(Err(error)) = self.client.poll_drain(context) {
-            let failure = Failure::new(Kind::ClientLost, format!("the client is gone: {error}"));
+            let failure = Failure::new(FailureKind::ClientLost, format!("the client is gone: {error}"));
             return Poll::Ready(Err(CutOff::new(failure, None)));
         }
         // A backend that has gone is not asked any more.
@@ -248,7 +248,7 @@ impl Scripted {
         };
         let name = &server.backend.name;
         let text = format!("Lost connection to backend {name} between two commands");
-        let failure = Failure::relaying(Kind::HeldBackendLost, text, words.to_vec());
+        let failure = Failure::relaying(FailureKind::HeldBackendLost, text, words.to_vec());
         Poll::Ready(Err(CutOff::new(failure, Some(0))))
     }
 
@@ -256,13 +256,13 @@ impl Scripted {
     fn poll_waiting(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Failure>> {
         if let Poll::Ready(Err(error)) = self.client.poll_drain(context) {
             let text = format!("the client is gone: {error}");
-            return Poll::Ready(Err(Failure::new(Kind::ClientLost, text)));
+            return Poll::Ready(Err(Failure::new(FailureKind::ClientLost, text)));
         }
         match self.poll_server(context) {
             Poll::Ready(Err(cut)) => return Poll::Ready(Err(cut.failure)),
             Poll::Ready(Ok(_)) => {
                 let text = "Lost connection to the backend while a hook waited";
-                return Poll::Ready(Err(Failure::new(Kind::HeldBackendLost, text)));
+                return Poll::Ready(Err(Failure::new(FailureKind::HeldBackendLost, text)));
             }
             Poll::Pending => {}
         }
@@ -296,7 +296,7 @@ impl Scripted {
             true => "",
             false => "; the transaction is rolled back",
         };
-        let failure = failure.map(|cause| Failure::new(Kind::BackendDisabled, cause + text));
+        let failure = failure.map(|cause| Failure::new(FailureKind::BackendDisabled, cause + text));
         failure.map(|failure| self.unasked(failure))
     }
 
@@ -341,17 +341,17 @@ impl Scripted {
         };
         let backend = server.backend.id;
         let report = match failure.kind {
-            Kind::BackendLost | Kind::BackendProtocol => Report::SessionBroken {
+            FailureKind::BackendLost | FailureKind::BackendProtocol => Report::SessionBroken {
                 backend,
                 cause: failure.cause.clone(),
             },
-            Kind::ClientLeft | Kind::Stopped | Kind::Killed | Kind::BackendDisabled => {
+            FailureKind::ClientLeft | FailureKind::Stopped | FailureKind::Killed | FailureKind::BackendDisabled => {
                 Report::KillStatement {
                     backend,
                     thread_id: server.greeting.thread_id,
                     why: match failure.kind {
-                        Kind::Stopped => KillReason::Stopping,
-                        Kind::BackendDisabled => KillReason::Disabled,
+                        FailureKind::Stopped => KillReason::Stopping,
+                        FailureKind::BackendDisabled => KillReason::Disabled,
                         _ => KillReason::ClientGone,
                     },
                 }

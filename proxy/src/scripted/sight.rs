@@ -8,7 +8,7 @@ use net::Endpoint;
 
 use crate::pooled::login::examine::origin_of;
 use crate::worker::Worker;
-use link::failure::{Failure, Kind};
+use link::failure::{Failure, FailureKind};
 
 /// Whether `user` may go on in a session that runs these scripts.
 ///
@@ -46,7 +46,7 @@ pub(crate) fn unfollowed(worker: &Worker) -> Result<(), Failure> {
     }
     let text = "(lua) accounts have scripts, and what follows this command cannot be followed: closing connection";
     Err(Failure::relaying(
-        Kind::ScriptRefused,
+        FailureKind::ScriptRefused,
         text,
         script::err_payload(text),
     ))
@@ -56,5 +56,5 @@ pub(crate) fn unfollowed(worker: &Worker) -> Result<(), Failure> {
 pub(crate) fn out_of_sight() -> Failure {
     let text = "(lua) this account has a script, and a login that passes through the proxy: its script would see \
                 nothing";
-    Failure::relaying(Kind::ScriptFailed, text, script::err_payload(text))
+    Failure::relaying(FailureKind::ScriptFailed, text, script::err_payload(text))
 }

@@ -15,7 +15,7 @@ use crate::pooled::session::outcome::{After, CutOff};
 use crate::pooled::shadow::shadow_queue::Replied;
 use crate::session_end::End;
 use link::client_command::Incoming;
-use link::failure::{Failure, Kind};
+use link::failure::{Failure, FailureKind};
 use link::leg::Leg;
 use link::reply_observer::{ObservedReply, Towards};
 use registry::session_control::HookWait;
@@ -207,7 +207,7 @@ pub(crate) fn has_reply(command: Command) -> bool {
 /// rely on it.
 fn unseen(incoming: &Incoming) -> CutOff {
     let text = "(lua) read_query was ended before it could decide: the command is not executed";
-    let failure = Failure::relaying(Kind::ScriptFailed, text, err_payload(text));
+    let failure = Failure::relaying(FailureKind::ScriptFailed, text, err_payload(text));
     CutOff::new(failure, Some(incoming.sequence))
 }
 
@@ -307,6 +307,6 @@ pub(crate) fn say_all(stage: &mut impl Stage, sequence: u8, payloads: &Payloads)
 pub(crate) fn lacks_server(sequence: u8) -> CutOff {
     let text = "I have no server backend, closing connection";
     tracing::error!("{text}");
-    let failure = Failure::relaying(Kind::ScriptRefused, text, err_payload(text));
+    let failure = Failure::relaying(FailureKind::ScriptRefused, text, err_payload(text));
     CutOff::new(failure, Some(sequence))
 }

@@ -19,7 +19,7 @@ use crate::scripted::session::Scripted;
 use crate::session_end::End;
 use crate::worker::{Registered, Worker};
 use backend::settings::Settings;
-use link::failure::{Failure, Kind};
+use link::failure::{Failure, FailureKind};
 use link::packets::PacketStream;
 use registry::session_info::SessionKind;
 use registry::session_registry::Registration;
@@ -41,7 +41,7 @@ pub(super) async fn scripted(worker: &Worker, mut session: Scripted) -> Result<E
         Err(cut) => {
             Box::pin(session.break_off(&cut)).await;
             match cut.failure.kind {
-                Kind::Drained => Ok(End::Drained),
+                FailureKind::Drained => Ok(End::Drained),
                 _ => Err(cut.failure),
             }
         }
@@ -118,7 +118,7 @@ pub(super) async fn begin_scripted(
     let begun = tokio::select! {
         begun = begun => begun,
         () = registered.watch.asked() => {
-            Err(Failure::new(Kind::Stopped, "The proxy is shutting down"))
+            Err(Failure::new(FailureKind::Stopped, "The proxy is shutting down"))
         }
     };
     let failed = match begun {

@@ -24,7 +24,7 @@ use backend::settings::Settings;
 use backend::shared_store::Store;
 use backend::times::Times;
 use backend::worker_pool::WorkerPool;
-use link::future_arena::Blocks;
+use link::future_arena::FutureArena;
 use registry::session_control::Ask;
 use stats::seen_digests::SeenDigests;
 use stats::snapshot;
@@ -89,7 +89,7 @@ impl Worker {
             lanes: Rc::new(Lanes::new(Rc::clone(&pool), shared.lane_counts.enter())),
             definitions,
             refused: RefusedReads::default(),
-            blocks: Blocks::default(),
+            blocks: FutureArena::default(),
             times: Times::new(Rc::clone(&env), Arc::clone(&shared.times)),
             script,
             people: RefCell::default(),

@@ -17,7 +17,7 @@ use backend::connection::BackendConn;
 use backend::pending_answers::PendingAnswers;
 use backend::sub_pool::SubPoolId;
 use backend::worker_pool::{CheckoutStep, HeldConnection, Wait};
-use link::failure::{Failure, Kind};
+use link::failure::{Failure, FailureKind};
 use registry::session_control::Ask;
 
 /// When no backend can be used, and none is heard of, all are tried again after so long.
@@ -118,7 +118,7 @@ impl PooledSession {
                     Err(failure)
                         if matches!(
                             failure.kind,
-                            Kind::NoBackend | Kind::BackendLogin | Kind::BackendsFull
+                            FailureKind::NoBackend | FailureKind::BackendLogin | FailureKind::BackendsFull
                         ) =>
                     {
                         self.routing.home = self
@@ -140,7 +140,7 @@ impl PooledSession {
                     let patience = self.patience(last.as_ref(), aim);
                     let deadline = *since.get_or_insert(now) + patience;
                     if now >= deadline {
-                        let none = || Failure::new(Kind::NoBackend, none.to_string());
+                        let none = || Failure::new(FailureKind::NoBackend, none.to_string());
                         return Err(last.unwrap_or_else(none));
                     }
                     let until = deadline.min(now + PAUSE_RETRY);
@@ -158,7 +158,7 @@ impl PooledSession {
     /// How long a backend is waited for after such a failure: while a server is full, as long as while the pool is.
     fn patience(&self, last: Option<&Failure>, aim: Aim) -> Duration {
         let config = &self.settings.config;
-        let Some(full) = last.filter(|it| it.kind == Kind::BackendsFull) else {
+        let Some(full) = last.filter(|it| it.kind == FailureKind::BackendsFull) else {
             return patience(&config.balance, aim);
         };
         tracing::warn!(
@@ -180,7 +180,7 @@ impl PooledSession {
         let primary = self.primary()?;
         let checked_out = self.check_out(&primary, None).await;
         if let Err(failure) = &checked_out
-            && failure.kind == Kind::StatementKilled
+            && failure.kind == FailureKind::StatementKilled
         {
             // Whoever waits next hears it.
             self.watch.ask(Ask::KillStatement);

@@ -30,7 +30,7 @@ use crate::tls_guard::{Claimant, is_password_used, unmet};
 use backend::greeting::{dialect_of, plugin_of};
 use backend::sub_pool::{BackendLogin, PoolKey};
 use link::client_command::{Inbox, Incoming};
-use link::failure::{Failure, Kind as FailureKind};
+use link::failure::{Failure, FailureKind};
 use link::leg::Leg;
 use link::packets::PacketStream;
 use registry::session_info::SessionKind;

@@ -163,7 +163,7 @@ impl PooledSession {
                     "Got a {} bigger than {limit} bytes (pool.long_data_bytes_max)",
                     incoming.command
                 );
-                let kind = link::failure::Kind::PayloadTooLarge;
+                let kind = link::failure::FailureKind::PayloadTooLarge;
                 return Err(CutOff::new(
                     link::failure::Failure::new(kind, text),
                     Some(next),
@@ -212,7 +212,7 @@ impl PooledSession {
         let repeat = Repeat::of(Effect::Any, Aim::Home);
         match self.cut_short(cut, sequence, Command::QUERY, repeat) {
             Ok(_) => {
-                let kind = link::failure::Kind::BackendLost;
+                let kind = link::failure::FailureKind::BackendLost;
                 let text = "the backend broke within a long statement";
                 CutOff::new(link::failure::Failure::new(kind, text), None)
             }

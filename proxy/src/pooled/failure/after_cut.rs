@@ -45,7 +45,7 @@ impl PooledSession {
         self.say_error(arrived.incoming().sequence, code, &told);
         if arrived.incoming().is_cut {
             // The rest of it is still to come, and nobody to take it.
-            let kind = link::failure::Kind::HeldBackendLost;
+            let kind = link::failure::FailureKind::HeldBackendLost;
             return Err(CutOff::new(link::failure::Failure::new(kind, told), None));
         }
         Ok(After::Next)

@@ -29,7 +29,7 @@ use crate::pooled::session::PooledSession;
 use crate::pooled::session::outcome::{After, CutOff};
 use backend::connection_error::ConnectionError;
 use backend::kill_thread::Running;
-use link::failure::{Failure, Kind};
+use link::failure::{Failure, FailureKind};
 use registry::session_control::Ask;
 
 /// What came of waiting until a primary takes writes.
@@ -212,7 +212,7 @@ impl PooledSession {
             }
             Cut::Refused(error) => {
                 let text = format!("backend {name} takes no writes");
-                let failure = Failure::relaying(Kind::HeldAtReplica, text, error.to_vec());
+                let failure = Failure::relaying(FailureKind::HeldAtReplica, text, error.to_vec());
                 self.note_backends_words(&failure);
                 self.say_failure(sequence, &failure);
                 Ok(After::Next)
@@ -220,7 +220,7 @@ impl PooledSession {
             Cut::Client(how) => {
                 let text = format!("the client left during {command}: {how}");
                 self.kill_and_drop(KillReason::ClientGone);
-                Err(CutOff::new(Failure::new(Kind::ClientLeft, text), None))
+                Err(CutOff::new(Failure::new(FailureKind::ClientLeft, text), None))
             }
         }
     }
@@ -272,7 +272,7 @@ impl PooledSession {
             Bond::More => self.with_losses(text) + "; it may have been executed",
             Bond::None | Bond::Transaction => format!("{text}; {outcome}"),
         };
-        let failure = Failure::new(Kind::BackendLost, text.clone());
+        let failure = Failure::new(FailureKind::BackendLost, text.clone());
         self.drop_lent(CloseReason::Broken);
         self.sql_state.session.connection_lost();
         let (Some(sequence), Bond::None | Bond::Transaction) = (place, &bond) else {
@@ -370,7 +370,7 @@ impl PooledSession {
     /// No connection could be had: the client hears why, and may try again.
     pub(crate) fn refuse(&mut self, failure: &Failure, sequence: u8) -> Result<After, CutOff> {
         match failure.kind {
-            Kind::ClientLeft | Kind::Stopped | Kind::Killed => Err(CutOff::new(
+            FailureKind::ClientLeft | FailureKind::Stopped | FailureKind::Killed => Err(CutOff::new(
                 Failure::new(failure.kind, failure.cause.clone()),
                 Some(sequence),
             )),
@@ -384,12 +384,12 @@ impl PooledSession {
 
 fn asked(ask: Ask) -> Failure {
     match ask {
-        Ask::KillSession => Failure::new(Kind::Killed, "Connection was killed"),
+        Ask::KillSession => Failure::new(FailureKind::Killed, "Connection was killed"),
         Ask::KillStatement => {
-            Failure::new(Kind::StatementKilled, "Query execution was interrupted")
+            Failure::new(FailureKind::StatementKilled, "Query execution was interrupted")
         }
         _ => Failure::new(
-            Kind::Stopped,
+            FailureKind::Stopped,
             "The proxy is shutting down, and the statement or transaction did not end in time",
         ),
     }
@@ -399,12 +399,12 @@ fn asked(ask: Ask) -> Failure {
 pub(crate) fn waiting(cut: &Cut) -> Failure {
     match cut {
         Cut::Client(how) => Failure::new(
-            Kind::ClientLeft,
+            FailureKind::ClientLeft,
             format!("the client left while it waited for a connection: {how}"),
         ),
         Cut::Asked(ask) => asked(*ask),
         Cut::Backend(_) | Cut::Unequal(_) | Cut::Refused(_) => {
-            Failure::new(Kind::NoBackend, "the wait for a connection was cut short")
+            Failure::new(FailureKind::NoBackend, "the wait for a connection was cut short")
         }
     }
 }
@@ -413,8 +413,8 @@ pub(crate) fn waiting(cut: &Cut) -> Failure {
 fn unequal_failure(unequal: &Unequal, name: &str) -> Failure {
     let cause = format!("backend {name}: the session's state cannot be restored: {unequal}");
     match &unequal.error {
-        Some(payload) => Failure::relaying(Kind::StateNotRestored, cause, payload.clone()),
-        None => Failure::new(Kind::StateNotRestored, cause),
+        Some(payload) => Failure::relaying(FailureKind::StateNotRestored, cause, payload.clone()),
+        None => Failure::new(FailureKind::StateNotRestored, cause),
     }
 }
 
@@ -423,12 +423,12 @@ pub(crate) fn at_login(cut: &Cut) -> Failure {
     match cut {
         Cut::Unequal(unequal) => match &unequal.error {
             Some(payload) => {
-                Failure::relaying(Kind::LoginDenied, unequal.to_string(), payload.clone())
+                Failure::relaying(FailureKind::LoginDenied, unequal.to_string(), payload.clone())
             }
-            None => Failure::new(Kind::StateNotRestored, unequal.to_string()),
+            None => Failure::new(FailureKind::StateNotRestored, unequal.to_string()),
         },
         Cut::Backend(broken) => Failure::new(
-            Kind::NoBackend,
+            FailureKind::NoBackend,
             format!("Can't connect to MySQL server: {broken}"),
         ),
         Cut::Client(_) | Cut::Asked(_) | Cut::Refused(_) => waiting(cut),

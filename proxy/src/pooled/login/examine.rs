@@ -8,7 +8,7 @@ use net::Endpoint;
 
 use crate::surroundings::Shared;
 use link::dialogue::client_broke;
-use link::failure::{Failure, Kind};
+use link::failure::{Failure, FailureKind};
 use link::packets::PacketStream;
 
 /// The time since 1970.
@@ -56,7 +56,7 @@ where
                 let shared = Arc::clone(shared);
                 let worked = tokio::task::spawn_blocking(move || work.run(&shared.own_key)).await;
                 worked.map_err(|error| {
-                    Failure::new(Kind::KeyExchange, format!("the exam broke off: {error}"))
+                    Failure::new(FailureKind::KeyExchange, format!("the exam broke off: {error}"))
                 })?
             }
         }

@@ -14,7 +14,7 @@ use backend::settings::Settings;
 use link::decline::decline;
 use link::dialogue::LOGIN_ONLY;
 use link::dialogue::LoginObserver;
-use link::failure::{Failure, Kind};
+use link::failure::{Failure, FailureKind};
 use link::packets::PacketStream;
 
 /// Whom it is about.
@@ -47,7 +47,7 @@ impl PassOn<'_, '_> {
             let text =
                 format!("Bad handshake: backend {name} lacks capabilities that were offered");
             decline(greeted.stream);
-            return Err(Failure::new(Kind::BackendLogin, text));
+            return Err(Failure::new(FailureKind::BackendLogin, text));
         }
         let login = Login {
             settings: self.settings,

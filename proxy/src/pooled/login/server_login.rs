@@ -33,7 +33,7 @@ use backend::greeting::{dialect_of, plugin_of};
 use backend::settings::Settings;
 use link::decline::decline;
 use link::dialogue::{LOGIN_ONLY, client_broke};
-use link::failure::{Failure, Kind};
+use link::failure::{Failure, FailureKind};
 use link::packets::PacketStream;
 use registry::session_registry::Registration;
 
@@ -237,7 +237,7 @@ impl Enter<'_> {
         own.learn(&greeted.greeting);
         decline(greeted.stream);
         own.for_client(self.settings, id, scramble)
-            .ok_or_else(|| Failure::new(Kind::NoBackend, "no backend has greeted"))
+            .ok_or_else(|| Failure::new(FailureKind::NoBackend, "no backend has greeted"))
     }
 
     fn mode_of(&self, account: &Account) -> SessionMode {
@@ -319,7 +319,7 @@ impl Enter<'_> {
         let shown = origin.shown(names);
         let payload = denial.payload(dialect_of(&answered.greeting), user, &shown);
         let cause = format!("{denial}, for user {:?} from {shown}", self.who.user);
-        Failure::relaying(Kind::LoginDenied, cause, payload)
+        Failure::relaying(FailureKind::LoginDenied, cause, payload)
     }
 
     async fn admit(
@@ -360,7 +360,7 @@ impl Enter<'_> {
         let Some(credential) = credential else {
             // Its proof yields nothing that a backend would take.
             return Err(Failure::new(
-                Kind::LoginMalformed,
+                FailureKind::LoginMalformed,
                 format!(
                     "account {} can be examined, but no backend login is known for it (backend_user)",
                     account.id()

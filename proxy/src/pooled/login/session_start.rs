@@ -34,7 +34,7 @@ use backend::settings::Settings;
 use backend::sub_pool::{BackendLogin, PoolKey};
 use link::client_command::Inbox;
 use link::dialogue::client_broke;
-use link::failure::{Failure, Kind as FailureKind};
+use link::failure::{Failure, FailureKind};
 use link::leg::Leg;
 use link::packets::PacketStream;
 use registry::session_control::SessionControl;

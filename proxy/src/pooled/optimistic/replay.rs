@@ -21,7 +21,7 @@ use crate::pooled::session::PooledSession;
 use crate::pooled::session::outcome::{After, CutOff};
 use backend::connection_error::ConnectionError;
 use link::client_command::Incoming;
-use link::failure::{Failure, Kind};
+use link::failure::{Failure, FailureKind};
 use link::query_command::CommandPart;
 use session::effect::Effect;
 
@@ -62,7 +62,7 @@ impl PooledSession {
         if let Some(lent) = &self.held.lease {
             let (name, pins) = (&lent.conn.backend.name, self.pins());
             let text = format!("The session is held at replica {name} by: {pins}");
-            return Err(Failed::Unreachable(Failure::new(Kind::HeldAtReplica, text)));
+            return Err(Failed::Unreachable(Failure::new(FailureKind::HeldAtReplica, text)));
         }
         self.begin_again(begin).await?;
         for (read, number) in reads.iter().zip(1..) {
@@ -211,7 +211,7 @@ impl PooledSession {
                     "The transaction has read on a replica what is not so on the primary ({how}); it is \
                      rolled back, nothing was written; try restarting transaction"
                 );
-                Failure::new(Kind::ReadsChanged, text)
+                Failure::new(FailureKind::ReadsChanged, text)
             }
         };
         let after = self.refuse(&failure, sequence)?;
@@ -222,6 +222,6 @@ impl PooledSession {
     /// The same where the client is still sending.
     pub(crate) fn cut_within_command(&self) -> CutOff {
         let text = "the transaction was rolled back within a long statement";
-        CutOff::new(Failure::new(Kind::BackendLost, text), None)
+        CutOff::new(Failure::new(FailureKind::BackendLost, text), None)
     }
 }

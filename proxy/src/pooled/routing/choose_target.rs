@@ -8,7 +8,7 @@ use super::script_route::{ALL_DOWN, Place, ScriptRoute};
 use super::target::Aim;
 use crate::pooled::rules::command_policy::CommandPolicy;
 use crate::pooled::session::PooledSession;
-use link::failure::{Failure, Kind};
+use link::failure::{Failure, FailureKind};
 
 impl PooledSession {
     /// Where a statement of these facts is to go.
@@ -79,5 +79,5 @@ impl PooledSession {
 }
 
 fn all_down() -> Failure {
-    Failure::relaying(Kind::NoBackend, ALL_DOWN, script::err_payload(ALL_DOWN))
+    Failure::relaying(FailureKind::NoBackend, ALL_DOWN, script::err_payload(ALL_DOWN))
 }

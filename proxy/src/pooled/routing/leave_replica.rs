@@ -13,7 +13,7 @@ use crate::pooled::exchange::outcome::LASTING;
 use crate::pooled::session::PooledSession;
 use backend::ask::text;
 use backend::own_reply::OwnReply;
-use link::failure::{Failure, Kind as FailureKind};
+use link::failure::{Failure, FailureKind};
 
 /// What ends a hold.
 const RELEASED: Effects = Effects::NAMED_LOCK_RELEASED.with(Effects::NAMED_LOCKS_RELEASED);

@@ -19,7 +19,7 @@ use crate::pooled::session::outcome::{After, CutOff};
 use backend::prepared_statement::Definitions;
 use backend::prepared_statement::{Original, StatementKey};
 use link::client_command::Incoming;
-use link::failure::{Failure, Kind as FailureKind};
+use link::failure::{Failure, FailureKind};
 use link::query_command::Carries;
 
 /// What becomes of a statement that is to be prepared.

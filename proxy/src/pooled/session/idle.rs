@@ -13,7 +13,7 @@ use crate::pooled::command::current_command::CurrentCommand;
 use crate::pooled::session::outcome::CutOff;
 use backend::connection_error::ConnectionError;
 use link::client_command::Incoming;
-use link::failure::{Failure, Kind as FailureKind};
+use link::failure::{Failure, FailureKind};
 use registry::session_control::Ask;
 
 /// What ends the wait for a command.
