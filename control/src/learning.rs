@@ -15,7 +15,7 @@ use config::Config;
 use route::{BackendId, Dice, Moment};
 
 use crate::backoff::Backoff;
-use crate::lesson::{Lesson, Trouble};
+use crate::account_loader::{LoadedAccounts, LoadError};
 use crate::task::TaskSchedule;
 
 /// Who asks again and again is answered once in this time.
@@ -36,7 +36,7 @@ pub(crate) struct Learning {
     backoff: Backoff,
     dice: Dice,
     /// The log knows of it.
-    trouble: Option<Trouble>,
+    trouble: Option<LoadError>,
     /// The log knows that names would be wanted.
     told_names: bool,
     /// The log knows that these were refused.
@@ -106,7 +106,7 @@ impl Learning {
     pub(crate) fn ended(
         &mut self,
         epoch: u64,
-        outcome: &Result<Lesson, Trouble>,
+        outcome: &Result<LoadedAccounts, LoadError>,
         now: Moment,
     ) -> Attempt {
         self.task.end();
@@ -129,7 +129,7 @@ impl Learning {
         Attempt::Counts { begun }
     }
 
-    fn note(&mut self, lesson: &Lesson) {
+    fn note(&mut self, lesson: &LoadedAccounts) {
         self.backoff.reset();
         let backend = &lesson.backend;
         let was_in_trouble = self.trouble.take().is_some();
@@ -154,7 +154,7 @@ impl Learning {
         self.told_names = are_wanted;
     }
 
-    fn note_trouble(&mut self, trouble: &Trouble) {
+    fn note_trouble(&mut self, trouble: &LoadError) {
         if self.trouble.as_ref() == Some(trouble) {
             return;
         }

@@ -21,7 +21,7 @@
 
 mod account_check;
 mod backoff;
-mod board;
+mod snapshot_publisher;
 mod checks;
 mod client;
 mod connection;
@@ -29,23 +29,23 @@ mod control;
 mod definitions;
 mod failure;
 mod grant;
-mod keeper;
+mod control_loop;
 mod kill;
 mod leaders;
 mod learning;
-mod lesson;
-mod line;
+mod account_loader;
+mod monitor_connection;
 mod login;
-mod look;
+mod probe;
 mod plan;
 mod question;
 mod replication;
 mod resolve;
 mod roles;
-mod roster;
+mod backend_set;
 mod rows;
 mod task;
-mod watched;
+mod backend_monitor;
 
 #[cfg(test)]
 mod tests;

@@ -11,7 +11,7 @@ use super::scripted_backend::{Answer, EOF, Met, Script, Scripted};
 use super::{PATIENCE, monitored, start};
 use crate::Control;
 use crate::failure::Failure;
-use crate::line::ask;
+use crate::monitor_connection::ask;
 use crate::login::{Access, Destination};
 
 /// Asked every few milliseconds; looked at hardly ever.

@@ -7,7 +7,7 @@ use crate::login::{Access, Destination, Entry};
 
 /// What a look saw of a backend that is well.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Sight {
+pub(crate) enum ProbeResult {
     /// It answers.
     Well,
     /// It answers that it has as many connections as it takes.
@@ -27,35 +27,35 @@ const MUST_CHANGE_PASSWORD: u16 = 1820;
 ///
 /// # Errors
 /// Why the backend cannot be used.
-pub(crate) async fn look(access: &Access, destination: &Destination) -> Result<Sight, Failure> {
+pub(crate) async fn look(access: &Access, destination: &Destination) -> Result<ProbeResult, Failure> {
     let entry = match access.log_in(destination).await {
-        Err(failure) if failure.is_full() => return Ok(Sight::Full),
+        Err(failure) if failure.is_full() => return Ok(ProbeResult::Full),
         entry => entry?,
     };
     let mut connection = match entry {
         Entry::In(connection) => connection,
         Entry::Refused(text) if access.account.is_some() => {
-            return Ok(Sight::AccountRefused(text));
+            return Ok(ProbeResult::AccountRefused(text));
         }
-        Entry::Refused(_) => return Ok(Sight::Well),
+        Entry::Refused(_) => return Ok(ProbeResult::Well),
     };
     if access.account.is_none() {
         // A server with an anonymous account lets anybody in.
         connection.quit().await;
-        return Ok(Sight::Well);
+        return Ok(ProbeResult::Well);
     }
     let reply = access.in_time(connection.execute(QUESTION)).await?;
     connection.quit().await;
     sight(&reply)
 }
 
-fn sight(reply: &[u8]) -> Result<Sight, Failure> {
+fn sight(reply: &[u8]) -> Result<ProbeResult, Failure> {
     if reply.first() == Some(&reply::OK) {
-        return Ok(Sight::Well);
+        return Ok(ProbeResult::Well);
     }
     let err = ErrPacket::decode(reply)?;
     match err.number {
-        MUST_CHANGE_PASSWORD => Ok(Sight::AccountRefused(printable(err.text))),
+        MUST_CHANGE_PASSWORD => Ok(ProbeResult::AccountRefused(printable(err.text))),
         _ => Err(Failure::refused(&err)),
     }
 }

@@ -22,7 +22,7 @@ pub(crate) struct Teacher {
 
 /// What an attempt brought.
 #[derive(Debug)]
-pub(crate) struct Lesson {
+pub(crate) struct LoadedAccounts {
     /// Who was asked.
     pub backend: String,
     /// All accounts; none when they are as they were.
@@ -31,7 +31,7 @@ pub(crate) struct Lesson {
 
 /// Why an attempt was in vain.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Trouble {
+pub(crate) struct LoadError {
     /// Who was asked first; nobody, if there is nobody to ask.
     pub backend: Option<String>,
     /// In words.
@@ -78,9 +78,9 @@ pub(crate) async fn learn(
     teachers: &[Teacher],
     before: Option<Arc<Directory>>,
     secret: [u8; 32],
-) -> Result<Lesson, Trouble> {
+) -> Result<LoadedAccounts, LoadError> {
     if access.account.is_none() {
-        return Err(Trouble::of_nobody("there is no health.monitor_user"));
+        return Err(LoadError::of_nobody("there is no health.monitor_user"));
     }
     let mut trouble = None;
     for teacher in teachers {
@@ -88,16 +88,16 @@ pub(crate) async fn learn(
             Ok(learned) => {
                 let news = build(learned, before, secret).await;
                 let backend = teacher.name.clone();
-                return Ok(Lesson { backend, news });
+                return Ok(LoadedAccounts { backend, news });
             }
             Err(met) => trouble = trouble.or(Some(met)),
         }
     }
-    Err(trouble.unwrap_or_else(|| Trouble::of_nobody("no backend is up")))
+    Err(trouble.unwrap_or_else(|| LoadError::of_nobody("no backend is up")))
 }
 
-async fn learn_from(access: &Access, teacher: &Teacher) -> Result<Learned, Trouble> {
-    let trouble = |cause: String| Trouble {
+async fn learn_from(access: &Access, teacher: &Teacher) -> Result<Learned, LoadError> {
+    let trouble = |cause: String| LoadError {
         backend: Some(teacher.name.clone()),
         cause,
         missing: None,
@@ -114,7 +114,7 @@ async fn learn_from(access: &Access, teacher: &Teacher) -> Result<Learned, Troub
             connection.quit().await;
             Ok(learned)
         }
-        Err((failure, missing)) => Err(Trouble {
+        Err((failure, missing)) => Err(LoadError {
             missing,
             ..trouble(failure.to_string())
         }),
@@ -249,14 +249,14 @@ fn missing_grant(failure: &Failure, dialect: Dialect, current_user: &str) -> Opt
     is_told.then(|| grant(&format!("SELECT ON {table}"), current_user))
 }
 
-impl Trouble {
+impl LoadError {
     /// The attempt itself went wrong.
-    pub(crate) fn of(panic: &tokio::task::JoinError) -> Trouble {
-        Trouble::of_nobody(&panic.to_string())
+    pub(crate) fn of(panic: &tokio::task::JoinError) -> LoadError {
+        LoadError::of_nobody(&panic.to_string())
     }
 
-    fn of_nobody(cause: &str) -> Trouble {
-        Trouble {
+    fn of_nobody(cause: &str) -> LoadError {
+        LoadError {
             backend: None,
             cause: cause.to_owned(),
             missing: None,

@@ -50,15 +50,15 @@ fn plan(config: &Config) -> Plan {
 }
 
 /// A roster of backends nobody has seen yet.
-fn roster(config: &Config) -> Roster {
-    let mut roster = Roster::new(1);
+fn roster(config: &Config) -> BackendSet {
+    let mut roster = BackendSet::new(1);
     roster.apply(&plan(config), at(0));
     roster.snapshot().unwrap();
     roster
 }
 
 /// The tickets of the looks due at `now`.
-fn looks(roster: &mut Roster, now: Moment) -> Vec<Ticket> {
+fn looks(roster: &mut BackendSet, now: Moment) -> Vec<Ticket> {
     let due = roster.begin_due(now).into_iter();
     due.filter(|(_, task)| matches!(task, Task::Look(_)))
         .map(|(ticket, _)| ticket)
@@ -66,16 +66,16 @@ fn looks(roster: &mut Roster, now: Moment) -> Vec<Ticket> {
 }
 
 /// A roster of one backend that a look at 0 has seen well.
-fn well(config: &Config) -> (Roster, Ticket) {
+fn well(config: &Config) -> (BackendSet, Ticket) {
     let mut roster = roster(config);
     let ticket = looks(&mut roster, at(0))[0];
-    roster.looked(ticket, Ok(Sight::Well), at(0));
+    roster.looked(ticket, Ok(ProbeResult::Well), at(0));
     assert!(matches!(health(&mut roster), Health::Up { .. }));
     (roster, ticket)
 }
 
 /// The first backend's health in a snapshot that must be there.
-fn health(roster: &mut Roster) -> Health {
+fn health(roster: &mut BackendSet) -> Health {
     roster.snapshot().expect("there was a change").backends[0]
         .health
         .clone()
@@ -171,7 +171,7 @@ fn a_backend_that_falls_again_soon_keeps_its_long_waits() {
         waits.push(due.since(now));
         now = due;
         assert_eq!(looks(&mut roster, now), [ticket]);
-        roster.looked(ticket, Ok(Sight::Well), now);
+        roster.looked(ticket, Ok(ProbeResult::Well), now);
     }
     assert!(waits.windows(2).all(|pair| pair[1] > pair[0]), "{waits:?}");
     // After a long good time it begins with the first wait again.
@@ -185,11 +185,11 @@ fn a_look_begun_before_the_fall_does_not_raise_the_backend() {
     let mut roster = roster(&config(&["a"]));
     let ticket = looks(&mut roster, at(0))[0];
     roster.heard(&connect_failed(ticket), at(10));
-    roster.looked(ticket, Ok(Sight::Well), at(20));
+    roster.looked(ticket, Ok(ProbeResult::Well), at(20));
     assert!(matches!(health(&mut roster), Health::Down { since, .. } if since == at(10)));
     let due = roster.next_due().unwrap();
     assert_eq!(looks(&mut roster, due), [ticket]);
-    roster.looked(ticket, Ok(Sight::Well), due);
+    roster.looked(ticket, Ok(ProbeResult::Well), due);
     let backend = roster.snapshot().unwrap().backends[0].clone();
     assert_eq!(backend.health, Health::Up { since: due });
     assert_eq!(backend.returned, Some(due));
@@ -203,7 +203,7 @@ fn many_broken_sessions_make_few_looks() {
         roster.heard(&session_broken(ticket), at(5 * SECOND + millisecond));
         for ticket in looks(&mut roster, at(5 * SECOND + millisecond)) {
             count += 1;
-            roster.looked(ticket, Ok(Sight::Well), at(5 * SECOND + millisecond));
+            roster.looked(ticket, Ok(ProbeResult::Well), at(5 * SECOND + millisecond));
         }
     }
     assert_eq!(count, 3, "one at once, then one per probe interval");
@@ -232,7 +232,7 @@ fn by_name() -> Config {
 }
 
 /// Has the look-up that is due find this.
-fn look_up(roster: &mut Roster, found: Result<Vec<Endpoint>, Failure>) {
+fn look_up(roster: &mut BackendSet, found: Result<Vec<Endpoint>, Failure>) {
     let due = roster.next_due().unwrap();
     let tasks = roster.begin_due(due);
     let asked = tasks

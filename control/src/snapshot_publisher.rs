@@ -9,23 +9,23 @@ use config::{Config, OtherAccounts};
 use route::{Definitions, Moment};
 use tokio::sync::watch;
 
-use crate::definitions::Told;
+use crate::definitions::FetchedDefinitions;
 
 /// The accounts of the moment; its copies are the same board.
 #[derive(Debug, Clone)]
-pub(crate) struct Board {
+pub(crate) struct SnapshotPublisher {
     accounts: Arc<watch::Sender<Arc<Accounts>>>,
     definitions: Arc<watch::Sender<Arc<Definitions>>>,
     /// What each directory hides its strangers by.
     secret: [u8; 32],
 }
 
-impl Board {
+impl SnapshotPublisher {
     /// Posts the accounts that `config` has.
     ///
     /// # Errors
     /// Accounts that cannot be used, or a system without randomness.
-    pub(crate) fn new(config: &Config) -> io::Result<Board> {
+    pub(crate) fn new(config: &Config) -> io::Result<SnapshotPublisher> {
         let secret = random_bytes().map_err(io::Error::other)?;
         let configured =
             configured(config, secret).map_err(|faulty| io::Error::other(list(&faulty)))?;
@@ -34,7 +34,7 @@ impl Board {
             false => Learned::Off,
         };
         let accounts = Arc::new(Accounts::new(configured, learned));
-        Ok(Board {
+        Ok(SnapshotPublisher {
             accounts: Arc::new(watch::Sender::new(accounts)),
             definitions: Arc::default(),
             secret,
@@ -72,7 +72,7 @@ impl Board {
     }
 
     /// Posts what was learned of definitions. What was known of a cluster that could not be asked stays.
-    pub(crate) fn define(&self, told: Vec<Told>) {
+    pub(crate) fn define(&self, told: Vec<FetchedDefinitions>) {
         let before = Arc::clone(&self.definitions.borrow());
         let mut definitions = Definitions::clone(&before);
         let mut is_new = false;

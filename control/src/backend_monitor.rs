@@ -20,9 +20,9 @@ use route::{
 
 use crate::backoff::Backoff;
 use crate::failure::Failure;
-use crate::lesson::Teacher;
+use crate::account_loader::Teacher;
 use crate::login::Destination;
-use crate::look::Sight;
+use crate::probe::ProbeResult;
 use crate::replication::Replication;
 use crate::task::TaskSchedule;
 
@@ -89,7 +89,7 @@ pub(crate) struct Settings {
 
 /// One configured backend.
 #[derive(Debug)]
-pub(crate) struct Watched {
+pub(crate) struct BackendMonitor {
     pub id: BackendId,
     pub address: BackendAddress,
     /// Tells findings about this address from those about the one it had before a reload.
@@ -121,7 +121,7 @@ pub(crate) struct Watched {
     name_lost: bool,
 }
 
-impl Watched {
+impl BackendMonitor {
     /// A backend nobody has seen yet, to be looked at, at once.
     pub(crate) fn new(
         name: &str,
@@ -130,8 +130,8 @@ impl Watched {
         epoch: u64,
         settings: Settings,
         now: Moment,
-    ) -> Watched {
-        let mut watched = Watched {
+    ) -> BackendMonitor {
+        let mut watched = BackendMonitor {
             id,
             address,
             epoch,
@@ -209,7 +209,7 @@ impl Watched {
         is_due.then(|| Task::Ask(self.destination(), self.came_up()))
     }
 
-    /// When [`Watched::begin`] has something to give.
+    /// When [`BackendMonitor::begin`] has something to give.
     pub(crate) fn next(&self) -> Option<Moment> {
         self.looks
             .next()
@@ -305,7 +305,7 @@ impl Watched {
     /// A look is over.
     pub(crate) fn looked(
         &mut self,
-        sight: Result<Sight, Failure>,
+        sight: Result<ProbeResult, Failure>,
         now: Moment,
         rhythm: &Rhythm,
         dice: &mut Dice,
@@ -318,8 +318,8 @@ impl Watched {
         match sight {
             Ok(sight) => {
                 match sight {
-                    Sight::Full => self.load.note_server_full(now),
-                    Sight::Well | Sight::AccountRefused(_) => self.load.note_server_accepts(),
+                    ProbeResult::Full => self.load.note_server_full(now),
+                    ProbeResult::Well | ProbeResult::AccountRefused(_) => self.load.note_server_accepts(),
                 }
                 self.note_account(sight);
                 self.answered(now, rhythm, dice)
@@ -430,9 +430,9 @@ impl Watched {
     }
 
     /// Tells the log once that the monitor account is refused, and once that it is not any more.
-    fn note_account(&mut self, sight: Sight) {
+    fn note_account(&mut self, sight: ProbeResult) {
         match sight {
-            Sight::AccountRefused(cause) if !self.account_refused => {
+            ProbeResult::AccountRefused(cause) if !self.account_refused => {
                 self.account_refused = true;
                 tracing::warn!(
                     backend = self.name,
@@ -440,11 +440,11 @@ impl Watched {
                     "backend refuses the monitor account"
                 );
             }
-            Sight::Well if self.account_refused => {
+            ProbeResult::Well if self.account_refused => {
                 self.account_refused = false;
                 tracing::info!(backend = self.name, "backend accepts the monitor account");
             }
-            Sight::AccountRefused(_) | Sight::Well | Sight::Full => (),
+            ProbeResult::AccountRefused(_) | ProbeResult::Well | ProbeResult::Full => (),
         }
     }
 

@@ -17,13 +17,13 @@ use route::{
 use crate::definitions::Teachers;
 use crate::failure::Failure;
 use crate::leaders::Leaders;
-use crate::lesson::Teacher;
-use crate::look::Sight;
+use crate::account_loader::Teacher;
+use crate::probe::ProbeResult;
 use crate::plan::{Places, Plan};
 use crate::question::Answer;
 use crate::replication::{PrimarySeen, Suspicion};
 use crate::roles::settle;
-use crate::watched::{Change, Questions, Rhythm, Settings, Task, Watched};
+use crate::backend_monitor::{Change, Questions, Rhythm, Settings, Task, BackendMonitor};
 
 #[cfg(test)]
 mod tests;
@@ -38,9 +38,9 @@ pub(crate) struct Ticket {
 
 /// The backends.
 #[derive(Debug)]
-pub(crate) struct Roster {
+pub(crate) struct BackendSet {
     /// In the configuration's order.
-    watched: Vec<Watched>,
+    watched: Vec<BackendMonitor>,
     /// Every name there ever was; one that comes back finds its sessions counted.
     known: HashMap<String, (BackendId, Arc<Load>)>,
     /// Every cluster there ever was.
@@ -54,11 +54,11 @@ pub(crate) struct Roster {
     dice: Dice,
 }
 
-impl Roster {
+impl BackendSet {
     /// Nobody yet; `seed` decides by how much each wait is shortened.
-    pub(crate) fn new(seed: u64) -> Roster {
+    pub(crate) fn new(seed: u64) -> BackendSet {
         let defaults = Config::default();
-        Roster {
+        BackendSet {
             watched: Vec::new(),
             known: HashMap::new(),
             clusters: HashMap::new(),
@@ -136,7 +136,7 @@ impl Roster {
         cluster.id
     }
 
-    fn keep(&self, mut watched: Watched, settings: Settings, now: Moment) -> Watched {
+    fn keep(&self, mut watched: BackendMonitor, settings: Settings, now: Moment) -> BackendMonitor {
         watched.resettle(settings);
         watched.keep_rhythm(now, &self.rhythm);
         watched
@@ -148,12 +148,12 @@ impl Roster {
         settings: Settings,
         places: &Places,
         now: Moment,
-    ) -> Watched {
+    ) -> BackendMonitor {
         let identity = self.identity(&backend.name);
         self.epoch += 1;
         let address = backend.address.clone();
         let found = places.get(&address).cloned().unwrap_or(Ok(Vec::new()));
-        let mut watched = Watched::new(&backend.name, identity, address, self.epoch, settings, now);
+        let mut watched = BackendMonitor::new(&backend.name, identity, address, self.epoch, settings, now);
         // The roster's change is noted already.
         let _ = watched.looked_up(found, now, &self.rhythm, &mut self.dice);
         watched
@@ -167,7 +167,7 @@ impl Roster {
 
     /// Places that need not be looked up for a new configuration.
     pub(crate) fn places(&self) -> Places {
-        let known = |w: &Watched| {
+        let known = |w: &BackendMonitor| {
             let endpoints: Vec<Endpoint> = w.endpoints().to_vec();
             (!endpoints.is_empty()).then(|| (w.address.clone(), Ok(endpoints)))
         };
@@ -205,7 +205,7 @@ impl Roster {
     }
 
     /// A look is over.
-    pub(crate) fn looked(&mut self, of: Ticket, sight: Result<Sight, Failure>, now: Moment) {
+    pub(crate) fn looked(&mut self, of: Ticket, sight: Result<ProbeResult, Failure>, now: Moment) {
         if let Some(watched) = find(&mut self.watched, of) {
             let change = watched.looked(sight, now, &self.rhythm, &mut self.dice);
             self.note_health(change);
@@ -230,7 +230,7 @@ impl Roster {
         let Some(cluster) = self.watched(of.backend).map(|w| w.settings.cluster) else {
             return;
         };
-        let is_up = |w: &Watched| w.role == Some(Role::Primary) && w.is_usable();
+        let is_up = |w: &BackendMonitor| w.role == Some(Role::Primary) && w.is_usable();
         let mut members = self
             .watched
             .iter()
@@ -252,7 +252,7 @@ impl Roster {
         self.settle();
     }
 
-    fn note_suspicion(&mut self, now: Moment, concerns: impl Fn(&Watched) -> bool) {
+    fn note_suspicion(&mut self, now: Moment, concerns: impl Fn(&BackendMonitor) -> bool) {
         for watched in self.watched.iter_mut().filter(|w| concerns(w)) {
             let _ = watched.suspected(now, &self.rhythm);
         }
@@ -261,7 +261,7 @@ impl Roster {
     /// Gives everyone its role, as everyone's state is now.
     fn settle(&mut self) {
         for cluster in self.clusters() {
-            let is_member = |w: &&mut Watched| w.settings.cluster == cluster.id;
+            let is_member = |w: &&mut BackendMonitor| w.settings.cluster == cluster.id;
             let mut members: Vec<_> = self.watched.iter_mut().filter(is_member).collect();
             let roles = settle(&members.iter().map(|w| w.member()).collect::<Vec<_>>());
             let mut change = Change::None;
@@ -278,12 +278,12 @@ impl Roster {
 
     /// Is there a role that is to be found out, and may be at any moment?
     pub(crate) fn awaits_roles(&self) -> bool {
-        self.watched.iter().any(Watched::is_role_awaited)
+        self.watched.iter().any(BackendMonitor::is_role_awaited)
     }
 
     /// Is there a backend of which nothing is known yet, or not all?
     pub(crate) fn awaits_answers(&self) -> bool {
-        self.watched.iter().any(Watched::is_awaited)
+        self.watched.iter().any(BackendMonitor::is_awaited)
     }
 
     /// Who falls, or returns, may leave another in another role.
@@ -315,37 +315,37 @@ impl Roster {
         tasks
     }
 
-    /// When [`Roster::begin_due`] has something to give.
+    /// When [`BackendSet::begin_due`] has something to give.
     pub(crate) fn next_due(&self) -> Option<Moment> {
-        self.watched.iter().filter_map(Watched::next).min()
+        self.watched.iter().filter_map(BackendMonitor::next).min()
     }
 
     /// The backend of this id, as long as it is configured.
-    pub(crate) fn watched(&self, id: BackendId) -> Option<&Watched> {
+    pub(crate) fn watched(&self, id: BackendId) -> Option<&BackendMonitor> {
         self.watched.iter().find(|w| w.id == id)
     }
 
     /// Is a ticket still about a backend and its address?
     pub(crate) fn knows(&self, ticket: Ticket) -> bool {
-        let is_it = |w: &Watched| w.id == ticket.backend && w.epoch == ticket.epoch;
+        let is_it = |w: &BackendMonitor| w.id == ticket.backend && w.epoch == ticket.epoch;
         self.watched.iter().any(is_it)
     }
 
     /// Those who may be asked for the accounts, the likeliest to know first: primaries before replicas,
     /// which may lag, and of each those that were seen to be up.
     pub(crate) fn teachers(&self) -> Vec<Teacher> {
-        let mut usable: Vec<&Watched> = self.watched.iter().filter(|w| w.is_usable()).collect();
+        let mut usable: Vec<&BackendMonitor> = self.watched.iter().filter(|w| w.is_usable()).collect();
         usable.sort_by_key(|w| (w.role == Some(Role::Replica), !w.is_up()));
-        usable.into_iter().map(Watched::teacher).collect()
+        usable.into_iter().map(BackendMonitor::teacher).collect()
     }
 
     /// The same, cluster by cluster.
     pub(crate) fn teachers_by_cluster(&self) -> Vec<Teachers> {
         let of = |cluster: ClusterId| {
-            let mut usable: Vec<&Watched> = self.watched.iter().collect();
+            let mut usable: Vec<&BackendMonitor> = self.watched.iter().collect();
             usable.retain(|w| w.is_usable() && w.settings.cluster == cluster);
             usable.sort_by_key(|w| (w.role == Some(Role::Replica), !w.is_up()));
-            usable.into_iter().map(Watched::teacher).collect()
+            usable.into_iter().map(BackendMonitor::teacher).collect()
         };
         let clusters = self.clusters().into_iter();
         clusters
@@ -375,7 +375,7 @@ impl Roster {
     }
 }
 
-impl Roster {
+impl BackendSet {
     /// Those that backends belong to, in the order of their first ones.
     fn clusters(&self) -> Vec<Cluster> {
         let mut clusters: Vec<Cluster> = Vec::new();
@@ -391,7 +391,7 @@ impl Roster {
 }
 
 /// The backend that a finding is about, unless it has gone or moved since.
-fn find(watched: &mut [Watched], of: Ticket) -> Option<&mut Watched> {
+fn find(watched: &mut [BackendMonitor], of: Ticket) -> Option<&mut BackendMonitor> {
     watched
         .iter_mut()
         .find(|w| w.id == of.backend && w.epoch == of.epoch)

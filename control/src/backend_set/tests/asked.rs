@@ -28,7 +28,7 @@ fn configured() -> Config {
 
 /// A roster whose backends are all up, and asked.
 struct Stage {
-    roster: Roster,
+    roster: BackendSet,
     now: Moment,
     /// Asked, and not heard of.
     under_way: Vec<Ticket>,
@@ -49,7 +49,7 @@ impl Stage {
     fn step(&mut self) {
         for (ticket, task) in self.roster.begin_due(self.now) {
             match task {
-                Task::Look(_) => self.roster.looked(ticket, Ok(Sight::Well), self.now),
+                Task::Look(_) => self.roster.looked(ticket, Ok(ProbeResult::Well), self.now),
                 Task::Ask(..) => self.under_way.push(ticket),
                 Task::LookUp(_) => (),
             }

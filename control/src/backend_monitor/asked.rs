@@ -2,7 +2,7 @@
 
 use route::{Health, Moment, Role, Server, Writes};
 
-use super::{Change, Rhythm, Watched};
+use super::{Change, Rhythm, BackendMonitor};
 use crate::failure::Failure;
 use crate::question::{Answer, Following};
 use crate::replication::{PrimarySeen, Suspicion};
@@ -30,7 +30,7 @@ pub(super) struct Seen {
     complaint: Option<String>,
 }
 
-impl Watched {
+impl BackendMonitor {
     /// Is there anything to be asked about its replication?
     pub(super) fn is_asked(&self) -> bool {
         self.settings.questions != Questions::Spared

@@ -11,11 +11,11 @@ use session::state::{Expression, of_expression, of_routine};
 use sql::{Flags, Server};
 use tokio::time::timeout;
 
-use super::resolving::{Kind, Object, resolve};
+use super::resolving::{DefinitionKind, Object, resolve};
 use crate::connection::Connection;
 use crate::failure::{Failure, printable};
 use crate::grant::grant;
-use crate::lesson::Teacher;
+use crate::account_loader::Teacher;
 use crate::login::{Access, Entry};
 use crate::rows::Bounds;
 
@@ -75,20 +75,20 @@ pub(crate) struct Teachers {
 
 /// What came of asking in one cluster.
 #[derive(Debug)]
-pub(crate) struct Told {
+pub(crate) struct FetchedDefinitions {
     pub cluster: ClusterId,
     pub name: String,
-    pub outcome: Result<Arc<ClusterDefinitions>, Trouble>,
+    pub outcome: Result<Arc<ClusterDefinitions>, FetchError>,
 }
 
 /// Why nothing was learned.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Trouble {
+pub(crate) struct FetchError {
     pub backend: Option<String>,
     pub cause: String,
 }
 
-impl fmt::Display for Trouble {
+impl fmt::Display for FetchError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.backend {
             Some(backend) => write!(f, "backend {backend}: {}", self.cause),
@@ -98,7 +98,7 @@ impl fmt::Display for Trouble {
 }
 
 /// Asks in each cluster the first backend who answers.
-pub(crate) async fn ask_all(access: &Access, clusters: Vec<Teachers>) -> Vec<Told> {
+pub(crate) async fn ask_all(access: &Access, clusters: Vec<Teachers>) -> Vec<FetchedDefinitions> {
     let mut all = Vec::new();
     for Teachers {
         cluster,
@@ -107,7 +107,7 @@ pub(crate) async fn ask_all(access: &Access, clusters: Vec<Teachers>) -> Vec<Tol
     } in clusters
     {
         let outcome = ask_one_of(access, &teachers).await.map(Arc::new);
-        all.push(Told {
+        all.push(FetchedDefinitions {
             cluster,
             name,
             outcome,
@@ -116,8 +116,8 @@ pub(crate) async fn ask_all(access: &Access, clusters: Vec<Teachers>) -> Vec<Tol
     all
 }
 
-async fn ask_one_of(access: &Access, teachers: &[Teacher]) -> Result<ClusterDefinitions, Trouble> {
-    let of_nobody = |cause: &str| Trouble {
+async fn ask_one_of(access: &Access, teachers: &[Teacher]) -> Result<ClusterDefinitions, FetchError> {
+    let of_nobody = |cause: &str| FetchError {
         backend: None,
         cause: cause.to_owned(),
     };
@@ -130,7 +130,7 @@ async fn ask_one_of(access: &Access, teachers: &[Teacher]) -> Result<ClusterDefi
             Ok(known) => return Ok(known),
             Err(cause) => {
                 let backend = Some(teacher.name.clone());
-                trouble = trouble.or(Some(Trouble { backend, cause }));
+                trouble = trouble.or(Some(FetchError { backend, cause }));
             }
         }
     }
@@ -264,7 +264,7 @@ fn view(row: &Row, server: Server) -> Object {
     };
     let definition = cell(row, 2);
     Object {
-        kind: Kind::View,
+        kind: DefinitionKind::View,
         schema: cell(row, 0).to_vec(),
         name: cell(row, 1).to_vec(),
         table: None,
@@ -293,8 +293,8 @@ fn routine(row: &Row, parameters: &[Vec<u8>], server: Server) -> Object {
     };
     Object {
         kind: match cell(row, 2) {
-            b"FUNCTION" => Kind::Function,
-            _ => Kind::Procedure,
+            b"FUNCTION" => DefinitionKind::Function,
+            _ => DefinitionKind::Procedure,
         },
         schema: cell(row, 0).to_vec(),
         name: cell(row, 1).to_vec(),
@@ -307,7 +307,7 @@ fn routine(row: &Row, parameters: &[Vec<u8>], server: Server) -> Object {
 fn trigger(row: &Row, server: Server) -> Object {
     let text = cell(row, 5);
     Object {
-        kind: Kind::Trigger,
+        kind: DefinitionKind::Trigger,
         schema: cell(row, 0).to_vec(),
         name: cell(row, 1).to_vec(),
         table: Some((cell(row, 2).to_vec(), cell(row, 3).to_vec())),
@@ -335,8 +335,8 @@ fn column(row: &Row, server: Server) -> impl Iterator<Item = Object> {
         }
     };
     [
-        object(Kind::Default, cell(row, 3)),
-        object(Kind::Generated, cell(row, 4)),
+        object(DefinitionKind::Default, cell(row, 3)),
+        object(DefinitionKind::Generated, cell(row, 4)),
     ]
     .into_iter()
 }

@@ -43,17 +43,17 @@ enum State {
     /// Nothing is owed.
     Free(Connection),
     /// The only task is waiting for an answer; it ends with the line.
-    Asked(JoinSet<Asked>),
+    Asked(JoinSet<QueryResult>),
 }
 
-type Asked = (Connection, Result<Answer, Failure>);
+type QueryResult = (Connection, Result<Answer, Failure>);
 
 /// What came of waiting.
 enum Outcome {
     /// The connection can be used again.
     Answered(Connection, Answer),
     /// The answer is still to come.
-    Owed(JoinSet<Asked>, Failure),
+    Owed(JoinSet<QueryResult>, Failure),
     /// Nothing is to be had over this connection any more.
     Broken(Failure),
 }
@@ -173,7 +173,7 @@ impl Outcome {
     }
 
     /// Of waiting for the only task.
-    async fn of(mut asked: JoinSet<Asked>, access: &Access) -> Outcome {
+    async fn of(mut asked: JoinSet<QueryResult>, access: &Access) -> Outcome {
         match access.in_time(async { Ok(asked.join_next().await) }).await {
             Ok(Some(Ok((connection, Ok(answer))))) => Outcome::Answered(connection, answer),
             Ok(Some(Ok((_, Err(failure))))) => Outcome::Broken(failure),

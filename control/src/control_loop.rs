@@ -11,21 +11,21 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 
 use crate::account_check::{CheckLine, check};
-use crate::board::Board;
+use crate::snapshot_publisher::SnapshotPublisher;
 use crate::checks::Checks;
-use crate::definitions::{Schedule, Told, ask_all};
+use crate::definitions::{Schedule, FetchedDefinitions, ask_all};
 use crate::failure::Failure;
 use crate::kill::{Kill, Kills, kill_all};
 use crate::learning::{Attempt, Learning};
-use crate::lesson::{Lesson, Trouble, learn};
-use crate::line::{Line, ask};
+use crate::account_loader::{LoadedAccounts, LoadError, learn};
+use crate::monitor_connection::{Line, ask};
 use crate::login::Access;
-use crate::look::{Sight, look};
+use crate::probe::{ProbeResult, look};
 use crate::plan::{Places, Plan, prepare};
 use crate::question::Answer;
 use crate::resolve::{Resolver, look_up};
-use crate::roster::{Roster, Ticket};
-use crate::watched::Task;
+use crate::backend_set::{BackendSet, Ticket};
+use crate::backend_monitor::Task;
 
 /// What the handle asks.
 #[derive(Debug)]
@@ -44,13 +44,13 @@ enum Finding {
         plan: Plan,
         number: u64,
     },
-    Looked(Ticket, Result<Sight, Failure>),
+    Looked(Ticket, Result<ProbeResult, Failure>),
     LookedUp(Ticket, Result<Vec<Endpoint>, Failure>),
     Answered(Ticket, Box<Result<Answer, Failure>>, Option<Line>),
     Killed(BackendId),
     Learned {
         epoch: u64,
-        outcome: Result<Lesson, Trouble>,
+        outcome: Result<LoadedAccounts, LoadError>,
     },
     Checked {
         users: Vec<String>,
@@ -60,15 +60,15 @@ enum Finding {
     },
     Defined {
         epoch: u64,
-        told: Vec<Told>,
+        told: Vec<FetchedDefinitions>,
     },
 }
 
 /// Owns all that the control plane knows.
-pub(crate) struct Keeper {
+pub(crate) struct ControlLoop {
     started: Instant,
     resolver: Arc<dyn Resolver>,
-    roster: Roster,
+    roster: BackendSet,
     access: Arc<Access>,
     kills: Kills,
     /// The log knows that there is no account to kill with.
@@ -88,22 +88,22 @@ pub(crate) struct Keeper {
     lines: HashMap<Ticket, Line>,
     tasks: JoinSet<Finding>,
     topology: watch::Sender<Arc<Topology>>,
-    board: Board,
+    board: SnapshotPublisher,
 }
 
-impl Keeper {
+impl ControlLoop {
     /// Knows nobody before its first configuration.
     pub(crate) fn new(
         started: Instant,
         seed: u64,
         resolver: Arc<dyn Resolver>,
         topology: watch::Sender<Arc<Topology>>,
-        board: Board,
-    ) -> Keeper {
-        Keeper {
+        board: SnapshotPublisher,
+    ) -> ControlLoop {
+        ControlLoop {
             started,
             resolver,
-            roster: Roster::new(seed),
+            roster: BackendSet::new(seed),
             access: Arc::new(Access::new(&Config::default())),
             kills: Kills::default(),
             told_no_account: false,
@@ -126,14 +126,14 @@ impl Keeper {
     pub(crate) async fn begin(&mut self, config: Arc<Config>) {
         let plan = prepare(config, Places::new(), Arc::clone(&self.resolver)).await;
         self.apply(&plan);
-        self.find_out_while(Roster::awaits_roles).await;
+        self.find_out_while(BackendSet::awaits_roles).await;
         self.publish();
     }
 
     /// Applies a configuration, and ends when all is known of its backends that can be.
     pub(crate) async fn survey(mut self, config: Arc<Config>) -> Arc<Topology> {
         self.begin(config).await;
-        self.find_out_while(Roster::awaits_answers).await;
+        self.find_out_while(BackendSet::awaits_answers).await;
         self.publish();
         self.hang_up().await;
         Arc::clone(&self.topology.borrow())
@@ -141,7 +141,7 @@ impl Keeper {
 
     /// Does what is due while the roster waits for something, as long as a login and an answer may
     /// take. Those that have not answered by then are found out later.
-    async fn find_out_while(&mut self, waits: impl Fn(&Roster) -> bool) {
+    async fn find_out_while(&mut self, waits: impl Fn(&BackendSet) -> bool) {
         let limit = self.access.timeout * 3;
         let finding_out = async {
             while waits(&self.roster) {
@@ -318,7 +318,7 @@ impl Keeper {
         }
     }
 
-    fn learned(&mut self, epoch: u64, outcome: Result<Lesson, Trouble>, now: Moment) {
+    fn learned(&mut self, epoch: u64, outcome: Result<LoadedAccounts, LoadError>, now: Moment) {
         match self.learning.ended(epoch, &outcome, now) {
             Attempt::Counts { begun } => self
                 .board
@@ -402,7 +402,7 @@ impl Keeper {
         self.tasks.spawn(async move {
             let outcome = learning
                 .await
-                .unwrap_or_else(|panic| Err(Trouble::of(&panic)));
+                .unwrap_or_else(|panic| Err(LoadError::of(&panic)));
             Finding::Learned { epoch, outcome }
         });
     }
