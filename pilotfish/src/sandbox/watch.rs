@@ -50,7 +50,7 @@ impl Interrupts {
 }
 
 /// What the sandbox and the proxy tell each other across threads.
-pub struct Line {
+pub struct ThreadChannels {
     /// The proxy runs.
     pub ready: oneshot::Receiver<()>,
     /// The proxy is to end.
@@ -61,7 +61,7 @@ pub struct Line {
 
 /// Looks after `cluster` until the proxy is over, passes signals on to it, and once it runs sends it clients
 /// to the address that `load` names.
-pub async fn watch(cluster: Cluster, interrupts: Interrupts, line: Line, load: Option<SocketAddr>) {
+pub async fn watch(cluster: Cluster, interrupts: Interrupts, line: ThreadChannels, load: Option<SocketAddr>) {
     let mut revivals = JoinSet::new();
     for server in cluster.servers {
         revivals.spawn(revive(server));

@@ -12,7 +12,7 @@ use super::{Outlook, Verdict};
 
 /// Of all who have a say in it, the first: its hints, the rules, its account and listener. As the
 /// proxy's `Order` has it.
-pub(super) struct Place<'a> {
+pub(super) struct EffectiveRoute<'a> {
     pub cluster: &'a str,
     pub replicas: ReplicaUse,
     pub backend: Option<&'a str>,
@@ -32,7 +32,7 @@ enum By {
     Session,
 }
 
-impl<'a> Place<'a> {
+impl<'a> EffectiveRoute<'a> {
     pub fn of(hints: &Hints<'a>, judgement: &Judgement<'a>, destination: Destination<'a>) -> Self {
         let text = |bytes: &'a [u8]| std::str::from_utf8(bytes).unwrap_or_default();
         let cluster = hints.cluster.map(text);

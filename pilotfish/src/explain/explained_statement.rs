@@ -8,7 +8,7 @@ use crate::arguments::AskerArguments;
 
 /// A statement and all around it that rules may look at.
 #[derive(Debug, Clone)]
-pub struct Asked {
+pub struct ExplainedStatement {
     /// The statement.
     pub text: String,
     /// Who sends it, and when.
@@ -17,7 +17,7 @@ pub struct Asked {
     pub lucky: RuleIndex,
 }
 
-impl Asked {
+impl ExplainedStatement {
     /// Of the command line's statement.
     pub fn of(statement: &str, asker: &AskerArguments) -> Self {
         Self {
