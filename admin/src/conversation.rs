@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use net::Endpoint;
-use proxy::{Clerk, Guest, GuestError};
+use proxy::{AdminScript, AdminClient, AdminClientError};
 use route::KillScope;
 use rusqlite::types::Value;
 use wire::{Command, ErrorCode, StatusFlags};
@@ -20,13 +20,13 @@ use crate::visitor::{Outcome, Visitor, aside};
 
 /// Who is spoken with, and what holds of the session.
 pub struct Conversation {
-    guest: Guest,
+    guest: AdminClient,
     porter: Arc<Porter>,
     visitor: Visitor,
     statements: Statements,
     id: u32,
     /// Who is asked first.
-    clerk: Option<Clerk>,
+    clerk: Option<AdminScript>,
 }
 
 /// What is answered to a command.
@@ -38,7 +38,7 @@ enum Answer {
 
 impl Conversation {
     /// Begins with somebody who has logged in.
-    pub fn new(guest: Guest, id: u32, porter: Arc<Porter>) -> Self {
+    pub fn new(guest: AdminClient, id: u32, porter: Arc<Porter>) -> Self {
         Self {
             visitor: visitor(&guest, id, &porter),
             guest,
@@ -97,7 +97,7 @@ impl Conversation {
             };
             match answered {
                 Ok(()) => {}
-                Err(GuestError::Broken(code, text)) => {
+                Err(AdminClientError::Broken(code, text)) => {
                     tracing::info!(
                         user = self.visitor.asker.user,
                         cause = text,
@@ -171,7 +171,7 @@ impl Conversation {
     }
 
     /// COM_CHANGE_USER: whoever the guest is then begins anew.
-    async fn change_user(&mut self, argument: &[u8]) -> Result<(), GuestError> {
+    async fn change_user(&mut self, argument: &[u8]) -> Result<(), AdminClientError> {
         let before = self.guest.user.clone();
         let changed = self.porter.change_user(&mut self.guest, argument, self.id);
         let changed = changed.await;
@@ -323,7 +323,7 @@ impl Conversation {
 }
 
 /// A guest as somebody who may ask.
-fn visitor(guest: &Guest, id: u32, porter: &Arc<Porter>) -> Visitor {
+fn visitor(guest: &AdminClient, id: u32, porter: &Arc<Porter>) -> Visitor {
     let host = match &guest.remote {
         Endpoint::Tcp(address) => address.ip().to_string(),
         Endpoint::Unix(_) => "localhost".to_owned(),

@@ -7,7 +7,7 @@ use std::time::SystemTime;
 use auth::{Directory, Plugin};
 use config::{AccountConfig, AdminRole, Config};
 use net::listen::Accepted;
-use proxy::{Guest, GuestError, House, Reception, Settings, Window};
+use proxy::{AdminClient, AdminClientError, AdminState, Reception, Settings, Window};
 use replication::Streams;
 use stats::AuditEvent;
 
@@ -110,8 +110,8 @@ impl Porter {
     /// Sees a login through, by the settings of the moment.
     ///
     /// # Errors
-    /// [`GuestError::Login`]
-    pub async fn receive(&self, accepted: Accepted, id: u32) -> Result<Guest, GuestError> {
+    /// [`AdminClientError::Login`]
+    pub async fn receive(&self, accepted: Accepted, id: u32) -> Result<AdminClient, AdminClientError> {
         let settings = self.window.settings();
         let people = self.people(&settings.config);
         let house = house(&people, &settings, id);
@@ -121,13 +121,13 @@ impl Porter {
     /// Sees COM_CHANGE_USER through, likewise.
     ///
     /// # Errors
-    /// [`GuestError::Login`]
+    /// [`AdminClientError::Login`]
     pub async fn change_user(
         &self,
-        guest: &mut Guest,
+        guest: &mut AdminClient,
         argument: &[u8],
         id: u32,
-    ) -> Result<(), GuestError> {
+    ) -> Result<(), AdminClientError> {
         let settings = self.window.settings();
         let people = self.people(&settings.config);
         let house = house(&people, &settings, id);
@@ -177,8 +177,8 @@ impl Porter {
     }
 }
 
-fn house<'a>(people: &'a Directory, settings: &'a Settings, id: u32) -> House<'a> {
-    House {
+fn house<'a>(people: &'a Directory, settings: &'a Settings, id: u32) -> AdminState<'a> {
+    AdminState {
         accounts: people,
         settings,
         version: VERSION,

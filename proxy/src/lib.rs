@@ -15,10 +15,10 @@
 //! [`route::Report`]s. No file is read here, no name resolved, nothing decided that another worker
 //! would have to know.
 
-mod book;
+mod rule_set;
 mod connect;
 mod host_errors;
-mod insight;
+mod statement_stats;
 mod login;
 mod plane;
 mod pooled;
@@ -28,7 +28,7 @@ mod relayed;
 mod scripted;
 mod serve;
 mod session_end;
-mod surroundings;
+mod context;
 mod thread_ended;
 pub mod tls_guard;
 mod user_change;
@@ -37,12 +37,12 @@ mod worker;
 
 pub use backend::settings::Settings;
 pub use plane::DataPlane;
-pub use reception::{Guest, GuestError, House, Reception};
+pub use reception::{AdminClient, AdminClientError, AdminState, Reception};
 pub use registry::session_registry::Killed;
 pub use registry::worker_view::{
     LoadView, PoolView, SessionState, SessionView, SpreadView, StepsView, TimesView, WorkerView,
 };
 pub use scripted::all::AllScripts;
-pub use scripted::clerk::Clerk;
-pub use surroundings::Surroundings;
+pub use scripted::admin_script::AdminScript;
+pub use context::DataPlaneContext;
 pub use window::Window;

@@ -18,9 +18,9 @@ use sql::Server;
 use tokio::io::{AsyncRead, ReadBuf};
 use wire::{Capabilities, Command, HEADER_BYTES, StatusFlags};
 
-use crate::insight::observer::Observer;
-use crate::scripted::sight::unfollowed;
-use crate::session_end::End;
+use crate::statement_stats::observer::Observer;
+use crate::scripted::script_coverage::unfollowed;
+use crate::session_end::SessionEnd;
 use crate::user_change::UserChange;
 use crate::worker::Worker;
 use link::failure::{Failure, FailureKind};
@@ -52,8 +52,8 @@ pub(crate) struct Relay {
 
 /// What the relay stops for.
 #[derive(Debug)]
-pub(crate) enum Turn {
-    Ended(End),
+pub(crate) enum RelayStop {
+    Ended(SessionEnd),
     /// COM_CHANGE_USER was sent on; its dialogue comes.
     ChangeUser,
 }
@@ -67,7 +67,7 @@ enum Step {
     Moved,
     /// Nothing can move until a socket wakes the session.
     Blocked,
-    Over(Turn),
+    Over(RelayStop),
 }
 
 impl Relay {
@@ -123,13 +123,13 @@ impl Relay {
     }
 
     /// Relays until the session ends or needs something else.
-    pub(crate) async fn run(&mut self) -> Result<Turn, Failure> {
+    pub(crate) async fn run(&mut self) -> Result<RelayStop, Failure> {
         poll_fn(|context| self.poll(context)).await
     }
 
     /// Each direction goes as far as it can. What comes from the backend may let the client's next
     /// command through, but not the other way round, so one round is enough.
-    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<Turn, Failure>> {
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<RelayStop, Failure>> {
         for direction in [Self::poll_down, Self::poll_up] {
             loop {
                 match direction(self, context)? {
@@ -143,13 +143,13 @@ impl Relay {
             .note(self.worker.clock.now(), self.tracker.is_idle());
         self.watch.stand(self.tracker.status());
         match self.heed(context)? {
-            Some(end) => Poll::Ready(Ok(Turn::Ended(end))),
+            Some(end) => Poll::Ready(Ok(RelayStop::Ended(end))),
             None => Poll::Pending,
         }
     }
 
     /// Does what the worker asks, when it is time.
-    fn heed(&mut self, context: &Context<'_>) -> Result<Option<End>, Failure> {
+    fn heed(&mut self, context: &Context<'_>) -> Result<Option<SessionEnd>, Failure> {
         let asked = self.watch.poll_asked(context);
         if asked.is_nothing() {
             return Ok(None);
@@ -166,11 +166,11 @@ impl Relay {
     }
 
     /// The end that is asked of the session, if it is time for it.
-    fn end_asked(&self, asked: Requests, is_idle: bool) -> Result<Option<End>, Failure> {
+    fn end_asked(&self, asked: Requests, is_idle: bool) -> Result<Option<SessionEnd>, Failure> {
         let is_at_rest = is_idle && !self.tracker.status().contains(StatusFlags::IN_TRANS);
         let ends_now = asked.contains(Ask::Stop);
         if is_at_rest && (ends_now || asked.contains(Ask::Drain)) {
-            Ok(Some(End::Drained))
+            Ok(Some(SessionEnd::Drained))
         } else if ends_now {
             Err(Failure::new(
                 FailureKind::Stopped,
@@ -360,7 +360,7 @@ impl Relay {
             .pass_change_user(&mut bytes, |_| {})
             .map_err(client_violation)?;
         self.backend.send_or_break(&bytes, context);
-        Ok(Step::Over(Turn::ChangeUser))
+        Ok(Step::Over(RelayStop::ChangeUser))
     }
 
     /// Sends on what may pass of the client's bytes; says how many that were.
@@ -397,17 +397,17 @@ impl Relay {
     /// The client has closed, and all it sent has been passed on.
     fn client_ended(&self) -> Result<Step, Failure> {
         match (self.tracker.has_quit(), self.tracker.command()) {
-            (true, None) => Ok(Step::Over(Turn::Ended(End::Quit))),
+            (true, None) => Ok(Step::Over(RelayStop::Ended(SessionEnd::Quit))),
             // What it sent before COM_QUIT is carried out, as on a direct connection.
             (true, Some(_)) => Ok(Step::Blocked),
             (false, _) if self.watch.is_asked(Ask::ClientGone) => self.client_is_gone(),
             // The rest of the reply is on its way to it.
             (false, None) if !self.client.is_drained() => Ok(Step::Blocked),
             (false, None) if self.tracker.is_idle() => {
-                Ok(Step::Over(Turn::Ended(End::ClientClosed)))
+                Ok(Step::Over(RelayStop::Ended(SessionEnd::ClientClosed)))
             }
             (false, None) if self.tracker.is_lost() => {
-                Ok(Step::Over(Turn::Ended(End::ClientClosed)))
+                Ok(Step::Over(RelayStop::Ended(SessionEnd::ClientClosed)))
             }
             (false, None) => Err(Failure::new(
                 FailureKind::ClientLeft,
@@ -422,7 +422,7 @@ impl Relay {
         match self.tracker.command() {
             Some(command) => Err(self.client_left(command, "it closed the connection")),
             None if self.tracker.is_idle() || self.tracker.is_lost() => {
-                Ok(Step::Over(Turn::Ended(End::ClientClosed)))
+                Ok(Step::Over(RelayStop::Ended(SessionEnd::ClientClosed)))
             }
             None => Err(Failure::new(
                 FailureKind::ClientLeft,
@@ -463,8 +463,8 @@ impl Relay {
         let is_expected = self.is_forewarned || self.tracker.is_lost() || self.tracker.is_idle();
         let name = &self.to.name;
         match self.tracker.command() {
-            _ if self.tracker.has_quit() => Ok(Step::Over(Turn::Ended(End::Quit))),
-            _ if is_expected => Ok(Step::Over(Turn::Ended(End::BackendClosed))),
+            _ if self.tracker.has_quit() => Ok(Step::Over(RelayStop::Ended(SessionEnd::Quit))),
+            _ if is_expected => Ok(Step::Over(RelayStop::Ended(SessionEnd::BackendClosed))),
             None => Err(Failure::new(
                 FailureKind::BackendLost,
                 format!("Lost connection to backend {name} while a command was being sent: {how}"),

@@ -17,11 +17,11 @@ use crate::connect::Greeted;
 use crate::login::Agreement;
 use crate::pooled::session::outcome::Relayed;
 use crate::pooled::session::{Places, PooledSession};
-use crate::relay::{Relay, Turn};
+use crate::relay::{Relay, RelayStop};
 use crate::scripted::session_script::Scripting;
-use crate::session_end::End;
+use crate::session_end::SessionEnd;
 use crate::session_end::{TIMEOUT_TELL, lost_at_login};
-use crate::surroundings::Place;
+use crate::context::SessionPermit;
 use crate::thread_ended::has_thread_ended;
 use crate::worker::Worker;
 use backend::greeting::server_of;
@@ -45,7 +45,7 @@ pub(crate) struct Session {
     _slot: Option<route::SessionSlot>,
     /// It hears of the end.
     _scripting: Option<Box<Scripting>>,
-    _place: Place,
+    _place: SessionPermit,
 }
 
 impl Session {
@@ -55,7 +55,7 @@ impl Session {
         client: PacketStream,
         greeted: Greeted,
         agreement: Agreement,
-        place: Place,
+        place: SessionPermit,
     ) -> Result<Self, Failure> {
         let (client, ahead) = client.into_parts().ok_or_else(lost_at_login)?;
         let compression = agreement.client_compression;
@@ -83,7 +83,7 @@ impl Session {
     }
 
     /// To its end.
-    pub(crate) async fn run(mut self, worker: &Worker) -> Result<End, Failure> {
+    pub(crate) async fn run(mut self, worker: &Worker) -> Result<SessionEnd, Failure> {
         match self.commands(worker).await {
             Ok(end) => Ok(end),
             Err(failure) => {
@@ -114,11 +114,11 @@ impl Session {
     }
 
     /// Command after command, until the end.
-    async fn commands(&mut self, worker: &Worker) -> Result<End, Failure> {
+    async fn commands(&mut self, worker: &Worker) -> Result<SessionEnd, Failure> {
         loop {
             match self.relay.run().await? {
-                Turn::Ended(end) => return Ok(end),
-                Turn::ChangeUser => Box::pin(self.change_user(worker)).await?,
+                RelayStop::Ended(end) => return Ok(end),
+                RelayStop::ChangeUser => Box::pin(self.change_user(worker)).await?,
             }
         }
     }

@@ -26,11 +26,11 @@ use crate::relayed::Session;
 use crate::scripted::host::Host;
 use crate::scripted::login_hooks::LoginHooks;
 use crate::scripted::session::Scripted;
-use crate::scripted::sight::stay_in_sight;
-use crate::session_end::{End, late, tell};
-use crate::surroundings::Place;
+use crate::scripted::script_coverage::stay_in_sight;
+use crate::session_end::{SessionEnd, late, tell};
+use crate::context::SessionPermit;
 use crate::tls_guard::Guard;
-use crate::worker::{Arrival, Newcomer, Registered, Worker};
+use crate::worker::{Arrival, AcceptedClient, Registered, Worker};
 use backend::settings::Settings;
 use link::decline::decline;
 use link::failure::{Failure, FailureKind};
@@ -55,7 +55,7 @@ pub(crate) async fn serve(worker: Rc<Worker>, registered: Registered, arrival: A
     });
     // Login needs far more memory than what follows; it is gone before the relay begins.
     let begun = Box::pin(begin(&worker, &registered, newcomer, &mut facts)).await;
-    if let Ok(Begun::Pooled(session)) = &begun {
+    if let Ok(LoggedInSession::Pooled(session)) = &begun {
         let id = session.identity.registered.id();
         registered.watch.note_of(|card| card.id = id);
     }
@@ -65,9 +65,9 @@ pub(crate) async fn serve(worker: Rc<Worker>, registered: Registered, arrival: A
         facts.is_in = true;
     }
     let ended = match begun {
-        Ok(Begun::Relayed(session)) => Box::pin(session.run(&worker)).await,
-        Ok(Begun::Pooled(session)) => pooled(&worker, session, &mut facts).await,
-        Ok(Begun::Scripted(session)) => Box::pin(scripted(&worker, *session)).await,
+        Ok(LoggedInSession::Relayed(session)) => Box::pin(session.run(&worker)).await,
+        Ok(LoggedInSession::Pooled(session)) => pooled(&worker, session, &mut facts).await,
+        Ok(LoggedInSession::Scripted(session)) => Box::pin(scripted(&worker, *session)).await,
         Err(failure) => Err(failure),
     };
     facts.audit_end(&worker, &registered, &ended);
@@ -89,7 +89,7 @@ async fn pooled(
     worker: &Rc<Worker>,
     mut session: Box<PooledSession>,
     facts: &mut Facts,
-) -> Result<End, Failure> {
+) -> Result<SessionEnd, Failure> {
     let id = session.identity.registered.id();
     let watch = Rc::clone(&session.watch);
     facts.tell(&watch, SessionKind::Pooled(session.mode), Some(id));
@@ -107,12 +107,12 @@ async fn pooled(
             Box::pin(session.leave()).await;
             Ok(end)
         }
-        Ok(After::Next) => Ok(End::Quit),
+        Ok(After::Next) => Ok(SessionEnd::Quit),
         Err(cut) => {
             facts.backend = session.backend_name();
             Box::pin(session.break_off(&cut)).await;
             match cut.failure.kind {
-                FailureKind::Drained => Ok(End::Drained),
+                FailureKind::Drained => Ok(SessionEnd::Drained),
                 _ => Err(cut.failure),
             }
         }
@@ -120,7 +120,7 @@ async fn pooled(
 }
 
 /// A session after its login.
-enum Begun {
+enum LoggedInSession {
     Relayed(Box<Session>),
     Pooled(Box<PooledSession>),
     Scripted(Box<Scripted>),
@@ -130,9 +130,9 @@ enum Begun {
 async fn begin(
     worker: &Rc<Worker>,
     registered: &Registered,
-    newcomer: Newcomer,
+    newcomer: AcceptedClient,
     facts: &mut Facts,
-) -> Result<Begun, Failure> {
+) -> Result<LoggedInSession, Failure> {
     let Newcomer {
         socket, listener, ..
     } = newcomer;
@@ -169,7 +169,7 @@ async fn begin(
             facts.tell(watch, SessionKind::Relayed, id);
             let given = (worker, watch, &*settings);
             let session = Session::begin(given, client, greeted, agreement, place)?;
-            return Ok(Begun::Relayed(Box::new(session)));
+            return Ok(LoggedInSession::Relayed(Box::new(session)));
         }
         // Nobody but a script does that.
         Ok((Entered::LetIn(..), _)) => Failure::new(FailureKind::ScriptEnded, "there is no script"),
@@ -188,10 +188,10 @@ async fn take_in(
     (worker, registered, settings): (&Rc<Worker>, &Registered, &Arc<Settings>),
     mut client: PacketStream,
     admission: AdmittedLogin,
-    place: Place,
+    place: SessionPermit,
     script: Option<(LoginHooks, Rc<Host>)>,
     facts: &Facts,
-) -> Result<Begun, Failure> {
+) -> Result<LoggedInSession, Failure> {
     let watch = &registered.watch;
     let begun = async {
         let script = own_script(worker, &client, &admission, script, facts)?;
@@ -209,7 +209,7 @@ async fn take_in(
     match begun.await {
         Ok(begun) => {
             let session = begun.join(client)?;
-            Ok(Begun::Pooled(Box::new(session)))
+            Ok(LoggedInSession::Pooled(Box::new(session)))
         }
         Err(failure) => {
             tell(&mut client, &failure, facts.who.has_answered).await;
@@ -268,7 +268,7 @@ async fn log_in(
     header: &proxy_protocol::Header,
     listener: &Arc<ListenerConfig>,
     facts: &mut Facts,
-) -> Result<(Entered, Place), Failure> {
+) -> Result<(Entered, SessionPermit), Failure> {
     let place = enter(worker, settings).await?;
     let limit = settings.config.limits.timeout_login;
     if answers_logins(worker, listener) {
@@ -333,7 +333,7 @@ async fn log_in(
 }
 
 /// Waits for a place among all sessions, as configured.
-async fn enter(worker: &Worker, settings: &Settings) -> Result<Place, Failure> {
+async fn enter(worker: &Worker, settings: &Settings) -> Result<SessionPermit, Failure> {
     let limits = &settings.config.limits;
     let patience = match limits.over_limit {
         OverLimit::Refuse => Duration::ZERO,

@@ -13,7 +13,7 @@ pub(crate) const TIMEOUT_TELL: Duration = Duration::from_secs(1);
 
 /// How a session ended well.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum End {
+pub(crate) enum SessionEnd {
     /// The client said COM_QUIT.
     Quit,
     /// The client closed between two exchanges.
@@ -24,7 +24,7 @@ pub(crate) enum End {
     Drained,
 }
 
-impl fmt::Display for End {
+impl fmt::Display for SessionEnd {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Quit => "the client quit",

@@ -12,17 +12,17 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-pub(crate) use arrival::{Arrival, Newcomer};
+pub(crate) use arrival::{Arrival, AcceptedClient};
 use net::clock::Clock;
 use route::{Definitions, Dice, Loads};
 use slab::Slab;
 use tokio::sync::{Notify, mpsc};
 
-use crate::book::Book;
+use crate::rule_set::RuleSet;
 use crate::pooled::lanes::Lanes;
 use crate::pooled::login::known_host_names::HostNames;
 use crate::scripted::host::Host;
-use crate::surroundings::{Shared, Surroundings};
+use crate::context::{Shared, DataPlaneContext};
 use backend::pool_env::PoolEnv;
 use backend::refused_reads::RefusedReads;
 use backend::times::Times;
@@ -64,12 +64,12 @@ pub(crate) struct Worker {
     pub env: Rc<PoolEnv>,
     /// Backend connections that sessions take turns on.
     pub pool: Rc<WorkerPool>,
-    pub surroundings: Surroundings,
+    pub surroundings: DataPlaneContext,
     pub shared: Arc<Shared>,
     pub clock: Clock,
     pub dice: RefCell<Dice>,
     /// The rules of the moment.
-    pub book: RefCell<Rc<Book>>,
+    pub book: RefCell<Rc<RuleSet>>,
     /// What its sessions have sent of late.
     pub seen: SeenDigests,
     /// What it keeps about statements.
@@ -121,7 +121,7 @@ impl Worker {
     }
 
     /// The rules of the moment, to be looked at for one command.
-    pub(crate) fn book(&self) -> Rc<Book> {
+    pub(crate) fn book(&self) -> Rc<RuleSet> {
         Rc::clone(&self.book.borrow())
     }
 

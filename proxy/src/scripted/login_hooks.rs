@@ -25,7 +25,7 @@ pub(crate) struct LoginHooks {
 }
 
 /// Who has logged in to an account that has scripts of its own.
-pub(crate) struct Newcomer<'a> {
+pub(crate) struct LoggedInClient<'a> {
     pub remote: &'a Endpoint,
     pub local: Option<Endpoint>,
     pub user: &'a [u8],
@@ -76,7 +76,7 @@ impl LoginHooks {
     pub(crate) fn of_account(
         host: &Host,
         files: &[PathBuf],
-        newcomer: &Newcomer<'_>,
+        newcomer: &LoggedInClient<'_>,
     ) -> Result<Option<Self>, Failure> {
         if files.is_empty() {
             return Ok(None);

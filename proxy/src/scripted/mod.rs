@@ -34,12 +34,12 @@
 
 pub(crate) mod all;
 pub(crate) mod alone;
-pub(crate) mod auth_ear;
+pub(crate) mod auth_observer;
 pub(crate) mod begin;
-pub(crate) mod begun;
+pub(crate) mod completed_login;
 pub(crate) mod bridge;
 pub(crate) mod change_user;
-pub(crate) mod clerk;
+pub(crate) mod admin_script;
 pub(crate) mod entering;
 pub(crate) mod exchange;
 pub(crate) mod facts;
@@ -55,6 +55,6 @@ pub(crate) mod scripting;
 pub(crate) mod server;
 pub(crate) mod session;
 pub(crate) mod session_script;
-pub(crate) mod sight;
+pub(crate) mod script_coverage;
 pub(crate) mod stage;
 pub(crate) mod waiting;

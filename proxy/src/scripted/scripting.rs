@@ -15,17 +15,17 @@ use wire::{Capabilities, Command, StatusFlags};
 
 use super::all::unless_zero;
 use super::host::Host;
-use super::login_hooks::{LoginHooks, Newcomer};
+use super::login_hooks::{LoginHooks, LoggedInClient};
 use super::session_script::Scripting;
 use super::stage::{Stage, act, note_prepared, prepared_text};
 use crate::pooled::failure::retry::waiting;
-use crate::pooled::routing::script_route::Place;
+use crate::pooled::routing::script_route::ScriptTarget;
 use crate::pooled::rules::command_policy::CommandPolicy;
 use crate::pooled::session::PooledSession;
 use crate::pooled::session::outcome::{After, CutOff};
-use crate::pooled::shadow::shadow_queue::{Asked, Replied};
-use crate::pooled::shadow::shadow_queue::{Item, Work};
-use crate::session_end::End;
+use crate::pooled::shadow::shadow_queue::{QueuedScriptQuery, Replied};
+use crate::pooled::shadow::shadow_queue::{ShadowStatement, Work};
+use crate::session_end::SessionEnd;
 use link::client_command::{EndOf, Incoming, Passage};
 use link::failure::{Failure, FailureKind};
 use link::leg::Leg;
@@ -82,7 +82,7 @@ impl PooledSession {
             };
         };
         let local = self.client.leg.transport.socket();
-        let newcomer = Newcomer {
+        let newcomer = LoggedInClient {
             remote: &card.client,
             local: local.and_then(|it| it.local_address().ok()),
             user: self.user(),
@@ -124,7 +124,7 @@ impl PooledSession {
         match acted? {
             After::Next if wants_close => {
                 let _ = self.client.leg.drained().await;
-                Ok(After::Ended(End::Quit))
+                Ok(After::Ended(SessionEnd::Quit))
             }
             after => Ok(after),
         }
@@ -210,12 +210,12 @@ impl Staged<'_> {
         };
         let beside = self.scripting.beside.insert(beside);
         let (reply, answered) = oneshot::channel();
-        let asked = Asked {
+        let asked = QueuedScriptQuery {
             inquiry,
             scripts: self.scripting.host.scripts.clone(),
             reply,
         };
-        let sent = beside.send(Item::of(
+        let sent = beside.send(ShadowStatement::of(
             session.sql_state.session.values(),
             Work::Asked(asked),
         ));
@@ -259,9 +259,9 @@ impl Staged<'_> {
             .course
             .choice
             .choose(match (index, backend) {
-                (0, _) => Place::Any,
-                (_, Some(backend)) => Place::At(backend.id, backend.cluster),
-                (_, None) => Place::Nowhere,
+                (0, _) => ScriptTarget::Any,
+                (_, Some(backend)) => ScriptTarget::At(backend.id, backend.cluster),
+                (_, None) => ScriptTarget::Nowhere,
             });
     }
 

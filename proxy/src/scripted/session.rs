@@ -18,12 +18,12 @@ use super::host::Host;
 use super::parked::{Parked, kind_of};
 use super::server::Server;
 use super::stage::{Stage, act, lacks_server, note_prepared, prepared_text};
-use crate::insight::observer::Observer;
+use crate::statement_stats::observer::Observer;
 use crate::pooled::session::outcome::{After, CutOff};
 use crate::pooled::shadow::shadow_queue::Replied;
 use crate::relay::client_violation;
-use crate::session_end::End;
-use crate::surroundings::Place;
+use crate::session_end::SessionEnd;
+use crate::context::SessionPermit;
 use crate::thread_ended::has_thread_ended;
 use crate::worker::Worker;
 use backend::greeting::server_of;
@@ -66,17 +66,17 @@ pub(crate) struct Scripted {
     pub settings: Arc<Settings>,
     /// Who sees its statements, if that is wanted.
     pub observer: Option<Box<Observer>>,
-    pub _place: Place,
+    pub _place: SessionPermit,
 }
 
 /// What has come of a client.
-enum Came {
+enum ClientInput {
     Command(Incoming),
-    End(End),
+    End(SessionEnd),
 }
 
 /// What ends the wait for a command.
-enum Idle {
+enum ScriptedIdleEvent {
     Bytes,
     Closed,
     BackendClosed,
@@ -84,7 +84,7 @@ enum Idle {
 
 impl Scripted {
     /// Command after command, until the end; then `disconnect_client`.
-    pub(crate) async fn run(&mut self) -> Result<End, CutOff> {
+    pub(crate) async fn run(&mut self) -> Result<SessionEnd, CutOff> {
         self.observer = Observer::of(&self.worker, self.watch.card());
         let ran = self.commands().await;
         if ran.is_err() {
@@ -99,20 +99,20 @@ impl Scripted {
         ran
     }
 
-    async fn commands(&mut self) -> Result<End, CutOff> {
+    async fn commands(&mut self) -> Result<SessionEnd, CutOff> {
         // What the script has decided on when the login ended.
         self.follow_moves().await;
         loop {
             let incoming = match self.next_command().await? {
-                Came::Command(incoming) => incoming,
-                Came::End(end) => return Ok(end),
+                ClientInput::Command(incoming) => incoming,
+                ClientInput::End(end) => return Ok(end),
             };
             let topology = &self.worker.env.topology;
             self.host.follow(&topology.borrow(), &self.settings);
             match act(self, incoming).await? {
                 After::Next if self.script.wants_close() => {
                     let _ = self.client.drained().await;
-                    return Ok(End::Quit);
+                    return Ok(SessionEnd::Quit);
                 }
                 After::Ended(end) => return Ok(end),
                 After::Next | After::Relayed(_) => {}
@@ -173,21 +173,21 @@ impl Scripted {
     }
 
     /// Waits for the client's next command, whole.
-    async fn next_command(&mut self) -> Result<Came, CutOff> {
+    async fn next_command(&mut self) -> Result<ClientInput, CutOff> {
         let limit = self.settings.config.limits.packet_bytes_max;
         loop {
             match self.inbox.command(usize::MAX, limit) {
-                Ok(Some(incoming)) => return Ok(Came::Command(incoming)),
+                Ok(Some(incoming)) => return Ok(ClientInput::Command(incoming)),
                 Ok(None) => {}
                 Err(violation) => {
                     return Err(CutOff::new(client_violation(violation), Some(1)));
                 }
             }
             match poll_fn(|context| self.poll_idle(context)).await? {
-                Idle::Bytes => {}
-                Idle::BackendClosed => return Ok(Came::End(End::BackendClosed)),
-                Idle::Closed if self.inbox.is_empty() => return Ok(Came::End(End::ClientClosed)),
-                Idle::Closed => {
+                ScriptedIdleEvent::Bytes => {}
+                ScriptedIdleEvent::BackendClosed => return Ok(ClientInput::End(SessionEnd::BackendClosed)),
+                ScriptedIdleEvent::Closed if self.inbox.is_empty() => return Ok(ClientInput::End(SessionEnd::ClientClosed)),
+                ScriptedIdleEvent::Closed => {
                     let text = "the client left within a command";
                     return Err(CutOff::new(Failure::new(FailureKind::ClientLeft, text), None));
                 }
@@ -196,7 +196,7 @@ impl Scripted {
     }
 
     /// Between two commands: the client, its unsent bytes, the connection it has, the worker.
-    fn poll_idle(&mut self, context: &mut Context<'_>) -> Poll<Result<Idle, CutOff>> {
+    fn poll_idle(&mut self, context: &mut Context<'_>) -> Poll<Result<ScriptedIdleEvent, CutOff>> {
         if let Poll::Ready(Err(error)) = self.client.poll_drain(context) {
             let failure = Failure::new(FailureKind::ClientLost, format!("the client is gone: {error}"));
             return Poll::Ready(Err(CutOff::new(failure, None)));
@@ -207,13 +207,13 @@ impl Scripted {
         }
         if self.client.is_drained() {
             match self.poll_client(context) {
-                Poll::Ready(Ok(0)) => return Poll::Ready(Ok(Idle::Closed)),
+                Poll::Ready(Ok(0)) => return Poll::Ready(Ok(ScriptedIdleEvent::Closed)),
                 Poll::Ready(Ok(_)) => {
                     self.watch.has_spoken();
-                    return Poll::Ready(Ok(Idle::Bytes));
+                    return Poll::Ready(Ok(ScriptedIdleEvent::Bytes));
                 }
                 // A reset is an end like any other here.
-                Poll::Ready(Err(_)) => return Poll::Ready(Ok(Idle::Closed)),
+                Poll::Ready(Err(_)) => return Poll::Ready(Ok(ScriptedIdleEvent::Closed)),
                 Poll::Pending => {}
             }
         }
@@ -237,14 +237,14 @@ impl Scripted {
     }
 
     /// A backend that closes between two commands takes the session along; what it says goes first.
-    fn poll_server(&mut self, context: &mut Context<'_>) -> Poll<Result<Idle, CutOff>> {
+    fn poll_server(&mut self, context: &mut Context<'_>) -> Poll<Result<ScriptedIdleEvent, CutOff>> {
         let Some(server) = &mut self.server else {
             return Poll::Pending;
         };
         let words = ready!(server.poll_ended(context));
         let words = words.get(4..).filter(|it| ErrPacket::decode(it).is_ok());
         let Some(words) = words else {
-            return Poll::Ready(Ok(Idle::BackendClosed));
+            return Poll::Ready(Ok(ScriptedIdleEvent::BackendClosed));
         };
         let name = &server.backend.name;
         let text = format!("Lost connection to backend {name} between two commands");
@@ -477,7 +477,7 @@ impl Stage for Scripted {
     async fn forward(&mut self, incoming: Incoming) -> Result<After, CutOff> {
         if self.server.is_none() {
             return match incoming.command {
-                Command::QUIT => Ok(After::Ended(End::Quit)),
+                Command::QUIT => Ok(After::Ended(SessionEnd::Quit)),
                 _ => Err(lacks_server(incoming.sequence)),
             };
         }
@@ -495,7 +495,7 @@ impl Stage for Scripted {
     ) -> Result<(ObservedReply, After), CutOff> {
         let heard = self.exchange(&incoming, towards).await?;
         if incoming.command == Command::QUIT {
-            return Ok((heard, After::Ended(End::Quit)));
+            return Ok((heard, After::Ended(SessionEnd::Quit)));
         }
         self.note(incoming.command, &incoming.argument(), heard.outcome);
         Ok((heard, After::Next))

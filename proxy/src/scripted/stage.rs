@@ -13,7 +13,7 @@ use super::injected::Queue;
 use super::waiting::{Settled, interrupted, settle};
 use crate::pooled::session::outcome::{After, CutOff};
 use crate::pooled::shadow::shadow_queue::Replied;
-use crate::session_end::End;
+use crate::session_end::SessionEnd;
 use link::client_command::Incoming;
 use link::failure::{Failure, FailureKind};
 use link::leg::Leg;
@@ -180,7 +180,7 @@ async fn send_result(
     }
     if incoming.command == Command::QUIT {
         // Nobody waits for an answer; the connection may stay in a pool.
-        return Ok(After::Ended(End::Quit));
+        return Ok(After::Ended(SessionEnd::Quit));
     }
     if !has_reply(incoming.command) {
         tracing::error!(

@@ -23,7 +23,7 @@ pub(crate) enum Settled {
 }
 
 /// What has come of a wish.
-enum Came {
+enum WaitEnd {
     Given(WishOutcome),
     /// The session has ended.
     Over(After),
@@ -53,9 +53,9 @@ pub(crate) async fn settle(
         let came = fulfil(stage, wish, sequence).await?;
         let goes_on = stage.note_wait_over();
         decision = match came {
-            Came::Over(after) => return Ok(Settled::Over(after)),
-            Came::Given(given) if goes_on => stage.script().resume(given),
-            Came::Given(_) | Came::Killed => {
+            WaitEnd::Over(after) => return Ok(Settled::Over(after)),
+            WaitEnd::Given(given) if goes_on => stage.script().resume(given),
+            WaitEnd::Given(_) | WaitEnd::Killed => {
                 stage.script().give_up();
                 return Ok(Settled::Killed);
             }
@@ -76,24 +76,24 @@ pub(crate) fn interrupted() -> Vec<u8> {
     payload
 }
 
-async fn fulfil(stage: &mut impl Stage, wish: Option<Wish>, sequence: u8) -> Result<Came, CutOff> {
+async fn fulfil(stage: &mut impl Stage, wish: Option<Wish>, sequence: u8) -> Result<WaitEnd, CutOff> {
     Ok(match wish {
         Some(Wish::Sleep(time)) => match stage.sleep(time, sequence).await? {
-            Some(()) => Came::Given(WishOutcome::Time),
-            None => Came::Killed,
+            Some(()) => WaitEnd::Given(WishOutcome::Time),
+            None => WaitEnd::Killed,
         },
         Some(Wish::Query(inquiry)) if inquiry.place.is_none() => {
             match ask(stage, &inquiry, sequence).await? {
-                Ok(given) => Came::Given(given),
-                Err(after) => Came::Over(after),
+                Ok(given) => WaitEnd::Given(given),
+                Err(after) => WaitEnd::Over(after),
             }
         }
         Some(Wish::Query(inquiry)) => match stage.ask_beside(inquiry, sequence).await? {
-            Some(Ok(heard)) => Came::Given(given(heard, stage.capabilities())),
-            Some(Err(refusal)) => Came::Given(refused(&refusal)),
-            None => Came::Killed,
+            Some(Ok(heard)) => WaitEnd::Given(given(heard, stage.capabilities())),
+            Some(Err(refusal)) => WaitEnd::Given(refused(&refusal)),
+            None => WaitEnd::Killed,
         },
-        None => Came::Given(refused("this cannot be waited for")),
+        None => WaitEnd::Given(refused("this cannot be waited for")),
     })
 }
 

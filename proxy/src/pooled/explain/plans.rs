@@ -20,7 +20,7 @@ use sql::{Planned, Server, PlannedTable};
 use tokio::time::sleep;
 
 use crate::pooled::command::statement::Statement;
-use crate::pooled::routing::target::Aim;
+use crate::pooled::routing::target::CommandTarget;
 use crate::pooled::session::PooledSession;
 use crate::worker::Registered;
 use stats::plans::conditions;
@@ -229,11 +229,11 @@ impl PooledSession {
     /// A replica that takes reads, if what is asked can be asked there; the session's own backend else.
     fn backend_to_ask(&mut self, explaining: &Explaining) -> Result<Arc<Backend>, Refusal> {
         if explaining.reading.is_some()
-            && let Ok(replica) = self.backend(Aim::Ordered(Roles::Replica), &[])
+            && let Ok(replica) = self.backend(CommandTarget::Ordered(Roles::Replica), &[])
         {
             return Ok(replica);
         }
-        let own = self.backend(Aim::Home, &[]);
+        let own = self.backend(CommandTarget::Home, &[]);
         own.map_err(|none| none.to_string())
     }
 

@@ -24,7 +24,7 @@ use crate::pooled::exchange::outcome::Cut;
 use crate::pooled::exchange::outcome::{CutReply, Reached};
 use crate::pooled::exchange::outcome::{Lack, Unequal};
 use crate::pooled::failure::repeat::{RETRIES_MAX, Repeat};
-use crate::pooled::routing::target::Aim;
+use crate::pooled::routing::target::CommandTarget;
 use crate::pooled::session::PooledSession;
 use crate::pooled::session::outcome::{After, CutOff};
 use backend::connection_error::ConnectionError;
@@ -54,7 +54,7 @@ enum Bond {
 
 impl PooledSession {
     /// How often a command may be sent again: as often as a rule says, where one does.
-    pub(crate) fn repeat_of(&self, effect: Effect, aim: Aim) -> Repeat {
+    pub(crate) fn repeat_of(&self, effect: Effect, aim: CommandTarget) -> Repeat {
         let ordered = self.command.policy.as_ref().and_then(|it| it.retries);
         Repeat {
             retries_max: ordered.unwrap_or(RETRIES_MAX),
@@ -72,8 +72,8 @@ impl PooledSession {
         {
             // The connection is in order; what was written is where it was written.
             repeat.aim = match repeat.aim {
-                Aim::Ordered(roles) => self.after_ordered(roles),
-                _ => Aim::Home,
+                CommandTarget::Ordered(roles) => self.after_ordered(roles),
+                _ => CommandTarget::Home,
             };
             self.give_back();
             return true;
@@ -102,8 +102,8 @@ impl PooledSession {
         );
         self.drop_lent(CloseReason::Broken);
         // Of the replicas another one may be as far from well; the session's own backend has all.
-        if !matches!(repeat.aim, Aim::Ordered(_)) {
-            repeat.aim = Aim::Home;
+        if !matches!(repeat.aim, CommandTarget::Ordered(_)) {
+            repeat.aim = CommandTarget::Home;
         }
         true
     }

@@ -5,7 +5,7 @@ use sql::{Effects, Facts, Kill as How, Killed, StatementKind, Marks, Role, Show}
 use wire::{Capabilities, ErrorCode};
 
 use super::source::Prepares;
-use super::value::{Said, Value, Values};
+use super::value::{KillStatement, Value, Values};
 use super::{Killing, NOT_SUPPORTED, Target, scope_of, thread_id};
 use crate::pooled::command::ending::Ending;
 use crate::pooled::command::statement::{Executing, Statement};
@@ -88,7 +88,7 @@ impl PooledSession {
                 match query.facts.kill_text(&text, flags).filter(|_| !is_refused) {
                     None => Killing::Left,
                     Some(kill) => {
-                        let said = Said {
+                        let said = KillStatement {
                             kill,
                             unread: Some(text),
                             values: None,
@@ -124,7 +124,7 @@ impl PooledSession {
             return Ok(Some(self.refuse_text(sequence, LONG_DATA).await));
         }
         let has_values = key.facts.marks.has(Marks::PLACEHOLDERS);
-        let said = Said {
+        let said = KillStatement {
             kill,
             unread: None,
             values: has_values.then(|| Values {
@@ -245,7 +245,7 @@ impl PooledSession {
             let told = self.refuse_kill(query.incoming().sequence, WRONG_ARGUMENTS, text);
             return Ok(Killing::Told(told.await));
         };
-        let said = Said {
+        let said = KillStatement {
             kill,
             unread,
             values: None,
@@ -257,7 +257,7 @@ impl PooledSession {
     async fn kill_said(
         &mut self,
         query: &mut QueryCommand,
-        said: &Said<'_>,
+        said: &KillStatement<'_>,
     ) -> Result<Killing, CutOff> {
         let (sequence, part) = (query.incoming().sequence, query.part);
         let flags = self.sql_state.session.flags();

@@ -19,8 +19,8 @@ use wire::write::put_packets;
 use wire::{Capabilities, Command};
 
 use super::Lanes;
-use super::lane_request::{End, LanePlan, LaneRequest};
-use super::statements::Errand;
+use super::lane_request::{LaneRequestEnd, LanePlan, LaneRequest};
+use super::statements::LaneCommand;
 use crate::pooled::command::statement::Statement;
 use crate::pooled::exchange::outcome::Done;
 use backend::connection::{BackendConn, farewell};
@@ -62,7 +62,7 @@ pub(crate) struct SharedLane {
 /// What follows a rider, and stays when it leaves.
 pub(crate) struct Following {
     pub reply: Reply,
-    pub errand: Errand,
+    pub errand: LaneCommand,
 }
 
 /// What a rider says.
@@ -172,11 +172,11 @@ impl SharedLane {
     }
 
     /// Makes a statement ready to leave. None where it is not prepared.
-    fn take_on(&self, conn: &mut BackendConn, load: Load<'_>) -> Option<Errand> {
+    fn take_on(&self, conn: &mut BackendConn, load: Load<'_>) -> Option<LaneCommand> {
         let (key, execute, types, capabilities) = match load {
             Load::Query(packets) => {
                 self.leave_soon(packets);
-                return Some(Errand::Query);
+                return Some(LaneCommand::Query);
             }
             Load::Execute {
                 key,
@@ -200,7 +200,7 @@ impl SharedLane {
         }
         .encode(capabilities, &mut payload);
         put_packets(&mut self.about_to_leave(), 0, &payload);
-        Some(Errand::Execute(key.clone()))
+        Some(LaneCommand::Execute(key.clone()))
     }
 
     /// Packets leave with all others that are ready by then.
@@ -254,7 +254,7 @@ impl SharedLane {
     /// Lets those go who wait behind the first.
     fn clear(&self) {
         for ride in self.queue.borrow_mut().clear() {
-            ride.end(End::Elsewhere);
+            ride.end(LaneRequestEnd::Elsewhere);
         }
     }
 
@@ -317,8 +317,8 @@ impl SharedLane {
         drop(queue);
         for ride in stranded.begun.into_iter().chain(stranded.unanswered) {
             ride.end(match ride.has_some() {
-                true => End::Broken(broken.to_string(), sequence),
-                false => End::Elsewhere,
+                true => LaneRequestEnd::Broken(broken.to_string(), sequence),
+                false => LaneRequestEnd::Elsewhere,
             });
         }
     }
@@ -488,7 +488,7 @@ impl SharedLane {
         self.run_errand(lanes, conn, follower.errand, &done)?;
         if let Some(ride) = rider {
             if is_refused {
-                ride.end(End::Refused);
+                ride.end(LaneRequestEnd::Refused);
                 return Ok(1);
             }
             let trip = LanePlan {
@@ -497,7 +497,7 @@ impl SharedLane {
                 left: sent_at,
                 ended: now,
             };
-            ride.end(End::Over(done, trip));
+            ride.end(LaneRequestEnd::Over(done, trip));
         }
         Ok(1)
     }

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use auth::{Certificate, Denial, Origin, Passed, Shown, TlsSession, Verdict};
 use net::Endpoint;
 
-use crate::surroundings::Shared;
+use crate::context::Shared;
 use link::dialogue::client_broke;
 use link::failure::{Failure, FailureKind};
 use link::packets::PacketStream;
@@ -18,7 +18,7 @@ pub(crate) fn since_1970() -> Duration {
 }
 
 /// An exam that was not passed.
-pub(crate) struct Failed {
+pub(crate) struct AuthenticationFailure {
     pub denial: Denial,
     /// What the client has shown, for another judge.
     pub shown: Option<Shown>,
@@ -31,7 +31,7 @@ pub(crate) async fn examine<T>(
     shared: &Arc<Shared>,
     client: &mut PacketStream<T>,
     mut verdict: Verdict,
-) -> Result<Result<Passed, Failed>, Failure>
+) -> Result<Result<Passed, AuthenticationFailure>, Failure>
 where
     T: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin,
 {
@@ -40,7 +40,7 @@ where
         verdict = match verdict {
             Verdict::Accepted(passed) => return Ok(Ok(passed)),
             Verdict::Denied(denial, shown) => {
-                return Ok(Err(Failed {
+                return Ok(Err(AuthenticationFailure {
                     denial,
                     shown,
                     was_asked,

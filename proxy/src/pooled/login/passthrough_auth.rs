@@ -8,7 +8,7 @@ use wire::{Greeting, HandshakeResponse};
 use crate::connect::{Greeted, connect};
 use crate::login::{Agreement, Login, Who};
 use crate::pooled::routing::routing_state::RoutingState;
-use crate::scripted::auth_ear::AuthEar;
+use crate::scripted::auth_observer::AuthObserver;
 use crate::worker::Worker;
 use backend::settings::Settings;
 use link::decline::decline;
@@ -28,7 +28,7 @@ pub(crate) struct PassOn<'a, 'b> {
     /// What the client was greeted with.
     pub greeting: &'a Greeting,
     /// Who else hears what the backend says.
-    pub ear: Option<&'a mut AuthEar<'b>>,
+    pub ear: Option<&'a mut AuthObserver<'b>>,
 }
 
 impl PassOn<'_, '_> {

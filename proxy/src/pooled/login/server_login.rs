@@ -14,19 +14,19 @@ use wire::compression::Algorithm;
 use wire::handshake::HandshakeHead;
 use wire::{Capabilities, Greeting, HandshakeResponse, StatusFlags};
 
-use super::examine::{Failed, examine, origin_of, random, since_1970, tls_session};
+use super::examine::{AuthenticationFailure, examine, origin_of, random, since_1970, tls_session};
 use super::host_names::host_names;
-use super::known_accounts::Known;
+use super::known_accounts::AccountLookup;
 use super::login_throttle;
 use super::passthrough_auth::PassOn;
-use super::retry_after_reload::{Appeal, appeal, conditions_anew};
+use super::retry_after_reload::{RetryOutcome, appeal, conditions_anew};
 use crate::connect::{Greeted, connect};
 use crate::login::{Agreement, Who, client_compression, malformed, read_response};
 use crate::pooled::routing::routing_state::RoutingState;
-use crate::scripted::auth_ear::AuthEar;
+use crate::scripted::auth_observer::AuthObserver;
 use crate::scripted::bridge::UNBRIDGED;
 use crate::scripted::login_hooks::{Auth, LoginHooks, replaced};
-use crate::scripted::sight::out_of_sight;
+use crate::scripted::script_coverage::out_of_sight;
 use crate::tls_guard::{Claimant, Unmet, await_accounts, is_password_used, unmet};
 use crate::worker::Worker;
 use backend::greeting::{dialect_of, plugin_of};
@@ -126,7 +126,7 @@ impl Enter<'_> {
         }
         let origin = origin_of(self.remote);
         await_accounts(self.worker, self.settings, response.user).await;
-        let known = Known::find(self.worker, response.user, &origin).await;
+        let known = AccountLookup::find(self.worker, response.user, &origin).await;
         let answered = Answered {
             greeting,
             scramble,
@@ -140,16 +140,16 @@ impl Enter<'_> {
     /// Examines the client, or lets a backend do it.
     async fn decide(
         mut self,
-        mut known: Known,
+        mut known: AccountLookup,
         answered: Answered<'_>,
     ) -> Result<Entered, Failure> {
         let (user, origin) = (answered.response.user, &answered.origin);
         let mut may_appeal = true;
         loop {
             let account = match known {
-                Known::PassThrough => return self.pass_on(answered, None).await,
-                Known::Nobody(verifiers) => return Err(self.turn_away(&answered, verifiers).await),
-                Known::Account(account) => account,
+                AccountLookup::PassThrough => return self.pass_on(answered, None).await,
+                AccountLookup::Nobody(verifiers) => return Err(self.turn_away(&answered, verifiers).await),
+                AccountLookup::Account(account) => account,
             };
             let verifiers = match (self.mode_of(&account), account.treatment(since_1970())) {
                 (SessionMode::Transparent, _) | (_, Treatment::PassThrough(_)) => {
@@ -171,16 +171,16 @@ impl Enter<'_> {
             let denial = failed.denial;
             let appeal = match may_appeal {
                 true => appeal(self.worker, self.client, &account, failed, user, origin).await?,
-                false => Appeal::Refused,
+                false => RetryOutcome::Refused,
             };
             match appeal {
-                Appeal::Passed(account, passed)
+                RetryOutcome::Passed(account, passed)
                     if self.mode_of(&account) != SessionMode::Transparent =>
                 {
                     return self.admit(answered, account, passed).await;
                 }
-                Appeal::Anew(later) => (known, may_appeal) = (later, false),
-                Appeal::Refused | Appeal::Passed(..) => {
+                RetryOutcome::Anew(later) => (known, may_appeal) = (later, false),
+                RetryOutcome::Refused | RetryOutcome::Passed(..) => {
                     return Err(self.deny(denial, &answered).await);
                 }
             }
@@ -299,7 +299,7 @@ impl Enter<'_> {
         answered: &Answered<'_>,
         verifiers: Arc<[auth::Verifier]>,
         held: Option<auth::Password>,
-    ) -> Result<Result<Passed, Failed>, Failure> {
+    ) -> Result<Result<Passed, AuthenticationFailure>, Failure> {
         let response = &answered.response;
         let candidate = Candidate {
             plugin: response.plugin,
@@ -418,7 +418,7 @@ impl Enter<'_> {
         let course = self.course(account);
         let mut ear = self
             .hooks
-            .map(|hooks| AuthEar::new(&mut hooks.script, None));
+            .map(|hooks| AuthObserver::new(&mut hooks.script, None));
         let pass_on = PassOn {
             worker: self.worker,
             settings: self.settings,

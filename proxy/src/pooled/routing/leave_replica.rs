@@ -8,7 +8,7 @@ use session::state::{Pin, Ran, Seen};
 use sql::{Effects, Facts, StatementKind, Marks, Object, Uses};
 use wire::{Command, StatusFlags};
 
-use super::target::Aim;
+use super::target::CommandTarget;
 use crate::pooled::exchange::outcome::LASTING;
 use crate::pooled::session::PooledSession;
 use backend::ask::text;
@@ -30,9 +30,9 @@ impl PooledSession {
     ///
     /// # Errors
     /// The session holds more there than that.
-    pub(crate) async fn leave_replica(&mut self, aim: Aim, facts: &Facts) -> Result<(), Failure> {
+    pub(crate) async fn leave_replica(&mut self, aim: CommandTarget, facts: &Facts) -> Result<(), Failure> {
         let role = self.held.lease.as_ref().map(|lent| lent.conn.backend.role);
-        if role != Some(Some(Role::Replica)) || aim != Aim::Home || !self.is_split() {
+        if role != Some(Some(Role::Replica)) || aim != CommandTarget::Home || !self.is_split() {
             return Ok(());
         }
         match self.wanted(facts) {

@@ -7,7 +7,7 @@ use wire::Command;
 use wire::execute::Execute;
 use wire::query::Query;
 
-use super::shadow_queue::{Item, Reflection, Work};
+use super::shadow_queue::{ShadowStatement, Reflection, Work};
 use crate::pooled::command::statement::{BulkExecution, Executing};
 use crate::pooled::rules::command_policy::Reflected;
 use crate::pooled::session::PooledSession;
@@ -79,7 +79,7 @@ impl PooledSession {
             return;
         };
         if beside
-            .send(Item::of(self.sql_state.session.values(), work))
+            .send(ShadowStatement::of(self.sql_state.session.values(), work))
             .is_err()
         {
             self.not_mirrored(reflected);

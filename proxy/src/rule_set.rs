@@ -9,7 +9,7 @@ use route::rules::{Compiled, Counters, Tally};
 use backend::settings::Settings;
 
 /// Rules, and one worker's counts of them.
-pub(crate) struct Book {
+pub(crate) struct RuleSet {
     /// The rules, and what hints mean.
     pub compiled: Arc<Compiled>,
     /// How often each has matched here.
@@ -26,7 +26,7 @@ pub(crate) struct Book {
     pub some_see_all: bool,
 }
 
-impl Book {
+impl RuleSet {
     /// The first one of a worker.
     pub(crate) fn new(settings: &Settings) -> Self {
         Self::of(settings, Counters::new(&settings.rules.rules))

@@ -9,7 +9,7 @@ use auth::{Accounts, HostErrors, OwnKey, SharedThrottle};
 use route::{Definitions, Moment, Report, Topology};
 use tokio::sync::{Notify, mpsc, watch};
 
-use crate::book::Tallies;
+use crate::rule_set::Tallies;
 use crate::pooled::rules::statement_limits::Limits;
 use crate::scripted::all::AllScripts;
 use backend::pool_env::SharedPools;
@@ -25,7 +25,7 @@ use stats::traces::Traces;
 
 /// Everything the data plane is given; cheap to clone.
 #[derive(Clone)]
-pub struct Surroundings {
+pub struct DataPlaneContext {
     /// The configuration of the moment.
     pub settings: watch::Receiver<Arc<Settings>>,
     /// The backends of the moment.
@@ -46,7 +46,7 @@ pub struct Surroundings {
     pub started: Instant,
 }
 
-impl Surroundings {
+impl DataPlaneContext {
     pub(crate) fn now(&self) -> Moment {
         Moment::of(Instant::now(), self.started)
     }
@@ -106,20 +106,20 @@ impl Shared {
     }
 
     /// Takes a place among `max` sessions.
-    pub(crate) fn enter(self: &Arc<Self>, max: usize) -> Option<Place> {
+    pub(crate) fn enter(self: &Arc<Self>, max: usize) -> Option<SessionPermit> {
         self.sessions
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |count| {
                 (count < max).then_some(count + 1)
             })
             .ok()
-            .map(|_| Place(Arc::clone(self)))
+            .map(|_| SessionPermit(Arc::clone(self)))
     }
 }
 
 /// One session's place among all; given back when dropped.
-pub(crate) struct Place(Arc<Shared>);
+pub(crate) struct SessionPermit(Arc<Shared>);
 
-impl Drop for Place {
+impl Drop for SessionPermit {
     fn drop(&mut self) {
         self.0.sessions.fetch_sub(1, Ordering::Relaxed);
         self.0.left.notify_one();

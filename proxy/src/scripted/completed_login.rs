@@ -11,7 +11,7 @@ use super::host::Host;
 use super::server::Server;
 use super::session::Scripted;
 use crate::session_end::lost_at_login;
-use crate::surroundings::Place;
+use crate::context::SessionPermit;
 use crate::worker::Worker;
 use backend::secure::compress;
 use backend::settings::Settings;
@@ -23,7 +23,7 @@ use registry::session_control::SessionControl;
 use registry::session_registry::Registration;
 
 /// A login that has ended well; the client's stream is with whoever has lent it.
-pub(crate) struct Begun {
+pub(crate) struct CompletedLogin {
     pub script: script::Session,
     pub id: u64,
     /// Its entry by the id that its client sees, where that is the proxy's own.
@@ -42,8 +42,8 @@ impl Begin<'_> {
         self,
         compression: Option<(Algorithm, u8)>,
         capabilities: Capabilities,
-    ) -> Begun {
-        Begun {
+    ) -> CompletedLogin {
+        CompletedLogin {
             compression,
             capabilities,
             script: self.hooks.script,
@@ -56,14 +56,14 @@ impl Begin<'_> {
     }
 }
 
-impl Begun {
+impl CompletedLogin {
     /// The session, with its client's stream.
     pub(crate) fn join(
         self,
         client: PacketStream,
         host: Rc<Host>,
         (worker, watch, settings): (&Rc<Worker>, &Rc<SessionControl>, &Arc<Settings>),
-        place: Place,
+        place: SessionPermit,
     ) -> Result<Scripted, Failure> {
         let (client, ahead) = client.into_parts().ok_or_else(lost_at_login)?;
         let (client, ahead) = compress(client, ahead, self.compression, Remote::Client);

@@ -19,7 +19,7 @@ use stats::statement_stats::{Subject, Wants};
 use stats::table::{EndedStatement, SAMPLE_BYTES_MAX, shortened};
 
 /// How a statement has ended.
-pub(crate) struct End<'a> {
+pub(crate) struct StatementEnd<'a> {
     pub error: Option<(u16, Option<[u8; 5]>)>,
     pub message: &'a [u8],
     pub backend: Option<BackendId>,
@@ -31,7 +31,7 @@ pub(crate) struct End<'a> {
 pub(crate) fn note(
     worker: &Worker,
     subject: &Subject,
-    end: &End<'_>,
+    end: &StatementEnd<'_>,
     whose: &Arc<Attribution>,
     session: impl Fn() -> (Option<SessionInfo>, Server),
 ) -> bool {
@@ -134,7 +134,7 @@ fn has_leave(worker: &Worker, share: u32) -> bool {
 fn view(
     worker: &Worker,
     subject: &Subject,
-    end: &End<'_>,
+    end: &StatementEnd<'_>,
     whose: &Arc<Attribution>,
     (card, server): (Option<SessionInfo>, Server),
     values: bool,

@@ -9,7 +9,7 @@ use sql::Facts;
 use wire::ErrPacket;
 use wire::attribute::QueryAttribute;
 
-use super::statement_end::{End, note};
+use super::statement_end::{StatementEnd, note};
 use crate::pooled::exchange::delivery::Delivery;
 use crate::pooled::exchange::outcome::Done;
 use crate::pooled::session::PooledSession;
@@ -97,7 +97,7 @@ impl PooledSession {
             true => (Duration::ZERO, waited),
             false => (waited, Duration::ZERO),
         };
-        let end = End {
+        let end = StatementEnd {
             error,
             message: done.message.as_deref().unwrap_or_default(),
             backend: self.routing.course.last,
@@ -129,7 +129,7 @@ impl PooledSession {
         };
         let now = self.worker.surroundings.now().0;
         let (proxy, queue) = self.own_time(now);
-        let end = End {
+        let end = StatementEnd {
             error: Some((error.number, error.sqlstate)),
             message: error.text,
             backend,
@@ -171,7 +171,7 @@ impl PooledSession {
         };
         let now = self.worker.surroundings.now().0;
         let (proxy, queue) = self.own_time(now);
-        let end = End {
+        let end = StatementEnd {
             error: None,
             message: b"",
             backend: None,
@@ -197,7 +197,7 @@ impl PooledSession {
         }
     }
 
-    fn note_end(&mut self, subject: &Subject, end: &End<'_>) -> bool {
+    fn note_end(&mut self, subject: &Subject, end: &StatementEnd<'_>) -> bool {
         let worker = &self.worker;
         let keys = &worker.insight.keys;
         let whose = self.identity.attribution.of(

@@ -12,7 +12,7 @@ use sql::{Facts, Flags, Server};
 use wire::query::Query;
 use wire::{Capabilities, Command, HEADER_BYTES, Header, StatusFlags};
 
-use super::statement_end::{End, note};
+use super::statement_end::{StatementEnd, note};
 use crate::worker::Worker;
 use backend::times::{StatementPath, Traffic};
 use registry::session_info::SessionInfo;
@@ -199,7 +199,7 @@ impl Observer {
             };
             times.note(backend, StatementPath::Relayed, took, traffic);
         }
-        let end = End {
+        let end = StatementEnd {
             error,
             message: b"",
             backend: self.backend,

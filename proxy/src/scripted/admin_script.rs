@@ -13,23 +13,23 @@ use super::all::OfAdmin;
 use super::bridge::Bridge;
 use super::facts::{address_facts, facts_of};
 use super::stage::has_reply;
-use crate::reception::Guest;
+use crate::reception::AdminClient;
 
 /// What MySQL Proxy said where nothing was decided, and of a decision that it could do nothing with.
 const NO_RESULT: &str = "need a resultset + proxy.PROXY_SEND_RESULT";
 const SOMETHING_ELSE: &str = "need a resultset + proxy.PROXY_SEND_RESULT ... got something else";
 
 /// One administrator's.
-pub struct Clerk {
+pub struct AdminScript {
     scripts: Scripts,
     /// Nobody else counts the backends' sessions for its scripts.
     counts: bool,
     script: script::Session,
 }
 
-impl Clerk {
+impl AdminScript {
     /// What the script is told of an administrator.
-    pub(crate) fn facts(guest: &Guest) -> SocketFacts {
+    pub(crate) fn facts(guest: &AdminClient) -> SocketFacts {
         SocketFacts {
             source: address_facts(&guest.remote),
             user: Some(guest.user.clone().into_bytes()),

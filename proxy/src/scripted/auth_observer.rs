@@ -10,13 +10,13 @@ use link::dialogue::{LoginObserver, Relayed};
 pub(crate) const RESET: &str = "(lua) read-auth-old-password failed as backend_ndx got reset.";
 
 /// A script that listens to a login.
-pub(crate) struct AuthEar<'a> {
+pub(crate) struct AuthObserver<'a> {
     script: &'a mut Session,
     /// The connection that logs in, where scripts can move it.
     server_id: Option<u64>,
 }
 
-impl<'a> AuthEar<'a> {
+impl<'a> AuthObserver<'a> {
     pub(crate) fn new(script: &'a mut Session, server_id: Option<u64>) -> Self {
         Self { script, server_id }
     }
@@ -28,7 +28,7 @@ impl<'a> AuthEar<'a> {
     }
 }
 
-impl LoginObserver for AuthEar<'_> {
+impl LoginObserver for AuthObserver<'_> {
     fn hears(&mut self, payload: &[u8]) -> Relayed {
         if !self.script.has(Hook::ReadAuthResult) {
             return Relayed::AsItIs;
