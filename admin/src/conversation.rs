@@ -10,19 +10,19 @@ use wire::{Command, ErrorCode, StatusFlags};
 
 use crate::fault::Fault;
 use crate::functions::Asker;
-use crate::porter::{PORT, Porter};
+use crate::authenticator::{PORT, Authenticator};
 use crate::prepared::Statements;
 use crate::registry;
 use crate::reply::{self, Format};
-use crate::sheet::Schema;
+use crate::table::Schema;
 use crate::tables::status;
-use crate::visitor::{Outcome, Visitor, aside};
+use crate::admin_session::{Outcome, AdminSession, aside};
 
 /// Who is spoken with, and what holds of the session.
 pub struct Conversation {
     guest: AdminClient,
-    porter: Arc<Porter>,
-    visitor: Visitor,
+    porter: Arc<Authenticator>,
+    visitor: AdminSession,
     statements: Statements,
     id: u32,
     /// Who is asked first.
@@ -38,7 +38,7 @@ enum Answer {
 
 impl Conversation {
     /// Begins with somebody who has logged in.
-    pub fn new(guest: AdminClient, id: u32, porter: Arc<Porter>) -> Self {
+    pub fn new(guest: AdminClient, id: u32, porter: Arc<Authenticator>) -> Self {
         Self {
             visitor: visitor(&guest, id, &porter),
             guest,
@@ -323,7 +323,7 @@ impl Conversation {
 }
 
 /// A guest as somebody who may ask.
-fn visitor(guest: &AdminClient, id: u32, porter: &Arc<Porter>) -> Visitor {
+fn visitor(guest: &AdminClient, id: u32, porter: &Arc<Authenticator>) -> AdminSession {
     let host = match &guest.remote {
         Endpoint::Tcp(address) => address.ip().to_string(),
         Endpoint::Unix(_) => "localhost".to_owned(),
@@ -335,9 +335,9 @@ fn visitor(guest: &AdminClient, id: u32, porter: &Arc<Porter>) -> Visitor {
         id,
         schema: schema.unwrap_or(Schema::Pilotfish),
     };
-    let role = Porter::role(&porter.window.settings().config, &guest.user);
+    let role = Authenticator::role(&porter.window.settings().config, &guest.user);
     let (window, editor) = (porter.window.clone(), porter.editor.clone());
     let of_port = Arc::clone(porter);
     let facts = Arc::new(move || of_port.facts());
-    Visitor::new(asker, role, window, editor, facts)
+    AdminSession::new(asker, role, window, editor, facts)
 }

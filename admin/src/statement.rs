@@ -8,7 +8,7 @@ use stats::StatsTable;
 use crate::assignments;
 use crate::dialect::{Text, tokens};
 use crate::fault::Fault;
-use crate::sheet::Schema;
+use crate::table::Schema;
 use crate::show;
 
 /// What a client wants.

@@ -13,7 +13,7 @@ use super::accept::Caller;
 use super::{HttpState, guard};
 use admin::fault::Fault;
 use admin::metrics;
-use admin::visitor::aside;
+use admin::admin_session::aside;
 
 /// The exposition format that is written.
 const FORMAT: &str = "text/plain; version=0.0.4; charset=utf-8";

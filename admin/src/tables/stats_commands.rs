@@ -8,10 +8,10 @@ use stats::Counts;
 
 use super::digests::us;
 use crate::material::Material;
-use crate::sheet::{Asks, Cell, Schema, Sheet, integer, measure, text};
+use crate::table::{Asks, Cell, Schema, TableDefinition, integer, measure, text};
 
 /// See the module.
-pub static TABLE: Sheet<Item> = Sheet {
+pub static TABLE: TableDefinition<StatsCommandRow> = TableDefinition {
     schema: Schema::Stats,
     name: "stats_mysql_commands_counters",
     about: "Statements by what they are, by the names of ProxySQL, as far as digests are kept. How long they took is \
@@ -57,19 +57,19 @@ const ENDS_US: [u64; 11] = [
 const UNKNOWN: &str = "UNKNOWN";
 
 /// Statements of one kind.
-pub struct Item {
+pub struct StatsCommandRow {
     command: &'static str,
     counts: Counts,
     steps: [u64; ENDS_US.len() + 1],
 }
 
-impl Item {
+impl StatsCommandRow {
     fn step(&self, step: usize) -> Cell {
         self.steps[step].into()
     }
 }
 
-fn items(material: &Material) -> Vec<Item> {
+fn items(material: &Material) -> Vec<StatsCommandRow> {
     let insight = &material.insight;
     let mut facts = Facts::default();
     let mut sums: BTreeMap<&'static str, Counts> = BTreeMap::new();
@@ -83,7 +83,7 @@ fn items(material: &Material) -> Vec<Item> {
         add(UNKNOWN, remainder);
     }
     let sums = sums.into_iter();
-    sums.map(|(command, counts)| Item {
+    sums.map(|(command, counts)| StatsCommandRow {
         command,
         steps: steps(&counts),
         counts,

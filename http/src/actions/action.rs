@@ -10,7 +10,7 @@ use super::super::body::Object;
 use super::super::refusal::Refusal;
 use super::lists::List;
 use super::values::{self, Parameter};
-use admin::sheet::Schema;
+use admin::table::Schema;
 use admin::statement::{self, Statement};
 
 /// One thing that can be done.

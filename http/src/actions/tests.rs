@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use super::action::Means;
 use super::*;
 use admin::registry::table;
-use admin::sheet::Schema;
+use admin::table::Schema;
 use admin::statement::{self, Statement};
 use rusqlite::types::Value;
 

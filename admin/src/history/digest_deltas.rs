@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use stats::{Counts, DigestRow, StatementStatsView};
 
-use crate::insight::Alike;
+use crate::statement_stats::Alike;
 
 /// Everything that was counted at a look.
 #[derive(Default)]

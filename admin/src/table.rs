@@ -18,7 +18,7 @@ pub enum Cell {
 
 /// What a column's values are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum CellType {
     /// Whole numbers.
     Integer,
     /// Numbers of which some are not whole: of results alone.
@@ -99,7 +99,7 @@ pub struct ColumnFacts {
     /// Its name.
     pub name: &'static str,
     /// What its values are.
-    pub kind: Kind,
+    pub kind: CellType,
     /// What numbers count, if that is no mere number: `s`, `us`.
     pub unit: Option<&'static str>,
     /// A sentence about it.
@@ -107,7 +107,7 @@ pub struct ColumnFacts {
 }
 
 /// A table whose rows are made of `T`.
-pub struct Sheet<T: 'static> {
+pub struct TableDefinition<T: 'static> {
     /// Where it stands.
     pub schema: Schema,
     /// Its name.
@@ -200,7 +200,7 @@ impl Alterable {
 
 /// A column of whole numbers.
 pub const fn integer<T>(name: &'static str, about: &'static str, of: fn(&T) -> Cell) -> Column<T> {
-    column(name, Kind::Integer, None, about, of)
+    column(name, CellType::Integer, None, about, of)
 }
 
 /// A column of numbers that count something.
@@ -210,17 +210,17 @@ pub const fn measure<T>(
     about: &'static str,
     of: fn(&T) -> Cell,
 ) -> Column<T> {
-    column(name, Kind::Integer, Some(unit), about, of)
+    column(name, CellType::Integer, Some(unit), about, of)
 }
 
 /// A column of texts.
 pub const fn text<T>(name: &'static str, about: &'static str, of: fn(&T) -> Cell) -> Column<T> {
-    column(name, Kind::Text, None, about, of)
+    column(name, CellType::Text, None, about, of)
 }
 
 const fn column<T>(
     name: &'static str,
-    kind: Kind,
+    kind: CellType,
     unit: Option<&'static str>,
     about: &'static str,
     of: fn(&T) -> Cell,
@@ -264,15 +264,15 @@ impl ColumnFacts {
     /// As SQLite declares it; texts are compared as servers compare them, most of them whatever their case.
     pub fn sqlite(&self) -> &'static str {
         match self.kind {
-            Kind::Integer => "INTEGER",
-            Kind::Fraction => "REAL",
-            Kind::Text if EXACT.contains(&self.name) => "TEXT",
-            Kind::Text => "TEXT COLLATE NOCASE",
+            CellType::Integer => "INTEGER",
+            CellType::Fraction => "REAL",
+            CellType::Text if EXACT.contains(&self.name) => "TEXT",
+            CellType::Text => "TEXT COLLATE NOCASE",
         }
     }
 }
 
-impl Kind {
+impl CellType {
     /// As a MySQL client is told it.
     pub const fn mysql(self) -> &'static str {
         match self {
@@ -292,7 +292,7 @@ impl Kind {
     }
 }
 
-impl<T> Table for Sheet<T> {
+impl<T> Table for TableDefinition<T> {
     fn schema(&self) -> Schema {
         self.schema
     }
@@ -319,7 +319,7 @@ impl<T> Table for Sheet<T> {
     }
 }
 
-impl<T> Sheet<T> {
+impl<T> TableDefinition<T> {
     /// One item's row.
     pub fn row(&self, item: &T) -> Vec<Cell> {
         let columns = self.columns.iter();

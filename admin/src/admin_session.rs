@@ -16,13 +16,13 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout_at;
 
 use crate::editor::{Editor, What};
-use crate::engine::{self, Limits, Prepared, Rows, alter};
+use crate::engine::{self, Limits, PreparedSelect, ResultRows, alter};
 use crate::events::EventKind;
 use crate::fault::Fault;
 use crate::functions::Asker;
 use crate::material::{Material, PortFacts};
 use crate::recent::Recent;
-use crate::sheet::{Demands, Kind, Table};
+use crate::table::{Demands, CellType, Table};
 use crate::statement::{self, Statement};
 use changing::Transaction;
 
@@ -30,7 +30,7 @@ use changing::Transaction;
 const READ_AT_ONCE_BYTES: usize = 8 << 10;
 
 /// See the module.
-pub struct Visitor {
+pub struct AdminSession {
     /// As whom statements are asked.
     pub asker: Asker,
     /// What may be done.
@@ -52,7 +52,7 @@ pub struct Visitor {
 /// What has come of a statement.
 pub enum Outcome {
     /// A result, and what is missing in it.
-    Rows(Rows, Vec<String>),
+    Rows(ResultRows, Vec<String>),
     /// It is done, and there is nothing to show.
     Done,
     /// So many rows have been changed, and there are so many warnings.
@@ -77,7 +77,7 @@ fn shortened(names: &[String]) -> String {
     }
 }
 
-impl Visitor {
+impl AdminSession {
     /// What is asked of the workers.
     pub fn window(&self) -> &Window {
         &self.window
@@ -279,7 +279,7 @@ impl Visitor {
     }
 
     /// A query: understood, its tables gathered, and run, where nobody waits for it.
-    async fn select(&mut self, text: String, values: Vec<Value>) -> Result<Rows, Fault> {
+    async fn select(&mut self, text: String, values: Vec<Value>) -> Result<ResultRows, Fault> {
         let prepared = self.prepare(text).await?;
         let tables = prepared.tables();
         let material = self.gather(&tables).await;
@@ -298,7 +298,7 @@ impl Visitor {
     ///
     /// # Errors
     /// What is not understood.
-    pub async fn prepare(&self, text: String) -> Result<Prepared, Fault> {
+    pub async fn prepare(&self, text: String) -> Result<PreparedSelect, Fault> {
         let asker = self.asker.clone();
         aside(move || engine::prepare(text, &asker)).await
     }
@@ -309,10 +309,10 @@ impl Visitor {
     /// What goes wrong meanwhile.
     pub async fn finish(
         &self,
-        prepared: Prepared,
+        prepared: PreparedSelect,
         material: Arc<Material>,
         values: Vec<Value>,
-    ) -> Result<Rows, Fault> {
+    ) -> Result<ResultRows, Fault> {
         let limits = self.limits();
         let _turn = self.place_to_run(limits.deadline).await;
         aside(move || prepared.run(&material, values, limits)).await
@@ -487,23 +487,23 @@ impl Visitor {
         self.transaction.is_some()
     }
 
-    fn warning_count(&self) -> Rows {
+    fn warning_count(&self) -> ResultRows {
         let count = self.warnings.len().to_string();
-        Rows {
-            columns: vec![("@@session.warning_count".to_owned(), Kind::Integer)],
+        ResultRows {
+            columns: vec![("@@session.warning_count".to_owned(), CellType::Integer)],
             rows: vec![vec![Some(count.into_bytes())]],
         }
     }
 
-    fn told_warnings(&self) -> Rows {
+    fn told_warnings(&self) -> ResultRows {
         let columns = [
-            ("Level", Kind::Text),
-            ("Code", Kind::Integer),
-            ("Message", Kind::Text),
+            ("Level", CellType::Text),
+            ("Code", CellType::Integer),
+            ("Message", CellType::Text),
         ];
         let value = |text: &str| Some(text.as_bytes().to_vec());
         let warnings = self.warnings.iter();
-        Rows {
+        ResultRows {
             columns: columns.map(|(name, kind)| (name.to_owned(), kind)).to_vec(),
             rows: warnings
                 .map(|text| vec![value("Warning"), value("1105"), value(text)])
@@ -512,7 +512,7 @@ impl Visitor {
     }
 }
 
-fn names(rows: &Rows) -> Vec<String> {
+fn names(rows: &ResultRows) -> Vec<String> {
     rows.columns.iter().map(|(name, _)| name.clone()).collect()
 }
 

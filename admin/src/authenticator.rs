@@ -16,13 +16,13 @@ use crate::functions::VERSION;
 use crate::history::{Facts, facts_of};
 use crate::material::PortFacts;
 use crate::port::Seen;
-use crate::sheet::Schema;
+use crate::table::Schema;
 
 /// What the audit log calls the port of MySQL's protocol.
 pub const PORT: &str = "admin";
 
 /// What all connections of administrators share.
-pub struct Porter {
+pub struct Authenticator {
     /// Where the proxy is seen.
     pub window: Window,
     /// Who keeps the configuration.
@@ -52,7 +52,7 @@ pub struct Porter {
     people: Mutex<Option<(Arc<Config>, Arc<Directory>)>>,
 }
 
-impl Porter {
+impl Authenticator {
     /// Nobody has come yet.
     pub fn new(
         Seen {
@@ -190,13 +190,13 @@ fn house<'a>(people: &'a Directory, settings: &'a Settings, id: u32) -> AdminSta
 
 /// One of those that are counted, until it is dropped.
 pub struct Count {
-    porter: Arc<Porter>,
-    of: fn(&Porter) -> &AtomicUsize,
+    porter: Arc<Authenticator>,
+    of: fn(&Authenticator) -> &AtomicUsize,
 }
 
 impl Count {
     /// One more, if there are fewer than `max`.
-    pub fn of(porter: &Arc<Porter>, of: fn(&Porter) -> &AtomicUsize, max: usize) -> Option<Self> {
+    pub fn of(porter: &Arc<Authenticator>, of: fn(&Authenticator) -> &AtomicUsize, max: usize) -> Option<Self> {
         let counted = of(porter).fetch_update(Ordering::Relaxed, Ordering::Relaxed, |count| {
             (count < max).then_some(count + 1)
         });

@@ -7,12 +7,12 @@ use config::{AdminRole, Config, Edit};
 use rusqlite::types::Value;
 use tokio::sync::OwnedMutexGuard;
 
-use super::{Outcome, Visitor, aside};
-use crate::editor::{Difference, Refused, Told, View, What};
-use crate::engine::Rows;
+use super::{Outcome, AdminSession, aside};
+use crate::editor::{Difference, Refused, EditOutcome, View, What};
+use crate::engine::ResultRows;
 use crate::engine::alter::{self, Alteration};
 use crate::fault::Fault;
-use crate::sheet::Kind;
+use crate::table::CellType;
 
 /// How often a statement is run when a transaction or the file was faster.
 const ATTEMPTS: usize = 5;
@@ -29,7 +29,7 @@ pub struct Transaction {
     pub view: Option<View>,
 }
 
-impl Visitor {
+impl AdminSession {
     /// Whether changes are allowed, by the configuration of the moment.
     pub(super) fn may_change(&self) -> bool {
         let name = self.asker.name();
@@ -146,8 +146,8 @@ impl Visitor {
 
     pub(super) async fn applied(&self, what: What) -> Result<Vec<String>, Refused> {
         match self.editor.ask(&self.asker.user, what).await? {
-            Told::Done(warnings) => Ok(warnings),
-            Told::View(_) | Told::Differences(_) | Told::Checked(..) => Ok(Vec::new()),
+            EditOutcome::Done(warnings) => Ok(warnings),
+            EditOutcome::View(_) | EditOutcome::Differences(_) | EditOutcome::Checked(..) => Ok(Vec::new()),
         }
     }
 
@@ -197,7 +197,7 @@ impl Visitor {
     }
 
     /// SHOW CHANGES.
-    pub(super) async fn differences(&self) -> Result<Rows, Fault> {
+    pub(super) async fn differences(&self) -> Result<ResultRows, Fault> {
         let transaction = self.transaction.as_ref();
         let edits = transaction.map(|it| it.edits.clone()).unwrap_or_default();
         let told = self
@@ -205,14 +205,14 @@ impl Visitor {
             .ask(&self.asker.user, What::Compare(edits))
             .await?;
         let Told::Differences(differences) = told else {
-            return Ok(Rows::default());
+            return Ok(ResultRows::default());
         };
         Ok(rows_of(&differences, "in_file"))
     }
 }
 
 /// Differences as they are told; `before`: the name of what they differ from.
-pub fn rows_of(differences: &[Difference], before: &str) -> Rows {
+pub fn rows_of(differences: &[Difference], before: &str) -> ResultRows {
     let columns = ["setting", before, "becomes", "takes_effect"];
     let value = |text: &str| Some(config::manual::plain(text).into_bytes());
     let row = |it: &Difference| {
@@ -223,8 +223,8 @@ pub fn rows_of(differences: &[Difference], before: &str) -> Rows {
             value(it.when.name()),
         ]
     };
-    Rows {
-        columns: columns.map(|name| (name.to_owned(), Kind::Text)).to_vec(),
+    ResultRows {
+        columns: columns.map(|name| (name.to_owned(), CellType::Text)).to_vec(),
         rows: differences.iter().map(row).collect(),
     }
 }

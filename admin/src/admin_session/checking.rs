@@ -4,22 +4,22 @@
 use rusqlite::types::Value;
 
 use super::changing::rows_of;
-use super::{Outcome, Visitor};
-use crate::editor::{Told, What};
-use crate::engine::Rows;
+use super::{Outcome, AdminSession};
+use crate::editor::{EditOutcome, What};
+use crate::engine::ResultRows;
 use crate::fault::Fault;
 use crate::statement::Statement;
 
 /// What a setting is now.
 const BEFORE: &str = "holds";
 
-impl Visitor {
+impl AdminSession {
     /// Which settings a statement would change, from what to what and when; then `warnings` has what it would
     /// be warned of.
     ///
     /// # Errors
     /// Those that the statement would have.
-    pub async fn check(&mut self, text: &str, values: Vec<Value>) -> Result<Rows, Fault> {
+    pub async fn check(&mut self, text: &str, values: Vec<Value>) -> Result<ResultRows, Fault> {
         let statement = self.read(text).await?;
         let (_, differences) = self.foresee(statement, values).await?;
         Ok(differences)
@@ -33,7 +33,7 @@ impl Visitor {
         &mut self,
         statement: Statement,
         values: Vec<Value>,
-    ) -> Result<(usize, Rows), Fault> {
+    ) -> Result<(usize, ResultRows), Fault> {
         self.gather_changes();
         let outcome = self.gathered(statement, values).await;
         let edits = self.transaction.take().map(|it| it.edits);

@@ -12,7 +12,7 @@ use stats::{
 };
 
 /// See the module.
-pub struct Insight {
+pub struct MergedStatementStats {
     /// Digests, those that have taken the longest in all first.
     pub digests: Vec<Arc<DigestRow>>,
     /// Digests that have made room for others, all together, and how many rows they were.
@@ -29,7 +29,7 @@ pub struct Insight {
     pub began: Timestamp,
 }
 
-impl Default for Insight {
+impl Default for MergedStatementStats {
     fn default() -> Self {
         Self {
             digests: Vec::new(),
@@ -43,7 +43,7 @@ impl Default for Insight {
     }
 }
 
-impl Insight {
+impl MergedStatementStats {
     /// Takes what workers have told.
     pub fn take(&mut self, view: StatementStatsView) {
         let began = view.began.and_then(|began| began.try_into().ok());
