@@ -22,8 +22,8 @@ use crate::fault::Fault;
 use crate::functions::Asker;
 use crate::material::{Material, PortFacts};
 use crate::recent::Recent;
-use crate::table::{Demands, CellType, Table};
 use crate::statement::{self, Statement};
+use crate::table::{CellType, Demands, Table};
 use changing::Transaction;
 
 /// The longest text that is read at once, in bytes: some 100 µs.

@@ -111,7 +111,11 @@ impl Authenticator {
     ///
     /// # Errors
     /// [`AdminClientError::Login`]
-    pub async fn receive(&self, accepted: Accepted, id: u32) -> Result<AdminClient, AdminClientError> {
+    pub async fn receive(
+        &self,
+        accepted: Accepted,
+        id: u32,
+    ) -> Result<AdminClient, AdminClientError> {
         let settings = self.window.settings();
         let people = self.people(&settings.config);
         let house = house(&people, &settings, id);
@@ -196,7 +200,11 @@ pub struct Count {
 
 impl Count {
     /// One more, if there are fewer than `max`.
-    pub fn of(porter: &Arc<Authenticator>, of: fn(&Authenticator) -> &AtomicUsize, max: usize) -> Option<Self> {
+    pub fn of(
+        porter: &Arc<Authenticator>,
+        of: fn(&Authenticator) -> &AtomicUsize,
+        max: usize,
+    ) -> Option<Self> {
         let counted = of(porter).fetch_update(Ordering::Relaxed, Ordering::Relaxed, |count| {
             (count < max).then_some(count + 1)
         });

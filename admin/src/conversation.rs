@@ -3,20 +3,20 @@
 use std::sync::Arc;
 
 use net::Endpoint;
-use proxy::{AdminScript, AdminClient, AdminClientError};
+use proxy::{AdminClient, AdminClientError, AdminScript};
 use route::KillScope;
 use rusqlite::types::Value;
 use wire::{Command, ErrorCode, StatusFlags};
 
+use crate::admin_session::{AdminSession, Outcome, aside};
+use crate::authenticator::{Authenticator, PORT};
 use crate::fault::Fault;
 use crate::functions::Asker;
-use crate::authenticator::{PORT, Authenticator};
 use crate::prepared::Statements;
 use crate::registry;
 use crate::reply::{self, Format};
 use crate::table::Schema;
 use crate::tables::status;
-use crate::admin_session::{Outcome, AdminSession, aside};
 
 /// Who is spoken with, and what holds of the session.
 pub struct Conversation {

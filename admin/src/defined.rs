@@ -4,10 +4,10 @@
 use std::sync::OnceLock;
 
 use config::manual::plain;
-use config::{ValueType as SettingKind, Section};
+use config::{Section, ValueType as SettingKind};
 
 use crate::material::Material;
-use crate::table::{Alterable, Asks, Cell, ColumnFacts, CellType, Schema, TableDefinition, Table};
+use crate::table::{Alterable, Asks, Cell, CellType, ColumnFacts, Schema, Table, TableDefinition};
 
 /// A table that can be changed.
 pub struct Defined<T: 'static> {

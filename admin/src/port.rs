@@ -13,10 +13,10 @@ use replication::Streams;
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
+use crate::authenticator::{Authenticator, Count, PORT};
 use crate::conversation::Conversation;
 use crate::editor::Editor;
 use crate::history::{Facts, History};
-use crate::authenticator::{Count, PORT, Authenticator};
 
 /// Logins under way at once; whoever comes beyond that is turned away.
 const LOGINS_MAX: usize = 256;
@@ -303,7 +303,10 @@ where
 }
 
 /// Somebody who speaks MySQL's protocol, unless too many log in at once.
-fn welcome(porter: &Arc<Authenticator>, accepted: Accepted) -> Option<impl Future<Output = ()> + use<>> {
+fn welcome(
+    porter: &Arc<Authenticator>,
+    accepted: Accepted,
+) -> Option<impl Future<Output = ()> + use<>> {
     let login = Count::of(porter, |it| &it.logins, LOGINS_MAX)?;
     Some(converse(Arc::clone(porter), accepted, login))
 }

@@ -3,8 +3,8 @@
 use crate::dialect::{Text, quoted};
 use crate::fault::Fault;
 use crate::registry;
-use crate::table::{Schema, Table};
 use crate::statement::{Statement, unknown};
+use crate::table::{Schema, Table};
 use crate::tables::information::ENGINE;
 
 type ShowResult = Result<Statement, Fault>;

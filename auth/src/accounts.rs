@@ -20,8 +20,8 @@ use std::time::Duration;
 use crate::digest::sha256;
 use crate::directory::Search;
 use crate::{
-    Account, AccountId, Dialect, Directory, KnownAccount, Names, Origin, Rules, SecureTransport,
-    TlsRequirement, Verifier, LoginMethod,
+    Account, AccountId, Dialect, Directory, KnownAccount, LoginMethod, Names, Origin, Rules,
+    SecureTransport, TlsRequirement, Verifier,
 };
 
 /// An immutable snapshot of all accounts; cheap to clone.

@@ -4,8 +4,8 @@ use config::{AccountConfig, AccountTls, HashForm};
 
 use crate::accounts::CONFIGURED_RULES;
 use crate::{
-    Account, BackendLogin, Directory, HostPattern, MalformedHash, PassThrough, Password, Plugin,
-    TlsRequirement, Verifier, LoginMethod,
+    Account, BackendLogin, Directory, HostPattern, LoginMethod, MalformedHash, PassThrough,
+    Password, Plugin, TlsRequirement, Verifier,
 };
 
 /// An `[[account]]` that cannot be used.

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use crate::digest::sha256;
 use crate::host::Rank;
 use crate::{
-    Account, AccountId, Dialect, HostPattern, KnownAccount, Origin, Password, Plugin, Rules,
-    SecureTransport, Verifier, LoginMethod,
+    Account, AccountId, Dialect, HostPattern, KnownAccount, LoginMethod, Origin, Password, Plugin,
+    Rules, SecureTransport, Verifier,
 };
 
 /// An immutable snapshot of accounts.

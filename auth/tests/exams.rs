@@ -6,9 +6,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use pilotfish_auth::{
-    Account, Candidate, Circumstances, Denial, Dialect, Directory, HostPattern, ServerAuthentication, Names,
-    Origin, OwnKey, Passed, Password, Plugin, Privacy, Rules, Scramble, TlsRequirement, Verdict,
-    Verifier, key_exchange,
+    Account, Candidate, Circumstances, Denial, Dialect, Directory, HostPattern, Names, Origin,
+    OwnKey, Passed, Password, Plugin, Privacy, Rules, Scramble, ServerAuthentication,
+    TlsRequirement, Verdict, Verifier, key_exchange,
 };
 
 /// One login, line by line.

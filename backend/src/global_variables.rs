@@ -222,10 +222,17 @@ pub fn may_change(facts: &Facts, text: &[u8]) -> bool {
         let effects = facts.effects;
         effects.has(Effects::GLOBAL_VARIABLES) || effects.has(Effects::OPAQUE)
     };
-    let runs_text = |kind| matches!(kind, StatementKind::ExecuteImmediate | StatementKind::Compound);
+    let runs_text = |kind| {
+        matches!(
+            kind,
+            StatementKind::ExecuteImmediate | StatementKind::Compound
+        )
+    };
     match facts.kind {
         StatementKind::Set => sets(),
-        StatementKind::Multi => sets() || facts.parts.iter().any(|it| runs_text(it.kind)) && has_words(text),
+        StatementKind::Multi => {
+            sets() || facts.parts.iter().any(|it| runs_text(it.kind)) && has_words(text)
+        }
         kind => runs_text(kind) && has_words(text),
     }
 }

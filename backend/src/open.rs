@@ -178,7 +178,11 @@ fn unreachable(env: &PoolEnv, backend: &Backend, refusal: Refusal) -> Failure {
         }
         Refusal::Full { cause, payload } => {
             backend.load.note_server_full(env.now());
-            Failure::relaying(FailureKind::BackendsFull, format!("{name}: {cause}"), payload)
+            Failure::relaying(
+                FailureKind::BackendsFull,
+                format!("{name}: {cause}"),
+                payload,
+            )
         }
         Refusal::Err { cause, payload } => {
             Failure::relaying(FailureKind::NoBackend, format!("{name}: {cause}"), payload)

@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use auth::{Account, Accounts};
 use session::Outcome;
-use sql::{Facts, Flush, StatementKind, Object, Target};
+use sql::{Facts, Flush, Object, StatementKind, Target};
 
 /// What has changed since the process began, over all workers. The number of changes so far is the time
 /// of a login here.
@@ -84,7 +84,9 @@ impl PrivilegeChanges {
 #[inline]
 pub fn may_change(facts: &Facts, text: &[u8]) -> bool {
     match facts.kind {
-        StatementKind::Multi => facts.parts.iter().any(|part| is_kind(part.kind)) && is_change(facts, text),
+        StatementKind::Multi => {
+            facts.parts.iter().any(|part| is_kind(part.kind)) && is_change(facts, text)
+        }
         kind => is_kind(kind) && is_change(facts, text),
     }
 }
@@ -154,7 +156,10 @@ pub fn concerned(
     accounts: &Accounts,
     own_user: &[u8],
 ) -> AffectedUsers {
-    let is_of_user = matches!(facts.kind, StatementKind::Set | StatementKind::Alter(Object::Account));
+    let is_of_user = matches!(
+        facts.kind,
+        StatementKind::Set | StatementKind::Alter(Object::Account)
+    );
     // A name may be written in another way.
     let is_plain = text.is_ascii() && !text.contains(&b'\\');
     // Connections of an anonymous account log in by any name.
@@ -178,7 +183,10 @@ pub fn concerned(
 /// for it: another password, another name, none at all.
 pub fn may_lock_out(facts: &Facts, text: &[u8], own_user: &[u8]) -> bool {
     match facts.kind {
-        StatementKind::Grant | StatementKind::Revoke | StatementKind::Flush(_) | StatementKind::Create(_) => false,
+        StatementKind::Grant
+        | StatementKind::Revoke
+        | StatementKind::Flush(_)
+        | StatementKind::Create(_) => false,
         StatementKind::Set => !has_word(text, b"FOR") || has_word(text, own_user),
         _ => has_word(text, own_user) || has_word(text, b"CURRENT_USER"),
     }

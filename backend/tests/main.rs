@@ -17,7 +17,7 @@ use pilotfish_backend::worker_pool::CheckoutStep;
 use pool::{CloseReason, Grant};
 use route::{KillScope, Report};
 use session::Tally;
-use session::state::{StatementDiagnostics, List};
+use session::state::{List, StatementDiagnostics};
 use support::{World, packets_of};
 use tokio::task::LocalSet;
 use wire::Command;

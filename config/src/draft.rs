@@ -13,7 +13,7 @@ use zeroize::Zeroizing;
 
 use crate::load::read_text;
 use crate::nearest::did_you_mean;
-use crate::{Config, Fault, ValueType, SourceLocation, manual};
+use crate::{Config, Fault, SourceLocation, ValueType, manual};
 use lists::List;
 use pen::Pen;
 

@@ -55,7 +55,11 @@ impl SourceLocation {
 
 impl Fault {
     /// A fault of one setting.
-    pub(crate) fn new(place: SourceLocation, setting: impl Into<String>, text: impl Into<String>) -> Self {
+    pub(crate) fn new(
+        place: SourceLocation,
+        setting: impl Into<String>,
+        text: impl Into<String>,
+    ) -> Self {
         Self {
             place,
             setting: Some(setting.into()),

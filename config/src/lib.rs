@@ -21,7 +21,6 @@ mod define;
 mod diff;
 mod draft;
 mod fault;
-mod raw_setting;
 mod listed;
 mod load;
 pub mod manual;
@@ -29,6 +28,7 @@ mod measure;
 mod model;
 pub mod mysql_proxy;
 mod nearest;
+mod raw_setting;
 mod retired;
 mod secret;
 mod setting;
@@ -46,8 +46,8 @@ pub use measure::read_duration;
 pub use model::*;
 pub use secret::Secret;
 pub use setting::{
-    ACCOUNT, ADMIN_ACCOUNT, Applies, BACKEND, Choice, ValueType, LISTENER, REPLICATION, RULE, RULE_TEST,
-    Section, Setting, Traits, setting, settings,
+    ACCOUNT, ADMIN_ACCOUNT, Applies, BACKEND, Choice, LISTENER, REPLICATION, RULE, RULE_TEST,
+    Section, Setting, Traits, ValueType, setting, settings,
 };
 pub use sql_text::{Cell, SqlText};
 pub use time::{TimeOfDay, TimeSpan, Within};

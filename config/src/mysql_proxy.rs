@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::nearest::did_you_mean;
 use crate::nearest::nearest;
 use crate::setting::{ValueType, setting};
-use crate::{Fault, Override, PRIMARIES, SourceLocation, REPLICAS};
+use crate::{Fault, Override, PRIMARIES, REPLICAS, SourceLocation};
 
 /// One option of MySQL Proxy 0.8.
 #[derive(Debug)]
@@ -199,7 +199,13 @@ pub struct Translation {
 
 impl Translation {
     /// Adds one option, called `name` in faults, with its values (none: a flag that is set).
-    pub fn add(&mut self, option: &'static Legacy, name: String, place: SourceLocation, words: Vec<String>) {
+    pub fn add(
+        &mut self,
+        option: &'static Legacy,
+        name: String,
+        place: SourceLocation,
+        words: Vec<String>,
+    ) {
         match option.meaning {
             Meaning::Setting(setting) => {
                 self.overrides.push(Override {
@@ -267,7 +273,10 @@ impl Translation {
         };
         for given in &mut self.overrides {
             let kind = setting(given.setting).map(|setting| setting.kind);
-            if matches!(kind, Some(ValueType::Path | ValueType::List(ValueType::Path))) {
+            if matches!(
+                kind,
+                Some(ValueType::Path | ValueType::List(ValueType::Path))
+            ) {
                 for word in given.words.iter_mut().filter(|word| !word.is_empty()) {
                     *word = folder.join(&*word).display().to_string();
                 }

@@ -7,7 +7,7 @@ use toml::de::DeValue;
 
 use crate::measure::BEYOND;
 use crate::nearest::{did_you_mean, nearest};
-use crate::{Fault, ValueType, Override, SourceLocation, Traits};
+use crate::{Fault, Override, SourceLocation, Traits, ValueType};
 
 /// What a person wrote for one setting.
 pub struct RawSetting<'a> {
@@ -185,7 +185,11 @@ pub(crate) fn given<'a>(
 }
 
 /// A value of the command line, before it has a type.
-pub(crate) fn option_given<'a>(option: &'a Override, kind: ValueType, traits: &'a Traits) -> RawSetting<'a> {
+pub(crate) fn option_given<'a>(
+    option: &'a Override,
+    kind: ValueType,
+    traits: &'a Traits,
+) -> RawSetting<'a> {
     let word = |word: &'a str| RawSetting {
         raw: Raw::Word(word),
         place: option.place.clone(),

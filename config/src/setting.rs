@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use crate::raw_setting::RawSetting;
 use crate::measure::{spell_duration, spell_size};
+use crate::raw_setting::RawSetting;
 use crate::{
     AccountConfig, AdminAccountConfig, BackendConfig, Config, Fault, ListenerConfig,
     ReplicationConfig, RuleConfig, RuleTestConfig,

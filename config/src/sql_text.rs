@@ -3,7 +3,7 @@
 use std::fmt;
 use std::ops::Deref;
 
-use crate::raw_setting::{RawSetting, Raw};
+use crate::raw_setting::{Raw, RawSetting};
 use crate::value::{Value, quoted};
 use crate::{Fault, ValueType};
 

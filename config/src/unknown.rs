@@ -7,7 +7,7 @@ use crate::listed::LISTS;
 use crate::nearest::did_you_mean;
 use crate::nearest::nearest;
 use crate::setting::Section;
-use crate::{Config, Fault, SourceLocation, SECTIONS};
+use crate::{Config, Fault, SECTIONS, SourceLocation};
 
 /// The fault that a section's name is given to something else.
 pub(crate) fn no_table(place: SourceLocation, name: &str, value: &DeValue<'_>) -> Fault {
@@ -29,7 +29,11 @@ pub(crate) fn unknown(place: SourceLocation, name: &str, meant: Option<&str>) ->
     }
 }
 
-pub(crate) fn unknown_in_section(place: SourceLocation, section: &Section<Config>, key: &str) -> Fault {
+pub(crate) fn unknown_in_section(
+    place: SourceLocation,
+    section: &Section<Config>,
+    key: &str,
+) -> Fault {
     let name = format!("{}.{key}", section.name);
     let keys = section.settings.iter().map(|setting| setting.key);
     let fault = unknown(place, &name, nearest(key, keys));

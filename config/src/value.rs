@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use zeroize::Zeroizing;
 
-use crate::raw_setting::{RawSetting, Raw};
 use crate::measure::{
     fraction_of_milliseconds, parse_duration, parse_size, spell_duration, spell_size,
 };
-use crate::{BackendAddress, Fault, IpNet, ValueType, ListenAddress, Secret};
+use crate::raw_setting::{Raw, RawSetting};
+use crate::{BackendAddress, Fault, IpNet, ListenAddress, Secret, ValueType};
 
 /// A type that a setting can have.
 pub trait Value: Sized {

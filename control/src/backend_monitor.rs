@@ -18,9 +18,9 @@ use route::{
     Vicinity,
 };
 
+use crate::account_loader::Teacher;
 use crate::backoff::Backoff;
 use crate::failure::Failure;
-use crate::account_loader::Teacher;
 use crate::login::Destination;
 use crate::probe::ProbeResult;
 use crate::replication::Replication;
@@ -319,7 +319,9 @@ impl BackendMonitor {
             Ok(sight) => {
                 match sight {
                     ProbeResult::Full => self.load.note_server_full(now),
-                    ProbeResult::Well | ProbeResult::AccountRefused(_) => self.load.note_server_accepts(),
+                    ProbeResult::Well | ProbeResult::AccountRefused(_) => {
+                        self.load.note_server_accepts()
+                    }
                 }
                 self.note_account(sight);
                 self.answered(now, rhythm, dice)

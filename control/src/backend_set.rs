@@ -14,16 +14,16 @@ use route::{
     Topology, UnknownLag, Vicinity,
 };
 
+use crate::account_loader::Teacher;
+use crate::backend_monitor::{BackendMonitor, Change, Questions, Rhythm, Settings, Task};
 use crate::definitions::Teachers;
 use crate::failure::Failure;
 use crate::leaders::Leaders;
-use crate::account_loader::Teacher;
-use crate::probe::ProbeResult;
 use crate::plan::{Places, Plan};
+use crate::probe::ProbeResult;
 use crate::question::Answer;
 use crate::replication::{PrimarySeen, Suspicion};
 use crate::roles::settle;
-use crate::backend_monitor::{Change, Questions, Rhythm, Settings, Task, BackendMonitor};
 
 #[cfg(test)]
 mod tests;
@@ -153,7 +153,8 @@ impl BackendSet {
         self.epoch += 1;
         let address = backend.address.clone();
         let found = places.get(&address).cloned().unwrap_or(Ok(Vec::new()));
-        let mut watched = BackendMonitor::new(&backend.name, identity, address, self.epoch, settings, now);
+        let mut watched =
+            BackendMonitor::new(&backend.name, identity, address, self.epoch, settings, now);
         // The roster's change is noted already.
         let _ = watched.looked_up(found, now, &self.rhythm, &mut self.dice);
         watched
@@ -334,7 +335,8 @@ impl BackendSet {
     /// Those who may be asked for the accounts, the likeliest to know first: primaries before replicas,
     /// which may lag, and of each those that were seen to be up.
     pub(crate) fn teachers(&self) -> Vec<Teacher> {
-        let mut usable: Vec<&BackendMonitor> = self.watched.iter().filter(|w| w.is_usable()).collect();
+        let mut usable: Vec<&BackendMonitor> =
+            self.watched.iter().filter(|w| w.is_usable()).collect();
         usable.sort_by_key(|w| (w.role == Some(Role::Replica), !w.is_up()));
         usable.into_iter().map(BackendMonitor::teacher).collect()
     }

@@ -13,11 +13,11 @@ use route::{Definitions, Moment, Policy, ReadPolicy, Report, Roles, Topology};
 use tokio::runtime::Runtime;
 use tokio::sync::{mpsc, oneshot, watch};
 
-use crate::snapshot_publisher::SnapshotPublisher;
+use crate::backend_set::BackendSet;
 use crate::control_loop::{ControlLoop, Order};
 use crate::plan::{Places, Plan};
 use crate::resolve::{Resolver, SystemResolver};
-use crate::backend_set::BackendSet;
+use crate::snapshot_publisher::SnapshotPublisher;
 
 /// Look-ups at once at most; a resolver that hangs holds its thread.
 const RESOLVING_THREADS_MAX: usize = 16;

@@ -11,21 +11,21 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 
 use crate::account_check::{CheckLine, check};
-use crate::snapshot_publisher::SnapshotPublisher;
+use crate::account_loader::{LoadError, LoadedAccounts, learn};
+use crate::backend_monitor::Task;
+use crate::backend_set::{BackendSet, Ticket};
 use crate::checks::Checks;
-use crate::definitions::{Schedule, FetchedDefinitions, ask_all};
+use crate::definitions::{FetchedDefinitions, Schedule, ask_all};
 use crate::failure::Failure;
 use crate::kill::{Kill, Kills, kill_all};
 use crate::learning::{Attempt, Learning};
-use crate::account_loader::{LoadedAccounts, LoadError, learn};
-use crate::monitor_connection::{Line, ask};
 use crate::login::Access;
-use crate::probe::{ProbeResult, look};
+use crate::monitor_connection::{Line, ask};
 use crate::plan::{Places, Plan, prepare};
+use crate::probe::{ProbeResult, look};
 use crate::question::Answer;
 use crate::resolve::{Resolver, look_up};
-use crate::backend_set::{BackendSet, Ticket};
-use crate::backend_monitor::Task;
+use crate::snapshot_publisher::SnapshotPublisher;
 
 /// What the handle asks.
 #[derive(Debug)]

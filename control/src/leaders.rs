@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use route::{Cluster, ClusterId, Role, Writes};
 
-use crate::backend_monitor::{Change, BackendMonitor};
+use crate::backend_monitor::{BackendMonitor, Change};
 
 /// What the log knows of each cluster.
 #[derive(Debug, Default)]
@@ -123,7 +123,12 @@ impl LoggedLeaders {
         self.rivals = rivals;
     }
 
-    fn tell_others(&mut self, cluster: &str, primary: Option<&BackendMonitor>, others: Vec<String>) {
+    fn tell_others(
+        &mut self,
+        cluster: &str,
+        primary: Option<&BackendMonitor>,
+        others: Vec<String>,
+    ) {
         if self.others == others {
             return;
         }

@@ -14,8 +14,8 @@ use auth::{Directory, Expiry, LoginMethod};
 use config::Config;
 use route::{BackendId, Dice, Moment};
 
+use crate::account_loader::{LoadError, LoadedAccounts};
 use crate::backoff::Backoff;
-use crate::account_loader::{LoadedAccounts, LoadError};
 use crate::task::TaskSchedule;
 
 /// Who asks again and again is answered once in this time.

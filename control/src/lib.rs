@@ -20,32 +20,32 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod account_check;
+mod account_loader;
+mod backend_monitor;
+mod backend_set;
 mod backoff;
-mod snapshot_publisher;
 mod checks;
 mod client;
 mod connection;
 mod control;
+mod control_loop;
 mod definitions;
 mod failure;
 mod grant;
-mod control_loop;
 mod kill;
 mod leaders;
 mod learning;
-mod account_loader;
-mod monitor_connection;
 mod login;
-mod probe;
+mod monitor_connection;
 mod plan;
+mod probe;
 mod question;
 mod replication;
 mod resolve;
 mod roles;
-mod backend_set;
 mod rows;
+mod snapshot_publisher;
 mod task;
-mod backend_monitor;
 
 #[cfg(test)]
 mod tests;

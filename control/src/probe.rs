@@ -27,7 +27,10 @@ const MUST_CHANGE_PASSWORD: u16 = 1820;
 ///
 /// # Errors
 /// Why the backend cannot be used.
-pub(crate) async fn look(access: &Access, destination: &Destination) -> Result<ProbeResult, Failure> {
+pub(crate) async fn look(
+    access: &Access,
+    destination: &Destination,
+) -> Result<ProbeResult, Failure> {
     let entry = match access.log_in(destination).await {
         Err(failure) if failure.is_full() => return Ok(ProbeResult::Full),
         entry => entry?,

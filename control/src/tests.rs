@@ -16,9 +16,9 @@ use net::tls::{ClientCertificates, Identity, ServerTls, ServerTlsSettings};
 use route::{Backend, BackendId, Endpoint, Health, KillReason, Report, Topology};
 use tokio::sync::{mpsc, watch};
 
-use crate::snapshot_publisher::SnapshotPublisher;
 use crate::control::nothing_yet;
 use crate::control_loop::{ControlLoop, Order};
+use crate::snapshot_publisher::SnapshotPublisher;
 use crate::{Control, Resolver, SystemResolver};
 use scripted_backend::{Met, STRICT, Script, Scripted};
 

@@ -25,8 +25,8 @@ use tower_service::Service;
 
 use super::HttpState;
 use super::patient::Patient;
+use admin::authenticator::{Authenticator, Count};
 use admin::port::{Callers, Stay};
-use admin::authenticator::{Count, Authenticator};
 use admin::recent::Recent;
 
 /// How long a client may take for the head of a request, and stay without one.

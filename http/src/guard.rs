@@ -17,10 +17,10 @@ use proxy::Settings;
 use super::HttpState;
 use super::accept::Caller;
 use super::refusal::Refusal;
-use admin::functions::Asker;
-use admin::authenticator::Authenticator;
-use admin::table::Schema;
 use admin::admin_session::AdminSession;
+use admin::authenticator::Authenticator;
+use admin::functions::Asker;
+use admin::table::Schema;
 
 /// Who shows the token is called this, in logs and by `USER()`.
 const TOKEN_USER: &str = "token";

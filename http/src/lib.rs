@@ -39,9 +39,9 @@ use axum::routing::{get, post};
 use accept::HttpPort;
 use refusal::Refusal;
 
+use admin::authenticator::Authenticator;
 use admin::material::Material;
 use admin::port::Callers;
-use admin::authenticator::Authenticator;
 use admin::recent::{Recent, RecentSnapshot};
 use admin::table::{Demands, Table};
 

@@ -19,7 +19,7 @@ use super::refusal::Refusal;
 use admin::engine::ResultRows;
 use admin::fault::Fault;
 use admin::registry::{TABLES, table};
-use admin::table::{ColumnFacts, CellType, Schema, Table};
+use admin::table::{CellType, ColumnFacts, Schema, Table};
 
 /// Parameters that are no column's name.
 pub const RESERVED: [&str; 5] = ["columns", "order", "limit", "offset", "rows"];

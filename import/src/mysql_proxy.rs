@@ -2,7 +2,7 @@
 //! itself; here they become a file of ours.
 
 use config::mysql_proxy::{Translation, read_defaults_text};
-use config::{BackendAddress, Fault, ValueType, Override, PRIMARIES, REPLICAS};
+use config::{BackendAddress, Fault, Override, PRIMARIES, REPLICAS, ValueType};
 
 use crate::note::Level;
 use crate::output::{Origin, Output, Table, Toml};

@@ -210,8 +210,9 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Dialogue<'_, T> {
     }
 
     async fn hear_backend(&mut self, payload: Vec<u8>) -> Result<Option<AuthEnd>, Failure> {
-        let packet = AuthPacket::decode(&payload)
-            .map_err(|error| Failure::new(FailureKind::BackendLogin, format!("login packet: {error}")))?;
+        let packet = AuthPacket::decode(&payload).map_err(|error| {
+            Failure::new(FailureKind::BackendLogin, format!("login packet: {error}"))
+        })?;
         match (packet, std::mem::take(&mut self.exchange)) {
             (AuthPacket::MoreData(key), Exchange::KeyDue { password }) => {
                 let encrypted = encrypt(&password, &self.scramble, key).map_err(key_exchange)?;
@@ -328,7 +329,9 @@ pub fn key_exchange(error: KeyExchangeError) -> Failure {
 /// The failure when the client does not keep to the protocol, or closes.
 pub fn client_broke(error: PacketError) -> Failure {
     let kind = match &error {
-        PacketError::Closed | PacketError::Truncated | PacketError::Io(_) => FailureKind::LoginAbandoned,
+        PacketError::Closed | PacketError::Truncated | PacketError::Io(_) => {
+            FailureKind::LoginAbandoned
+        }
         PacketError::OutOfOrder { .. } | PacketError::TooLong(_) | PacketError::ProxyHeader => {
             FailureKind::LoginMalformed
         }

@@ -360,17 +360,62 @@ mod tests {
     /// Every row: whose fault, what the client is told, how loud the log is.
     const ROWS: &[(FailureKind, Side, Option<u16>, Level)] = &[
         (FailureKind::ProxyHeader, Side::Client, None, Level::WARN),
-        (FailureKind::HostBlocked, Side::Client, Some(1129), Level::INFO),
-        (FailureKind::SessionsMax, Side::Proxy, Some(1040), Level::WARN),
-        (FailureKind::BackendsFull, Side::Proxy, Some(1040), Level::WARN),
-        (FailureKind::NoBackend, Side::Backend, Some(1429), Level::ERROR),
+        (
+            FailureKind::HostBlocked,
+            Side::Client,
+            Some(1129),
+            Level::INFO,
+        ),
+        (
+            FailureKind::SessionsMax,
+            Side::Proxy,
+            Some(1040),
+            Level::WARN,
+        ),
+        (
+            FailureKind::BackendsFull,
+            Side::Proxy,
+            Some(1040),
+            Level::WARN,
+        ),
+        (
+            FailureKind::NoBackend,
+            Side::Backend,
+            Some(1429),
+            Level::ERROR,
+        ),
         (FailureKind::LoginAbandoned, Side::Client, None, Level::INFO),
-        (FailureKind::LoginMalformed, Side::Client, Some(1043), Level::WARN),
-        (FailureKind::LoginTimeout, Side::Client, Some(1159), Level::WARN),
-        (FailureKind::TlsRequired, Side::Client, Some(3159), Level::INFO),
+        (
+            FailureKind::LoginMalformed,
+            Side::Client,
+            Some(1043),
+            Level::WARN,
+        ),
+        (
+            FailureKind::LoginTimeout,
+            Side::Client,
+            Some(1159),
+            Level::WARN,
+        ),
+        (
+            FailureKind::TlsRequired,
+            Side::Client,
+            Some(3159),
+            Level::INFO,
+        ),
         (FailureKind::ClientTls, Side::Client, None, Level::INFO),
-        (FailureKind::BackendTls, Side::Backend, Some(1429), Level::ERROR),
-        (FailureKind::BackendLogin, Side::Backend, Some(1429), Level::ERROR),
+        (
+            FailureKind::BackendTls,
+            Side::Backend,
+            Some(1429),
+            Level::ERROR,
+        ),
+        (
+            FailureKind::BackendLogin,
+            Side::Backend,
+            Some(1429),
+            Level::ERROR,
+        ),
         (FailureKind::LoginRefused, Side::Client, None, Level::INFO),
         (
             FailureKind::FullAuthentication,
@@ -378,9 +423,24 @@ mod tests {
             Some(1429),
             Level::ERROR,
         ),
-        (FailureKind::KeyExchange, Side::Client, Some(1043), Level::WARN),
-        (FailureKind::ClientProtocol, Side::Client, Some(1156), Level::WARN),
-        (FailureKind::PayloadTooLarge, Side::Client, Some(1153), Level::WARN),
+        (
+            FailureKind::KeyExchange,
+            Side::Client,
+            Some(1043),
+            Level::WARN,
+        ),
+        (
+            FailureKind::ClientProtocol,
+            Side::Client,
+            Some(1156),
+            Level::WARN,
+        ),
+        (
+            FailureKind::PayloadTooLarge,
+            Side::Client,
+            Some(1153),
+            Level::WARN,
+        ),
         (FailureKind::ClientLeft, Side::Client, None, Level::INFO),
         (FailureKind::ClientLost, Side::Client, None, Level::INFO),
         (
@@ -389,18 +449,43 @@ mod tests {
             Some(1158),
             Level::ERROR,
         ),
-        (FailureKind::BackendLost, Side::Backend, Some(1158), Level::WARN),
-        (FailureKind::BackendDisabled, Side::Proxy, Some(1158), Level::INFO),
-        (FailureKind::IdleTimeout, Side::Client, Some(4031), Level::INFO),
+        (
+            FailureKind::BackendLost,
+            Side::Backend,
+            Some(1158),
+            Level::WARN,
+        ),
+        (
+            FailureKind::BackendDisabled,
+            Side::Proxy,
+            Some(1158),
+            Level::INFO,
+        ),
+        (
+            FailureKind::IdleTimeout,
+            Side::Client,
+            Some(4031),
+            Level::INFO,
+        ),
         (FailureKind::Stopped, Side::Proxy, Some(1053), Level::WARN),
-        (FailureKind::LoginDenied, Side::Client, Some(1045), Level::INFO),
+        (
+            FailureKind::LoginDenied,
+            Side::Client,
+            Some(1045),
+            Level::INFO,
+        ),
         (
             FailureKind::AccountSessionsMax,
             Side::Client,
             Some(1203),
             Level::WARN,
         ),
-        (FailureKind::PoolExhausted, Side::Proxy, Some(1040), Level::WARN),
+        (
+            FailureKind::PoolExhausted,
+            Side::Proxy,
+            Some(1040),
+            Level::WARN,
+        ),
         (
             FailureKind::StateNotRestored,
             Side::Backend,
@@ -413,12 +498,37 @@ mod tests {
             Some(1158),
             Level::WARN,
         ),
-        (FailureKind::HeldAtReplica, Side::Client, Some(1290), Level::INFO),
-        (FailureKind::ReadsChanged, Side::Proxy, Some(1213), Level::INFO),
+        (
+            FailureKind::HeldAtReplica,
+            Side::Client,
+            Some(1290),
+            Level::INFO,
+        ),
+        (
+            FailureKind::ReadsChanged,
+            Side::Proxy,
+            Some(1213),
+            Level::INFO,
+        ),
         (FailureKind::Killed, Side::Client, None, Level::INFO),
-        (FailureKind::StatementKilled, Side::Client, Some(1317), Level::INFO),
-        (FailureKind::ScriptFailed, Side::Proxy, Some(1105), Level::ERROR),
-        (FailureKind::ScriptRefused, Side::Proxy, Some(1105), Level::WARN),
+        (
+            FailureKind::StatementKilled,
+            Side::Client,
+            Some(1317),
+            Level::INFO,
+        ),
+        (
+            FailureKind::ScriptFailed,
+            Side::Proxy,
+            Some(1105),
+            Level::ERROR,
+        ),
+        (
+            FailureKind::ScriptRefused,
+            Side::Proxy,
+            Some(1105),
+            Level::WARN,
+        ),
         (FailureKind::ScriptEnded, Side::Proxy, None, Level::INFO),
         (FailureKind::Drained, Side::Proxy, None, Level::DEBUG),
     ];
@@ -461,9 +571,13 @@ mod tests {
 
     #[test]
     fn a_backends_own_words_are_relayed_as_they_are() {
-        let failure = Failure::relaying(FailureKind::NoBackend, "full", b"\xff\x10\x04full".to_vec());
+        let failure =
+            Failure::relaying(FailureKind::NoBackend, "full", b"\xff\x10\x04full".to_vec());
         assert_eq!(failure.err_payload(true).unwrap(), b"\xff\x10\x04full");
-        assert_eq!(Failure::new(FailureKind::ClientTls, "x").err_payload(true), None);
+        assert_eq!(
+            Failure::new(FailureKind::ClientTls, "x").err_payload(true),
+            None
+        );
         let told = Failure::new(FailureKind::SessionsMax, "x")
             .err_payload(true)
             .unwrap();

@@ -25,7 +25,8 @@ use clap::{Arg, ArgAction, ArgMatches, Args, FromArgMatches, Subcommand};
 use config::manual::{self, LIST_OPTIONS};
 use config::mysql_proxy::{self, Legacy, Translation};
 use config::{
-    Config, Draft, Fault, ListenAddress, Loaded, Override, SourceLocation, SECTIONS, Setting, settings,
+    Config, Draft, Fault, ListenAddress, Loaded, Override, SECTIONS, Setting, SourceLocation,
+    settings,
 };
 
 use crate::rules;
@@ -278,7 +279,9 @@ impl ServeArguments {
         for ParsedOption { option, words, .. } in self.options.iter().cloned() {
             let name = format!("--{}", option.name());
             match option {
-                KnownOption::Theirs(legacy) => translation.add(legacy, name, SourceLocation::COMMAND_LINE, words),
+                KnownOption::Theirs(legacy) => {
+                    translation.add(legacy, name, SourceLocation::COMMAND_LINE, words)
+                }
                 KnownOption::Ours(setting) => translation.overrides.push(Override {
                     setting,
                     name,

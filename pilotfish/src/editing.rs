@@ -7,7 +7,7 @@ mod guard;
 
 use std::sync::Arc;
 
-use admin::{Difference, EventKind, Events, Refused, EditOutcome, View, What, When, Wish};
+use admin::{Difference, EditOutcome, EventKind, Events, Refused, View, What, When, Wish};
 use config::{Applies, Change, Config, Draft, Edit, Fault, Loaded, SourceLocation, diff};
 use tokio::time::{Duration, timeout};
 

@@ -46,9 +46,12 @@ fn told(arguments: &PlanArguments) -> Result<String, Vec<String>> {
     if let Some(list) = &arguments.statements {
         let list = read(list).map_err(|error| vec![format!("{}: {error}", list.display())])?;
         let listed = list.lines().map(str::trim).filter(|line| !line.is_empty());
-        asked.extend(
-            listed.map(|text| ("--statements".to_owned(), ExplainedStatement::of(text, &arguments.asker))),
-        );
+        asked.extend(listed.map(|text| {
+            (
+                "--statements".to_owned(),
+                ExplainedStatement::of(text, &arguments.asker),
+            )
+        }));
     }
     asked.extend(seen(&old.config, &arguments.asker)?);
     let new = old.reloaded(new);
@@ -57,7 +60,10 @@ fn told(arguments: &PlanArguments) -> Result<String, Vec<String>> {
 }
 
 /// The digests that a running proxy has seen, if its settings have it write them.
-fn seen(config: &Config, asker: &AskerArguments) -> Result<Vec<(String, ExplainedStatement)>, Vec<String>> {
+fn seen(
+    config: &Config,
+    asker: &AskerArguments,
+) -> Result<Vec<(String, ExplainedStatement)>, Vec<String>> {
     let Some(file) = config.digests.file.as_deref().filter(|it| it.exists()) else {
         return Ok(Vec::new());
     };
@@ -113,7 +119,12 @@ fn statements(config: &Config, asker: &AskerArguments) -> Vec<(String, Explained
     statements
 }
 
-fn tell_statements(plan: &mut String, old: &Outlook, new: &Outlook, asked: &[(String, ExplainedStatement)]) {
+fn tell_statements(
+    plan: &mut String,
+    old: &Outlook,
+    new: &Outlook,
+    asked: &[(String, ExplainedStatement)],
+) {
     let mut seen = BTreeSet::new();
     let mut differ = String::new();
     let mut count = 0;

@@ -136,7 +136,11 @@ async fn serve(client: Client, shared: Arc<Shared>) {
 
 impl Shared {
     /// Sees a login through, by the settings of the moment.
-    async fn receive(&self, client: Client, log: &RelayLog) -> Result<AdminClient, AdminClientError> {
+    async fn receive(
+        &self,
+        client: Client,
+        log: &RelayLog,
+    ) -> Result<AdminClient, AdminClientError> {
         let settings = self.window.settings();
         let accounts = self.accounts(&settings.config);
         let version = log.version();

@@ -11,7 +11,7 @@ use admin::{AdminPort, Editor, Events, History, Seen, Wish};
 use config::{Applies, Change, Config, Draft, Fault, Serves, SessionMode, diff};
 use control::Control;
 use net::worker::WorkerEnd;
-use proxy::{AllScripts, DataPlane, Settings, DataPlaneContext};
+use proxy::{AllScripts, DataPlane, DataPlaneContext, Settings};
 use replication::Replication;
 use route::Topology;
 use sd_notify::{NotifyState, notify};

@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use slab::Slab;
 
 use crate::places::SubPool;
-use crate::tokens::{Address, TokenKind, Lost, TokenIssuer};
+use crate::tokens::{Address, Lost, TokenIssuer, TokenKind};
 use crate::{
     CloseReason, Closing, Counts, Figures, Holding, Lease, Limits, OpeningPermit, RateLimit,
     Ticket, Waiting,

@@ -201,7 +201,9 @@ impl Attempts {
         match (self.err, none) {
             (Some(err), _) => Failure::relaying(FailureKind::NoBackend, causes, err),
             (None, NoBackend::AllFull) => Failure::new(FailureKind::BackendsFull, none.to_string()),
-            (None, _) if causes.is_empty() => Failure::new(FailureKind::NoBackend, none.to_string()),
+            (None, _) if causes.is_empty() => {
+                Failure::new(FailureKind::NoBackend, none.to_string())
+            }
             (None, _) => Failure::new(
                 FailureKind::NoBackend,
                 format!("Can't connect to MySQL server: tried {causes}"),

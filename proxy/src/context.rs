@@ -9,8 +9,8 @@ use auth::{Accounts, HostErrors, OwnKey, SharedThrottle};
 use route::{Definitions, Moment, Report, Topology};
 use tokio::sync::{Notify, mpsc, watch};
 
-use crate::rule_set::Tallies;
 use crate::pooled::rules::statement_limits::Limits;
+use crate::rule_set::Tallies;
 use crate::scripted::all::AllScripts;
 use backend::pool_env::SharedPools;
 use backend::settings::Settings;

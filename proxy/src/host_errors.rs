@@ -8,7 +8,7 @@ use wire::ErrPacket;
 
 use crate::worker::Worker;
 use backend::settings::Settings;
-use link::failure::{Failure, FailureKind, ClientMessage};
+use link::failure::{ClientMessage, Failure, FailureKind};
 
 /// ER_ACCESS_DENIED_ERROR, and ER_ACCESS_DENIED_NO_PASSWORD_ERROR of MariaDB.
 const ACCESS_DENIED: [u16; 2] = [1045, 1698];

@@ -15,20 +15,20 @@
 //! [`route::Report`]s. No file is read here, no name resolved, nothing decided that another worker
 //! would have to know.
 
-mod rule_set;
 mod connect;
+mod context;
 mod host_errors;
-mod statement_stats;
 mod login;
 mod plane;
 mod pooled;
 mod reception;
 mod relay;
 mod relayed;
+mod rule_set;
 mod scripted;
 mod serve;
 mod session_end;
-mod context;
+mod statement_stats;
 mod thread_ended;
 pub mod tls_guard;
 mod user_change;
@@ -36,13 +36,13 @@ mod window;
 mod worker;
 
 pub use backend::settings::Settings;
+pub use context::DataPlaneContext;
 pub use plane::DataPlane;
 pub use reception::{AdminClient, AdminClientError, AdminState, Reception};
 pub use registry::session_registry::Killed;
 pub use registry::worker_view::{
     LoadView, PoolView, SessionState, SessionView, SpreadView, StepsView, TimesView, WorkerView,
 };
-pub use scripted::all::AllScripts;
 pub use scripted::admin_script::AdminScript;
-pub use context::DataPlaneContext;
+pub use scripted::all::AllScripts;
 pub use window::Window;

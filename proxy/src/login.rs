@@ -463,7 +463,10 @@ pub(crate) fn malformed(error: wire::Malformed) -> Failure {
     if error == PROTOCOL_40 {
         return too_old();
     }
-    Failure::new(FailureKind::LoginMalformed, format!("Bad handshake: {error}"))
+    Failure::new(
+        FailureKind::LoginMalformed,
+        format!("Bad handshake: {error}"),
+    )
 }
 
 /// The backend's ERR has been relayed; the log gets its text.

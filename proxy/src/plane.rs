@@ -8,7 +8,7 @@ use net::worker::{WorkerEnd, Workers};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout_at};
 
-use crate::context::{Shared, DataPlaneContext};
+use crate::context::{DataPlaneContext, Shared};
 use crate::window::Window;
 use crate::worker::{Arrival, Message, Worker};
 use stats::seen_digests::SeenDigest;

@@ -8,19 +8,19 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use auth::{
-    Candidate, Circumstances, Denial, Dialect, Directory, ServerAuthentication, Names, Origin, Password,
-    Plugin, Scramble, SharedThrottle,
+    Candidate, Circumstances, Denial, Dialect, Directory, Names, Origin, Password, Plugin,
+    Scramble, ServerAuthentication, SharedThrottle,
 };
 use net::listen::Accepted;
 use net::{Endpoint, Socket};
 use tokio::time::timeout;
 use wire::{Capabilities, ErrPacket, ErrorCode, Greeting, HandshakeResponse, StatusFlags};
 
+use crate::context::Shared;
 use crate::login::{Who, malformed, read_response};
 use crate::pooled::login::examine::{examine, origin_of, random, tls_session};
 use crate::pooled::login::login_throttle::longest;
 use crate::pooled::login::session_start::welcome;
-use crate::context::Shared;
 use backend::settings::Settings;
 use link::dialogue::client_broke;
 use link::failure::{Failure, FailureKind};
@@ -279,7 +279,8 @@ impl Reception {
             Some(auth::LoginMethod::PassedThrough(_)) | None => house.accounts.decoy(claim.user),
         };
         let (plugin, candidate) = (house.plugin, claim.candidate);
-        let verdict = ServerAuthentication::begin(plugin, scramble, verifiers, None, candidate, random());
+        let verdict =
+            ServerAuthentication::begin(plugin, scramble, verifiers, None, candidate, random());
         let passed = match examine(&self.shared, client, verdict).await? {
             Ok(passed) => passed,
             Err(failed) => return Ok(Err(failed.denial)),
@@ -368,7 +369,8 @@ impl AdminClient {
     pub async fn say(&mut self, packets: &[u8]) -> Result<(), AdminClientError> {
         let said = timeout(TIMEOUT_SAY, self.stream.write_packets(packets)).await;
         let late = || Err(io::ErrorKind::TimedOut.into());
-        said.unwrap_or_else(|_| late()).map_err(AdminClientError::Gone)
+        said.unwrap_or_else(|_| late())
+            .map_err(AdminClientError::Gone)
     }
 
     /// Sends a last payload and closes.

@@ -13,14 +13,14 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use route::Backend;
-use session::{Event, ChangeUserHold, Outcome, Tracker, Violation};
+use session::{ChangeUserHold, Event, Outcome, Tracker, Violation};
 use sql::Server;
 use tokio::io::{AsyncRead, ReadBuf};
 use wire::{Capabilities, Command, HEADER_BYTES, StatusFlags};
 
-use crate::statement_stats::observer::Observer;
 use crate::scripted::script_coverage::unfollowed;
 use crate::session_end::SessionEnd;
+use crate::statement_stats::observer::Observer;
 use crate::user_change::UserChange;
 use crate::worker::Worker;
 use link::failure::{Failure, FailureKind};
@@ -179,7 +179,10 @@ impl Relay {
         } else if asked.contains(Ask::ClientGone) && !self.tracker.has_quit() {
             Err(match self.tracker.command() {
                 Some(command) => self.client_left(command, "it closed the connection"),
-                None => Failure::new(FailureKind::ClientLost, "the client has closed the connection"),
+                None => Failure::new(
+                    FailureKind::ClientLost,
+                    "the client has closed the connection",
+                ),
             })
         } else if asked.contains(Ask::KillSession) {
             Err(Failure::new(FailureKind::Killed, "Connection was killed"))

@@ -14,6 +14,7 @@ use wire::compression::Remote;
 use wire::reply::OkPacket;
 
 use crate::connect::Greeted;
+use crate::context::SessionPermit;
 use crate::login::Agreement;
 use crate::pooled::session::outcome::Relayed;
 use crate::pooled::session::{Places, PooledSession};
@@ -21,7 +22,6 @@ use crate::relay::{Relay, RelayStop};
 use crate::scripted::session_script::Scripting;
 use crate::session_end::SessionEnd;
 use crate::session_end::{TIMEOUT_TELL, lost_at_login};
-use crate::context::SessionPermit;
 use crate::thread_ended::has_thread_ended;
 use crate::worker::Worker;
 use backend::greeting::server_of;
@@ -193,7 +193,10 @@ impl Session {
                     .surroundings
                     .report(Report::SessionBroken { backend, cause });
             }
-            FailureKind::ClientLeft | FailureKind::Stopped | FailureKind::Killed | FailureKind::BackendDisabled
+            FailureKind::ClientLeft
+            | FailureKind::Stopped
+            | FailureKind::Killed
+            | FailureKind::BackendDisabled
                 if relay.tracker.command().is_some() =>
             {
                 let why = match failure.kind {

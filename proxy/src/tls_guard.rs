@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use auth::{Accounts, Candidate, Denial, Dialect, ServerAuthentication, Origin, Privacy, Scramble};
+use auth::{Accounts, Candidate, Denial, Dialect, Origin, Privacy, Scramble, ServerAuthentication};
 use config::ClientTlsMode;
 use net::tls::Facts;
 use wire::{Greeting, HandshakeResponse};

@@ -12,9 +12,9 @@ use route::{KillScope, Moment, Topology};
 use tokio::sync::mpsc;
 use tokio::time::timeout_at;
 
+use crate::context::{DataPlaneContext, Shared};
 use crate::reception::{AdminClient, Reception};
 use crate::scripted::admin_script::AdminScript;
-use crate::context::{Shared, DataPlaneContext};
 use crate::worker::Message;
 use backend::settings::Settings;
 use registry::session_registry::{Kill, Killed};

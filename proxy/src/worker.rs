@@ -12,17 +12,17 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-pub(crate) use arrival::{Arrival, AcceptedClient};
+pub(crate) use arrival::{AcceptedClient, Arrival};
 use net::clock::Clock;
 use route::{Definitions, Dice, Loads};
 use slab::Slab;
 use tokio::sync::{Notify, mpsc};
 
-use crate::rule_set::RuleSet;
+use crate::context::{DataPlaneContext, Shared};
 use crate::pooled::lanes::Lanes;
 use crate::pooled::login::known_host_names::HostNames;
+use crate::rule_set::RuleSet;
 use crate::scripted::host::Host;
-use crate::context::{Shared, DataPlaneContext};
 use backend::pool_env::PoolEnv;
 use backend::refused_reads::RefusedReads;
 use backend::times::Times;

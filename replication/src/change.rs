@@ -1,7 +1,7 @@
 //! A statement of the log that changes objects: which ones, how, and whose it was.
 
 use binlog::{EventHeader, Query, printable, query_flags, query_text};
-use sql::{Charset, Facts, Flags, StatementKind, Object, Role};
+use sql::{Charset, Facts, Flags, Object, Role, StatementKind};
 
 use crate::names::named_objects;
 use crate::object::{ObjectKind, ObjectName};
@@ -77,7 +77,10 @@ impl Change {
 /// What kind of object a statement changes. Temporary tables do not count, because only their session sees them.
 fn kind_of_object(kind: StatementKind) -> Option<Object> {
     match kind {
-        StatementKind::Create(object) | StatementKind::Alter(object) | StatementKind::Drop(object) | StatementKind::Rename(object) => {
+        StatementKind::Create(object)
+        | StatementKind::Alter(object)
+        | StatementKind::Drop(object)
+        | StatementKind::Rename(object) => {
             let counts = !matches!(object, Object::TemporaryTable | Object::Other);
             counts.then_some(object)
         }
@@ -89,9 +92,9 @@ fn kind_of_object(kind: StatementKind) -> Option<Object> {
 /// The tables, views and sequences that a statement writes, each once.
 fn tables(facts: &Facts, text: &str, default_schema: &str) -> Vec<ObjectName> {
     let kind = match facts.kind {
-        StatementKind::Create(Object::View) | StatementKind::Alter(Object::View) | StatementKind::Drop(Object::View) => {
-            ObjectKind::View
-        }
+        StatementKind::Create(Object::View)
+        | StatementKind::Alter(Object::View)
+        | StatementKind::Drop(Object::View) => ObjectKind::View,
         StatementKind::Create(Object::Sequence)
         | StatementKind::Alter(Object::Sequence)
         | StatementKind::Drop(Object::Sequence) => ObjectKind::Sequence,
@@ -137,7 +140,10 @@ fn words(kind: StatementKind, first: Option<&ObjectName>) -> String {
     match (noun, kind) {
         (
             Some(noun),
-            StatementKind::Create(object) | StatementKind::Alter(object) | StatementKind::Drop(object) | StatementKind::Rename(object),
+            StatementKind::Create(object)
+            | StatementKind::Alter(object)
+            | StatementKind::Drop(object)
+            | StatementKind::Rename(object),
         ) if object != Object::Index => format!("{verb} {noun}"),
         _ => kind.to_string(),
     }

@@ -109,7 +109,11 @@ impl SessionCandidate<'_> {
 
 /// Those that may take the session, in order. Backends of weight zero, and those of other zones, are
 /// there only when there is no other.
-fn candidates<'a>(topology: &'a Topology, terms: &Terms<'_>, now: Moment) -> Vec<SessionCandidate<'a>> {
+fn candidates<'a>(
+    topology: &'a Topology,
+    terms: &Terms<'_>,
+    now: Moment,
+) -> Vec<SessionCandidate<'a>> {
     let mut candidates: Vec<_> = topology
         .backends
         .iter()
@@ -134,7 +138,9 @@ fn prefer<T>(candidates: &mut Vec<T>, is_preferred: impl Fn(&T) -> bool) {
     }
 }
 
-fn fewest_sessions<'c, 'a>(candidates: &'c [SessionCandidate<'a>]) -> Option<&'c SessionCandidate<'a>> {
+fn fewest_sessions<'c, 'a>(
+    candidates: &'c [SessionCandidate<'a>],
+) -> Option<&'c SessionCandidate<'a>> {
     candidates.iter().reduce(|best, candidate| {
         if candidate.is_less_loaded_than(best) {
             candidate
@@ -164,7 +170,10 @@ fn in_turn<'c, 'a>(
     Some(chosen)
 }
 
-fn weighted<'c, 'a>(candidates: &'c [SessionCandidate<'a>], dice: &mut Dice) -> Option<&'c SessionCandidate<'a>> {
+fn weighted<'c, 'a>(
+    candidates: &'c [SessionCandidate<'a>],
+    dice: &mut Dice,
+) -> Option<&'c SessionCandidate<'a>> {
     let total = candidates.iter().map(SessionCandidate::weight).sum();
     let mut point = dice.spread_below(total);
     candidates.iter().find(|candidate| {

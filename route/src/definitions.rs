@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use sql::{Does, Effects, Facts, StatementKind, Marks, Mention, Object, Role};
+use sql::{Does, Effects, Facts, Marks, Mention, Object, Role, StatementKind};
 
 use crate::ClusterId;
 
@@ -150,9 +150,15 @@ fn runs(kind: StatementKind) -> bool {
         )
     };
     match kind {
-        StatementKind::Show(_) | StatementKind::Describe | StatementKind::Drop(_) | StatementKind::Rename(_) => false,
+        StatementKind::Show(_)
+        | StatementKind::Describe
+        | StatementKind::Drop(_)
+        | StatementKind::Rename(_) => false,
         // No trigger runs.
-        StatementKind::Truncate | StatementKind::Maintain | StatementKind::Checksum | StatementKind::LockTables => false,
+        StatementKind::Truncate
+        | StatementKind::Maintain
+        | StatementKind::Checksum
+        | StatementKind::LockTables => false,
         StatementKind::Create(object) | StatementKind::Alter(object) => !defines(object),
         _ => true,
     }

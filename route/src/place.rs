@@ -122,7 +122,9 @@ impl PlacementRecorder for Vec<Considered> {
             id: backend.id,
             backend: backend.name.clone(),
             text: match verdict {
-                BackendVerdict::Rejected(rejection) => complained(rejection.explain(backend), backend),
+                BackendVerdict::Rejected(rejection) => {
+                    complained(rejection.explain(backend), backend)
+                }
                 BackendVerdict::Fits(score) => complained(score.to_string(), backend),
                 BackendVerdict::Chosen => "is chosen".to_owned(),
             },
@@ -250,7 +252,12 @@ struct Round<'a, 't> {
 }
 
 impl<'t> Round<'_, 't> {
-    fn play(&self, way: PlacementOutcome, dice: &mut Dice, recorder: &mut impl PlacementRecorder) -> Option<Placed<'t>> {
+    fn play(
+        &self,
+        way: PlacementOutcome,
+        dice: &mut Dice,
+        recorder: &mut impl PlacementRecorder,
+    ) -> Option<Placed<'t>> {
         let mut candidates = self.loads.candidates.borrow_mut();
         candidates.clear();
         for (place, backend) in self.topology.backends.iter().enumerate() {

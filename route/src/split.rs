@@ -6,8 +6,8 @@
 use std::fmt;
 
 use sql::{
-    Access, AccessMode, Begin, Effects, Explain, Facts, Handler, StatementKind, Marks, Object, StatementFacts, Role,
-    Show, Uses, Xa,
+    Access, AccessMode, Begin, Effects, Explain, Facts, Handler, Marks, Object, Role, Show,
+    StatementFacts, StatementKind, Uses, Xa,
 };
 
 mod optimistic;
@@ -144,7 +144,9 @@ pub fn needs_writable(facts: &Facts) -> bool {
 fn writes(kind: StatementKind) -> bool {
     match kind {
         // Servers that are read-only take temporary tables.
-        StatementKind::Create(object) | StatementKind::Drop(object) => object != Object::TemporaryTable,
+        StatementKind::Create(object) | StatementKind::Drop(object) => {
+            object != Object::TemporaryTable
+        }
         StatementKind::Insert
         | StatementKind::Replace
         | StatementKind::Update
@@ -211,9 +213,9 @@ fn is_read_only(begin: Begin, access: Access) -> bool {
 fn of_write(facts: &Facts) -> Why {
     let does = Marks::LOCKING.with(Marks::INTO_FILE);
     match facts.kind {
-        StatementKind::Show(_) | StatementKind::Explain(Explain::Connection) | StatementKind::Xa(Xa::Recover) => {
-            Why::AsksServer
-        }
+        StatementKind::Show(_)
+        | StatementKind::Explain(Explain::Connection)
+        | StatementKind::Xa(Xa::Recover) => Why::AsksServer,
         StatementKind::Select | StatementKind::Do
             if facts.uses.has(OF_SERVER) && !leaves(facts) && !facts.marks.has(does) =>
         {
@@ -227,7 +229,12 @@ fn of_unsure(facts: &Facts) -> Why {
     match facts.kind {
         StatementKind::Handler(Handler::Open) => Why::LeavesSomething,
         StatementKind::Handler(_) | StatementKind::Execute => Why::LivesThere,
-        StatementKind::Multi if facts.parts.iter().any(|part| part.kind == StatementKind::Unknown) => {
+        StatementKind::Multi
+            if facts
+                .parts
+                .iter()
+                .any(|part| part.kind == StatementKind::Unknown) =>
+        {
             Why::NotUnderstood
         }
         _ if facts.marks.has(Marks::REFUSED) => Why::Refused,

@@ -13,7 +13,7 @@ use mlua::{Function, IntoLuaMulti, Lua, LuaString, Table, Thread, Value};
 
 use crate::answer::Answer;
 use crate::budget::Limit;
-use crate::decision::{Decision, WishOutcome, Hook, Injection, Move, ReplyFacts, Wish};
+use crate::decision::{Decision, Hook, Injection, Move, ReplyFacts, Wish, WishOutcome};
 use crate::facts::SocketFacts;
 use crate::fault::Fault;
 use crate::log::Level;
@@ -21,7 +21,7 @@ use crate::payloads::Payloads;
 use crate::prepared::Prepared;
 use crate::response::{self, err_payload};
 use crate::rows::Rows;
-use crate::scripts::{Scripts, HookCall};
+use crate::scripts::{HookCall, Scripts};
 
 /// One client's script.
 pub struct Session {

@@ -28,4 +28,4 @@ pub use exchange::{
 };
 pub use fingerprint::Fingerprint;
 pub use reply::Outcome;
-pub use tracker::{Event, ChangeUserHold, LostReason, Pipelining, Sequences, Tracker, Violation};
+pub use tracker::{ChangeUserHold, Event, LostReason, Pipelining, Sequences, Tracker, Violation};

@@ -2,7 +2,7 @@
 //! had the server tell.
 
 use crate::state::{Baseline, Changes};
-use sql::{Facts, StatementKind, Server, Target, Value};
+use sql::{Facts, Server, StatementKind, Target, Value};
 use wire::reply::{OK, OkHeader, OkPacket};
 use wire::session_track::{Change, OkTail, put_ok};
 use wire::{Capabilities, HEADER_BYTES};

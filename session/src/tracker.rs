@@ -154,7 +154,9 @@ impl Tracker {
         match payload.first() {
             _ if length == 0 => ChangeUserHold::Nothing,
             None => ChangeUserHold::Partly,
-            Some(first) if Command(*first) == Command::CHANGE_USER => ChangeUserHold::ChangeUser(length),
+            Some(first) if Command(*first) == Command::CHANGE_USER => {
+                ChangeUserHold::ChangeUser(length)
+            }
             Some(_) => ChangeUserHold::Nothing,
         }
     }

@@ -35,7 +35,9 @@ pub fn source(text: &[u8], flags: Flags) -> DynamicSource {
                 _ if token.word == Word::Using => TokenPosition::Arguments,
                 TokenPosition::Before if token.word == Word::Execute => TokenPosition::Statement,
                 TokenPosition::Before => TokenPosition::Name,
-                TokenPosition::Name | TokenPosition::Statement if token.kind == TokenKind::Word => TokenPosition::Text,
+                TokenPosition::Name | TokenPosition::Statement if token.kind == TokenKind::Word => {
+                    TokenPosition::Text
+                }
                 same => same,
             };
             continue;

@@ -63,7 +63,10 @@ impl Facts {
 }
 
 const fn has_text(kind: StatementKind) -> bool {
-    matches!(kind, StatementKind::Prepare | StatementKind::Execute | StatementKind::ExecuteImmediate)
+    matches!(
+        kind,
+        StatementKind::Prepare | StatementKind::Execute | StatementKind::ExecuteImmediate
+    )
 }
 
 impl Inside {

@@ -1,6 +1,6 @@
 //! Kinds by number: so that sets of them are bits, and somebody can be told which there are.
 
-use crate::kind::{Begin, Explain, Finish, Flush, Handler, Kill, StatementKind, Object, Show, Xa};
+use crate::kind::{Begin, Explain, Finish, Flush, Handler, Kill, Object, Show, StatementKind, Xa};
 
 /// Every kind, those of transactions without what they add; at the place of its number.
 const KINDS: &[StatementKind] = &[

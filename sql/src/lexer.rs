@@ -12,7 +12,7 @@ use crate::bytes::{Class, Letters, SINGLES};
 use crate::charsets::Charset;
 use crate::eight::{eight_at, word_bytes};
 use crate::flags::Flags;
-use crate::functions::{FunctionFamily, Function};
+use crate::functions::{Function, FunctionFamily};
 use crate::words::{Word, look_up_in};
 use crate::work;
 

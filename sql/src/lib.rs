@@ -62,12 +62,14 @@ pub use doubts::Doubts;
 pub use dynamic::{DynamicSource, code, source as dynamic_source};
 pub use facts::{
     ASSIGNMENTS_MAX, Access, COMMENTS_MAX, Comment, Effects, Facts, MENTIONS_MAX, Marks, Mention,
-    PARTS_MAX, StatementFacts, QUESTIONS_MAX, Role, Uses,
+    PARTS_MAX, QUESTIONS_MAX, Role, StatementFacts, Uses,
 };
 pub use flags::{Flags, Schema, Server};
 pub use inside::{Inside, InsideStatement, PreparedTexts};
 pub use killed::{KillText, Killed};
-pub use kind::{AccessMode, Begin, Explain, Finish, Flush, Handler, Kill, StatementKind, Object, Show, Xa};
+pub use kind::{
+    AccessMode, Begin, Explain, Finish, Flush, Handler, Kill, Object, Show, StatementKind, Xa,
+};
 pub use lexer::{Lexer, Token, TokenKind};
 pub use local_files::{is_same_file, local_files};
 pub use multi_statement::{parts_that_ask, parts_that_kill};

@@ -1,6 +1,6 @@
 //! Several statements in one command, taken apart where the proxy has to know between two of them.
 
-use crate::{About, Facts, Flags, StatementKind, Lexer, Marks, Show, Span, TokenKind};
+use crate::{About, Facts, Flags, Lexer, Marks, Show, Span, StatementKind, TokenKind};
 
 /// Several statements of which others than the first, or the first by other means than a function,
 /// ask about what was before: each up to the last that asks, and the rest.
@@ -12,7 +12,10 @@ pub fn parts_that_ask(facts: &Facts, text: &[u8], flags: Flags) -> Option<Vec<Ve
 /// these and of those that ask, and the rest.
 pub fn parts_that_kill(facts: &Facts, text: &[u8], flags: Flags) -> Option<Vec<Vec<u8>>> {
     let kills = |kind| match kind {
-        StatementKind::Kill(_) | StatementKind::Prepare | StatementKind::Execute | StatementKind::ExecuteImmediate => true,
+        StatementKind::Kill(_)
+        | StatementKind::Prepare
+        | StatementKind::Execute
+        | StatementKind::ExecuteImmediate => true,
         StatementKind::Compound => facts.marks.has(Marks::KILLS),
         _ => false,
     };

@@ -1,6 +1,6 @@
 //! EXPLAIN SESSION, ROUTE, RULES, LANES and TIMES: statements that the proxy answers and no server knows.
 
-use crate::{Flags, StatementKind, Lexer, TokenKind};
+use crate::{Flags, Lexer, StatementKind, TokenKind};
 
 /// What a client asks the proxy about itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

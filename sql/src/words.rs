@@ -3,7 +3,7 @@
 
 use crate::eight::{eight_at, first_of};
 use crate::flags::Server;
-use crate::functions::{Builtin, FUNCTIONS, FunctionFamily, Function, NEWER};
+use crate::functions::{Builtin, FUNCTIONS, Function, FunctionFamily, NEWER};
 
 /// The grammar may go on with an operand, so a minus behind it is a sign and NULL is a value.
 const X: u8 = 1;
@@ -398,10 +398,11 @@ impl Entry {
                     _ => self.function,
                 }
             }
-            (FunctionFamily::MySql, Server::MariaDb(_)) | (FunctionFamily::MariaDb, Server::MySql(_)) => {
+            (FunctionFamily::MySql, Server::MariaDb(_))
+            | (FunctionFamily::MariaDb, Server::MySql(_)) => Function::None,
+            (FunctionFamily::MySql | FunctionFamily::MariaDb, Server::Unknown) if is_harmless => {
                 Function::None
             }
-            (FunctionFamily::MySql | FunctionFamily::MariaDb, Server::Unknown) if is_harmless => Function::None,
             _ => self.function,
         }
     }

@@ -1,6 +1,6 @@
 //! What a command runs, statement by statement, and what of it is not understood.
 
-use pilotfish_sql::{Charset, Doubts, Flags, Inside, StatementKind, PreparedTexts, facts};
+use pilotfish_sql::{Charset, Doubts, Flags, Inside, PreparedTexts, StatementKind, facts};
 
 /// What the session of these tests has prepared.
 #[derive(Debug)]

@@ -1,8 +1,8 @@
 //! What holds for any bytes, and for any statement in the tables.
 
 use pilotfish_sql::{
-    Access, Analysis, Charset, Facts, Flags, StatementKind, Lexer, Marks, Schema, Server, Span, TokenKind,
-    digest, facts,
+    Access, Analysis, Charset, Facts, Flags, Lexer, Marks, Schema, Server, Span, StatementKind,
+    TokenKind, digest, facts,
 };
 use proptest::prelude::*;
 

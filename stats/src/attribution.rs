@@ -64,7 +64,14 @@ impl SessionAttribution {
     ) -> &Arc<Attribution> {
         match &mut self.0 {
             Some(known) if known.is_of(account, values) => {}
-            known => *known = Some(CachedAttribution::made_of(known.take(), keys, account, values)),
+            known => {
+                *known = Some(CachedAttribution::made_of(
+                    known.take(),
+                    keys,
+                    account,
+                    values,
+                ))
+            }
         }
         let made = || CachedAttribution::made_of(None, keys, account, values);
         &self.0.get_or_insert_with(made).whose

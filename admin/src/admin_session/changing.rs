@@ -7,8 +7,8 @@ use config::{AdminRole, Config, Edit};
 use rusqlite::types::Value;
 use tokio::sync::OwnedMutexGuard;
 
-use super::{Outcome, AdminSession, aside};
-use crate::editor::{Difference, Refused, EditOutcome, View, What};
+use super::{AdminSession, Outcome, aside};
+use crate::editor::{Difference, EditOutcome, Refused, View, What};
 use crate::engine::ResultRows;
 use crate::engine::alter::{self, Alteration};
 use crate::fault::Fault;
@@ -147,7 +147,9 @@ impl AdminSession {
     pub(super) async fn applied(&self, what: What) -> Result<Vec<String>, Refused> {
         match self.editor.ask(&self.asker.user, what).await? {
             EditOutcome::Done(warnings) => Ok(warnings),
-            EditOutcome::View(_) | EditOutcome::Differences(_) | EditOutcome::Checked(..) => Ok(Vec::new()),
+            EditOutcome::View(_) | EditOutcome::Differences(_) | EditOutcome::Checked(..) => {
+                Ok(Vec::new())
+            }
         }
     }
 
@@ -224,7 +226,9 @@ pub fn rows_of(differences: &[Difference], before: &str) -> ResultRows {
         ]
     };
     ResultRows {
-        columns: columns.map(|name| (name.to_owned(), CellType::Text)).to_vec(),
+        columns: columns
+            .map(|name| (name.to_owned(), CellType::Text))
+            .to_vec(),
         rows: differences.iter().map(row).collect(),
     }
 }

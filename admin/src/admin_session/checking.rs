@@ -4,7 +4,7 @@
 use rusqlite::types::Value;
 
 use super::changing::rows_of;
-use super::{Outcome, AdminSession};
+use super::{AdminSession, Outcome};
 use crate::editor::{EditOutcome, What};
 use crate::engine::ResultRows;
 use crate::fault::Fault;

@@ -2,7 +2,7 @@
 //! that keeps it. The table is a view there, so that statements find their rows by its indexes.
 
 use crate::material::Material;
-use crate::table::{Asks, Cell, ColumnFacts, CellType, Schema, Table};
+use crate::table::{Asks, Cell, CellType, ColumnFacts, Schema, Table};
 
 /// The database's name where a statement runs.
 pub const HOME: &str = "history";

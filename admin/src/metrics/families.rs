@@ -338,11 +338,15 @@ const REPLICATION: LabelledTable = LabelledTable("replication", STREAM);
 const FED_REPLICAS: LabelledTable = LabelledTable("fed_replicas", FED_REPLICA);
 const PROCESS: LabelledTable = LabelledTable("process", &[]);
 const BACKENDS: LabelledTable = LabelledTable("backends", BACKEND);
-const POOLS: LabelledTable = LabelledTable("pools", &[("backend", "backend"), ("account", "account")]);
-const LANES: LabelledTable = LabelledTable("lanes", &[("outcome", "outcome"), ("reason", "reason")]);
+const POOLS: LabelledTable =
+    LabelledTable("pools", &[("backend", "backend"), ("account", "account")]);
+const LANES: LabelledTable =
+    LabelledTable("lanes", &[("outcome", "outcome"), ("reason", "reason")]);
 const RULES: LabelledTable = LabelledTable("rules", &[("rule", "rule")]);
-const PROFILING: LabelledTable = LabelledTable("profiling", &[("outcome", "outcome"), ("reason", "reason")]);
-const TRACING: LabelledTable = LabelledTable("tracing", &[("outcome", "outcome"), ("reason", "reason")]);
+const PROFILING: LabelledTable =
+    LabelledTable("profiling", &[("outcome", "outcome"), ("reason", "reason")]);
+const TRACING: LabelledTable =
+    LabelledTable("tracing", &[("outcome", "outcome"), ("reason", "reason")]);
 const ERRORS: LabelledTable = LabelledTable(
     "errors",
     &[

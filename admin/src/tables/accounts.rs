@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use config::{ACCOUNT, AccountConfig, Config};
 
-use auth::{KnownAccount, PassThrough, Source, LoginMethod};
+use auth::{KnownAccount, LoginMethod, PassThrough, Source};
 
 use crate::defined::{self, Defined, Definition};
 use crate::material::Material;

@@ -9,7 +9,8 @@ use route::{Backend, Duty, Health, Lag, Moment, Role, Writes};
 use crate::defined::{self, Defined, Definition};
 use crate::material::Material;
 use crate::table::{
-    Alterable, Asks, Cell, Schema, TableDefinition, Target, integer, measure, microseconds, seconds, text,
+    Alterable, Asks, Cell, Schema, TableDefinition, Target, integer, measure, microseconds,
+    seconds, text,
 };
 
 /// See the module.

@@ -2,7 +2,9 @@
 
 use crate::material::Material;
 use crate::registry::TABLES as ALL;
-use crate::table::{Asks, Cell, ColumnFacts, CellType, Schema, TableDefinition, Table, integer, text};
+use crate::table::{
+    Asks, Cell, CellType, ColumnFacts, Schema, Table, TableDefinition, integer, text,
+};
 
 /// The engine that tables are said to have.
 pub const ENGINE: &str = "PILOTFISH";

@@ -73,12 +73,16 @@ fn items(material: &Material) -> Vec<ListenerRow> {
         cluster: None,
         sessions: material.port.guests,
     });
-    let http = material.port.http_addresses.iter().map(|address| ListenerRow {
-        address: address.clone(),
-        purpose: "http",
-        mode: None,
-        cluster: None,
-        sessions: material.port.callers,
-    });
+    let http = material
+        .port
+        .http_addresses
+        .iter()
+        .map(|address| ListenerRow {
+            address: address.clone(),
+            purpose: "http",
+            mode: None,
+            cluster: None,
+            sessions: material.port.callers,
+        });
     plain.chain(others).chain(admin).chain(http).collect()
 }

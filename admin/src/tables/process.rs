@@ -4,7 +4,9 @@ use std::fs;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::material::Material;
-use crate::table::{Asks, Cell, Schema, TableDefinition, integer, measure, microseconds, seconds, text};
+use crate::table::{
+    Asks, Cell, Schema, TableDefinition, integer, measure, microseconds, seconds, text,
+};
 
 /// See the module.
 pub static TABLE: TableDefinition<ProcessRow> = TableDefinition {

@@ -1,7 +1,7 @@
 //! What has changed the objects of the clusters that are followed.
 
 use crate::kept::SchemaTable;
-use crate::table::{ColumnFacts, CellType};
+use crate::table::{CellType, ColumnFacts};
 
 /// See the module.
 pub static TABLE: SchemaTable = SchemaTable {

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use sql::{Facts, Flags, StatementKind, Object};
+use sql::{Facts, Flags, Object, StatementKind};
 use stats::Counts;
 
 use super::digests::us;

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use super::{MalformedRow, Row, Values, empty_account, expiry, some_text, verifier, way};
-use crate::{Account, Dialect, Expiry, PassThrough, TlsRequirement, LoginMethod};
+use crate::{Account, Dialect, Expiry, LoginMethod, PassThrough, TlsRequirement};
 
 pub(super) const QUERY: &str =
     "SELECT User, Host, Priv, @@global.default_password_lifetime FROM mysql.global_priv";

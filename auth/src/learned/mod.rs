@@ -13,7 +13,9 @@ mod mysql;
 use std::time::Duration;
 
 use crate::host::release;
-use crate::{Account, Dialect, Expiry, HostPattern, PassThrough, Plugin, Source, Verifier, LoginMethod};
+use crate::{
+    Account, Dialect, Expiry, HostPattern, LoginMethod, PassThrough, Plugin, Source, Verifier,
+};
 
 /// A row's values in the order of [`query`]'s columns; `None` is NULL.
 pub type Row<'a> = &'a [Option<&'a [u8]>];

@@ -144,7 +144,10 @@ fn nobody_logs_in_as_a_role_or_without_a_connection() {
     ];
     assert_eq!(learned(MARIADB, &role), Ok(None));
     let none = mariadb(r#"{"plugin":"mysql_native_password","max_user_connections":-1}"#);
-    assert_eq!(none.way, LoginMethod::PassedThrough(PassThrough::NoConnection));
+    assert_eq!(
+        none.way,
+        LoginMethod::PassedThrough(PassThrough::NoConnection)
+    );
 }
 
 #[test]
@@ -187,7 +190,10 @@ fn attributes_of_mysql_are_understood() {
     let with =
         |attributes: &str| mysql("caching_sha2_password", SHA2, &[(13, Some(attributes))]).way;
     let factors = r#"{"multi_factor_authentication": [{"plugin": "cleartext_plugin_server", "passwordless": 0, "authentication_string": "factor two", "requires_registration": 0}]}"#;
-    assert_eq!(with(factors), LoginMethod::PassedThrough(PassThrough::Factors));
+    assert_eq!(
+        with(factors),
+        LoginMethod::PassedThrough(PassThrough::Factors)
+    );
     let counted =
         r#"{"Password_locking": {"failed_login_attempts": 3, "password_lock_time_days": 2}}"#;
     assert_eq!(

@@ -3,8 +3,8 @@
 use crate::listed::Listed;
 use crate::nearest::nearest;
 use crate::{
-    AccountConfig, AdminAccountConfig, BackendConfig, Config, Fault, ValueType, ListenerConfig,
-    ReplicationConfig, RuleConfig,
+    AccountConfig, AdminAccountConfig, BackendConfig, Config, Fault, ListenerConfig,
+    ReplicationConfig, RuleConfig, ValueType,
 };
 
 use super::{fault, hinted};

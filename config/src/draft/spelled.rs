@@ -20,7 +20,9 @@ pub fn value(kind: ValueType, text: &str) -> Result<Value, String> {
             "false" | "off" | "0" => false.into(),
             _ => text.into(),
         },
-        ValueType::Count | ValueType::Duration | ValueType::Size | ValueType::Fraction => number(trimmed, text),
+        ValueType::Count | ValueType::Duration | ValueType::Size | ValueType::Fraction => {
+            number(trimmed, text)
+        }
         _ => text.into(),
     })
 }

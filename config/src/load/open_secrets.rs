@@ -6,7 +6,7 @@ use std::path::Path;
 use super::Override;
 use super::reading::Reading;
 use crate::Fault;
-use crate::raw_setting::{RawSetting, Raw, Source};
+use crate::raw_setting::{Raw, RawSetting, Source};
 
 const IN_OPEN_FILE: &str = "stands in a file that every user of this machine can read";
 

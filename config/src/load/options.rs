@@ -5,9 +5,9 @@ use std::fmt;
 use super::Written;
 use super::reading::Reading;
 use crate::raw_setting::option_given;
-use crate::setting::{BACKEND, ValueType, Traits, setting};
+use crate::setting::{BACKEND, Traits, ValueType, setting};
 use crate::value::Value;
-use crate::{BackendAddress, BackendConfig, Fault, SourceLocation, Role};
+use crate::{BackendAddress, BackendConfig, Fault, Role, SourceLocation};
 
 /// The name under which an [`Override`] lists primaries.
 pub const PRIMARIES: &str = "backend";

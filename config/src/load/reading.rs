@@ -8,15 +8,15 @@ use toml::de::{DeTable, DeValue};
 use zeroize::Zeroizing;
 
 use super::Written;
-use crate::raw_setting::{RawSetting, Source, given};
 use crate::listed::{ArrayTable, LISTS};
 use crate::nearest::nearest;
+use crate::raw_setting::{RawSetting, Source, given};
 use crate::retired::retired;
 use crate::setting::{
-    ADMIN_ACCOUNT, BACKEND, ValueType, LISTENER, REPLICATION, RULE, Section, Setting, setting,
+    ADMIN_ACCOUNT, BACKEND, LISTENER, REPLICATION, RULE, Section, Setting, ValueType, setting,
 };
 use crate::unknown::{no_table, unknown, unknown_above_tables, unknown_in_section};
-use crate::{BackendConfig, Config, Fault, SourceLocation, SECTIONS};
+use crate::{BackendConfig, Config, Fault, SECTIONS, SourceLocation};
 
 /// A configuration in the making.
 pub(super) struct Reading {
@@ -259,8 +259,12 @@ impl Reading {
 /// # Errors
 /// It cannot be read, or is no text.
 pub(crate) fn read_text(path: &Path) -> Result<Zeroizing<String>, Fault> {
-    let bytes = std::fs::read(path)
-        .map_err(|error| Fault::general(SourceLocation::file(path), format!("cannot be read: {error}")))?;
+    let bytes = std::fs::read(path).map_err(|error| {
+        Fault::general(
+            SourceLocation::file(path),
+            format!("cannot be read: {error}"),
+        )
+    })?;
     String::from_utf8(bytes)
         .map(Zeroizing::new)
         .map_err(|error| {

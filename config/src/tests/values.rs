@@ -5,7 +5,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use super::{File, load, load_options, load_path, option, with_backend};
-use crate::setting::{BACKEND, ValueType, Setting, settings};
+use crate::setting::{BACKEND, Setting, ValueType, settings};
 use crate::*;
 
 /// Every setting and its default, as the manual shows it.
@@ -619,11 +619,15 @@ fn another_value(setting: &Setting<Config>) -> BoxedStrategy<String> {
         ("profiling.asks" | "tracing.endpoint" | "insight.index_usage", _) => {
             Just(String::new()).boxed()
         }
-        (_, ValueType::Truth) => prop_oneof![Just("off".to_owned()), Just("true".to_owned())].boxed(),
+        (_, ValueType::Truth) => {
+            prop_oneof![Just("off".to_owned()), Just("true".to_owned())].boxed()
+        }
         ("balance.replicas", _) => {
             prop_oneof![Just("any".to_owned()), Just("primary".to_owned())].boxed()
         }
-        (_, ValueType::Count | ValueType::Size) => (least..=most).prop_map(|it| it.to_string()).boxed(),
+        (_, ValueType::Count | ValueType::Size) => {
+            (least..=most).prop_map(|it| it.to_string()).boxed()
+        }
         (_, ValueType::Duration) => (least..=most).prop_map(|it| format!("{it}ms")).boxed(),
         (_, kind) if kind.choices().is_some() => {
             let choices = kind.choices().unwrap();

@@ -2,7 +2,7 @@
 
 use route::{Health, Moment, Role, Server, Writes};
 
-use super::{Change, Rhythm, BackendMonitor};
+use super::{BackendMonitor, Change, Rhythm};
 use crate::failure::Failure;
 use crate::question::{Answer, Following};
 use crate::replication::{PrimarySeen, Suspicion};

@@ -6,16 +6,16 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use route::{ClusterId, ClusterDefinitions};
+use route::{ClusterDefinitions, ClusterId};
 use session::state::{Expression, of_expression, of_routine};
 use sql::{Flags, Server};
 use tokio::time::timeout;
 
 use super::resolving::{DefinitionKind, Object, resolve};
+use crate::account_loader::Teacher;
 use crate::connection::Connection;
 use crate::failure::{Failure, printable};
 use crate::grant::grant;
-use crate::account_loader::Teacher;
 use crate::login::{Access, Entry};
 use crate::rows::Bounds;
 
@@ -116,7 +116,10 @@ pub(crate) async fn ask_all(access: &Access, clusters: Vec<Teachers>) -> Vec<Fet
     all
 }
 
-async fn ask_one_of(access: &Access, teachers: &[Teacher]) -> Result<ClusterDefinitions, FetchError> {
+async fn ask_one_of(
+    access: &Access,
+    teachers: &[Teacher],
+) -> Result<ClusterDefinitions, FetchError> {
     let of_nobody = |cause: &str| FetchError {
         backend: None,
         cause: cause.to_owned(),

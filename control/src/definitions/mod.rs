@@ -11,5 +11,5 @@ mod fetch;
 mod resolving;
 mod schedule;
 
-pub(crate) use fetch::{Teachers, FetchedDefinitions, ask_all};
+pub(crate) use fetch::{FetchedDefinitions, Teachers, ask_all};
 pub(crate) use schedule::Schedule;

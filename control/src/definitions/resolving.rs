@@ -327,8 +327,16 @@ mod tests {
     #[test]
     fn what_something_does_is_done_by_all_that_use_it() {
         let known = resolve(vec![
-            object(DefinitionKind::View, "v3", "select `v2`.`a` AS `a` from `d`.`v2`"),
-            object(DefinitionKind::View, "v2", "select `f`() AS `a` from `d`.`t`"),
+            object(
+                DefinitionKind::View,
+                "v3",
+                "select `v2`.`a` AS `a` from `d`.`v2`",
+            ),
+            object(
+                DefinitionKind::View,
+                "v2",
+                "select `f`() AS `a` from `d`.`t`",
+            ),
             object(DefinitionKind::Function, "f", "RETURN d.G(1)"),
             object(
                 DefinitionKind::Function,
@@ -340,7 +348,11 @@ mod tests {
                 "harmless",
                 "select `h`(`a`) AS `a` from `d`.`t`",
             ),
-            object(DefinitionKind::Function, "h", "RETURN (SELECT MAX(a) FROM t)"),
+            object(
+                DefinitionKind::Function,
+                "h",
+                "RETURN (SELECT MAX(a) FROM t)",
+            ),
             object(DefinitionKind::View, "loaded", "select `udf`(1) AS `a`"),
         ]);
         assert_eq!(
@@ -370,9 +382,21 @@ mod tests {
     #[test]
     fn triggers_are_run_by_writes_of_their_table_and_of_views_over_it() {
         let mut objects = vec![
-            object(DefinitionKind::Trigger, "takes", "SET @x = GET_LOCK('a', 0)"),
-            object(DefinitionKind::Trigger, "computes", "SET NEW.a = UPPER(NEW.b)"),
-            object(DefinitionKind::View, "over", "select `t`.`a` AS `a` from `d`.`t`"),
+            object(
+                DefinitionKind::Trigger,
+                "takes",
+                "SET @x = GET_LOCK('a', 0)",
+            ),
+            object(
+                DefinitionKind::Trigger,
+                "computes",
+                "SET NEW.a = UPPER(NEW.b)",
+            ),
+            object(
+                DefinitionKind::View,
+                "over",
+                "select `t`.`a` AS `a` from `d`.`t`",
+            ),
             object(DefinitionKind::Procedure, "p", "BEGIN DELETE FROM T; END"),
         ];
         objects.extend(view_that_writes("t"));

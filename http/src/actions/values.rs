@@ -1,6 +1,6 @@
 //! What a body may have, by the definitions of settings: its type, and its value as a person types it.
 
-use config::{ValueType, Section, Setting};
+use config::{Section, Setting, ValueType};
 use serde_json::{Value, json};
 
 use super::super::body::{Object, echoed};
@@ -102,8 +102,12 @@ fn text(kind: ValueType, value: &Value) -> Result<String, String> {
         (ValueType::Count | ValueType::Size, Value::Number(number)) if number.is_u64() => {
             Ok(number.to_string())
         }
-        (ValueType::Fraction | ValueType::Duration, Value::Number(number)) => Ok(number.to_string()),
-        (ValueType::List(_) | ValueType::Truth | ValueType::Count | ValueType::Fraction, _) => expected(),
+        (ValueType::Fraction | ValueType::Duration, Value::Number(number)) => {
+            Ok(number.to_string())
+        }
+        (ValueType::List(_) | ValueType::Truth | ValueType::Count | ValueType::Fraction, _) => {
+            expected()
+        }
         (_, Value::String(text)) => Ok(text.clone()),
         _ => expected(),
     }
@@ -112,7 +116,9 @@ fn text(kind: ValueType, value: &Value) -> Result<String, String> {
 /// What a list has, as TOML knows it.
 fn item(kind: ValueType, value: &Value) -> Result<Value, String> {
     match (kind, value) {
-        (ValueType::List(of), Value::Array(items)) => items.iter().map(|it| item(*of, it)).collect(),
+        (ValueType::List(of), Value::Array(items)) => {
+            items.iter().map(|it| item(*of, it)).collect()
+        }
         (ValueType::Cell, Value::Null) => Ok(json!("\\N")),
         (ValueType::Cell, Value::Number(number)) => Ok(json!(number)),
         (ValueType::List(_), _) => Err(expected(kind)),

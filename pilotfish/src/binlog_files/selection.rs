@@ -1,7 +1,7 @@
 //! Which events are printed.
 
 use binlog::{Event, MariadbGtidEvent, Query, TableMap, query_flags};
-use sql::{Facts, StatementKind, Object};
+use sql::{Facts, Object, StatementKind};
 
 use crate::arguments::BinlogArguments;
 
@@ -58,7 +58,10 @@ impl<'a> Selection<'a> {
         }
         if matches!(
             facts.kind,
-            StatementKind::Begin(_) | StatementKind::Commit(_) | StatementKind::Rollback(_) | StatementKind::Xa(_)
+            StatementKind::Begin(_)
+                | StatementKind::Commit(_)
+                | StatementKind::Rollback(_)
+                | StatementKind::Xa(_)
         ) {
             return false;
         }
@@ -95,9 +98,10 @@ impl<'a> Selection<'a> {
 /// Whether a statement changes objects of the server. Temporary tables do not count, because only their session sees them.
 fn is_ddl(kind: StatementKind) -> bool {
     match kind {
-        StatementKind::Create(object) | StatementKind::Alter(object) | StatementKind::Drop(object) | StatementKind::Rename(object) => {
-            object != Object::TemporaryTable
-        }
+        StatementKind::Create(object)
+        | StatementKind::Alter(object)
+        | StatementKind::Drop(object)
+        | StatementKind::Rename(object) => object != Object::TemporaryTable,
         StatementKind::Truncate => true,
         _ => false,
     }

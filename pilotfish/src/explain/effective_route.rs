@@ -4,7 +4,8 @@ use config::{Consistency, Destination, Fallback, LaneUse, ReplicaUse};
 use route::lane_check::may_use_lane;
 use route::rules::{Hints, Judgement};
 use route::{
-    Dice, Explanation, Loads, Moment, Roles, Transaction, BackendVerdict as Found, Wanted, PlacementOutcome, Why, Wish,
+    BackendVerdict as Found, Dice, Explanation, Loads, Moment, PlacementOutcome, Roles,
+    Transaction, Wanted, Why, Wish,
 };
 use sql::{Facts, Server};
 

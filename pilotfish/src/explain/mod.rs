@@ -1,9 +1,9 @@
 //! `pilotfish explain`: where a statement would go, and why. No server is asked: backends are as
 //! configured, and the session is one that has done nothing yet.
 
+mod effective_route;
 mod explained_statement;
 mod outlook;
-mod effective_route;
 mod verdict;
 
 use std::io::Write as _;

@@ -82,7 +82,12 @@ impl Outlook {
         self.config.accounts.learn || !self.config.configured_accounts.is_empty()
     }
 
-    fn tell_account(&self, asked: &ExplainedStatement, account: Option<&AccountConfig>, told: &mut Explanation) {
+    fn tell_account(
+        &self,
+        asked: &ExplainedStatement,
+        account: Option<&AccountConfig>,
+        told: &mut Explanation,
+    ) {
         let text = match (account, &asked.asker.user) {
             _ if !self.answers_logins() => {
                 "there is none, and none is learned: logins pass through"

@@ -37,7 +37,7 @@ use fault::{During, Fault};
 use folder::Folder;
 use guide::{Doors, guide, say, show, tell};
 use replication::{Cluster, MONITOR_PASSWORD};
-use server::{ServerRole, Program, Server};
+use server::{Program, Server, ServerRole};
 use watch::{Interrupts, ThreadChannels};
 
 /// What the sandbox asks of the proxy.

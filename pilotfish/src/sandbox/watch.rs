@@ -61,7 +61,12 @@ pub struct ThreadChannels {
 
 /// Looks after `cluster` until the proxy is over, passes signals on to it, and once it runs sends it clients
 /// to the address that `load` names.
-pub async fn watch(cluster: Cluster, interrupts: Interrupts, line: ThreadChannels, load: Option<SocketAddr>) {
+pub async fn watch(
+    cluster: Cluster,
+    interrupts: Interrupts,
+    line: ThreadChannels,
+    load: Option<SocketAddr>,
+) {
     let mut revivals = JoinSet::new();
     for server in cluster.servers {
         revivals.spawn(revive(server));

@@ -122,7 +122,9 @@ fn foot_line(figures: &Figures) -> Line<'_> {
 fn aligned(line: Line<'_>, kind: ColumnKind) -> Line<'_> {
     match kind {
         ColumnKind::Text => line,
-        ColumnKind::Number | ColumnKind::Time | ColumnKind::Rate | ColumnKind::Share => line.right_aligned(),
+        ColumnKind::Number | ColumnKind::Time | ColumnKind::Rate | ColumnKind::Share => {
+            line.right_aligned()
+        }
     }
 }
 

@@ -21,7 +21,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant as Moment, sleep, timeout_at};
 
 pub use post::secured;
-use post::{Failure, Destination, post};
+use post::{Destination, Failure, post};
 use spans::Maker;
 
 /// Statements of one batch.

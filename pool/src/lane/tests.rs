@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
-use super::{Depth, Ended, Lane, PATIENCE_MAX, PATIENCE_MIN, LaneRequestId};
+use super::{Depth, Ended, Lane, LaneRequestId, PATIENCE_MAX, PATIENCE_MIN};
 
 const MS: Duration = Duration::from_millis(1);
 

@@ -20,6 +20,7 @@ use pool::CloseReason;
 use route::Use;
 use wire::Command;
 
+use crate::context::SessionPermit;
 use crate::pooled::backend::held::Held;
 use crate::pooled::command::current_command::CurrentCommand;
 use crate::pooled::routing::session_routing::Routing;
@@ -30,7 +31,6 @@ use crate::pooled::session::sql_state::SqlState;
 use crate::pooled::session::tracking::Tracking;
 use crate::scripted::session_script::Scripting;
 use crate::session_end::SessionEnd;
-use crate::context::SessionPermit;
 use crate::worker::Worker;
 use backend::settings::Settings;
 use link::client_command::Incoming;

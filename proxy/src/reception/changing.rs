@@ -4,7 +4,7 @@ use auth::Candidate;
 use tokio::time::timeout;
 use wire::change_user::ChangeUser;
 
-use super::{Claim, AdminClient, AdminClientError, AdminState, Reception};
+use super::{AdminClient, AdminClientError, AdminState, Claim, Reception};
 use crate::login::malformed;
 
 impl Reception {

@@ -9,8 +9,8 @@ use script::FAILED;
 use wire::handshake::HandshakeHead;
 use wire::{Capabilities, Greeting, HandshakeResponse};
 
-use super::completed_login::CompletedLogin;
 use super::bridge::UNBRIDGED;
+use super::completed_login::CompletedLogin;
 use super::host::Host;
 use super::login_hooks::{Auth, LoginHooks, refused, replaced};
 use super::meet::Met;
@@ -154,7 +154,11 @@ impl Begin<'_> {
     }
 
     /// The login goes to the backend, if there is one.
-    async fn log_in(mut self, met: Met, response: HandshakeResponse<'_>) -> Result<CompletedLogin, Failure> {
+    async fn log_in(
+        mut self,
+        met: Met,
+        response: HandshakeResponse<'_>,
+    ) -> Result<CompletedLogin, Failure> {
         let head = HandshakeHead {
             capabilities: response.head.capabilities.with(UNBRIDGED, false),
             ..response.head
@@ -165,7 +169,9 @@ impl Begin<'_> {
             return Err(failure);
         }
         match met {
-            Met::Greeted(greeted, index) => self.pass(*greeted, index, response, AuthRounds::Once).await,
+            Met::Greeted(greeted, index) => {
+                self.pass(*greeted, index, response, AuthRounds::Once).await
+            }
             Met::Pooled(server) => {
                 let agreed = response.head.capabilities & server.greeting.capabilities;
                 match kind_of(agreed) == kind_of(server.capabilities) {

@@ -33,7 +33,10 @@ impl Scripted {
         server: &mut Server,
     ) -> Result<ObservedReply, CutOff> {
         let lost = |error: std::io::Error| {
-            CutOff::new(Failure::new(FailureKind::ClientLost, error.to_string()), None)
+            CutOff::new(
+                Failure::new(FailureKind::ClientLost, error.to_string()),
+                None,
+            )
         };
         self.client.drained().await.map_err(lost)?;
         server.leg.drained().await.map_err(lost)?;

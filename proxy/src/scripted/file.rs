@@ -40,7 +40,8 @@ impl Scripted {
             true if self.prepared_files.is_empty() => return,
             _ => sql::facts(text, sql::Flags::default()),
         };
-        let prepares = incoming.command == Command::STMT_PREPARE || facts.kind == StatementKind::Prepare;
+        let prepares =
+            incoming.command == Command::STMT_PREPARE || facts.kind == StatementKind::Prepare;
         if prepares {
             let room = NAMES_MAX.saturating_sub(self.prepared_files.len());
             self.prepared_files.extend(named.into_iter().take(room));

@@ -105,7 +105,8 @@ impl Begin<'_> {
         }
         self.hooks.server = server_facts(&self.host, &greeted, index);
         self.hooks.meet(&greeted.greeting);
-        self.pass(*greeted, index, response, AuthRounds::Again).await
+        self.pass(*greeted, index, response, AuthRounds::Again)
+            .await
     }
 
     /// A connection that is logged in already becomes this client's: COM_CHANGE_USER.

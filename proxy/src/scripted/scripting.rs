@@ -8,14 +8,14 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use script::{ScriptQuery, Move, Rows};
+use script::{Move, Rows, ScriptQuery};
 use sql::{StatementKind, Uses};
 use tokio::sync::oneshot;
 use wire::{Capabilities, Command, StatusFlags};
 
 use super::all::unless_zero;
 use super::host::Host;
-use super::login_hooks::{LoginHooks, LoggedInClient};
+use super::login_hooks::{LoggedInClient, LoginHooks};
 use super::session_script::Scripting;
 use super::stage::{Stage, act, note_prepared, prepared_text};
 use crate::pooled::failure::retry::waiting;

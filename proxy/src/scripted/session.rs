@@ -8,7 +8,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use route::{KillReason, Report};
-use script::{ScriptQuery, Move, Rows};
+use script::{Move, Rows, ScriptQuery};
 use session::Outcome;
 use tokio::io::{AsyncRead, ReadBuf};
 use wire::{Capabilities, Command, ErrPacket, StatusFlags};
@@ -18,12 +18,12 @@ use super::host::Host;
 use super::parked::{Parked, kind_of};
 use super::server::Server;
 use super::stage::{Stage, act, lacks_server, note_prepared, prepared_text};
-use crate::statement_stats::observer::Observer;
+use crate::context::SessionPermit;
 use crate::pooled::session::outcome::{After, CutOff};
 use crate::pooled::shadow::shadow_queue::Replied;
 use crate::relay::client_violation;
 use crate::session_end::SessionEnd;
-use crate::context::SessionPermit;
+use crate::statement_stats::observer::Observer;
 use crate::thread_ended::has_thread_ended;
 use crate::worker::Worker;
 use backend::greeting::server_of;
@@ -185,11 +185,18 @@ impl Scripted {
             }
             match poll_fn(|context| self.poll_idle(context)).await? {
                 ScriptedIdleEvent::Bytes => {}
-                ScriptedIdleEvent::BackendClosed => return Ok(ClientInput::End(SessionEnd::BackendClosed)),
-                ScriptedIdleEvent::Closed if self.inbox.is_empty() => return Ok(ClientInput::End(SessionEnd::ClientClosed)),
+                ScriptedIdleEvent::BackendClosed => {
+                    return Ok(ClientInput::End(SessionEnd::BackendClosed));
+                }
+                ScriptedIdleEvent::Closed if self.inbox.is_empty() => {
+                    return Ok(ClientInput::End(SessionEnd::ClientClosed));
+                }
                 ScriptedIdleEvent::Closed => {
                     let text = "the client left within a command";
-                    return Err(CutOff::new(Failure::new(FailureKind::ClientLeft, text), None));
+                    return Err(CutOff::new(
+                        Failure::new(FailureKind::ClientLeft, text),
+                        None,
+                    ));
                 }
             }
         }
@@ -198,7 +205,10 @@ impl Scripted {
     /// Between two commands: the client, its unsent bytes, the connection it has, the worker.
     fn poll_idle(&mut self, context: &mut Context<'_>) -> Poll<Result<ScriptedIdleEvent, CutOff>> {
         if let Poll::Ready(Err(error)) = self.client.poll_drain(context) {
-            let failure = Failure::new(FailureKind::ClientLost, format!("the client is gone: {error}"));
+            let failure = Failure::new(
+                FailureKind::ClientLost,
+                format!("the client is gone: {error}"),
+            );
             return Poll::Ready(Err(CutOff::new(failure, None)));
         }
         // A backend that has gone is not asked any more.
@@ -237,7 +247,10 @@ impl Scripted {
     }
 
     /// A backend that closes between two commands takes the session along; what it says goes first.
-    fn poll_server(&mut self, context: &mut Context<'_>) -> Poll<Result<ScriptedIdleEvent, CutOff>> {
+    fn poll_server(
+        &mut self,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<ScriptedIdleEvent, CutOff>> {
         let Some(server) = &mut self.server else {
             return Poll::Pending;
         };
@@ -345,17 +358,18 @@ impl Scripted {
                 backend,
                 cause: failure.cause.clone(),
             },
-            FailureKind::ClientLeft | FailureKind::Stopped | FailureKind::Killed | FailureKind::BackendDisabled => {
-                Report::KillStatement {
-                    backend,
-                    thread_id: server.greeting.thread_id,
-                    why: match failure.kind {
-                        FailureKind::Stopped => KillReason::Stopping,
-                        FailureKind::BackendDisabled => KillReason::Disabled,
-                        _ => KillReason::ClientGone,
-                    },
-                }
-            }
+            FailureKind::ClientLeft
+            | FailureKind::Stopped
+            | FailureKind::Killed
+            | FailureKind::BackendDisabled => Report::KillStatement {
+                backend,
+                thread_id: server.greeting.thread_id,
+                why: match failure.kind {
+                    FailureKind::Stopped => KillReason::Stopping,
+                    FailureKind::BackendDisabled => KillReason::Disabled,
+                    _ => KillReason::ClientGone,
+                },
+            },
             _ => return,
         };
         self.worker.surroundings.report(report);

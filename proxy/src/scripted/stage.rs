@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use script::{Decision, FAILED, Hook, ScriptQuery, Payloads, Rows, err_payload};
+use script::{Decision, FAILED, Hook, Payloads, Rows, ScriptQuery, err_payload};
 use wire::reply::{LOCAL_INFILE, OK};
 use wire::write::put_packets;
 use wire::{Capabilities, Command, StatusFlags};

@@ -1,7 +1,7 @@
 //! A hook that waits: what it wishes is done, and it is resumed with what has come of it, until it has
 //! decided.
 
-use script::{Answer, Decision, WishOutcome, ScriptQuery, Parameters, Wish};
+use script::{Answer, Decision, Parameters, ScriptQuery, Wish, WishOutcome};
 use sql::{StatementKind, Uses};
 use wire::query::Query;
 use wire::{Capabilities, Command, ErrPacket, ErrorCode};
@@ -76,7 +76,11 @@ pub(crate) fn interrupted() -> Vec<u8> {
     payload
 }
 
-async fn fulfil(stage: &mut impl Stage, wish: Option<Wish>, sequence: u8) -> Result<WaitEnd, CutOff> {
+async fn fulfil(
+    stage: &mut impl Stage,
+    wish: Option<Wish>,
+    sequence: u8,
+) -> Result<WaitEnd, CutOff> {
     Ok(match wish {
         Some(Wish::Sleep(time)) => match stage.sleep(time, sequence).await? {
             Some(()) => WaitEnd::Given(WishOutcome::Time),
@@ -194,7 +198,10 @@ pub(crate) fn query(text: &[u8], capabilities: Capabilities) -> Vec<u8> {
 }
 
 /// A reply that was kept, and what to.
-fn given((command, mut heard): (Command, ObservedReply), capabilities: Capabilities) -> WishOutcome {
+fn given(
+    (command, mut heard): (Command, ObservedReply),
+    capabilities: Capabilities,
+) -> WishOutcome {
     if heard.is_cut {
         return refused("the result is longer than script.result_bytes_max");
     }

@@ -13,7 +13,7 @@ use super::{LoggedInSession, answers_logins, enter, late, take_in, tell};
 use crate::pooled::login::server_login::AdmittedLogin;
 use crate::scripted::begin::{Answering, Begin as BeginScripted, Entry};
 use crate::scripted::host::Host;
-use crate::scripted::login_hooks::{LoginHooks, LoggedInClient as LoggedIn};
+use crate::scripted::login_hooks::{LoggedInClient as LoggedIn, LoginHooks};
 use crate::scripted::scripting::no_scripts_yet;
 use crate::scripted::session::Scripted;
 use crate::session_end::SessionEnd;
@@ -25,7 +25,10 @@ use registry::session_info::SessionKind;
 use registry::session_registry::Registration;
 
 /// A session whose packets a script sees.
-pub(super) async fn scripted(worker: &Worker, mut session: Scripted) -> Result<SessionEnd, Failure> {
+pub(super) async fn scripted(
+    worker: &Worker,
+    mut session: Scripted,
+) -> Result<SessionEnd, Failure> {
     let id = session.person.as_ref().map(Registration::id);
     session.stand();
     if let Some(id) = id {

@@ -11,12 +11,12 @@ use tokio::sync::{Notify, mpsc};
 use tokio::task::spawn_local;
 
 use super::{Arrival, Message, Worker};
-use crate::rule_set::RuleSet;
+use crate::context::{DataPlaneContext, Shared};
 use crate::pooled::lanes::Lanes;
 use crate::pooled::login::known_host_names::HostNames;
+use crate::rule_set::RuleSet;
 use crate::scripted::host::Host;
 use crate::serve::serve;
-use crate::context::{Shared, DataPlaneContext};
 use backend::greeting::OwnGreeting;
 use backend::pool_env::PoolEnv;
 use backend::refused_reads::RefusedReads;

@@ -1,6 +1,6 @@
 //! Which of several backends that would do, by policy.
 
-use super::{StatementCandidate, Round};
+use super::{Round, StatementCandidate};
 use crate::candidate::FULL_SHARE;
 use crate::{Dice, ReadPolicy};
 
@@ -24,7 +24,11 @@ impl StatementCandidate {
 
 impl Round<'_, '_> {
     /// `several` are at least two.
-    pub(super) fn pick<'c>(&self, several: &'c [StatementCandidate], dice: &mut Dice) -> &'c StatementCandidate {
+    pub(super) fn pick<'c>(
+        &self,
+        several: &'c [StatementCandidate],
+        dice: &mut Dice,
+    ) -> &'c StatementCandidate {
         let picked = match self.topology.reads {
             ReadPolicy::FewestInFlight | ReadPolicy::Sticky => fewest_in_flight(several, dice),
             ReadPolicy::Latency => self.by_latency(several, dice),
@@ -35,7 +39,11 @@ impl Round<'_, '_> {
     }
 
     /// The turn goes on behind the one that took it, as in [`choose`](crate::choose).
-    fn in_turn<'c>(&self, several: &'c [StatementCandidate], dice: &mut Dice) -> Option<&'c StatementCandidate> {
+    fn in_turn<'c>(
+        &self,
+        several: &'c [StatementCandidate],
+        dice: &mut Dice,
+    ) -> Option<&'c StatementCandidate> {
         let cluster = self.wish.cluster;
         let turn = dice.turn(cluster, self.topology.backends.len());
         let next = several.iter().position(|c| c.place >= turn).unwrap_or(0);
@@ -49,7 +57,11 @@ impl Round<'_, '_> {
 
     /// Of two drawn at random each as often as the other would make one wait. The slower one is
     /// taken as well now and then, or nobody would notice that it has become faster.
-    fn by_latency<'c>(&self, several: &'c [StatementCandidate], dice: &mut Dice) -> Option<&'c StatementCandidate> {
+    fn by_latency<'c>(
+        &self,
+        several: &'c [StatementCandidate],
+        dice: &mut Dice,
+    ) -> Option<&'c StatementCandidate> {
         let count = several.len();
         let one = dice.below(count as u64) as usize;
         // Drawn from the others: a step of 1 ..= count − 1 round the list.
@@ -78,7 +90,10 @@ impl Round<'_, '_> {
 /// Of those with as few in flight each as often as its weight says. One in slow start, which is idle
 /// and would take all, gets its part of what all get, as long as it has no more in flight than
 /// others.
-fn fewest_in_flight<'c>(several: &'c [StatementCandidate], dice: &mut Dice) -> Option<&'c StatementCandidate> {
+fn fewest_in_flight<'c>(
+    several: &'c [StatementCandidate],
+    dice: &mut Dice,
+) -> Option<&'c StatementCandidate> {
     let full = several.iter().filter(|c| c.share == FULL_SHARE);
     let Some(best) = fewest(full, dice) else {
         return fewest(several.iter(), dice);

@@ -414,7 +414,10 @@ fn a_read_waits_for_a_replica_where_that_may_help() {
         ..after
     };
     let placed = worker.place(&all, &impatient).unwrap();
-    assert_eq!((placed.way, placed.arrival), (PlacementOutcome::FellBack, Arrival::Now));
+    assert_eq!(
+        (placed.way, placed.arrival),
+        (PlacementOutcome::FellBack, Arrival::Now)
+    );
 }
 
 #[test]
@@ -478,7 +481,10 @@ fn a_named_backend_or_tag_is_the_only_one() {
         tried: &[BackendId(2)],
         ..tagged
     };
-    assert_eq!(worker.place(&all, &tried).unwrap().way, PlacementOutcome::FellBack);
+    assert_eq!(
+        worker.place(&all, &tried).unwrap().way,
+        PlacementOutcome::FellBack
+    );
 }
 
 #[test]

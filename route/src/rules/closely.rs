@@ -131,7 +131,12 @@ impl<'r> Pass<'_, 'r> {
     }
 
     /// What becomes of the command under a rule that looks so.
-    fn verdict<'l>(&self, rule: &Rule, look: MatchResult<'l>, may_be_over: bool) -> RuleVerdict<'l> {
+    fn verdict<'l>(
+        &self,
+        rule: &Rule,
+        look: MatchResult<'l>,
+        may_be_over: bool,
+    ) -> RuleVerdict<'l> {
         let is_boundary = self.is_boundary(rule);
         match look {
             MatchResult::No(condition) => RuleVerdict::No(condition),

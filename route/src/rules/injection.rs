@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use config::{InjectedResults, RuleConfig};
-use sql::{Effects, Facts, Flags, StatementKind, Marks, Uses};
+use sql::{Effects, Facts, Flags, Marks, StatementKind, Uses};
 
 use super::fault::Fault;
 
@@ -155,7 +155,11 @@ impl Injection {
     pub fn may_explain(facts: &Facts) -> bool {
         let is_one = matches!(
             facts.kind,
-            StatementKind::Select | StatementKind::Insert | StatementKind::Replace | StatementKind::Update | StatementKind::Delete
+            StatementKind::Select
+                | StatementKind::Insert
+                | StatementKind::Replace
+                | StatementKind::Update
+                | StatementKind::Delete
         );
         let unfit = Marks::LOST
             .with(Marks::CROWDED)

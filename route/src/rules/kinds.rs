@@ -55,7 +55,9 @@ impl Kinds {
         let own = Self::bit(facts.kind);
         match facts.kind {
             // It runs what it explains.
-            StatementKind::Explain(Explain::Run) => Self(own | facts.explained.map_or(0, Self::bit)),
+            StatementKind::Explain(Explain::Run) => {
+                Self(own | facts.explained.map_or(0, Self::bit))
+            }
             StatementKind::Multi => facts.parts.iter().fold(Self(own), |kinds, part| {
                 Self(kinds.0 | Self::bit(part.kind))
             }),

@@ -56,7 +56,7 @@ pub use injection::{Injected, Injection, Purpose};
 pub use judge::{By, Judgement, Limited, Matched};
 pub use occasion::{Attribute, Chance, Client, LocalTime, Occasion};
 pub use profiling::Profiling;
-pub use rates::{KEYS_MAX, Rates, Admission};
+pub use rates::{Admission, KEYS_MAX, Rates};
 pub use record::{Outcome, Record, RuleRecorder, Seen, Unsure};
 pub use rewrite::Rewritten;
 pub use rule_effects::RuleEffect;

@@ -135,7 +135,15 @@ mod tests {
         let one = limited(&limit, 1);
         let mut rates = Rates::default();
         let turns: Vec<_> = (0..4).map(|_| rates.turn(&one, at(0))).collect();
-        assert_eq!(turns, [Admission::Now, Admission::Now, Admission::Now, Admission::Refused]);
+        assert_eq!(
+            turns,
+            [
+                Admission::Now,
+                Admission::Now,
+                Admission::Now,
+                Admission::Refused
+            ]
+        );
         assert_eq!(rates.turn(&one, at(99)), Admission::Refused);
         assert_eq!(rates.turn(&one, at(100)), Admission::Now);
         assert_eq!(rates.turn(&one, at(100)), Admission::Refused);
@@ -183,9 +191,15 @@ mod tests {
             assert_eq!(rates.turn(&limited(&limit, key), at(0)), Admission::Now);
         }
         assert_eq!(rates.turn(&limited(&limit, 20_000), at(0)), Admission::Now);
-        assert_eq!(rates.turn(&limited(&limit, 20_001), at(0)), Admission::Refused);
+        assert_eq!(
+            rates.turn(&limited(&limit, 20_001), at(0)),
+            Admission::Refused
+        );
         assert_eq!(rates.len(), KEYS_MAX + 1);
-        assert_eq!(rates.turn(&limited(&limit, 20_001), at(1500)), Admission::Now);
+        assert_eq!(
+            rates.turn(&limited(&limit, 20_001), at(1500)),
+            Admission::Now
+        );
         assert_eq!(rates.len(), 1);
     }
 }

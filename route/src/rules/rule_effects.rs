@@ -84,7 +84,11 @@ impl Rules {
     }
 }
 
-fn said<T>(setting: &'static str, by: Option<By<T>>, shown: impl Fn(T) -> String) -> Option<RuleEffect> {
+fn said<T>(
+    setting: &'static str,
+    by: Option<By<T>>,
+    shown: impl Fn(T) -> String,
+) -> Option<RuleEffect> {
     by.map(|by| RuleEffect {
         setting,
         text: shown(by.value),

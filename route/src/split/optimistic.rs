@@ -1,6 +1,6 @@
 //! Optimistic transactions: which begin on a replica, and what may be said to them there.
 
-use sql::{Access, Facts, StatementKind, Marks, Role};
+use sql::{Access, Facts, Marks, Role, StatementKind};
 
 use super::UNCLEAR;
 

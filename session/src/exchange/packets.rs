@@ -5,7 +5,7 @@ use wire::{HEADER_BYTES, Header, Malformed, PACKET_PAYLOAD_MAX};
 
 use super::{Amendment, PacketAction, Reply, Withholds};
 use crate::cutter::HEAD_BYTES;
-use crate::reply::{Outcome, Payload, ReplyState, UNASKED_FILE, ReplyStep};
+use crate::reply::{Outcome, Payload, ReplyState, ReplyStep, UNASKED_FILE};
 use crate::tracker::{Sequences, Violation};
 
 impl Reply {
@@ -106,7 +106,10 @@ impl Reply {
     /// A packet that may be a row's, or a part of one.
     fn weigh_row(&mut self, header: Header) {
         let is_row = (self.state, &self.verdict)
-            == (ReplyState::Rows, &Some(ReplyStep::Continue(ReplyState::Rows)));
+            == (
+                ReplyState::Rows,
+                &Some(ReplyStep::Continue(ReplyState::Rows)),
+            );
         if is_row {
             self.tally.row_bytes += (HEADER_BYTES + header.length) as u64;
         }

@@ -1,7 +1,7 @@
 //! What a view, a routine, a trigger or the default of a column does, by its definition: whether it only reads,
 //! and what it names, which may do more.
 
-use sql::{Does, Effects, Flags, StatementKind, Marks, Mention, Role, Uses};
+use sql::{Does, Effects, Flags, Marks, Mention, Role, StatementKind, Uses};
 
 use super::routine::{RoutineStatement, Taker, read_body};
 
@@ -78,7 +78,10 @@ impl Expression {
         let facts = said.facts;
         let writes = matches!(
             facts.kind,
-            StatementKind::Insert | StatementKind::Replace | StatementKind::Update | StatementKind::Delete
+            StatementKind::Insert
+                | StatementKind::Replace
+                | StatementKind::Update
+                | StatementKind::Delete
         );
         let reads = facts.access <= sql::Access::Read || is_unsure_by_calls(said);
         self.does = self.does.and(Does {
@@ -130,7 +133,10 @@ fn without_calls(said: &RoutineStatement<'_>) -> Effects {
 /// A SELECT, as a view's definition is one, or an expression behind `SELECT `.
 pub fn of_expression(select: &[u8], flags: Flags) -> Expression {
     let facts = sql::facts(select, flags);
-    let is_query = matches!(facts.kind, StatementKind::Select | StatementKind::Table | StatementKind::Values);
+    let is_query = matches!(
+        facts.kind,
+        StatementKind::Select | StatementKind::Table | StatementKind::Values
+    );
     if facts.parts.len() != 1 || !is_query {
         return Expression::anything();
     }
@@ -152,7 +158,9 @@ impl Taker for Expression {
         match said.facts.kind {
             StatementKind::Set => effects.remove(Effects::VARIABLES),
             // No function or trigger may say it.
-            StatementKind::Begin(_) | StatementKind::Commit(_) | StatementKind::Rollback(_) => return None,
+            StatementKind::Begin(_) | StatementKind::Commit(_) | StatementKind::Rollback(_) => {
+                return None;
+            }
             _ => {}
         }
         // ROW_COUNT() and its like are about the routine's own statements.

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use sql::{Effects, Facts, Flags, StatementKind, Marks, Object, Role, Uses};
+use sql::{Effects, Facts, Flags, Marks, Object, Role, StatementKind, Uses};
 
 /// The user variables that a statement may read.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,7 +5,6 @@ use std::rc::Rc;
 
 use sql::Server;
 
-use super::statement_diagnostics::LastInsertId;
 use super::changes::{Changes, TrackedVariable};
 use super::connection::ConnectionState;
 use super::literal;
@@ -14,6 +13,7 @@ use super::needs::{Needs, Which};
 use super::observe::reported::INSERT_ID;
 use super::pins::Pin;
 use super::session::SessionState;
+use super::statement_diagnostics::LastInsertId;
 use super::user_variables::UserValue;
 use super::values::Values;
 use super::variables::{self, Policy};

@@ -3,7 +3,9 @@
 
 use std::collections::BTreeSet;
 
-use sql::{Effects, Facts, Flags, StatementKind, Lexer, Marks, Role, Scope, Target, Token, TokenKind};
+use sql::{
+    Effects, Facts, Flags, Lexer, Marks, Role, Scope, StatementKind, Target, Token, TokenKind,
+};
 
 use super::variables::{self, Policy};
 

@@ -1,6 +1,6 @@
 //! Answers that were asked of a session's last connection while somebody else took it over.
 
-use super::statement_diagnostics::{StatementDiagnostics, LastInsertId, List};
+use super::statement_diagnostics::{LastInsertId, List, StatementDiagnostics};
 use std::rc::Rc;
 use std::time::Duration;
 

@@ -4,13 +4,13 @@ use std::rc::Rc;
 
 use sql::{Flags, Server};
 
-use super::statement_diagnostics::StatementDiagnostics;
 use super::baseline::Baseline;
 use super::calls::Calls;
 use super::connection::ConnectionState;
 use super::held::Held;
 use super::observe::reported::{INSERT_ID, OF_SCHEMA};
 use super::pins::{Pin, Pins};
+use super::statement_diagnostics::StatementDiagnostics;
 use super::user_variables::UserVariables;
 use super::values::{Values, ValuesTable, Variable};
 use super::variables;

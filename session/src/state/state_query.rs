@@ -6,7 +6,6 @@ use sql::Facts;
 use wire::StatusFlags;
 use wire::column::{ColumnDefinition, ColumnType};
 
-use super::statement_diagnostics::LastInsertId;
 use super::baseline::told;
 use super::calls::Call;
 use super::changes::Changes;
@@ -16,6 +15,7 @@ use super::observe::reported::{EXPLAINING, INSERT_ID};
 use super::pins::{Pin, Pins};
 use super::restoration::is_restorable;
 use super::session::{Owed, SessionState};
+use super::statement_diagnostics::LastInsertId;
 use super::user_variables::{self, UserValue};
 use super::values::{Values, ValuesTable};
 use super::variables;

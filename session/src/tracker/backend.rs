@@ -5,7 +5,7 @@ use wire::{Command, HEADER_BYTES, Header, StatusFlags};
 use super::{ClientMode, Event, LostReason, Pending, Sequences, Tracker, Violation};
 use crate::cutter::{Cut, HEAD_BYTES};
 use crate::reply::{
-    Outcome, Payload, ReplyState, UNASKED_FILE, ReplyStep, expected, may_ask_for_files,
+    Outcome, Payload, ReplyState, ReplyStep, UNASKED_FILE, expected, may_ask_for_files,
 };
 
 impl Tracker {

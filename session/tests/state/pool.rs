@@ -5,8 +5,8 @@ use std::rc::Rc;
 use e2e::raw::{Login, command};
 use e2e::{Product, Server};
 use pilotfish_session::state::{
-    Answer, Baseline, ConnectionState, StateQuery, Needs, Ran, Restoration, Rules, Seen, SessionState,
-    ValuesTable, distance, drop_text, restoration, restored,
+    Answer, Baseline, ConnectionState, Needs, Ran, Restoration, Rules, Seen, SessionState,
+    StateQuery, ValuesTable, distance, drop_text, restoration, restored,
 };
 use sql::{Facts, Flags};
 use wire::StatusFlags;

@@ -4,8 +4,8 @@ use std::rc::Rc;
 
 use pilotfish_session::Tally;
 use pilotfish_session::state::{
-    Answer, Baseline, Changes, ConnectionState, StateQuery, Mismatch, Needs, Ran, Restoration, Rules,
-    Seen, SessionState, ValuesTable, restoration, restored,
+    Answer, Baseline, Changes, ConnectionState, Mismatch, Needs, Ran, Restoration, Rules, Seen,
+    SessionState, StateQuery, ValuesTable, restoration, restored,
 };
 use sql::{Facts, Server};
 use wire::StatusFlags;

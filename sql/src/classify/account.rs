@@ -13,7 +13,11 @@ impl<W: Watcher> Scan<'_, W> {
     pub fn grant(&mut self) {
         let is_grant = self.here.word == Word::Grant;
         self.granted_table();
-        self.writes_and_commits(if is_grant { StatementKind::Grant } else { StatementKind::Revoke });
+        self.writes_and_commits(if is_grant {
+            StatementKind::Grant
+        } else {
+            StatementKind::Revoke
+        });
     }
 
     /// GRANT … ON [TABLE] t; ON a schema's `s.*`, a routine or an account names no table.

@@ -4,7 +4,7 @@ use crate::classify::QueryPosition;
 use crate::doubts::Doubts;
 use crate::facts::{Access, Effects, Role};
 use crate::functions::Function;
-use crate::kind::{StatementKind, Object};
+use crate::kind::{Object, StatementKind};
 use crate::lexer::TokenKind;
 use crate::scan::{Scan, Watcher};
 use crate::words::Word;

@@ -92,7 +92,10 @@ impl<W: Watcher> Scan<'_, W> {
             .with(Effects::NAMED_LOCKS_RELEASED)
             .with(Effects::SEQUENCE);
         let mut planned = LOCKS | Effects::ANYTHING | Effects::USER_VARIABLES;
-        if !matches!(self.facts.explained, Some(StatementKind::Insert | StatementKind::Replace)) {
+        if !matches!(
+            self.facts.explained,
+            Some(StatementKind::Insert | StatementKind::Replace)
+        ) {
             planned.add(Effects::LAST_INSERT_ID);
         }
         let effects = self.facts.effects.both(planned);

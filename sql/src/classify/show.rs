@@ -2,7 +2,7 @@
 
 use crate::classify::QueryPosition;
 use crate::facts::{Access, Role, Uses};
-use crate::kind::{StatementKind, Show};
+use crate::kind::{Show, StatementKind};
 use crate::lexer::TokenKind;
 use crate::scan::{Scan, Watcher};
 use crate::words::Word;

@@ -118,7 +118,9 @@ impl PooledSession {
                     Err(failure)
                         if matches!(
                             failure.kind,
-                            FailureKind::NoBackend | FailureKind::BackendLogin | FailureKind::BackendsFull
+                            FailureKind::NoBackend
+                                | FailureKind::BackendLogin
+                                | FailureKind::BackendsFull
                         ) =>
                     {
                         self.routing.home = self
@@ -172,7 +174,11 @@ impl PooledSession {
 
     /// A read that may not fall back to the primary, where nobody knows what it has to wait for: the
     /// primary is asked for that, and it goes where that leads.
-    async fn backend_once_known(&mut self, aim: CommandTarget, tried: &[BackendId]) -> Option<Arc<Backend>> {
+    async fn backend_once_known(
+        &mut self,
+        aim: CommandTarget,
+        tried: &[BackendId],
+    ) -> Option<Arc<Backend>> {
         let is_placed = matches!(aim, CommandTarget::Replica | CommandTarget::Ordered(_));
         if !is_placed || *self.must_see() != Written::Unknown {
             return None;
@@ -298,7 +304,11 @@ impl PooledSession {
         }
     }
 
-    fn backend_but(&mut self, aim: CommandTarget, tried: &[BackendId]) -> Result<Arc<Backend>, NoBackend> {
+    fn backend_but(
+        &mut self,
+        aim: CommandTarget,
+        tried: &[BackendId],
+    ) -> Result<Arc<Backend>, NoBackend> {
         self.routing.course.awaited = None;
         self.routing.course.wants_position = false;
         match aim {
@@ -461,7 +471,10 @@ impl PooledSession {
 
 /// How long a backend is waited for. Who has no replica left and wants an error gets it at once.
 fn patience(balance: &BalanceConfig, aim: CommandTarget) -> Duration {
-    let is_for_replica = matches!(aim, CommandTarget::Replica | CommandTarget::Ordered(Roles::Replica));
+    let is_for_replica = matches!(
+        aim,
+        CommandTarget::Replica | CommandTarget::Ordered(Roles::Replica)
+    );
     match is_for_replica && balance.fallback == Fallback::Error {
         true => Duration::ZERO,
         false => balance.timeout_backend_wait,

@@ -2,7 +2,7 @@
 //! again.
 
 use backend::kept_statements::{PAUSE, TRIES_MAX};
-use sql::{Facts, StatementKind, Role};
+use sql::{Facts, Role, StatementKind};
 
 use crate::pooled::command::sql_prepared::drop_texts;
 use crate::pooled::exchange::delivery::Delivery;

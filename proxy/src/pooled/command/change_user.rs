@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use auth::{
-    Candidate, Circumstances, Credential, Denial, Dialect, KnownAccount, ServerAuthentication, Passed,
-    Password, Treatment, Verifier,
+    Candidate, Circumstances, Credential, Denial, Dialect, KnownAccount, Passed, Password,
+    ServerAuthentication, Treatment, Verifier,
 };
 use config::SessionMode;
 use session::state::SessionState;
@@ -15,7 +15,9 @@ use wire::{Capabilities, Command, ErrPacket, ErrorCode};
 
 use crate::connect::Greeted;
 use crate::login::Agreement;
-use crate::pooled::login::examine::{AuthenticationFailure, examine, random, since_1970, tls_session};
+use crate::pooled::login::examine::{
+    AuthenticationFailure, examine, random, since_1970, tls_session,
+};
 use crate::pooled::login::host_names::host_names;
 use crate::pooled::login::known_accounts::AccountLookup;
 use crate::pooled::login::login_throttle;
@@ -332,7 +334,8 @@ impl PooledSession {
             privacy: self.client.privacy,
         };
         let (plugin, scramble) = (plugin_of(&self.identity.greeting), &self.identity.scramble);
-        let verdict = ServerAuthentication::begin(plugin, scramble, verifiers, held, candidate, random());
+        let verdict =
+            ServerAuthentication::begin(plugin, scramble, verifiers, held, candidate, random());
         examine(&self.worker.shared, stream, verdict).await
     }
 

@@ -8,7 +8,7 @@ use session::state::Answered;
 use sql::{Doubts, Facts};
 use wire::{Command, ErrorCode};
 
-use crate::pooled::rules::evaluate_rules::{RuleInput, Form};
+use crate::pooled::rules::evaluate_rules::{Form, RuleInput};
 use crate::pooled::session::PooledSession;
 use crate::pooled::session::outcome::{After, CutOff};
 use backend::diagnostics::Diagnostics;

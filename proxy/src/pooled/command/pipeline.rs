@@ -8,7 +8,7 @@
 //! ```
 
 use session::Outcome;
-use sql::{Effects, StatementKind, Marks};
+use sql::{Effects, Marks, StatementKind};
 
 use super::statement::{BackendCommand, CommandTask, Statement};
 use crate::pooled::command::ending::Ending;
@@ -161,7 +161,9 @@ impl PooledSession {
                 if let Outcome::Err(_) = done.outcome {
                     self.undo_settings(query);
                 }
-                if self.routing.optimism.is_some() || matches!(query.facts.kind, StatementKind::Begin(_)) {
+                if self.routing.optimism.is_some()
+                    || matches!(query.facts.kind, StatementKind::Begin(_))
+                {
                     self.note_optimism(query, aim, done);
                 }
             }

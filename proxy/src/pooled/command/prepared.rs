@@ -364,7 +364,10 @@ pub(crate) fn defines(facts: &sql::Facts) -> bool {
     facts.effects.has(Effects::ANYTHING)
         || matches!(
             facts.kind,
-            sql::StatementKind::Create(_) | sql::StatementKind::Alter(_) | sql::StatementKind::Drop(_) | sql::StatementKind::Rename(_)
+            sql::StatementKind::Create(_)
+                | sql::StatementKind::Alter(_)
+                | sql::StatementKind::Drop(_)
+                | sql::StatementKind::Rename(_)
         )
 }
 

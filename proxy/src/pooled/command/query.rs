@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use sql::{Facts, StatementKind, Mention, Role, Show, Uses};
+use sql::{Facts, Mention, Role, Show, StatementKind, Uses};
 use wire::Command;
 
 use super::statement::Statement;

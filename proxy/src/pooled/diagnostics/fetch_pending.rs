@@ -114,7 +114,11 @@ impl PooledSession {
         if let Some(last) = self.last_backend(&[]) {
             match self.check_out(&last, None).await {
                 Ok(lent) => self.ask_answers(lent).await?,
-                Err(failure) if matches!(failure.kind, FailureKind::NoBackend | FailureKind::BackendLogin) => {}
+                Err(failure)
+                    if matches!(
+                        failure.kind,
+                        FailureKind::NoBackend | FailureKind::BackendLogin
+                    ) => {}
                 Err(failure) => return Err(failure),
             }
         }

@@ -8,9 +8,9 @@ use std::rc::Rc;
 
 use session::Outcome;
 use session::state::{
-    StatementDiagnostics as Left, Answered as Own, LastInsertId, Needs, Restoration, restoration,
+    Answered as Own, LastInsertId, Needs, Restoration, StatementDiagnostics as Left, restoration,
 };
-use sql::{Effects, Facts, StatementKind, Show, TrustedFunctions, Uses};
+use sql::{Effects, Facts, Show, StatementKind, TrustedFunctions, Uses};
 use stand_in::StandIn;
 use wire::{Capabilities, Command, ErrorCode, StatusFlags};
 
@@ -129,7 +129,10 @@ impl PooledSession {
             return Ok(QuestionOutcome::Left(None));
         }
         // MySQL's list outlives a GET DIAGNOSTICS, which has to be seen to be the last.
-        let gets = facts.parts.iter().any(|it| it.kind == StatementKind::GetDiagnostics);
+        let gets = facts
+            .parts
+            .iter()
+            .any(|it| it.kind == StatementKind::GetDiagnostics);
         if part == CommandPart::Whole
             && (!matches!(place, WarningListLocation::Here) || self.is_mysql() && gets)
             && has_several
@@ -137,7 +140,9 @@ impl PooledSession {
         {
             return Ok(QuestionOutcome::InParts(texts));
         }
-        if let (WarningListLocation::Kept(list), Some((told, range))) = (&place, self.shown(facts, text)) {
+        if let (WarningListLocation::Kept(list), Some((told, range))) =
+            (&place, self.shown(facts, text))
+        {
             let status = self.status_of(part);
             let packets = list.tell(told, range, Form::Text, status, self.client.capabilities);
             let next = self.say_renumbered(sequence, packets);
@@ -153,12 +158,17 @@ impl PooledSession {
             return Ok(QuestionOutcome::Left(None));
         };
         query.replace_text(&text, self.sql_state.session.flags());
-        Ok(QuestionOutcome::Left(role.map(|role| self.standing(&place, role))))
+        Ok(QuestionOutcome::Left(
+            role.map(|role| self.standing(&place, role)),
+        ))
     }
 
     /// A prepared statement that asks about the past: what the last statement left cannot be put into a text that is
     /// prepared already, so another statement is executed in its place.
-    async fn ask_past_prepared(&mut self, executing: &mut Executing<'_>) -> Result<QuestionOutcome, CutOff> {
+    async fn ask_past_prepared(
+        &mut self,
+        executing: &mut Executing<'_>,
+    ) -> Result<QuestionOutcome, CutOff> {
         let (key, sequence) = (&executing.key, executing.incoming.sequence);
         if let Err(failure) = self.seek_past(&key.facts).await {
             let after = self.refuse(&failure, sequence)?;
@@ -172,7 +182,9 @@ impl PooledSession {
             other => other,
         };
         let text = key.text.bytes();
-        if let (WarningListLocation::Kept(list), Some((told, range))) = (&place, self.shown(&key.facts, text)) {
+        if let (WarningListLocation::Kept(list), Some((told, range))) =
+            (&place, self.shown(&key.facts, text))
+        {
             let status = self.status_of(CommandPart::Whole);
             let packets = list.tell(told, range, Form::Binary, status, self.client.capabilities);
             self.say_renumbered(sequence, packets);
@@ -201,7 +213,9 @@ impl PooledSession {
             ..other
         };
         executing.is_replaced = role.is_some();
-        Ok(QuestionOutcome::Left(role.map(|role| self.standing(&place, role))))
+        Ok(QuestionOutcome::Left(
+            role.map(|role| self.standing(&place, role)),
+        ))
     }
 
     /// Takes up what others have saved; what only the last connection knows has to be asked there.

@@ -4,7 +4,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use session::Outcome;
-use session::state::{Answer, Baseline, StateQuery, Pin, Ran, Seen};
+use session::state::{Answer, Baseline, Pin, Ran, Seen, StateQuery};
 use sql::Facts;
 use wire::{Command, StatusFlags};
 

@@ -8,7 +8,7 @@ use sql::Facts;
 use super::shown;
 use crate::pooled::routing::target::CommandTarget;
 use crate::pooled::rules::command_policy::CommandPolicy;
-use crate::pooled::rules::evaluate_rules::{RuleInput, Form};
+use crate::pooled::rules::evaluate_rules::{Form, RuleInput};
 use crate::pooled::rules::follow_policy::unknown_place;
 use crate::pooled::session::PooledSession;
 
@@ -101,7 +101,10 @@ impl PooledSession {
             return Some(last.id);
         }
         let home = self.routing.home.as_ref().map(|home| home.backend.id);
-        let goes_home = matches!(aim, CommandTarget::Home | CommandTarget::Same | CommandTarget::Any);
+        let goes_home = matches!(
+            aim,
+            CommandTarget::Home | CommandTarget::Same | CommandTarget::Any
+        );
         let written = match goes_home {
             true => Default::default(),
             false => self.must_see(),
@@ -110,7 +113,9 @@ impl PooledSession {
         let roles = match aim {
             CommandTarget::Replica | CommandTarget::Optimistic => Roles::Replica,
             CommandTarget::Ordered(roles) => roles,
-            CommandTarget::Home | CommandTarget::Same | CommandTarget::Any => self.routing.course.roles(),
+            CommandTarget::Home | CommandTarget::Same | CommandTarget::Any => {
+                self.routing.course.roles()
+            }
         };
         let wish = Wish {
             sticky: home.filter(|_| goes_home).or(self.sticky()),

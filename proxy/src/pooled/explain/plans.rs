@@ -16,7 +16,7 @@ use questions::{ANSWER_BYTES_MAX, TIMEOUT_EXPLAIN};
 use route::{Backend, ClusterId, Role, Roles};
 use schemas::schemas_of;
 use session::state::{Needs, Pin};
-use sql::{Planned, Server, PlannedTable};
+use sql::{Planned, PlannedTable, Server};
 use tokio::time::sleep;
 
 use crate::pooled::command::statement::Statement;

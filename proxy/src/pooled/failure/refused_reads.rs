@@ -83,7 +83,10 @@ impl PooledSession {
 
     fn may_leave_refusing(&self, facts: &Facts, aim: CommandTarget) -> bool {
         match self.transaction() {
-            Transaction::None => matches!(aim, CommandTarget::Replica | CommandTarget::Ordered(_)) && !self.is_pinned(),
+            Transaction::None => {
+                matches!(aim, CommandTarget::Replica | CommandTarget::Ordered(_))
+                    && !self.is_pinned()
+            }
             Transaction::Optimistic => {
                 let mut pins = self.pins();
                 pins.remove(Pin::Transaction);

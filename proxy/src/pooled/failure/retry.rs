@@ -220,7 +220,10 @@ impl PooledSession {
             Cut::Client(how) => {
                 let text = format!("the client left during {command}: {how}");
                 self.kill_and_drop(KillReason::ClientGone);
-                Err(CutOff::new(Failure::new(FailureKind::ClientLeft, text), None))
+                Err(CutOff::new(
+                    Failure::new(FailureKind::ClientLeft, text),
+                    None,
+                ))
             }
         }
     }
@@ -370,10 +373,12 @@ impl PooledSession {
     /// No connection could be had: the client hears why, and may try again.
     pub(crate) fn refuse(&mut self, failure: &Failure, sequence: u8) -> Result<After, CutOff> {
         match failure.kind {
-            FailureKind::ClientLeft | FailureKind::Stopped | FailureKind::Killed => Err(CutOff::new(
-                Failure::new(failure.kind, failure.cause.clone()),
-                Some(sequence),
-            )),
+            FailureKind::ClientLeft | FailureKind::Stopped | FailureKind::Killed => {
+                Err(CutOff::new(
+                    Failure::new(failure.kind, failure.cause.clone()),
+                    Some(sequence),
+                ))
+            }
             _ => {
                 self.say_failure(sequence, failure);
                 Ok(After::Next)
@@ -385,9 +390,10 @@ impl PooledSession {
 fn asked(ask: Ask) -> Failure {
     match ask {
         Ask::KillSession => Failure::new(FailureKind::Killed, "Connection was killed"),
-        Ask::KillStatement => {
-            Failure::new(FailureKind::StatementKilled, "Query execution was interrupted")
-        }
+        Ask::KillStatement => Failure::new(
+            FailureKind::StatementKilled,
+            "Query execution was interrupted",
+        ),
         _ => Failure::new(
             FailureKind::Stopped,
             "The proxy is shutting down, and the statement or transaction did not end in time",
@@ -403,9 +409,10 @@ pub(crate) fn waiting(cut: &Cut) -> Failure {
             format!("the client left while it waited for a connection: {how}"),
         ),
         Cut::Asked(ask) => asked(*ask),
-        Cut::Backend(_) | Cut::Unequal(_) | Cut::Refused(_) => {
-            Failure::new(FailureKind::NoBackend, "the wait for a connection was cut short")
-        }
+        Cut::Backend(_) | Cut::Unequal(_) | Cut::Refused(_) => Failure::new(
+            FailureKind::NoBackend,
+            "the wait for a connection was cut short",
+        ),
     }
 }
 
@@ -422,9 +429,11 @@ fn unequal_failure(unequal: &Unequal, name: &str) -> Failure {
 pub(crate) fn at_login(cut: &Cut) -> Failure {
     match cut {
         Cut::Unequal(unequal) => match &unequal.error {
-            Some(payload) => {
-                Failure::relaying(FailureKind::LoginDenied, unequal.to_string(), payload.clone())
-            }
+            Some(payload) => Failure::relaying(
+                FailureKind::LoginDenied,
+                unequal.to_string(),
+                payload.clone(),
+            ),
             None => Failure::new(FailureKind::StateNotRestored, unequal.to_string()),
         },
         Cut::Backend(broken) => Failure::new(

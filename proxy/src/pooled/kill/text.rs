@@ -1,7 +1,7 @@
 //! KILL in SQL text: as a statement, as one of several, prepared from text, and in a block. What cannot be
 //! translated is refused: the server would take an id of the proxy's for one of its own threads.
 
-use sql::{Effects, Facts, Kill as How, Killed, StatementKind, Marks, Role, Show};
+use sql::{Effects, Facts, Kill as How, Killed, Marks, Role, Show, StatementKind};
 use wire::{Capabilities, ErrorCode};
 
 use super::source::Prepares;
@@ -40,7 +40,12 @@ enum KillingText {
 
 /// Whether a command kills, or may by a text that it prepares or runs.
 fn may_kill(facts: &Facts) -> bool {
-    let runs = |kind| matches!(kind, StatementKind::Execute | StatementKind::ExecuteImmediate);
+    let runs = |kind| {
+        matches!(
+            kind,
+            StatementKind::Execute | StatementKind::ExecuteImmediate
+        )
+    };
     facts.marks.has(Marks::KILLS)
         || facts.effects.has(Effects::PREPARED)
         || runs(facts.kind)
@@ -186,13 +191,21 @@ impl PooledSession {
         let literals = facts
             .mentions_of(Role::PreparedText)
             .filter(|it| !it.name.of(text).starts_with(b"@"));
-        let prepares = |kind| matches!(kind, StatementKind::Prepare | StatementKind::ExecuteImmediate);
+        let prepares = |kind| {
+            matches!(
+                kind,
+                StatementKind::Prepare | StatementKind::ExecuteImmediate
+            )
+        };
         let count = facts.parts.iter().filter(|it| prepares(it.kind)).count();
         let held = self.sql_state.session.held();
         let mut prepared = held.prepared().map(|name| held.prepared_text(name));
         names_it(text)
             || count > literals.count()
-            || facts.parts.iter().any(|it| it.kind == StatementKind::Execute)
+            || facts
+                .parts
+                .iter()
+                .any(|it| it.kind == StatementKind::Execute)
                 && prepared.any(|text| text.is_none_or(names_it))
     }
 

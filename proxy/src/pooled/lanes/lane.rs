@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 
-use pool::{Binding, CloseReason, Ended, Lane, Lookup, LaneRequestId};
+use pool::{Binding, CloseReason, Ended, Lane, LaneRequestId, Lookup};
 use route::Role;
 use session::state::{Needs, Restoration, SessionState, restoration};
 use session::{Amendment, Piece, Progress, Reply, Withholds};
@@ -19,7 +19,7 @@ use wire::write::put_packets;
 use wire::{Capabilities, Command};
 
 use super::Lanes;
-use super::lane_request::{LaneRequestEnd, LanePlan, LaneRequest};
+use super::lane_request::{LanePlan, LaneRequest, LaneRequestEnd};
 use super::statements::LaneCommand;
 use crate::pooled::command::statement::Statement;
 use crate::pooled::exchange::outcome::Done;

@@ -10,7 +10,7 @@ use route::KillScope;
 use wire::StatusFlags;
 
 use super::lane::{Boarding, Load, SharedLane};
-use super::lane_request::{LaneRequestEnd, LaneReply, LaneRequest};
+use super::lane_request::{LaneReply, LaneRequest, LaneRequestEnd};
 use crate::pooled::command::statement::Statement;
 use crate::pooled::exchange::outcome::{Cut, CutReply, LASTING, Reached};
 use crate::pooled::session::PooledSession;

@@ -173,7 +173,11 @@ impl PooledSession {
     }
 
     /// The lane that a statement is to use.
-    fn choice(&mut self, statement: &Statement<'_>, aim: CommandTarget) -> Result<LaneChoice, NotLaneable> {
+    fn choice(
+        &mut self,
+        statement: &Statement<'_>,
+        aim: CommandTarget,
+    ) -> Result<LaneChoice, NotLaneable> {
         let bytes = statement.incoming().packets.len();
         self.check(bytes, statement.facts(), statement.part())?;
         match statement {

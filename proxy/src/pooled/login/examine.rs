@@ -56,7 +56,10 @@ where
                 let shared = Arc::clone(shared);
                 let worked = tokio::task::spawn_blocking(move || work.run(&shared.own_key)).await;
                 worked.map_err(|error| {
-                    Failure::new(FailureKind::KeyExchange, format!("the exam broke off: {error}"))
+                    Failure::new(
+                        FailureKind::KeyExchange,
+                        format!("the exam broke off: {error}"),
+                    )
                 })?
             }
         }

@@ -144,7 +144,9 @@ where
     let accounts = accounts_of(worker, user, AGE_MAX_REFUSED).await;
     let account = match accounts.find(user, origin) {
         Found::Account(account) => account,
-        Found::PassThrough if !failed.was_asked => return Ok(RetryOutcome::Anew(AccountLookup::PassThrough)),
+        Found::PassThrough if !failed.was_asked => {
+            return Ok(RetryOutcome::Anew(AccountLookup::PassThrough));
+        }
         Found::PassThrough | Found::Nobody => return Ok(RetryOutcome::Refused),
     };
     let now = since_1970();
@@ -153,7 +155,9 @@ where
         return Ok(RetryOutcome::Refused);
     }
     if !failed.was_asked {
-        return Ok(RetryOutcome::Anew(AccountLookup::Account(Arc::clone(account))));
+        return Ok(RetryOutcome::Anew(AccountLookup::Account(Arc::clone(
+            account,
+        ))));
     }
     // Clients take no second switch: who was asked is judged by what it has shown, or refused.
     let (Some(shown), Treatment::Examine(verifiers)) = (failed.shown, is) else {

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use auth::{
-    Account, Candidate, Circumstances, Credential, Denial, KnownAccount, ServerAuthentication, Origin, Passed,
-    Scramble, Treatment,
+    Account, Candidate, Circumstances, Credential, Denial, KnownAccount, Origin, Passed, Scramble,
+    ServerAuthentication, Treatment,
 };
 use config::{ListenerConfig, SessionMode};
 use net::{Endpoint, proxy_protocol};
@@ -148,7 +148,9 @@ impl Enter<'_> {
         loop {
             let account = match known {
                 AccountLookup::PassThrough => return self.pass_on(answered, None).await,
-                AccountLookup::Nobody(verifiers) => return Err(self.turn_away(&answered, verifiers).await),
+                AccountLookup::Nobody(verifiers) => {
+                    return Err(self.turn_away(&answered, verifiers).await);
+                }
                 AccountLookup::Account(account) => account,
             };
             let verifiers = match (self.mode_of(&account), account.treatment(since_1970())) {
@@ -307,7 +309,8 @@ impl Enter<'_> {
             privacy: self.client.privacy(),
         };
         let (plugin, scramble) = (plugin_of(&answered.greeting), &answered.scramble);
-        let verdict = ServerAuthentication::begin(plugin, scramble, verifiers, held, candidate, random());
+        let verdict =
+            ServerAuthentication::begin(plugin, scramble, verifiers, held, candidate, random());
         examine(&self.worker.shared, self.client, verdict).await
     }
 

@@ -11,6 +11,7 @@ use wire::compression::{Algorithm, Remote};
 use wire::{Capabilities, StatusFlags};
 
 use super::server_login::{AdmittedLogin, STATUS_FIRST};
+use crate::context::SessionPermit;
 use crate::pooled::backend::held::Held;
 use crate::pooled::command::current_command::CurrentCommand;
 use crate::pooled::routing::session_routing::Routing;
@@ -25,7 +26,6 @@ use crate::pooled::shadow::shadow_queue::Reflection;
 use crate::scripted::host::Host;
 use crate::scripted::login_hooks::LoginHooks;
 use crate::scripted::session_script::Scripting;
-use crate::context::SessionPermit;
 use crate::worker::Worker;
 use backend::greeting::server_of;
 use backend::prepared_statement::StatementKey;

@@ -62,7 +62,10 @@ impl PooledSession {
         if let Some(lent) = &self.held.lease {
             let (name, pins) = (&lent.conn.backend.name, self.pins());
             let text = format!("The session is held at replica {name} by: {pins}");
-            return Err(ReplayFailure::Unreachable(Failure::new(FailureKind::HeldAtReplica, text)));
+            return Err(ReplayFailure::Unreachable(Failure::new(
+                FailureKind::HeldAtReplica,
+                text,
+            )));
         }
         self.begin_again(begin).await?;
         for (read, number) in reads.iter().zip(1..) {
@@ -88,7 +91,9 @@ impl PooledSession {
     async fn begin_again(&mut self, begin: &Incoming) -> Result<(), ReplayFailure> {
         let mut repeat = Repeat::of(Effect::Begin, CommandTarget::Home);
         loop {
-            self.hold(repeat.aim).await.map_err(ReplayFailure::Unreachable)?;
+            self.hold(repeat.aim)
+                .await
+                .map_err(ReplayFailure::Unreachable)?;
             match self.say_again(begin).await {
                 Ok(done) if done.outcome == Outcome::Ok && self.is_in_transaction() => {
                     return Ok(());
@@ -120,7 +125,10 @@ impl PooledSession {
         Ok(done)
     }
 
-    pub(crate) async fn execute_again(&mut self, execution: &Execution) -> Result<Done, ReplayFailure> {
+    pub(crate) async fn execute_again(
+        &mut self,
+        execution: &Execution,
+    ) -> Result<Done, ReplayFailure> {
         let key = &execution.key;
         let own_schema = self.visit(key).await;
         let outcome = self.execute_again_there(execution).await;
@@ -150,7 +158,9 @@ impl PooledSession {
         }
         let prepared = self.backend_statement(key, &needs).await;
         let Ok(backend_id) = prepared.map_err(ReplayFailure::Cut)? else {
-            return Err(ReplayFailure::Changed("a statement cannot be prepared".to_owned()));
+            return Err(ReplayFailure::Changed(
+                "a statement cannot be prepared".to_owned(),
+            ));
         };
         if let (Some(lent), Some(types)) = (&mut self.held.lease, &execution.types) {
             // They are sent along whether or not it has seen them.
@@ -187,7 +197,11 @@ impl PooledSession {
     }
 
     /// Tells the client. What it says before it ends its transaction is not executed.
-    async fn replay_failed(&mut self, failed: ReplayFailure, sequence: u8) -> Result<After, CutOff> {
+    async fn replay_failed(
+        &mut self,
+        failed: ReplayFailure,
+        sequence: u8,
+    ) -> Result<After, CutOff> {
         let failure = match failed {
             ReplayFailure::Cut(cut) => {
                 let cut = CutReply {

@@ -4,7 +4,7 @@ use route::{BackendId, Transaction, Use, Wanted, Why};
 use sql::Facts;
 use wire::StatusFlags;
 
-use super::script_route::{ALL_DOWN, ScriptTarget, ScriptRoute};
+use super::script_route::{ALL_DOWN, ScriptRoute, ScriptTarget};
 use super::target::CommandTarget;
 use crate::pooled::rules::command_policy::CommandPolicy;
 use crate::pooled::session::PooledSession;
@@ -69,7 +69,8 @@ impl PooledSession {
     pub(crate) fn is_left_one(&self) -> Result<(), Failure> {
         let ScriptRoute { place, out } = &self.routing.course.choice;
         let order = self.command.policy.as_deref();
-        let is_nowhere = *place == ScriptTarget::Nowhere && !order.is_some_and(CommandPolicy::directs);
+        let is_nowhere =
+            *place == ScriptTarget::Nowhere && !order.is_some_and(CommandPolicy::directs);
         let are_out = out.are_all && !self.backends_out().is_empty();
         match is_nowhere || are_out {
             true => Err(all_down()),
@@ -79,5 +80,9 @@ impl PooledSession {
 }
 
 fn all_down() -> Failure {
-    Failure::relaying(FailureKind::NoBackend, ALL_DOWN, script::err_payload(ALL_DOWN))
+    Failure::relaying(
+        FailureKind::NoBackend,
+        ALL_DOWN,
+        script::err_payload(ALL_DOWN),
+    )
 }

@@ -274,7 +274,8 @@ fn may_have_written(facts: &Facts) -> bool {
         && !facts.marks.has(Marks::UNKNOWN_FUNCTION);
     let is_own = matches!(
         facts.kind,
-        sql::StatementKind::Create(Object::TemporaryTable) | sql::StatementKind::Drop(Object::TemporaryTable)
+        sql::StatementKind::Create(Object::TemporaryTable)
+            | sql::StatementKind::Drop(Object::TemporaryTable)
     );
     facts.access >= sql::Access::Unsure && !only_locks && !is_own
 }

@@ -2,7 +2,7 @@
 //! placed and pinned by what is known of that.
 
 use session::Outcome;
-use sql::{Does, Facts, StatementKind, Object, Role};
+use sql::{Does, Facts, Object, Role, StatementKind};
 
 use crate::pooled::command::statement::Statement;
 use crate::pooled::session::PooledSession;
@@ -65,7 +65,10 @@ impl PooledSession {
 /// Whether a statement may change what views, routines, triggers and defaults do.
 fn defines(kind: StatementKind) -> bool {
     match kind {
-        StatementKind::Create(object) | StatementKind::Alter(object) | StatementKind::Drop(object) | StatementKind::Rename(object) => {
+        StatementKind::Create(object)
+        | StatementKind::Alter(object)
+        | StatementKind::Drop(object)
+        | StatementKind::Rename(object) => {
             matches!(
                 object,
                 Object::View
@@ -77,7 +80,10 @@ fn defines(kind: StatementKind) -> bool {
                     | Object::Other
             )
         }
-        StatementKind::Execute | StatementKind::ExecuteImmediate | StatementKind::Compound | StatementKind::Unknown => true,
+        StatementKind::Execute
+        | StatementKind::ExecuteImmediate
+        | StatementKind::Compound
+        | StatementKind::Unknown => true,
         _ => false,
     }
 }

@@ -5,7 +5,7 @@
 use route::{Role, Transaction, Wanted, Why};
 use session::Outcome;
 use session::state::{Pin, Ran, Seen};
-use sql::{Effects, Facts, StatementKind, Marks, Object, Uses};
+use sql::{Effects, Facts, Marks, Object, StatementKind, Uses};
 use wire::{Command, StatusFlags};
 
 use super::target::CommandTarget;
@@ -30,7 +30,11 @@ impl PooledSession {
     ///
     /// # Errors
     /// The session holds more there than that.
-    pub(crate) async fn leave_replica(&mut self, aim: CommandTarget, facts: &Facts) -> Result<(), Failure> {
+    pub(crate) async fn leave_replica(
+        &mut self,
+        aim: CommandTarget,
+        facts: &Facts,
+    ) -> Result<(), Failure> {
         let role = self.held.lease.as_ref().map(|lent| lent.conn.backend.role);
         if role != Some(Some(Role::Replica)) || aim != CommandTarget::Home || !self.is_split() {
             return Ok(());

@@ -7,8 +7,8 @@ use std::rc::Rc;
 
 use config::{HintStyle, Over, PinRule, SessionMode};
 use route::rules::{
-    Attribute, By, Chance, Client, Counters, Hints, Judgement, Limited, LocalTime, Occasion,
-    RuleRecorder, Reply, Admission,
+    Admission, Attribute, By, Chance, Client, Counters, Hints, Judgement, Limited, LocalTime,
+    Occasion, Reply, RuleRecorder,
 };
 use sql::Facts;
 use tokio::time::timeout;
@@ -18,13 +18,13 @@ use wire::attribute::QueryAttribute;
 use super::command_policy::CommandPolicy;
 use super::follow_policy::unknown_place;
 use super::statement_limits::{Inside, Passage, enter};
-use crate::rule_set::RuleSet;
 use crate::pooled::command::ending::Ending;
 use crate::pooled::command::statement::Statement;
 use crate::pooled::login::session_start::{hold_of, pin_of};
 use crate::pooled::session::PooledSession;
 use crate::pooled::session::outcome::{After, CutOff};
 use crate::pooled::shadow::shadow_queue::Reflection;
+use crate::rule_set::RuleSet;
 use link::query_command::{Carries, QueryCommand};
 
 /// Of a refusal for which no rule has words.

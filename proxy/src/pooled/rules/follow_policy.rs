@@ -13,10 +13,10 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use super::command_policy::{CommandPolicy, Note, Reflected};
-use crate::rule_set::RuleSet;
 use crate::pooled::injection::injecting::Injecting;
 use crate::pooled::routing::target::CommandTarget;
 use crate::pooled::session::PooledSession;
+use crate::rule_set::RuleSet;
 use registry::session_control::{Ask, SessionControl};
 use stats::profiles::LeftOut;
 

@@ -13,7 +13,7 @@ use wire::query::Query;
 use wire::statement::PrepareOk;
 use wire::{Capabilities, StatusFlags};
 
-use super::evaluate_rules::{RuleInput, Form, Ruled};
+use super::evaluate_rules::{Form, RuleInput, Ruled};
 use crate::pooled::session::PooledSession;
 use crate::pooled::session::outcome::{After, CutOff};
 use backend::prepared_statement::Definitions;

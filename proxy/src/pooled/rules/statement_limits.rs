@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use route::Moment;
-use route::rules::{Entrance, Gates, Limited, Rates, Admission};
+use route::rules::{Admission, Entrance, Gates, Limited, Rates};
 use tokio::sync::oneshot;
 
 /// The limits of all rules.

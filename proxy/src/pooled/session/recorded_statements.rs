@@ -10,7 +10,7 @@ use sql::Facts;
 use super::PooledSession;
 use crate::pooled::command::statement::Statement;
 use crate::pooled::exchange::outcome::Done;
-use crate::pooled::rules::evaluate_rules::{RuleInput, Form};
+use crate::pooled::rules::evaluate_rules::{Form, RuleInput};
 
 impl PooledSession {
     /// A statement begins; nothing is done about it unless statements are recorded.

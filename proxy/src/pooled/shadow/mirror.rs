@@ -7,7 +7,7 @@ use wire::Command;
 use wire::execute::Execute;
 use wire::query::Query;
 
-use super::shadow_queue::{ShadowStatement, Reflection, Work};
+use super::shadow_queue::{Reflection, ShadowStatement, Work};
 use crate::pooled::command::statement::{BulkExecution, Executing};
 use crate::pooled::rules::command_policy::Reflected;
 use crate::pooled::session::PooledSession;

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use route::ClusterId;
-use script::{ScriptQuery, Parameters, Scripts};
+use script::{Parameters, ScriptQuery, Scripts};
 use session::state::Values;
 use tokio::sync::{mpsc, oneshot};
 use wire::Command;

@@ -11,7 +11,9 @@ use session::state::SessionState;
 use tokio::sync::mpsc;
 use wire::{Command, StatusFlags};
 
-use super::shadow_queue::{ShadowStatement, Reflection, STATEMENTS_WAITING_MAX, ShadowSession, Work};
+use super::shadow_queue::{
+    Reflection, STATEMENTS_WAITING_MAX, ShadowSession, ShadowStatement, Work,
+};
 use crate::pooled::backend::held::Held;
 use crate::pooled::command::current_command::CurrentCommand;
 use crate::pooled::login::session_start::{client_statements, rules};

@@ -1,7 +1,9 @@
 //! What may be sent besides a statement, and what for: what only reads, and what sets variables that only
 //! look on.
 
-use sql::{Access, Effects, Explain, Facts, Flags, StatementKind, Marks, Scope, Show, Target, Uses, Value};
+use sql::{
+    Access, Effects, Explain, Facts, Flags, Marks, Scope, Show, StatementKind, Target, Uses, Value,
+};
 
 use super::{InjectionSide, Purpose, Refusal, STATEMENT};
 
@@ -52,7 +54,11 @@ pub(super) fn explained(text: &str) -> Result<Purpose, Refusal> {
 }
 
 /// Any other statement.
-pub(super) fn purpose(facts: &Facts, text: &[u8], place: InjectionSide) -> Result<Purpose, Refusal> {
+pub(super) fn purpose(
+    facts: &Facts,
+    text: &[u8],
+    place: InjectionSide,
+) -> Result<Purpose, Refusal> {
     const UNCLEAR: Marks = Marks::LOST.with(Marks::CROWDED).with(Marks::CONDITIONAL);
     if facts.marks.has(UNCLEAR) || facts.marks.has(Marks::PLACEHOLDERS) {
         return Err("is not understood".into());
@@ -87,7 +93,9 @@ pub(super) fn purpose(facts: &Facts, text: &[u8], place: InjectionSide) -> Resul
     let reads = match facts.kind {
         StatementKind::Show(_) | StatementKind::Describe => true,
         StatementKind::Explain(Explain::Plan | Explain::Connection) => true,
-        StatementKind::Select | StatementKind::Table | StatementKind::Values => facts.access == Access::Read,
+        StatementKind::Select | StatementKind::Table | StatementKind::Values => {
+            facts.access == Access::Read
+        }
         _ => false,
     };
     let does_nothing = facts.effects.is_empty() && !facts.marks.has(locks);
@@ -109,7 +117,10 @@ pub(super) fn reads_data(facts: &Facts, text: &[u8]) -> bool {
             .iter()
             .any(|it| schema.eq_ignore_ascii_case(it))
     };
-    let reads = matches!(facts.kind, StatementKind::Select | StatementKind::Table | StatementKind::Explain(_));
+    let reads = matches!(
+        facts.kind,
+        StatementKind::Select | StatementKind::Table | StatementKind::Explain(_)
+    );
     reads
         && facts
             .tables()

@@ -35,11 +35,18 @@ fn what_reads_may_be_sent() {
             Purpose::Set(["optimizer_trace".into()].into()),
         ),
     ] {
-        assert_eq!(purpose_of(text, InjectionSide::Before), Ok(purpose), "{text}");
+        assert_eq!(
+            purpose_of(text, InjectionSide::Before),
+            Ok(purpose),
+            "{text}"
+        );
     }
     let after = purpose_of("SHOW WARNINGS", InjectionSide::After);
     assert_eq!(after, Ok(Purpose::Warnings));
-    assert_eq!(purpose_of("SHOW ERRORS", InjectionSide::After), Ok(Purpose::Errors));
+    assert_eq!(
+        purpose_of("SHOW ERRORS", InjectionSide::After),
+        Ok(Purpose::Errors)
+    );
 }
 
 #[test]

@@ -10,7 +10,9 @@ use super::parameter;
 
 /// What follows the command's byte.
 fn behind(packet: &[u8], command: Command) -> Result<&[u8], PacketFault> {
-    packet.strip_prefix(&[command.0]).ok_or(PacketFault::Malformed)
+    packet
+        .strip_prefix(&[command.0])
+        .ok_or(PacketFault::Malformed)
 }
 
 pub(super) fn from_prepare(fields: &Fields<'_>, packet: &[u8]) -> Result<(), PacketFault> {
@@ -35,7 +37,11 @@ pub(super) fn id_of_execute(packet: &[u8]) -> Result<u32, PacketFault> {
 }
 
 /// Query attributes are masked where scripts run, so the layout is the one without them.
-pub(super) fn from_execute(fields: &Fields<'_>, packet: &[u8], count: u16) -> Result<(), PacketFault> {
+pub(super) fn from_execute(
+    fields: &Fields<'_>,
+    packet: &[u8],
+    count: u16,
+) -> Result<(), PacketFault> {
     let arguments = behind(packet, Command::STMT_EXECUTE)?;
     let execute = Execute::decode(arguments, Capabilities(0), count)?;
     fields.set("stmt_id", execute.statement_id)?;

@@ -2,16 +2,16 @@
 //!
 //! Tried with MariaDB 10.11, MariaDB 11.8 and MySQL 9.7, statement by statement.
 
-use sql::{Effects, StatementKind, Show};
+use sql::{Effects, Show, StatementKind};
 
 use super::found_rows::{Counted, counted, has_derived_table, is_of_tables};
 use super::generated::is_generated;
 use super::reported::is_assigned;
 use super::{Ran, Seen};
-use crate::state::statement_diagnostics::{LastInsertId, List};
 use crate::state::connection::ConnectionState;
 use crate::state::pins::Pin;
 use crate::state::session::SessionState;
+use crate::state::statement_diagnostics::{LastInsertId, List};
 use crate::state::variables;
 
 impl SessionState {
@@ -40,7 +40,8 @@ impl SessionState {
             connection.last_insert_id = self.aftermath.last_insert_id;
         }
         self.note_list(seen);
-        let is_kept = self.rules.lasting.has(Pin::Warnings) || seen.facts.kind == StatementKind::Signal;
+        let is_kept =
+            self.rules.lasting.has(Pin::Warnings) || seen.facts.kind == StatementKind::Signal;
         self.pins
             .set(Pin::Warnings, is_kept && self.aftermath.warnings > 0);
     }
@@ -147,7 +148,10 @@ impl SessionState {
             }
             return Touched::Yes;
         }
-        let inserts = matches!(kind, StatementKind::Insert | StatementKind::Replace | StatementKind::Load);
+        let inserts = matches!(
+            kind,
+            StatementKind::Insert | StatementKind::Replace | StatementKind::Load
+        );
         let id = seen.tally.ok.last_insert_id;
         let may_be_set = match inserts {
             true => calls_it(seen.text) || seen.tally.had_rows || id != 0,

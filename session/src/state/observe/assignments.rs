@@ -2,15 +2,15 @@
 
 use std::rc::Rc;
 
-use sql::{Assignment, Effects, StatementKind, Mention, Role, Scope, Target, Value};
+use sql::{Assignment, Effects, Mention, Role, Scope, StatementKind, Target, Value};
 
 use super::Seen;
 use super::reported::is_assigned;
-use crate::state::statement_diagnostics::LastInsertId;
 use crate::state::connection::ConnectionState;
 use crate::state::literal;
 use crate::state::pins::Pin;
 use crate::state::session::SessionState;
+use crate::state::statement_diagnostics::LastInsertId;
 use crate::state::user_variables::UserValue;
 use crate::state::values::Values;
 use crate::state::variables::{self, Policy};
@@ -67,7 +67,10 @@ impl SessionState {
             StatementKind::Set => true,
             StatementKind::Multi => {
                 !facts.marks.has(sql::Marks::CROWDED)
-                    && facts.parts.iter().all(|part| part.kind == StatementKind::Set)
+                    && facts
+                        .parts
+                        .iter()
+                        .all(|part| part.kind == StatementKind::Set)
             }
             _ => false,
         };
@@ -378,7 +381,8 @@ fn names(assignment: &Assignment, seen: &Seen<'_>, name: &[u8]) -> bool {
 fn has_failed(seen: &Seen<'_>, name: &[u8]) -> bool {
     let parts = &seen.facts.parts;
     let is_behind = |span: sql::Span| {
-        let is_in = |part: &sql::StatementFacts| part.span.start <= span.start && span.end <= part.span.end;
+        let is_in =
+            |part: &sql::StatementFacts| part.span.start <= span.start && span.end <= part.span.end;
         let at = parts.iter().position(is_in);
         let failed = at.and_then(|at| parts.get(at).filter(|_| at >= seen.tally.results as usize));
         failed.is_some_and(|part| part.kind == StatementKind::Set)

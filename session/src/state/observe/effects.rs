@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use sql::{Effects, Facts, Handler, StatementKind, Mention, StatementFacts, Role, Xa};
+use sql::{Effects, Facts, Handler, Mention, Role, StatementFacts, StatementKind, Xa};
 use wire::StatusFlags;
 
 use super::reported::{is_as_known, is_explained, is_reversing};
@@ -80,7 +80,12 @@ impl SessionState {
         }
     }
 
-    fn note_part(&mut self, connection: &mut ConnectionState, seen: &Seen<'_>, part: &StatementFacts) {
+    fn note_part(
+        &mut self,
+        connection: &mut ConnectionState,
+        seen: &Seen<'_>,
+        part: &StatementFacts,
+    ) {
         if part.effects.is_empty() {
             return;
         }

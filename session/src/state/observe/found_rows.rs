@@ -3,7 +3,9 @@
 //! Tried with MariaDB 10.11 and MySQL 9.7, statement by statement, each behind a SELECT whose count
 //! would show.
 
-use sql::{Effects, Explain, Flags, StatementKind, Lexer, Marks, Server, Show, Token, TokenKind, Word};
+use sql::{
+    Effects, Explain, Flags, Lexer, Marks, Server, Show, StatementKind, Token, TokenKind, Word,
+};
 
 use super::asked::{asks_diagnostics, places_of};
 use super::{Ran, Seen};
@@ -58,13 +60,18 @@ fn of_statement(seen: &Seen<'_>, is_mariadb: bool, flags: Flags) -> Counted {
         StatementKind::Explain(_) if is_mariadb && !reads_tables => Counted::Rows(0),
         StatementKind::Do if !is_mariadb => Counted::Rows(1),
         StatementKind::Do | StatementKind::Set => sets_if(is_mariadb && reads_tables),
-        StatementKind::Insert | StatementKind::Replace => sets_if(facts.marks.has(Marks::FROM_SELECT)),
+        StatementKind::Insert | StatementKind::Replace => {
+            sets_if(facts.marks.has(Marks::FROM_SELECT))
+        }
         StatementKind::Create(_) => sets_if(is_mariadb && reads_from(seen)),
         StatementKind::Update if is_mariadb => sets_if(is_of_several_tables(seen.text, flags)),
         StatementKind::Update => Counted::There,
         StatementKind::Delete if is_mariadb => sets_if(is_of_several_tables(seen.text, flags)),
         StatementKind::Delete => sets_if(facts.tables().nth(1).is_some()),
-        StatementKind::Call | StatementKind::Execute | StatementKind::ExecuteImmediate | StatementKind::Compound => Counted::There,
+        StatementKind::Call
+        | StatementKind::Execute
+        | StatementKind::ExecuteImmediate
+        | StatementKind::Compound => Counted::There,
         _ => Counted::Before,
     }
 }
@@ -77,18 +84,28 @@ const UNKNOWN_ROUTINE: u16 = 1305;
 fn of_failed(seen: &Seen<'_>, is_mariadb: bool) -> Counted {
     let reads = matches!(
         seen.facts.kind,
-        StatementKind::Select | StatementKind::Table | StatementKind::Values | StatementKind::Insert | StatementKind::Replace | StatementKind::Create(_)
+        StatementKind::Select
+            | StatementKind::Table
+            | StatementKind::Values
+            | StatementKind::Insert
+            | StatementKind::Replace
+            | StatementKind::Create(_)
     );
     let ran = !seen.is_refused()
         && match seen.facts.kind {
-            StatementKind::Insert | StatementKind::Replace => seen.facts.marks.has(Marks::FROM_SELECT),
+            StatementKind::Insert | StatementKind::Replace => {
+                seen.facts.marks.has(Marks::FROM_SELECT)
+            }
             StatementKind::Create(_) => reads_from(seen),
             _ => true,
         };
     let is_dark = match seen.facts.kind {
         StatementKind::Execute => seen.error != Some(UNKNOWN_STATEMENT),
         StatementKind::Call => seen.error != Some(UNKNOWN_ROUTINE),
-        kind => matches!(kind, StatementKind::ExecuteImmediate | StatementKind::Compound),
+        kind => matches!(
+            kind,
+            StatementKind::ExecuteImmediate | StatementKind::Compound
+        ),
     };
     match is_mariadb && reads && ran || is_dark {
         true => Counted::There,

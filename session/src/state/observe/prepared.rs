@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use sql::{Effects, StatementKind, StatementFacts, Role};
+use sql::{Effects, Role, StatementFacts, StatementKind};
 
 use super::Seen;
 use super::effects::{has_too_many, mentions_in, names_in};
@@ -125,7 +125,8 @@ impl SessionState {
     /// Whether EXECUTE named no statement, and so ran none.
     pub(super) fn is_of_nothing(&self, seen: &Seen<'_>) -> bool {
         let mut names = seen.facts.mentions_of(Role::Prepared);
-        let is_alone = seen.facts.kind == StatementKind::Execute && seen.error == Some(UNKNOWN_HANDLER);
+        let is_alone =
+            seen.facts.kind == StatementKind::Execute && seen.error == Some(UNKNOWN_HANDLER);
         is_alone && names.all(|it| self.held.statement(&it.name.name(seen.text)).is_none())
     }
 

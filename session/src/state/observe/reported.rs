@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use sql::{Access, Assignment, Effects, Facts, StatementKind, Marks, Role, Scope, Target, Value};
+use sql::{Access, Assignment, Effects, Facts, Marks, Role, Scope, StatementKind, Target, Value};
 
 use super::assignments::collation_key;
 use super::{Ran, Seen};
@@ -292,7 +292,11 @@ fn may_have_fired(seen: &Seen<'_>) -> bool {
     let fires = |kind| {
         matches!(
             kind,
-            StatementKind::Insert | StatementKind::Replace | StatementKind::Update | StatementKind::Delete | StatementKind::Load
+            StatementKind::Insert
+                | StatementKind::Replace
+                | StatementKind::Update
+                | StatementKind::Delete
+                | StatementKind::Load
         )
     };
     match seen.facts.kind {

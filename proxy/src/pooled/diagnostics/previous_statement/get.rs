@@ -3,7 +3,7 @@
 
 use session::Outcome;
 use session::state::Needs;
-use sql::{Answers, Condition, Facts, GetDiagnostics, GetForm, StatementKind, Span};
+use sql::{Answers, Condition, Facts, GetDiagnostics, GetForm, Span, StatementKind};
 use wire::Command;
 
 use super::WarningListLocation;
@@ -45,7 +45,8 @@ impl PooledSession {
         text: &[u8],
         place: &WarningListLocation,
     ) -> Option<Get> {
-        if facts.kind != StatementKind::GetDiagnostics || matches!(place, WarningListLocation::Here) {
+        if facts.kind != StatementKind::GetDiagnostics || matches!(place, WarningListLocation::Here)
+        {
             return None;
         }
         let get = match sql::get_diagnostics(text, self.sql_state.session.flags()) {

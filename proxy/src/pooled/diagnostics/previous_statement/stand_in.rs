@@ -1,10 +1,10 @@
 //! What a connection is asked in place of a statement about the one before it: literals, as far as the answer
 //! is known here.
 
-use sql::{Answers, DiagnosticsItem, Facts, GetDiagnostics, StatementKind, Show, Uses};
+use sql::{Answers, DiagnosticsItem, Facts, GetDiagnostics, Show, StatementKind, Uses};
 
 use super::get::Get;
-use super::{WarningListLocation, Role};
+use super::{Role, WarningListLocation};
 use crate::pooled::session::PooledSession;
 use backend::diagnostics::Diagnostics;
 
@@ -34,12 +34,14 @@ impl PooledSession {
         let stand_in = match (facts.kind, place) {
             _ if let Some(get) = get => return self.stand_in_for_get(get, text, place),
             (_, WarningListLocation::Here) => None,
-            (StatementKind::Show(Show::Warnings | Show::SomeWarnings), WarningListLocation::Nowhere) => {
-                Some(plain(b"SHOW WARNINGS LIMIT 0", None))
-            }
-            (StatementKind::Show(Show::Errors | Show::SomeErrors), WarningListLocation::Nowhere) => {
-                Some(plain(b"SHOW ERRORS LIMIT 0", None))
-            }
+            (
+                StatementKind::Show(Show::Warnings | Show::SomeWarnings),
+                WarningListLocation::Nowhere,
+            ) => Some(plain(b"SHOW WARNINGS LIMIT 0", None)),
+            (
+                StatementKind::Show(Show::Errors | Show::SomeErrors),
+                WarningListLocation::Nowhere,
+            ) => Some(plain(b"SHOW ERRORS LIMIT 0", None)),
             (StatementKind::Show(Show::WarningCount), _) => {
                 Some(plain(b"SELECT @@session.warning_count", Some(Role::Count)))
             }
