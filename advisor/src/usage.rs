@@ -296,7 +296,7 @@ pub mod tests {
     pub fn index(table: &str, name: &str, is_unique: bool, columns: &[&str]) -> Index {
         let parts = columns.iter().map(|column| IndexColumn {
             column: Some((*column).to_owned()),
-            ..Part::default()
+            ..IndexColumn::default()
         });
         Index {
             table: table.to_owned(),

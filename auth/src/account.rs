@@ -271,7 +271,7 @@ impl Account {
         if let Some(login) = &self.backend {
             return Some(Credential::Password(login.password.clone()));
         }
-        let Way::Examined(verifiers) = &self.way else {
+        let LoginMethod::Examined(verifiers) = &self.way else {
             return None;
         };
         verifiers.iter().find_map(|verifier| match verifier {
@@ -289,7 +289,7 @@ impl Account {
             Source::Learned => b"learned",
         };
         let mut parts = vec![source, self.user.as_bytes(), self.host.as_str().as_bytes()];
-        if let Way::Examined(verifiers) = &self.way {
+        if let LoginMethod::Examined(verifiers) = &self.way {
             parts.extend(verifiers.iter().flat_map(Verifier::parts));
         }
         if let Some(login) = &self.backend {

@@ -269,7 +269,7 @@ fn kinds(by_user: &HashMap<String, Vec<Arc<KnownAccount>>>) -> Vec<Verifier> {
 
 /// The verifier that decides how an account's exam looks from outside, without its secret.
 fn kind(account: &Account) -> Option<Verifier> {
-    let Way::Examined(verifiers) = &account.way else {
+    let LoginMethod::Examined(verifiers) = &account.way else {
         return None;
     };
     verifiers.first().map(|verifier| verifier.unknown([0; 32]))

@@ -102,7 +102,7 @@ fn what_the_session_before_may_ask_is_asked_first() {
         before.takes(&mut held.conn);
         let left = StatementDiagnostics {
             list: List::Fresh,
-            ..Aftermath::default()
+            ..StatementDiagnostics::default()
         };
         before.note(&left, &Tally::default());
         world.pool.give_back(held);
@@ -124,7 +124,7 @@ fn a_session_that_takes_its_connection_again_is_not_asked_for() {
         own.takes(&mut held.conn);
         let left = StatementDiagnostics {
             list: List::Fresh,
-            ..Aftermath::default()
+            ..StatementDiagnostics::default()
         };
         own.note(&left, &Tally::default());
         let env = &world.pool.env;

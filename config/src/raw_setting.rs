@@ -100,7 +100,7 @@ impl<'a> RawSetting<'a> {
 
     /// Which of the choices it names: case does not matter, nor `-` for `_`.
     pub(crate) fn choice(&self, kind: ValueType) -> Result<usize, Vec<Fault>> {
-        let Kind::Choice(choices) = kind else {
+        let ValueType::Choice(choices) = kind else {
             return Err(self.wrong(kind));
         };
         let word = self.text(kind)?.to_ascii_lowercase().replace('-', "_");

@@ -133,7 +133,7 @@ async fn begin(
     newcomer: AcceptedClient,
     facts: &mut Facts,
 ) -> Result<LoggedInSession, Failure> {
-    let Newcomer {
+    let AcceptedClient {
         socket, listener, ..
     } = newcomer;
     let settings = Arc::clone(&worker.surroundings.settings.borrow());

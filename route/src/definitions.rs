@@ -186,7 +186,7 @@ mod tests {
                 (fold(b"d", b"triggered"), on(none, Does::ANYTHING)),
             ]),
             procedures: HashMap::from([(fold(b"d", b"p"), Does::ANYTHING)]),
-            ..Known::default()
+            ..ClusterDefinitions::default()
         };
         Definitions::default().with(CLUSTER, Arc::new(known))
     }

@@ -113,7 +113,7 @@ pub fn wanted(facts: &Facts, transaction: Transaction) -> Wanted {
     if facts.marks.has(UNCLEAR) || facts.kind == StatementKind::Unknown {
         return Wanted::Primary(Why::NotUnderstood);
     }
-    if let Kind::Begin(begin) = facts.kind {
+    if let StatementKind::Begin(begin) = facts.kind {
         return match is_read_only(begin, facts.access) {
             true => Wanted::Replica(Why::BeginsReading),
             false => Wanted::Primary(Why::BeginsWriting),

@@ -48,13 +48,13 @@ impl Fingerprinting {
     pub(crate) fn payload_ended(&mut self, verdict: &ReplyStep, tally: &Tally) {
         self.hasher.write_u64(self.payload_bytes);
         self.bytes += std::mem::take(&mut self.payload_bytes);
-        if let Verdict::ResultEnd(_) | ReplyStep::End(..) = verdict {
+        if let ReplyStep::ResultEnd(_) | ReplyStep::End(..) = verdict {
             self.hasher.write_u16(tally.warnings);
             self.hasher.write_u64(tally.rows);
             self.hasher.write_u64(tally.ok.affected_rows);
             self.hasher.write_u64(tally.ok.last_insert_id);
         }
-        if let Verdict::End(Outcome::Err(number), _) = verdict {
+        if let ReplyStep::End(Outcome::Err(number), _) = verdict {
             self.hasher.write_u16(*number);
         }
     }

@@ -39,7 +39,7 @@ pub struct KillText {
 impl Facts {
     /// What the command kills, if it is a KILL and nothing else.
     pub fn killed(&self, text: &[u8], flags: Flags) -> Option<Killed> {
-        let Kind::Kill(kill) = self.kind else {
+        let StatementKind::Kill(kill) = self.kind else {
             return None;
         };
         if matches!(kill, Kill::User | Kill::QueryOfUser) {
@@ -51,7 +51,7 @@ impl Facts {
 
     /// The parts of the command, if it is a KILL and nothing else.
     pub fn kill_text(&self, text: &[u8], flags: Flags) -> Option<KillText> {
-        let Kind::Kill(kill) = self.kind else {
+        let StatementKind::Kill(kill) = self.kind else {
             return None;
         };
         let target = self.mentions_of(Role::Killed).next()?.name;

@@ -135,7 +135,7 @@ impl AdminSession {
         }
         let edits = [transaction.edits.clone(), edits].concat();
         let view = What::View(edits.clone());
-        if let Told::View(view) = self.editor.ask(&self.asker.user, view).await?
+        if let EditOutcome::View(view) = self.editor.ask(&self.asker.user, view).await?
             && let Some(transaction) = &mut self.transaction
         {
             transaction.edits = edits;
@@ -206,7 +206,7 @@ impl AdminSession {
             .editor
             .ask(&self.asker.user, What::Compare(edits))
             .await?;
-        let Told::Differences(differences) = told else {
+        let EditOutcome::Differences(differences) = told else {
             return Ok(ResultRows::default());
         };
         Ok(rows_of(&differences, "in_file"))

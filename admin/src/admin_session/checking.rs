@@ -46,7 +46,7 @@ impl AdminSession {
             .editor
             .ask(&self.asker.user, What::Check(edits))
             .await?;
-        let Told::Checked(differences, warnings) = told else {
+        let EditOutcome::Checked(differences, warnings) = told else {
             return Ok((rows, rows_of(&[], BEFORE)));
         };
         self.warnings = warnings;

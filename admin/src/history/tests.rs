@@ -241,7 +241,7 @@ fn keeper() -> HistoryRecorder {
         start: 100,
         steady: 100,
         tried: 100,
-        ..Keeper::new(Facts::default(), Arc::default())
+        ..HistoryRecorder::new(Facts::default(), Arc::default())
     }
 }
 

@@ -71,7 +71,7 @@ pub async fn watch(
     for server in cluster.servers {
         revivals.spawn(revive(server));
     }
-    let Line { ready, stop, over } = line;
+    let ThreadChannels { ready, stop, over } = line;
     tokio::select! {
         () = pass_on(interrupts, ready, stop, load) => (),
         _ = over => (),

@@ -167,7 +167,7 @@ impl<S: Clone + Eq + Hash> Prepared<S> {
     /// its id, for COM_STMT_CLOSE.
     pub fn remove(&mut self, statement: &S) -> Option<BackendStatementId> {
         let entry = self.known.remove(statement)?;
-        if let State::AtRest { since } = entry.state {
+        if let StatementUse::AtRest { since } = entry.state {
             self.at_rest.remove(&since);
         }
         Some(entry.id)

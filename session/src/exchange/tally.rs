@@ -39,7 +39,7 @@ pub struct Tally {
 impl Reply {
     /// Notes what an OK, EOF, ERR or row says; true for an OK that carries session state changes.
     pub(super) fn note(&mut self, verdict: &ReplyStep, payload: &[u8]) -> Result<bool, Malformed> {
-        if let Verdict::End(Outcome::Err(number), _) = verdict {
+        if let ReplyStep::End(Outcome::Err(number), _) = verdict {
             let state = payload.get(3..).and_then(|rest| rest.strip_prefix(b"#"));
             let state = state.and_then(|state| state.first_chunk().copied());
             self.tally.error = state.map(|state| (*number, state));

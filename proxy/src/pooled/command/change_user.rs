@@ -260,7 +260,7 @@ impl PooledSession {
 
     /// The session is the account from before, whose change failed.
     fn become_again(&mut self, before: SavedIdentity) {
-        let Identity {
+        let SavedIdentity {
             course,
             kind,
             login,

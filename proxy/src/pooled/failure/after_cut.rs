@@ -39,7 +39,7 @@ impl PooledSession {
             CutTransactionEffect::Commit => format!("Nothing was committed: {}", cut.why),
             CutTransactionEffect::Within => format!("Not executed before ROLLBACK: {}", cut.why),
         };
-        if let Meaning::Commit = meaning {
+        if let CutTransactionEffect::Commit = meaning {
             self.routing.cut_transaction = None;
         }
         self.say_error(arrived.incoming().sequence, code, &told);
