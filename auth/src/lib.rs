@@ -3,9 +3,9 @@
 //! ```text
 //!   a client logs in to the proxy                     the proxy logs in to a backend
 //!
-//!   Directory ─ who is this? ─► Account               Credential ─┐
-//!                                 │ verifiers                     ├─► Challenge: what to answer
-//!   response ─► LoginExam ◄───────┘                   its words ──┘
+//!   Directory ─ who is this? ──────► Account          Credential ─┐
+//!                                      │ verifiers                ├─► Challenge: what to answer
+//!   response ─► ServerAuthentication ◄─┘              its words ──┘
 //!                  └─► Accepted: a Credential ──────────────────────────► (the other side)
 //! ```
 //!
