@@ -3,30 +3,30 @@
 use std::sync::Arc;
 
 use net::Endpoint;
-use proxy::{Clerk, Guest, GuestError};
+use proxy::{AdminClient, AdminClientError, AdminScript};
 use route::KillScope;
 use rusqlite::types::Value;
 use wire::{Command, ErrorCode, StatusFlags};
 
+use crate::admin_session::{AdminSession, Outcome, aside};
+use crate::authenticator::{Authenticator, PORT};
 use crate::fault::Fault;
 use crate::functions::Asker;
-use crate::porter::{PORT, Porter};
 use crate::prepared::Statements;
 use crate::registry;
 use crate::reply::{self, Format};
-use crate::sheet::Schema;
+use crate::table::Schema;
 use crate::tables::status;
-use crate::visitor::{Outcome, Visitor, aside};
 
 /// Who is spoken with, and what holds of the session.
 pub struct Conversation {
-    guest: Guest,
-    porter: Arc<Porter>,
-    visitor: Visitor,
+    guest: AdminClient,
+    porter: Arc<Authenticator>,
+    visitor: AdminSession,
     statements: Statements,
     id: u32,
     /// Who is asked first.
-    clerk: Option<Clerk>,
+    clerk: Option<AdminScript>,
 }
 
 /// What is answered to a command.
@@ -38,7 +38,7 @@ enum Answer {
 
 impl Conversation {
     /// Begins with somebody who has logged in.
-    pub fn new(guest: Guest, id: u32, porter: Arc<Porter>) -> Self {
+    pub fn new(guest: AdminClient, id: u32, porter: Arc<Authenticator>) -> Self {
         Self {
             visitor: visitor(&guest, id, &porter),
             guest,
@@ -97,7 +97,7 @@ impl Conversation {
             };
             match answered {
                 Ok(()) => {}
-                Err(GuestError::Broken(code, text)) => {
+                Err(AdminClientError::Broken(code, text)) => {
                     tracing::info!(
                         user = self.visitor.asker.user,
                         cause = text,
@@ -171,7 +171,7 @@ impl Conversation {
     }
 
     /// COM_CHANGE_USER: whoever the guest is then begins anew.
-    async fn change_user(&mut self, argument: &[u8]) -> Result<(), GuestError> {
+    async fn change_user(&mut self, argument: &[u8]) -> Result<(), AdminClientError> {
         let before = self.guest.user.clone();
         let changed = self.porter.change_user(&mut self.guest, argument, self.id);
         let changed = changed.await;
@@ -323,7 +323,7 @@ impl Conversation {
 }
 
 /// A guest as somebody who may ask.
-fn visitor(guest: &Guest, id: u32, porter: &Arc<Porter>) -> Visitor {
+fn visitor(guest: &AdminClient, id: u32, porter: &Arc<Authenticator>) -> AdminSession {
     let host = match &guest.remote {
         Endpoint::Tcp(address) => address.ip().to_string(),
         Endpoint::Unix(_) => "localhost".to_owned(),
@@ -335,9 +335,9 @@ fn visitor(guest: &Guest, id: u32, porter: &Arc<Porter>) -> Visitor {
         id,
         schema: schema.unwrap_or(Schema::Pilotfish),
     };
-    let role = Porter::role(&porter.window.settings().config, &guest.user);
+    let role = Authenticator::role(&porter.window.settings().config, &guest.user);
     let (window, editor) = (porter.window.clone(), porter.editor.clone());
     let of_port = Arc::clone(porter);
     let facts = Arc::new(move || of_port.facts());
-    Visitor::new(asker, role, window, editor, facts)
+    AdminSession::new(asker, role, window, editor, facts)
 }

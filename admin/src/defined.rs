@@ -4,15 +4,15 @@
 use std::sync::OnceLock;
 
 use config::manual::plain;
-use config::{Kind as SettingKind, Section};
+use config::{Section, ValueType as SettingKind};
 
 use crate::material::Material;
-use crate::sheet::{Alterable, Asks, Cell, ColumnFacts, Kind, Schema, Sheet, Table};
+use crate::table::{Alterable, Asks, Cell, CellType, ColumnFacts, Schema, Table, TableDefinition};
 
 /// A table that can be changed.
 pub struct Defined<T: 'static> {
     /// How things are.
-    pub sheet: Sheet<T>,
+    pub sheet: TableDefinition<T>,
     /// How they are changed.
     pub alterable: Alterable,
     /// How they are configured, where the sheet does not say so.
@@ -49,8 +49,8 @@ pub fn columns<C>(section: &Section<C>) -> Vec<ColumnFacts> {
     let columns = section.settings.iter().map(|setting| ColumnFacts {
         name: setting.key,
         kind: match setting.kind {
-            SettingKind::Count | SettingKind::Truth => Kind::Integer,
-            _ => Kind::Text,
+            SettingKind::Count | SettingKind::Truth => CellType::Integer,
+            _ => CellType::Text,
         },
         unit: None,
         // Once for each setting in the life of the process.

@@ -6,7 +6,7 @@ use sql::{Flags, Lexer, Server, Token, TokenKind};
 use crate::fault::Fault;
 use crate::functions::VARIABLES;
 use crate::homes::home_of;
-use crate::sheet::Schema;
+use crate::table::Schema;
 
 /// As whom the admin port reads statements; of MySQL's versions one that every client knows.
 pub const FLAGS: Flags = Flags {

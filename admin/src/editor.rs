@@ -26,7 +26,7 @@ pub struct Wish {
     /// What it is.
     pub what: What,
     /// Where the answer goes; nobody may be waiting any more.
-    pub answer: oneshot::Sender<Result<Told, Refused>>,
+    pub answer: oneshot::Sender<Result<EditOutcome, Refused>>,
 }
 
 /// What is wished.
@@ -53,7 +53,7 @@ pub enum What {
 }
 
 /// What a wish has come to.
-pub enum Told {
+pub enum EditOutcome {
     /// A configuration that does not hold, or not yet.
     View(View),
     /// It is done; what is worth a warning.
@@ -124,7 +124,7 @@ impl Editor {
     ///
     /// # Errors
     /// It is refused, or the proxy is ending.
-    pub async fn ask(&self, user: &str, what: What) -> Result<Told, Refused> {
+    pub async fn ask(&self, user: &str, what: What) -> Result<EditOutcome, Refused> {
         let (answer, told) = oneshot::channel();
         let wish = Wish {
             user: user.to_owned(),

@@ -24,7 +24,7 @@ use crate::kept::{KEPT, KeptDatabase, SCHEMAS};
 use crate::lone_having;
 use crate::material::Material;
 use crate::registry::TABLES;
-use crate::sheet::{Cell, Kind, Schema, Table};
+use crate::table::{Cell, CellType, Schema, Table};
 
 /// What SQLite takes for all statements at once, in bytes.
 const HEAP_BYTES_MAX: u64 = 256 << 20;
@@ -46,7 +46,7 @@ const TIMEOUT_BUSY: Duration = Duration::from_secs(2);
 const PACE: i32 = 10_000;
 
 /// A statement that has been understood.
-pub struct Prepared {
+pub struct PreparedSelect {
     database: Connection,
     text: String,
     tables: BTreeSet<usize>,
@@ -67,9 +67,9 @@ pub struct Limits {
 
 /// A result.
 #[derive(Debug, Default)]
-pub struct Rows {
+pub struct ResultRows {
     /// Its columns.
-    pub columns: Vec<(String, Kind)>,
+    pub columns: Vec<(String, CellType)>,
     /// Its rows, each with a value for each column.
     pub rows: Vec<Vec<Option<Vec<u8>>>>,
 }
@@ -78,7 +78,7 @@ pub struct Rows {
 ///
 /// # Errors
 /// What SQLite does not understand, or what is not to be done here.
-pub fn prepare(text: String, asker: &Asker) -> Result<Prepared, Fault> {
+pub fn prepare(text: String, asker: &Asker) -> Result<PreparedSelect, Fault> {
     match prepare_as_written(text.clone(), asker) {
         Err(fault) if fault.text.starts_with(lone_having::REFUSAL) => {
             let text = lone_having::without_lone_having(&text).ok_or(fault)?;
@@ -88,7 +88,7 @@ pub fn prepare(text: String, asker: &Asker) -> Result<Prepared, Fault> {
     }
 }
 
-fn prepare_as_written(text: String, asker: &Asker) -> Result<Prepared, Fault> {
+fn prepare_as_written(text: String, asker: &Asker) -> Result<PreparedSelect, Fault> {
     let mut database = open(asker, &text)?;
     let read: Arc<Mutex<BTreeSet<usize>>> = Arc::default();
     let noted = Arc::clone(&read);
@@ -110,7 +110,7 @@ fn prepare_as_written(text: String, asker: &Asker) -> Result<Prepared, Fault> {
         (statement.parameter_count(), columns)
     };
     let tables = std::mem::take(&mut *read.lock().unwrap_or_else(PoisonError::into_inner));
-    Ok(Prepared {
+    Ok(PreparedSelect {
         database,
         text,
         tables,
@@ -119,7 +119,7 @@ fn prepare_as_written(text: String, asker: &Asker) -> Result<Prepared, Fault> {
     })
 }
 
-impl Prepared {
+impl PreparedSelect {
     /// The tables that it reads.
     pub fn tables(&self) -> Vec<&'static dyn Table> {
         let tables = self.tables.iter();
@@ -137,7 +137,7 @@ impl Prepared {
         material: &Material,
         values: Vec<Value>,
         limits: Limits,
-    ) -> Result<Rows, Fault> {
+    ) -> Result<ResultRows, Fault> {
         if values.len() != self.parameters {
             let text = "There are placeholders in the statement, and not as many values";
             return Err(Fault::wrong_arguments(text));
@@ -217,7 +217,7 @@ fn attach(database: &Connection, home: &str, source: &str) -> Result<(), Fault> 
 struct Reading {
     rows: Vec<Vec<Option<Vec<u8>>>>,
     /// What each column has had so far; `None`: nothing.
-    kinds: Vec<Option<Kind>>,
+    kinds: Vec<Option<CellType>>,
     bytes: usize,
 }
 
@@ -236,22 +236,22 @@ impl Reading {
             let value = match row.get_ref(index)? {
                 ValueRef::Null => None,
                 ValueRef::Integer(value) => {
-                    *kind = Some(kind.unwrap_or(Kind::Integer));
+                    *kind = Some(kind.unwrap_or(CellType::Integer));
                     Some(value.to_string().into_bytes())
                 }
                 ValueRef::Real(value) if value.is_finite() => {
                     *kind = Some(match kind {
-                        Some(Kind::Text) => Kind::Text,
-                        _ => Kind::Fraction,
+                        Some(CellType::Text) => CellType::Text,
+                        _ => CellType::Fraction,
                     });
                     Some(value.to_string().into_bytes())
                 }
                 ValueRef::Real(value) => {
-                    *kind = Some(Kind::Text);
+                    *kind = Some(CellType::Text);
                     Some(value.to_string().into_bytes())
                 }
                 ValueRef::Text(value) | ValueRef::Blob(value) => {
-                    *kind = Some(Kind::Text);
+                    *kind = Some(CellType::Text);
                     Some(value.to_vec())
                 }
             };
@@ -265,10 +265,10 @@ impl Reading {
         }
     }
 
-    fn finish(self, names: Vec<String>) -> Rows {
+    fn finish(self, names: Vec<String>) -> ResultRows {
         let columns = names.into_iter().zip(&self.kinds);
-        let columns = columns.map(|(name, kind)| (name, kind.unwrap_or(Kind::Text)));
-        Rows {
+        let columns = columns.map(|(name, kind)| (name, kind.unwrap_or(CellType::Text)));
+        ResultRows {
             columns: columns.collect(),
             rows: self.rows,
         }

@@ -4,7 +4,7 @@ use rusqlite::Connection;
 use rusqlite::functions::FunctionFlags;
 
 use crate::fault::Fault;
-use crate::sheet::Schema;
+use crate::table::Schema;
 
 /// What the admin port says it is: a version that every client knows, and a name.
 pub const VERSION: &str = concat!("8.0.40-pilotfish-", env!("CARGO_PKG_VERSION"));

@@ -3,7 +3,7 @@
 use crate::history;
 pub use crate::homes::SCHEMAS;
 use crate::material::Material;
-use crate::sheet::{Asks, Cell, ColumnFacts, Schema, Table};
+use crate::table::{Asks, Cell, ColumnFacts, Schema, Table};
 use crate::tables::{schema_changes, schema_versions};
 
 /// A database that is attached while a statement runs.

@@ -17,7 +17,9 @@
 
 #![forbid(unsafe_code)]
 
+pub mod admin_session;
 mod assignments;
+pub mod authenticator;
 mod conversation;
 mod defined;
 mod dialect;
@@ -28,25 +30,23 @@ pub mod fault;
 pub mod functions;
 mod history;
 mod homes;
-mod insight;
 mod kept;
 mod lone_having;
 pub mod material;
 pub mod metrics;
 pub mod port;
-pub mod porter;
 mod prepared;
 pub mod recent;
 pub mod registry;
 mod replaced;
 mod reply;
-pub mod sheet;
 mod show;
 pub mod statement;
+mod statement_stats;
+pub mod table;
 pub mod tables;
-pub mod visitor;
 
-pub use editor::{Difference, Editor, Refused, Told, View, What, When, Wish};
+pub use editor::{Difference, EditOutcome, Editor, Refused, View, What, When, Wish};
 pub use events::{EventKind, Events};
 pub use history::History;
 pub use port::{AdminPort, Seen};

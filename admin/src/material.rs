@@ -14,8 +14,8 @@ use stats::StatsRequest;
 use crate::editor::View;
 use crate::events::Events;
 use crate::history::HistoryFacts;
-use crate::insight::Insight;
-use crate::sheet::{Asks, Demands, Table};
+use crate::statement_stats::MergedStatementStats;
+use crate::table::{Asks, Demands, Table};
 
 /// One moment of the proxy.
 pub struct Material {
@@ -40,7 +40,7 @@ pub struct Material {
     /// Workers that were asked and have not answered in time.
     pub silent: Vec<usize>,
     /// What workers keep about statements, if they were asked.
-    pub insight: Insight,
+    pub insight: MergedStatementStats,
     /// The admin port itself.
     pub port: PortFacts,
 }
@@ -90,7 +90,7 @@ impl Material {
             (false, true) => Some(StatsRequest::Errors),
             (false, false) => None,
         };
-        let mut insight = Insight::default();
+        let mut insight = MergedStatementStats::default();
         if let Some(wish) = wish {
             let told = window.insight(wish).await;
             silent.extend(all.filter(|it| !told.workers.contains(it)));

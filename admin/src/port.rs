@@ -13,10 +13,10 @@ use replication::Streams;
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
+use crate::authenticator::{Authenticator, Count, PORT};
 use crate::conversation::Conversation;
 use crate::editor::Editor;
 use crate::history::{Facts, History};
-use crate::porter::{Count, PORT, Porter};
 
 /// Logins under way at once; whoever comes beyond that is turned away.
 const LOGINS_MAX: usize = 256;
@@ -37,7 +37,7 @@ pub trait Callers {
 pub type Stay = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// Makes that port, in the thread.
-pub type OpenCallers = fn(Arc<Porter>) -> Box<dyn Callers>;
+pub type OpenCallers = fn(Arc<Authenticator>) -> Box<dyn Callers>;
 
 /// The admin port, and that for HTTP, as long as anybody may come in.
 pub struct AdminPort {
@@ -222,7 +222,7 @@ fn live(
         let Ok(seen) = started.await else {
             return;
         };
-        let porter = Arc::new(Porter::new(seen, bound.guests, bound.callers));
+        let porter = Arc::new(Authenticator::new(seen, bound.guests, bound.callers));
         let door = http(Arc::clone(&porter));
         tokio::select! {
             () = serve(guests, |accepted| welcome(&porter, accepted)) => {}
@@ -303,13 +303,16 @@ where
 }
 
 /// Somebody who speaks MySQL's protocol, unless too many log in at once.
-fn welcome(porter: &Arc<Porter>, accepted: Accepted) -> Option<impl Future<Output = ()> + use<>> {
+fn welcome(
+    porter: &Arc<Authenticator>,
+    accepted: Accepted,
+) -> Option<impl Future<Output = ()> + use<>> {
     let login = Count::of(porter, |it| &it.logins, LOGINS_MAX)?;
     Some(converse(Arc::clone(porter), accepted, login))
 }
 
 /// One connection, from its first byte to its last.
-async fn converse(porter: Arc<Porter>, accepted: Accepted, login: Count) {
+async fn converse(porter: Arc<Authenticator>, accepted: Accepted, login: Count) {
     let remote = accepted.remote.clone();
     let id = porter.next_id();
     let guest = match porter.receive(accepted, id).await {
@@ -327,7 +330,7 @@ async fn converse(porter: Arc<Porter>, accepted: Accepted, login: Count) {
     porter.audit(PORT, "login", (id, &guest.user, &remote), String::new());
     drop(login);
     let config = Arc::clone(&porter.window.settings().config);
-    let role = Porter::role(&config, &guest.user);
+    let role = Authenticator::role(&config, &guest.user);
     let max = config.admin.connections_max;
     let Some(_place) = Count::of(&porter, |it| &it.guests, max) else {
         let text = format!("Too many connections: there are {max} (admin.connections_max)");

@@ -19,11 +19,11 @@ const UNSIGNED: u16 = 0x8000;
 /// What a connection has prepared.
 #[derive(Default)]
 pub struct Statements {
-    known: HashMap<u32, Known>,
+    known: HashMap<u32, PreparedStatement>,
     last: u32,
 }
 
-struct Known {
+struct PreparedStatement {
     text: String,
     parameters: u16,
     /// As the last execution that had them said.
@@ -45,7 +45,7 @@ impl Statements {
             return Err(Fault::new(ErrorCode::MAX_PREPARED_STMT_COUNT, text));
         }
         self.last = self.last.wrapping_add(1) % LAST_PREPARED;
-        let known = Known {
+        let known = PreparedStatement {
             text,
             parameters,
             types: Vec::new(),
@@ -124,7 +124,7 @@ impl Statements {
         }
     }
 
-    fn find(&mut self, argument: &[u8]) -> Result<&mut Known, Fault> {
+    fn find(&mut self, argument: &[u8]) -> Result<&mut PreparedStatement, Fault> {
         let id = statement_id(argument).map_err(|error| malformed(&error))?;
         let id = self.meant(id);
         let known = self.known.get_mut(&id);

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use tokio::sync::{Mutex, OnceCell};
 
 use crate::material::Material;
-use crate::sheet::Demands;
+use crate::table::Demands;
 
 /// How old what is shown may be.
 const AGE_MAX: Duration = Duration::from_secs(1);
@@ -19,7 +19,7 @@ const ANSWERS_MAX: usize = 64;
 
 /// The last moments, by what workers were asked for them.
 pub struct Recent {
-    moments: [Mutex<Option<Arc<Shown>>>; Demands::COUNT],
+    moments: [Mutex<Option<Arc<RecentSnapshot>>>; Demands::COUNT],
 }
 
 impl Default for Recent {
@@ -31,7 +31,7 @@ impl Default for Recent {
 }
 
 /// A moment, and what was asked of it so far.
-pub struct Shown {
+pub struct RecentSnapshot {
     /// What was gathered.
     pub material: Arc<Material>,
     at: Instant,
@@ -44,7 +44,7 @@ impl Recent {
         self: &Arc<Self>,
         demands: Demands,
         gather: impl Future<Output = Material>,
-    ) -> Arc<Shown> {
+    ) -> Arc<RecentSnapshot> {
         let mut last = self.moments[demands.index()].lock().await;
         if let Some(shown) = &*last
             && shown.at.elapsed() < AGE_MAX
@@ -52,7 +52,7 @@ impl Recent {
             return Arc::clone(shown);
         }
         let at = Instant::now();
-        let shown = Arc::new(Shown {
+        let shown = Arc::new(RecentSnapshot {
             material: Arc::new(gather.await),
             at,
             answers: std::sync::Mutex::default(),
@@ -79,7 +79,7 @@ impl Recent {
     }
 }
 
-impl Shown {
+impl RecentSnapshot {
     /// What `question` is answered with, made once.
     ///
     /// # Errors

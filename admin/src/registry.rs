@@ -1,7 +1,7 @@
 //! All tables there are.
 
 use crate::history::view::DigestHistory;
-use crate::sheet::{Schema, Table};
+use crate::table::{Schema, Table};
 use crate::tables::*;
 
 /// Every table, in the order in which they are listed.

@@ -8,9 +8,9 @@ use wire::session_track::put_ok;
 use wire::write::{put_lenenc_bytes, put_packets};
 use wire::{Capabilities, StatusFlags};
 
-use crate::engine::Rows;
+use crate::engine::ResultRows;
 use crate::fault::Fault;
-use crate::sheet::{Kind, Table};
+use crate::table::{CellType, Table};
 
 /// What holds of every session here.
 pub const STATUS: StatusFlags = StatusFlags::AUTOCOMMIT;
@@ -76,7 +76,7 @@ pub enum Format {
 pub fn rows(
     capabilities: Capabilities,
     status: StatusFlags,
-    rows: &Rows,
+    rows: &ResultRows,
     warnings: usize,
     format: Format,
 ) -> Vec<u8> {
@@ -102,17 +102,17 @@ pub fn rows(
 }
 
 /// A row of the binary protocol.
-fn put_binary_row(payload: &mut Vec<u8>, row: &[Option<Vec<u8>>], columns: &[(String, Kind)]) {
+fn put_binary_row(payload: &mut Vec<u8>, row: &[Option<Vec<u8>>], columns: &[(String, CellType)]) {
     put_binary_header(payload, row.iter().map(Option::is_none));
     for (value, (_, kind)) in row.iter().zip(columns) {
         match (value, kind) {
             (None, _) => {}
-            (Some(text), Kind::Text) => put_lenenc_bytes(payload, text),
-            (Some(digits), Kind::Integer) => {
+            (Some(text), CellType::Text) => put_lenenc_bytes(payload, text),
+            (Some(digits), CellType::Integer) => {
                 let number: i64 = parsed(digits);
                 payload.extend_from_slice(&number.to_le_bytes());
             }
-            (Some(digits), Kind::Fraction) => {
+            (Some(digits), CellType::Fraction) => {
                 let number: f64 = parsed(digits);
                 payload.extend_from_slice(&number.to_le_bytes());
             }
@@ -147,7 +147,7 @@ pub fn prepared(
     for names in [placeholders, columns] {
         for name in &names {
             payload.clear();
-            definition(name, Kind::Text).encode(capabilities, &mut payload);
+            definition(name, CellType::Text).encode(capabilities, &mut payload);
             sequence = put_packets(&mut packets, sequence, &payload);
         }
         if !names.is_empty() && !capabilities.contains(Capabilities::DEPRECATE_EOF) {
@@ -177,16 +177,16 @@ pub fn fields(capabilities: Capabilities, table: &dyn Table) -> Vec<u8> {
     packets
 }
 
-fn definition(name: &str, kind: Kind) -> ColumnDefinition<'_> {
+fn definition(name: &str, kind: CellType) -> ColumnDefinition<'_> {
     const DIGITS: u32 = 20;
     /// As many decimals as there are (`DECIMAL_NOT_SPECIFIED` of the servers).
     const NOT_FIXED: u8 = 31;
     match kind {
-        Kind::Integer => {
+        CellType::Integer => {
             let collation = ColumnDefinition::BINARY_COLLATION;
             ColumnDefinition::new(name.as_bytes(), ColumnType::LONGLONG, collation, DIGITS)
         }
-        Kind::Fraction => ColumnDefinition {
+        CellType::Fraction => ColumnDefinition {
             decimals: NOT_FIXED,
             ..ColumnDefinition::new(
                 name.as_bytes(),
@@ -195,7 +195,7 @@ fn definition(name: &str, kind: Kind) -> ColumnDefinition<'_> {
                 DIGITS,
             )
         },
-        Kind::Text => {
+        CellType::Text => {
             ColumnDefinition::new(name.as_bytes(), ColumnType::VAR_STRING, COLLATION, 1 << 16)
         }
     }

@@ -3,11 +3,11 @@
 use crate::dialect::{Text, quoted};
 use crate::fault::Fault;
 use crate::registry;
-use crate::sheet::{Schema, Table};
 use crate::statement::{Statement, unknown};
+use crate::table::{Schema, Table};
 use crate::tables::information::ENGINE;
 
-type Shown = Result<Statement, Fault>;
+type ShowResult = Result<Statement, Fault>;
 
 /// What a table's columns are shown with.
 const COLUMNS: &str = "SELECT COLUMN_NAME AS \"Field\", COLUMN_TYPE AS \"Type\", IS_NULLABLE AS \"Null\", \
@@ -28,7 +28,7 @@ const PROCESSLIST: &str = "id AS \"Id\", user AS \"User\", client AS \"Host\", d
                            ifnull('pinned: ' || pins, state) AS \"State\"";
 
 /// SHOW and what is behind it.
-pub fn show(whole: Text<'_>, schema: Schema) -> Shown {
+pub fn show(whole: Text<'_>, schema: Schema) -> ShowResult {
     let text = whole
         .rest()
         .without(&["GLOBAL", "SESSION", "LOCAL", "EXTENDED"]);
@@ -90,7 +90,7 @@ pub fn show(whole: Text<'_>, schema: Schema) -> Shown {
 }
 
 /// What is behind DESCRIBE.
-pub fn describe(text: Text<'_>, schema: Schema) -> Shown {
+pub fn describe(text: Text<'_>, schema: Schema) -> ShowResult {
     let (table, rest) = named_table(text, schema)?;
     let select = format!("{COLUMNS} WHERE {}", is_of(table));
     match rest.name().or_else(|| rest.string()) {
@@ -107,7 +107,7 @@ fn wrong() -> Fault {
     Fault::syntax("This cannot be shown; SELECT * FROM help lists what can")
 }
 
-fn tables(rest: Text<'_>, schema: Schema, is_full: bool) -> Shown {
+fn tables(rest: Text<'_>, schema: Schema, is_full: bool) -> ShowResult {
     let (schema, rest) = of_schema(rest, schema)?;
     let kind = match is_full {
         true => ", TABLE_TYPE AS \"Table_type\"",
@@ -123,7 +123,7 @@ fn tables(rest: Text<'_>, schema: Schema, is_full: bool) -> Shown {
 }
 
 /// What a query says of one table: `table`, `schema.table`, `table FROM schema`.
-fn of_table(select: &str, column: &str, rest: Text<'_>, schema: Schema) -> Shown {
+fn of_table(select: &str, column: &str, rest: Text<'_>, schema: Schema) -> ShowResult {
     let ((named, name), rest) = qualified(rest)?;
     let (table, rest) = match rest.behind_any(&["FROM", "IN"]) {
         Some(_) => {
@@ -186,7 +186,7 @@ fn is_of(table: &dyn Table) -> String {
 }
 
 /// The rows of a query whose column is like a pattern, or that an expression picks.
-fn filtered(select: &str, column: &str, rest: Text<'_>) -> Shown {
+fn filtered(select: &str, column: &str, rest: Text<'_>) -> ShowResult {
     let narrowed = if let Some(rest) = rest.behind("LIKE") {
         let (pattern, rest) = rest.string().ok_or_else(wrong)?;
         if !rest.is_empty() {
@@ -205,7 +205,7 @@ fn filtered(select: &str, column: &str, rest: Text<'_>) -> Shown {
 }
 
 /// A table as a statement, with what its columns mean.
-fn create(table: &dyn Table) -> Shown {
+fn create(table: &dyn Table) -> ShowResult {
     let columns = table.columns();
     let lines = columns.iter().map(|column| {
         let kind = column.kind.mysql();

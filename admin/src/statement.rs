@@ -8,8 +8,8 @@ use stats::StatsTable;
 use crate::assignments;
 use crate::dialect::{Text, tokens};
 use crate::fault::Fault;
-use crate::sheet::Schema;
 use crate::show;
+use crate::table::Schema;
 
 /// What a client wants.
 #[derive(Debug, Clone, PartialEq, Eq)]

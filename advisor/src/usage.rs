@@ -288,15 +288,15 @@ fn resolved(line: &Line, cluster: &Arc<str>, all: &Tables) -> Option<(String, St
 
 #[cfg(test)]
 pub mod tests {
-    use stats::Part;
+    use stats::IndexColumn;
 
     use super::*;
 
     /// An index of a table in the schema world: its name, whether it is unique, its columns.
     pub fn index(table: &str, name: &str, is_unique: bool, columns: &[&str]) -> Index {
-        let parts = columns.iter().map(|column| Part {
+        let parts = columns.iter().map(|column| IndexColumn {
             column: Some((*column).to_owned()),
-            ..Part::default()
+            ..IndexColumn::default()
         });
         Index {
             table: table.to_owned(),

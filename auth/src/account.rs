@@ -22,7 +22,7 @@ pub struct Account {
     /// Where it is known from.
     pub source: Source,
     /// How the client proves that it is this user.
-    pub way: Way,
+    pub way: LoginMethod,
     /// The schema to begin with where the client names none.
     pub schema: Option<String>,
     /// What is demanded of the client's connection.
@@ -76,7 +76,7 @@ pub struct BackendLogin {
 
 /// How a client proves who it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Way {
+pub enum LoginMethod {
     /// Examined here: any of these will do.
     Examined(Arc<[Verifier]>),
     /// Examined by the backend, through us.
@@ -109,7 +109,7 @@ pub enum PassThrough {
 /// What is to be done with a client of an account at this moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Treatment {
-    /// Begin a [`crate::LoginExam`] with these.
+    /// Begin a [`crate::ServerAuthentication`] with these.
     Examine(Arc<[Verifier]>),
     /// Let the backend do it.
     PassThrough(PassThrough),
@@ -184,7 +184,7 @@ impl Account {
             user: user.into(),
             host,
             source: Source::Configured,
-            way: Way::Examined(verifiers.into()),
+            way: LoginMethod::Examined(verifiers.into()),
             schema: None,
             tls: TlsRequirement::None,
             networks: Vec::new(),
@@ -216,9 +216,9 @@ impl Account {
             Expiry::At(time) => time <= now,
         };
         match &self.way {
-            Way::PassedThrough(reason) => Treatment::PassThrough(reason.clone()),
-            Way::Examined(_) if has_expired => Treatment::PassThrough(PassThrough::Expired),
-            Way::Examined(verifiers) => Treatment::Examine(Arc::clone(verifiers)),
+            LoginMethod::PassedThrough(reason) => Treatment::PassThrough(reason.clone()),
+            LoginMethod::Examined(_) if has_expired => Treatment::PassThrough(PassThrough::Expired),
+            LoginMethod::Examined(verifiers) => Treatment::Examine(Arc::clone(verifiers)),
         }
     }
 
@@ -271,7 +271,7 @@ impl Account {
         if let Some(login) = &self.backend {
             return Some(Credential::Password(login.password.clone()));
         }
-        let Way::Examined(verifiers) = &self.way else {
+        let LoginMethod::Examined(verifiers) = &self.way else {
             return None;
         };
         verifiers.iter().find_map(|verifier| match verifier {
@@ -289,7 +289,7 @@ impl Account {
             Source::Learned => b"learned",
         };
         let mut parts = vec![source, self.user.as_bytes(), self.host.as_str().as_bytes()];
-        if let Way::Examined(verifiers) = &self.way {
+        if let LoginMethod::Examined(verifiers) = &self.way {
             parts.extend(verifiers.iter().flat_map(Verifier::parts));
         }
         if let Some(login) = &self.backend {

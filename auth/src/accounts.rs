@@ -20,8 +20,8 @@ use std::time::Duration;
 use crate::digest::sha256;
 use crate::directory::Search;
 use crate::{
-    Account, AccountId, Dialect, Directory, KnownAccount, Names, Origin, Rules, SecureTransport,
-    TlsRequirement, Verifier, Way,
+    Account, AccountId, Dialect, Directory, KnownAccount, LoginMethod, Names, Origin, Rules,
+    SecureTransport, TlsRequirement, Verifier,
 };
 
 /// An immutable snapshot of all accounts; cheap to clone.
@@ -233,11 +233,11 @@ impl Accounts {
             return decoy;
         };
         match &account.way {
-            Way::Examined(verifiers) if !verifiers.is_empty() => {
+            LoginMethod::Examined(verifiers) if !verifiers.is_empty() => {
                 let random = sha256(&[user]);
                 verifiers.iter().map(|it| it.unknown(random)).collect()
             }
-            Way::Examined(_) | Way::PassedThrough(_) => decoy,
+            LoginMethod::Examined(_) | LoginMethod::PassedThrough(_) => decoy,
         }
     }
 

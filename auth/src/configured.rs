@@ -4,8 +4,8 @@ use config::{AccountConfig, AccountTls, HashForm};
 
 use crate::accounts::CONFIGURED_RULES;
 use crate::{
-    Account, BackendLogin, Directory, HostPattern, MalformedHash, PassThrough, Password, Plugin,
-    TlsRequirement, Verifier, Way,
+    Account, BackendLogin, Directory, HostPattern, LoginMethod, MalformedHash, PassThrough,
+    Password, Plugin, TlsRequirement, Verifier,
 };
 
 /// An `[[account]]` that cannot be used.
@@ -96,12 +96,12 @@ fn account(config: &AccountConfig) -> Result<Account, AccountFault> {
 
 /// An ed25519 hash proves a client and logs in nowhere; without another backend login the backend
 /// itself has to examine the client.
-fn way(config: &AccountConfig) -> Result<Way, AccountFault> {
+fn way(config: &AccountConfig) -> Result<LoginMethod, AccountFault> {
     let verifier = verifier(config)?;
     let is_dead_end = matches!(verifier, Verifier::Ed25519(_)) && config.backend_user.is_none();
     Ok(match is_dead_end {
-        true => Way::PassedThrough(PassThrough::Plugin("ed25519".to_owned())),
-        false => Way::Examined([verifier].into()),
+        true => LoginMethod::PassedThrough(PassThrough::Plugin("ed25519".to_owned())),
+        false => LoginMethod::Examined([verifier].into()),
     })
 }
 
@@ -208,7 +208,7 @@ mod tests {
         assert_eq!(account.pins, BTreeSet::from([PinRule::Warnings]));
         assert_eq!(account.unpins, BTreeSet::from([UnpinRule::Routines]));
         let secret = Verifier::Password(Password::new("secret"));
-        assert_eq!(account.way, Way::Examined([secret].into()));
+        assert_eq!(account.way, LoginMethod::Examined([secret].into()));
     }
 
     #[test]

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use crate::digest::sha256;
 use crate::host::Rank;
 use crate::{
-    Account, AccountId, Dialect, HostPattern, KnownAccount, Origin, Password, Plugin, Rules,
-    SecureTransport, Verifier, Way,
+    Account, AccountId, Dialect, HostPattern, KnownAccount, LoginMethod, Origin, Password, Plugin,
+    Rules, SecureTransport, Verifier,
 };
 
 /// An immutable snapshot of accounts.
@@ -192,8 +192,8 @@ impl Directory {
     pub fn proves(&self, user: &[u8], origin: &Origin, password: &Password) -> bool {
         let account = self.find(user, origin);
         let verifiers = match account.map(|account| &account.way) {
-            Some(Way::Examined(verifiers)) => Arc::clone(verifiers),
-            Some(Way::PassedThrough(_)) | None => self.decoy(user),
+            Some(LoginMethod::Examined(verifiers)) => Arc::clone(verifiers),
+            Some(LoginMethod::PassedThrough(_)) | None => self.decoy(user),
         };
         let asked = verifiers.iter();
         asked.fold(false, |is_right, it| it.is_password(password) | is_right)
@@ -269,7 +269,7 @@ fn kinds(by_user: &HashMap<String, Vec<Arc<KnownAccount>>>) -> Vec<Verifier> {
 
 /// The verifier that decides how an account's exam looks from outside, without its secret.
 fn kind(account: &Account) -> Option<Verifier> {
-    let Way::Examined(verifiers) = &account.way else {
+    let LoginMethod::Examined(verifiers) = &account.way else {
         return None;
     };
     verifiers.first().map(|verifier| verifier.unknown([0; 32]))
@@ -371,7 +371,7 @@ mod tests {
     fn a_stranger_meets_always_the_same_plugin_and_all_meet_some() {
         let accounts = || {
             let mut passed = account("pam", "%", native("x"));
-            passed.way = Way::PassedThrough(PassThrough::Factors);
+            passed.way = LoginMethod::PassedThrough(PassThrough::Factors);
             let plain = Verifier::Password(Password::new("c"));
             [
                 account("a", "%", native("a")),

@@ -122,11 +122,11 @@ fn is_local(address: IpAddr) -> bool {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostPattern {
     text: String,
-    kind: Kind,
+    kind: HostPatternKind,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum HostPatternKind {
     /// A name, an address or a pattern of either.
     Text,
     /// IPv4 addresses with a network's bits.
@@ -146,7 +146,7 @@ impl HostPattern {
     pub fn new(text: &str, dialect: Dialect) -> Self {
         Self {
             text: text.to_owned(),
-            kind: Kind::of(text, dialect),
+            kind: HostPatternKind::of(text, dialect),
         }
     }
 
@@ -164,14 +164,14 @@ impl HostPattern {
     /// The address and the mask it is matched by, where it is an IPv4 network.
     pub(crate) fn network(&self) -> Option<(u32, u32)> {
         match self.kind {
-            Kind::Network { bits, mask, .. } => Some((bits, mask)),
-            Kind::Text => None,
+            HostPatternKind::Network { bits, mask, .. } => Some((bits, mask)),
+            HostPatternKind::Text => None,
         }
     }
 
     /// Whether a client of this origin may use the account.
     pub fn matches(&self, origin: &Origin, names: Names) -> bool {
-        if let (Kind::Network { bits, mask, .. }, Some(IpAddr::V4(address))) =
+        if let (HostPatternKind::Network { bits, mask, .. }, Some(IpAddr::V4(address))) =
             (self.kind, origin.address)
         {
             // Not masked on the right: 10.1.2.3/8 is nobody's address, as with the servers.
@@ -197,7 +197,7 @@ impl HostPattern {
             // none (`a.host.ip != 0`).
             (
                 Dialect::MySql,
-                Kind::Network {
+                HostPatternKind::Network {
                     bits: 1..,
                     mask,
                     form,
@@ -207,7 +207,7 @@ impl HostPattern {
                 pattern: mysql_breadth(self.text.as_bytes()),
             },
             // An address and more, such as 10.0.0.1%: its address counts, with a mask of nothing.
-            (Dialect::MySql, Kind::Text) if begins_with_address(&self.text) => Rank {
+            (Dialect::MySql, HostPatternKind::Text) if begins_with_address(&self.text) => Rank {
                 network: Some((Form::Address, Reverse(0))),
                 pattern: mysql_breadth(self.text.as_bytes()),
             },
@@ -219,7 +219,7 @@ impl HostPattern {
     }
 }
 
-impl Kind {
+impl HostPatternKind {
     fn of(text: &str, dialect: Dialect) -> Self {
         let network = match (text.split_once('/'), dialect) {
             (None, Dialect::MySql) => octets(text).map(|bits| (bits, u32::MAX, Form::Address)),

@@ -32,7 +32,7 @@ impl Keyring {
         self.held.get(account)
     }
 
-    /// The password of `account`, if it is held, for [`crate::LoginExam::begin`].
+    /// The password of `account`, if it is held, for [`crate::ServerAuthentication::begin`].
     pub fn password(&self, account: &AccountId) -> Option<&Password> {
         match self.held.get(account)? {
             Credential::Password(password) => Some(password),

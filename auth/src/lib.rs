@@ -3,13 +3,13 @@
 //! ```text
 //!   a client logs in to the proxy                     the proxy logs in to a backend
 //!
-//!   Directory ─ who is this? ─► Account               Credential ─┐
-//!                                 │ verifiers                     ├─► Challenge: what to answer
-//!   response ─► LoginExam ◄───────┘                   its words ──┘
+//!   Directory ─ who is this? ──────► Account          Credential ─┐
+//!                                      │ verifiers                ├─► Challenge: what to answer
+//!   response ─► ServerAuthentication ◄─┘              its words ──┘
 //!                  └─► Accepted: a Credential ──────────────────────────► (the other side)
 //! ```
 //!
-//! Both sides of every password plugin are here once: [`Challenge`] answers a backend, [`LoginExam`]
+//! Both sides of every password plugin are here once: [`Challenge`] answers a backend, [`ServerAuthentication`]
 //! examines a client as the servers do it. [`Directory`] holds accounts and finds the one that a
 //! server would find; [`configured`] makes accounts of the configuration, [`learned`] of rows of the
 //! grant tables, and [`Accounts`] is the snapshot of both. [`Keyring`] holds what was proven,
@@ -35,7 +35,6 @@ mod denial;
 mod digest;
 mod directory;
 mod ed25519;
-mod exam;
 mod host;
 mod host_errors;
 mod identity;
@@ -49,14 +48,15 @@ mod privacy;
 mod scramble;
 mod secret;
 mod secure_transport;
+mod server_authentication;
 #[allow(clippy::indexing_slicing)] // of arrays of its own, whose lengths are constants
 mod sha_crypt;
 mod throttle;
 mod verifier;
 
 pub use account::{
-    Account, BackendLogin, Certificate, Circumstances, Expiry, PassThrough, TlsRequirement,
-    TlsSession, Treatment, Way,
+    Account, BackendLogin, Certificate, Circumstances, Expiry, LoginMethod, PassThrough,
+    TlsRequirement, TlsSession, Treatment,
 };
 pub use accounts::{Accounts, Found, Learned};
 pub use answer::{Answer, Challenge};
@@ -67,7 +67,6 @@ pub use configured::{AccountFault, FaultyAccount, configured};
 pub use denial::Denial;
 pub use directory::Directory;
 pub use ed25519::Ed25519Key;
-pub use exam::{Candidate, LoginExam, Passed, Shown, Verdict, Work};
 pub use host::{Dialect, HostPattern, Names, Origin, Rules};
 pub use host_errors::HostErrors;
 pub use identity::{AccountId, KnownAccount, Source};
@@ -79,5 +78,6 @@ pub use privacy::Privacy;
 pub use scramble::Scramble;
 pub use secret::{Credential, NativeStage1, Password};
 pub use secure_transport::SecureTransport;
+pub use server_authentication::{Candidate, Passed, ServerAuthentication, Shown, Verdict, Work};
 pub use throttle::{SharedThrottle, Throttle, ThrottleLimits};
 pub use verifier::{MalformedHash, Verifier};

@@ -1,4 +1,4 @@
-//! What real servers asked of a client and answered it, asked and answered again by [`LoginExam`].
+//! What real servers asked of a client and answered it, asked and answered again by [`ServerAuthentication`].
 //!
 //! The files in `exams/` say of each line what it is; whatever a server sent is compared byte for byte.
 
@@ -6,9 +6,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use pilotfish_auth::{
-    Account, Candidate, Circumstances, Denial, Dialect, Directory, HostPattern, LoginExam, Names,
-    Origin, OwnKey, Passed, Password, Plugin, Privacy, Rules, Scramble, TlsRequirement, Verdict,
-    Verifier, key_exchange,
+    Account, Candidate, Circumstances, Denial, Dialect, Directory, HostPattern, Names, Origin,
+    OwnKey, Passed, Password, Plugin, Privacy, Rules, Scramble, ServerAuthentication,
+    TlsRequirement, Verdict, Verifier, key_exchange,
 };
 
 /// One login, line by line.
@@ -132,7 +132,7 @@ impl<'a> Replay<'a> {
             answer: &answer,
             privacy: self.privacy,
         };
-        LoginExam::begin(
+        ServerAuthentication::begin(
             Plugin::of_client_name(greeting[0].as_bytes()).unwrap(),
             &Scramble::of_random(self.scramble.as_slice().try_into().unwrap()),
             self.verifiers(),

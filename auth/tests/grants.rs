@@ -13,8 +13,8 @@ use std::time::Duration;
 use pilotfish_auth::{Account, configured};
 use pilotfish_auth::{
     Accounts, Candidate, Certificate, Challenge, Channel, Circumstances, Credential, Denial,
-    Dialect, Directory, Found, Learned, LoginExam, Names, Origin, OwnKey, Passed, Password, Plugin,
-    Privacy, Rules, Scramble, TlsSession, Treatment, Verdict, Verifier, learned,
+    Dialect, Directory, Found, Learned, Names, Origin, OwnKey, Passed, Password, Plugin, Privacy,
+    Rules, Scramble, ServerAuthentication, TlsSession, Treatment, Verdict, Verifier, learned,
 };
 use wire::read::Reader;
 
@@ -150,7 +150,8 @@ fn examine(verifiers: Arc<[Verifier]>, password: &str, own_key: &OwnKey) -> Resu
         answer: &answer,
         privacy: Privacy::Tls,
     };
-    let mut verdict = LoginExam::begin(greeting, &scramble, verifiers, None, candidate, [7; 32]);
+    let mut verdict =
+        ServerAuthentication::begin(greeting, &scramble, verifiers, None, candidate, [7; 32]);
     loop {
         verdict = match verdict {
             Verdict::Work(work) => work.run(own_key),

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use route::BackendId;
-use sql::{Effects, Facts, Kind};
+use sql::{Effects, Facts, StatementKind};
 
 /// Changes of one backend that are remembered. A session that has slept through more inherits the values of now
 /// for the oldest.
@@ -222,10 +222,17 @@ pub fn may_change(facts: &Facts, text: &[u8]) -> bool {
         let effects = facts.effects;
         effects.has(Effects::GLOBAL_VARIABLES) || effects.has(Effects::OPAQUE)
     };
-    let runs_text = |kind| matches!(kind, Kind::ExecuteImmediate | Kind::Compound);
+    let runs_text = |kind| {
+        matches!(
+            kind,
+            StatementKind::ExecuteImmediate | StatementKind::Compound
+        )
+    };
     match facts.kind {
-        Kind::Set => sets(),
-        Kind::Multi => sets() || facts.parts.iter().any(|it| runs_text(it.kind)) && has_words(text),
+        StatementKind::Set => sets(),
+        StatementKind::Multi => {
+            sets() || facts.parts.iter().any(|it| runs_text(it.kind)) && has_words(text)
+        }
         kind => runs_text(kind) && has_words(text),
     }
 }

@@ -29,7 +29,7 @@ use crate::secure::{backend_compression, backend_leg, secure_backend};
 use crate::settings::Settings;
 use crate::sub_pool::SubPool;
 use link::dialogue::not_private;
-use link::failure::{Failure, Kind};
+use link::failure::{Failure, FailureKind};
 use link::leg::Leg;
 use link::packets::{PacketError, PacketStream};
 use link::transport::Transport;
@@ -67,7 +67,7 @@ pub async fn open(env: &PoolEnv, sub_pool: &Rc<SubPool>) -> Result<BackendConn, 
         match log_in((env, &settings, tls), sub_pool, stream, &greeting).await {
             Ok((stream, wanted, compression)) => break (stream, greeting, wanted, compression),
             // The password may pass in full over TLS.
-            Err(failure) if failure.kind == Kind::FullAuthentication && can_secure => {
+            Err(failure) if failure.kind == FailureKind::FullAuthentication && can_secure => {
                 tls = settings.password_tls.as_deref();
                 if tls.is_none() {
                     return Err(failure);
@@ -137,10 +137,10 @@ async fn log_in(
         let entered = authenticate((&mut stream, channel), greeting, head, level, sub_pool).await;
         match &entered {
             Ok(()) => backend.load.note_server_accepts(),
-            Err(failure) if failure.kind == Kind::LoginRefused => {
+            Err(failure) if failure.kind == FailureKind::LoginRefused => {
                 refused_credential(env, sub_pool, failure);
             }
-            Err(failure) if failure.kind == Kind::BackendsFull => {
+            Err(failure) if failure.kind == FailureKind::BackendsFull => {
                 backend.load.note_server_full(env.now());
             }
             Err(_) => (),
@@ -174,14 +174,18 @@ fn unreachable(env: &PoolEnv, backend: &Backend, refusal: Refusal) -> Failure {
                 cause: cause.clone(),
             });
             let text = format!("Can't connect to MySQL server: tried {name}: {cause}");
-            Failure::new(Kind::NoBackend, text)
+            Failure::new(FailureKind::NoBackend, text)
         }
         Refusal::Full { cause, payload } => {
             backend.load.note_server_full(env.now());
-            Failure::relaying(Kind::BackendsFull, format!("{name}: {cause}"), payload)
+            Failure::relaying(
+                FailureKind::BackendsFull,
+                format!("{name}: {cause}"),
+                payload,
+            )
         }
         Refusal::Err { cause, payload } => {
-            Failure::relaying(Kind::NoBackend, format!("{name}: {cause}"), payload)
+            Failure::relaying(FailureKind::NoBackend, format!("{name}: {cause}"), payload)
         }
     }
 }
@@ -189,7 +193,7 @@ fn unreachable(env: &PoolEnv, backend: &Backend, refusal: Refusal) -> Failure {
 fn broke_off(backend: &Backend, how: &str) -> Failure {
     let name = &backend.name;
     Failure::new(
-        Kind::BackendLogin,
+        FailureKind::BackendLogin,
         format!("Can't connect to MySQL server: backend {name}: {how}"),
     )
 }
@@ -327,10 +331,10 @@ fn refused(payload: &[u8], sub_pool: &SubPool) -> Failure {
     let (name, account) = (&sub_pool.backend.name, &sub_pool.kind.account);
     if err.is_ok_and(|err| err.number == ErrorCode::CON_COUNT.number) {
         let cause = format!("{name}: it refused with error {words}");
-        return Failure::relaying(Kind::BackendsFull, cause, payload.to_vec());
+        return Failure::relaying(FailureKind::BackendsFull, cause, payload.to_vec());
     }
     let cause = format!("backend {name} refused the login of {account}: error {words}");
-    Failure::relaying(Kind::LoginRefused, cause, payload.to_vec())
+    Failure::relaying(FailureKind::LoginRefused, cause, payload.to_vec())
 }
 
 /// Reads how the login left the session, and has the server tell of every change from now on.

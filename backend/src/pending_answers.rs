@@ -12,7 +12,7 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use session::state::{Aftermath as Left, LastInsertId, List};
+use session::state::{LastInsertId, List, StatementDiagnostics as Left};
 use session::{Outcome, Tally};
 use tokio::sync::Notify;
 use wire::Capabilities;

@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use auth::{Account, Accounts};
 use session::Outcome;
-use sql::{Facts, Flush, Kind, Object, Target};
+use sql::{Facts, Flush, Object, StatementKind, Target};
 
 /// What has changed since the process began, over all workers. The number of changes so far is the time
 /// of a login here.
@@ -84,24 +84,26 @@ impl PrivilegeChanges {
 #[inline]
 pub fn may_change(facts: &Facts, text: &[u8]) -> bool {
     match facts.kind {
-        Kind::Multi => facts.parts.iter().any(|part| is_kind(part.kind)) && is_change(facts, text),
+        StatementKind::Multi => {
+            facts.parts.iter().any(|part| is_kind(part.kind)) && is_change(facts, text)
+        }
         kind => is_kind(kind) && is_change(facts, text),
     }
 }
 
-fn is_kind(kind: Kind) -> bool {
+fn is_kind(kind: StatementKind) -> bool {
     matches!(
         kind,
-        Kind::Grant
-            | Kind::Revoke
-            | Kind::Create(Object::Account)
-            | Kind::Alter(Object::Account)
-            | Kind::Drop(Object::Account)
-            | Kind::Rename(Object::Account)
-            | Kind::Flush(Flush::Other)
-            | Kind::Set
-            | Kind::ExecuteImmediate
-            | Kind::Compound
+        StatementKind::Grant
+            | StatementKind::Revoke
+            | StatementKind::Create(Object::Account)
+            | StatementKind::Alter(Object::Account)
+            | StatementKind::Drop(Object::Account)
+            | StatementKind::Rename(Object::Account)
+            | StatementKind::Flush(Flush::Other)
+            | StatementKind::Set
+            | StatementKind::ExecuteImmediate
+            | StatementKind::Compound
     )
 }
 
@@ -111,9 +113,9 @@ fn is_change(facts: &Facts, text: &[u8]) -> bool {
         all.any(|it| matches!(it.target, Target::Password | Target::DefaultRole))
     };
     match facts.kind {
-        Kind::Set => sets_account(),
-        Kind::Flush(_) => has_word(text, b"PRIVILEGES"),
-        Kind::ExecuteImmediate | Kind::Compound | Kind::Multi => {
+        StatementKind::Set => sets_account(),
+        StatementKind::Flush(_) => has_word(text, b"PRIVILEGES"),
+        StatementKind::ExecuteImmediate | StatementKind::Compound | StatementKind::Multi => {
             let words: [&[u8]; 6] = [
                 b"GRANT",
                 b"REVOKE",
@@ -142,7 +144,7 @@ pub fn has_done_nothing(facts: &Facts, outcome: Outcome) -> bool {
     const REFUSED: [u16; 7] = [1064, 1044, 1045, 1142, 1227, 1295, 1410];
     match outcome {
         Outcome::Ok => false,
-        Outcome::Err(number) => facts.kind != Kind::Multi && REFUSED.contains(&number),
+        Outcome::Err(number) => facts.kind != StatementKind::Multi && REFUSED.contains(&number),
     }
 }
 
@@ -154,7 +156,10 @@ pub fn concerned(
     accounts: &Accounts,
     own_user: &[u8],
 ) -> AffectedUsers {
-    let is_of_user = matches!(facts.kind, Kind::Set | Kind::Alter(Object::Account));
+    let is_of_user = matches!(
+        facts.kind,
+        StatementKind::Set | StatementKind::Alter(Object::Account)
+    );
     // A name may be written in another way.
     let is_plain = text.is_ascii() && !text.contains(&b'\\');
     // Connections of an anonymous account log in by any name.
@@ -178,8 +183,11 @@ pub fn concerned(
 /// for it: another password, another name, none at all.
 pub fn may_lock_out(facts: &Facts, text: &[u8], own_user: &[u8]) -> bool {
     match facts.kind {
-        Kind::Grant | Kind::Revoke | Kind::Flush(_) | Kind::Create(_) => false,
-        Kind::Set => !has_word(text, b"FOR") || has_word(text, own_user),
+        StatementKind::Grant
+        | StatementKind::Revoke
+        | StatementKind::Flush(_)
+        | StatementKind::Create(_) => false,
+        StatementKind::Set => !has_word(text, b"FOR") || has_word(text, own_user),
         _ => has_word(text, own_user) || has_word(text, b"CURRENT_USER"),
     }
 }

@@ -9,7 +9,7 @@ use wire::handshake::HandshakeHead;
 use wire::{Capabilities, Greeting};
 
 use crate::settings::Settings;
-use link::failure::{Failure, Kind};
+use link::failure::{Failure, FailureKind};
 use link::packets::PacketStream;
 use link::transport::Transport;
 
@@ -33,7 +33,7 @@ pub async fn secure_backend(
     let Some(client_tls) = client_tls else {
         return Ok(());
     };
-    let backend_failed = |cause: String| Failure::new(Kind::BackendTls, cause);
+    let backend_failed = |cause: String| Failure::new(FailureKind::BackendTls, cause);
     let name = &backend.name;
     if !greeting.capabilities.contains(Capabilities::SSL) {
         // A Unix socket needs none.

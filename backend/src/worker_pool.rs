@@ -19,7 +19,7 @@ use crate::pending_answers::Owner;
 use crate::pool_env::PoolEnv;
 use crate::sub_pool::{PoolKey, SubPool, SubPoolId};
 use crate::wait_slot::{Granted, Granting, WaitSlot, Waiter};
-use link::failure::{Failure, Kind as FailureKind};
+use link::failure::{Failure, FailureKind};
 use registry::worker_view::PoolView;
 
 /// A place in a queue, and what comes of it.

@@ -7,7 +7,7 @@ use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::Poll;
 
-use link::failure::Kind;
+use link::failure::FailureKind;
 use pilotfish_backend::kill_thread::kill;
 use pilotfish_backend::pending_answers::PendingAnswers;
 use pilotfish_backend::privilege_changes::AffectedUsers;
@@ -17,7 +17,7 @@ use pilotfish_backend::worker_pool::CheckoutStep;
 use pool::{CloseReason, Grant};
 use route::{KillScope, Report};
 use session::Tally;
-use session::state::{Aftermath, List};
+use session::state::{List, StatementDiagnostics};
 use support::{World, packets_of};
 use tokio::task::LocalSet;
 use wire::Command;
@@ -100,9 +100,9 @@ fn what_the_session_before_may_ask_is_asked_first() {
         let before = Rc::new(PendingAnswers::default());
         let mut held = world.take().await;
         before.takes(&mut held.conn);
-        let left = Aftermath {
+        let left = StatementDiagnostics {
             list: List::Fresh,
-            ..Aftermath::default()
+            ..StatementDiagnostics::default()
         };
         before.note(&left, &Tally::default());
         world.pool.give_back(held);
@@ -122,9 +122,9 @@ fn a_session_that_takes_its_connection_again_is_not_asked_for() {
         let own = Rc::new(PendingAnswers::default());
         let mut held = world.take().await;
         own.takes(&mut held.conn);
-        let left = Aftermath {
+        let left = StatementDiagnostics {
             list: List::Fresh,
-            ..Aftermath::default()
+            ..StatementDiagnostics::default()
         };
         own.note(&left, &Tally::default());
         let env = &world.pool.env;
@@ -167,7 +167,7 @@ fn a_server_that_is_full_is_told_as_full_and_not_as_down() {
             panic!("there is nothing yet");
         };
         let failure = world.pool.open(id, permit).await.err().unwrap();
-        assert_eq!(failure.kind, Kind::BackendsFull);
+        assert_eq!(failure.kind, FailureKind::BackendsFull);
         assert_eq!(world.last_report(), None);
     });
 }
@@ -181,7 +181,7 @@ fn a_server_that_is_gone_is_reported() {
             panic!("there is nothing yet");
         };
         let failure = world.pool.open(id, permit).await.err().unwrap();
-        assert_eq!(failure.kind, Kind::NoBackend);
+        assert_eq!(failure.kind, FailureKind::NoBackend);
         assert!(matches!(
             world.last_report(),
             Some(Report::ConnectFailed { .. })

@@ -51,7 +51,7 @@ macro_rules! settings {
                     about: concat!($($doc, "\n"),+),
                     kind: <$type as $crate::value::Value>::KIND,
                     traits: $traits,
-                    read: |owner: &mut $Owner, given: &$crate::given::Given<'_>| {
+                    read: |owner: &mut $Owner, given: &$crate::raw_setting::RawSetting<'_>| {
                         $crate::define::place!(owner $table $field) =
                             $crate::value::Value::read(given)?;
                         Ok(())
@@ -150,13 +150,13 @@ macro_rules! choices {
         }
 
         impl $crate::value::Value for $Enum {
-            const KIND: $crate::Kind = $crate::Kind::Choice(&[ $( $crate::Choice {
+            const KIND: $crate::ValueType = $crate::ValueType::Choice(&[ $( $crate::Choice {
                 name: $name,
                 also: &[ $($($also),+)? ],
                 about: concat!($($doc, "\n"),+),
             } ),+ ]);
 
-            fn read(given: &$crate::given::Given<'_>) -> Result<Self, Vec<$crate::Fault>> {
+            fn read(given: &$crate::raw_setting::RawSetting<'_>) -> Result<Self, Vec<$crate::Fault>> {
                 given.choice(Self::KIND).map(|index| Self::ALL[index])
             }
 

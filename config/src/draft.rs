@@ -13,7 +13,7 @@ use zeroize::Zeroizing;
 
 use crate::load::read_text;
 use crate::nearest::did_you_mean;
-use crate::{Config, Fault, Kind, Place, manual};
+use crate::{Config, Fault, SourceLocation, ValueType, manual};
 use lists::List;
 use pen::Pen;
 
@@ -172,8 +172,8 @@ fn is_shown(value: &str, shown: &str) -> bool {
 }
 
 /// A secret is shown as `…`; who copies that has not got it.
-fn refuse_mask(kind: Kind, setting: &str, value: &str) -> Result<(), Vec<Fault>> {
-    match kind == Kind::Secret && value == "…" {
+fn refuse_mask(kind: ValueType, setting: &str, value: &str) -> Result<(), Vec<Fault>> {
+    match kind == ValueType::Secret && value == "…" {
         true => Err(fault(
             setting,
             "… is what is shown of secrets, and not one itself",
@@ -197,7 +197,7 @@ fn hinted(faults: Vec<Fault>, meant: Option<&str>) -> Vec<Fault> {
 }
 
 fn fault(setting: &str, text: impl Into<String>) -> Vec<Fault> {
-    vec![Fault::new(Place::COMMAND_LINE, setting, text)]
+    vec![Fault::new(SourceLocation::COMMAND_LINE, setting, text)]
 }
 
 #[cfg(test)]

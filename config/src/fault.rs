@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
     /// Where it was written.
-    pub place: Place,
+    pub place: SourceLocation,
     /// The setting, as it was written: `limits.sessions_max`, `--limits-sessions-max`.
     pub setting: Option<String>,
     /// What is wrong.
@@ -18,14 +18,14 @@ pub struct Fault {
 
 /// Where something was written.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
+pub struct SourceLocation {
     /// The file; none for the command line.
     pub file: Option<PathBuf>,
     /// Line and column, from 1, columns in characters; none for the file as a whole.
     pub position: Option<(usize, usize)>,
 }
 
-impl Place {
+impl SourceLocation {
     /// A place on the command line.
     pub const COMMAND_LINE: Self = Self {
         file: None,
@@ -55,7 +55,11 @@ impl Place {
 
 impl Fault {
     /// A fault of one setting.
-    pub(crate) fn new(place: Place, setting: impl Into<String>, text: impl Into<String>) -> Self {
+    pub(crate) fn new(
+        place: SourceLocation,
+        setting: impl Into<String>,
+        text: impl Into<String>,
+    ) -> Self {
         Self {
             place,
             setting: Some(setting.into()),
@@ -65,7 +69,7 @@ impl Fault {
     }
 
     /// A fault of the whole.
-    pub(crate) fn general(place: Place, text: impl Into<String>) -> Self {
+    pub(crate) fn general(place: SourceLocation, text: impl Into<String>) -> Self {
         Self {
             place,
             setting: None,
@@ -82,7 +86,7 @@ impl Fault {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for SourceLocation {
     /// `pilotfish.toml:12:9`, `pilotfish.toml`, or nothing for the command line.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(file) = &self.file {
@@ -98,7 +102,7 @@ impl fmt::Display for Place {
 impl fmt::Display for Fault {
     /// One line: `pilotfish.toml:12:9: limits.sessions_max: must be …; hint: …`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.place != Place::COMMAND_LINE {
+        if self.place != SourceLocation::COMMAND_LINE {
             write!(f, "{}: ", self.place)?;
         }
         if let Some(setting) = &self.setting {

@@ -21,7 +21,6 @@ mod define;
 mod diff;
 mod draft;
 mod fault;
-mod given;
 mod listed;
 mod load;
 pub mod manual;
@@ -29,6 +28,7 @@ mod measure;
 mod model;
 pub mod mysql_proxy;
 mod nearest;
+mod raw_setting;
 mod retired;
 mod secret;
 mod setting;
@@ -40,14 +40,14 @@ mod value;
 pub use address::*;
 pub use diff::{Change, diff};
 pub use draft::{Draft, Edit};
-pub use fault::{Fault, Place};
+pub use fault::{Fault, SourceLocation};
 pub use load::{Loaded, Override, PRIMARIES, REPLICAS, Written};
 pub use measure::read_duration;
 pub use model::*;
 pub use secret::Secret;
 pub use setting::{
-    ACCOUNT, ADMIN_ACCOUNT, Applies, BACKEND, Choice, Kind, LISTENER, REPLICATION,
-    REPLICATION_FILTER, RULE, RULE_TEST, Section, Setting, Traits, setting, settings,
+    ACCOUNT, ADMIN_ACCOUNT, Applies, BACKEND, Choice, LISTENER, REPLICATION, REPLICATION_FILTER,
+    RULE, RULE_TEST, Section, Setting, Traits, ValueType, setting, settings,
 };
 pub use sql_text::{Cell, SqlText};
 pub use time::{TimeOfDay, TimeSpan, Within};

@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// One such table, wherever it stands.
-pub(crate) trait Item: Default + Sized + 'static {
+pub(crate) trait ArrayTable: Default + Sized + 'static {
     /// Its name and its settings.
     const TABLE: Section<Self>;
     /// A line that belongs into it, for hints.
@@ -24,7 +24,7 @@ pub(crate) trait Item: Default + Sized + 'static {
 }
 
 /// One that stands at the top of the file.
-pub(crate) trait Listed: Item {
+pub(crate) trait Listed: ArrayTable {
     /// All of its kind.
     fn list(config: &Config) -> &[Self];
 
@@ -52,7 +52,7 @@ pub(crate) const LISTS: [&str; 6] = [
     REPLICATION.name,
 ];
 
-impl Item for BackendConfig {
+impl ArrayTable for BackendConfig {
     const TABLE: Section<Self> = BACKEND;
     const EXAMPLE: &'static str = "address = \"HOST:PORT\"";
 
@@ -81,7 +81,7 @@ impl Listed for BackendConfig {
     }
 }
 
-impl Item for ListenerConfig {
+impl ArrayTable for ListenerConfig {
     const TABLE: Section<Self> = LISTENER;
     const EXAMPLE: &'static str = "address = \":4050\"";
 }
@@ -96,7 +96,7 @@ impl Listed for ListenerConfig {
     }
 }
 
-impl Item for AccountConfig {
+impl ArrayTable for AccountConfig {
     const TABLE: Section<Self> = ACCOUNT;
     const EXAMPLE: &'static str = "user = \"NAME\"";
 
@@ -117,7 +117,7 @@ impl Listed for AccountConfig {
     }
 }
 
-impl Item for RuleConfig {
+impl ArrayTable for RuleConfig {
     const TABLE: Section<Self> = RULE;
     const EXAMPLE: &'static str = "name = \"NAME\"";
     const BELOW: &'static [&'static str] = &["test"];
@@ -133,7 +133,7 @@ impl Listed for RuleConfig {
     }
 }
 
-impl Item for AdminAccountConfig {
+impl ArrayTable for AdminAccountConfig {
     const TABLE: Section<Self> = ADMIN_ACCOUNT;
     const EXAMPLE: &'static str = "user = \"NAME\"";
 }
@@ -148,7 +148,7 @@ impl Listed for AdminAccountConfig {
     }
 }
 
-impl Item for ReplicationConfig {
+impl ArrayTable for ReplicationConfig {
     const TABLE: Section<Self> = REPLICATION;
     const EXAMPLE: &'static str = "user = \"NAME\"";
     const BELOW: &'static [&'static str] = &["filter"];
@@ -170,12 +170,12 @@ impl Listed for ReplicationConfig {
     }
 }
 
-impl Item for ReplicationFilterConfig {
+impl ArrayTable for ReplicationFilterConfig {
     const TABLE: Section<Self> = REPLICATION_FILTER;
     const EXAMPLE: &'static str = "tables = [\"SCHEMA.TABLE\"]";
 }
 
-impl Item for RuleTestConfig {
+impl ArrayTable for RuleTestConfig {
     const TABLE: Section<Self> = RULE_TEST;
     const EXAMPLE: &'static str = "statement = \"SELECT …\"";
 }

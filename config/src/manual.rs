@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use crate::listed::{Item, Listed};
+use crate::listed::{ArrayTable, Listed};
 use crate::mysql_proxy::{self, Legacy, Meaning};
 use crate::setting::{Section, Setting};
 use crate::{
@@ -189,7 +189,7 @@ fn list_of<T: Listed>(config: &Config, detail: Detail) -> Vec<String> {
     T::list(config).iter().map(table).collect()
 }
 
-fn table_of<T: Item>(item: &T, default: &T, detail: Detail) -> String {
+fn table_of<T: ArrayTable>(item: &T, default: &T, detail: Detail) -> String {
     let lines = lines_of(&T::TABLE, item, default, detail);
     format!("[[{}]]\n{lines}", T::TABLE.name)
 }
@@ -300,7 +300,7 @@ fn section_page(page: &mut String, section: &Section<Config>, default: &Config) 
 }
 
 /// A list's section of the page; its settings are no options of the command line.
-fn list_page<T: Item>(page: &mut String) {
+fn list_page<T: ArrayTable>(page: &mut String) {
     let table = format!(" `[[{}]]`", T::TABLE.name);
     settings_of(page, &T::TABLE, &table, &T::default(), |_| Vec::new());
 }

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use crate::nearest::did_you_mean;
 use crate::nearest::nearest;
-use crate::setting::{Kind, setting};
-use crate::{Fault, Override, PRIMARIES, Place, REPLICAS};
+use crate::setting::{ValueType, setting};
+use crate::{Fault, Override, PRIMARIES, REPLICAS, SourceLocation};
 
 /// One option of MySQL Proxy 0.8.
 #[derive(Debug)]
@@ -199,7 +199,13 @@ pub struct Translation {
 
 impl Translation {
     /// Adds one option, called `name` in faults, with its values (none: a flag that is set).
-    pub fn add(&mut self, option: &'static Legacy, name: String, place: Place, words: Vec<String>) {
+    pub fn add(
+        &mut self,
+        option: &'static Legacy,
+        name: String,
+        place: SourceLocation,
+        words: Vec<String>,
+    ) {
         match option.meaning {
             Meaning::Setting(setting) => {
                 self.overrides.push(Override {
@@ -225,7 +231,7 @@ impl Translation {
         }
     }
 
-    fn set_base_folder(&mut self, name: String, place: Place, words: Vec<String>) {
+    fn set_base_folder(&mut self, name: String, place: SourceLocation, words: Vec<String>) {
         let Some(folder) = words.last().map(PathBuf::from) else {
             return;
         };
@@ -243,7 +249,7 @@ impl Translation {
         }
     }
 
-    fn refuse_plugins(&mut self, name: &str, place: &Place, words: &[String]) {
+    fn refuse_plugins(&mut self, name: &str, place: &SourceLocation, words: &[String]) {
         let plugins = words.iter().flat_map(|word| word.split(',')).map(str::trim);
         for plugin in plugins.filter(|plugin| !matches!(*plugin, "proxy" | "admin" | "")) {
             let text = format!("there is no plugin \"{plugin}\"");
@@ -267,7 +273,10 @@ impl Translation {
         };
         for given in &mut self.overrides {
             let kind = setting(given.setting).map(|setting| setting.kind);
-            if matches!(kind, Some(Kind::Path | Kind::List(Kind::Path))) {
+            if matches!(
+                kind,
+                Some(ValueType::Path | ValueType::List(ValueType::Path))
+            ) {
                 for word in given.words.iter_mut().filter(|word| !word.is_empty()) {
                     *word = folder.join(&*word).display().to_string();
                 }
@@ -276,7 +285,7 @@ impl Translation {
     }
 
     /// One key of the defaults file.
-    fn add_key(&mut self, key: &str, place: Place, text: String) {
+    fn add_key(&mut self, key: &str, place: SourceLocation, text: String) {
         let plain = key.replace('_', "-");
         let Some(option) = OPTIONS.iter().find(|option| option.name == plain) else {
             let meant = nearest(&plain, OPTIONS.iter().map(|option| option.name));
@@ -317,7 +326,7 @@ pub fn read_defaults_file(path: &Path) -> Translation {
             let text = format!("cannot be read: {error}");
             translation
                 .faults
-                .push(Fault::general(Place::file(path), text));
+                .push(Fault::general(SourceLocation::file(path), text));
             translation
         }
     }
@@ -330,7 +339,7 @@ pub fn read_defaults_text(path: &Path, text: &str) -> Translation {
     let mut ours = false;
     for (index, line) in text.lines().enumerate() {
         let column = 1 + line.chars().take_while(|it| it.is_whitespace()).count();
-        let place = Place {
+        let place = SourceLocation {
             file: Some(path.to_owned()),
             position: Some((index + 1, column)),
         };
@@ -365,7 +374,7 @@ pub fn read_defaults_text(path: &Path, text: &str) -> Translation {
         }
     }
     if !ours {
-        let fault = Fault::general(Place::file(path), "has no group [mysql-proxy]");
+        let fault = Fault::general(SourceLocation::file(path), "has no group [mysql-proxy]");
         translation.warnings.push(fault);
     }
     translation

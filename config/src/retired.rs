@@ -1,7 +1,7 @@
 //! Settings that are gone. For one version a file may still name them: it is read, with a warning that says what does
 //! their work now.
 
-use crate::{Fault, Place};
+use crate::{Fault, SourceLocation};
 
 /// Tables, and keys in them, that no version after the next reads.
 const RETIRED: &[(&[&str], &[&str], &str)] = &[(
@@ -11,7 +11,7 @@ const RETIRED: &[(&[&str], &[&str], &str)] = &[(
 )];
 
 /// The warning about a setting that is gone.
-pub(crate) fn retired(place: &Place, table: &str, key: &str) -> Option<Fault> {
+pub(crate) fn retired(place: &SourceLocation, table: &str, key: &str) -> Option<Fault> {
     let is_meant = |(tables, keys, _): &&(&[&str], &[&str], &str)| {
         tables.contains(&table) && keys.contains(&key)
     };

@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use crate::given::Given;
 use crate::measure::{spell_duration, spell_size};
+use crate::raw_setting::RawSetting;
 use crate::{
     AccountConfig, AdminAccountConfig, BackendConfig, Config, Fault, ListenerConfig,
     ReplicationConfig, ReplicationFilterConfig, RuleConfig, RuleTestConfig,
@@ -18,10 +18,10 @@ pub struct Setting<Owner: 'static> {
     pub key: &'static str,
     pub(crate) about: &'static str,
     /// What kind of value it takes.
-    pub kind: Kind,
+    pub kind: ValueType,
     /// Range, meaning of 0, when a change applies.
     pub traits: Traits,
-    pub(crate) read: fn(&mut Owner, &Given<'_>) -> Result<(), Vec<Fault>>,
+    pub(crate) read: fn(&mut Owner, &RawSetting<'_>) -> Result<(), Vec<Fault>>,
     /// Its value as TOML writes it, a secret masked.
     pub show: fn(&Owner) -> String,
     /// The same with a secret as it is.
@@ -44,7 +44,7 @@ pub struct Section<Owner: 'static> {
 
 /// What a setting's value is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ValueType {
     /// A whole number.
     Count,
     /// True or false.
@@ -80,7 +80,7 @@ pub enum Kind {
     /// One of several words.
     Choice(&'static [Choice]),
     /// Several values of a kind.
-    List(&'static Kind),
+    List(&'static ValueType),
 }
 
 /// One of the words a setting may be.
@@ -168,7 +168,7 @@ impl Applies {
     }
 }
 
-impl Kind {
+impl ValueType {
     /// What a value must be, for a fault: `a duration such as "2s"`.
     pub fn describe(self) -> String {
         match self {

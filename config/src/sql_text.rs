@@ -3,9 +3,9 @@
 use std::fmt;
 use std::ops::Deref;
 
-use crate::given::{Given, Raw};
+use crate::raw_setting::{Raw, RawSetting};
 use crate::value::{Value, quoted};
-use crate::{Fault, Kind};
+use crate::{Fault, ValueType};
 
 /// A statement, or a part or pattern of one: text that may run over several lines.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -32,9 +32,9 @@ impl fmt::Display for SqlText {
 }
 
 impl Value for SqlText {
-    const KIND: Kind = Kind::Statement;
+    const KIND: ValueType = ValueType::Statement;
 
-    fn read(given: &Given<'_>) -> Result<Self, Vec<Fault>> {
+    fn read(given: &RawSetting<'_>) -> Result<Self, Vec<Fault>> {
         let text = given.text(Self::KIND)?;
         let is_strange = |it: char| it.is_control() && !matches!(it, '\n' | '\r' | '\t');
         if text.contains(is_strange) {
@@ -69,9 +69,9 @@ impl Cell {
 }
 
 impl Value for Cell {
-    const KIND: Kind = Kind::Cell;
+    const KIND: ValueType = ValueType::Cell;
 
-    fn read(given: &Given<'_>) -> Result<Self, Vec<Fault>> {
+    fn read(given: &RawSetting<'_>) -> Result<Self, Vec<Fault>> {
         match given.raw {
             Raw::Number(number) => Ok(Self::Text(number.to_string())),
             Raw::Fraction(number) => Ok(Self::Text(number.to_string())),

@@ -15,7 +15,7 @@ mod values;
 
 use std::path::{Path, PathBuf};
 
-use crate::{Config, Fault, Loaded, Override, Place};
+use crate::{Config, Fault, Loaded, Override, SourceLocation};
 
 /// A folder with a configuration file in it.
 struct File {
@@ -68,7 +68,7 @@ fn option(setting: &'static str, words: &[&str]) -> Override {
     Override {
         setting,
         name: format!("--{}", setting.replace(['.', '_'], "-")),
-        place: Place::COMMAND_LINE,
+        place: SourceLocation::COMMAND_LINE,
         words: words.iter().map(|&word| word.to_owned()).collect(),
     }
 }

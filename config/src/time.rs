@@ -3,9 +3,9 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::given::Given;
+use crate::raw_setting::RawSetting;
 use crate::value::{Value, parse, quoted};
-use crate::{Fault, Kind};
+use crate::{Fault, ValueType};
 
 /// A time of day, to the second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -140,9 +140,9 @@ impl fmt::Display for TimeSpan {
 
 macro_rules! parsed {
     ($($type:ident),+) => { $( impl Value for $type {
-        const KIND: Kind = Kind::$type;
+        const KIND: ValueType = ValueType::$type;
 
-        fn read(given: &Given<'_>) -> Result<Self, Vec<Fault>> {
+        fn read(given: &RawSetting<'_>) -> Result<Self, Vec<Fault>> {
             parse(given)
         }
 

@@ -7,10 +7,10 @@ use crate::listed::LISTS;
 use crate::nearest::did_you_mean;
 use crate::nearest::nearest;
 use crate::setting::Section;
-use crate::{Config, Fault, Place, SECTIONS};
+use crate::{Config, Fault, SECTIONS, SourceLocation};
 
 /// The fault that a section's name is given to something else.
-pub(crate) fn no_table(place: Place, name: &str, value: &DeValue<'_>) -> Fault {
+pub(crate) fn no_table(place: SourceLocation, name: &str, value: &DeValue<'_>) -> Fault {
     let fault = Fault::new(place, name, "must be a table");
     let list = nearest(name, LISTS).filter(|_| value.is_array());
     match list {
@@ -21,7 +21,7 @@ pub(crate) fn no_table(place: Place, name: &str, value: &DeValue<'_>) -> Fault {
     }
 }
 
-pub(crate) fn unknown(place: Place, name: &str, meant: Option<&str>) -> Fault {
+pub(crate) fn unknown(place: SourceLocation, name: &str, meant: Option<&str>) -> Fault {
     let fault = Fault::new(place, name, "is no setting");
     match meant {
         Some(meant) => fault.hint(did_you_mean(meant)),
@@ -29,7 +29,11 @@ pub(crate) fn unknown(place: Place, name: &str, meant: Option<&str>) -> Fault {
     }
 }
 
-pub(crate) fn unknown_in_section(place: Place, section: &Section<Config>, key: &str) -> Fault {
+pub(crate) fn unknown_in_section(
+    place: SourceLocation,
+    section: &Section<Config>,
+    key: &str,
+) -> Fault {
     let name = format!("{}.{key}", section.name);
     let keys = section.settings.iter().map(|setting| setting.key);
     let fault = unknown(place, &name, nearest(key, keys));
@@ -40,7 +44,7 @@ pub(crate) fn unknown_in_section(place: Place, section: &Section<Config>, key: &
     }
 }
 
-pub(crate) fn unknown_above_tables(place: Place, key: &str, value: &DeValue<'_>) -> Fault {
+pub(crate) fn unknown_above_tables(place: SourceLocation, key: &str, value: &DeValue<'_>) -> Fault {
     let is_table = |it: &Spanned<DeValue<'_>>| it.get_ref().is_table();
     let is_list = value
         .as_array()

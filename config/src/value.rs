@@ -7,16 +7,16 @@ use std::time::Duration;
 
 use zeroize::Zeroizing;
 
-use crate::given::{Given, Raw};
 use crate::measure::{
     fraction_of_milliseconds, parse_duration, parse_size, spell_duration, spell_size,
 };
-use crate::{BackendAddress, Fault, IpNet, Kind, ListenAddress, Secret};
+use crate::raw_setting::{Raw, RawSetting};
+use crate::{BackendAddress, Fault, IpNet, ListenAddress, Secret, ValueType};
 
 /// A type that a setting can have.
 pub trait Value: Sized {
     /// What it is called in faults, help and manual.
-    const KIND: Kind;
+    const KIND: ValueType;
     /// How "nothing" is written, where the setting may be absent.
     const NOTHING: &'static str = "\"\"";
 
@@ -24,7 +24,7 @@ pub trait Value: Sized {
     ///
     /// # Errors
     /// Every fault found in what was given (a list may have several).
-    fn read(given: &Given<'_>) -> Result<Self, Vec<Fault>>;
+    fn read(given: &RawSetting<'_>) -> Result<Self, Vec<Fault>>;
 
     /// Writes it as TOML; a secret is masked.
     fn to_toml(&self) -> String;
@@ -42,10 +42,10 @@ pub(crate) fn quoted(text: &str) -> String {
 
 macro_rules! counts {
     ($($type:ty, $nothing:literal);+) => { $( impl Value for $type {
-        const KIND: Kind = Kind::Count;
+        const KIND: ValueType = ValueType::Count;
         const NOTHING: &'static str = $nothing;
 
-        fn read(given: &Given<'_>) -> Result<Self, Vec<Fault>> {
+        fn read(given: &RawSetting<'_>) -> Result<Self, Vec<Fault>> {
             let number = given.number().ok_or_else(|| given.wrong(Self::KIND))?;
             let number = given.within_range(Self::KIND, number.into())?;
             Ok(Self::try_from(number).expect("the setting's range fits its type"))
@@ -62,9 +62,9 @@ counts!(u8, "0"; u32, "0"; usize, "0"; u16, "\"\"");
 
 /// The range's bounds are allowed, and everything between them.
 impl Value for f64 {
-    const KIND: Kind = Kind::Fraction;
+    const KIND: ValueType = ValueType::Fraction;
 
-    fn read(given: &Given<'_>) -> Result<Self, Vec<Fault>> {
+    fn read(given: &RawSetting<'_>) -> Result<Self, Vec<Fault>> {
         let number = match given.raw {
             Raw::Number(number) => number as f64,
             Raw::Fraction(number) => number,
@@ -86,9 +86,9 @@ impl Value for f64 {
 
 /// MySQL's own words, `ON` and `OFF`, are read as well.
 impl Value for bool {
-    const KIND: Kind = Kind::Truth;
+    const KIND: ValueType = ValueType::Truth;
 
-    fn read(given: &Given<'_>) -> Result<Self, Vec<Fault>> {
+    fn read(given: &RawSetting<'_>) -> Result<Self, Vec<Fault>> {
         let word = match given.raw {
             Raw::Truth(truth) => return Ok(truth),
             Raw::Text(word) | Raw::Word(word) => word.to_ascii_lowercase(),
@@ -108,10 +108,10 @@ impl Value for bool {
 
 /// A `u64` is a size in bytes.
 impl Value for u64 {
-    const KIND: Kind = Kind::Size;
+    const KIND: ValueType = ValueType::Size;
     const NOTHING: &'static str = "0";
 
-    fn read(given: &Given<'_>) -> Result<Self, Vec<Fault>> {
+    fn read(given: &RawSetting<'_>) -> Result<Self, Vec<Fault>> {
         let bytes = match (given.number(), &given.raw) {
             (Some(number), _) => Some(number.into()),
             (None, Raw::Text(text) | Raw::Word(text)) => parse_size(text),
@@ -129,9 +129,9 @@ impl Value for u64 {
 }
 
 impl Value for Duration {
-    const KIND: Kind = Kind::Duration;
+    const KIND: ValueType = ValueType::Duration;
 
-    fn read(given: &Given<'_>) -> Result<Self, Vec<Fault>> {
+    fn read(given: &RawSetting<'_>) -> Result<Self, Vec<Fault>> {
         let milliseconds = match (given.number(), &given.raw) {
             (Some(seconds), _) => Some(i128::from(seconds) * 1000),
             (None, Raw::Fraction(seconds)) => fraction_of_milliseconds(*seconds, 1000),
@@ -150,9 +150,9 @@ impl Value for Duration {
 }
 
 impl Value for String {
-    const KIND: Kind = Kind::Text;
+    const KIND: ValueType = ValueType::Text;
 
-    fn read(given: &Given<'_>) -> Result<Self, Vec<Fault>> {
+    fn read(given: &RawSetting<'_>) -> Result<Self, Vec<Fault>> {
         let text = given.text(Self::KIND)?;
         if text.chars().any(char::is_control) {
             return Err(vec![given.fault("must not contain control characters")]);
@@ -166,10 +166,10 @@ impl Value for String {
 }
 
 impl Value for PathBuf {
-    const KIND: Kind = Kind::Path;
+    const KIND: ValueType = ValueType::Path;
 
     /// A relative path in a file starts from that file's folder.
-    fn read(given: &Given<'_>) -> Result<Self, Vec<Fault>> {
+    fn read(given: &RawSetting<'_>) -> Result<Self, Vec<Fault>> {
         match given.text(Self::KIND)? {
             "" => Err(given.wrong(Self::KIND)),
             path => Ok(given.folder.join(path)),
@@ -182,9 +182,9 @@ impl Value for PathBuf {
 }
 
 impl Value for Secret {
-    const KIND: Kind = Kind::Secret;
+    const KIND: ValueType = ValueType::Secret;
 
-    fn read(given: &Given<'_>) -> Result<Self, Vec<Fault>> {
+    fn read(given: &RawSetting<'_>) -> Result<Self, Vec<Fault>> {
         let (Raw::Text(text) | Raw::Word(text)) = given.raw else {
             // Not `wrong`, which would show what was given.
             return Err(vec![
@@ -223,7 +223,7 @@ impl Value for Secret {
 
 /// Reads a value that a text's parser knows, with the parser's own error.
 pub(crate) fn parse<T: Value + FromStr<Err: std::fmt::Display>>(
-    given: &Given<'_>,
+    given: &RawSetting<'_>,
 ) -> Result<T, Vec<Fault>> {
     let text = given.text(T::KIND)?;
     text.parse()
@@ -231,10 +231,10 @@ pub(crate) fn parse<T: Value + FromStr<Err: std::fmt::Display>>(
 }
 
 impl Value for ListenAddress {
-    const KIND: Kind = Kind::ListenAddress;
+    const KIND: ValueType = ValueType::ListenAddress;
 
     /// A bare number is a port.
-    fn read(given: &Given<'_>) -> Result<Self, Vec<Fault>> {
+    fn read(given: &RawSetting<'_>) -> Result<Self, Vec<Fault>> {
         match &given.raw {
             Raw::Number(port) => port
                 .to_string()
@@ -250,9 +250,9 @@ impl Value for ListenAddress {
 }
 
 impl Value for BackendAddress {
-    const KIND: Kind = Kind::BackendAddress;
+    const KIND: ValueType = ValueType::BackendAddress;
 
-    fn read(given: &Given<'_>) -> Result<Self, Vec<Fault>> {
+    fn read(given: &RawSetting<'_>) -> Result<Self, Vec<Fault>> {
         parse(given)
     }
 
@@ -262,10 +262,10 @@ impl Value for BackendAddress {
 }
 
 impl Value for IpNet {
-    const KIND: Kind = Kind::Network;
+    const KIND: ValueType = ValueType::Network;
 
     /// A single address is a network of its own.
-    fn read(given: &Given<'_>) -> Result<Self, Vec<Fault>> {
+    fn read(given: &RawSetting<'_>) -> Result<Self, Vec<Fault>> {
         let text = given.text(Self::KIND)?;
         match text.parse::<IpAddr>() {
             Ok(address) => Ok(address.into()),
@@ -279,9 +279,9 @@ impl Value for IpNet {
 }
 
 impl Value for IpAddr {
-    const KIND: Kind = Kind::IpAddress;
+    const KIND: ValueType = ValueType::IpAddress;
 
-    fn read(given: &Given<'_>) -> Result<Self, Vec<Fault>> {
+    fn read(given: &RawSetting<'_>) -> Result<Self, Vec<Fault>> {
         let text = given.text(Self::KIND)?;
         text.parse().map_err(|_| given.wrong(Self::KIND))
     }
@@ -293,9 +293,9 @@ impl Value for IpAddr {
 
 /// A setting that may be absent: `""`, or 0 where the setting says so, takes its value away.
 impl<T: Value> Value for Option<T> {
-    const KIND: Kind = T::KIND;
+    const KIND: ValueType = T::KIND;
 
-    fn read(given: &Given<'_>) -> Result<Self, Vec<Fault>> {
+    fn read(given: &RawSetting<'_>) -> Result<Self, Vec<Fault>> {
         if given.is_nothing() {
             Ok(None)
         } else {
@@ -316,9 +316,9 @@ impl<T: Value> Value for Option<T> {
 
 /// A list; a single value is a list of one, a word of the command line is split at commas.
 impl<T: Value> Value for Vec<T> {
-    const KIND: Kind = Kind::List(&T::KIND);
+    const KIND: ValueType = ValueType::List(&T::KIND);
 
-    fn read(given: &Given<'_>) -> Result<Self, Vec<Fault>> {
+    fn read(given: &RawSetting<'_>) -> Result<Self, Vec<Fault>> {
         match &given.raw {
             Raw::List(items) => read_all(items),
             Raw::Text("") => Ok(Vec::new()),
@@ -341,7 +341,7 @@ impl<T: Value> Value for Vec<T> {
 }
 
 /// Reads every item, or finds every fault.
-fn read_all<T: Value>(items: &[Given<'_>]) -> Result<Vec<T>, Vec<Fault>> {
+fn read_all<T: Value>(items: &[RawSetting<'_>]) -> Result<Vec<T>, Vec<Fault>> {
     let mut values = Vec::new();
     let mut faults = Vec::new();
     for item in items {

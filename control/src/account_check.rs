@@ -7,9 +7,9 @@ use auth::Account;
 use auth::learned::query_of;
 use tokio::time::timeout;
 
+use crate::account_loader::{Teacher, read_accounts};
 use crate::connection::Connection;
 use crate::failure::Failure;
-use crate::lesson::{Teacher, read_accounts};
 use crate::login::{Access, Entry};
 
 /// How long one server may take. Logins wait shorter.

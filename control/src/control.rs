@@ -13,11 +13,11 @@ use route::{Definitions, Moment, Policy, ReadPolicy, Report, Roles, Topology};
 use tokio::runtime::Runtime;
 use tokio::sync::{mpsc, oneshot, watch};
 
-use crate::board::Board;
-use crate::keeper::{Keeper, Order};
+use crate::backend_set::BackendSet;
+use crate::control_loop::{ControlLoop, Order};
 use crate::plan::{Places, Plan};
 use crate::resolve::{Resolver, SystemResolver};
-use crate::roster::Roster;
+use crate::snapshot_publisher::SnapshotPublisher;
 
 /// Look-ups at once at most; a resolver that hangs holds its thread.
 const RESOLVING_THREADS_MAX: usize = 16;
@@ -29,7 +29,7 @@ pub struct Control {
     orders: mpsc::UnboundedSender<Order>,
     reports: mpsc::UnboundedSender<Report>,
     topology: watch::Receiver<Arc<Topology>>,
-    board: Board,
+    board: SnapshotPublisher,
 }
 
 impl Control {
@@ -53,7 +53,7 @@ impl Control {
         started: Instant,
         resolver: Arc<dyn Resolver>,
     ) -> io::Result<Control> {
-        let board = Board::new(config)?;
+        let board = SnapshotPublisher::new(config)?;
         let runtime = runtime()?;
         let (orders, ordered) = mpsc::unbounded_channel();
         let (reports, reported) = mpsc::unbounded_channel();
@@ -65,7 +65,7 @@ impl Control {
         let thread = std::thread::Builder::new()
             .name("control".to_owned())
             .spawn(move || {
-                let mut keeper = Keeper::new(started, seed, resolver, snapshots, posted);
+                let mut keeper = ControlLoop::new(started, seed, resolver, snapshots, posted);
                 runtime.block_on(async {
                     keeper.begin(config).await;
                     // Whoever started this waits for it.
@@ -154,7 +154,7 @@ pub fn as_configured(config: &Config) -> Topology {
         config: Arc::new(config.clone()),
         places: Places::default(),
     };
-    let mut roster = Roster::new(0);
+    let mut roster = BackendSet::new(0);
     roster.apply(&plan, Moment::START);
     roster.snapshot().unwrap_or_else(nothing_yet)
 }
@@ -168,10 +168,10 @@ pub fn survey(config: &Config) -> io::Result<Arc<Topology>> {
     let mut config = config.clone();
     config.accounts.learn = false;
     config.balance.learn_definitions = false;
-    let board = Board::new(&config)?;
+    let board = SnapshotPublisher::new(&config)?;
     let (snapshots, _topology) = watch::channel(Arc::new(nothing_yet()));
     let (started, seed) = (Instant::now(), 0);
-    let keeper = Keeper::new(started, seed, Arc::new(SystemResolver), snapshots, board);
+    let keeper = ControlLoop::new(started, seed, Arc::new(SystemResolver), snapshots, board);
     let runtime = runtime()?;
     let seen = runtime.block_on(keeper.survey(Arc::new(config)));
     // A resolver that hangs is left to itself.

@@ -4,16 +4,16 @@ use std::collections::HashMap;
 
 use route::{Cluster, ClusterId, Role, Writes};
 
-use crate::watched::{Change, Watched};
+use crate::backend_monitor::{BackendMonitor, Change};
 
 /// What the log knows of each cluster.
 #[derive(Debug, Default)]
 pub(crate) struct Leaders {
-    told: HashMap<ClusterId, Told>,
+    told: HashMap<ClusterId, LoggedLeaders>,
 }
 
 #[derive(Debug, Default)]
-struct Told {
+struct LoggedLeaders {
     has_none: bool,
     /// Those that take writes and are not the primary.
     others: Vec<String>,
@@ -23,16 +23,16 @@ struct Told {
 
 impl Leaders {
     /// Tells what is new of a cluster, of whose backends some are `all`'s.
-    pub(crate) fn tell(&mut self, cluster: &Cluster, all: &mut [Watched]) -> Change {
+    pub(crate) fn tell(&mut self, cluster: &Cluster, all: &mut [BackendMonitor]) -> Change {
         self.tell_open(cluster, all);
         self.tell_rivals(cluster, all)
     }
 
     /// Of backends whose roles are to be found out.
-    fn tell_open(&mut self, cluster: &Cluster, all: &[Watched]) {
+    fn tell_open(&mut self, cluster: &Cluster, all: &[BackendMonitor]) {
         let members = || all.iter().filter(|w| w.settings.cluster == cluster.id);
-        let is_open = |w: &&Watched| w.settings.role.is_none();
-        if members().find(is_open).is_none() || members().any(Watched::is_role_awaited) {
+        let is_open = |w: &&BackendMonitor| w.settings.role.is_none();
+        if members().find(is_open).is_none() || members().any(BackendMonitor::is_role_awaited) {
             return;
         }
         let told = self.told.entry(cluster.id).or_default();
@@ -50,15 +50,15 @@ impl Leaders {
 
     /// Of configured primaries that all take writes and do not replicate from each other. What one of
     /// them is not asked about is not known, and not told.
-    fn tell_rivals(&mut self, cluster: &Cluster, all: &mut [Watched]) -> Change {
-        let is_writer = |w: &Watched| {
+    fn tell_rivals(&mut self, cluster: &Cluster, all: &mut [BackendMonitor]) -> Change {
+        let is_writer = |w: &BackendMonitor| {
             w.settings.cluster == cluster.id
                 && w.settings.role == Some(Role::Primary)
                 && !w.settings.is_independent
                 && w.has_answered()
                 && w.member().writes == Writes::Taken
         };
-        let is_alone = |w: &Watched| is_writer(w) && !w.replicates();
+        let is_alone = |w: &BackendMonitor| is_writer(w) && !w.replicates();
         let writers = all.iter().filter(|w| is_writer(w));
         let mut names: Vec<String> = writers.map(|w| w.name.clone()).collect();
         if names.len() < 2 || !all.iter().any(is_alone) {
@@ -81,8 +81,8 @@ impl Leaders {
     }
 }
 
-impl Told {
-    fn tell_primary(&mut self, cluster: &str, primary: Option<&Watched>) {
+impl LoggedLeaders {
+    fn tell_primary(&mut self, cluster: &str, primary: Option<&BackendMonitor>) {
         match (
             std::mem::replace(&mut self.has_none, primary.is_none()),
             primary,
@@ -123,7 +123,12 @@ impl Told {
         self.rivals = rivals;
     }
 
-    fn tell_others(&mut self, cluster: &str, primary: Option<&Watched>, others: Vec<String>) {
+    fn tell_others(
+        &mut self,
+        cluster: &str,
+        primary: Option<&BackendMonitor>,
+        others: Vec<String>,
+    ) {
         if self.others == others {
             return;
         }

@@ -10,12 +10,12 @@
 use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 
-use auth::{Directory, Expiry, Way};
+use auth::{Directory, Expiry, LoginMethod};
 use config::Config;
 use route::{BackendId, Dice, Moment};
 
+use crate::account_loader::{LoadError, LoadedAccounts};
 use crate::backoff::Backoff;
-use crate::lesson::{Lesson, Trouble};
 use crate::task::TaskSchedule;
 
 /// Who asks again and again is answered once in this time.
@@ -36,7 +36,7 @@ pub(crate) struct Learning {
     backoff: Backoff,
     dice: Dice,
     /// The log knows of it.
-    trouble: Option<Trouble>,
+    trouble: Option<LoadError>,
     /// The log knows that names would be wanted.
     told_names: bool,
     /// The log knows that these were refused.
@@ -106,7 +106,7 @@ impl Learning {
     pub(crate) fn ended(
         &mut self,
         epoch: u64,
-        outcome: &Result<Lesson, Trouble>,
+        outcome: &Result<LoadedAccounts, LoadError>,
         now: Moment,
     ) -> Attempt {
         self.task.end();
@@ -129,7 +129,7 @@ impl Learning {
         Attempt::Counts { begun }
     }
 
-    fn note(&mut self, lesson: &Lesson) {
+    fn note(&mut self, lesson: &LoadedAccounts) {
         self.backoff.reset();
         let backend = &lesson.backend;
         let was_in_trouble = self.trouble.take().is_some();
@@ -154,7 +154,7 @@ impl Learning {
         self.told_names = are_wanted;
     }
 
-    fn note_trouble(&mut self, trouble: &Trouble) {
+    fn note_trouble(&mut self, trouble: &LoadError) {
         if self.trouble.as_ref() == Some(trouble) {
             return;
         }
@@ -205,9 +205,9 @@ fn reasons(directory: &Directory) -> BTreeMap<String, usize> {
     let mut reasons = BTreeMap::new();
     for account in directory.accounts() {
         let reason = match (&account.way, account.expiry) {
-            (Way::PassedThrough(reason), _) => reason.to_string(),
-            (Way::Examined(_), Expiry::Expired) => auth::PassThrough::Expired.to_string(),
-            (Way::Examined(_), _) => continue,
+            (LoginMethod::PassedThrough(reason), _) => reason.to_string(),
+            (LoginMethod::Examined(_), Expiry::Expired) => auth::PassThrough::Expired.to_string(),
+            (LoginMethod::Examined(_), _) => continue,
         };
         *reasons.entry(reason).or_default() += 1;
     }

@@ -20,33 +20,33 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod account_check;
+mod account_loader;
+mod backend_monitor;
+mod backend_set;
 mod backoff;
-mod board;
 mod checks;
 mod client;
 mod connection;
 mod control;
+mod control_loop;
 mod definitions;
 mod failure;
 mod grant;
-mod keeper;
 mod kill;
 mod leaders;
 mod learning;
-mod lesson;
-mod line;
 mod login;
-mod look;
+mod monitor_connection;
 mod plan;
 mod prepared_statement;
+mod probe;
 mod question;
 mod replication;
 mod resolve;
 mod roles;
-mod roster;
 mod rows;
+mod snapshot_publisher;
 mod task;
-mod watched;
 
 #[cfg(test)]
 mod tests;

@@ -28,12 +28,12 @@ pub(crate) struct Access {
     tls: Tls,
     /// For a password in full, when TLS is off otherwise.
     password_tls: Option<ClientTls>,
-    key: Key,
+    key: PublicKeyPolicy,
 }
 
 /// By whose key a password may be encrypted on a connection in clear.
 #[derive(Debug)]
-enum Key {
+enum PublicKeyPolicy {
     Refused,
     Asked,
     Known(Vec<u8>),
@@ -122,7 +122,7 @@ impl Access {
             header: config.proxy_protocol.send,
             tls: Tls::new(&config.backend_tls),
             password_tls: password_tls(&config.backend_tls),
-            key: Key::new(&config.backend_tls),
+            key: PublicKeyPolicy::new(&config.backend_tls),
         }
     }
 
@@ -348,7 +348,7 @@ fn password_tls(config: &BackendTlsConfig) -> Option<ClientTls> {
     ClientTls::new(settings).ok()
 }
 
-impl Key {
+impl PublicKeyPolicy {
     fn new(config: &BackendTlsConfig) -> Self {
         let file = config.server_public_key.as_ref();
         match file.map(std::fs::read) {

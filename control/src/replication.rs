@@ -31,7 +31,7 @@ pub(crate) struct Replication {
     lost: Lost,
     /// What became of its lag since then, while its primary counted as up.
     cut_off: Option<CutOff>,
-    told: Told,
+    told: LoggedReplication,
 }
 
 /// How long a replica could not reach a primary that counted as up. Should that turn out to be down, it
@@ -62,7 +62,7 @@ enum Lost {
 
 /// What the log knows.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Told {
+struct LoggedReplication {
     failure: Option<Failing>,
     /// It gave no answer the last time. The log hears of it when the next does not come either: of one
     /// that has fallen it is told that it is down, and no more.
@@ -117,7 +117,7 @@ impl Replication {
             told_lag: None,
             lost: Lost::No,
             cut_off: None,
-            told: Told::default(),
+            told: LoggedReplication::default(),
         }
     }
 

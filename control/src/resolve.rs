@@ -30,7 +30,7 @@ impl Resolver for SystemResolver {
 }
 
 /// What a configured address is.
-pub(crate) enum Place {
+pub(crate) enum AddressKind {
     /// An IP address or a Unix socket: nobody need be asked.
     Known(Endpoint),
     /// A name.
@@ -43,12 +43,12 @@ pub(crate) enum Place {
 }
 
 /// Tells addresses from names.
-pub(crate) fn place(address: BackendAddress) -> Place {
+pub(crate) fn place(address: BackendAddress) -> AddressKind {
     match address {
-        BackendAddress::Unix(path) => Place::Known(Endpoint::Unix(path)),
+        BackendAddress::Unix(path) => AddressKind::Known(Endpoint::Unix(path)),
         BackendAddress::Tcp { host, port } => match host.parse::<IpAddr>() {
-            Ok(ip) => Place::Known(Endpoint::Tcp(SocketAddr::new(ip, port))),
-            Err(_) => Place::Named { host, port },
+            Ok(ip) => AddressKind::Known(Endpoint::Tcp(SocketAddr::new(ip, port))),
+            Err(_) => AddressKind::Named { host, port },
         },
     }
 }
@@ -60,8 +60,8 @@ pub(crate) async fn look_up(
     timeout: Duration,
 ) -> Result<Vec<Endpoint>, Failure> {
     let (host, port) = match place(address) {
-        Place::Known(endpoint) => return Ok(vec![endpoint]),
-        Place::Named { host, port } => (host, port),
+        AddressKind::Known(endpoint) => return Ok(vec![endpoint]),
+        AddressKind::Named { host, port } => (host, port),
     };
     let name = host.clone();
     let asking = tokio::task::spawn_blocking(move || resolver.resolve(&name, port));

@@ -18,9 +18,9 @@ use net::tls::{ClientCertificates, Identity, ServerTls, ServerTlsSettings};
 use route::{Backend, BackendId, Endpoint, Health, KillReason, Report, Topology};
 use tokio::sync::{mpsc, watch};
 
-use crate::board::Board;
 use crate::control::nothing_yet;
-use crate::keeper::{Keeper, Order};
+use crate::control_loop::{ControlLoop, Order};
+use crate::snapshot_publisher::SnapshotPublisher;
 use crate::{Control, Resolver, SystemResolver};
 use scripted_backend::{Met, STRICT, Script, Scripted};
 
@@ -343,8 +343,8 @@ async fn kills_are_done_with_the_monitor_account() {
 /// Runs a keeper that hears these reports and is told to stop before any of them takes effect.
 async fn run_to_the_stop(config: Config, reports: impl IntoIterator<Item = Report>) {
     let (snapshots, _topology) = watch::channel(Arc::new(nothing_yet()));
-    let board = Board::new(&config).unwrap();
-    let mut keeper = Keeper::new(
+    let board = SnapshotPublisher::new(&config).unwrap();
+    let mut keeper = ControlLoop::new(
         Instant::now(),
         1,
         Arc::new(SystemResolver),

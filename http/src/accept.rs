@@ -25,8 +25,8 @@ use tower_service::Service;
 
 use super::HttpState;
 use super::patient::Patient;
+use admin::authenticator::{Authenticator, Count};
 use admin::port::{Callers, Stay};
-use admin::porter::{Count, Porter};
 use admin::recent::Recent;
 
 /// How long a client may take for the head of a request, and stay without one.
@@ -90,7 +90,7 @@ enum Unserved {
 
 impl HttpPort {
     /// Opens it.
-    pub fn new(porter: Arc<Porter>) -> Self {
+    pub fn new(porter: Arc<Authenticator>) -> Self {
         let recent = Arc::new(Recent::default());
         let state = Arc::new(HttpState { porter, recent });
         let router = super::router(&state);

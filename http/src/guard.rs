@@ -17,10 +17,10 @@ use proxy::Settings;
 use super::HttpState;
 use super::accept::Caller;
 use super::refusal::Refusal;
+use admin::admin_session::AdminSession;
+use admin::authenticator::Authenticator;
 use admin::functions::Asker;
-use admin::porter::Porter;
-use admin::sheet::Schema;
-use admin::visitor::Visitor;
+use admin::table::Schema;
 
 /// Who shows the token is called this, in logs and by `USER()`.
 const TOKEN_USER: &str = "token";
@@ -198,7 +198,7 @@ async fn by_password(
     let people = porter.people(&settings.config);
     let reception = &porter.reception;
     let is_right = reception.proves(&caller.remote, &user, password, &people, settings);
-    let role = Porter::role(&settings.config, &user);
+    let role = Authenticator::role(&settings.config, &user);
     is_right.await.then_some(AuthenticatedUser { user, role })
 }
 
@@ -226,7 +226,7 @@ fn unknown(text: &str) -> Response {
 
 impl AuthenticatedUser {
     /// Somebody to do what is asked.
-    pub fn visitor(&self, state: &HttpState, caller: &Caller) -> Visitor {
+    pub fn visitor(&self, state: &HttpState, caller: &Caller) -> AdminSession {
         let host = match &caller.remote {
             net::Endpoint::Tcp(address) => address.ip().to_string(),
             net::Endpoint::Unix(_) => "localhost".to_owned(),
@@ -240,7 +240,7 @@ impl AuthenticatedUser {
         let porter = Arc::clone(&state.porter);
         let (window, editor) = (porter.window.clone(), porter.editor.clone());
         let facts = Arc::new(move || porter.facts());
-        let visitor = Visitor::new(asker, self.role, window, editor, facts);
+        let visitor = AdminSession::new(asker, self.role, window, editor, facts);
         visitor.content_with(Arc::clone(&state.recent))
     }
 }

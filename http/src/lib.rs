@@ -39,26 +39,26 @@ use axum::routing::{get, post};
 use accept::HttpPort;
 use refusal::Refusal;
 
+use admin::authenticator::Authenticator;
 use admin::material::Material;
 use admin::port::Callers;
-use admin::porter::Porter;
-use admin::recent::{Recent, Shown};
-use admin::sheet::{Demands, Table};
+use admin::recent::{Recent, RecentSnapshot};
+use admin::table::{Demands, Table};
 
 /// Serves HTTP in the admin port's thread.
-pub fn open(porter: Arc<Porter>) -> Box<dyn Callers> {
+pub fn open(porter: Arc<Authenticator>) -> Box<dyn Callers> {
     Box::new(HttpPort::new(porter))
 }
 
 /// What all requests share.
 struct HttpState {
-    porter: Arc<Porter>,
+    porter: Arc<Authenticator>,
     recent: Arc<Recent>,
 }
 
 impl HttpState {
     /// What these tables are made of, at most a second ago.
-    async fn moment(&self, tables: &[&dyn Table]) -> Arc<Shown> {
+    async fn moment(&self, tables: &[&dyn Table]) -> Arc<RecentSnapshot> {
         let gather = Material::gather(&self.porter.window, tables, self.porter.facts(), None);
         self.recent.moment(Demands::of(tables), gather).await
     }

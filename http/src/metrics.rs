@@ -11,9 +11,9 @@ use config::MetricsReaders;
 
 use super::accept::Caller;
 use super::{HttpState, guard};
+use admin::admin_session::aside;
 use admin::fault::Fault;
 use admin::metrics;
-use admin::visitor::aside;
 
 /// The exposition format that is written.
 const FORMAT: &str = "text/plain; version=0.0.4; charset=utf-8";

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::tables::{full_name, json_response};
 use admin::registry::TABLES;
-use admin::sheet::Table;
+use admin::table::Table;
 use schemas::{
     check, column, columns_schema, content, error, outcome, parameter, responses, value, warnings,
 };

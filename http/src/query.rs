@@ -15,7 +15,7 @@ use super::body::{self, Object, echoed};
 use super::guard::AuthenticatedUser;
 use super::refusal::Refusal;
 use super::tables::{arrays, json_response};
-use admin::visitor::{Outcome, aside};
+use admin::admin_session::{Outcome, aside};
 
 /// A statement, and a value for each placeholder.
 #[derive(Debug, PartialEq)]

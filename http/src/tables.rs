@@ -16,10 +16,10 @@ use super::HttpState;
 use super::accept::Caller;
 use super::guard::AuthenticatedUser;
 use super::refusal::Refusal;
-use admin::engine::Rows;
+use admin::engine::ResultRows;
 use admin::fault::Fault;
 use admin::registry::{TABLES, table};
-use admin::sheet::{ColumnFacts, Kind, Schema, Table};
+use admin::table::{CellType, ColumnFacts, Schema, Table};
 
 /// Parameters that are no column's name.
 pub const RESERVED: [&str; 5] = ["columns", "order", "limit", "offset", "rows"];
@@ -90,7 +90,7 @@ pub async fn show(
             });
             Ok(Bytes::from(body.to_string()))
         };
-        admin::visitor::aside(write).await
+        admin::admin_session::aside(write).await
     });
     let answer: Result<_, Fault> = answer.await;
     Ok(json_response(answer?))
@@ -210,7 +210,7 @@ fn no_column(table: &dyn Table, all: &[ColumnFacts], name: &str) -> String {
 }
 
 /// Rows as lists of values, in the columns' order.
-pub fn arrays(rows: &Rows) -> Vec<serde_json::Value> {
+pub fn arrays(rows: &ResultRows) -> Vec<serde_json::Value> {
     let row = |row: &Vec<Option<Vec<u8>>>| {
         let values = row.iter().zip(&rows.columns);
         values
@@ -221,7 +221,7 @@ pub fn arrays(rows: &Rows) -> Vec<serde_json::Value> {
 }
 
 /// Rows as objects with the columns' names.
-fn objects(rows: &Rows) -> Vec<serde_json::Value> {
+fn objects(rows: &ResultRows) -> Vec<serde_json::Value> {
     let row = |row: &Vec<Option<Vec<u8>>>| {
         let values = row.iter().zip(&rows.columns);
         let pairs =
@@ -232,15 +232,15 @@ fn objects(rows: &Rows) -> Vec<serde_json::Value> {
 }
 
 /// A value: numbers are numbers, texts may have been written by anybody and are texts.
-fn json_value(value: Option<&[u8]>, kind: Kind) -> serde_json::Value {
+fn json_value(value: Option<&[u8]>, kind: CellType) -> serde_json::Value {
     let Some(value) = value else {
         return serde_json::Value::Null;
     };
     let text = String::from_utf8_lossy(value);
     let number = match kind {
-        Kind::Integer => text.parse::<i64>().ok().map(Into::into),
-        Kind::Fraction => text.parse::<f64>().ok().map(Into::into),
-        Kind::Text => None,
+        CellType::Integer => text.parse::<i64>().ok().map(Into::into),
+        CellType::Fraction => text.parse::<f64>().ok().map(Into::into),
+        CellType::Text => None,
     };
     number.unwrap_or_else(|| text.into_owned().into())
 }

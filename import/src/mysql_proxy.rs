@@ -2,7 +2,7 @@
 //! itself; here they become a file of ours.
 
 use config::mysql_proxy::{Translation, read_defaults_text};
-use config::{BackendAddress, Fault, Kind, Override, PRIMARIES, REPLICAS};
+use config::{BackendAddress, Fault, Override, PRIMARIES, REPLICAS, ValueType};
 
 use crate::note::Level;
 use crate::output::{Origin, Output, Table, Toml};
@@ -113,7 +113,7 @@ fn setting(given: &Override, value: &str, origin: &Origin, output: &mut Output<'
         return;
     };
     match setting.kind {
-        Kind::List(Kind::ListenAddress) => {
+        ValueType::List(ValueType::ListenAddress) => {
             let words = value.split(',').filter(|it| !it.trim().is_empty());
             let addresses: Vec<_> = words
                 .filter_map(|it| output.listen_address(it, origin))
@@ -122,35 +122,35 @@ fn setting(given: &Override, value: &str, origin: &Origin, output: &mut Output<'
                 output.set(name, Toml::List(addresses), origin);
             }
         }
-        Kind::Count => match value.parse() {
+        ValueType::Count => match value.parse() {
             Ok(number) => output.count(name, number, origin),
             Err(_) => output.unreadable(origin, "a number"),
         },
-        Kind::Duration => match value.parse::<f64>() {
+        ValueType::Duration => match value.parse::<f64>() {
             Ok(seconds) if (0.0..1e12).contains(&seconds) => {
                 output.time(name, (seconds * 1000.0) as u64, origin)
             }
             _ => output.unreadable(origin, "a number of seconds"),
         },
-        Kind::Truth => match truth(value) {
+        ValueType::Truth => match truth(value) {
             Some(truth) => output.set(name, Toml::Truth(truth), origin),
             None => output.unreadable(origin, "true or false"),
         },
-        Kind::Secret => {
+        ValueType::Secret => {
             if let Some(secret) = output.secret(value, origin) {
                 output.set(name, secret, origin);
             }
         }
-        Kind::List(Kind::Path) => {
+        ValueType::List(ValueType::Path) => {
             output.file(name, value, origin);
         }
-        Kind::Path if name == "admin.script" || name == "script.base_folder" => {
+        ValueType::Path if name == "admin.script" || name == "script.base_folder" => {
             output.file(name, value, origin);
         }
-        Kind::Path => {
+        ValueType::Path => {
             output.new_file(name, value, origin);
         }
-        Kind::Choice(_) => match value.to_ascii_lowercase().as_str() {
+        ValueType::Choice(_) => match value.to_ascii_lowercase().as_str() {
             level @ ("error" | "critical" | "warning" | "info" | "message" | "debug") => {
                 output.text(name, level, origin);
             }

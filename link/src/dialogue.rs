@@ -14,7 +14,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use wire::Capabilities;
 use wire::auth::{AuthPacket, CACHING_SHA2_PASSWORD, SHA256_PASSWORD};
 
-use crate::failure::{Failure, Kind};
+use crate::failure::{Failure, FailureKind};
 use crate::packets::{PacketError, PacketStream};
 
 /// Flags that say how a login went and nothing of the session behind it.
@@ -206,12 +206,13 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Dialogue<'_, T> {
     /// Relays what ends a login.
     pub async fn conclude(&mut self, payload: Vec<u8>) -> Result<AuthEnd, Failure> {
         let end = self.hear_backend(payload).await?;
-        end.ok_or_else(|| Failure::new(Kind::BackendLogin, "the login has no end"))
+        end.ok_or_else(|| Failure::new(FailureKind::BackendLogin, "the login has no end"))
     }
 
     async fn hear_backend(&mut self, payload: Vec<u8>) -> Result<Option<AuthEnd>, Failure> {
-        let packet = AuthPacket::decode(&payload)
-            .map_err(|error| Failure::new(Kind::BackendLogin, format!("login packet: {error}")))?;
+        let packet = AuthPacket::decode(&payload).map_err(|error| {
+            Failure::new(FailureKind::BackendLogin, format!("login packet: {error}"))
+        })?;
         match (packet, std::mem::take(&mut self.exchange)) {
             (AuthPacket::MoreData(key), Exchange::KeyDue { password }) => {
                 let encrypted = encrypt(&password, &self.scramble, key).map_err(key_exchange)?;
@@ -242,7 +243,7 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Dialogue<'_, T> {
             Relayed::Instead(payloads) => self.tell_all(&payloads).await?,
             Relayed::Last(payloads, why) => {
                 self.tell_all(&payloads).await?;
-                return Err(Failure::new(Kind::ScriptEnded, why));
+                return Err(Failure::new(FailureKind::ScriptEnded, why));
             }
         }
         Ok(end.map(|end| end(payload)))
@@ -317,20 +318,22 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Dialogue<'_, T> {
 /// The backend wants a password in full, and may not have it.
 pub fn not_private(name: &str) -> Failure {
     let cause = format!("Can't connect to MySQL server: backend {name}: {NotPrivate}");
-    Failure::new(Kind::FullAuthentication, cause)
+    Failure::new(FailureKind::FullAuthentication, cause)
 }
 
 /// The failure when a password cannot be read or encrypted.
 pub fn key_exchange(error: KeyExchangeError) -> Failure {
-    Failure::new(Kind::KeyExchange, format!("key exchange: {error}"))
+    Failure::new(FailureKind::KeyExchange, format!("key exchange: {error}"))
 }
 
 /// The failure when the client does not keep to the protocol, or closes.
 pub fn client_broke(error: PacketError) -> Failure {
     let kind = match &error {
-        PacketError::Closed | PacketError::Truncated | PacketError::Io(_) => Kind::LoginAbandoned,
+        PacketError::Closed | PacketError::Truncated | PacketError::Io(_) => {
+            FailureKind::LoginAbandoned
+        }
         PacketError::OutOfOrder { .. } | PacketError::TooLong(_) | PacketError::ProxyHeader => {
-            Kind::LoginMalformed
+            FailureKind::LoginMalformed
         }
     };
     Failure::new(kind, format!("login: {error}"))
@@ -339,7 +342,7 @@ pub fn client_broke(error: PacketError) -> Failure {
 /// The failure when the backend does not keep to the protocol, or closes.
 pub fn backend_broke(name: &str, error: PacketError) -> Failure {
     Failure::new(
-        Kind::BackendLogin,
+        FailureKind::BackendLogin,
         format!("backend {name} broke off the login: {error}"),
     )
 }

@@ -1,6 +1,6 @@
 //! Why a session ended badly: whose fault it is, what it was, and what follows from it.
 //!
-//! One kind of failure is one row of [`Kind::verdict`]: what the client is told, how loud the log
+//! One kind of failure is one row of [`FailureKind::verdict`]: what the client is told, how loud the log
 //! is, whether the control plane hears of it.
 
 use std::fmt;
@@ -32,7 +32,7 @@ impl fmt::Display for Side {
 
 /// What went wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum FailureKind {
     /// The PROXY header is missing, malformed or not to be trusted.
     ProxyHeader,
     /// Logins from the client's host failed too often in a row.
@@ -122,7 +122,7 @@ pub struct Verdict {
     pub label: &'static str,
 }
 
-impl Kind {
+impl FailureKind {
     /// The sequence id of an ERR that ends a session between two commands. Clients take a packet that they have
     /// not asked for badly, so the proxy sends none where the session's server sends none: servers close a
     /// connection without a word. Only MySQL, from 8.0.24 on, says that a session was idle for too long.
@@ -294,16 +294,16 @@ impl Kind {
 #[derive(Debug)]
 pub struct Failure {
     /// What it is.
-    pub kind: Kind,
+    pub kind: FailureKind,
     /// The cause in words, for the log.
     pub cause: String,
     /// What the client hears.
-    pub told: Told,
+    pub told: ClientMessage,
 }
 
 /// What the client hears.
 #[derive(Debug)]
-pub enum Told {
+pub enum ClientMessage {
     /// This text, under the error number of the kind.
     Text(String),
     /// A backend's own ERR payload.
@@ -312,21 +312,21 @@ pub enum Told {
 
 impl Failure {
     /// The client hears what the log hears.
-    pub fn new(kind: Kind, cause: impl Into<String>) -> Self {
+    pub fn new(kind: FailureKind, cause: impl Into<String>) -> Self {
         let cause = cause.into();
         Self {
             kind,
-            told: Told::Text(cause.clone()),
+            told: ClientMessage::Text(cause.clone()),
             cause,
         }
     }
 
     /// The client hears a backend's ERR.
-    pub fn relaying(kind: Kind, cause: impl Into<String>, err: Vec<u8>) -> Self {
+    pub fn relaying(kind: FailureKind, cause: impl Into<String>, err: Vec<u8>) -> Self {
         Self {
             kind,
             cause: cause.into(),
-            told: Told::Relayed(err),
+            told: ClientMessage::Relayed(err),
         }
     }
 
@@ -334,8 +334,8 @@ impl Failure {
     /// capabilities no SQLSTATE is sent, as the servers do it (`net_send_error_packet`).
     pub fn err_payload(&self, with_sqlstate: bool) -> Option<Vec<u8>> {
         match &self.told {
-            Told::Relayed(payload) => Some(payload.clone()),
-            Told::Text(text) => {
+            ClientMessage::Relayed(payload) => Some(payload.clone()),
+            ClientMessage::Text(text) => {
                 let code = self.kind.verdict().told?;
                 let mut payload = Vec::new();
                 let text = text.as_bytes();
@@ -358,69 +358,179 @@ mod tests {
     use super::*;
 
     /// Every row: whose fault, what the client is told, how loud the log is.
-    const ROWS: &[(Kind, Side, Option<u16>, Level)] = &[
-        (Kind::ProxyHeader, Side::Client, None, Level::WARN),
-        (Kind::HostBlocked, Side::Client, Some(1129), Level::INFO),
-        (Kind::SessionsMax, Side::Proxy, Some(1040), Level::WARN),
-        (Kind::BackendsFull, Side::Proxy, Some(1040), Level::WARN),
-        (Kind::NoBackend, Side::Backend, Some(1429), Level::ERROR),
-        (Kind::LoginAbandoned, Side::Client, None, Level::INFO),
-        (Kind::LoginMalformed, Side::Client, Some(1043), Level::WARN),
-        (Kind::LoginTimeout, Side::Client, Some(1159), Level::WARN),
-        (Kind::TlsRequired, Side::Client, Some(3159), Level::INFO),
-        (Kind::ClientTls, Side::Client, None, Level::INFO),
-        (Kind::BackendTls, Side::Backend, Some(1429), Level::ERROR),
-        (Kind::BackendLogin, Side::Backend, Some(1429), Level::ERROR),
-        (Kind::LoginRefused, Side::Client, None, Level::INFO),
+    const ROWS: &[(FailureKind, Side, Option<u16>, Level)] = &[
+        (FailureKind::ProxyHeader, Side::Client, None, Level::WARN),
         (
-            Kind::FullAuthentication,
+            FailureKind::HostBlocked,
+            Side::Client,
+            Some(1129),
+            Level::INFO,
+        ),
+        (
+            FailureKind::SessionsMax,
+            Side::Proxy,
+            Some(1040),
+            Level::WARN,
+        ),
+        (
+            FailureKind::BackendsFull,
+            Side::Proxy,
+            Some(1040),
+            Level::WARN,
+        ),
+        (
+            FailureKind::NoBackend,
             Side::Backend,
             Some(1429),
             Level::ERROR,
         ),
-        (Kind::KeyExchange, Side::Client, Some(1043), Level::WARN),
-        (Kind::ClientProtocol, Side::Client, Some(1156), Level::WARN),
-        (Kind::PayloadTooLarge, Side::Client, Some(1153), Level::WARN),
-        (Kind::ClientLeft, Side::Client, None, Level::INFO),
-        (Kind::ClientLost, Side::Client, None, Level::INFO),
+        (FailureKind::LoginAbandoned, Side::Client, None, Level::INFO),
         (
-            Kind::BackendProtocol,
+            FailureKind::LoginMalformed,
+            Side::Client,
+            Some(1043),
+            Level::WARN,
+        ),
+        (
+            FailureKind::LoginTimeout,
+            Side::Client,
+            Some(1159),
+            Level::WARN,
+        ),
+        (
+            FailureKind::TlsRequired,
+            Side::Client,
+            Some(3159),
+            Level::INFO,
+        ),
+        (FailureKind::ClientTls, Side::Client, None, Level::INFO),
+        (
+            FailureKind::BackendTls,
+            Side::Backend,
+            Some(1429),
+            Level::ERROR,
+        ),
+        (
+            FailureKind::BackendLogin,
+            Side::Backend,
+            Some(1429),
+            Level::ERROR,
+        ),
+        (FailureKind::LoginRefused, Side::Client, None, Level::INFO),
+        (
+            FailureKind::FullAuthentication,
+            Side::Backend,
+            Some(1429),
+            Level::ERROR,
+        ),
+        (
+            FailureKind::KeyExchange,
+            Side::Client,
+            Some(1043),
+            Level::WARN,
+        ),
+        (
+            FailureKind::ClientProtocol,
+            Side::Client,
+            Some(1156),
+            Level::WARN,
+        ),
+        (
+            FailureKind::PayloadTooLarge,
+            Side::Client,
+            Some(1153),
+            Level::WARN,
+        ),
+        (FailureKind::ClientLeft, Side::Client, None, Level::INFO),
+        (FailureKind::ClientLost, Side::Client, None, Level::INFO),
+        (
+            FailureKind::BackendProtocol,
             Side::Backend,
             Some(1158),
             Level::ERROR,
         ),
-        (Kind::BackendLost, Side::Backend, Some(1158), Level::WARN),
-        (Kind::BackendDisabled, Side::Proxy, Some(1158), Level::INFO),
-        (Kind::IdleTimeout, Side::Client, Some(4031), Level::INFO),
-        (Kind::Stopped, Side::Proxy, Some(1053), Level::WARN),
-        (Kind::LoginDenied, Side::Client, Some(1045), Level::INFO),
         (
-            Kind::AccountSessionsMax,
+            FailureKind::BackendLost,
+            Side::Backend,
+            Some(1158),
+            Level::WARN,
+        ),
+        (
+            FailureKind::BackendDisabled,
+            Side::Proxy,
+            Some(1158),
+            Level::INFO,
+        ),
+        (
+            FailureKind::IdleTimeout,
+            Side::Client,
+            Some(4031),
+            Level::INFO,
+        ),
+        (FailureKind::Stopped, Side::Proxy, Some(1053), Level::WARN),
+        (
+            FailureKind::LoginDenied,
+            Side::Client,
+            Some(1045),
+            Level::INFO,
+        ),
+        (
+            FailureKind::AccountSessionsMax,
             Side::Client,
             Some(1203),
             Level::WARN,
         ),
-        (Kind::PoolExhausted, Side::Proxy, Some(1040), Level::WARN),
         (
-            Kind::StateNotRestored,
+            FailureKind::PoolExhausted,
+            Side::Proxy,
+            Some(1040),
+            Level::WARN,
+        ),
+        (
+            FailureKind::StateNotRestored,
             Side::Backend,
             Some(1158),
             Level::ERROR,
         ),
         (
-            Kind::HeldBackendLost,
+            FailureKind::HeldBackendLost,
             Side::Backend,
             Some(1158),
             Level::WARN,
         ),
-        (Kind::HeldAtReplica, Side::Client, Some(1290), Level::INFO),
-        (Kind::ReadsChanged, Side::Proxy, Some(1213), Level::INFO),
-        (Kind::Killed, Side::Client, None, Level::INFO),
-        (Kind::StatementKilled, Side::Client, Some(1317), Level::INFO),
-        (Kind::ScriptFailed, Side::Proxy, Some(1105), Level::ERROR),
-        (Kind::ScriptRefused, Side::Proxy, Some(1105), Level::WARN),
-        (Kind::ScriptEnded, Side::Proxy, None, Level::INFO),
-        (Kind::Drained, Side::Proxy, None, Level::DEBUG),
+        (
+            FailureKind::HeldAtReplica,
+            Side::Client,
+            Some(1290),
+            Level::INFO,
+        ),
+        (
+            FailureKind::ReadsChanged,
+            Side::Proxy,
+            Some(1213),
+            Level::INFO,
+        ),
+        (FailureKind::Killed, Side::Client, None, Level::INFO),
+        (
+            FailureKind::StatementKilled,
+            Side::Client,
+            Some(1317),
+            Level::INFO,
+        ),
+        (
+            FailureKind::ScriptFailed,
+            Side::Proxy,
+            Some(1105),
+            Level::ERROR,
+        ),
+        (
+            FailureKind::ScriptRefused,
+            Side::Proxy,
+            Some(1105),
+            Level::WARN,
+        ),
+        (FailureKind::ScriptEnded, Side::Proxy, None, Level::INFO),
+        (FailureKind::Drained, Side::Proxy, None, Level::DEBUG),
     ];
 
     #[test]
@@ -461,10 +571,14 @@ mod tests {
 
     #[test]
     fn a_backends_own_words_are_relayed_as_they_are() {
-        let failure = Failure::relaying(Kind::NoBackend, "full", b"\xff\x10\x04full".to_vec());
+        let failure =
+            Failure::relaying(FailureKind::NoBackend, "full", b"\xff\x10\x04full".to_vec());
         assert_eq!(failure.err_payload(true).unwrap(), b"\xff\x10\x04full");
-        assert_eq!(Failure::new(Kind::ClientTls, "x").err_payload(true), None);
-        let told = Failure::new(Kind::SessionsMax, "x")
+        assert_eq!(
+            Failure::new(FailureKind::ClientTls, "x").err_payload(true),
+            None
+        );
+        let told = Failure::new(FailureKind::SessionsMax, "x")
             .err_payload(true)
             .unwrap();
         assert_eq!(told, b"\xff\x10\x04#08004x");

@@ -12,17 +12,17 @@ const FREE_MAX: usize = 128;
 
 /// One worker's.
 #[derive(Default)]
-pub struct Blocks {
+pub struct FutureArena {
     free: RefCell<Vec<RecycleBox<()>>>,
 }
 
 /// A future in a block.
 pub struct Held<'a, F: Future> {
     future: Option<Pin<RecycleBox<F>>>,
-    blocks: &'a Blocks,
+    blocks: &'a FutureArena,
 }
 
-impl Blocks {
+impl FutureArena {
     /// Puts a future into a block, for as long as it runs. A block that is too small makes way for one that
     /// is not.
     #[inline]
@@ -67,7 +67,7 @@ mod tests {
 
     use super::*;
 
-    fn count(blocks: &Blocks) -> usize {
+    fn count(blocks: &FutureArena) -> usize {
         blocks.free.borrow().len()
     }
 
@@ -82,7 +82,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_block_comes_back_and_is_used_again() {
-        let blocks = Blocks::default();
+        let blocks = FutureArena::default();
         assert_eq!(blocks.hold(ready(1)).await, 1);
         assert_eq!(count(&blocks), 1);
         let large = async |bytes: [u8; 4096]| {
@@ -100,7 +100,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_given_up_is_dropped_once() {
-        let blocks = Blocks::default();
+        let blocks = FutureArena::default();
         let gone = Cell::new(0);
         let goes = Goes(&gone);
         let held = blocks.hold(async move {

@@ -12,13 +12,13 @@ use tokio::io::{AsyncRead, ReadBuf};
 use crate::transport::Transport;
 
 /// What the reactor calls when a socket can be read.
-struct Bell {
+struct ReadinessWaker {
     has_rung: AtomicBool,
     /// Who is told.
     listener: Mutex<Waker>,
 }
 
-impl Wake for Bell {
+impl Wake for ReadinessWaker {
     fn wake(self: Arc<Self>) {
         self.wake_by_ref();
     }
@@ -34,7 +34,7 @@ impl Wake for Bell {
 
 /// One that listens to a plain socket. Nobody else may, as long as it does.
 pub struct Listening {
-    bell: Arc<Bell>,
+    bell: Arc<ReadinessWaker>,
     waker: Waker,
     /// Who is told, as the bell knows.
     listener: Waker,
@@ -45,7 +45,7 @@ pub struct Listening {
 impl Listening {
     /// Wakes `listener` too.
     pub fn new(listener: &Waker) -> Self {
-        let bell = Arc::new(Bell {
+        let bell = Arc::new(ReadinessWaker {
             has_rung: AtomicBool::new(false),
             listener: Mutex::new(listener.clone()),
         });

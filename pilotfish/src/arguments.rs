@@ -25,7 +25,8 @@ use clap::{Arg, ArgAction, ArgMatches, Args, FromArgMatches, Subcommand};
 use config::manual::{self, LIST_OPTIONS};
 use config::mysql_proxy::{self, Legacy, Translation};
 use config::{
-    Config, Draft, Fault, ListenAddress, Loaded, Override, Place, SECTIONS, Setting, settings,
+    Config, Draft, Fault, ListenAddress, Loaded, Override, SECTIONS, Setting, SourceLocation,
+    settings,
 };
 
 use crate::rules;
@@ -85,7 +86,7 @@ pub struct ServeArguments {
     /// MySQL Proxy's configuration file.
     pub defaults_file: Option<PathBuf>,
     /// The settings among the options.
-    options: Vec<Given>,
+    options: Vec<ParsedOption>,
 }
 
 /// Starts a private primary with replicas, and the proxy in front of them; Ctrl-C removes it all
@@ -118,14 +119,14 @@ pub struct SandboxArguments {
 
 /// An option that was given, with its place among the arguments.
 #[derive(Clone)]
-struct Given {
+struct ParsedOption {
     index: usize,
-    option: Known,
+    option: KnownOption,
     words: Vec<String>,
 }
 
 /// The words stay out of it; one may be a password.
-impl fmt::Debug for Given {
+impl fmt::Debug for ParsedOption {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "--{} …", self.option.name())
     }
@@ -133,7 +134,7 @@ impl fmt::Debug for Given {
 
 /// An option that can be given.
 #[derive(Clone, Copy)]
-enum Known {
+enum KnownOption {
     /// A setting or a list of backends, under our name for it.
     Ours(&'static str),
     /// An option of MySQL Proxy.
@@ -279,14 +280,16 @@ impl ServeArguments {
 
     fn translate_options(&self) -> Translation {
         let mut translation = Translation::default();
-        for Given { option, words, .. } in self.options.iter().cloned() {
+        for ParsedOption { option, words, .. } in self.options.iter().cloned() {
             let name = format!("--{}", option.name());
             match option {
-                Known::Theirs(legacy) => translation.add(legacy, name, Place::COMMAND_LINE, words),
-                Known::Ours(setting) => translation.overrides.push(Override {
+                KnownOption::Theirs(legacy) => {
+                    translation.add(legacy, name, SourceLocation::COMMAND_LINE, words)
+                }
+                KnownOption::Ours(setting) => translation.overrides.push(Override {
                     setting,
                     name,
-                    place: Place::COMMAND_LINE,
+                    place: SourceLocation::COMMAND_LINE,
                     words,
                 }),
             }
@@ -314,7 +317,7 @@ fn joined(overrides: Vec<Override>) -> Vec<Override> {
     joined
 }
 
-impl Known {
+impl KnownOption {
     /// Every option that gives a setting; where MySQL Proxy's has our name, it is ours.
     fn all() -> impl Iterator<Item = Self> {
         let ours = LIST_OPTIONS.iter().map(|list| list.list);
@@ -351,7 +354,7 @@ impl Known {
     }
 
     /// What was given for it, if it was.
-    fn given(self, matches: &ArgMatches) -> Option<Given> {
+    fn given(self, matches: &ArgMatches) -> Option<ParsedOption> {
         let name = self.name();
         let on_command_line = clap::parser::ValueSource::CommandLine;
         if matches.value_source(&name) != Some(on_command_line) {
@@ -372,7 +375,7 @@ impl Known {
             .indices_of(&name)
             .and_then(|indices| indices.max())
             .unwrap_or(0);
-        Some(Given {
+        Some(ParsedOption {
             index,
             option: self,
             words,
@@ -381,8 +384,8 @@ impl Known {
 }
 
 /// The options given, in their order, so that the last of two for one setting wins.
-fn given_options(matches: &ArgMatches) -> Vec<Given> {
-    let mut given: Vec<_> = Known::all()
+fn given_options(matches: &ArgMatches) -> Vec<ParsedOption> {
+    let mut given: Vec<_> = KnownOption::all()
         .filter_map(|known| known.given(matches))
         .collect();
     given.sort_by_key(|given| given.index);
@@ -435,7 +438,7 @@ pub fn command_line() -> clap::Command {
                 .help("Print every fault of the settings, and end")
                 .action(ArgAction::SetTrue),
         )
-        .args(Known::all().map(Known::arg))
+        .args(KnownOption::all().map(KnownOption::arg))
         .subcommand(SandboxArguments::augment_args(below("sandbox")))
         .subcommand(ExplainArguments::augment_args(below("explain")))
         .subcommand(PlanArguments::augment_args(below("plan")))

@@ -7,8 +7,8 @@ mod guard;
 
 use std::sync::Arc;
 
-use admin::{Difference, EventKind, Events, Refused, Told, View, What, When, Wish};
-use config::{Applies, Change, Config, Draft, Edit, Fault, Loaded, Place, diff};
+use admin::{Difference, EditOutcome, EventKind, Events, Refused, View, What, When, Wish};
+use config::{Applies, Change, Config, Draft, Edit, Fault, Loaded, SourceLocation, diff};
 use tokio::time::{Duration, timeout};
 
 use crate::arguments::ServeArguments;
@@ -37,7 +37,7 @@ struct Version {
     warnings: Vec<String>,
 }
 
-type Answer = Result<Told, Refused>;
+type Answer = Result<EditOutcome, Refused>;
 
 impl<'a> Editing<'a> {
     /// Begins with what was loaded, and the text that said so.
@@ -126,7 +126,7 @@ impl<'a> Editing<'a> {
             What::Revert => self.revert(&user, reloading),
             What::FlushLogs => {
                 let opened = reloading.reopen_logs();
-                let done = opened.map(|()| Told::Done(Vec::new()));
+                let done = opened.map(|()| EditOutcome::Done(Vec::new()));
                 done.map_err(|error| Refused::Because(vec![error]))
             }
         };
@@ -137,10 +137,10 @@ impl<'a> Editing<'a> {
         let settled = reloading.control.settled();
         tokio::spawn(async move {
             let told = match (timeout(TIMEOUT_SETTLED, settled).await, told) {
-                (Err(_), Ok(Told::Done(mut warnings))) => {
+                (Err(_), Ok(EditOutcome::Done(mut warnings))) => {
                     let text = "Names of backends are still being looked up; it takes effect then";
                     warnings.push(text.to_owned());
-                    Ok(Told::Done(warnings))
+                    Ok(EditOutcome::Done(warnings))
                 }
                 (_, told) => told,
             };
@@ -151,7 +151,7 @@ impl<'a> Editing<'a> {
     fn view(&self, edits: &[Edit]) -> Answer {
         let draft = self.current.draft.with(edits).map_err(refused)?;
         let config = draft.sketch().map_err(refused)?;
-        Ok(Told::View(View {
+        Ok(EditOutcome::View(View {
             topology: Arc::new(control::as_configured(&config)),
             config: Arc::new(config),
         }))
@@ -175,7 +175,7 @@ impl<'a> Editing<'a> {
                 when: When::AtCommit,
             }));
         }
-        Ok(Told::Differences(differences))
+        Ok(EditOutcome::Differences(differences))
     }
 
     /// What these changes would come to; whatever would refuse them refuses that.
@@ -189,7 +189,7 @@ impl<'a> Editing<'a> {
             when: when(&change),
             change,
         });
-        Ok(Told::Checked(changes.collect(), warnings))
+        Ok(EditOutcome::Checked(changes.collect(), warnings))
     }
 
     /// What would hold with these changes, if they may be made.
@@ -221,7 +221,7 @@ impl<'a> Editing<'a> {
         let late = reloading.late(&loaded.config);
         let warnings = self.current.news(&loaded.warnings, &changes, &late);
         self.current = Version::of(draft, loaded);
-        Ok(Told::Done(warnings))
+        Ok(EditOutcome::Done(warnings))
     }
 
     fn save(&mut self, user: &str) -> Answer {
@@ -243,7 +243,7 @@ impl<'a> Editing<'a> {
         tracing::info!(user, file = %shown, "an administrator has saved the configuration");
         self.note_file(&shown.to_string(), "is written", Some(user));
         self.saved = self.current.clone();
-        Ok(Told::Done(Vec::new()))
+        Ok(EditOutcome::Done(Vec::new()))
     }
 
     fn revert(&mut self, user: &str, reloading: &Reloading<'_>) -> Answer {
@@ -263,7 +263,7 @@ impl<'a> Editing<'a> {
         let late = reloading.late(&loaded.config);
         let warnings = self.current.news(&loaded.warnings, &changes, &late);
         self.begin_again(draft, loaded);
-        Ok(Told::Done(warnings))
+        Ok(EditOutcome::Done(warnings))
     }
 
     fn note_change(&self, change: &Change, user: Option<&str>) {
@@ -336,7 +336,7 @@ fn refused(faults: Vec<Fault>) -> Refused {
 fn placeless(faults: &[Fault]) -> Vec<String> {
     let faults = faults.iter().cloned();
     let place = |fault| Fault {
-        place: Place::COMMAND_LINE,
+        place: SourceLocation::COMMAND_LINE,
         ..fault
     };
     faults.map(|fault| place(fault).to_string()).collect()

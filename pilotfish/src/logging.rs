@@ -139,21 +139,21 @@ fn append_to(path: &PathBuf) -> io::Result<File> {
 }
 
 impl<'a> MakeWriter<'a> for Output {
-    type Writer = Line;
+    type Writer = LogLine;
 
-    fn make_writer(&'a self) -> Line {
-        Line {
+    fn make_writer(&'a self) -> LogLine {
+        LogLine {
             file: self.file.clone(),
         }
     }
 }
 
 /// One line; the layer writes it whole.
-struct Line {
+struct LogLine {
     file: Option<Arc<RwLock<File>>>,
 }
 
-impl Write for Line {
+impl Write for LogLine {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match &self.file {
             Some(file) => (&*file.read().unwrap_or_else(PoisonError::into_inner)).write(bytes),

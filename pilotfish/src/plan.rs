@@ -12,7 +12,7 @@ use route::Explanation;
 
 use crate::arguments::{AskerArguments, PlanArguments};
 use crate::digests;
-use crate::explain::{Asked, Outlook};
+use crate::explain::{ExplainedStatement, Outlook};
 
 /// Prints the plan; the exit code is 1 when either file is faulty, or the list cannot be read.
 pub fn plan(arguments: &PlanArguments) -> ExitCode {
@@ -46,9 +46,12 @@ fn told(arguments: &PlanArguments) -> Result<String, Vec<String>> {
     if let Some(list) = &arguments.statements {
         let list = read(list).map_err(|error| vec![format!("{}: {error}", list.display())])?;
         let listed = list.lines().map(str::trim).filter(|line| !line.is_empty());
-        asked.extend(
-            listed.map(|text| ("--statements".to_owned(), Asked::of(text, &arguments.asker))),
-        );
+        asked.extend(listed.map(|text| {
+            (
+                "--statements".to_owned(),
+                ExplainedStatement::of(text, &arguments.asker),
+            )
+        }));
     }
     asked.extend(seen(&old.config, &arguments.asker)?);
     let new = old.reloaded(new);
@@ -57,7 +60,10 @@ fn told(arguments: &PlanArguments) -> Result<String, Vec<String>> {
 }
 
 /// The digests that a running proxy has seen, if its settings have it write them.
-fn seen(config: &Config, asker: &AskerArguments) -> Result<Vec<(String, Asked)>, Vec<String>> {
+fn seen(
+    config: &Config,
+    asker: &AskerArguments,
+) -> Result<Vec<(String, ExplainedStatement)>, Vec<String>> {
     let Some(file) = config.digests.file.as_deref().filter(|it| it.exists()) else {
         return Ok(Vec::new());
     };
@@ -71,7 +77,7 @@ fn seen(config: &Config, asker: &AskerArguments) -> Result<Vec<(String, Asked)>,
         };
         let times = if seen.count == 1 { "time" } else { "times" };
         let whence = format!("seen {} {times}", seen.count);
-        (whence, Asked::of(&seen.text, &asker))
+        (whence, ExplainedStatement::of(&seen.text, &asker))
     });
     Ok(statements.collect())
 }
@@ -97,23 +103,28 @@ fn tell_settings(plan: &mut String, old: &Config, new: &Config) {
 }
 
 /// The statements that a configuration speaks of, each with where.
-fn statements(config: &Config, asker: &AskerArguments) -> Vec<(String, Asked)> {
+fn statements(config: &Config, asker: &AskerArguments) -> Vec<(String, ExplainedStatement)> {
     let mut statements = Vec::new();
     for (place, rule) in (0u32..).zip(&config.rules) {
         let digests = rule.digest.iter().filter(|it| !it.starts_with("0x"));
         statements.extend(digests.map(|digest| {
             let whence = format!("a digest of rule \"{}\"", rule.name);
-            (whence, Asked::of(digest, asker))
+            (whence, ExplainedStatement::of(digest, asker))
         }));
         for test in &rule.tests {
             let whence = format!("a test of rule \"{}\"", rule.name);
-            statements.push((whence, Asked::of_test(test, place)));
+            statements.push((whence, ExplainedStatement::of_test(test, place)));
         }
     }
     statements
 }
 
-fn tell_statements(plan: &mut String, old: &Outlook, new: &Outlook, asked: &[(String, Asked)]) {
+fn tell_statements(
+    plan: &mut String,
+    old: &Outlook,
+    new: &Outlook,
+    asked: &[(String, ExplainedStatement)],
+) {
     let mut seen = BTreeSet::new();
     let mut differ = String::new();
     let mut count = 0;
@@ -144,7 +155,7 @@ fn tell_statements(plan: &mut String, old: &Outlook, new: &Outlook, asked: &[(St
 }
 
 /// The statement on one line, and who sends it.
-fn shown(asked: &Asked) -> String {
+fn shown(asked: &ExplainedStatement) -> String {
     let mut shown = asked.text.split_whitespace().collect::<Vec<_>>().join(" ");
     let asker = &asked.asker;
     for (name, value) in [("user", &asker.user), ("schema", &asker.schema)] {

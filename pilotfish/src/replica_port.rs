@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 
 use auth::{Directory, Plugin};
 use config::{Config, Serves};
-use proxy::{Guest, GuestError, House, Reception, Window};
+use proxy::{AdminClient, AdminClientError, AdminState, Reception, Window};
 use replication::{Clock, RelayLog, ReplicaConnection, Streams, feed};
 use route::Family;
 use tokio::sync::mpsc;
@@ -40,7 +40,7 @@ struct Shared {
 
 /// A replica that has logged in.
 struct Replica {
-    guest: Guest,
+    guest: AdminClient,
     cluster: String,
 }
 
@@ -136,11 +136,15 @@ async fn serve(client: Client, shared: Arc<Shared>) {
 
 impl Shared {
     /// Sees a login through, by the settings of the moment.
-    async fn receive(&self, client: Client, log: &RelayLog) -> Result<Guest, GuestError> {
+    async fn receive(
+        &self,
+        client: Client,
+        log: &RelayLog,
+    ) -> Result<AdminClient, AdminClientError> {
         let settings = self.window.settings();
         let accounts = self.accounts(&settings.config);
         let version = log.version();
-        let house = House {
+        let house = AdminState {
             accounts: &accounts,
             settings: &settings,
             version: &version,

@@ -11,7 +11,7 @@ use admin::{AdminPort, Editor, Events, History, Seen, Wish};
 use config::{Applies, Change, Config, Draft, Fault, Serves, SessionMode, diff};
 use control::Control;
 use net::worker::WorkerEnd;
-use proxy::{AllScripts, DataPlane, Settings, Surroundings};
+use proxy::{AllScripts, DataPlane, DataPlaneContext, Settings};
 use replication::Replication;
 use route::Topology;
 use sd_notify::{NotifyState, notify};
@@ -234,8 +234,8 @@ fn surroundings(
     settings: watch::Receiver<Arc<Settings>>,
     scripts: AllScripts,
     started: Instant,
-) -> Surroundings {
-    Surroundings {
+) -> DataPlaneContext {
+    DataPlaneContext {
         journal: Arc::clone(&outlets.journal),
         traces: Arc::clone(&outlets.traces),
         scripts: Arc::new(scripts),

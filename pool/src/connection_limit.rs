@@ -21,7 +21,7 @@ mod tests;
 pub struct ConnectionLimit {
     /// How many places the poorest in line has, [`NOBODY`] if none is in line or a place is free.
     poorest: Line,
-    state: Mutex<State>,
+    state: Mutex<LimitState>,
     bell: Box<dyn Fn() + Send + Sync>,
 }
 
@@ -31,7 +31,7 @@ struct Line(AtomicU32);
 
 const NOBODY: u32 = u32::MAX;
 
-struct State {
+struct LimitState {
     limit: u32,
     taken: u32,
     /// Who wants a place, by arrival.
@@ -51,7 +51,7 @@ impl ConnectionLimit {
     pub fn new(limit: u32, bell: impl Fn() + Send + Sync + 'static) -> Arc<ConnectionLimit> {
         Arc::new(ConnectionLimit {
             poorest: Line(AtomicU32::new(NOBODY)),
-            state: Mutex::new(State {
+            state: Mutex::new(LimitState {
                 limit,
                 taken: 0,
                 line: Vec::new(),
@@ -86,11 +86,11 @@ impl ConnectionLimit {
         self.state().line.len()
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, LimitState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn publish(&self, state: &State) {
+    fn publish(&self, state: &LimitState) {
         let poorest = if state.taken > state.limit {
             0
         } else if state.taken < state.limit {
@@ -102,7 +102,7 @@ impl ConnectionLimit {
     }
 }
 
-impl State {
+impl LimitState {
     /// Whether a place is left for `holding` after those in line before it have theirs.
     fn has_place_for(&self, holding: &Holding, otherwise: Otherwise) -> bool {
         let held = holding.held.get();
@@ -232,7 +232,7 @@ impl Holding {
         }
     }
 
-    fn step_aside(&self, state: &mut State) {
+    fn step_aside(&self, state: &mut LimitState) {
         if let Some(own) = state.position(self) {
             state.line.remove(own);
         }

@@ -30,12 +30,12 @@ const PATIENCE_MAX: Duration = Duration::from_millis(200);
 
 /// A rider's place, for as long as its reply has not ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Seat(u64);
+pub struct LaneRequestId(u64);
 
 /// One connection's riders, in the order in which their statements are sent.
 #[derive(Debug)]
 pub struct Lane<R, F> {
-    places: VecDeque<Place<R, F>>,
+    places: VecDeque<PendingRequest<R, F>>,
     /// The first one's number.
     first: u64,
     /// So many have been sent.
@@ -48,7 +48,7 @@ pub struct Lane<R, F> {
 }
 
 #[derive(Debug)]
-struct Place<R, F> {
+struct PendingRequest<R, F> {
     /// None: its reply is thrown away.
     rider: Option<R>,
     follower: F,
@@ -125,12 +125,12 @@ impl<R, F> Lane<R, F> {
     ///
     /// # Errors
     /// The rider, when the lane is shut.
-    pub fn board(&mut self, rider: R, follower: F, habit: Duration) -> Result<Seat, R> {
+    pub fn board(&mut self, rider: R, follower: F, habit: Duration) -> Result<LaneRequestId, R> {
         if self.is_shut {
             return Err(rider);
         }
-        let seat = Seat(self.first + self.places.len() as u64);
-        self.places.push_back(Place {
+        let seat = LaneRequestId(self.first + self.places.len() as u64);
+        self.places.push_back(PendingRequest {
             rider: Some(rider),
             follower,
             habit,
@@ -143,7 +143,7 @@ impl<R, F> Lane<R, F> {
 
     /// Takes a statement of its own on, whose reply concerns its follower and nobody else.
     pub fn board_own(&mut self, follower: F) {
-        self.places.push_back(Place {
+        self.places.push_back(PendingRequest {
             rider: None,
             follower,
             habit: Duration::ZERO,
@@ -192,7 +192,7 @@ impl<R, F> Lane<R, F> {
     }
 
     /// A rider wants its reply no more. None when it has had it.
-    pub fn leave(&mut self, seat: Seat) -> Option<Left<R>> {
+    pub fn leave(&mut self, seat: LaneRequestId) -> Option<Left<R>> {
         let at = usize::try_from(seat.0.checked_sub(self.first)?).ok()?;
         let rider = self.places.get_mut(at)?.rider.take()?;
         self.riders -= 1;
@@ -214,13 +214,13 @@ impl<R, F> Lane<R, F> {
 
     /// Whether it does, and keeps others waiting.
     pub fn is_overdue(&self, now: Duration) -> bool {
-        let waits = |place: &Place<R, F>| place.rider.is_some();
+        let waits = |place: &PendingRequest<R, F>| place.rider.is_some();
         self.overstays(now) && self.places.iter().skip(1).any(waits)
     }
 
     /// Whether it does, for nobody.
     pub fn is_abandoned(&self, now: Duration) -> bool {
-        let is_wanted = |head: &Place<R, F>| head.is_own || head.rider.is_some();
+        let is_wanted = |head: &PendingRequest<R, F>| head.is_own || head.rider.is_some();
         self.overstays(now) && !self.places.front().is_some_and(is_wanted)
     }
 

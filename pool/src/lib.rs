@@ -49,7 +49,7 @@ mod waiters;
 
 pub use connection_limit::{ConnectionLimit, Holding};
 pub use figures::{CloseReason, Closed, Counts, Figures};
-pub use lane::{Depth, Ended, Lane, Left, PATIENCE_MIN, Seat, Stranded};
+pub use lane::{Depth, Ended, Lane, LaneRequestId, Left, PATIENCE_MIN, Stranded};
 pub use limits::Limits;
 pub use pool::{Grant, Next, Pool, Refusal, Supply, Verdict, Wake, Wish};
 pub use rate_limit::RateLimit;

@@ -57,12 +57,12 @@ pub(crate) enum Gate {
 #[derive(Debug)]
 pub(crate) struct Idle<C> {
     pub connection: C,
-    pub seat: Seat,
+    pub seat: ConnectionRecord,
 }
 
 #[derive(Debug)]
 pub(crate) struct Leased {
-    pub seat: Seat,
+    pub seat: ConnectionRecord,
     pub purpose: Purpose,
 }
 
@@ -75,7 +75,7 @@ pub(crate) struct Opening {
 
 /// What the pool knows of a connection, wherever it is.
 #[derive(Debug)]
-pub(crate) struct Seat {
+pub(crate) struct ConnectionRecord {
     pub places: Places,
     pub opened_at: Duration,
     pub expires_at: Option<Duration>,
@@ -212,7 +212,7 @@ impl<K, C, W> SubPool<K, C, W> {
         nearest
     }
 
-    pub(crate) fn lend(&mut self, seat: Seat, purpose: Purpose) -> Lease {
+    pub(crate) fn lend(&mut self, seat: ConnectionRecord, purpose: Purpose) -> Lease {
         let index = self.lent.insert(Leased { seat, purpose });
         self.counts.lent_max = self.counts.lent_max.max(self.lent.len());
         self.issuer.lease(index)
@@ -237,7 +237,7 @@ impl<K, C, W> SubPool<K, C, W> {
         self.issuer.permit(self.opening.insert(opening))
     }
 
-    pub(crate) fn begin_closing(&mut self, seat: Seat, reason: CloseReason) -> Closing {
+    pub(crate) fn begin_closing(&mut self, seat: ConnectionRecord, reason: CloseReason) -> Closing {
         self.counts.closed.count(reason);
         self.issuer.closing(self.closing.insert(seat.places))
     }
@@ -252,7 +252,7 @@ impl<K, C, W> SubPool<K, C, W> {
         self.counts.opened += 1;
         self.opening_time.learn(now.saturating_sub(begun_at));
         self.warming = Warming::default();
-        let seat = Seat {
+        let seat = ConnectionRecord {
             places,
             opened_at: now,
             expires_at: self.limits.expiry(now, chance),
@@ -312,7 +312,7 @@ impl<K, C, W> SubPool<K, C, W> {
     }
 
     /// Why a connection that comes back is neither lent again nor kept.
-    fn cannot_stay(&self, seat: &Seat, now: Duration) -> Option<CloseReason> {
+    fn cannot_stay(&self, seat: &ConnectionRecord, now: Duration) -> Option<CloseReason> {
         if self.gate != Gate::Open {
             return Some(CloseReason::Shut);
         }
@@ -332,7 +332,7 @@ impl<K, C, W> SubPool<K, C, W> {
     }
 
     /// Into the idle list, where its last use puts it: one that was pinged goes back to its place.
-    fn rest(&mut self, connection: C, seat: Seat) {
+    fn rest(&mut self, connection: C, seat: ConnectionRecord) {
         let place = self
             .idle
             .partition_point(|other| other.seat.used_at <= seat.used_at);
@@ -475,7 +475,7 @@ impl Purpose {
     }
 }
 
-impl Seat {
+impl ConnectionRecord {
     pub(crate) fn is_too_old(&self, now: Duration) -> bool {
         self.expires_at.is_some_and(|expiry| expiry <= now)
     }

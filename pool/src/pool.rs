@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use slab::Slab;
 
 use crate::places::SubPool;
-use crate::tokens::{Address, Kind, Lost, TokenIssuer};
+use crate::tokens::{Address, Lost, TokenIssuer, TokenKind};
 use crate::{
     CloseReason, Closing, Counts, Figures, Holding, Lease, Limits, OpeningPermit, RateLimit,
     Ticket, Waiting,
@@ -328,10 +328,10 @@ impl<K: Clone + Eq + Hash, C, W> Pool<K, C, W> {
                 continue; // only a ticket outlives its sub-pool
             };
             match kind {
-                Kind::Lease => sub_pool.lose_lent(address.index()),
-                Kind::Opening => drop(sub_pool.opening.remove(address.index())),
-                Kind::Closing => drop(sub_pool.closing.remove(address.index())),
-                Kind::Ticket => drop(sub_pool.cancel(address.entry)),
+                TokenKind::Lease => sub_pool.lose_lent(address.index()),
+                TokenKind::Opening => drop(sub_pool.opening.remove(address.index())),
+                TokenKind::Closing => drop(sub_pool.closing.remove(address.index())),
+                TokenKind::Ticket => drop(sub_pool.cancel(address.entry)),
             }
             self.after(address.sub_pool);
         }

@@ -14,11 +14,11 @@ pub struct RateLimit {
     opens_per_second: f64,
     burst: f64,
     ramp: Duration,
-    state: RefCell<State>,
+    state: RefCell<RateState>,
 }
 
 #[derive(Debug)]
-struct State {
+struct RateState {
     tokens: f64,
     filled_at: Duration,
     /// When the backend came back.
@@ -44,7 +44,7 @@ impl RateLimit {
             opens_per_second: f64::from(opens_per_second.max(1)),
             burst: f64::from(burst.max(1)),
             ramp,
-            state: RefCell::new(State {
+            state: RefCell::new(RateState {
                 tokens: f64::from(burst.max(1)),
                 filled_at: Duration::ZERO,
                 returned_at: None,
@@ -123,7 +123,7 @@ impl RateLimit {
         state.filled_at = now.max(state.filled_at);
     }
 
-    fn share(&self, state: &State, now: Duration) -> f64 {
+    fn share(&self, state: &RateState, now: Duration) -> f64 {
         match state.returned_at {
             Some(returned) if now < returned.saturating_add(self.ramp) => {
                 let passed = now.saturating_sub(returned).as_secs_f64();
@@ -134,7 +134,7 @@ impl RateLimit {
     }
 }
 
-impl State {
+impl RateState {
     /// Tokens that must be there for `sub_pool` to have one: its own and one for each before it.
     fn needed(&self, sub_pool: usize) -> f64 {
         let before = self.line.iter().position(|waiting| *waiting == sub_pool);

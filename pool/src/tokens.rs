@@ -44,7 +44,7 @@ impl Address {
 
 /// What a dropped token stood for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum TokenKind {
     Lease,
     Opening,
     Closing,
@@ -54,18 +54,18 @@ pub(crate) enum Kind {
 /// Where tokens that are dropped leave their address. Tokens are dropped anywhere, also while the
 /// pool is borrowed, so they cannot call it.
 #[derive(Debug, Default)]
-pub(crate) struct Lost(RefCell<Vec<(Kind, Address)>>);
+pub(crate) struct Lost(RefCell<Vec<(TokenKind, Address)>>);
 
 impl Lost {
     /// What was dropped since the last call.
-    pub(crate) fn collect(&self) -> Vec<(Kind, Address)> {
+    pub(crate) fn collect(&self) -> Vec<(TokenKind, Address)> {
         self.0.take()
     }
 }
 
 #[derive(Debug)]
 struct Token {
-    kind: Kind,
+    kind: TokenKind,
     address: Address,
     /// None once the token was redeemed.
     lost: Option<Rc<Lost>>,
@@ -101,22 +101,22 @@ pub(crate) struct TokenIssuer {
 
 impl TokenIssuer {
     pub(crate) fn lease(&self, index: usize) -> Lease {
-        Lease(self.token(Kind::Lease, index as u64))
+        Lease(self.token(TokenKind::Lease, index as u64))
     }
 
     pub(crate) fn permit(&self, index: usize) -> OpeningPermit {
-        OpeningPermit(self.token(Kind::Opening, index as u64))
+        OpeningPermit(self.token(TokenKind::Opening, index as u64))
     }
 
     pub(crate) fn closing(&self, index: usize) -> Closing {
-        Closing(self.token(Kind::Closing, index as u64))
+        Closing(self.token(TokenKind::Closing, index as u64))
     }
 
     pub(crate) fn ticket(&self, sequence: u64) -> Ticket {
-        Ticket(self.token(Kind::Ticket, sequence))
+        Ticket(self.token(TokenKind::Ticket, sequence))
     }
 
-    fn token(&self, kind: Kind, entry: u64) -> Token {
+    fn token(&self, kind: TokenKind, entry: u64) -> Token {
         let sub_pool = self.sub_pool;
         Token {
             kind,

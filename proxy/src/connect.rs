@@ -12,7 +12,7 @@ use wire::Greeting;
 use crate::pooled::routing::routing_state::RoutingState;
 use crate::worker::Worker;
 use backend::greet::{Refusal, greet};
-use link::failure::{Failure, Kind};
+use link::failure::{Failure, FailureKind};
 use link::packets::PacketStream;
 
 /// A backend that has greeted, and this session's place there.
@@ -199,11 +199,13 @@ impl Attempts {
     fn failure(self, none: &NoBackend) -> Failure {
         let causes = self.causes.join("; ");
         match (self.err, none) {
-            (Some(err), _) => Failure::relaying(Kind::NoBackend, causes, err),
-            (None, NoBackend::AllFull) => Failure::new(Kind::BackendsFull, none.to_string()),
-            (None, _) if causes.is_empty() => Failure::new(Kind::NoBackend, none.to_string()),
+            (Some(err), _) => Failure::relaying(FailureKind::NoBackend, causes, err),
+            (None, NoBackend::AllFull) => Failure::new(FailureKind::BackendsFull, none.to_string()),
+            (None, _) if causes.is_empty() => {
+                Failure::new(FailureKind::NoBackend, none.to_string())
+            }
             (None, _) => Failure::new(
-                Kind::NoBackend,
+                FailureKind::NoBackend,
                 format!("Can't connect to MySQL server: tried {causes}"),
             ),
         }

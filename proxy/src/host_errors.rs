@@ -8,7 +8,7 @@ use wire::ErrPacket;
 
 use crate::worker::Worker;
 use backend::settings::Settings;
-use link::failure::{Failure, Kind, Told};
+use link::failure::{ClientMessage, Failure, FailureKind};
 
 /// ER_ACCESS_DENIED_ERROR, and ER_ACCESS_DENIED_NO_PASSWORD_ERROR of MariaDB.
 const ACCESS_DENIED: [u16; 2] = [1045, 1698];
@@ -33,7 +33,7 @@ pub(crate) fn check(
         "Host '{host}' is blocked because of many connection errors; unblock it with FLUSH HOSTS on the admin port \
          of the proxy (limits.connect_errors_max)"
     );
-    Err(Failure::new(Kind::HostBlocked, text))
+    Err(Failure::new(FailureKind::HostBlocked, text))
 }
 
 /// Notes how a login ended.
@@ -65,17 +65,17 @@ pub(crate) fn note(worker: &Worker, client: &Endpoint, failure: Option<&Failure>
 /// Whether a failure is the client's. Limits and schemas that do not exist say nothing about its host.
 fn counts(failure: &Failure) -> bool {
     match (failure.kind, &failure.told) {
-        (Kind::LoginDenied, Told::Relayed(payload)) => {
+        (FailureKind::LoginDenied, ClientMessage::Relayed(payload)) => {
             ErrPacket::decode(payload).is_ok_and(|it| ACCESS_DENIED.contains(&it.number))
         }
-        (Kind::LoginRefused, _) => is_access_denied(&failure.cause),
+        (FailureKind::LoginRefused, _) => is_access_denied(&failure.cause),
         (
-            Kind::LoginDenied
-            | Kind::LoginAbandoned
-            | Kind::LoginMalformed
-            | Kind::LoginTimeout
-            | Kind::KeyExchange
-            | Kind::ClientTls,
+            FailureKind::LoginDenied
+            | FailureKind::LoginAbandoned
+            | FailureKind::LoginMalformed
+            | FailureKind::LoginTimeout
+            | FailureKind::KeyExchange
+            | FailureKind::ClientTls,
             _,
         ) => true,
         _ => false,

@@ -15,20 +15,20 @@
 //! [`route::Report`]s. No file is read here, no name resolved, nothing decided that another worker
 //! would have to know.
 
-mod book;
 mod connect;
+mod context;
 mod host_errors;
-mod insight;
 mod login;
 mod plane;
 mod pooled;
 mod reception;
 mod relay;
 mod relayed;
+mod rule_set;
 mod scripted;
 mod serve;
 mod session_end;
-mod surroundings;
+mod statement_stats;
 mod thread_ended;
 pub mod tls_guard;
 mod user_change;
@@ -36,13 +36,13 @@ mod window;
 mod worker;
 
 pub use backend::settings::Settings;
+pub use context::DataPlaneContext;
 pub use plane::DataPlane;
-pub use reception::{Guest, GuestError, House, Reception};
+pub use reception::{AdminClient, AdminClientError, AdminState, Reception};
 pub use registry::session_registry::Killed;
 pub use registry::worker_view::{
     LoadView, PoolView, SessionState, SessionView, SpreadView, StepsView, TimesView, WorkerView,
 };
+pub use scripted::admin_script::AdminScript;
 pub use scripted::all::AllScripts;
-pub use scripted::clerk::Clerk;
-pub use surroundings::Surroundings;
 pub use window::Window;

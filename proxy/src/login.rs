@@ -34,7 +34,7 @@ use config::{ClientTlsMode, CompressionAlgorithm};
 use link::dialogue::{
     AuthEnd, Dialogue, Exchange, Legs, LoginObserver, backend_broke, client_broke,
 };
-use link::failure::{Failure, Kind};
+use link::failure::{Failure, FailureKind};
 use link::packets::PacketStream;
 use link::transport::Transport;
 use registry::session_registry::Registration;
@@ -297,7 +297,7 @@ impl Login<'_> {
         let last = match log_in(&mut stream, &mut challenge, &credential, channel).await {
             Ok(LoginAnswer::Accepted(payload) | LoginAnswer::Refused(payload)) => payload,
             Ok(LoginAnswer::NotPrivate) => return Ok(spoken),
-            Err(error) => return Err(Failure::new(Kind::BackendLogin, error.to_string())),
+            Err(error) => return Err(Failure::new(FailureKind::BackendLogin, error.to_string())),
         };
         tracing::debug!(
             backend = backend.name,
@@ -412,7 +412,7 @@ pub(crate) async fn read_response(
     if !head.capabilities.contains(Capabilities::SSL) {
         return match settings.config.client_tls.mode {
             ClientTlsMode::Required if client.privacy() == Privacy::Open => Err(Failure::new(
-                Kind::TlsRequired,
+                FailureKind::TlsRequired,
                 "Connections using insecure transport are prohibited by the proxy (client_tls.mode = required)",
             )),
             _ => Ok((None, first)),
@@ -420,7 +420,7 @@ pub(crate) async fn read_response(
     }
     let Some(server_tls) = &settings.client_tls else {
         return Err(Failure::new(
-            Kind::LoginMalformed,
+            FailureKind::LoginMalformed,
             "Bad handshake: TLS was not offered",
         ));
     };
@@ -430,7 +430,7 @@ pub(crate) async fn read_response(
         .await
         .map_err(|error| {
             Failure::new(
-                Kind::ClientTls,
+                FailureKind::ClientTls,
                 format!("TLS with the client: {}", tls::explain(&error)),
             )
         })?;
@@ -449,21 +449,24 @@ fn too_old() -> Failure {
         text: text.as_bytes(),
     }
     .encode(&mut payload);
-    Failure::relaying(Kind::LoginMalformed, text, payload)
+    Failure::relaying(FailureKind::LoginMalformed, text, payload)
 }
 
 /// The client answers the greeting's plugin and no other.
 fn cannot_switch(dialect: Dialect, response: &HandshakeResponse<'_>) -> Failure {
     let payload = Denial::ClientTooOld.payload(dialect, response.user, "");
     let cause = "the client cannot be asked by another plugin (no PLUGIN_AUTH)";
-    Failure::relaying(Kind::LoginMalformed, cause, payload)
+    Failure::relaying(FailureKind::LoginMalformed, cause, payload)
 }
 
 pub(crate) fn malformed(error: wire::Malformed) -> Failure {
     if error == PROTOCOL_40 {
         return too_old();
     }
-    Failure::new(Kind::LoginMalformed, format!("Bad handshake: {error}"))
+    Failure::new(
+        FailureKind::LoginMalformed,
+        format!("Bad handshake: {error}"),
+    )
 }
 
 /// The backend's ERR has been relayed; the log gets its text.
@@ -476,7 +479,7 @@ fn refused(err: &[u8]) -> Failure {
         ),
         Err(error) => error.to_string(),
     };
-    Failure::new(Kind::LoginRefused, cause)
+    Failure::new(FailureKind::LoginRefused, cause)
 }
 
 /// What the client chose among the offers; zlib first, as the servers do it.

@@ -8,7 +8,7 @@ use net::worker::{WorkerEnd, Workers};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout_at};
 
-use crate::surroundings::{Shared, Surroundings};
+use crate::context::{DataPlaneContext, Shared};
 use crate::window::Window;
 use crate::worker::{Arrival, Message, Worker};
 use stats::seen_digests::SeenDigest;
@@ -30,7 +30,7 @@ impl DataPlane {
     ///
     /// # Errors
     /// The kernel's, when a thread or its reactor cannot be had.
-    pub fn start(count: usize, surroundings: &Surroundings) -> std::io::Result<DataPlane> {
+    pub fn start(count: usize, surroundings: &DataPlaneContext) -> std::io::Result<DataPlane> {
         let shared = Arc::new(Shared::default());
         let given = (surroundings.clone(), Arc::clone(&shared));
         let workers = Workers::start(count, "worker", move |context| {

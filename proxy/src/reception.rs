@@ -8,22 +8,22 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use auth::{
-    Candidate, Circumstances, Denial, Dialect, Directory, LoginExam, Names, Origin, Password,
-    Plugin, Scramble, SharedThrottle,
+    Candidate, Circumstances, Denial, Dialect, Directory, Names, Origin, Password, Plugin,
+    Scramble, ServerAuthentication, SharedThrottle,
 };
 use net::listen::Accepted;
 use net::{Endpoint, Socket};
 use tokio::time::timeout;
 use wire::{Capabilities, ErrPacket, ErrorCode, Greeting, HandshakeResponse, StatusFlags};
 
+use crate::context::Shared;
 use crate::login::{Who, malformed, read_response};
 use crate::pooled::login::examine::{examine, origin_of, random, tls_session};
 use crate::pooled::login::login_throttle::longest;
 use crate::pooled::login::session_start::welcome;
-use crate::surroundings::Shared;
 use backend::settings::Settings;
 use link::dialogue::client_broke;
-use link::failure::{Failure, Kind};
+use link::failure::{Failure, FailureKind};
 use link::packets::{PacketError, PacketStream};
 use link::transport::Transport;
 
@@ -35,7 +35,7 @@ pub struct Reception {
 }
 
 /// Somebody who has logged in.
-pub struct Guest {
+pub struct AdminClient {
     /// The name of the account.
     pub user: String,
     /// The schema that the login named.
@@ -51,7 +51,7 @@ pub struct Guest {
 
 /// Why a guest is one no more, or never was.
 #[derive(Debug, thiserror::Error)]
-pub enum GuestError {
+pub enum AdminClientError {
     /// The login failed, or a later one on the same connection. The guest has been told what can be told.
     #[error("{0}")]
     Login(String),
@@ -64,7 +64,7 @@ pub enum GuestError {
 }
 
 /// What a guest finds.
-pub struct House<'a> {
+pub struct AdminState<'a> {
     /// Who may come in.
     pub accounts: &'a Directory,
     /// What the settings say of TLS and of failures.
@@ -127,21 +127,21 @@ impl Reception {
     /// Sees a login through.
     ///
     /// # Errors
-    /// [`GuestError::Login`]
+    /// [`AdminClientError::Login`]
     pub async fn receive(
         &self,
         accepted: Accepted,
-        house: &House<'_>,
-    ) -> Result<Guest, GuestError> {
+        house: &AdminState<'_>,
+    ) -> Result<AdminClient, AdminClientError> {
         let Accepted { socket, remote } = accepted;
-        let socket = Socket::from_raw(socket).map_err(GuestError::Gone)?;
+        let socket = Socket::from_raw(socket).map_err(AdminClientError::Gone)?;
         let mut client = PacketStream::new(Transport::from(socket), 0);
         let mut who = Who::default();
         let limit = house.settings.config.limits.timeout_login;
         let entered = timeout(limit, self.enter(&mut client, &mut who, &remote, house)).await;
         let entered = entered.unwrap_or_else(|_| Err(crate::session_end::late(limit)));
         match entered {
-            Ok((capabilities, scramble)) => Ok(Guest {
+            Ok((capabilities, scramble)) => Ok(AdminClient {
                 schema: Some(who.schema).filter(|schema| !schema.is_empty()),
                 user: who.user,
                 capabilities,
@@ -151,7 +151,7 @@ impl Reception {
             }),
             Err(failure) => {
                 crate::session_end::tell(&mut client, &failure, who.has_answered).await;
-                Err(GuestError::Login(failure.cause))
+                Err(AdminClientError::Login(failure.cause))
             }
         }
     }
@@ -198,7 +198,7 @@ impl Reception {
         client: &mut PacketStream,
         who: &mut Who,
         remote: &Endpoint,
-        house: &House<'_>,
+        house: &AdminState<'_>,
     ) -> Result<(Capabilities, Scramble), Failure> {
         let scramble = Scramble::of_random(random());
         let greeting = Greeting {
@@ -240,7 +240,7 @@ impl Reception {
         &self,
         client: &mut PacketStream,
         remote: &Endpoint,
-        house: &House<'_>,
+        house: &AdminState<'_>,
         scramble: &Scramble,
         claim: Claim<'_>,
     ) -> Result<(), Failure> {
@@ -268,18 +268,19 @@ impl Reception {
     async fn examine(
         &self,
         client: &mut PacketStream,
-        house: &House<'_>,
+        house: &AdminState<'_>,
         origin: &Origin,
         scramble: &Scramble,
         claim: &Claim<'_>,
     ) -> Result<Result<Option<Vec<u8>>, Denial>, Failure> {
         let account = house.accounts.find(claim.user, origin);
         let verifiers = match account.map(|account| &account.way) {
-            Some(auth::Way::Examined(verifiers)) => Arc::clone(verifiers),
-            Some(auth::Way::PassedThrough(_)) | None => house.accounts.decoy(claim.user),
+            Some(auth::LoginMethod::Examined(verifiers)) => Arc::clone(verifiers),
+            Some(auth::LoginMethod::PassedThrough(_)) | None => house.accounts.decoy(claim.user),
         };
         let (plugin, candidate) = (house.plugin, claim.candidate);
-        let verdict = LoginExam::begin(plugin, scramble, verifiers, None, candidate, random());
+        let verdict =
+            ServerAuthentication::begin(plugin, scramble, verifiers, None, candidate, random());
         let passed = match examine(&self.shared, client, verdict).await? {
             Ok(passed) => passed,
             Err(failed) => return Ok(Err(failed.denial)),
@@ -320,7 +321,7 @@ fn denied(denial: Denial, user: &[u8], origin: &Origin) -> Failure {
     let payload = denial.payload(Dialect::MySql, user, &shown);
     let user = String::from_utf8_lossy(user);
     let cause = format!("{denial}, for user {user:?} from {shown}");
-    Failure::relaying(Kind::LoginDenied, cause, payload)
+    Failure::relaying(FailureKind::LoginDenied, cause, payload)
 }
 
 fn no_schema(name: &str) -> Failure {
@@ -333,28 +334,28 @@ fn no_schema(name: &str) -> Failure {
         text: text.as_bytes(),
     }
     .encode(&mut payload);
-    Failure::relaying(Kind::LoginDenied, text, payload)
+    Failure::relaying(FailureKind::LoginDenied, text, payload)
 }
 
-impl Guest {
+impl AdminClient {
     /// Waits for the next command, its number and what follows; none when the guest has closed.
     ///
     /// # Errors
-    /// All but [`GuestError::Login`].
-    pub async fn command(&mut self) -> Result<Option<Vec<u8>>, GuestError> {
+    /// All but [`AdminClientError::Login`].
+    pub async fn command(&mut self) -> Result<Option<Vec<u8>>, AdminClientError> {
         self.stream.begin_at(0);
         match self.stream.read().await {
             Ok(payload) => Ok(Some(payload)),
             Err(PacketError::Closed) => Ok(None),
-            Err(PacketError::Io(error)) => Err(GuestError::Gone(error)),
+            Err(PacketError::Io(error)) => Err(AdminClientError::Gone(error)),
             Err(error @ PacketError::Truncated) => {
-                Err(GuestError::Gone(io::Error::other(error.to_string())))
+                Err(AdminClientError::Gone(io::Error::other(error.to_string())))
             }
-            Err(error @ PacketError::TooLong(_)) => Err(GuestError::Broken(
+            Err(error @ PacketError::TooLong(_)) => Err(AdminClientError::Broken(
                 ErrorCode::PACKET_TOO_LARGE,
                 error.to_string(),
             )),
-            Err(error) => Err(GuestError::Broken(
+            Err(error) => Err(AdminClientError::Broken(
                 ErrorCode::PACKETS_OUT_OF_ORDER,
                 error.to_string(),
             )),
@@ -364,11 +365,12 @@ impl Guest {
     /// Sends packets with their headers, in the order of their ids from 1 on.
     ///
     /// # Errors
-    /// [`GuestError::Gone`]
-    pub async fn say(&mut self, packets: &[u8]) -> Result<(), GuestError> {
+    /// [`AdminClientError::Gone`]
+    pub async fn say(&mut self, packets: &[u8]) -> Result<(), AdminClientError> {
         let said = timeout(TIMEOUT_SAY, self.stream.write_packets(packets)).await;
         let late = || Err(io::ErrorKind::TimedOut.into());
-        said.unwrap_or_else(|_| late()).map_err(GuestError::Gone)
+        said.unwrap_or_else(|_| late())
+            .map_err(AdminClientError::Gone)
     }
 
     /// Sends a last payload and closes.

@@ -13,17 +13,17 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use route::Backend;
-use session::{Event, Held, Outcome, Tracker, Violation};
+use session::{ChangeUserHold, Event, Outcome, Tracker, Violation};
 use sql::Server;
 use tokio::io::{AsyncRead, ReadBuf};
 use wire::{Capabilities, Command, HEADER_BYTES, StatusFlags};
 
-use crate::insight::observer::Observer;
-use crate::scripted::sight::unfollowed;
-use crate::session_end::End;
+use crate::scripted::script_coverage::unfollowed;
+use crate::session_end::SessionEnd;
+use crate::statement_stats::observer::Observer;
 use crate::user_change::UserChange;
 use crate::worker::Worker;
-use link::failure::{Failure, Kind};
+use link::failure::{Failure, FailureKind};
 use link::leg::Leg;
 use registry::session_control::{Ask, Requests, SessionControl};
 
@@ -52,8 +52,8 @@ pub(crate) struct Relay {
 
 /// What the relay stops for.
 #[derive(Debug)]
-pub(crate) enum Turn {
-    Ended(End),
+pub(crate) enum RelayStop {
+    Ended(SessionEnd),
     /// COM_CHANGE_USER was sent on; its dialogue comes.
     ChangeUser,
 }
@@ -67,7 +67,7 @@ enum Step {
     Moved,
     /// Nothing can move until a socket wakes the session.
     Blocked,
-    Over(Turn),
+    Over(RelayStop),
 }
 
 impl Relay {
@@ -123,13 +123,13 @@ impl Relay {
     }
 
     /// Relays until the session ends or needs something else.
-    pub(crate) async fn run(&mut self) -> Result<Turn, Failure> {
+    pub(crate) async fn run(&mut self) -> Result<RelayStop, Failure> {
         poll_fn(|context| self.poll(context)).await
     }
 
     /// Each direction goes as far as it can. What comes from the backend may let the client's next
     /// command through, but not the other way round, so one round is enough.
-    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<Turn, Failure>> {
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<RelayStop, Failure>> {
         for direction in [Self::poll_down, Self::poll_up] {
             loop {
                 match direction(self, context)? {
@@ -143,13 +143,13 @@ impl Relay {
             .note(self.worker.clock.now(), self.tracker.is_idle());
         self.watch.stand(self.tracker.status());
         match self.heed(context)? {
-            Some(end) => Poll::Ready(Ok(Turn::Ended(end))),
+            Some(end) => Poll::Ready(Ok(RelayStop::Ended(end))),
             None => Poll::Pending,
         }
     }
 
     /// Does what the worker asks, when it is time.
-    fn heed(&mut self, context: &Context<'_>) -> Result<Option<End>, Failure> {
+    fn heed(&mut self, context: &Context<'_>) -> Result<Option<SessionEnd>, Failure> {
         let asked = self.watch.poll_asked(context);
         if asked.is_nothing() {
             return Ok(None);
@@ -166,23 +166,26 @@ impl Relay {
     }
 
     /// The end that is asked of the session, if it is time for it.
-    fn end_asked(&self, asked: Requests, is_idle: bool) -> Result<Option<End>, Failure> {
+    fn end_asked(&self, asked: Requests, is_idle: bool) -> Result<Option<SessionEnd>, Failure> {
         let is_at_rest = is_idle && !self.tracker.status().contains(StatusFlags::IN_TRANS);
         let ends_now = asked.contains(Ask::Stop);
         if is_at_rest && (ends_now || asked.contains(Ask::Drain)) {
-            Ok(Some(End::Drained))
+            Ok(Some(SessionEnd::Drained))
         } else if ends_now {
             Err(Failure::new(
-                Kind::Stopped,
+                FailureKind::Stopped,
                 "The proxy is shutting down, and the statement or transaction did not end in time",
             ))
         } else if asked.contains(Ask::ClientGone) && !self.tracker.has_quit() {
             Err(match self.tracker.command() {
                 Some(command) => self.client_left(command, "it closed the connection"),
-                None => Failure::new(Kind::ClientLost, "the client has closed the connection"),
+                None => Failure::new(
+                    FailureKind::ClientLost,
+                    "the client has closed the connection",
+                ),
             })
         } else if asked.contains(Ask::KillSession) {
-            Err(Failure::new(Kind::Killed, "Connection was killed"))
+            Err(Failure::new(FailureKind::Killed, "Connection was killed"))
         } else if asked.contains(Ask::BackendDisabled) && self.worker.env.is_disabled(self.to.id) {
             let outcome = match (is_at_rest, is_idle) {
                 (true, _) => "",
@@ -190,7 +193,7 @@ impl Relay {
                 (false, false) => "; what it was asked may have been executed",
             };
             Err(Failure::new(
-                Kind::BackendDisabled,
+                FailureKind::BackendDisabled,
                 format!(
                     "Lost connection to backend {}: an administrator has disabled it{outcome}",
                     self.to.name
@@ -198,7 +201,7 @@ impl Relay {
             ))
         } else if asked.contains(Ask::BackendDown) && !is_idle {
             Err(Failure::new(
-                Kind::BackendLost,
+                FailureKind::BackendLost,
                 format!(
                     "Lost connection to backend {}: it is down and has not answered \
                      (health.timeout_down); what it was asked may have been executed",
@@ -207,7 +210,7 @@ impl Relay {
             ))
         } else if asked.contains(Ask::IdleTimeout) && is_idle {
             Err(Failure::new(
-                Kind::IdleTimeout,
+                FailureKind::IdleTimeout,
                 "The client was disconnected by the proxy because of inactivity (limits.timeout_idle)",
             ))
         } else {
@@ -279,17 +282,17 @@ impl Relay {
             return Ok(Step::Blocked);
         }
         match self.tracker.held(&self.ahead) {
-            Held::Nothing if self.ahead.is_empty() => {}
-            Held::Nothing => return self.pass_ahead(context),
-            Held::ChangeUser(length) if self.ahead.len() >= HEADER_BYTES + length => {
+            ChangeUserHold::Nothing if self.ahead.is_empty() => {}
+            ChangeUserHold::Nothing => return self.pass_ahead(context),
+            ChangeUserHold::ChangeUser(length) if self.ahead.len() >= HEADER_BYTES + length => {
                 return self.change_user(length, context);
             }
-            Held::ChangeUser(length) if length > CHANGE_USER_BYTES_MAX => {
+            ChangeUserHold::ChangeUser(length) if length > CHANGE_USER_BYTES_MAX => {
                 return Err(client_violation(Violation::PayloadTooLarge {
                     limit: CHANGE_USER_BYTES_MAX as u64,
                 }));
             }
-            Held::ChangeUser(_) | Held::Partly => {}
+            ChangeUserHold::ChangeUser(_) | ChangeUserHold::Partly => {}
         }
         if self.client.has_ended {
             return self.client_ended();
@@ -360,7 +363,7 @@ impl Relay {
             .pass_change_user(&mut bytes, |_| {})
             .map_err(client_violation)?;
         self.backend.send_or_break(&bytes, context);
-        Ok(Step::Over(Turn::ChangeUser))
+        Ok(Step::Over(RelayStop::ChangeUser))
     }
 
     /// Sends on what may pass of the client's bytes; says how many that were.
@@ -397,20 +400,20 @@ impl Relay {
     /// The client has closed, and all it sent has been passed on.
     fn client_ended(&self) -> Result<Step, Failure> {
         match (self.tracker.has_quit(), self.tracker.command()) {
-            (true, None) => Ok(Step::Over(Turn::Ended(End::Quit))),
+            (true, None) => Ok(Step::Over(RelayStop::Ended(SessionEnd::Quit))),
             // What it sent before COM_QUIT is carried out, as on a direct connection.
             (true, Some(_)) => Ok(Step::Blocked),
             (false, _) if self.watch.is_asked(Ask::ClientGone) => self.client_is_gone(),
             // The rest of the reply is on its way to it.
             (false, None) if !self.client.is_drained() => Ok(Step::Blocked),
             (false, None) if self.tracker.is_idle() => {
-                Ok(Step::Over(Turn::Ended(End::ClientClosed)))
+                Ok(Step::Over(RelayStop::Ended(SessionEnd::ClientClosed)))
             }
             (false, None) if self.tracker.is_lost() => {
-                Ok(Step::Over(Turn::Ended(End::ClientClosed)))
+                Ok(Step::Over(RelayStop::Ended(SessionEnd::ClientClosed)))
             }
             (false, None) => Err(Failure::new(
-                Kind::ClientLeft,
+                FailureKind::ClientLeft,
                 "the client left within a command",
             )),
             (false, Some(_)) => Ok(Step::Blocked),
@@ -422,10 +425,10 @@ impl Relay {
         match self.tracker.command() {
             Some(command) => Err(self.client_left(command, "it closed the connection")),
             None if self.tracker.is_idle() || self.tracker.is_lost() => {
-                Ok(Step::Over(Turn::Ended(End::ClientClosed)))
+                Ok(Step::Over(RelayStop::Ended(SessionEnd::ClientClosed)))
             }
             None => Err(Failure::new(
-                Kind::ClientLeft,
+                FailureKind::ClientLeft,
                 "the client left within a command",
             )),
         }
@@ -440,7 +443,7 @@ impl Relay {
             }
             (false, Some(command)) => Err(self.client_left(command, &error.to_string())),
             (false, None) => Err(Failure::new(
-                Kind::ClientLost,
+                FailureKind::ClientLost,
                 format!("the client is gone: {error}"),
             )),
         }
@@ -452,7 +455,7 @@ impl Relay {
             false => "before the reply to",
         };
         Failure::new(
-            Kind::ClientLeft,
+            FailureKind::ClientLeft,
             format!("the client left {when} {command}: {how}"),
         )
     }
@@ -463,14 +466,14 @@ impl Relay {
         let is_expected = self.is_forewarned || self.tracker.is_lost() || self.tracker.is_idle();
         let name = &self.to.name;
         match self.tracker.command() {
-            _ if self.tracker.has_quit() => Ok(Step::Over(Turn::Ended(End::Quit))),
-            _ if is_expected => Ok(Step::Over(Turn::Ended(End::BackendClosed))),
+            _ if self.tracker.has_quit() => Ok(Step::Over(RelayStop::Ended(SessionEnd::Quit))),
+            _ if is_expected => Ok(Step::Over(RelayStop::Ended(SessionEnd::BackendClosed))),
             None => Err(Failure::new(
-                Kind::BackendLost,
+                FailureKind::BackendLost,
                 format!("Lost connection to backend {name} while a command was being sent: {how}"),
             )),
             Some(command) => Err(Failure::new(
-                Kind::BackendLost,
+                FailureKind::BackendLost,
                 format!(
                     "Lost connection to backend {name} during {command}: {how}; it may have been executed"
                 ),
@@ -481,7 +484,7 @@ impl Relay {
 
 fn backend_violation(violation: Violation) -> Failure {
     Failure::new(
-        Kind::BackendProtocol,
+        FailureKind::BackendProtocol,
         format!("The backend broke the protocol: {violation}"),
     )
 }
@@ -489,11 +492,11 @@ fn backend_violation(violation: Violation) -> Failure {
 pub(crate) fn client_violation(violation: Violation) -> Failure {
     match violation {
         Violation::PayloadTooLarge { limit } => Failure::new(
-            Kind::PayloadTooLarge,
+            FailureKind::PayloadTooLarge,
             format!("Got a packet bigger than {limit} bytes (limits.packet_bytes_max)"),
         ),
         _ => Failure::new(
-            Kind::ClientProtocol,
+            FailureKind::ClientProtocol,
             format!("Got packets out of order: {violation}"),
         ),
     }

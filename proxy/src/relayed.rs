@@ -14,21 +14,21 @@ use wire::compression::Remote;
 use wire::reply::OkPacket;
 
 use crate::connect::Greeted;
+use crate::context::SessionPermit;
 use crate::login::Agreement;
 use crate::pooled::session::outcome::Relayed;
 use crate::pooled::session::{Places, PooledSession};
-use crate::relay::{Relay, Turn};
+use crate::relay::{Relay, RelayStop};
 use crate::scripted::session_script::Scripting;
-use crate::session_end::End;
+use crate::session_end::SessionEnd;
 use crate::session_end::{TIMEOUT_TELL, lost_at_login};
-use crate::surroundings::Place;
 use crate::thread_ended::has_thread_ended;
 use crate::worker::Worker;
 use backend::greeting::server_of;
 use backend::secure::compress;
 use backend::settings::Settings;
 use link::dialogue::{AuthEnd, Dialogue, Exchange, Legs, backend_broke};
-use link::failure::{Failure, Kind};
+use link::failure::{Failure, FailureKind};
 use link::leg::Leg;
 use link::packets::PacketStream;
 use registry::session_control::{Ask, Requests, SessionControl};
@@ -45,7 +45,7 @@ pub(crate) struct Session {
     _slot: Option<route::SessionSlot>,
     /// It hears of the end.
     _scripting: Option<Box<Scripting>>,
-    _place: Place,
+    _place: SessionPermit,
 }
 
 impl Session {
@@ -55,7 +55,7 @@ impl Session {
         client: PacketStream,
         greeted: Greeted,
         agreement: Agreement,
-        place: Place,
+        place: SessionPermit,
     ) -> Result<Self, Failure> {
         let (client, ahead) = client.into_parts().ok_or_else(lost_at_login)?;
         let compression = agreement.client_compression;
@@ -83,7 +83,7 @@ impl Session {
     }
 
     /// To its end.
-    pub(crate) async fn run(mut self, worker: &Worker) -> Result<End, Failure> {
+    pub(crate) async fn run(mut self, worker: &Worker) -> Result<SessionEnd, Failure> {
         match self.commands(worker).await {
             Ok(end) => Ok(end),
             Err(failure) => {
@@ -114,11 +114,11 @@ impl Session {
     }
 
     /// Command after command, until the end.
-    async fn commands(&mut self, worker: &Worker) -> Result<End, Failure> {
+    async fn commands(&mut self, worker: &Worker) -> Result<SessionEnd, Failure> {
         loop {
             match self.relay.run().await? {
-                Turn::Ended(end) => return Ok(end),
-                Turn::ChangeUser => Box::pin(self.change_user(worker)).await?,
+                RelayStop::Ended(end) => return Ok(end),
+                RelayStop::ChangeUser => Box::pin(self.change_user(worker)).await?,
             }
         }
     }
@@ -127,7 +127,7 @@ impl Session {
     /// then MySQL's default is what speaks.
     async fn change_user(&mut self, worker: &Worker) -> Result<(), Failure> {
         const AFTER_COMMAND: u8 = 1;
-        let lost = |error: std::io::Error| Failure::new(Kind::ClientLost, error.to_string());
+        let lost = |error: std::io::Error| Failure::new(FailureKind::ClientLost, error.to_string());
         let (watch, to) = (Rc::clone(&self.relay.watch), Arc::clone(&self.relay.to));
         watch.note(worker.clock.now(), false);
         self.relay.client.drained().await.map_err(lost)?;
@@ -187,18 +187,21 @@ impl Session {
         } = self;
         let backend = relay.to.id;
         match failure.kind {
-            Kind::BackendLost | Kind::BackendProtocol => {
+            FailureKind::BackendLost | FailureKind::BackendProtocol => {
                 let cause = failure.cause.clone();
                 worker
                     .surroundings
                     .report(Report::SessionBroken { backend, cause });
             }
-            Kind::ClientLeft | Kind::Stopped | Kind::Killed | Kind::BackendDisabled
+            FailureKind::ClientLeft
+            | FailureKind::Stopped
+            | FailureKind::Killed
+            | FailureKind::BackendDisabled
                 if relay.tracker.command().is_some() =>
             {
                 let why = match failure.kind {
-                    Kind::Stopped => KillReason::Stopping,
-                    Kind::BackendDisabled => KillReason::Disabled,
+                    FailureKind::Stopped => KillReason::Stopping,
+                    FailureKind::BackendDisabled => KillReason::Disabled,
                     _ => KillReason::ClientGone,
                 };
                 worker.surroundings.report(Report::KillStatement {
@@ -244,18 +247,18 @@ fn end_of_dialogue(worker: &Worker, asked: Requests, to: &Backend) -> Option<Fai
     let name = &to.name;
     if asked.contains(Ask::Stop) {
         let text = "The proxy is shutting down, and the change of user did not end in time";
-        Some(Failure::new(Kind::Stopped, text))
+        Some(Failure::new(FailureKind::Stopped, text))
     } else if asked.contains(Ask::KillSession) {
-        Some(Failure::new(Kind::Killed, "Connection was killed"))
+        Some(Failure::new(FailureKind::Killed, "Connection was killed"))
     } else if asked.contains(Ask::BackendDisabled) && worker.env.is_disabled(to.id) {
         let text = format!("backend {name} was disabled within a change of user");
-        Some(Failure::new(Kind::BackendDisabled, text))
+        Some(Failure::new(FailureKind::BackendDisabled, text))
     } else if asked.contains(Ask::BackendDown) {
         let text = format!(
             "Lost connection to backend {name} during Change user: it is down and has not answered \
              (health.timeout_down)"
         );
-        Some(Failure::new(Kind::BackendLost, text))
+        Some(Failure::new(FailureKind::BackendLost, text))
     } else {
         None
     }

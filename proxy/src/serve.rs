@@ -14,6 +14,7 @@ use scripted::{begin_scripted, own_script, scripted};
 use tokio::time::timeout;
 
 use crate::connect::connect;
+use crate::context::SessionPermit;
 use crate::host_errors;
 use crate::login::Login;
 use crate::pooled::login::examine::origin_of;
@@ -25,15 +26,14 @@ use crate::pooled::session::outcome::After;
 use crate::relayed::Session;
 use crate::scripted::host::Host;
 use crate::scripted::login_hooks::LoginHooks;
+use crate::scripted::script_coverage::stay_in_sight;
 use crate::scripted::session::Scripted;
-use crate::scripted::sight::stay_in_sight;
-use crate::session_end::{End, late, tell};
-use crate::surroundings::Place;
+use crate::session_end::{SessionEnd, late, tell};
 use crate::tls_guard::Guard;
-use crate::worker::{Arrival, Newcomer, Registered, Worker};
+use crate::worker::{AcceptedClient, Arrival, Registered, Worker};
 use backend::settings::Settings;
 use link::decline::decline;
-use link::failure::{Failure, Kind};
+use link::failure::{Failure, FailureKind};
 use link::packets::PacketStream;
 use link::transport::Transport;
 use registry::session_info::{SessionInfo, SessionKind};
@@ -55,7 +55,7 @@ pub(crate) async fn serve(worker: Rc<Worker>, registered: Registered, arrival: A
     });
     // Login needs far more memory than what follows; it is gone before the relay begins.
     let begun = Box::pin(begin(&worker, &registered, newcomer, &mut facts)).await;
-    if let Ok(Begun::Pooled(session)) = &begun {
+    if let Ok(LoggedInSession::Pooled(session)) = &begun {
         let id = session.identity.registered.id();
         registered.watch.note_of(|card| card.id = id);
     }
@@ -65,9 +65,9 @@ pub(crate) async fn serve(worker: Rc<Worker>, registered: Registered, arrival: A
         facts.is_in = true;
     }
     let ended = match begun {
-        Ok(Begun::Relayed(session)) => Box::pin(session.run(&worker)).await,
-        Ok(Begun::Pooled(session)) => pooled(&worker, session, &mut facts).await,
-        Ok(Begun::Scripted(session)) => Box::pin(scripted(&worker, *session)).await,
+        Ok(LoggedInSession::Relayed(session)) => Box::pin(session.run(&worker)).await,
+        Ok(LoggedInSession::Pooled(session)) => pooled(&worker, session, &mut facts).await,
+        Ok(LoggedInSession::Scripted(session)) => Box::pin(scripted(&worker, *session)).await,
         Err(failure) => Err(failure),
     };
     facts.audit_end(&worker, &registered, &ended);
@@ -89,7 +89,7 @@ async fn pooled(
     worker: &Rc<Worker>,
     mut session: Box<PooledSession>,
     facts: &mut Facts,
-) -> Result<End, Failure> {
+) -> Result<SessionEnd, Failure> {
     let id = session.identity.registered.id();
     let watch = Rc::clone(&session.watch);
     facts.tell(&watch, SessionKind::Pooled(session.mode), Some(id));
@@ -107,12 +107,12 @@ async fn pooled(
             Box::pin(session.leave()).await;
             Ok(end)
         }
-        Ok(After::Next) => Ok(End::Quit),
+        Ok(After::Next) => Ok(SessionEnd::Quit),
         Err(cut) => {
             facts.backend = session.backend_name();
             Box::pin(session.break_off(&cut)).await;
             match cut.failure.kind {
-                Kind::Drained => Ok(End::Drained),
+                FailureKind::Drained => Ok(SessionEnd::Drained),
                 _ => Err(cut.failure),
             }
         }
@@ -120,7 +120,7 @@ async fn pooled(
 }
 
 /// A session after its login.
-enum Begun {
+enum LoggedInSession {
     Relayed(Box<Session>),
     Pooled(Box<PooledSession>),
     Scripted(Box<Scripted>),
@@ -130,16 +130,16 @@ enum Begun {
 async fn begin(
     worker: &Rc<Worker>,
     registered: &Registered,
-    newcomer: Newcomer,
+    newcomer: AcceptedClient,
     facts: &mut Facts,
-) -> Result<Begun, Failure> {
-    let Newcomer {
+) -> Result<LoggedInSession, Failure> {
+    let AcceptedClient {
         socket, listener, ..
     } = newcomer;
     let settings = Arc::clone(&worker.surroundings.settings.borrow());
     let mut socket = Socket::from_raw(socket).map_err(|error| {
         Failure::new(
-            Kind::LoginAbandoned,
+            FailureKind::LoginAbandoned,
             format!("the client was gone at once: {error}"),
         )
     })?;
@@ -159,7 +159,7 @@ async fn begin(
     let begun = tokio::select! {
         begun = log_in(worker, &settings, &mut client, &header, &listener, facts) => begun,
         () = registered.watch.asked() => {
-            Err(Failure::new(Kind::Stopped, "The proxy is shutting down"))
+            Err(Failure::new(FailureKind::Stopped, "The proxy is shutting down"))
         }
     };
     let failed = match begun {
@@ -169,10 +169,10 @@ async fn begin(
             facts.tell(watch, SessionKind::Relayed, id);
             let given = (worker, watch, &*settings);
             let session = Session::begin(given, client, greeted, agreement, place)?;
-            return Ok(Begun::Relayed(Box::new(session)));
+            return Ok(LoggedInSession::Relayed(Box::new(session)));
         }
         // Nobody but a script does that.
-        Ok((Entered::LetIn(..), _)) => Failure::new(Kind::ScriptEnded, "there is no script"),
+        Ok((Entered::LetIn(..), _)) => Failure::new(FailureKind::ScriptEnded, "there is no script"),
         Ok((Entered::Examined(admission), place)) => {
             let given = (worker, registered, &settings);
             return take_in(given, client, *admission, place, None, facts).await;
@@ -188,10 +188,10 @@ async fn take_in(
     (worker, registered, settings): (&Rc<Worker>, &Registered, &Arc<Settings>),
     mut client: PacketStream,
     admission: AdmittedLogin,
-    place: Place,
+    place: SessionPermit,
     script: Option<(LoginHooks, Rc<Host>)>,
     facts: &Facts,
-) -> Result<Begun, Failure> {
+) -> Result<LoggedInSession, Failure> {
     let watch = &registered.watch;
     let begun = async {
         let script = own_script(worker, &client, &admission, script, facts)?;
@@ -209,7 +209,7 @@ async fn take_in(
     match begun.await {
         Ok(begun) => {
             let session = begun.join(client)?;
-            Ok(Begun::Pooled(Box::new(session)))
+            Ok(LoggedInSession::Pooled(Box::new(session)))
         }
         Err(failure) => {
             tell(&mut client, &failure, facts.who.has_answered).await;
@@ -230,7 +230,7 @@ async fn proxy_header(
     socket: &mut Socket,
     facts: &mut Facts,
 ) -> Result<proxy_protocol::Header, Failure> {
-    let failed = |cause: String| Failure::new(Kind::ProxyHeader, cause);
+    let failed = |cause: String| Failure::new(FailureKind::ProxyHeader, cause);
     let trust = proxy_protocol::Trust {
         networks: settings.config.proxy_protocol.trusted_networks.clone(),
         unix: false,
@@ -268,7 +268,7 @@ async fn log_in(
     header: &proxy_protocol::Header,
     listener: &Arc<ListenerConfig>,
     facts: &mut Facts,
-) -> Result<(Entered, Place), Failure> {
+) -> Result<(Entered, SessionPermit), Failure> {
     let place = enter(worker, settings).await?;
     let limit = settings.config.limits.timeout_login;
     if answers_logins(worker, listener) {
@@ -333,7 +333,7 @@ async fn log_in(
 }
 
 /// Waits for a place among all sessions, as configured.
-async fn enter(worker: &Worker, settings: &Settings) -> Result<Place, Failure> {
+async fn enter(worker: &Worker, settings: &Settings) -> Result<SessionPermit, Failure> {
     let limits = &settings.config.limits;
     let patience = match limits.over_limit {
         OverLimit::Refuse => Duration::ZERO,
@@ -359,7 +359,7 @@ async fn enter(worker: &Worker, settings: &Settings) -> Result<Place, Failure> {
     });
     entered.await.map_err(|_| {
         Failure::new(
-            Kind::SessionsMax,
+            FailureKind::SessionsMax,
             format!(
                 "Too many connections: the proxy carries {} (limits.sessions_max)",
                 limits.sessions_max

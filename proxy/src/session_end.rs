@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 
-use link::failure::{Failure, Kind};
+use link::failure::{Failure, FailureKind};
 use link::packets::PacketStream;
 
 /// How long a client may take to accept the ERR that ends its session.
@@ -13,7 +13,7 @@ pub(crate) const TIMEOUT_TELL: Duration = Duration::from_secs(1);
 
 /// How a session ended well.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum End {
+pub(crate) enum SessionEnd {
     /// The client said COM_QUIT.
     Quit,
     /// The client closed between two exchanges.
@@ -24,7 +24,7 @@ pub(crate) enum End {
     Drained,
 }
 
-impl fmt::Display for End {
+impl fmt::Display for SessionEnd {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Quit => "the client quit",
@@ -39,12 +39,12 @@ pub(crate) fn late(limit: Duration) -> Failure {
     let text = format!(
         "Got timeout reading communication packets: no login within {limit:?} (limits.timeout_login)"
     );
-    Failure::new(Kind::LoginTimeout, text)
+    Failure::new(FailureKind::LoginTimeout, text)
 }
 
 pub(crate) fn lost_at_login() -> Failure {
     Failure::new(
-        Kind::LoginAbandoned,
+        FailureKind::LoginAbandoned,
         "the connection was lost at the end of the login",
     )
 }

@@ -10,7 +10,7 @@ use tokio::time::timeout;
 use crate::worker::Worker;
 use backend::greet::{Refusal, greet};
 use link::decline::decline;
-use link::failure::{Failure, Kind};
+use link::failure::{Failure, FailureKind};
 use registry::session_control::{Ask, SessionControl};
 
 /// How long the server has to greet.
@@ -22,7 +22,7 @@ pub(crate) async fn has_thread_ended(
     watch: &SessionControl,
     failure: &Failure,
 ) -> bool {
-    if failure.kind != Kind::BackendLost || watch.is_asked(Ask::BackendDown) {
+    if failure.kind != FailureKind::BackendLost || watch.is_asked(Ask::BackendDown) {
         return false;
     }
     let backend = {

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use auth::{Accounts, Candidate, Denial, Dialect, LoginExam, Origin, Privacy, Scramble};
+use auth::{Accounts, Candidate, Denial, Dialect, Origin, Privacy, Scramble, ServerAuthentication};
 use config::ClientTlsMode;
 use net::tls::Facts;
 use wire::{Greeting, HandshakeResponse};
@@ -14,7 +14,7 @@ use crate::pooled::login::retry_after_reload::{AGE_MAX, accounts_of, learned_ane
 use crate::worker::Worker;
 use backend::greeting::{dialect_of, plugin_of};
 use backend::settings::Settings;
-use link::failure::{Failure, Kind};
+use link::failure::{Failure, FailureKind};
 use link::packets::PacketStream;
 
 /// What a client has shown of itself, without its password.
@@ -155,7 +155,7 @@ impl Guard<'_> {
             answer: response.auth_response,
             privacy: client.privacy(),
         };
-        let verdict = LoginExam::begin(
+        let verdict = ServerAuthentication::begin(
             plugin_of(greeting),
             &Scramble::of_random(scramble),
             accounts.in_vain(response.user, self.origin),
@@ -198,5 +198,5 @@ fn denied(worker: &Worker, denial: Denial, dialect: Dialect, claimant: &Claimant
     let payload = denial.payload(dialect, claimant.user, &shown);
     let user = String::from_utf8_lossy(claimant.user);
     let cause = format!("{denial}, for user {user:?} from {shown} (client_tls.mode)");
-    Failure::relaying(Kind::LoginDenied, cause, payload)
+    Failure::relaying(FailureKind::LoginDenied, cause, payload)
 }

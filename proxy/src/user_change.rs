@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use net::Endpoint;
 
 use crate::pooled::login::examine::origin_of;
-use crate::scripted::sight::stay_in_sight;
+use crate::scripted::script_coverage::stay_in_sight;
 use crate::tls_guard::{Claimant, may_become};
 use crate::worker::Worker;
 use link::failure::Failure;

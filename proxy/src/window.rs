@@ -12,9 +12,9 @@ use route::{KillScope, Moment, Topology};
 use tokio::sync::mpsc;
 use tokio::time::timeout_at;
 
-use crate::reception::{Guest, Reception};
-use crate::scripted::clerk::Clerk;
-use crate::surroundings::{Shared, Surroundings};
+use crate::context::{DataPlaneContext, Shared};
+use crate::reception::{AdminClient, Reception};
+use crate::scripted::admin_script::AdminScript;
 use crate::worker::Message;
 use backend::settings::Settings;
 use registry::session_registry::{Kill, Killed};
@@ -33,14 +33,14 @@ const TIMEOUT_LOOK: Duration = Duration::from_secs(5);
 pub struct Window {
     workers: Mailboxes<Message>,
     shared: Arc<Shared>,
-    surroundings: Surroundings,
+    surroundings: DataPlaneContext,
 }
 
 impl Window {
     pub(crate) fn new(
         workers: Mailboxes<Message>,
         shared: Arc<Shared>,
-        surroundings: Surroundings,
+        surroundings: DataPlaneContext,
     ) -> Self {
         Self {
             workers,
@@ -227,13 +227,13 @@ impl Window {
     /// its body runs.
     pub fn clerk(
         &self,
-        guest: &Guest,
+        guest: &AdminClient,
         id: u32,
-    ) -> Option<impl FnOnce() -> Result<Clerk, String> + Send + 'static> {
+    ) -> Option<impl FnOnce() -> Result<AdminScript, String> + Send + 'static> {
         let all = self.surroundings.scripts.of_admin()?.clone();
         let file = self.settings().config.admin.script.clone()?;
-        let facts = Clerk::facts(guest);
-        Some(move || Clerk::new(all, file, &facts, id).map_err(|fault| fault.to_string()))
+        let facts = AdminScript::facts(guest);
+        Some(move || AdminScript::new(all, file, &facts, id).map_err(|fault| fault.to_string()))
     }
 
     /// How long statements have waited and backends have taken.

@@ -12,22 +12,22 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-pub(crate) use arrival::{Arrival, Newcomer};
+pub(crate) use arrival::{AcceptedClient, Arrival};
 use net::clock::Clock;
 use route::{Definitions, Dice, Loads};
 use slab::Slab;
 use tokio::sync::{Notify, mpsc};
 
-use crate::book::Book;
+use crate::context::{DataPlaneContext, Shared};
 use crate::pooled::lanes::Lanes;
 use crate::pooled::login::known_host_names::HostNames;
+use crate::rule_set::RuleSet;
 use crate::scripted::host::Host;
-use crate::surroundings::{Shared, Surroundings};
 use backend::pool_env::PoolEnv;
 use backend::refused_reads::RefusedReads;
 use backend::times::Times;
 use backend::worker_pool::WorkerPool;
-use link::future_arena::Blocks;
+use link::future_arena::FutureArena;
 use registry::session_control::{Ask, SessionControl};
 use registry::session_registry::{Kill, Killed};
 use registry::worker_view::WorkerView;
@@ -64,12 +64,12 @@ pub(crate) struct Worker {
     pub env: Rc<PoolEnv>,
     /// Backend connections that sessions take turns on.
     pub pool: Rc<WorkerPool>,
-    pub surroundings: Surroundings,
+    pub surroundings: DataPlaneContext,
     pub shared: Arc<Shared>,
     pub clock: Clock,
     pub dice: RefCell<Dice>,
     /// The rules of the moment.
-    pub book: RefCell<Rc<Book>>,
+    pub book: RefCell<Rc<RuleSet>>,
     /// What its sessions have sent of late.
     pub seen: SeenDigests,
     /// What it keeps about statements.
@@ -85,7 +85,7 @@ pub(crate) struct Worker {
     /// Reads that replicas have refused.
     pub refused: RefusedReads,
     /// Of the commands that run.
-    pub blocks: Blocks,
+    pub blocks: FutureArena,
     /// How long their statements have waited, and backends have taken.
     pub times: Times,
     /// The script that sessions run, if they run one.
@@ -121,7 +121,7 @@ impl Worker {
     }
 
     /// The rules of the moment, to be looked at for one command.
-    pub(crate) fn book(&self) -> Rc<Book> {
+    pub(crate) fn book(&self) -> Rc<RuleSet> {
         Rc::clone(&self.book.borrow())
     }
 

@@ -14,7 +14,7 @@ use session::state::{Pins, Values};
 use wire::StatusFlags;
 
 use crate::session_info::SessionInfo;
-use link::failure::{Failure, Kind};
+use link::failure::{Failure, FailureKind};
 
 /// Why a worker asks a session to end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,22 +72,22 @@ impl Requests {
     pub fn end(self, is_at_rest: bool, is_free: bool) -> Option<Failure> {
         let stops = self.contains(Ask::Stop) || self.contains(Ask::Drain);
         let (kind, text) = if self.contains(Ask::KillSession) {
-            (Kind::Killed, "Connection was killed")
+            (FailureKind::Killed, "Connection was killed")
         } else if self.contains(Ask::ClientGone) {
             (
-                Kind::ClientLost,
+                FailureKind::ClientLost,
                 "the client has closed the connection, and does not take its reply",
             )
         } else if is_at_rest && is_free && stops {
-            (Kind::Drained, "The proxy is shutting down")
+            (FailureKind::Drained, "The proxy is shutting down")
         } else if self.contains(Ask::Stop) {
             (
-                Kind::Stopped,
+                FailureKind::Stopped,
                 "The proxy is shutting down, and the transaction did not end in time",
             )
         } else if self.contains(Ask::IdleTimeout) && is_at_rest {
             (
-                Kind::IdleTimeout,
+                FailureKind::IdleTimeout,
                 "The client was disconnected by the proxy because of inactivity (limits.timeout_idle)",
             )
         } else {

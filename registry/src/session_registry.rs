@@ -9,7 +9,7 @@ use auth::AccountId;
 use route::{BackendId, KillScope};
 use tokio::sync::mpsc::UnboundedSender;
 
-use link::failure::{Failure, Kind};
+use link::failure::{Failure, FailureKind};
 
 /// The first id that clients see. Servers count their own connections from 1, so that the two are not
 /// mistaken for one another for the first thousand million connections of a server.
@@ -215,7 +215,7 @@ impl Registration {
         if sessions_max.is_some_and(|max| *count >= max) {
             let user = String::from_utf8_lossy(user);
             return Err(Failure::new(
-                Kind::AccountSessionsMax,
+                FailureKind::AccountSessionsMax,
                 format!(
                     "User {user} already has more than 'max_user_connections' active connections"
                 ),

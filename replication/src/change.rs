@@ -1,7 +1,7 @@
 //! A statement of the log that changes objects: which ones, how, and whose it was.
 
 use binlog::{EventHeader, Query, printable, query_flags, query_text};
-use sql::{Charset, Facts, Flags, Kind, Object, Role};
+use sql::{Charset, Facts, Flags, Object, Role, StatementKind};
 
 use crate::names::named_objects;
 use crate::object::{ObjectKind, ObjectName};
@@ -63,7 +63,7 @@ impl Change {
             thread_id: query.thread_id,
             kind: words(facts.kind, objects.first()),
             objects,
-            is_of_rows: facts.kind == Kind::Truncate,
+            is_of_rows: facts.kind == StatementKind::Truncate,
             statement: cut(printable(&text)),
             invoker: invoker
                 .filter(|(user, _)| !user.is_empty())
@@ -75,13 +75,16 @@ impl Change {
 }
 
 /// What kind of object a statement changes. Temporary tables do not count, because only their session sees them.
-fn kind_of_object(kind: Kind) -> Option<Object> {
+fn kind_of_object(kind: StatementKind) -> Option<Object> {
     match kind {
-        Kind::Create(object) | Kind::Alter(object) | Kind::Drop(object) | Kind::Rename(object) => {
+        StatementKind::Create(object)
+        | StatementKind::Alter(object)
+        | StatementKind::Drop(object)
+        | StatementKind::Rename(object) => {
             let counts = !matches!(object, Object::TemporaryTable | Object::Other);
             counts.then_some(object)
         }
-        Kind::Truncate => Some(Object::Table),
+        StatementKind::Truncate => Some(Object::Table),
         _ => None,
     }
 }
@@ -89,12 +92,12 @@ fn kind_of_object(kind: Kind) -> Option<Object> {
 /// The tables, views and sequences that a statement writes, each once.
 fn tables(facts: &Facts, text: &str, default_schema: &str) -> Vec<ObjectName> {
     let kind = match facts.kind {
-        Kind::Create(Object::View) | Kind::Alter(Object::View) | Kind::Drop(Object::View) => {
-            ObjectKind::View
-        }
-        Kind::Create(Object::Sequence)
-        | Kind::Alter(Object::Sequence)
-        | Kind::Drop(Object::Sequence) => ObjectKind::Sequence,
+        StatementKind::Create(Object::View)
+        | StatementKind::Alter(Object::View)
+        | StatementKind::Drop(Object::View) => ObjectKind::View,
+        StatementKind::Create(Object::Sequence)
+        | StatementKind::Alter(Object::Sequence)
+        | StatementKind::Drop(Object::Sequence) => ObjectKind::Sequence,
         _ => ObjectKind::Table,
     };
     let written = facts
@@ -121,12 +124,12 @@ fn tables(facts: &Facts, text: &str, default_schema: &str) -> Vec<ObjectName> {
 }
 
 /// As the statement says it: CREATE PROCEDURE, not CREATE ROUTINE.
-fn words(kind: Kind, first: Option<&ObjectName>) -> String {
+fn words(kind: StatementKind, first: Option<&ObjectName>) -> String {
     let verb = match kind {
-        Kind::Create(_) => "CREATE",
-        Kind::Alter(_) => "ALTER",
-        Kind::Drop(_) => "DROP",
-        Kind::Rename(_) => "RENAME",
+        StatementKind::Create(_) => "CREATE",
+        StatementKind::Alter(_) => "ALTER",
+        StatementKind::Drop(_) => "DROP",
+        StatementKind::Rename(_) => "RENAME",
         _ => return kind.to_string(),
     };
     let noun = first.map(|first| match first.kind {
@@ -137,7 +140,10 @@ fn words(kind: Kind, first: Option<&ObjectName>) -> String {
     match (noun, kind) {
         (
             Some(noun),
-            Kind::Create(object) | Kind::Alter(object) | Kind::Drop(object) | Kind::Rename(object),
+            StatementKind::Create(object)
+            | StatementKind::Alter(object)
+            | StatementKind::Drop(object)
+            | StatementKind::Rename(object),
         ) if object != Object::Index => format!("{verb} {noun}"),
         _ => kind.to_string(),
     }

@@ -80,7 +80,7 @@ pub fn vacancy(
 }
 
 /// A backend that may take the session.
-struct Candidate<'a> {
+struct SessionCandidate<'a> {
     backend: &'a Arc<Backend>,
     /// Its index in the topology.
     place: usize,
@@ -88,15 +88,15 @@ struct Candidate<'a> {
     share: u64,
 }
 
-impl Candidate<'_> {
+impl SessionCandidate<'_> {
     /// Its weight as slow start has it now.
     fn weight(&self) -> u64 {
         u64::from(self.backend.weight) * self.share
     }
 
     /// Would it carry less, in proportion to its weight, than `other` with this session added?
-    fn is_less_loaded_than(&self, other: &Candidate<'_>) -> bool {
-        let with_one_more = |c: &Candidate<'_>| u128::from(c.backend.load.sessions()) + 1;
+    fn is_less_loaded_than(&self, other: &SessionCandidate<'_>) -> bool {
+        let with_one_more = |c: &SessionCandidate<'_>| u128::from(c.backend.load.sessions()) + 1;
         with_one_more(self) * u128::from(other.weight())
             < with_one_more(other) * u128::from(self.weight())
     }
@@ -109,13 +109,17 @@ impl Candidate<'_> {
 
 /// Those that may take the session, in order. Backends of weight zero, and those of other zones, are
 /// there only when there is no other.
-fn candidates<'a>(topology: &'a Topology, terms: &Terms<'_>, now: Moment) -> Vec<Candidate<'a>> {
+fn candidates<'a>(
+    topology: &'a Topology,
+    terms: &Terms<'_>,
+    now: Moment,
+) -> Vec<SessionCandidate<'a>> {
     let mut candidates: Vec<_> = topology
         .backends
         .iter()
         .enumerate()
         .filter(|(_, backend)| terms.accept(backend).is_ok())
-        .map(|(place, backend)| Candidate {
+        .map(|(place, backend)| SessionCandidate {
             backend,
             place,
             share: share(backend.returned, topology.slow_start, now),
@@ -134,7 +138,9 @@ fn prefer<T>(candidates: &mut Vec<T>, is_preferred: impl Fn(&T) -> bool) {
     }
 }
 
-fn fewest_sessions<'c, 'a>(candidates: &'c [Candidate<'a>]) -> Option<&'c Candidate<'a>> {
+fn fewest_sessions<'c, 'a>(
+    candidates: &'c [SessionCandidate<'a>],
+) -> Option<&'c SessionCandidate<'a>> {
     candidates.iter().reduce(|best, candidate| {
         if candidate.is_less_loaded_than(best) {
             candidate
@@ -147,11 +153,11 @@ fn fewest_sessions<'c, 'a>(candidates: &'c [Candidate<'a>]) -> Option<&'c Candid
 /// The turn goes on behind the backend that took it, so that one which is left out does not give
 /// its neighbour a double share.
 fn in_turn<'c, 'a>(
-    candidates: &'c [Candidate<'a>],
+    candidates: &'c [SessionCandidate<'a>],
     round: usize,
     cluster: ClusterId,
     dice: &mut Dice,
-) -> Option<&'c Candidate<'a>> {
+) -> Option<&'c SessionCandidate<'a>> {
     let turn = dice.turn(cluster, round);
     let next = candidates.iter().position(|c| c.place >= turn).unwrap_or(0);
     let (before, from_next) = candidates.split_at(next);
@@ -164,8 +170,11 @@ fn in_turn<'c, 'a>(
     Some(chosen)
 }
 
-fn weighted<'c, 'a>(candidates: &'c [Candidate<'a>], dice: &mut Dice) -> Option<&'c Candidate<'a>> {
-    let total = candidates.iter().map(Candidate::weight).sum();
+fn weighted<'c, 'a>(
+    candidates: &'c [SessionCandidate<'a>],
+    dice: &mut Dice,
+) -> Option<&'c SessionCandidate<'a>> {
+    let total = candidates.iter().map(SessionCandidate::weight).sum();
     let mut point = dice.spread_below(total);
     candidates.iter().find(|candidate| {
         let hit = point < candidate.weight();
@@ -175,9 +184,9 @@ fn weighted<'c, 'a>(candidates: &'c [Candidate<'a>], dice: &mut Dice) -> Option<
 }
 
 fn random_of_two<'c, 'a>(
-    candidates: &'c [Candidate<'a>],
+    candidates: &'c [SessionCandidate<'a>],
     dice: &mut Dice,
-) -> Option<&'c Candidate<'a>> {
+) -> Option<&'c SessionCandidate<'a>> {
     let count = candidates.len();
     let one = dice.below(count as u64) as usize;
     // Drawn from the others: a step of 1 ..= count − 1 round the list.

@@ -3,19 +3,19 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use sql::{Does, Effects, Facts, Kind, Marks, Mention, Object, Role};
+use sql::{Does, Effects, Facts, Marks, Mention, Object, Role, StatementKind};
 
 use crate::ClusterId;
 
 /// What is known, cluster by cluster.
 #[derive(Debug, Clone, Default)]
 pub struct Definitions {
-    clusters: Vec<(ClusterId, Arc<Known>)>,
+    clusters: Vec<(ClusterId, Arc<ClusterDefinitions>)>,
 }
 
 /// What is known in one cluster.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Known {
+pub struct ClusterDefinitions {
     /// Tables and views by schema and name ([`fold`]) that do more than read, where they are read or written.
     pub tables: HashMap<Box<[u8]>, OnTable>,
     /// Procedures that do more than read and write data.
@@ -58,19 +58,19 @@ impl Definitions {
     }
 
     /// All clusters of which something was learned.
-    pub fn clusters(&self) -> impl Iterator<Item = (ClusterId, &Arc<Known>)> {
+    pub fn clusters(&self) -> impl Iterator<Item = (ClusterId, &Arc<ClusterDefinitions>)> {
         self.clusters.iter().map(|(id, known)| (*id, known))
     }
 
     /// What is known in a cluster.
-    pub fn of(&self, cluster: ClusterId) -> Option<&Arc<Known>> {
+    pub fn of(&self, cluster: ClusterId) -> Option<&Arc<ClusterDefinitions>> {
         let mut all = self.clusters.iter();
         all.find(|(id, _)| *id == cluster).map(|(_, known)| known)
     }
 
     /// The same with what has become known of one cluster.
     #[must_use]
-    pub fn with(&self, cluster: ClusterId, known: Arc<Known>) -> Self {
+    pub fn with(&self, cluster: ClusterId, known: Arc<ClusterDefinitions>) -> Self {
         let others = self.clusters.iter().filter(|(id, _)| *id != cluster);
         let mut clusters: Vec<_> = others.cloned().collect();
         clusters.push((cluster, known));
@@ -93,13 +93,13 @@ impl Definitions {
     }
 }
 
-impl Known {
+impl ClusterDefinitions {
     fn does(&self, schema: &[u8], facts: &Facts, text: &[u8]) -> Does {
         if self.tables.is_empty() && self.procedures.is_empty() {
             return Does::default();
         }
         // Not all names are there, or nobody knows whose they are.
-        let is_moving = facts.kind == Kind::Multi && facts.effects.has(Effects::SCHEMA);
+        let is_moving = facts.kind == StatementKind::Multi && facts.effects.has(Effects::SCHEMA);
         if facts.marks.has(Marks::CROWDED) || is_moving {
             return Does::ANYTHING;
         }
@@ -137,7 +137,7 @@ pub fn fold(schema: &[u8], name: &[u8]) -> Box<[u8]> {
 
 /// Whether a statement of this kind may run what it names. One that only looks at a definition, or changes it,
 /// does not.
-fn runs(kind: Kind) -> bool {
+fn runs(kind: StatementKind) -> bool {
     let defines = |object| {
         matches!(
             object,
@@ -150,10 +150,16 @@ fn runs(kind: Kind) -> bool {
         )
     };
     match kind {
-        Kind::Show(_) | Kind::Describe | Kind::Drop(_) | Kind::Rename(_) => false,
+        StatementKind::Show(_)
+        | StatementKind::Describe
+        | StatementKind::Drop(_)
+        | StatementKind::Rename(_) => false,
         // No trigger runs.
-        Kind::Truncate | Kind::Maintain | Kind::Checksum | Kind::LockTables => false,
-        Kind::Create(object) | Kind::Alter(object) => !defines(object),
+        StatementKind::Truncate
+        | StatementKind::Maintain
+        | StatementKind::Checksum
+        | StatementKind::LockTables => false,
+        StatementKind::Create(object) | StatementKind::Alter(object) => !defines(object),
         _ => true,
     }
 }
@@ -173,14 +179,14 @@ mod tests {
     fn definitions() -> Definitions {
         let on = |read, written| OnTable { read, written };
         let none = Does::default();
-        let known = Known {
+        let known = ClusterDefinitions {
             tables: HashMap::from([
                 (fold(b"d", b"View"), on(Does::ANYTHING, none)),
                 (fold(b"d", b"writer"), on(WRITES, none)),
                 (fold(b"d", b"triggered"), on(none, Does::ANYTHING)),
             ]),
             procedures: HashMap::from([(fold(b"d", b"p"), Does::ANYTHING)]),
-            ..Known::default()
+            ..ClusterDefinitions::default()
         };
         Definitions::default().with(CLUSTER, Arc::new(known))
     }

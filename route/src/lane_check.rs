@@ -8,7 +8,7 @@ mod tests;
 
 use std::fmt;
 
-use sql::{Access, Facts, Kind, Marks, Role, Server, Uses};
+use sql::{Access, Facts, Marks, Role, Server, StatementKind, Uses};
 
 use crate::Transaction;
 pub use digest_stats::{DigestStats, KnownDigests, LONG, Observed, REPLY_BYTES_MAX};
@@ -148,7 +148,9 @@ pub fn may_use_lane(
     let is_mariadb = !matches!(server, Server::MySql(_));
     let why = match () {
         () if transaction != Transaction::None => NotLaneable::Transaction,
-        () if facts.kind != Kind::Select || facts.marks.has(UNCLEAR) => NotLaneable::NoSelect,
+        () if facts.kind != StatementKind::Select || facts.marks.has(UNCLEAR) => {
+            NotLaneable::NoSelect
+        }
         () if facts.access != Access::Read || facts.marks.has(UNFIT) => NotLaneable::MayWrite,
         () if facts.mentions_of(Role::Function).next().is_some() => NotLaneable::AsksOwn,
         () if !facts.effects.is_empty() || !facts.assignments.is_empty() => {

@@ -27,7 +27,7 @@ mod written;
 
 pub use candidate::{Rejection, Use};
 pub use choose::{Whole, choose, vacancy};
-pub use definitions::{Definitions, Known, Listed, OnTable, fold};
+pub use definitions::{ClusterDefinitions, Definitions, Listed, OnTable, fold};
 pub use dice::Dice;
 pub use explanation::{Explanation, Finding};
 pub use gtid::{DomainPosition, Family, GtidSet, MalformedPosition, Position};
@@ -36,7 +36,8 @@ pub use loads::{InFlight, Loads};
 pub use moment::Moment;
 pub use nobody::{Fallen, NoBackend};
 pub use place::{
-    Arrival, Considered, Fallback, Placed, Recorder, Score, Verdict, Way, Wish, place,
+    Arrival, BackendVerdict, Considered, Fallback, Placed, PlacementOutcome, PlacementRecorder,
+    Score, Wish, place,
 };
 pub use report::{KillReason, KillScope, Report};
 pub use split::{

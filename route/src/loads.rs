@@ -5,7 +5,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::time::Duration;
 
-use crate::place::Candidate;
+use crate::place::StatementCandidate;
 use crate::{Backend, BackendId, Position};
 
 /// One worker's counts. Backends keep theirs through all snapshots.
@@ -14,7 +14,7 @@ pub struct Loads {
     /// By id; a worker that has not met one has none for it.
     local: RefCell<Vec<Rc<Local>>>,
     /// Where a choice is made; kept for the next one.
-    pub(crate) candidates: RefCell<Vec<Candidate>>,
+    pub(crate) candidates: RefCell<Vec<StatementCandidate>>,
 }
 
 /// One worker's count for one backend.

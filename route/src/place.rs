@@ -82,7 +82,7 @@ pub struct Placed<'t> {
     /// Whether it has what the statement must see.
     pub arrival: Arrival,
     /// Whether it is what was wished.
-    pub way: Way,
+    pub way: PlacementOutcome,
 }
 
 /// Whether a backend has what a statement must see.
@@ -97,7 +97,7 @@ pub enum Arrival {
 
 /// Whether a statement goes where it was meant to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Way {
+pub enum PlacementOutcome {
     /// It does.
     AsWished,
     /// No replica was left; this is a primary.
@@ -105,26 +105,28 @@ pub enum Way {
 }
 
 /// Hears of every backend while a choice is made. `()` does not listen, and costs nothing.
-pub trait Recorder {
+pub trait PlacementRecorder {
     /// What was found of one. A backend is told once in each of at most two rounds: as wished, and
     /// falling back. Of those that would do one is told again, as chosen.
-    fn consider(&mut self, backend: &Backend, verdict: Verdict);
+    fn consider(&mut self, backend: &Backend, verdict: BackendVerdict);
 }
 
-impl Recorder for () {
-    fn consider(&mut self, _: &Backend, _: Verdict) {}
+impl PlacementRecorder for () {
+    fn consider(&mut self, _: &Backend, _: BackendVerdict) {}
 }
 
 /// All that was found of backends, in order.
-impl Recorder for Vec<Considered> {
-    fn consider(&mut self, backend: &Backend, verdict: Verdict) {
+impl PlacementRecorder for Vec<Considered> {
+    fn consider(&mut self, backend: &Backend, verdict: BackendVerdict) {
         self.push(Considered {
             id: backend.id,
             backend: backend.name.clone(),
             text: match verdict {
-                Verdict::Rejected(rejection) => complained(rejection.explain(backend), backend),
-                Verdict::Fits(score) => complained(score.to_string(), backend),
-                Verdict::Chosen => "is chosen".to_owned(),
+                BackendVerdict::Rejected(rejection) => {
+                    complained(rejection.explain(backend), backend)
+                }
+                BackendVerdict::Fits(score) => complained(score.to_string(), backend),
+                BackendVerdict::Chosen => "is chosen".to_owned(),
             },
             verdict,
         });
@@ -146,14 +148,14 @@ pub struct Considered {
     /// Its name.
     pub backend: String,
     /// What.
-    pub verdict: Verdict,
+    pub verdict: BackendVerdict,
     /// The same in words.
     pub text: String,
 }
 
 /// What was found of a backend.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Verdict {
+pub enum BackendVerdict {
     /// It will not do.
     Rejected(Rejection),
     /// It would do.
@@ -185,7 +187,7 @@ impl fmt::Display for Score {
 
 /// A backend that would do.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Candidate {
+pub(crate) struct StatementCandidate {
     /// Its index in the topology.
     place: usize,
     id: BackendId,
@@ -211,7 +213,7 @@ pub fn place<'t>(
     loads: &Loads,
     now: Moment,
     dice: &mut Dice,
-    recorder: &mut impl Recorder,
+    recorder: &mut impl PlacementRecorder,
 ) -> Result<Placed<'t>, NoBackend> {
     let round = Round {
         topology,
@@ -219,7 +221,7 @@ pub fn place<'t>(
         loads,
         now,
     };
-    if let Some(placed) = round.play(Way::AsWished, dice, recorder) {
+    if let Some(placed) = round.play(PlacementOutcome::AsWished, dice, recorder) {
         return Ok(placed);
     }
     if wish.roles != Roles::Replica || wish.fallback == Fallback::Nobody {
@@ -236,7 +238,7 @@ pub fn place<'t>(
         wish: &fallback,
         ..round
     };
-    let placed = falling_back.play(Way::FellBack, dice, recorder);
+    let placed = falling_back.play(PlacementOutcome::FellBack, dice, recorder);
     placed.ok_or_else(|| falling_back.why_none())
 }
 
@@ -250,20 +252,25 @@ struct Round<'a, 't> {
 }
 
 impl<'t> Round<'_, 't> {
-    fn play(&self, way: Way, dice: &mut Dice, recorder: &mut impl Recorder) -> Option<Placed<'t>> {
+    fn play(
+        &self,
+        way: PlacementOutcome,
+        dice: &mut Dice,
+        recorder: &mut impl PlacementRecorder,
+    ) -> Option<Placed<'t>> {
         let mut candidates = self.loads.candidates.borrow_mut();
         candidates.clear();
         for (place, backend) in self.topology.backends.iter().enumerate() {
             match self.judge(backend) {
                 Ok(arrival) => candidates.push(self.candidate(place, backend, arrival)),
-                Err(rejection) => recorder.consider(backend, Verdict::Rejected(rejection)),
+                Err(rejection) => recorder.consider(backend, BackendVerdict::Rejected(rejection)),
             }
         }
         let own = candidates.iter().find(|c| self.wish.sticky == Some(c.id));
         if let Some(own) = own.copied() {
             candidates.retain(|c| c.id == own.id);
         }
-        let mut prefer = |rejection, is_preferred: fn(&Candidate) -> bool| {
+        let mut prefer = |rejection, is_preferred: fn(&StatementCandidate) -> bool| {
             if !candidates.iter().any(is_preferred) {
                 return;
             }
@@ -271,7 +278,7 @@ impl<'t> Round<'_, 't> {
                 let stays = is_preferred(c);
                 if !stays {
                     let backend = &self.topology.backends[c.place];
-                    recorder.consider(backend, Verdict::Rejected(rejection));
+                    recorder.consider(backend, BackendVerdict::Rejected(rejection));
                 }
                 stays
             });
@@ -281,7 +288,7 @@ impl<'t> Round<'_, 't> {
         prefer(Rejection::OtherZone, |c| c.vicinity == Vicinity::Near);
         for candidate in candidates.iter() {
             let backend = &self.topology.backends[candidate.place];
-            recorder.consider(backend, Verdict::Fits(self.score(candidate)));
+            recorder.consider(backend, BackendVerdict::Fits(self.score(candidate)));
         }
         let chosen = match candidates.as_slice() {
             [] => return None,
@@ -289,7 +296,7 @@ impl<'t> Round<'_, 't> {
             several => self.pick(several, dice),
         };
         let backend = &self.topology.backends[chosen.place];
-        recorder.consider(backend, Verdict::Chosen);
+        recorder.consider(backend, BackendVerdict::Chosen);
         Some(Placed {
             backend,
             arrival: chosen.arrival,
@@ -352,8 +359,8 @@ impl<'t> Round<'_, 't> {
         }
     }
 
-    fn candidate(&self, place: usize, backend: &Backend, arrival: Arrival) -> Candidate {
-        Candidate {
+    fn candidate(&self, place: usize, backend: &Backend, arrival: Arrival) -> StatementCandidate {
+        StatementCandidate {
             place,
             id: backend.id,
             arrival,
@@ -364,7 +371,7 @@ impl<'t> Round<'_, 't> {
         }
     }
 
-    fn score(&self, candidate: &Candidate) -> Score {
+    fn score(&self, candidate: &StatementCandidate) -> Score {
         Score {
             in_flight: candidate.in_flight,
             weight: candidate.weight() as f64 / FULL_SHARE as f64,
@@ -373,7 +380,7 @@ impl<'t> Round<'_, 't> {
     }
 
     /// As this worker has seen it, or else the control plane.
-    fn latency(&self, candidate: &Candidate) -> Option<Duration> {
+    fn latency(&self, candidate: &StatementCandidate) -> Option<Duration> {
         let backend = &self.topology.backends[candidate.place];
         let seen = self.loads.latency(candidate.id);
         seen.or_else(|| backend.standing.latency())

@@ -6,15 +6,15 @@
 use std::fmt;
 
 use sql::{
-    Access, AccessMode, Begin, Effects, Explain, Facts, Handler, Kind, Marks, Object, Part, Role,
-    Show, Uses, Xa,
+    Access, AccessMode, Begin, Effects, Explain, Facts, Handler, Marks, Object, Role, Show,
+    StatementFacts, StatementKind, Uses, Xa,
 };
 
-mod optimism;
+mod optimistic;
 #[cfg(test)]
 mod tests;
 
-pub use optimism::{begins_on_replica, is_repeatable};
+pub use optimistic::{begins_on_replica, is_repeatable};
 
 /// The transaction that a statement runs in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -104,16 +104,16 @@ pub fn wanted(facts: &Facts, transaction: Transaction) -> Wanted {
         Transaction::Open => return Wanted::Same(Why::InTransaction),
         Transaction::Reading if !ends_reading(facts) => return Wanted::Same(Why::InTransaction),
         Transaction::Reading => return Wanted::Primary(Why::EndsReading),
-        Transaction::Optimistic if optimism::stays(facts) => {
+        Transaction::Optimistic if optimistic::stays(facts) => {
             return Wanted::Same(Why::InTransaction);
         }
         Transaction::Optimistic => return Wanted::Primary(Why::EndsOptimism),
         Transaction::None | Transaction::Implicit => {}
     }
-    if facts.marks.has(UNCLEAR) || facts.kind == Kind::Unknown {
+    if facts.marks.has(UNCLEAR) || facts.kind == StatementKind::Unknown {
         return Wanted::Primary(Why::NotUnderstood);
     }
-    if let Kind::Begin(begin) = facts.kind {
+    if let StatementKind::Begin(begin) = facts.kind {
         return match is_read_only(begin, facts.access) {
             true => Wanted::Replica(Why::BeginsReading),
             false => Wanted::Primary(Why::BeginsWriting),
@@ -131,9 +131,9 @@ pub fn wanted(facts: &Facts, transaction: Transaction) -> Wanted {
 /// that may write. What a server that is read-only does as well, and what makes it take writes again, does not.
 pub fn needs_writable(facts: &Facts) -> bool {
     match facts.kind {
-        Kind::Begin(begin) => !is_read_only(begin, facts.access),
-        Kind::Multi => facts.parts.iter().any(|part| match part.kind {
-            Kind::Begin(begin) => !is_read_only(begin, part.access),
+        StatementKind::Begin(begin) => !is_read_only(begin, facts.access),
+        StatementKind::Multi => facts.parts.iter().any(|part| match part.kind {
+            StatementKind::Begin(begin) => !is_read_only(begin, part.access),
             kind => writes(kind),
         }),
         kind => writes(kind),
@@ -141,24 +141,26 @@ pub fn needs_writable(facts: &Facts) -> bool {
 }
 
 /// Whether servers that are read-only refuse it.
-fn writes(kind: Kind) -> bool {
+fn writes(kind: StatementKind) -> bool {
     match kind {
         // Servers that are read-only take temporary tables.
-        Kind::Create(object) | Kind::Drop(object) => object != Object::TemporaryTable,
-        Kind::Insert
-        | Kind::Replace
-        | Kind::Update
-        | Kind::Delete
-        | Kind::Load
-        | Kind::Call
-        | Kind::Compound
-        | Kind::Alter(_)
-        | Kind::Truncate
-        | Kind::Rename(_)
-        | Kind::Grant
-        | Kind::Revoke
-        | Kind::Import
-        | Kind::Xa(Xa::Start) => true,
+        StatementKind::Create(object) | StatementKind::Drop(object) => {
+            object != Object::TemporaryTable
+        }
+        StatementKind::Insert
+        | StatementKind::Replace
+        | StatementKind::Update
+        | StatementKind::Delete
+        | StatementKind::Load
+        | StatementKind::Call
+        | StatementKind::Compound
+        | StatementKind::Alter(_)
+        | StatementKind::Truncate
+        | StatementKind::Rename(_)
+        | StatementKind::Grant
+        | StatementKind::Revoke
+        | StatementKind::Import
+        | StatementKind::Xa(Xa::Start) => true,
         _ => false,
     }
 }
@@ -187,12 +189,12 @@ const OF_LAST: Uses = Uses::FOUND_ROWS
 /// Whether a statement commits a transaction that only reads and then does what that may not: DDL,
 /// BEGIN, and several statements of which the first to do more than read is such a one.
 fn ends_reading(facts: &Facts) -> bool {
-    let ends = |part: &Part| match part.kind {
-        Kind::Begin(begin) => !is_read_only(begin, part.access),
+    let ends = |part: &StatementFacts| match part.kind {
+        StatementKind::Begin(begin) => !is_read_only(begin, part.access),
         _ => part.effects.has(Effects::TRANSACTION_ENDED),
     };
-    let goes_on = |part: &Part| match part.kind {
-        Kind::Begin(_) => ends(part),
+    let goes_on = |part: &StatementFacts| match part.kind {
+        StatementKind::Begin(_) => ends(part),
         _ => part.access > Access::Read,
     };
     let mut parts = facts.parts.iter();
@@ -211,10 +213,10 @@ fn is_read_only(begin: Begin, access: Access) -> bool {
 fn of_write(facts: &Facts) -> Why {
     let does = Marks::LOCKING.with(Marks::INTO_FILE);
     match facts.kind {
-        Kind::Show(_) | Kind::Explain(Explain::Connection) | Kind::Xa(Xa::Recover) => {
-            Why::AsksServer
-        }
-        Kind::Select | Kind::Do
+        StatementKind::Show(_)
+        | StatementKind::Explain(Explain::Connection)
+        | StatementKind::Xa(Xa::Recover) => Why::AsksServer,
+        StatementKind::Select | StatementKind::Do
             if facts.uses.has(OF_SERVER) && !leaves(facts) && !facts.marks.has(does) =>
         {
             Why::AsksServer
@@ -225,9 +227,14 @@ fn of_write(facts: &Facts) -> Why {
 
 fn of_unsure(facts: &Facts) -> Why {
     match facts.kind {
-        Kind::Handler(Handler::Open) => Why::LeavesSomething,
-        Kind::Handler(_) | Kind::Execute => Why::LivesThere,
-        Kind::Multi if facts.parts.iter().any(|part| part.kind == Kind::Unknown) => {
+        StatementKind::Handler(Handler::Open) => Why::LeavesSomething,
+        StatementKind::Handler(_) | StatementKind::Execute => Why::LivesThere,
+        StatementKind::Multi
+            if facts
+                .parts
+                .iter()
+                .any(|part| part.kind == StatementKind::Unknown) =>
+        {
             Why::NotUnderstood
         }
         _ if facts.marks.has(Marks::REFUSED) => Why::Refused,
@@ -242,7 +249,7 @@ fn of_unsure(facts: &Facts) -> Why {
 fn of_read(facts: &Facts, transaction: Transaction) -> Wanted {
     let is_implicit = transaction == Transaction::Implicit;
     let why = match () {
-        () if facts.kind == Kind::Multi && leaves(facts) => Why::Several,
+        () if facts.kind == StatementKind::Multi && leaves(facts) => Why::Several,
         () if leaves(facts) => Why::LeavesSomething,
         () if facts.uses.has(Uses::PREPARED | Uses::HANDLER) => Why::LivesThere,
         () if facts.uses.has(OF_SERVER) => Why::AsksServer,
@@ -260,7 +267,7 @@ fn leaves(facts: &Facts) -> bool {
 
 fn plans_write(facts: &Facts) -> bool {
     // Nothing but a plan names a table that is written, or locks, and still counts as a read.
-    matches!(facts.kind, Kind::Explain(_) | Kind::Multi)
+    matches!(facts.kind, StatementKind::Explain(_) | StatementKind::Multi)
         && (facts.marks.has(Marks::LOCKING)
             || facts.mentions_of(Role::TableWritten).next().is_some())
 }
@@ -287,7 +294,7 @@ fn of_session(facts: &Facts) -> Wanted {
         // SET @x = (SELECT …) reads what others may have written meanwhile.
         _ if reads_table(facts) => Wanted::Primary(Why::LeavesSomething),
         _ if facts.uses.has(Uses::PREPARED | Uses::HANDLER) => Wanted::Primary(Why::LivesThere),
-        Kind::Show(Show::Profiles) => Wanted::Same(Why::AsksLast),
+        StatementKind::Show(Show::Profiles) => Wanted::Same(Why::AsksLast),
         _ if facts.uses.has(OF_LAST) => Wanted::Same(Why::AsksLast),
         _ if facts.uses.has(OF_SERVER) => Wanted::Primary(Why::AsksServer),
         _ => Wanted::Same(Why::AboutSession),

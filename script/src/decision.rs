@@ -126,12 +126,12 @@ pub enum Wish {
     /// `pilotfish.sleep`.
     Sleep(Duration),
     /// `pilotfish.query`.
-    Query(Inquiry),
+    Query(ScriptQuery),
 }
 
 /// A statement of a script's own.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Inquiry {
+pub struct ScriptQuery {
     /// Its text.
     pub text: Vec<u8>,
     /// Where it is to run, as a hint; `None`: in the session itself.
@@ -142,7 +142,7 @@ pub struct Inquiry {
 
 /// What has come of a [`Wish`].
 #[derive(Debug)]
-pub enum Given {
+pub enum WishOutcome {
     /// The time is over.
     Time,
     /// The statement's reply.
@@ -188,7 +188,7 @@ impl Wish {
                 let text = wish.raw_get::<LuaString>(2).ok()?;
                 let place = wish.raw_get::<Option<LuaString>>(3).ok()?;
                 let parameters = wish.raw_get::<Option<Table>>(4).ok()?;
-                Some(Self::Query(Inquiry {
+                Some(Self::Query(ScriptQuery {
                     text: text.as_bytes().to_vec(),
                     place: place.map(|hint| hint.as_bytes().as_ref().into()),
                     parameters: match parameters {

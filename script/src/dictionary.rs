@@ -23,11 +23,11 @@ const SECONDS_MAX: f64 = 100.0 * 365.0 * 86400.0;
 #[derive(Debug)]
 pub struct Dictionary {
     bytes_max: usize,
-    inner: Mutex<Inner>,
+    inner: Mutex<DictionaryEntries>,
 }
 
 #[derive(Debug)]
-struct Inner {
+struct DictionaryEntries {
     entries: LruCache<Box<[u8]>, Entry>,
     bytes: usize,
     evicted: u64,
@@ -61,7 +61,7 @@ pub struct Fill {
 impl Dictionary {
     /// An empty one that takes so many bytes, about.
     pub fn new(bytes_max: usize) -> Self {
-        let inner = Inner {
+        let inner = DictionaryEntries {
             entries: LruCache::unbounded(),
             bytes: 0,
             evicted: 0,
@@ -82,13 +82,13 @@ impl Dictionary {
         }
     }
 
-    fn inner(&self) -> MutexGuard<'_, Inner> {
+    fn inner(&self) -> MutexGuard<'_, DictionaryEntries> {
         // A panic while it was locked leaves whole entries only.
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Inner {
+impl DictionaryEntries {
     /// The live entry of a key; one that has expired goes.
     fn get(&mut self, key: &[u8]) -> Option<&mut Entry> {
         let entry = self.entries.get(key)?;

@@ -11,7 +11,7 @@ use crate::chunk::{Chunk, Chunks, LoadFault};
 use crate::commons::Commons;
 use crate::fault::Fault;
 use crate::log::Log;
-use crate::modules::Surroundings;
+use crate::modules::ModuleContext;
 use crate::{debug_library, environments, errors, execute, loader, prelude};
 
 /// What a state is made of.
@@ -73,7 +73,7 @@ impl Interpreter {
         let error = errors::open(&lua, &budget)?;
         execute::open(&lua, &budget)?;
         let path = loader::path(setup.lua_path, setup.basedir.as_deref());
-        let surroundings = Surroundings {
+        let surroundings = ModuleContext {
             log: setup.log,
             shutdown: setup.shutdown,
             basedir: setup.basedir,

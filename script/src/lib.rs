@@ -59,7 +59,7 @@ pub use answer::Answer;
 pub use budget::{Limit, Limits};
 pub use chunk::{Chunk, LoadFault};
 pub use commons::{Commons, FileFacts};
-pub use decision::{Decision, Given, Hook, Injection, Inquiry, Move, ReplyFacts, Wish};
+pub use decision::{Decision, Hook, Injection, Move, ReplyFacts, ScriptQuery, Wish, WishOutcome};
 pub use dictionary::{Dictionary, Fill};
 pub use facts::{AddressFacts, BackendFacts, SocketFacts};
 pub use fault::{Fault, message, raise};

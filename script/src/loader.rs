@@ -5,7 +5,7 @@ use std::path::Path;
 use mlua::{Function, Lua, LuaString, MultiValue, Table, Value};
 
 use crate::arguments::function;
-use crate::modules::{self, Surroundings};
+use crate::modules::{self, ModuleContext};
 
 /// What `package.path` becomes.
 pub(crate) fn path(option: Option<String>, basedir: Option<&Path>) -> String {
@@ -25,7 +25,7 @@ pub(crate) fn path(option: Option<String>, basedir: Option<&Path>) -> String {
 }
 
 /// Sets the path; appends the searcher of built-in modules, the last to be asked.
-pub(crate) fn install(lua: &Lua, path: &str, surroundings: Surroundings) -> mlua::Result<()> {
+pub(crate) fn install(lua: &Lua, path: &str, surroundings: ModuleContext) -> mlua::Result<()> {
     let package: Table = lua.globals().get("package")?;
     package.set("path", path)?;
     package.set("cpath", "")?;

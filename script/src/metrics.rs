@@ -57,11 +57,11 @@ impl Measured {
         }
     }
 
-    fn take(&mut self, kind: Kind, value: f64) -> Option<()> {
+    fn take(&mut self, kind: MetricKind, value: f64) -> Option<()> {
         match (self, kind) {
-            (Self::Counter(sum), Kind::Counter) => *sum += value,
-            (Self::Gauge(last), Kind::Gauge) => *last = value,
-            (Self::Histogram { counts, sum }, Kind::Histogram) => {
+            (Self::Counter(sum), MetricKind::Counter) => *sum += value,
+            (Self::Gauge(last), MetricKind::Gauge) => *last = value,
+            (Self::Histogram { counts, sum }, MetricKind::Histogram) => {
                 let bucket = BUCKETS.iter().position(|bound| value <= *bound);
                 counts[bucket.unwrap_or(BUCKETS.len())] += 1;
                 *sum += value;
@@ -73,13 +73,13 @@ impl Measured {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum MetricKind {
     Counter,
     Gauge,
     Histogram,
 }
 
-impl Kind {
+impl MetricKind {
     fn empty(self) -> Measured {
         match self {
             Self::Counter => Measured::Counter(0.0),
@@ -105,7 +105,7 @@ impl Metrics {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn take(&self, series: Series, kind: Kind, value: f64) -> Result<(), String> {
+    fn take(&self, series: Series, kind: MetricKind, value: f64) -> Result<(), String> {
         let mut all = self.series();
         if let Some(known) = all.get_mut(&series) {
             let text = format!("{} is a {}", series.name, known.kind());
@@ -136,16 +136,16 @@ impl Metrics {
 /// The functions `count`, `gauge` and `observe`.
 pub(crate) fn share(lua: &Lua, host: &Table, metrics: &Arc<Metrics>) -> mlua::Result<()> {
     for (name, kind) in [
-        ("count", Kind::Counter),
-        ("gauge", Kind::Gauge),
-        ("observe", Kind::Histogram),
+        ("count", MetricKind::Counter),
+        ("gauge", MetricKind::Gauge),
+        ("observe", MetricKind::Histogram),
     ] {
         let metrics = Arc::clone(metrics);
         let take =
             move |lua: &Lua, (series, value, labels): (String, Option<f64>, Option<Table>)| {
                 let value = match (value, kind) {
                     (Some(value), _) => value,
-                    (None, Kind::Counter) => 1.0,
+                    (None, MetricKind::Counter) => 1.0,
                     (None, _) => f64::NAN,
                 };
                 let taken = checked(kind, value)
@@ -158,10 +158,10 @@ pub(crate) fn share(lua: &Lua, host: &Table, metrics: &Arc<Metrics>) -> mlua::Re
     Ok(())
 }
 
-fn checked(kind: Kind, value: f64) -> Result<(), String> {
-    match value.is_finite() && !(kind == Kind::Counter && value < 0.0) {
+fn checked(kind: MetricKind, value: f64) -> Result<(), String> {
+    match value.is_finite() && !(kind == MetricKind::Counter && value < 0.0) {
         true => Ok(()),
-        false if kind == Kind::Counter => Err("counters only go up".to_owned()),
+        false if kind == MetricKind::Counter => Err("counters only go up".to_owned()),
         false => Err("the value is no number".to_owned()),
     }
 }

@@ -15,10 +15,10 @@ const BYTES_MAX: usize = 64 << 20;
 
 /// What a session has prepared.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Prepared(Arc<Mutex<Inner>>);
+pub(crate) struct Prepared(Arc<Mutex<PreparedStatements>>);
 
 #[derive(Debug, Default)]
-struct Inner {
+struct PreparedStatements {
     statements: HashMap<u32, Statement>,
     bytes: usize,
 }
@@ -99,10 +99,10 @@ impl Prepared {
 
     /// Nothing is prepared any more.
     pub(crate) fn clear(&self) {
-        *self.lock() = Inner::default();
+        *self.lock() = PreparedStatements::default();
     }
 
-    fn lock(&self) -> MutexGuard<'_, Inner> {
+    fn lock(&self) -> MutexGuard<'_, PreparedStatements> {
         // A panic while it was locked leaves whole statements only.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -130,7 +130,7 @@ impl Prepared {
     }
 }
 
-impl Inner {
+impl PreparedStatements {
     fn forget(&mut self, id: u32) {
         if let Some(statement) = self.statements.remove(&id) {
             self.bytes -= statement.text.len();

@@ -50,14 +50,14 @@ const OBJECTS: [(&str, &str); 16] = [
 /// One script, ready for clients. Cheap to clone.
 #[derive(Clone)]
 pub struct Scripts {
-    inner: Arc<Inner>,
+    inner: Arc<ScriptsInner>,
     /// The worker whose sessions these are.
     worker: usize,
     /// Whether that worker runs the interpreter's timers.
     keeps_time: bool,
 }
 
-struct Inner {
+struct ScriptsInner {
     interpreter: Interpreter,
     /// Held by whoever runs something in it; the coroutines in which no hook runs.
     turn: Mutex<Vec<Thread>>,
@@ -73,10 +73,10 @@ struct Inner {
 }
 
 /// Whoever has it, runs something in the interpreter.
-type Turn<'a> = MutexGuard<'a, Vec<Thread>>;
+type InterpreterGuard<'a> = MutexGuard<'a, Vec<Thread>>;
 
 /// How a hook is called.
-pub(crate) enum Way<'a> {
+pub(crate) enum HookCall<'a> {
     /// It cannot wait.
     AtOnce(&'a Function),
     /// In a coroutine.
@@ -199,7 +199,7 @@ impl Scripts {
         share(lua, &proxy, &module)?;
         module.raw_get::<Function>("keep")?.call::<()>(())?;
         loader::tell_of_modules(lua, module.raw_get("keep_module")?)?;
-        let inner = Inner {
+        let inner = ScriptsInner {
             turn: Mutex::default(),
             worker: AtomicUsize::new(usize::MAX),
             out,
@@ -361,7 +361,7 @@ impl Scripts {
 
     fn within_turn<R>(
         &self,
-        _turn: &Turn<'_>,
+        _turn: &InterpreterGuard<'_>,
         run: impl FnOnce(&Lua) -> mlua::Result<R>,
     ) -> Result<R, Fault> {
         self.inner.interpreter.call(|lua| {
@@ -384,7 +384,7 @@ impl Scripts {
     /// Calls a hook: what it has decided, or what went wrong.
     pub(crate) fn run_hook<A: IntoLuaMulti>(
         &self,
-        way: Way<'_>,
+        way: HookCall<'_>,
         session: &Table,
         arguments: impl FnOnce(&Lua) -> mlua::Result<A>,
     ) -> Result<Outcome, Fault> {
@@ -392,17 +392,17 @@ impl Scripts {
         // What a hook is given is none of its own memory; and without a limit it is made faster.
         let arguments = arguments(self.lua()).map_err(|error| Fault::of(&error))?;
         let (told, runner) = match way {
-            Way::AtOnce(function) => {
+            HookCall::AtOnce(function) => {
                 let told = self.within_turn(&turn, |_| function.call((session, arguments)));
                 (told, None)
             }
-            Way::Waiting(function) => {
+            HookCall::Waiting(function) => {
                 let runner = self.runner(&mut turn)?;
                 let told =
                     self.within_turn(&turn, |_| runner.resume((function, session, arguments)));
                 (told, Some(runner))
             }
-            Way::GoesOn(runner) => {
+            HookCall::GoesOn(runner) => {
                 let told = self.within_turn(&turn, |_| runner.resume(arguments));
                 (told, Some(runner))
             }
@@ -417,7 +417,7 @@ impl Scripts {
     }
 
     /// A coroutine in which no hook runs.
-    fn runner(&self, turn: &mut Turn<'_>) -> Result<Thread, Fault> {
+    fn runner(&self, turn: &mut InterpreterGuard<'_>) -> Result<Thread, Fault> {
         match turn.pop() {
             Some(runner) => Ok(runner),
             None => self.within_turn(turn, |_| self.functions().runner.call(())),
@@ -429,7 +429,7 @@ impl Scripts {
         self.inner.functions.names[hook as usize].clone()
     }
 
-    fn turn(&self) -> Turn<'_> {
+    fn turn(&self) -> InterpreterGuard<'_> {
         // A panic leaves whole coroutines only.
         self.inner
             .turn

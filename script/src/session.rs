@@ -13,7 +13,7 @@ use mlua::{Function, IntoLuaMulti, Lua, LuaString, Table, Thread, Value};
 
 use crate::answer::Answer;
 use crate::budget::Limit;
-use crate::decision::{Decision, Given, Hook, Injection, Move, ReplyFacts, Wish};
+use crate::decision::{Decision, Hook, Injection, Move, ReplyFacts, Wish, WishOutcome};
 use crate::facts::SocketFacts;
 use crate::fault::Fault;
 use crate::log::Level;
@@ -21,7 +21,7 @@ use crate::payloads::Payloads;
 use crate::prepared::Prepared;
 use crate::response::{self, err_payload};
 use crate::rows::Rows;
-use crate::scripts::{Scripts, Way};
+use crate::scripts::{HookCall, Scripts};
 
 /// One client's script.
 pub struct Session {
@@ -175,7 +175,7 @@ impl Session {
         };
         self.run_with(
             Hook::ReadAuthResult,
-            Way::AtOnce(&scripts.functions().call),
+            HookCall::AtOnce(&scripts.functions().call),
             argument,
         )
     }
@@ -184,14 +184,14 @@ impl Session {
     pub fn read_query(&mut self, payload: &[u8]) -> Decision {
         let scripts = self.scripts.clone();
         let packet = |lua: &Lua| lua.create_string(payload);
-        let way = Way::Waiting(&scripts.functions().read_query);
+        let way = HookCall::Waiting(&scripts.functions().read_query);
         self.run_with(Hook::ReadQuery, way, packet)
     }
 
     /// `read_query_result`, for the reply to what was sent last.
     pub fn read_query_result(&mut self, facts: &ReplyFacts, answer: Option<Answer>) -> Decision {
         let scripts = self.scripts.clone();
-        let way = Way::Waiting(&scripts.functions().read_query_result);
+        let way = HookCall::Waiting(&scripts.functions().read_query_result);
         let reply = |lua: &Lua| facts.arguments(lua, answer);
         self.run_with(Hook::ReadQueryResult, way, reply)
     }
@@ -276,21 +276,21 @@ impl Session {
     }
 
     /// The hook that waits goes on.
-    pub fn resume(&mut self, given: Given) -> Decision {
+    pub fn resume(&mut self, given: WishOutcome) -> Decision {
         let Some((hook, runner)) = self.waiting.take() else {
             return Decision::Nothing;
         };
-        let way = Way::GoesOn(runner);
+        let way = HookCall::GoesOn(runner);
         match given {
-            Given::Time => self.run_with(hook, way, |_| Ok(())),
-            Given::Refusal(text, number) => {
+            WishOutcome::Time => self.run_with(hook, way, |_| Ok(())),
+            WishOutcome::Refusal(text, number) => {
                 let refusal = |lua: &Lua| {
                     let text = lua.create_string(&text)?;
                     Ok((Value::Nil, text, number, "HY000"))
                 };
                 self.run_with(hook, way, refusal)
             }
-            Given::Reply(facts, answer) => {
+            WishOutcome::Reply(facts, answer) => {
                 let reply = |lua: &Lua| {
                     Ok((
                         lua.create_userdata(answer)?,
@@ -479,7 +479,7 @@ impl Session {
 
     fn run(&mut self, hook: Hook, arguments: impl IntoLuaMulti) -> Decision {
         let scripts = self.scripts.clone();
-        let way = Way::AtOnce(&scripts.functions().call);
+        let way = HookCall::AtOnce(&scripts.functions().call);
         let name = scripts.name_of(hook);
         self.run_with(hook, way, |_| Ok((name, arguments)))
     }
@@ -488,11 +488,11 @@ impl Session {
     fn run_with<A: IntoLuaMulti>(
         &mut self,
         hook: Hook,
-        way: Way<'_>,
+        way: HookCall<'_>,
         arguments: impl FnOnce(&Lua) -> mlua::Result<A>,
     ) -> Decision {
         self.refusal = None;
-        let has_begun = matches!(way, Way::GoesOn(_));
+        let has_begun = matches!(way, HookCall::GoesOn(_));
         if !has_begun && !self.has(hook) {
             return Decision::Nothing;
         }

@@ -24,7 +24,7 @@ pub(crate) const HANDLER: &str = "=pilotfish:handler";
 
 /// Whose function it is, in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum FrameKind {
     Script,
     /// Of C or Rust.
     Native,
@@ -35,15 +35,15 @@ enum Kind {
     Tail,
 }
 
-fn kind(lua: &Lua, level: usize) -> Option<Kind> {
+fn kind(lua: &Lua, level: usize) -> Option<FrameKind> {
     lua.inspect_stack(level, |debug| {
         let source = debug.source();
         match (source.what, source.source.as_deref()) {
-            ("C", _) => Kind::Native,
-            ("tail", _) => Kind::Tail,
-            (_, Some(name)) if is_own(name) => Kind::Own,
-            (_, Some(HANDLER)) => Kind::Handler,
-            _ => Kind::Script,
+            ("C", _) => FrameKind::Native,
+            ("tail", _) => FrameKind::Tail,
+            (_, Some(name)) if is_own(name) => FrameKind::Own,
+            (_, Some(HANDLER)) => FrameKind::Handler,
+            _ => FrameKind::Script,
         }
     })
 }
@@ -58,7 +58,7 @@ pub(crate) fn is_own(source: &str) -> bool {
 pub(crate) struct Frame {
     /// In memory: 0 is the function of ours that runs.
     pub(crate) level: usize,
-    kind: Kind,
+    kind: FrameKind,
     /// A script has called it, so that Lua knows by what name.
     has_name: bool,
 }
@@ -66,18 +66,18 @@ pub(crate) struct Frame {
 impl Frame {
     /// Whether it is the proxy's own Lua code, which counts as a function of C.
     pub(crate) fn is_own(&self) -> bool {
-        self.kind == Kind::Own
+        self.kind == FrameKind::Own
     }
 
     /// Whether it is Lua's note of a function that is gone.
     pub(crate) fn is_tail(&self) -> bool {
-        self.kind == Kind::Tail
+        self.kind == FrameKind::Tail
     }
 
     /// Where it is, as `luaL_where` says it: nothing of what is not a script's.
     pub(crate) fn place(&self, lua: &Lua) -> String {
         match self.kind {
-            Kind::Script => place_at(lua, self.level).unwrap_or_default(),
+            FrameKind::Script => place_at(lua, self.level).unwrap_or_default(),
             _ => String::new(),
         }
     }
@@ -111,26 +111,26 @@ impl<'a> Frames<'a> {
         }
     }
 
-    fn kind_at(&self, level: usize) -> Option<Kind> {
+    fn kind_at(&self, level: usize) -> Option<FrameKind> {
         kind(self.lua, level)
     }
 
     /// Whether a function of C is how the proxy's own code does its work.
     fn is_within_own(&self, level: usize) -> bool {
         let mut callers = (level + 1..).map(|level| self.kind_at(level));
-        let caller = callers.find(|caller| *caller != Some(Kind::Native));
-        caller == Some(Some(Kind::Own))
+        let caller = callers.find(|caller| *caller != Some(FrameKind::Native));
+        caller == Some(Some(FrameKind::Own))
     }
 
-    fn is_seen(&self, level: usize, kind: Kind) -> bool {
+    fn is_seen(&self, level: usize, kind: FrameKind) -> bool {
         match kind {
-            Kind::Script => true,
-            Kind::Tail => self.was_seen,
-            Kind::Handler => false,
-            Kind::Native if level == 0 => true,
-            Kind::Native => !self.is_within_own(level) && self.is_above_a_script(level),
-            Kind::Own => {
-                self.kind_at(level + 1) != Some(Kind::Own) && self.is_above_a_script(level)
+            FrameKind::Script => true,
+            FrameKind::Tail => self.was_seen,
+            FrameKind::Handler => false,
+            FrameKind::Native if level == 0 => true,
+            FrameKind::Native => !self.is_within_own(level) && self.is_above_a_script(level),
+            FrameKind::Own => {
+                self.kind_at(level + 1) != Some(FrameKind::Own) && self.is_above_a_script(level)
             }
         }
     }
@@ -138,7 +138,7 @@ impl<'a> Frames<'a> {
     /// Whether a script has called it in the end, and not the proxy.
     fn is_above_a_script(&self, level: usize) -> bool {
         let mut callers = (level + 1..).map_while(|level| kind(self.lua, level));
-        callers.any(|caller| caller == Kind::Script)
+        callers.any(|caller| caller == FrameKind::Script)
     }
 }
 
@@ -151,7 +151,7 @@ impl Iterator for Frames<'_> {
             let kind = self.kind_at(level)?;
             self.level += 1;
             let is_seen = self.is_seen(level, kind);
-            if kind != Kind::Tail {
+            if kind != FrameKind::Tail {
                 self.was_seen = is_seen;
             }
             if is_seen {
@@ -159,7 +159,7 @@ impl Iterator for Frames<'_> {
                 return Some(Frame {
                     level,
                     kind,
-                    has_name: caller == Some(Kind::Script),
+                    has_name: caller == Some(FrameKind::Script),
                 });
             }
         }
@@ -187,8 +187,8 @@ pub(crate) fn depth(lua: &Lua) -> usize {
 /// it is the script that has called that; nothing where a function of C has.
 pub(crate) fn place(lua: &Lua, level: usize) -> String {
     let mut levels = (level..).map(|level| (level, kind(lua, level)));
-    match levels.find(|(_, kind)| *kind != Some(Kind::Own)) {
-        Some((level, Some(Kind::Script))) => place_at(lua, level).unwrap_or_default(),
+    match levels.find(|(_, kind)| *kind != Some(FrameKind::Own)) {
+        Some((level, Some(FrameKind::Script))) => place_at(lua, level).unwrap_or_default(),
         _ => String::new(),
     }
 }

@@ -1,6 +1,6 @@
 //! What a command may have done when nobody knows how it ended.
 
-use sql::{Access, Effects, Facts, Kind as Statement};
+use sql::{Access, Effects, Facts, StatementKind as Statement};
 
 /// What a command may have done when nobody knows how it ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -19,7 +19,7 @@ pub use tally::Tally;
 
 use crate::cutter::HEAD_BYTES;
 use crate::fingerprint::{Fingerprint, Fingerprinting};
-use crate::reply::{Outcome, ReplyState, Verdict, expected, may_ask_for_files};
+use crate::reply::{Outcome, ReplyState, ReplyStep, expected, may_ask_for_files};
 use crate::tracker::{Sequences, Violation};
 
 /// A packet up to this length is waited for until it is whole; a longer one passes in pieces. No OK
@@ -64,7 +64,7 @@ pub struct Reply {
     /// Whether the next packet continues the current payload.
     is_continued: bool,
     /// What happens when the current payload ends.
-    verdict: Option<Verdict>,
+    verdict: Option<ReplyStep>,
     progress: Progress,
     has_begun: bool,
     tally: Tally,
@@ -243,14 +243,14 @@ impl Reply {
             let whole = HEADER_BYTES + length;
             if rest.len() >= whole {
                 match self.packet(&mut rest[..whole])? {
-                    Look::Pass => at += whole,
-                    Look::Changes => {
+                    PacketAction::Pass => at += whole,
+                    PacketAction::Changes => {
                         pass(&bytes[run..at], &mut sink);
                         sink(Piece::Changes(&bytes[at..at + whole], self.last_result()));
                         at += whole;
                         run = at;
                     }
-                    Look::Withhold => {
+                    PacketAction::Withhold => {
                         at += whole;
                         run = at;
                     }
@@ -297,9 +297,9 @@ impl Reply {
             return Ok(taken);
         }
         match self.packet(&mut held)? {
-            Look::Pass => sink(Piece::Pass(&held)),
-            Look::Changes => sink(Piece::Changes(&held, self.last_result())),
-            Look::Withhold => {}
+            PacketAction::Pass => sink(Piece::Pass(&held)),
+            PacketAction::Changes => sink(Piece::Changes(&held, self.last_result())),
+            PacketAction::Withhold => {}
         }
         Ok(taken)
     }
@@ -309,12 +309,12 @@ impl Reply {
         self.tally.results.saturating_sub(1)
     }
 
-    fn payload_end(&mut self, verdict: Verdict) -> Result<(), Violation> {
+    fn payload_end(&mut self, verdict: ReplyStep) -> Result<(), Violation> {
         if let Some(print) = &mut self.fingerprinting {
             print.payload_ended(&verdict, &self.tally);
         }
         match verdict {
-            Verdict::Continue(state) => {
+            ReplyStep::Continue(state) => {
                 match (self.state, state) {
                     (ReplyState::Rows, ReplyState::Rows) => self.tally.rows += 1,
                     (_, ReplyState::Rows) => {
@@ -324,7 +324,7 @@ impl Reply {
                 }
                 self.state = state;
             }
-            Verdict::ResultEnd(status) => {
+            ReplyStep::ResultEnd(status) => {
                 self.tally.results += 1;
                 self.tally.status = Some(status);
                 match status.contains(StatusFlags::MORE_RESULTS_EXISTS) {
@@ -332,14 +332,14 @@ impl Reply {
                     false => self.progress = Progress::Over(Outcome::Ok),
                 }
             }
-            Verdict::End(outcome, _) => self.progress = Progress::Over(outcome),
-            Verdict::LocalInfile => {
+            ReplyStep::End(outcome, _) => self.progress = Progress::Over(outcome),
+            ReplyStep::LocalInfile => {
                 self.state = ReplyState::First;
                 self.progress = Progress::File {
                     sequence: self.sequence,
                 };
             }
-            Verdict::Unknown => return Err(Malformed::Invalid("reply").into()),
+            ReplyStep::Unknown => return Err(Malformed::Invalid("reply").into()),
         }
         Ok(())
     }
@@ -349,7 +349,7 @@ impl Reply {
 const MIN_OK_BYTES: usize = 7;
 
 /// What is done with a packet.
-enum Look {
+enum PacketAction {
     Pass,
     Changes,
     Withhold,

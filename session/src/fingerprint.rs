@@ -4,7 +4,7 @@ use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
 
 use crate::exchange::Tally;
-use crate::reply::{Outcome, ReplyState, Verdict};
+use crate::reply::{Outcome, ReplyState, ReplyStep};
 
 /// Of all that a reply says of data: definitions, rows, counts, warnings, the error; not of flags, which
 /// tell of the server and of the session. Whoever writes rows does not know the keys.
@@ -34,9 +34,9 @@ impl Fingerprinting {
     }
 
     /// Bytes of a payload that means `verdict` to a reply in this state.
-    pub(crate) fn add(&mut self, state: ReplyState, verdict: &Verdict, bytes: &[u8]) {
+    pub(crate) fn add(&mut self, state: ReplyState, verdict: &ReplyStep, bytes: &[u8]) {
         // The EOF behind definitions has flags.
-        let is_data = matches!(verdict, Verdict::Continue(_))
+        let is_data = matches!(verdict, ReplyStep::Continue(_))
             && !matches!(state, ReplyState::DefinitionsEnd { .. });
         if is_data {
             self.hasher.write(bytes);
@@ -45,16 +45,16 @@ impl Fingerprinting {
     }
 
     /// A payload has ended.
-    pub(crate) fn payload_ended(&mut self, verdict: &Verdict, tally: &Tally) {
+    pub(crate) fn payload_ended(&mut self, verdict: &ReplyStep, tally: &Tally) {
         self.hasher.write_u64(self.payload_bytes);
         self.bytes += std::mem::take(&mut self.payload_bytes);
-        if let Verdict::ResultEnd(_) | Verdict::End(..) = verdict {
+        if let ReplyStep::ResultEnd(_) | ReplyStep::End(..) = verdict {
             self.hasher.write_u16(tally.warnings);
             self.hasher.write_u64(tally.rows);
             self.hasher.write_u64(tally.ok.affected_rows);
             self.hasher.write_u64(tally.ok.last_insert_id);
         }
-        if let Verdict::End(Outcome::Err(number), _) = verdict {
+        if let ReplyStep::End(Outcome::Err(number), _) = verdict {
             self.hasher.write_u16(*number);
         }
     }

@@ -28,4 +28,4 @@ pub use exchange::{
 };
 pub use fingerprint::Fingerprint;
 pub use reply::Outcome;
-pub use tracker::{Event, Held, LostReason, Pipelining, Sequences, Tracker, Violation};
+pub use tracker::{ChangeUserHold, Event, LostReason, Pipelining, Sequences, Tracker, Violation};

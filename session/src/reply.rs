@@ -66,7 +66,7 @@ pub(crate) enum AfterDefinitions {
 
 /// What a payload means for the reply, once its last byte has passed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub(crate) enum ReplyStep {
     /// The reply goes on.
     Continue(ReplyState),
     /// A result ended with these flags.
@@ -119,35 +119,35 @@ pub(crate) struct Payload<'a> {
 
 impl ReplyState {
     /// Decides what `payload` means here.
-    pub(crate) fn judge(self, payload: &Payload<'_>) -> Result<Verdict, Malformed> {
+    pub(crate) fn judge(self, payload: &Payload<'_>) -> Result<ReplyStep, Malformed> {
         if payload.first() == Some(ERR) && self != Self::Single {
             return payload.error(self);
         }
         match self {
             Self::First => payload.first_of_result(),
             Self::Simple => payload.simple(),
-            Self::Single => Ok(Verdict::End(Outcome::Ok, None)),
+            Self::Single => Ok(ReplyStep::End(Outcome::Ok, None)),
             Self::Prepared => payload.prepared(),
             Self::Definitions { left, then } => Ok(payload.definitions(left - 1, then)),
             Self::DefinitionsEnd { then } => payload.definitions_end(then),
             Self::Rows => payload.row(self, StatusFlags::default()),
             Self::OutParameters => payload.row(self, StatusFlags::MORE_RESULTS_EXISTS),
             Self::FieldList => match payload.is_terminator() {
-                true => Ok(Verdict::End(
+                true => Ok(ReplyStep::End(
                     Outcome::Ok,
                     Some(payload.terminator_status()?),
                 )),
-                false => Ok(Verdict::Continue(self)),
+                false => Ok(ReplyStep::Continue(self)),
             },
             Self::Stream => {
                 match payload.first() == Some(EOF) && payload.length < EOF_BYTES_LIMIT {
-                    true => Ok(Verdict::End(Outcome::Ok, None)),
-                    false => Ok(Verdict::Continue(self)),
+                    true => Ok(ReplyStep::End(Outcome::Ok, None)),
+                    false => Ok(ReplyStep::Continue(self)),
                 }
             }
             Self::Auth => match payload.first() {
-                Some(OK) => Ok(Verdict::End(Outcome::Ok, Some(payload.ok_status()?))),
-                _ => Ok(Verdict::Continue(self)),
+                Some(OK) => Ok(ReplyStep::End(Outcome::Ok, Some(payload.ok_status()?))),
+                _ => Ok(ReplyStep::Continue(self)),
             },
         }
     }
@@ -178,22 +178,22 @@ impl Payload<'_> {
         ok.map(|ok| ok.status)
     }
 
-    fn error(&self, state: ReplyState) -> Result<Verdict, Malformed> {
+    fn error(&self, state: ReplyState) -> Result<ReplyStep, Malformed> {
         let mut reader = Reader::new(self.head);
         reader.u8("ERR header")?;
         match reader.u16("error number")? {
             PROGRESS_REPORT if self.has(Capabilities::MARIADB_PROGRESS) => {
-                Ok(Verdict::Continue(state))
+                Ok(ReplyStep::Continue(state))
             }
-            number => Ok(Verdict::End(Outcome::Err(number), None)),
+            number => Ok(ReplyStep::End(Outcome::Err(number), None)),
         }
     }
 
-    fn first_of_result(&self) -> Result<Verdict, Malformed> {
+    fn first_of_result(&self) -> Result<ReplyStep, Malformed> {
         match self.first() {
-            Some(OK) => Ok(Verdict::ResultEnd(self.ok_status()?)),
+            Some(OK) => Ok(ReplyStep::ResultEnd(self.ok_status()?)),
             // A client that cannot send files is not asked for one.
-            Some(LOCAL_INFILE) if self.has(Capabilities::LOCAL_FILES) => Ok(Verdict::LocalInfile),
+            Some(LOCAL_INFILE) if self.has(Capabilities::LOCAL_FILES) => Ok(ReplyStep::LocalInfile),
             _ => {
                 let mut reader = Reader::new(self.head);
                 let columns = reader.lenenc("column count")?;
@@ -209,21 +209,21 @@ impl Payload<'_> {
         }
     }
 
-    fn simple(&self) -> Result<Verdict, Malformed> {
+    fn simple(&self) -> Result<ReplyStep, Malformed> {
         match self.first() {
-            Some(OK) => Ok(Verdict::End(Outcome::Ok, Some(self.ok_status()?))),
+            Some(OK) => Ok(ReplyStep::End(Outcome::Ok, Some(self.ok_status()?))),
             Some(EOF) if self.is_terminator() => {
                 // COM_SET_OPTION and COM_DEBUG; a bare 0xfe carries no flags.
-                Ok(Verdict::End(Outcome::Ok, self.terminator_status().ok()))
+                Ok(ReplyStep::End(Outcome::Ok, self.terminator_status().ok()))
             }
-            _ => Ok(Verdict::Unknown),
+            _ => Ok(ReplyStep::Unknown),
         }
     }
 
-    fn prepared(&self) -> Result<Verdict, Malformed> {
+    fn prepared(&self) -> Result<ReplyStep, Malformed> {
         let mut reader = Reader::new(self.head);
         if reader.u8("prepare header")? != OK {
-            return Ok(Verdict::Unknown);
+            return Ok(ReplyStep::Unknown);
         }
         reader.u32("statement id")?;
         let columns = reader.u16("column count")?;
@@ -248,45 +248,45 @@ impl Payload<'_> {
     }
 
     /// How it goes on when `left` definitions are still to come.
-    fn definitions(&self, left: u64, then: AfterDefinitions) -> Verdict {
+    fn definitions(&self, left: u64, then: AfterDefinitions) -> ReplyStep {
         match left {
             0 if self.has(Capabilities::DEPRECATE_EOF) => self.after_definitions(then),
-            0 => Verdict::Continue(ReplyState::DefinitionsEnd { then }),
-            _ => Verdict::Continue(ReplyState::Definitions { left, then }),
+            0 => ReplyStep::Continue(ReplyState::DefinitionsEnd { then }),
+            _ => ReplyStep::Continue(ReplyState::Definitions { left, then }),
         }
     }
 
-    fn after_definitions(&self, then: AfterDefinitions) -> Verdict {
+    fn after_definitions(&self, then: AfterDefinitions) -> ReplyStep {
         match then {
-            AfterDefinitions::Rows => Verdict::Continue(ReplyState::Rows),
+            AfterDefinitions::Rows => ReplyStep::Continue(ReplyState::Rows),
             AfterDefinitions::PreparedColumns { definitions } => {
                 self.definitions(definitions, AfterDefinitions::End)
             }
-            AfterDefinitions::End => Verdict::End(Outcome::Ok, None),
+            AfterDefinitions::End => ReplyStep::End(Outcome::Ok, None),
         }
     }
 
-    fn definitions_end(&self, then: AfterDefinitions) -> Result<Verdict, Malformed> {
+    fn definitions_end(&self, then: AfterDefinitions) -> Result<ReplyStep, Malformed> {
         if !self.is_terminator() {
-            return Ok(Verdict::Unknown);
+            return Ok(ReplyStep::Unknown);
         }
         let status = self.terminator_status()?;
         Ok(match then {
-            AfterDefinitions::Rows if announces_cursor(status) => Verdict::ResultEnd(status),
+            AfterDefinitions::Rows if announces_cursor(status) => ReplyStep::ResultEnd(status),
             AfterDefinitions::Rows if status.contains(OUT_PARAMETERS_AND_MORE) => {
-                Verdict::Continue(ReplyState::OutParameters)
+                ReplyStep::Continue(ReplyState::OutParameters)
             }
             _ => self.after_definitions(then),
         })
     }
 
     /// A row, or the end of rows, to whose flags those `known` already are added.
-    fn row(&self, state: ReplyState, known: StatusFlags) -> Result<Verdict, Malformed> {
+    fn row(&self, state: ReplyState, known: StatusFlags) -> Result<ReplyStep, Malformed> {
         match self.is_terminator() {
-            true => Ok(Verdict::ResultEnd(StatusFlags(
+            true => Ok(ReplyStep::ResultEnd(StatusFlags(
                 self.terminator_status()?.0 | known.0,
             ))),
-            false => Ok(Verdict::Continue(state)),
+            false => Ok(ReplyStep::Continue(state)),
         }
     }
 

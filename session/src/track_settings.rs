@@ -2,7 +2,7 @@
 //! had the server tell.
 
 use crate::state::{Baseline, Changes};
-use sql::{Facts, Kind, Server, Target, Value};
+use sql::{Facts, Server, StatementKind, Target, Value};
 use wire::reply::{OK, OkHeader, OkPacket};
 use wire::session_track::{Change, OkTail, put_ok};
 use wire::{Capabilities, HEADER_BYTES};
@@ -248,7 +248,7 @@ pub fn prepares_settings(facts: &Facts, text: &[u8]) -> bool {
     let name = b"session_track_";
     matches!(
         facts.kind,
-        Kind::Prepare | Kind::ExecuteImmediate | Kind::Multi
+        StatementKind::Prepare | StatementKind::ExecuteImmediate | StatementKind::Multi
     ) && text
         .windows(name.len())
         .any(|part| part.eq_ignore_ascii_case(name))
@@ -258,7 +258,7 @@ pub fn prepares_settings(facts: &Facts, text: &[u8]) -> bool {
 pub fn runs_prepared(facts: &Facts) -> bool {
     matches!(
         facts.kind,
-        Kind::Execute | Kind::ExecuteImmediate | Kind::Multi
+        StatementKind::Execute | StatementKind::ExecuteImmediate | StatementKind::Multi
     )
 }
 

@@ -11,7 +11,7 @@ use wire::{Capabilities, Command, HEADER_BYTES, Header, StatusFlags};
 pub use event::{Event, LostReason, Violation};
 
 use crate::cutter::Cutter;
-use crate::reply::{ReplyState, Verdict};
+use crate::reply::{ReplyState, ReplyStep};
 
 /// Commands in flight from which on no further one is let through.
 const PIPELINE_DEPTH: usize = 64;
@@ -39,7 +39,7 @@ pub enum Pipelining {
 
 /// What is to be done before the client's next bytes pass; see [`Tracker::holding_change_user`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Held {
+pub enum ChangeUserHold {
     /// Nothing.
     Nothing,
     /// More of them have to come.
@@ -90,7 +90,7 @@ pub struct Tracker {
     /// The reply that is passing; `None` between replies.
     reply: Option<ReplyState>,
     /// What happens when the backend's current payload ends.
-    verdict: Option<Verdict>,
+    verdict: Option<ReplyStep>,
     /// The sequence id that the backend's next packet has; `None` where any will do.
     backend_sequence: Option<u8>,
     /// The id that the next packet to the client is to be given, whatever came before.
@@ -143,19 +143,21 @@ impl Tracker {
 
     /// What is to be done before these next bytes of the client's pass.
     #[inline]
-    pub fn held(&self, bytes: &[u8]) -> Held {
+    pub fn held(&self, bytes: &[u8]) -> ChangeUserHold {
         if !self.holds_change_user || bytes.is_empty() || !self.is_at_command() {
-            return Held::Nothing;
+            return ChangeUserHold::Nothing;
         }
         let Some((header, payload)) = bytes.split_first_chunk::<HEADER_BYTES>() else {
-            return Held::Partly;
+            return ChangeUserHold::Partly;
         };
         let length = Header::decode(*header).length;
         match payload.first() {
-            _ if length == 0 => Held::Nothing,
-            None => Held::Partly,
-            Some(first) if Command(*first) == Command::CHANGE_USER => Held::ChangeUser(length),
-            Some(_) => Held::Nothing,
+            _ if length == 0 => ChangeUserHold::Nothing,
+            None => ChangeUserHold::Partly,
+            Some(first) if Command(*first) == Command::CHANGE_USER => {
+                ChangeUserHold::ChangeUser(length)
+            }
+            Some(_) => ChangeUserHold::Nothing,
         }
     }
 

@@ -1,7 +1,7 @@
 //! What a byte may begin and where it may stand: the tables that the lexer turns on, one for each character set.
 
 use crate::TokenKind;
-use crate::charsets::{Bytes, Family, Row};
+use crate::charsets::{Bytes, CharsetFamily, Row};
 
 /// What kind of token a byte begins.
 #[derive(Clone, Copy, Debug)]
@@ -55,7 +55,7 @@ const TRAIL: u8 = 32;
 
 impl Letters {
     /// The bytes of a row as a family of servers has them.
-    pub const fn of(row: &Row, family: Family) -> Self {
+    pub const fn of(row: &Row, family: CharsetFamily) -> Self {
         let mut letters = Self {
             classes: [Class::Stray; 256],
             places: [0; 256],
@@ -69,7 +69,7 @@ impl Letters {
         letters.add(DASHES, row.dashes);
         letters.add(LEAD, row.leads);
         letters.add(TRAIL, row.trails);
-        if matches!(family, Family::MySql) {
+        if matches!(family, CharsetFamily::MySql) {
             letters.add(WORD, row.words_of_mysql);
         }
         let mut byte = 0;
@@ -77,7 +77,7 @@ impl Letters {
             letters.classes[byte] = class_in(byte as u8, letters.places[byte]);
             byte += 1;
         }
-        if matches!(family, Family::Both) {
+        if matches!(family, CharsetFamily::Both) {
             letters.doubt(row.words_of_mysql);
         }
         letters

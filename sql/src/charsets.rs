@@ -127,21 +127,21 @@ impl Charset {
     }
 }
 
-static OF_BOTH: [Letters; COUNT] = all(Family::Both);
-static OF_MYSQL: [Letters; COUNT] = all(Family::MySql);
-static OF_MARIADB: [Letters; COUNT] = all(Family::MariaDb);
+static OF_BOTH: [Letters; COUNT] = all(CharsetFamily::Both);
+static OF_MYSQL: [Letters; COUNT] = all(CharsetFamily::MySql);
+static OF_MARIADB: [Letters; COUNT] = all(CharsetFamily::MariaDb);
 
 /// Whose reading of a character set is meant.
 #[derive(Clone, Copy)]
-pub(crate) enum Family {
+pub(crate) enum CharsetFamily {
     /// What differs is a guess.
     Both,
     MySql,
     MariaDb,
 }
 
-const fn all(family: Family) -> [Letters; COUNT] {
-    let mut letters = [const { Letters::of(&ROWS[0], Family::Both) }; COUNT];
+const fn all(family: CharsetFamily) -> [Letters; COUNT] {
+    let mut letters = [const { Letters::of(&ROWS[0], CharsetFamily::Both) }; COUNT];
     let mut index = 0;
     while index < COUNT {
         letters[index] = Letters::of(&ROWS[index], family);

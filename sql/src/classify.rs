@@ -8,19 +8,19 @@ mod changes;
 mod ddl;
 mod explain;
 mod expression;
-mod place;
 mod query;
+mod query_position;
 mod session;
 mod show;
 mod transaction;
 mod variable;
 
-pub(crate) use place::Place;
+pub(crate) use query_position::QueryPosition;
 pub(crate) use transaction::Characteristic;
 
 use crate::doubts::Doubts;
-use crate::facts::{Access, Effects, Marks, PARTS_MAX, Part};
-use crate::kind::{Begin, Kind};
+use crate::facts::{Access, Effects, Marks, PARTS_MAX, StatementFacts};
+use crate::kind::{Begin, StatementKind};
 use crate::lexer::TokenKind;
 use crate::scan::{NESTING_MAX, Scan, Watcher};
 use crate::span::Span;
@@ -51,7 +51,7 @@ impl<W: Watcher> Scan<'_, W> {
         self.facts.access = access;
         self.facts.effects = effects;
         if count > 1 {
-            self.facts.kind = Kind::Multi;
+            self.facts.kind = StatementKind::Multi;
             self.facts.explained = None;
         }
         self.finish();
@@ -77,7 +77,7 @@ impl<W: Watcher> Scan<'_, W> {
 
     /// One statement, with facts of its own but for what it names and uses.
     fn part(&mut self) {
-        self.facts.kind = Kind::Unknown;
+        self.facts.kind = StatementKind::Unknown;
         self.facts.access = Access::Session;
         self.facts.effects = Effects::NONE;
         let (start, flags) = (self.here.span, self.flags());
@@ -85,7 +85,7 @@ impl<W: Watcher> Scan<'_, W> {
         self.facts.doubts.add(doubts);
         self.statement();
         self.skip_rest();
-        let part = Part {
+        let part = StatementFacts {
             flags,
             schema,
             doubts,
@@ -167,7 +167,7 @@ impl<W: Watcher> Scan<'_, W> {
 
     /// Something that begins like nothing known: it may do anything.
     pub fn not_understood(&mut self) {
-        self.facts.kind = Kind::Unknown;
+        self.facts.kind = StatementKind::Unknown;
         self.facts.doubts.add(Doubts::UNKNOWN);
         self.facts.at_least(Access::Unsure);
         self.facts.effects.add(Effects::ANYTHING);
@@ -180,7 +180,7 @@ impl<W: Watcher> Scan<'_, W> {
     }
 
     /// A statement that writes, ends the transaction, and has nothing more to tell.
-    pub fn writes_and_commits(&mut self, kind: Kind) {
+    pub fn writes_and_commits(&mut self, kind: StatementKind) {
         self.facts.kind = kind;
         self.facts.at_least(Access::Write);
         self.commits();
@@ -193,17 +193,17 @@ impl<W: Watcher> Scan<'_, W> {
             .tokens_ahead()
             .find(|token| token.kind != TokenKind::Open);
         self.facts.kind = match first.map(|token| token.word) {
-            Some(Word::Select | Word::With) => Kind::Select,
-            Some(Word::Values) => Kind::Values,
-            Some(Word::Table) => Kind::Table,
+            Some(Word::Select | Word::With) => StatementKind::Select,
+            Some(Word::Values) => StatementKind::Values,
+            Some(Word::Table) => StatementKind::Table,
             _ => return self.not_understood(),
         };
         self.facts.at_least(Access::Read);
-        self.body(&mut Place::of_query());
+        self.body(&mut QueryPosition::of_query());
     }
 
     fn compound(&mut self) {
-        self.facts.kind = Kind::Compound;
+        self.facts.kind = StatementKind::Compound;
         self.facts.doubts.add(Doubts::BLOCK);
         self.facts.at_least(Access::Unsure);
         self.facts.effects.add(Effects::ANYTHING);
@@ -220,7 +220,7 @@ impl<W: Watcher> Scan<'_, W> {
         }
         self.advance();
         self.take_word(Word::Work);
-        self.facts.kind = Kind::Begin(Begin::default());
+        self.facts.kind = StatementKind::Begin(Begin::default());
         self.facts.effects.add(Effects::TRANSACTION_BEGUN);
     }
 

@@ -59,7 +59,7 @@ pub enum DiagnosticsItem {
 
 /// Reads a GET DIAGNOSTICS.
 pub fn get_diagnostics(text: &[u8], flags: Flags) -> GetForm {
-    let mut words = Words::new(text, flags);
+    let mut words = PeekableTokens::new(text, flags);
     let is_mysql = matches!(flags.server, Server::MySql(_));
     // Of MariaDB's SET STATEMENT only what it is for matters.
     while !is_mysql && words.here().is_some_and(|here| here != b"GET") {
@@ -80,7 +80,7 @@ pub fn get_diagnostics(text: &[u8], flags: Flags) -> GetForm {
 }
 
 /// What stands from DIAGNOSTICS on; none where it is not as the grammar has it.
-fn information(words: &mut Words<'_>, flags: Flags) -> Option<GetDiagnostics> {
+fn information(words: &mut PeekableTokens<'_>, flags: Flags) -> Option<GetDiagnostics> {
     words.expect(b"DIAGNOSTICS")?;
     let mut condition = None;
     if words.here()? == b"CONDITION" {
@@ -110,7 +110,7 @@ fn information(words: &mut Words<'_>, flags: Flags) -> Option<GetDiagnostics> {
 /// The rows that SHOW WARNINGS or SHOW ERRORS asks for, counted from 0; none where it is anything
 /// else.
 pub fn shown_conditions(text: &[u8], flags: Flags) -> Option<Range<u64>> {
-    let mut words = Words::new(text, flags);
+    let mut words = PeekableTokens::new(text, flags);
     words.expect(b"SHOW")?;
     if !matches!(&*words.here()?, b"WARNINGS" | b"ERRORS") {
         return None;
@@ -182,13 +182,13 @@ fn integer(text: &[u8]) -> Option<u64> {
 }
 
 /// The tokens of a statement, without comments.
-struct Words<'a> {
+struct PeekableTokens<'a> {
     text: &'a [u8],
     lexer: Lexer<'a>,
     ahead: Option<Token>,
 }
 
-impl<'a> Words<'a> {
+impl<'a> PeekableTokens<'a> {
     fn new(text: &'a [u8], flags: Flags) -> Self {
         let mut words = Self {
             text,

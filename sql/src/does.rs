@@ -96,7 +96,7 @@ mod tests {
         assert!(facts.is_doubted());
         assert_eq!(facts.access, Access::Unsure);
         assert!(facts.effects.has(Effects::ANYTHING));
-        let is_doubted = |part: &crate::Part| {
+        let is_doubted = |part: &crate::StatementFacts| {
             part.access == Access::Unsure && part.effects.has(Effects::ANYTHING)
         };
         assert!(facts.parts.iter().all(is_doubted));

@@ -7,7 +7,7 @@ use crate::words::Word;
 
 /// What a statement of dynamic SQL names. Texts have no comments.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Source {
+pub struct DynamicSource {
     /// Where the text to prepare stands: a literal, a variable, an expression (MariaDB). None in an EXECUTE.
     pub text: Option<Span>,
     /// The values behind USING, in order.
@@ -15,11 +15,11 @@ pub struct Source {
 }
 
 /// Takes a PREPARE, EXECUTE or EXECUTE IMMEDIATE apart.
-pub fn source(text: &[u8], flags: Flags) -> Source {
+pub fn source(text: &[u8], flags: Flags) -> DynamicSource {
     let clean = code(text, flags);
-    let mut source = Source::default();
+    let mut source = DynamicSource::default();
     let mut depth = 0_u32;
-    let mut place = Place::Before;
+    let mut place = TokenPosition::Before;
     let mut span = Span::default();
     for token in Lexer::new(text, flags) {
         depth = match token.kind {
@@ -32,10 +32,12 @@ pub fn source(text: &[u8], flags: Flags) -> Source {
             source.take(place, span, &clean);
             span = Span::default();
             place = match place {
-                _ if token.word == Word::Using => Place::Arguments,
-                Place::Before if token.word == Word::Execute => Place::Statement,
-                Place::Before => Place::Name,
-                Place::Name | Place::Statement if token.kind == TokenKind::Word => Place::Text,
+                _ if token.word == Word::Using => TokenPosition::Arguments,
+                TokenPosition::Before if token.word == Word::Execute => TokenPosition::Statement,
+                TokenPosition::Before => TokenPosition::Name,
+                TokenPosition::Name | TokenPosition::Statement if token.kind == TokenKind::Word => {
+                    TokenPosition::Text
+                }
                 same => same,
             };
             continue;
@@ -51,7 +53,7 @@ pub fn source(text: &[u8], flags: Flags) -> Source {
 
 /// Where in the statement a token stands.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum TokenPosition {
     /// In front of PREPARE or EXECUTE: SET STATEMENT … FOR.
     Before,
     /// The name behind PREPARE.
@@ -65,23 +67,23 @@ enum Place {
 }
 
 /// Whether a token stands between two parts.
-fn ends_part(token: Token, place: Place) -> bool {
+fn ends_part(token: Token, place: TokenPosition) -> bool {
     match place {
-        Place::Before => matches!(token.word, Word::Prepare | Word::Execute),
-        Place::Name => token.word == Word::From,
-        Place::Statement => matches!(token.word, Word::Immediate | Word::Using),
-        Place::Text => token.word == Word::Using || token.kind == TokenKind::Semicolon,
-        Place::Arguments => matches!(token.kind, TokenKind::Comma | TokenKind::Semicolon),
+        TokenPosition::Before => matches!(token.word, Word::Prepare | Word::Execute),
+        TokenPosition::Name => token.word == Word::From,
+        TokenPosition::Statement => matches!(token.word, Word::Immediate | Word::Using),
+        TokenPosition::Text => token.word == Word::Using || token.kind == TokenKind::Semicolon,
+        TokenPosition::Arguments => matches!(token.kind, TokenKind::Comma | TokenKind::Semicolon),
     }
 }
 
-impl Source {
-    fn take(&mut self, place: Place, span: Span, clean: &[u8]) {
+impl DynamicSource {
+    fn take(&mut self, place: TokenPosition, span: Span, clean: &[u8]) {
         match place {
             _ if span.is_empty() => {}
-            Place::Text => self.text = self.text.or(Some(span)),
-            Place::Arguments => self.arguments.push(span.of(clean).to_vec()),
-            Place::Before | Place::Name | Place::Statement => {}
+            TokenPosition::Text => self.text = self.text.or(Some(span)),
+            TokenPosition::Arguments => self.arguments.push(span.of(clean).to_vec()),
+            TokenPosition::Before | TokenPosition::Name | TokenPosition::Statement => {}
         }
     }
 }

@@ -3,7 +3,7 @@
 use crate::bits::bits;
 use crate::doubts::Doubts;
 use crate::flags::Flags;
-use crate::kind::Kind;
+use crate::kind::StatementKind;
 use crate::question::Question;
 use crate::set::Assignment;
 use crate::span::Span;
@@ -186,11 +186,11 @@ bits! {
 
 /// One statement of several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Part {
+pub struct StatementFacts {
     /// Where it stands, without space and comments around it and without its semicolon.
     pub span: Span,
     /// What it is.
-    pub kind: Kind,
+    pub kind: StatementKind,
     /// What it does to data.
     pub access: Access,
     /// What it may change of its session.
@@ -283,9 +283,9 @@ pub const QUESTIONS_MAX: usize = 256;
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Facts {
     /// What it is.
-    pub kind: Kind,
+    pub kind: StatementKind,
     /// The statement behind EXPLAIN or ANALYZE.
-    pub explained: Option<Kind>,
+    pub explained: Option<StatementKind>,
     /// The worst that any of its statements does to data.
     pub access: Access,
     /// What its result depends on.
@@ -297,7 +297,7 @@ pub struct Facts {
     /// What is not understood of it.
     pub doubts: Doubts,
     /// Each of its statements, in order.
-    pub parts: Vec<Part>,
+    pub parts: Vec<StatementFacts>,
     /// What it names, in order, as often as it does.
     pub mentions: Vec<Mention>,
     /// What SET assigns, in order, with NAMES, TRANSACTION and their like.
@@ -339,7 +339,7 @@ impl Facts {
             comments,
             questions,
         } = self;
-        (*kind, *explained, *access) = (Kind::default(), None, Access::default());
+        (*kind, *explained, *access) = (StatementKind::default(), None, Access::default());
         (*uses, *effects, *marks) = (Uses::NONE, Effects::NONE, Marks::NONE);
         *doubts = Doubts::NONE;
         parts.clear();

@@ -45,7 +45,7 @@ pub(crate) enum Function {
 
 /// Which family has a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Family {
+pub(crate) enum FunctionFamily {
     Both,
     MySql,
     MariaDb,
@@ -206,14 +206,14 @@ pub(crate) const NEWER: &[Newer] = &[
 /// Functions that are alike.
 pub(crate) struct Builtin {
     pub function: Function,
-    pub family: Family,
+    pub family: FunctionFamily,
     pub names: &'static [&'static str],
 }
 
 const fn both(function: Function, names: &'static [&'static str]) -> Builtin {
     Builtin {
         function,
-        family: Family::Both,
+        family: FunctionFamily::Both,
         names,
     }
 }
@@ -221,7 +221,7 @@ const fn both(function: Function, names: &'static [&'static str]) -> Builtin {
 const fn mysql(function: Function, names: &'static [&'static str]) -> Builtin {
     Builtin {
         function,
-        family: Family::MySql,
+        family: FunctionFamily::MySql,
         names,
     }
 }
@@ -229,7 +229,7 @@ const fn mysql(function: Function, names: &'static [&'static str]) -> Builtin {
 const fn mariadb(function: Function, names: &'static [&'static str]) -> Builtin {
     Builtin {
         function,
-        family: Family::MariaDb,
+        family: FunctionFamily::MariaDb,
         names,
     }
 }

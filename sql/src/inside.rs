@@ -6,7 +6,7 @@ use std::fmt::Debug;
 use crate::doubts::Doubts;
 use crate::facts::{Facts, Role};
 use crate::flags::Flags;
-use crate::kind::Kind;
+use crate::kind::StatementKind;
 use crate::set::Target;
 use crate::span::Span;
 use crate::unquote::unquote;
@@ -62,8 +62,11 @@ impl Facts {
     }
 }
 
-const fn has_text(kind: Kind) -> bool {
-    matches!(kind, Kind::Prepare | Kind::Execute | Kind::ExecuteImmediate)
+const fn has_text(kind: StatementKind) -> bool {
+    matches!(
+        kind,
+        StatementKind::Prepare | StatementKind::Execute | StatementKind::ExecuteImmediate
+    )
 }
 
 impl Inside {
@@ -172,7 +175,7 @@ impl Reader<'_> {
         if self.depth >= DEPTH_MAX || !is_read_alike {
             return None;
         }
-        if facts.kind == Kind::Execute {
+        if facts.kind == StatementKind::Execute {
             let name = facts.mentions_of(Role::Prepared).next()?;
             return self
                 .prepared

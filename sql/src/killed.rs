@@ -1,10 +1,10 @@
 //! What a KILL is aimed at, as far as its text says.
 
-use crate::dynamic::{Source, code};
+use crate::dynamic::{DynamicSource, code};
 use crate::facts::{Facts, Role};
 use crate::flags::{Flags, Server};
 use crate::functions::Function;
-use crate::kind::{Kill, Kind};
+use crate::kind::{Kill, StatementKind};
 use crate::lexer::{Lexer, Token, TokenKind};
 use crate::words::Word;
 
@@ -39,7 +39,7 @@ pub struct KillText {
 impl Facts {
     /// What the command kills, if it is a KILL and nothing else.
     pub fn killed(&self, text: &[u8], flags: Flags) -> Option<Killed> {
-        let Kind::Kill(kill) = self.kind else {
+        let StatementKind::Kill(kill) = self.kind else {
             return None;
         };
         if matches!(kill, Kill::User | Kill::QueryOfUser) {
@@ -51,7 +51,7 @@ impl Facts {
 
     /// The parts of the command, if it is a KILL and nothing else.
     pub fn kill_text(&self, text: &[u8], flags: Flags) -> Option<KillText> {
-        let Kind::Kill(kill) = self.kind else {
+        let StatementKind::Kill(kill) = self.kind else {
             return None;
         };
         let target = self.mentions_of(Role::Killed).next()?.name;
@@ -116,7 +116,7 @@ impl KillText {
 
     /// The target with values in place of its placeholders; none where there are more or fewer.
     #[must_use]
-    pub fn with_arguments(mut self, source: &Source, flags: Flags) -> Option<Self> {
+    pub fn with_arguments(mut self, source: &DynamicSource, flags: Flags) -> Option<Self> {
         let mut target = Vec::new();
         let mut arguments = source.arguments.iter();
         let mut at = 0;

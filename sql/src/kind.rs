@@ -5,7 +5,7 @@ use std::fmt;
 /// What a statement is, as far as routing, pooling and people care.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
-pub enum Kind {
+pub enum StatementKind {
     /// Nothing but space, comments and semicolons.
     #[default]
     Empty,
@@ -262,7 +262,7 @@ pub enum Flush {
     Other,
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for StatementKind {
     /// In SQL's own words, without the names: for logs, metrics and rules.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -311,7 +311,7 @@ impl fmt::Display for Finish {
     }
 }
 
-impl Kind {
+impl StatementKind {
     /// The words of the kinds that have no part that varies, or whose part they hide.
     const fn words(self) -> &'static str {
         match self {

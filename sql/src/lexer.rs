@@ -12,7 +12,7 @@ use crate::bytes::{Class, Letters, SINGLES};
 use crate::charsets::Charset;
 use crate::eight::{eight_at, word_bytes};
 use crate::flags::Flags;
-use crate::functions::{Family, Function};
+use crate::functions::{Function, FunctionFamily};
 use crate::words::{Word, look_up_in};
 use crate::work;
 
@@ -312,7 +312,7 @@ impl<'a> Lexer<'a> {
             let entry = look_up_in(self.text, start, end);
             token.word = entry.word;
             token.function = entry.function;
-            if entry.family != Family::Both {
+            if entry.family != FunctionFamily::Both {
                 token.function = entry.function_for(self.flags.server);
             }
         }

@@ -59,21 +59,23 @@ pub use diagnostics::{
 pub use digest::{DIGEST_BYTES_MAX, Digest};
 pub use does::Does;
 pub use doubts::Doubts;
-pub use dynamic::{Source as DynamicSource, code, source as dynamic_source};
+pub use dynamic::{DynamicSource, code, source as dynamic_source};
 pub use facts::{
     ASSIGNMENTS_MAX, Access, COMMENTS_MAX, Comment, Effects, Facts, MENTIONS_MAX, Marks, Mention,
-    PARTS_MAX, Part, QUESTIONS_MAX, Role, Uses,
+    PARTS_MAX, QUESTIONS_MAX, Role, StatementFacts, Uses,
 };
 pub use flags::{Flags, Schema, Server};
 pub use inside::{Inside, InsideStatement, PreparedTexts};
 pub use killed::{KillText, Killed};
-pub use kind::{AccessMode, Begin, Explain, Finish, Flush, Handler, Kill, Kind, Object, Show, Xa};
+pub use kind::{
+    AccessMode, Begin, Explain, Finish, Flush, Handler, Kill, Object, Show, StatementKind, Xa,
+};
 pub use lexer::{Lexer, Token, TokenKind};
 pub use local_files::{is_same_file, local_files};
 pub use multi_statement::{parts_that_ask, parts_that_kill};
-pub use planned::{Planned, Source, sources};
+pub use planned::{Planned, PlannedTable, sources};
 pub use proxy_explain::{ProxyExplain, proxy_explain};
-pub use question::{About, Question, Spelling};
+pub use question::{About, Question, QuestionForm};
 pub use rewrite::{Answers, Rewritten, rewrite};
 pub use secrets::mask_secrets;
 pub use set::{Assignment, Constancy, Scope, Target, Value};

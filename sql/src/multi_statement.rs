@@ -1,6 +1,6 @@
 //! Several statements in one command, taken apart where the proxy has to know between two of them.
 
-use crate::{About, Facts, Flags, Kind, Lexer, Marks, Show, Span, TokenKind};
+use crate::{About, Facts, Flags, Lexer, Marks, Show, Span, StatementKind, TokenKind};
 
 /// Several statements of which others than the first, or the first by other means than a function,
 /// ask about what was before: each up to the last that asks, and the rest.
@@ -12,8 +12,11 @@ pub fn parts_that_ask(facts: &Facts, text: &[u8], flags: Flags) -> Option<Vec<Ve
 /// these and of those that ask, and the rest.
 pub fn parts_that_kill(facts: &Facts, text: &[u8], flags: Flags) -> Option<Vec<Vec<u8>>> {
     let kills = |kind| match kind {
-        Kind::Kill(_) | Kind::Prepare | Kind::Execute | Kind::ExecuteImmediate => true,
-        Kind::Compound => facts.marks.has(Marks::KILLS),
+        StatementKind::Kill(_)
+        | StatementKind::Prepare
+        | StatementKind::Execute
+        | StatementKind::ExecuteImmediate => true,
+        StatementKind::Compound => facts.marks.has(Marks::KILLS),
         _ => false,
     };
     parts(facts, text, flags, |at, kind| {
@@ -22,7 +25,7 @@ pub fn parts_that_kill(facts: &Facts, text: &[u8], flags: Flags) -> Option<Vec<V
 }
 
 /// Whether a statement asks about what was before it.
-fn asks(facts: &Facts, at: usize, kind: Kind) -> bool {
+fn asks(facts: &Facts, at: usize, kind: StatementKind) -> bool {
     let is_about_past = |about| {
         matches!(
             about,
@@ -30,8 +33,8 @@ fn asks(facts: &Facts, at: usize, kind: Kind) -> bool {
         )
     };
     let shows = match kind {
-        Kind::GetDiagnostics => true,
-        Kind::Show(show) => !matches!(
+        StatementKind::GetDiagnostics => true,
+        StatementKind::Show(show) => !matches!(
             show,
             Show::Variables
                 | Show::Status
@@ -53,9 +56,9 @@ fn parts(
     facts: &Facts,
     text: &[u8],
     flags: Flags,
-    is_alone: impl Fn(usize, Kind) -> bool,
+    is_alone: impl Fn(usize, StatementKind) -> bool,
 ) -> Option<Vec<Vec<u8>>> {
-    if facts.kind != Kind::Multi || facts.marks.has(Marks::CROWDED | Marks::LOST) {
+    if facts.kind != StatementKind::Multi || facts.marks.has(Marks::CROWDED | Marks::LOST) {
         return None;
     }
     let mut all = facts.parts.iter().enumerate();

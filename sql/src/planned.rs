@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use crate::facts::{Effects, Facts, Marks, Mention, Role, Uses};
 use crate::flags::{Flags, Schema};
-use crate::kind::Kind;
+use crate::kind::StatementKind;
 use crate::lexer::{Lexer, Token, TokenKind};
 use crate::span::Span;
 use crate::words::Word;
@@ -22,7 +22,7 @@ pub struct Planned<'a> {
 
 /// A table of a statement, and what EXPLAIN calls it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Source {
+pub struct PlannedTable {
     /// What it is called there: its alias, or its name.
     pub alias: Vec<u8>,
     /// The schema in front of its name, if one is said.
@@ -68,24 +68,24 @@ impl<'a> Planned<'a> {
         if is_unfit {
             return None;
         }
-        let said = Words::of(part.span, text, flags);
+        let said = NestedTokens::of(part.span, text, flags);
         if said.may_have_derived_table() {
             return None;
         }
         let whole = part.span.of(text);
         let locks = facts.marks.has(Marks::LOCKING);
         match facts.kind {
-            Kind::Select if locks => Some(Self {
+            StatementKind::Select if locks => Some(Self {
                 writing: None,
                 reading: Some(Cow::Borrowed(said.without_locks()?)),
             }),
-            Kind::Select => Some(Self {
+            StatementKind::Select => Some(Self {
                 writing: None,
                 reading: Some(Cow::Borrowed(whole)),
             }),
-            Kind::Update | Kind::Delete if locks => None,
-            Kind::Update => said.written(whole, said.update()),
-            Kind::Delete => said.written(whole, said.delete()),
+            StatementKind::Update | StatementKind::Delete if locks => None,
+            StatementKind::Update => said.written(whole, said.update()),
+            StatementKind::Delete => said.written(whole, said.delete()),
             _ => None,
         }
     }
@@ -101,16 +101,16 @@ fn is_data(table: &Mention, text: &[u8], flags: Flags) -> bool {
 }
 
 /// The tables that a statement names, and what EXPLAIN calls them.
-pub fn sources(text: &[u8], facts: &Facts, flags: Flags) -> Vec<Source> {
+pub fn sources(text: &[u8], facts: &Facts, flags: Flags) -> Vec<PlannedTable> {
     let tokens: Vec<_> = tokens(text, flags).collect();
     let mentions = facts.mentions.iter();
     let tables = mentions.filter(|it| matches!(it.role, Role::TableRead | Role::TableWritten));
-    let mut sources: Vec<Source> = Vec::new();
+    let mut sources: Vec<PlannedTable> = Vec::new();
     for mention in tables {
         let table = mention.name.name(text).into_owned();
         let at = tokens.iter().position(|it| it.span == mention.name);
         let alias = at.and_then(|at| alias(&tokens[at + 1..], text));
-        let source = Source {
+        let source = PlannedTable {
             alias: alias.unwrap_or_else(|| table.clone()),
             schema: (!mention.schema.is_empty()).then(|| mention.schema.name(text).into_owned()),
             table,
@@ -145,13 +145,13 @@ fn tokens(text: &[u8], flags: Flags) -> impl Iterator<Item = Token> {
 }
 
 /// A statement's tokens, each with how many parentheses are open around it.
-struct Words<'a> {
+struct NestedTokens<'a> {
     text: &'a [u8],
     end: u32,
     tokens: Vec<(Token, u32)>,
 }
 
-impl<'a> Words<'a> {
+impl<'a> NestedTokens<'a> {
     fn of(span: Span, text: &'a [u8], flags: Flags) -> Self {
         let mut depth = 0_u32;
         let within =

@@ -1,6 +1,6 @@
 //! EXPLAIN SESSION, ROUTE, RULES, LANES and TIMES: statements that the proxy answers and no server knows.
 
-use crate::{Flags, Kind, Lexer, TokenKind};
+use crate::{Flags, Lexer, StatementKind, TokenKind};
 
 /// What a client asks the proxy about itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,7 +38,7 @@ pub fn proxy_explain(text: &[u8], flags: Flags) -> Option<ProxyExplain> {
         // Anything but a statement is the name of a column of a table called route.
         let begin = about.end as usize;
         let facts = crate::facts(text.get(begin..)?, flags);
-        let is_statement = !matches!(facts.kind, Kind::Unknown | Kind::Empty);
+        let is_statement = !matches!(facts.kind, StatementKind::Unknown | StatementKind::Empty);
         return is_statement.then_some(ProxyExplain::Route(begin));
     }
     let mut rest = tokens.skip_while(|token| token.kind == TokenKind::Semicolon);

@@ -11,7 +11,7 @@ pub struct Question {
     /// What is asked.
     pub about: About,
     /// How it is asked.
-    pub spelling: Spelling,
+    pub spelling: QuestionForm,
     /// The whole call, or the variable with its scope.
     pub span: Span,
     /// In which of the command's statements it stands, counted from 0.
@@ -39,7 +39,7 @@ pub enum About {
 
 /// How a question is asked: the types of the answers differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Spelling {
+pub enum QuestionForm {
     /// A function that is called.
     Function,
     /// A system variable that is read.

@@ -12,7 +12,7 @@ use crate::facts::{Facts, Marks, QUESTIONS_MAX, Uses};
 use crate::flags::{Flags, Server};
 use crate::functions::Function;
 use crate::lexer::{Lexer, Token, TokenKind};
-use crate::question::{About, Question, Spelling};
+use crate::question::{About, Question, QuestionForm};
 use alias::Writer;
 
 /// What is known of the connection that a session believes to be on. What is not known stays a
@@ -125,7 +125,7 @@ impl Facts {
         if !is_connection && question.part > 0 {
             return None;
         }
-        let variable = question.spelling == Spelling::Variable;
+        let variable = question.spelling == QuestionForm::Variable;
         Some(match question.about {
             About::ConnectionId => unsigned_of_ten(answers.connection_id?),
             About::PseudoThreadId => nullable(answers.pseudo_thread_id?),

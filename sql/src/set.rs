@@ -9,10 +9,10 @@ mod value;
 
 pub use assignment::{Assignment, Constancy, Scope, Target, Value};
 
-use crate::classify::{Characteristic, Place};
+use crate::classify::{Characteristic, QueryPosition};
 use crate::doubts::Doubts;
 use crate::facts::{Access, Effects};
-use crate::kind::{AccessMode, Kind};
+use crate::kind::{AccessMode, StatementKind};
 use crate::lexer::{Token, TokenKind};
 use crate::scan::{Scan, Watcher};
 use crate::span::Span;
@@ -22,7 +22,7 @@ impl<W: Watcher> Scan<'_, W> {
     /// SET …
     pub fn set(&mut self) {
         self.advance();
-        self.facts.kind = Kind::Set;
+        self.facts.kind = StatementKind::Set;
         match (self.here.word, self.ahead.word) {
             (Word::Transaction, _) => self.set_transaction(Scope::NextTransaction),
             (Word::Session | Word::Local, Word::Transaction) => {
@@ -310,7 +310,7 @@ impl<W: Watcher> Scan<'_, W> {
         let start = self.here.span;
         self.facts.at_least(Access::Write);
         self.commits();
-        self.body(&mut Place::of_definitions());
+        self.body(&mut QueryPosition::of_definitions());
         self.note(target, Value::None, start);
     }
 }

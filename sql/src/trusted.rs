@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::facts::{Access, Effects, Facts, Marks, Mention, Role, Uses};
-use crate::kind::Kind;
+use crate::kind::StatementKind;
 
 /// Marks of statements of which a function is not all that is unsure.
 const UNSURE: Marks = Marks::LOST
@@ -50,7 +50,7 @@ impl Facts {
     /// Takes a SELECT for the read that it is if all functions that it calls and that are not built in
     /// are trusted. `text` is what was read.
     pub fn trust(&mut self, text: &[u8], trusted: &TrustedFunctions) {
-        let is_open_to_doubt = self.kind != Kind::Select
+        let is_open_to_doubt = self.kind != StatementKind::Select
             || self.access != Access::Unsure
             || self.parts.len() != 1
             || self.marks.has(UNSURE)

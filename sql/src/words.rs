@@ -3,7 +3,7 @@
 
 use crate::eight::{eight_at, first_of};
 use crate::flags::Server;
-use crate::functions::{Builtin, FUNCTIONS, Family, Function, NEWER};
+use crate::functions::{Builtin, FUNCTIONS, Function, FunctionFamily, NEWER};
 
 /// The grammar may go on with an operand, so a minus behind it is a sign and NULL is a value.
 const X: u8 = 1;
@@ -377,7 +377,7 @@ pub(crate) struct Entry {
     /// The built-in function, or none.
     pub function: Function,
     /// Which family has the function.
-    pub family: Family,
+    pub family: FunctionFamily,
 }
 
 impl Entry {
@@ -391,17 +391,18 @@ impl Entry {
             Function::Plain | Function::Session | Function::Volatile
         );
         match (self.family, server) {
-            (Family::Since(index), _) => {
+            (FunctionFamily::Since(index), _) => {
                 let newer = NEWER.get(usize::from(index));
                 match newer.is_none_or(|it| it.is_in(server)) {
                     false if is_harmless || server != Server::Unknown => Function::None,
                     _ => self.function,
                 }
             }
-            (Family::MySql, Server::MariaDb(_)) | (Family::MariaDb, Server::MySql(_)) => {
+            (FunctionFamily::MySql, Server::MariaDb(_))
+            | (FunctionFamily::MariaDb, Server::MySql(_)) => Function::None,
+            (FunctionFamily::MySql | FunctionFamily::MariaDb, Server::Unknown) if is_harmless => {
                 Function::None
             }
-            (Family::MySql | Family::MariaDb, Server::Unknown) if is_harmless => Function::None,
             _ => self.function,
         }
     }
@@ -416,7 +417,7 @@ const NOTHING: Entry = Entry {
     name: "",
     word: Word::None,
     function: Function::None,
-    family: Family::Both,
+    family: FunctionFamily::Both,
 };
 
 /// A word's length and first and last eight bytes without regard to case: all of it, up to 16.
@@ -521,7 +522,7 @@ impl Table {
             let mut name = 0;
             while name < NEWER[index].names.len() {
                 let at = table.entry_of(NEWER[index].names[name]);
-                table.entries[at].family = Family::Since(index as u8);
+                table.entries[at].family = FunctionFamily::Since(index as u8);
                 name += 1;
             }
             index += 1;

@@ -1,6 +1,6 @@
 //! What a command runs, statement by statement, and what of it is not understood.
 
-use pilotfish_sql::{Charset, Doubts, Flags, Inside, Kind, PreparedTexts, facts};
+use pilotfish_sql::{Charset, Doubts, Flags, Inside, PreparedTexts, StatementKind, facts};
 
 /// What the session of these tests has prepared.
 #[derive(Debug)]
@@ -212,6 +212,6 @@ fn a_set_statement_for_runs_what_it_is_for() {
         b"SET STATEMENT max_statement_time = 1 FOR DELETE FROM t",
         Flags::default(),
     );
-    assert_eq!(own.kind, Kind::Delete);
+    assert_eq!(own.kind, StatementKind::Delete);
     assert_eq!(own.tables().count(), 1);
 }

@@ -1,8 +1,8 @@
 //! What holds for any bytes, and for any statement in the tables.
 
 use pilotfish_sql::{
-    Access, Analysis, Charset, Facts, Flags, Kind, Lexer, Marks, Schema, Server, Span, TokenKind,
-    digest, facts,
+    Access, Analysis, Charset, Facts, Flags, Lexer, Marks, Schema, Server, Span, StatementKind,
+    TokenKind, digest, facts,
 };
 use proptest::prelude::*;
 
@@ -75,8 +75,8 @@ fn check(facts: &Facts, text: &[u8]) {
         end = part.span.end;
         assert!(facts.access >= part.access);
     }
-    assert_eq!(facts.kind == Kind::Multi, facts.parts.len() > 1);
-    assert_eq!(facts.kind == Kind::Empty, facts.parts.is_empty());
+    assert_eq!(facts.kind == StatementKind::Multi, facts.parts.len() > 1);
+    assert_eq!(facts.kind == StatementKind::Empty, facts.parts.is_empty());
     assert!(!facts.marks.has(Marks::LOST) || facts.access >= Access::Unsure);
 }
 

@@ -45,9 +45,9 @@ impl Attribution {
 
 /// A session's own: made anew when account or schema are others.
 #[derive(Default)]
-pub struct SessionAttribution(Option<Known>);
+pub struct SessionAttribution(Option<CachedAttribution>);
 
-struct Known {
+struct CachedAttribution {
     account: Arc<KnownAccount>,
     values: Rc<Values>,
     whose: Arc<Attribution>,
@@ -64,14 +64,21 @@ impl SessionAttribution {
     ) -> &Arc<Attribution> {
         match &mut self.0 {
             Some(known) if known.is_of(account, values) => {}
-            known => *known = Some(Known::made_of(known.take(), keys, account, values)),
+            known => {
+                *known = Some(CachedAttribution::made_of(
+                    known.take(),
+                    keys,
+                    account,
+                    values,
+                ))
+            }
         }
-        let made = || Known::made_of(None, keys, account, values);
+        let made = || CachedAttribution::made_of(None, keys, account, values);
         &self.0.get_or_insert_with(made).whose
     }
 }
 
-impl Known {
+impl CachedAttribution {
     fn is_of(&self, account: &Arc<KnownAccount>, values: &Rc<Values>) -> bool {
         Rc::ptr_eq(&self.values, values) && Arc::ptr_eq(&self.account, account)
     }

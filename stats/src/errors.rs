@@ -53,12 +53,12 @@ pub struct Failed<'a> {
     pub backend: Option<BackendId>,
 }
 
-type Key = (u16, Option<BackendId>, String);
+type ErrorKey = (u16, Option<BackendId>, String);
 
 /// See the module.
 #[derive(Debug, Default)]
 pub struct ErrorTable {
-    rows: HashMap<Key, ErrorRow>,
+    rows: HashMap<ErrorKey, ErrorRow>,
     /// Errors of kinds that have made room.
     others: u64,
 }

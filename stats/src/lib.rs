@@ -34,7 +34,7 @@ pub use errors::ErrorRow;
 pub use journal::{AuditEvent, Entry, Journal, Log, LogCounts};
 pub use parent::TraceParent;
 pub use plans::reading::Line;
-pub use plans::schema::{Hidden, Index, Part};
+pub use plans::schema::{Hidden, Index, IndexColumn};
 pub use plans::store::{Plan, PlansView, SchemaIndexes};
 pub use profiles::{LeftOut, ProfileView, ProfilingCounts};
 pub use seen_digests::SeenDigest;

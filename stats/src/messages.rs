@@ -54,9 +54,9 @@ pub fn shown_failure(why: &str) -> String {
     }
 }
 
-type Known = &'static [(u16, &'static [&'static str])];
+type MessageTable = &'static [(u16, &'static [&'static str])];
 
-fn said_with(list: Known, number: u16) -> &'static [&'static str] {
+fn said_with(list: MessageTable, number: u16) -> &'static [&'static str] {
     let found = list.iter().find(|(it, _)| *it == number);
     found.map_or(&[], |(_, said)| said)
 }
@@ -109,7 +109,7 @@ fn fits(known: &str, message: &str) -> bool {
 ///
 /// Not among them are 1052, 1054, 1060 and 1109: what is a value to its author, `"john"`, is the name of a column to a
 /// server with ANSI_QUOTES, and the name of a column that is a literal is the literal.
-const QUOTES_NAMES: Known = &[
+const QUOTES_NAMES: MessageTable = &[
     (1007, &["Can't create database '%'; database exists"]),
     (1008, &["Can't drop database '%'; database doesn't exist"]),
     (1044, &["Access denied for user '%'@'%' to database '%'"]),
@@ -194,7 +194,7 @@ const QUOTES_NAMES: Known = &[
 ];
 
 /// Messages that have values in them: `%` stands for one, or for a name that may be one.
-const QUOTES_VALUES: Known = &[
+const QUOTES_VALUES: MessageTable = &[
     (1021, &["Disk full %"]),
     (1022, &["Can't write; duplicate key in table '%'"]),
     (1030, &["Got error % from storage engine%"]),

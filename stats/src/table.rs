@@ -52,7 +52,7 @@ pub struct Ran {
 
 /// What one is counted under.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Key {
+struct DigestKey {
     digest: u64,
     whose: u64,
     backend: Option<BackendId>,
@@ -75,9 +75,9 @@ pub struct EndedStatement<'a> {
 /// See the module.
 #[derive(Debug, Default)]
 pub struct DigestTable {
-    rows: Vec<Option<Box<Place>>>,
+    rows: Vec<Option<Box<TableSlot>>>,
     free: Vec<u32>,
-    index: HashMap<Key, u32, Keyed>,
+    index: HashMap<DigestKey, u32, Keyed>,
     texts: HashMap<u64, Text, Keyed>,
     /// Texts without a row.
     unused: usize,
@@ -91,8 +91,8 @@ pub struct DigestTable {
 }
 
 #[derive(Debug)]
-struct Place {
-    key: Key,
+struct TableSlot {
+    key: DigestKey,
     is_used: bool,
     /// In which second it was found due to be explained, counted from 1; 0: never.
     planned: u32,
@@ -117,7 +117,7 @@ struct Text {
 }
 
 /// A row's memory besides what differs: its entry in the index counts twice, since half of that may be empty.
-const ROW_BYTES: usize = size_of::<Place>() + 24 + 2 * (size_of::<(Key, u32)>() + 1);
+const ROW_BYTES: usize = size_of::<TableSlot>() + 24 + 2 * (size_of::<(DigestKey, u32)>() + 1);
 
 /// The same of a text.
 const TEXT_BYTES: usize = 40 + 2 * (size_of::<(u64, Text)>() + 1);
@@ -193,7 +193,7 @@ impl DigestTable {
         due: Option<Due>,
         name: impl FnOnce(BackendId) -> Option<Arc<str>>,
     ) -> bool {
-        let key = Key {
+        let key = DigestKey {
             digest: said.digest,
             whose: said.whose.hash(),
             backend: said.backend,
@@ -233,7 +233,7 @@ impl DigestTable {
     #[cold]
     fn enter(
         &mut self,
-        key: Key,
+        key: DigestKey,
         said: &EndedStatement<'_>,
         name: impl FnOnce(BackendId) -> Option<Arc<str>>,
     ) -> u32 {
@@ -248,7 +248,7 @@ impl DigestTable {
             backend,
             name: name(backend).unwrap_or_else(|| "".into()),
         });
-        let place = Box::new(Place {
+        let place = Box::new(TableSlot {
             key,
             is_used: false,
             planned: 0,
@@ -352,7 +352,7 @@ impl DigestTable {
     }
 }
 
-impl Place {
+impl TableSlot {
     fn falls_due(&mut self, due: Due) -> bool {
         let is_due =
             self.planned <= due.since || due.second.saturating_sub(self.planned) >= due.interval;
@@ -373,7 +373,7 @@ pub fn shortened(text: &[u8], bytes_max: usize) -> String {
     shown
 }
 
-impl std::hash::Hash for Key {
+impl std::hash::Hash for DigestKey {
     fn hash<H: Hasher>(&self, state: &mut H) {
         state.write_u64(self.digest ^ self.whose.rotate_left(32));
         state.write_u32(self.backend.map_or(u32::MAX, |backend| backend.0));

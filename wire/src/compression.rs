@@ -184,13 +184,13 @@ enum Flow {
 /// ```
 #[derive(Debug)]
 enum State {
-    Header(Header),
+    Header(CompressedHeader),
     Plain(Plain),
     Packed(Packed),
 }
 
 impl State {
-    const BETWEEN_FRAMES: State = State::Header(Header {
+    const BETWEEN_FRAMES: State = State::Header(CompressedHeader {
         bytes: [0; FRAME_HEADER_BYTES],
         filled: 0,
     });
@@ -198,12 +198,12 @@ impl State {
 
 /// A frame's header, as far as it has come.
 #[derive(Debug)]
-struct Header {
+struct CompressedHeader {
     bytes: [u8; FRAME_HEADER_BYTES],
     filled: usize,
 }
 
-impl Header {
+impl CompressedHeader {
     fn fill(&mut self, input: &[u8]) -> Progress {
         let (_, wanted) = self.bytes.split_at_mut(self.filled);
         let consumed = wanted.len().min(input.len());

@@ -15,6 +15,7 @@ use tests::Suite;
 const USAGE: &str = "\
 cargo run -p xtask -- floors              each crate knows only lower floors
 cargo run -p xtask -- limits              does the code's structure keep its limits?
+cargo run -p xtask -- limits --list TEXT  all that exceeds a limit, of the limits whose name contains TEXT
 cargo run -p xtask -- limits --write      writes down figures that have fallen
 cargo run -p xtask -- words               are the texts in plain English?
 cargo run -p xtask -- words PAGE          the sentences of a page that are not
@@ -34,6 +35,7 @@ fn main() -> ExitCode {
     let done = match arguments[..] {
         ["floors"] => floors::check(&root()),
         ["limits"] => limits::check(&root()),
+        ["limits", "--list", measure] => limits::list(&root(), measure),
         ["limits", "--write"] => limits::write(&root()),
         ["words"] => words::check(&root()),
         ["words", "--write"] => words::write(&root()),

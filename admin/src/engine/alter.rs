@@ -14,10 +14,10 @@ use crate::fault::Fault;
 use crate::functions::Asker;
 use crate::material::Material;
 use crate::registry::TABLES;
-use crate::sheet::{Alterable, Cell, ColumnFacts, Row, Table, Target};
+use crate::table::{Alterable, Cell, ColumnFacts, Row, Table, Target};
 
 /// A statement that has been understood.
-pub struct Prepared {
+pub struct PreparedChange {
     database: Connection,
     text: String,
     read: BTreeSet<usize>,
@@ -49,7 +49,7 @@ pub struct Alteration {
 ///
 /// # Errors
 /// What SQLite does not understand, or a table that cannot be changed.
-pub fn prepare(text: String, asker: &Asker) -> Result<Prepared, Fault> {
+pub fn prepare(text: String, asker: &Asker) -> Result<PreparedChange, Fault> {
     let mut database = open(asker, &text)?;
     let read: Arc<Mutex<BTreeSet<usize>>> = Arc::default();
     let meant: Arc<Mutex<Option<Meant>>> = Arc::default();
@@ -66,7 +66,7 @@ pub fn prepare(text: String, asker: &Asker) -> Result<Prepared, Fault> {
     };
     let meant = lock(&meant).take().ok_or_else(Fault::read_only)?;
     let read = std::mem::take(&mut *lock(&read));
-    Ok(Prepared {
+    Ok(PreparedChange {
         database,
         text,
         read,
@@ -96,7 +96,7 @@ fn authorize_change(
             });
         }
     };
-    let schema = context.database_name.and_then(crate::sheet::Schema::named);
+    let schema = context.database_name.and_then(crate::table::Schema::named);
     let mut places = places(schema, name).into_iter();
     let Some(table) = places.find(|it| TABLES[*it].alterable().is_some()) else {
         return Authorization::Deny;
@@ -108,7 +108,7 @@ fn authorize_change(
     Authorization::Allow
 }
 
-impl Prepared {
+impl PreparedChange {
     /// The tables that it needs.
     pub fn tables(&self) -> Vec<&'static dyn Table> {
         let mut tables = self.read.clone();

@@ -8,7 +8,7 @@
 //! Nobody waits for the disk. What cannot be written stays counted, and is written with the next interval.
 
 mod age;
-mod growth;
+mod digest_deltas;
 mod store;
 #[cfg(test)]
 mod tests;
@@ -27,7 +27,7 @@ use tokio::sync::oneshot;
 
 use crate::events::{EventKind, Events};
 use age::{Age, Now};
-use growth::{Counted, Grown};
+use digest_deltas::{Counted, Grown};
 use store::{Bounds, Span, Store};
 
 /// Time between two looks whether something is due.
@@ -75,7 +75,7 @@ impl History {
         let facts = Facts::default();
         let (stop, stopped) = oneshot::channel();
         let (has_ended, ended) = channel::<()>();
-        let keeper = Keeper::new(Arc::clone(&facts), Arc::clone(events));
+        let keeper = HistoryRecorder::new(Arc::clone(&facts), Arc::clone(events));
         let window = window.clone();
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_time()
@@ -105,7 +105,7 @@ impl History {
 
 /// The thread's life.
 async fn keep(
-    mut keeper: Keeper,
+    mut keeper: HistoryRecorder,
     window: Window,
     mut stopped: oneshot::Receiver<()>,
     has_ended: Sender<()>,
@@ -143,7 +143,7 @@ fn is_wanted(config: &Config) -> bool {
 }
 
 /// What is kept between two intervals.
-struct Keeper {
+struct HistoryRecorder {
     facts: Facts,
     events: Arc<Events>,
     store: Option<Store>,
@@ -158,7 +158,7 @@ struct Keeper {
     age: Option<Age>,
 }
 
-impl Keeper {
+impl HistoryRecorder {
     fn new(facts: Facts, events: Arc<Events>) -> Self {
         Self {
             facts,

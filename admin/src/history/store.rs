@@ -11,7 +11,7 @@ use std::time::Duration;
 use rusqlite::{Connection, params};
 use stats::{Counts, DigestRow};
 
-use super::growth::{Grown, named};
+use super::digest_deltas::{Grown, named};
 use super::view;
 
 /// Bytes of a history that no file keeps.

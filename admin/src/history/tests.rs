@@ -5,7 +5,7 @@ use route::BackendId;
 use rusqlite::Connection;
 use stats::{Attribution, Counts, DigestRow};
 
-use super::growth::Grown;
+use super::digest_deltas::Grown;
 use super::*;
 
 const BOUNDS: Bounds = Bounds {
@@ -181,7 +181,7 @@ fn a_clock_that_jumps_ahead_costs_nothing_that_was_written() {
         wall: time + 1_000_000,
         steady: time,
     };
-    let note = |keeper: &mut Keeper, count: u64, now: Now| {
+    let note = |keeper: &mut HistoryRecorder, count: u64, now: Now| {
         keeper.note(&config, looked(vec![(0, row(1, "a", count))], 0), now);
         let rows = shown(keeper.store.as_ref().unwrap());
         rows.iter().map(|row| row.0).collect::<Vec<_>>()
@@ -236,12 +236,12 @@ fn a_file_of_something_else_is_left_as_it_is() {
     assert!(error.contains("something else"), "{error}");
 }
 
-fn keeper() -> Keeper {
-    Keeper {
+fn keeper() -> HistoryRecorder {
+    HistoryRecorder {
         start: 100,
         steady: 100,
         tried: 100,
-        ..Keeper::new(Facts::default(), Arc::default())
+        ..HistoryRecorder::new(Facts::default(), Arc::default())
     }
 }
 

@@ -1,6 +1,6 @@
 //! Which metrics there are, and of which column of which table each is.
 
-use super::Kind::{Counter, Gauge};
+use super::MetricKind::{Counter, Gauge};
 use super::{Family, Source, Value};
 
 /// Every one but the histograms, in the order in which they are written.
@@ -344,16 +344,20 @@ const STREAM: &[(&str, &str)] = &[("cluster", "cluster"), ("stream", "stream")];
 /// What tells replicas apart that the proxy feeds.
 const FED_REPLICA: &[(&str, &str)] = &[("cluster", "cluster"), ("replica", "replica")];
 
-const REPLICATION: Rows = Rows("replication", STREAM);
-const FED_REPLICAS: Rows = Rows("fed_replicas", FED_REPLICA);
-const PROCESS: Rows = Rows("process", &[]);
-const BACKENDS: Rows = Rows("backends", BACKEND);
-const POOLS: Rows = Rows("pools", &[("backend", "backend"), ("account", "account")]);
-const LANES: Rows = Rows("lanes", &[("outcome", "outcome"), ("reason", "reason")]);
-const RULES: Rows = Rows("rules", &[("rule", "rule")]);
-const PROFILING: Rows = Rows("profiling", &[("outcome", "outcome"), ("reason", "reason")]);
-const TRACING: Rows = Rows("tracing", &[("outcome", "outcome"), ("reason", "reason")]);
-const ERRORS: Rows = Rows(
+const REPLICATION: LabelledTable = LabelledTable("replication", STREAM);
+const FED_REPLICAS: LabelledTable = LabelledTable("fed_replicas", FED_REPLICA);
+const PROCESS: LabelledTable = LabelledTable("process", &[]);
+const BACKENDS: LabelledTable = LabelledTable("backends", BACKEND);
+const POOLS: LabelledTable =
+    LabelledTable("pools", &[("backend", "backend"), ("account", "account")]);
+const LANES: LabelledTable =
+    LabelledTable("lanes", &[("outcome", "outcome"), ("reason", "reason")]);
+const RULES: LabelledTable = LabelledTable("rules", &[("rule", "rule")]);
+const PROFILING: LabelledTable =
+    LabelledTable("profiling", &[("outcome", "outcome"), ("reason", "reason")]);
+const TRACING: LabelledTable =
+    LabelledTable("tracing", &[("outcome", "outcome"), ("reason", "reason")]);
+const ERRORS: LabelledTable = LabelledTable(
     "errors",
     &[
         ("code", "number"),
@@ -361,16 +365,16 @@ const ERRORS: Rows = Rows(
         ("backend", "backend"),
     ],
 );
-const LISTENERS: Rows = Rows(
+const LISTENERS: LabelledTable = LabelledTable(
     "listeners",
     &[("address", "address"), ("purpose", "purpose")],
 );
-const WORKERS: Rows = Rows("workers", &[("worker", "worker")]);
+const WORKERS: LabelledTable = LabelledTable("workers", &[("worker", "worker")]);
 
 /// A table, and the labels that its rows have.
-struct Rows(&'static str, &'static [(&'static str, &'static str)]);
+struct LabelledTable(&'static str, &'static [(&'static str, &'static str)]);
 
-impl Rows {
+impl LabelledTable {
     const fn of(&self, column: &'static str) -> Source {
         self.is(Value::Of(column), self.1)
     }
@@ -392,7 +396,7 @@ impl Rows {
     }
 }
 
-const fn of(name: &'static str, kind: super::Kind, sources: &'static [Source]) -> Family {
+const fn of(name: &'static str, kind: super::MetricKind, sources: &'static [Source]) -> Family {
     Family {
         name,
         kind,

@@ -16,14 +16,14 @@ mod written;
 mod tests;
 
 use crate::registry;
-use crate::sheet::Table;
+use crate::table::Table;
 
 pub use written::{of_material, tables};
 
 /// Series of one name that differ in their labels.
 struct Family {
     name: &'static str,
-    kind: Kind,
+    kind: MetricKind,
     /// A sentence; none: that of its only source's column, with the column's name.
     about: Option<&'static str>,
     sources: &'static [Source],
@@ -31,7 +31,7 @@ struct Family {
 
 /// What a family's numbers do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum MetricKind {
     /// They grow, until the process ends.
     Counter,
     /// They rise and fall.
@@ -81,7 +81,7 @@ impl Source {
     }
 }
 
-impl Kind {
+impl MetricKind {
     const fn name(self) -> &'static str {
         match self {
             Self::Counter => "counter",

@@ -8,9 +8,9 @@ use proxy::{StepsView, TimesView};
 use super::bounded::Bounded;
 use super::families::FAMILIES;
 use super::of_scripts;
-use super::{Family, Kind, Source, Value};
+use super::{Family, MetricKind, Source, Value};
 use crate::material::Material;
-use crate::sheet::{Cell, Table};
+use crate::table::{Cell, Table};
 use crate::tables::times;
 
 /// How statements' times are spread.
@@ -88,7 +88,7 @@ fn put_family(text: &mut String, family: &Family, material: &Material, rows: &mu
 /// The numbers of a source by their labels. Rows with the same labels become one: times the longest of
 /// them, everything else their sum.
 fn series(
-    kind: Kind,
+    kind: MetricKind,
     source: &Source,
     table: &dyn Table,
     rows: &[Vec<Cell>],
@@ -119,7 +119,7 @@ fn series(
         let pairs = pairs.map(|((label, texts), it)| (*label, it.name(&texts[index])));
         let sum = series.entry(labels_with(pairs.chain(source.fixed)));
         let sum = sum.or_insert(0.0);
-        *sum = match kind == Kind::Gauge && is_time {
+        *sum = match kind == MetricKind::Gauge && is_time {
             true => f64::max(*sum, number),
             false => *sum + number,
         };
@@ -197,11 +197,11 @@ pub(super) fn labels_with<'a>(pairs: impl Iterator<Item = (&'a str, &'a str)>) -
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sheet::{Asks, Schema, Sheet, integer, measure, text};
+    use crate::table::{Asks, Schema, TableDefinition, integer, measure, text};
 
     type Item = (&'static str, i64);
 
-    static TABLE: Sheet<Item> = Sheet {
+    static TABLE: TableDefinition<Item> = TableDefinition {
         schema: Schema::Pilotfish,
         name: "tests",
         about: "Some rows.",
@@ -214,7 +214,7 @@ mod tests {
         items: |_| Vec::new(),
     };
 
-    fn of(kind: Kind, column: &'static str, items: &[Item]) -> Vec<(String, f64)> {
+    fn of(kind: MetricKind, column: &'static str, items: &[Item]) -> Vec<(String, f64)> {
         let source = Source {
             table: "tests",
             value: Value::Of(column),
@@ -231,15 +231,15 @@ mod tests {
         let items = [("a", 1_500_000), ("b", 2), ("a", 500_000)];
         let labels = |name: &str| format!("{{who=\"{name}\",fixed=\"yes\"}}");
         let expected = [(labels("a"), 2_000_000.0), (labels("b"), 2.0)];
-        assert_eq!(of(Kind::Counter, "count", &items), expected);
+        assert_eq!(of(MetricKind::Counter, "count", &items), expected);
         let expected = [(labels("a"), 1.5), (labels("b"), 2e-6)];
-        assert_eq!(of(Kind::Gauge, "wait_us", &items), expected);
+        assert_eq!(of(MetricKind::Gauge, "wait_us", &items), expected);
     }
 
     #[test]
     fn a_label_cannot_end_early() {
         let evil = "a\"} 1\npilotfish_backend_up{backend=\"\\";
-        let [(labels, _)] = &of(Kind::Gauge, "count", &[(evil, 1)])[..] else {
+        let [(labels, _)] = &of(MetricKind::Gauge, "count", &[(evil, 1)])[..] else {
             unreachable!("one row is one series");
         };
         let expected = r#"{who="a\"} 1\npilotfish_backend_up{backend=\"\\",fixed="yes"}"#;

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use config::{ACCOUNT, AccountConfig, Config};
 
-use auth::{KnownAccount, PassThrough, Source, Way};
+use auth::{KnownAccount, LoginMethod, PassThrough, Source};
 
 use crate::defined::{self, Defined, Definition};
 use crate::material::Material;
-use crate::sheet::{Alterable, Asks, Schema, Sheet, Target, integer, text};
+use crate::table::{Alterable, Asks, Schema, TableDefinition, Target, integer, text};
 
 /// See the module.
-pub static TABLE: Defined<Item> = Defined {
+pub static TABLE: Defined<AccountRow> = Defined {
     sheet: SHEET,
     alterable: Alterable {
         target: Target::List(ACCOUNT.name),
@@ -34,7 +34,7 @@ pub static TABLE: Defined<Item> = Defined {
     )),
 };
 
-const SHEET: Sheet<Item> = Sheet {
+const SHEET: TableDefinition<AccountRow> = TableDefinition {
     schema: Schema::Pilotfish,
     name: "accounts",
     about: "Accounts whose logins the proxy answers, configured and learned, and the settings of those \
@@ -57,8 +57,8 @@ const SHEET: Sheet<Item> = Sheet {
             "login",
             "pooled; or why the login passes through to a backend.",
             |it| match &it.account.way {
-                Way::Examined(_) => "answered".into(),
-                Way::PassedThrough(why) => passed_through(why).into(),
+                LoginMethod::Examined(_) => "answered".into(),
+                LoginMethod::PassedThrough(why) => passed_through(why).into(),
             },
         ),
         text("db", "The schema to begin with.", |it| {
@@ -97,12 +97,12 @@ const SHEET: Sheet<Item> = Sheet {
 };
 
 /// One account.
-pub struct Item {
+pub struct AccountRow {
     account: Arc<KnownAccount>,
     sessions: usize,
 }
 
-impl Item {
+impl AccountRow {
     fn configured<'a>(&self, config: &'a Config) -> Option<&'a AccountConfig> {
         let (user, host) = (&self.account.user, self.account.host.as_str());
         let mut accounts = config.configured_accounts.iter();
@@ -117,7 +117,7 @@ fn passed_through(why: &PassThrough) -> String {
     format!("passed through: {why}")
 }
 
-fn items(material: &Material) -> Vec<Item> {
+fn items(material: &Material) -> Vec<AccountRow> {
     // In a transaction, as they would be; what cannot be used will be told at its end.
     let planned = material.view.as_ref().and_then(|view| {
         let accounts = &view.config.configured_accounts;
@@ -129,7 +129,7 @@ fn items(material: &Material) -> Vec<Item> {
     let learned = learned.flat_map(|learned| learned.accounts());
     let mut items: Vec<_> = configured
         .chain(learned)
-        .map(|account| Item {
+        .map(|account| AccountRow {
             sessions: (material.sessions())
                 .filter(|session| session.user == account.user)
                 .count(),
@@ -137,7 +137,7 @@ fn items(material: &Material) -> Vec<Item> {
         })
         .collect();
     items.sort_by(|a, b| {
-        let key = |it: &Item| (it.account.user.clone(), it.account.host.as_str().to_owned());
+        let key = |it: &AccountRow| (it.account.user.clone(), it.account.host.as_str().to_owned());
         key(a).cmp(&key(b))
     });
     items

@@ -3,7 +3,7 @@
 use config::{ADMIN_ACCOUNT, AdminAccountConfig};
 
 use crate::defined::{self, Defined, Definition};
-use crate::sheet::{Alterable, Asks, Schema, Sheet, Target, text};
+use crate::table::{Alterable, Asks, Schema, TableDefinition, Target, text};
 
 /// See the module.
 pub static TABLE: Defined<AdminAccountConfig> = Defined {
@@ -21,7 +21,7 @@ pub static TABLE: Defined<AdminAccountConfig> = Defined {
     )),
 };
 
-const SHEET: Sheet<AdminAccountConfig> = Sheet {
+const SHEET: TableDefinition<AdminAccountConfig> = TableDefinition {
     schema: Schema::Pilotfish,
     name: "admin_accounts",
     about: "Users of the admin port besides admin.username; rows can be changed. No password is shown.",

@@ -8,12 +8,13 @@ use route::{Backend, Duty, Health, Lag, Moment, Role, Writes};
 
 use crate::defined::{self, Defined, Definition};
 use crate::material::Material;
-use crate::sheet::{
-    Alterable, Asks, Cell, Schema, Sheet, Target, integer, measure, microseconds, seconds, text,
+use crate::table::{
+    Alterable, Asks, Cell, Schema, TableDefinition, Target, integer, measure, microseconds,
+    seconds, text,
 };
 
 /// See the module.
-pub static TABLE: Defined<Item> = Defined {
+pub static TABLE: Defined<BackendRow> = Defined {
     sheet: SHEET,
     alterable: Alterable {
         target: Target::List(BACKEND.name),
@@ -31,7 +32,7 @@ pub static TABLE: Defined<Item> = Defined {
     )),
 };
 
-const SHEET: Sheet<Item> = Sheet {
+const SHEET: TableDefinition<BackendRow> = TableDefinition {
     schema: Schema::Pilotfish,
     name: "backends",
     about: "The servers behind the proxy, as last seen, and their settings; rows can be changed. The first six \
@@ -185,7 +186,7 @@ const SHEET: Sheet<Item> = Sheet {
 };
 
 /// One backend.
-pub struct Item {
+pub struct BackendRow {
     place: usize,
     backend: Arc<Backend>,
     cluster: String,
@@ -195,7 +196,7 @@ pub struct Item {
     read_latency: Option<Duration>,
 }
 
-impl Item {
+impl BackendRow {
     fn state(&self) -> &'static str {
         match self.backend.health {
             Health::Up { .. } if self.backend.has_no_connection_left(self.now) => "full",
@@ -223,14 +224,14 @@ pub fn address(backend: &Backend) -> String {
     first.map_or_else(|| backend.name.clone(), ToString::to_string)
 }
 
-fn items(material: &Material) -> Vec<Item> {
+fn items(material: &Material) -> Vec<BackendRow> {
     let backends = backends(material).into_iter().enumerate();
     backends
         .map(|(index, (backend, cluster))| {
             let loads = material.workers.iter().flat_map(|worker| &worker.loads);
             let loads = loads.filter(|load| load.backend == backend.id);
             let sessions = material.sessions();
-            Item {
+            BackendRow {
                 place: index + 1,
                 cluster,
                 now: material.now,

@@ -2,10 +2,10 @@
 
 use crate::material::Material;
 use crate::registry::TABLES;
-use crate::sheet::{Asks, ColumnFacts, Schema, Sheet, text};
+use crate::table::{Asks, ColumnFacts, Schema, TableDefinition, text};
 
 /// See the module.
-pub static TABLE: Sheet<Item> = Sheet {
+pub static TABLE: TableDefinition<ColumnRow> = TableDefinition {
     schema: Schema::Pilotfish,
     name: "columns",
     about: "What each column of each table means.",
@@ -27,17 +27,17 @@ pub static TABLE: Sheet<Item> = Sheet {
 };
 
 /// One column.
-pub struct Item {
+pub struct ColumnRow {
     table: &'static str,
     column: ColumnFacts,
 }
 
-fn items(_: &Material) -> Vec<Item> {
+fn items(_: &Material) -> Vec<ColumnRow> {
     let own = |schema| schema != Schema::Information;
     let tables = TABLES.iter().filter(|table| own(table.schema()));
     let columns = tables.flat_map(|table| {
         let columns = table.columns().into_iter();
-        columns.map(|column| Item {
+        columns.map(|column| ColumnRow {
             table: table.name(),
             column,
         })

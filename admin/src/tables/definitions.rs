@@ -3,10 +3,10 @@
 use route::Listed;
 
 use crate::material::Material;
-use crate::sheet::{Asks, Schema, Sheet, text};
+use crate::table::{Asks, Schema, TableDefinition, text};
 
 /// See the module.
-pub static TABLE: Sheet<Item> = Sheet {
+pub static TABLE: TableDefinition<DefinitionRow> = TableDefinition {
     schema: Schema::Pilotfish,
     name: "definitions",
     about: "Views, routines, triggers, defaults and generated columns that do more than read, as the proxy has \
@@ -39,25 +39,25 @@ pub static TABLE: Sheet<Item> = Sheet {
 };
 
 /// One object, or what could not be learned.
-pub struct Item {
+pub struct DefinitionRow {
     cluster: String,
     listed: Option<Listed>,
     why: String,
 }
 
-fn items(material: &Material) -> Vec<Item> {
+fn items(material: &Material) -> Vec<DefinitionRow> {
     let mut items = Vec::new();
     for (id, known) in material.definitions.clusters() {
         let mut clusters = material.topology.clusters.iter();
         let Some(cluster) = clusters.find(|cluster| cluster.id == id) else {
             continue;
         };
-        let complaint = known.complaint.iter().map(|complaint| Item {
+        let complaint = known.complaint.iter().map(|complaint| DefinitionRow {
             cluster: cluster.name.clone(),
             listed: None,
             why: complaint.clone(),
         });
-        let listed = known.listed.iter().map(|listed| Item {
+        let listed = known.listed.iter().map(|listed| DefinitionRow {
             cluster: cluster.name.clone(),
             why: listed.why.clone(),
             listed: Some(listed.clone()),

@@ -5,10 +5,10 @@ use stats::DigestRow;
 use super::digests::hexadecimal;
 use super::tallied::Tallied;
 use crate::material::Material;
-use crate::sheet::{Asks, Cell, Schema, Sheet, integer, measure, text};
+use crate::table::{Asks, Cell, Schema, TableDefinition, integer, measure, text};
 
 /// See the module.
-pub static TABLE: Sheet<Item> = Sheet {
+pub static TABLE: TableDefinition<DigestTimesRow> = TableDefinition {
     schema: Schema::Pilotfish,
     name: "digest_times",
     about: "How many statements of each digest took how long: the bars of a histogram, those that have some.",
@@ -46,22 +46,22 @@ pub static TABLE: Sheet<Item> = Sheet {
 };
 
 /// A bar of one digest's histogram.
-pub struct Item {
+pub struct DigestTimesRow {
     tallied: Tallied,
     up_to_ns: Option<u64>,
     count: u64,
 }
 
-impl Item {
+impl DigestTimesRow {
     fn of(&self, value: impl FnOnce(&DigestRow) -> Cell) -> Cell {
         self.tallied.row().map_or(Cell::Null, value)
     }
 }
 
-fn items(material: &Material) -> Vec<Item> {
+fn items(material: &Material) -> Vec<DigestTimesRow> {
     let bars = |tallied: Tallied| {
         let bars = tallied.counts().histogram().into_iter();
-        bars.map(move |(up_to_ns, count)| Item {
+        bars.map(move |(up_to_ns, count)| DigestTimesRow {
             tallied: tallied.clone(),
             up_to_ns,
             count,

@@ -7,10 +7,10 @@ use stats::{Counts, DigestRow, ProfileView};
 
 use super::tallied::Tallied;
 use crate::material::Material;
-use crate::sheet::{Asks, Cell, Schema, Sheet, integer, measure, text};
+use crate::table::{Asks, Cell, Schema, TableDefinition, integer, measure, text};
 
 /// See the module.
-pub static TABLE: Sheet<Item> = Sheet {
+pub static TABLE: TableDefinition<DigestTotalsRow> = TableDefinition {
     schema: Schema::Pilotfish,
     name: "digests",
     about: "Statements by digest, account, schema and backend, those that have taken the longest in all first; \
@@ -135,14 +135,14 @@ pub static TABLE: Sheet<Item> = Sheet {
 type Times = (String, String);
 
 /// One row.
-pub struct Item {
+pub struct DigestTotalsRow {
     tallied: Tallied,
     /// The rows that each has looked at, if that is known.
     examined: Option<u64>,
     times: Times,
 }
 
-impl Item {
+impl DigestTotalsRow {
     fn of(&self, value: impl FnOnce(&DigestRow) -> Cell) -> Cell {
         self.tallied.row().map_or(Cell::Null, value)
     }
@@ -162,7 +162,7 @@ pub fn us(nanoseconds: u64) -> Cell {
     (nanoseconds / 1000).into()
 }
 
-fn items(material: &Material) -> Vec<Item> {
+fn items(material: &Material) -> Vec<DigestTotalsRow> {
     let insight = &material.insight;
     let times = |counts: &Counts| {
         let time = |at| insight.time(at);
@@ -171,7 +171,7 @@ fn items(material: &Material) -> Vec<Item> {
     let examined = examined(&insight.profiles);
     let item = |tallied: Tallied| {
         let examined = tallied.row().and_then(|row| examined.get(&row.digest));
-        Item {
+        DigestTotalsRow {
             examined: examined.map(|(rows, count)| rows / (*count).max(1)),
             times: times(tallied.counts()),
             tallied,

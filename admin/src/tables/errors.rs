@@ -5,10 +5,10 @@ use std::sync::Arc;
 use stats::ErrorRow;
 
 use crate::material::Material;
-use crate::sheet::{Asks, Cell, Schema, Sheet, integer, text};
+use crate::table::{Asks, Cell, Schema, TableDefinition, integer, text};
 
 /// See the module.
-pub static TABLE: Sheet<Item> = Sheet {
+pub static TABLE: TableDefinition<ErrorTotalsRow> = TableDefinition {
     schema: Schema::Pilotfish,
     name: "errors",
     about: "Errors that statements have ended with, by number, account and backend, the most frequent first; a \
@@ -32,16 +32,16 @@ pub static TABLE: Sheet<Item> = Sheet {
             |it| it.of(|row| row.backend.as_ref().map(|ran| &*ran.name).into()),
         ),
         integer("count", "How often.", |it| match it {
-            Item::Row(row, ..) => row.count.into(),
-            Item::Others(count) => (*count).into(),
+            ErrorTotalsRow::Row(row, ..) => row.count.into(),
+            ErrorTotalsRow::Others(count) => (*count).into(),
         }),
         text("first_seen", "When it came first, in UTC.", |it| match it {
-            Item::Row(_, first, _) => first.clone().into(),
-            Item::Others(_) => Cell::Null,
+            ErrorTotalsRow::Row(_, first, _) => first.clone().into(),
+            ErrorTotalsRow::Others(_) => Cell::Null,
         }),
         text("last_seen", "When it came last, in UTC.", |it| match it {
-            Item::Row(_, _, last) => last.clone().into(),
-            Item::Others(_) => Cell::Null,
+            ErrorTotalsRow::Row(_, _, last) => last.clone().into(),
+            ErrorTotalsRow::Others(_) => Cell::Null,
         }),
         text(
             "message",
@@ -53,14 +53,14 @@ pub static TABLE: Sheet<Item> = Sheet {
 };
 
 /// One row.
-pub enum Item {
+pub enum ErrorTotalsRow {
     /// Errors that are alike, and when the first and the last came.
     Row(Arc<ErrorRow>, String, String),
     /// How many made room.
     Others(u64),
 }
 
-impl Item {
+impl ErrorTotalsRow {
     fn of(&self, value: impl FnOnce(&ErrorRow) -> Cell) -> Cell {
         match self {
             Self::Row(row, ..) => value(row),
@@ -69,13 +69,13 @@ impl Item {
     }
 }
 
-fn items(material: &Material) -> Vec<Item> {
+fn items(material: &Material) -> Vec<ErrorTotalsRow> {
     let insight = &material.insight;
     let rows = insight.errors.iter().map(|row| {
         let (first, last) = (insight.time(row.first_seen), insight.time(row.last_seen));
-        Item::Row(Arc::clone(row), first, last)
+        ErrorTotalsRow::Row(Arc::clone(row), first, last)
     });
     let others = insight.other_errors;
-    rows.chain((others > 0).then_some(Item::Others(others)))
+    rows.chain((others > 0).then_some(ErrorTotalsRow::Others(others)))
         .collect()
 }

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use crate::events::Event;
-use crate::sheet::{Asks, Schema, Sheet, integer, text};
+use crate::table::{Asks, Schema, TableDefinition, integer, text};
 
 /// See the module.
-pub static TABLE: Sheet<Arc<Event>> = Sheet {
+pub static TABLE: TableDefinition<Arc<Event>> = TableDefinition {
     schema: Schema::Pilotfish,
     name: "events",
     about: "What has happened to backends and to the configuration, and what administrators have done; the last \

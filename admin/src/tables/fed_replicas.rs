@@ -3,10 +3,10 @@
 use replication::ReplicaView;
 
 use super::replication::utc;
-use crate::sheet::{Asks, Schema, Sheet, integer, measure, text};
+use crate::table::{Asks, Schema, TableDefinition, integer, measure, text};
 
 /// See the module.
-pub static TABLE: Sheet<ReplicaView> = Sheet {
+pub static TABLE: TableDefinition<ReplicaView> = TableDefinition {
     schema: Schema::Pilotfish,
     name: "fed_replicas",
     about: "The replicas that get their transactions from this proxy now: listeners with serves = \"replication\".",

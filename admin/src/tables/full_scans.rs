@@ -1,12 +1,12 @@
 //! Tables that statements read whole.
 
 use crate::material::Material;
-use crate::sheet::{Asks, Schema, Sheet, integer, text};
+use crate::table::{Asks, Schema, TableDefinition, integer, text};
 use crate::tables::digests::hexadecimal;
 use advisor::FullScan;
 
 /// See the module.
-pub static TABLE: Sheet<FullScan> = Sheet {
+pub static TABLE: TableDefinition<FullScan> = TableDefinition {
     schema: Schema::Pilotfish,
     name: "full_scans",
     about: "Statements, by digest, that read a whole table, or the whole of an index: those that look at most \

@@ -2,10 +2,10 @@
 
 use crate::material::Material;
 use crate::registry::TABLES;
-use crate::sheet::{Asks, Schema, Sheet, text};
+use crate::table::{Asks, Schema, TableDefinition, text};
 
 /// See the module.
-pub static TABLE: Sheet<Item> = Sheet {
+pub static TABLE: TableDefinition<HelpRow> = TableDefinition {
     schema: Schema::Pilotfish,
     name: "help",
     about: "What can be asked here.",
@@ -17,7 +17,7 @@ pub static TABLE: Sheet<Item> = Sheet {
     items,
 };
 
-type Item = (String, &'static str);
+type HelpRow = (String, &'static str);
 
 /// What can be said besides SELECT.
 const COMMANDS: &[(&str, &str)] = &[
@@ -93,7 +93,7 @@ const COMMANDS: &[(&str, &str)] = &[
     ),
 ];
 
-fn items(_: &Material) -> Vec<Item> {
+fn items(_: &Material) -> Vec<HelpRow> {
     let own = |schema| matches!(schema, Schema::Pilotfish | Schema::Main | Schema::Stats);
     let tables = TABLES.iter().filter(|table| own(table.schema()));
     let tables = tables.map(|table| (format!("SELECT * FROM {}", table.name()), table.about()));

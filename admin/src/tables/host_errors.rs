@@ -3,10 +3,10 @@
 use std::net::IpAddr;
 
 use crate::material::Material;
-use crate::sheet::{Asks, Schema, Sheet, integer, text};
+use crate::table::{Asks, Schema, TableDefinition, integer, text};
 
 /// See the module.
-pub static TABLE: Sheet<Item> = Sheet {
+pub static TABLE: TableDefinition<HostErrorsRow> = TableDefinition {
     schema: Schema::Pilotfish,
     name: "host_errors",
     about: "Hosts whose last logins failed, and whether they are blocked by limits.connect_errors_max; FLUSH HOSTS \
@@ -29,16 +29,16 @@ pub static TABLE: Sheet<Item> = Sheet {
 };
 
 /// One host.
-pub struct Item {
+pub struct HostErrorsRow {
     host: IpAddr,
     errors: u32,
     is_blocked: bool,
 }
 
-fn items(material: &Material) -> Vec<Item> {
+fn items(material: &Material) -> Vec<HostErrorsRow> {
     let max = material.config.limits.connect_errors_max;
     let all = material.window.host_errors().all().into_iter();
-    all.map(|(host, errors)| Item {
+    all.map(|(host, errors)| HostErrorsRow {
         host,
         errors,
         is_blocked: max.is_some_and(|max| errors >= max),

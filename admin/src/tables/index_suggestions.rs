@@ -1,12 +1,12 @@
 //! Indexes that could go, and indexes that are lacking.
 
 use crate::material::Material;
-use crate::sheet::{Asks, Schema, Sheet, integer, text};
+use crate::table::{Asks, Schema, TableDefinition, integer, text};
 use crate::tables::digests::hexadecimal;
 use advisor::{Suggestion, suggestions};
 
 /// See the module.
-pub static TABLE: Sheet<Suggestion> = Sheet {
+pub static TABLE: TableDefinition<Suggestion> = TableDefinition {
     schema: Schema::Pilotfish,
     name: "index_suggestions",
     about: "Indexes that statements lack, and indexes whose work others do: to be thought about, not to be \

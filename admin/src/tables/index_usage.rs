@@ -1,11 +1,11 @@
 //! Indexes that are used, as MySQL Proxy's author showed them.
 
 use crate::material::Material;
-use crate::sheet::{Asks, Schema, Sheet, integer, measure, text};
+use crate::table::{Asks, Schema, TableDefinition, integer, measure, text};
 use advisor::{IndexName, IndexUse};
 
 /// See the module.
-pub static TABLE: Sheet<Item> = Sheet {
+pub static TABLE: TableDefinition<IndexUsageRow> = TableDefinition {
     schema: Schema::Pilotfish,
     name: "index_usage",
     about: "Indexes that statements use, by the servers' EXPLAIN, as MySQL Proxy 0.5 showed them; indexes has \
@@ -35,8 +35,8 @@ pub static TABLE: Sheet<Item> = Sheet {
     items,
 };
 
-type Item = (IndexName, IndexUse);
+type IndexUsageRow = (IndexName, IndexUse);
 
-fn items(material: &Material) -> Vec<Item> {
+fn items(material: &Material) -> Vec<IndexUsageRow> {
     material.index_usage().used()
 }

@@ -3,11 +3,11 @@
 use stats::{Hidden, Index};
 
 use crate::material::Material;
-use crate::sheet::{Asks, Cell, Schema, Sheet, integer, measure, text};
+use crate::table::{Asks, Cell, Schema, TableDefinition, integer, measure, text};
 use advisor::{IndexName, IndexUse};
 
 /// See the module.
-pub static TABLE: Sheet<Item> = Sheet {
+pub static TABLE: TableDefinition<IndexRow> = TableDefinition {
     schema: Schema::Pilotfish,
     name: "indexes",
     about: "Indexes of the schemas in which statements were explained, and what uses them; the most used \
@@ -70,22 +70,22 @@ pub static TABLE: Sheet<Item> = Sheet {
 };
 
 /// One index.
-pub struct Item {
+pub struct IndexRow {
     name: IndexName,
     index: IndexUse,
     last: Option<String>,
 }
 
-impl Item {
+impl IndexRow {
     fn facts(&self, value: impl FnOnce(&Index) -> Cell) -> Cell {
         self.index.facts.as_ref().map_or(Cell::Null, value)
     }
 }
 
-fn items(material: &Material) -> Vec<Item> {
+fn items(material: &Material) -> Vec<IndexRow> {
     let indexes = material.index_usage().indexes.into_iter();
     let mut items: Vec<_> = indexes
-        .map(|(name, index)| Item {
+        .map(|(name, index)| IndexRow {
             last: index.last.map(|at| material.insight.time(at)),
             name,
             index,

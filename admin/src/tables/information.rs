@@ -2,13 +2,15 @@
 
 use crate::material::Material;
 use crate::registry::TABLES as ALL;
-use crate::sheet::{Asks, Cell, ColumnFacts, Kind, Schema, Sheet, Table, integer, text};
+use crate::table::{
+    Asks, Cell, CellType, ColumnFacts, Schema, Table, TableDefinition, integer, text,
+};
 
 /// The engine that tables are said to have.
 pub const ENGINE: &str = "PILOTFISH";
 
 /// The schemas.
-pub static SCHEMATA: Sheet<Schema> = Sheet {
+pub static SCHEMATA: TableDefinition<Schema> = TableDefinition {
     schema: Schema::Information,
     name: "SCHEMATA",
     about: "The schemas, as servers show them.",
@@ -29,7 +31,7 @@ pub static SCHEMATA: Sheet<Schema> = Sheet {
 };
 
 /// The tables.
-pub static TABLES: Sheet<&'static dyn Table> = Sheet {
+pub static TABLES: TableDefinition<&'static dyn Table> = TableDefinition {
     schema: Schema::Information,
     name: "TABLES",
     about: "The tables, as servers show them.",
@@ -78,7 +80,7 @@ pub static TABLES: Sheet<&'static dyn Table> = Sheet {
 };
 
 /// The columns.
-pub static COLUMNS: Sheet<Item> = Sheet {
+pub static COLUMNS: TableDefinition<InformationColumnRow> = TableDefinition {
     schema: Schema::Information,
     name: "COLUMNS",
     about: "The columns, as servers show them.",
@@ -144,24 +146,24 @@ pub static COLUMNS: Sheet<Item> = Sheet {
 };
 
 /// One column.
-pub struct Item {
+pub struct InformationColumnRow {
     table: &'static dyn Table,
     place: usize,
     column: ColumnFacts,
 }
 
-impl Item {
+impl InformationColumnRow {
     fn of_text(&self, fact: impl Into<Cell>) -> Cell {
         match self.column.kind {
-            Kind::Text => fact.into(),
-            Kind::Integer | Kind::Fraction => Cell::Null,
+            CellType::Text => fact.into(),
+            CellType::Integer | CellType::Fraction => Cell::Null,
         }
     }
 
     fn of_number(&self, fact: u32) -> Cell {
         match self.column.kind {
-            Kind::Integer | Kind::Fraction => fact.into(),
-            Kind::Text => Cell::Null,
+            CellType::Integer | CellType::Fraction => fact.into(),
+            CellType::Text => Cell::Null,
         }
     }
 }
@@ -171,10 +173,10 @@ fn is_of_servers(table: &dyn Table) -> bool {
     table.schema() == Schema::Information
 }
 
-fn columns(_: &Material) -> Vec<Item> {
+fn columns(_: &Material) -> Vec<InformationColumnRow> {
     let columns = ALL.iter().flat_map(|table| {
         let columns = table.columns().into_iter().enumerate();
-        columns.map(|(index, column)| Item {
+        columns.map(|(index, column)| InformationColumnRow {
             table: *table,
             place: index + 1,
             column,

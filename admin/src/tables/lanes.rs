@@ -1,10 +1,10 @@
 //! Shared lanes: what has become of the statements that might use them.
 
 use crate::material::Material;
-use crate::sheet::{Asks, Schema, Sheet, integer, text};
+use crate::table::{Asks, Schema, TableDefinition, integer, text};
 
 /// See the module.
-pub static TABLE: Sheet<Item> = Sheet {
+pub static TABLE: TableDefinition<LaneRow> = TableDefinition {
     schema: Schema::Pilotfish,
     name: "lanes",
     about: "What has become of statements that might share a connection with others at the same time, since \
@@ -25,8 +25,8 @@ pub static TABLE: Sheet<Item> = Sheet {
     items,
 };
 
-type Item = (&'static str, String, u64);
+type LaneRow = (&'static str, String, u64);
 
-fn items(material: &Material) -> Vec<Item> {
+fn items(material: &Material) -> Vec<LaneRow> {
     material.window.lanes()
 }

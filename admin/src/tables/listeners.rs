@@ -1,10 +1,10 @@
 //! Where the proxy listens.
 
 use crate::material::Material;
-use crate::sheet::{Asks, Schema, Sheet, integer, text};
+use crate::table::{Asks, Schema, TableDefinition, integer, text};
 
 /// See the module.
-pub static TABLE: Sheet<Item> = Sheet {
+pub static TABLE: TableDefinition<ListenerRow> = TableDefinition {
     schema: Schema::Pilotfish,
     name: "listeners",
     about: "Where the proxy listens, by its configuration.",
@@ -32,7 +32,7 @@ pub static TABLE: Sheet<Item> = Sheet {
 };
 
 /// One address.
-pub struct Item {
+pub struct ListenerRow {
     address: String,
     purpose: &'static str,
     mode: Option<&'static str>,
@@ -40,7 +40,7 @@ pub struct Item {
     sessions: usize,
 }
 
-fn items(material: &Material) -> Vec<Item> {
+fn items(material: &Material) -> Vec<ListenerRow> {
     let config = &material.settings.config;
     let came_by = |address: &str| {
         let sessions = material.sessions();
@@ -48,7 +48,7 @@ fn items(material: &Material) -> Vec<Item> {
     };
     let plain = config.listen.iter().map(|address| {
         let address = address.to_string();
-        Item {
+        ListenerRow {
             sessions: came_by(&address),
             address,
             purpose: "clients",
@@ -58,7 +58,7 @@ fn items(material: &Material) -> Vec<Item> {
     });
     let others = config.listeners.iter().map(|listener| {
         let address = listener.address.to_string();
-        Item {
+        ListenerRow {
             sessions: came_by(&address),
             address,
             purpose: "clients",
@@ -66,19 +66,23 @@ fn items(material: &Material) -> Vec<Item> {
             cluster: listener.cluster.clone(),
         }
     });
-    let admin = material.port.addresses.iter().map(|address| Item {
+    let admin = material.port.addresses.iter().map(|address| ListenerRow {
         address: address.clone(),
         purpose: "admin",
         mode: None,
         cluster: None,
         sessions: material.port.guests,
     });
-    let http = material.port.http_addresses.iter().map(|address| Item {
-        address: address.clone(),
-        purpose: "http",
-        mode: None,
-        cluster: None,
-        sessions: material.port.callers,
-    });
+    let http = material
+        .port
+        .http_addresses
+        .iter()
+        .map(|address| ListenerRow {
+            address: address.clone(),
+            purpose: "http",
+            mode: None,
+            cluster: None,
+            sessions: material.port.callers,
+        });
     plain.chain(others).chain(admin).chain(http).collect()
 }

@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use stats::Log;
 
 use crate::material::Material;
-use crate::sheet::{Asks, Schema, Sheet, integer, text};
+use crate::table::{Asks, Schema, TableDefinition, integer, text};
 
 /// See the module.
-pub static TABLE: Sheet<Item> = Sheet {
+pub static TABLE: TableDefinition<LogRow> = TableDefinition {
     schema: Schema::Pilotfish,
     name: "logs",
     about: "The logs of statements and logins, and the digests' history: what was written, and what was not.",
@@ -48,7 +48,7 @@ pub static TABLE: Sheet<Item> = Sheet {
 };
 
 /// One log.
-pub struct Item {
+pub struct LogRow {
     name: &'static str,
     file: Option<PathBuf>,
     written: u64,
@@ -56,7 +56,7 @@ pub struct Item {
     trouble: Option<String>,
 }
 
-fn items(material: &Material) -> Vec<Item> {
+fn items(material: &Material) -> Vec<LogRow> {
     let config = &material.settings.config;
     let journal = material.window.journal();
     let logs = Log::ALL.into_iter();
@@ -69,7 +69,7 @@ fn items(material: &Material) -> Vec<Item> {
                 Log::Audit => &config.audit_log.file,
                 Log::Profiles => &config.profiling.file,
             };
-            Item {
+            LogRow {
                 name: log.name(),
                 file: file.clone(),
                 written: counts.written(),
@@ -79,7 +79,7 @@ fn items(material: &Material) -> Vec<Item> {
         })
         .collect();
     let history = &material.port.history;
-    items.push(Item {
+    items.push(LogRow {
         name: "history",
         file: config.history.file.clone(),
         written: history.written,

@@ -3,12 +3,12 @@
 use stats::Line;
 
 use crate::material::Material;
-use crate::sheet::{Asks, Cell, Schema, Sheet, integer, text};
+use crate::table::{Asks, Cell, Schema, TableDefinition, integer, text};
 use crate::tables::digests::hexadecimal;
 use advisor::Explained;
 
 /// See the module.
-pub static TABLE: Sheet<Item> = Sheet {
+pub static TABLE: TableDefinition<PlanRow> = TableDefinition {
     schema: Schema::Pilotfish,
     name: "plans",
     about: "What EXPLAIN has said last of each digest, line by line; those that run most often first. Empty \
@@ -101,13 +101,13 @@ pub static TABLE: Sheet<Item> = Sheet {
 };
 
 /// One line, or a plan without any.
-pub struct Item {
+pub struct PlanRow {
     explained: Explained,
     asked: String,
     line: Option<(usize, Line)>,
 }
 
-impl Item {
+impl PlanRow {
     fn of(&self, value: impl FnOnce(&Line) -> Cell) -> Cell {
         self.line
             .as_ref()
@@ -115,11 +115,11 @@ impl Item {
     }
 }
 
-fn items(material: &Material) -> Vec<Item> {
+fn items(material: &Material) -> Vec<PlanRow> {
     let mut items = Vec::new();
     for explained in material.index_usage().plans {
         let asked = material.insight.time(explained.plan.at);
-        let item = |line| Item {
+        let item = |line| PlanRow {
             explained: explained.clone(),
             asked: asked.clone(),
             line,

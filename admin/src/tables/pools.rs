@@ -4,11 +4,11 @@ use pool::{CloseReason, Figures};
 use proxy::{PoolView, WorkerView};
 
 use crate::material::Material;
-use crate::sheet::Cell;
-use crate::sheet::{Asks, Schema, Sheet, integer, measure, microseconds, text};
+use crate::table::Cell;
+use crate::table::{Asks, Schema, TableDefinition, integer, measure, microseconds, text};
 
 /// See the module.
-pub static TABLE: Sheet<PoolView> = Sheet {
+pub static TABLE: TableDefinition<PoolView> = TableDefinition {
     schema: Schema::Pilotfish,
     name: "pools",
     about: "Backend connections that sessions share, by backend and account, over all workers. Counts begin \

@@ -4,10 +4,12 @@ use std::fs;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::material::Material;
-use crate::sheet::{Asks, Cell, Schema, Sheet, integer, measure, microseconds, seconds, text};
+use crate::table::{
+    Asks, Cell, Schema, TableDefinition, integer, measure, microseconds, seconds, text,
+};
 
 /// See the module.
-pub static TABLE: Sheet<Item> = Sheet {
+pub static TABLE: TableDefinition<ProcessRow> = TableDefinition {
     schema: Schema::Pilotfish,
     name: "process",
     about: "The process, by the kernel's word.",
@@ -47,7 +49,7 @@ pub static TABLE: Sheet<Item> = Sheet {
 };
 
 /// What is known of it; what the kernel does not tell is missing.
-pub struct Item {
+pub struct ProcessRow {
     pid: u32,
     started: Duration,
     uptime: Duration,
@@ -58,14 +60,14 @@ pub struct Item {
     open_files_max: Option<u64>,
 }
 
-fn items(material: &Material) -> Vec<Item> {
+fn items(material: &Material) -> Vec<ProcessRow> {
     let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
     let stat = Stat::read(&stat);
     let open_files = fs::read_dir("/proc/self/fd").ok();
     let uptime = material.now.0;
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     let files = rustix::process::getrlimit(rustix::process::Resource::Nofile);
-    vec![Item {
+    vec![ProcessRow {
         pid: std::process::id(),
         started: now.unwrap_or_default().saturating_sub(uptime),
         uptime,

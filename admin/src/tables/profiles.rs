@@ -6,10 +6,10 @@ use stats::ProfileView;
 
 use super::digests::hexadecimal;
 use crate::material::Material;
-use crate::sheet::{Asks, Schema, Sheet, integer, measure, microseconds, text};
+use crate::table::{Asks, Schema, TableDefinition, integer, measure, microseconds, text};
 
 /// See the module.
-pub static TABLE: Sheet<Item> = Sheet {
+pub static TABLE: TableDefinition<ProfileRow> = TableDefinition {
     schema: Schema::Pilotfish,
     name: "profiles",
     about: "Statements around which their backend was asked what they cost, the latest first, as many as \
@@ -91,16 +91,16 @@ pub static TABLE: Sheet<Item> = Sheet {
 };
 
 /// One profile.
-pub struct Item {
+pub struct ProfileRow {
     profile: Arc<ProfileView>,
     ended: String,
 }
 
-fn items(material: &Material) -> Vec<Item> {
+fn items(material: &Material) -> Vec<ProfileRow> {
     let insight = &material.insight;
     let profiles = insight.profiles.iter();
     profiles
-        .map(|profile| Item {
+        .map(|profile| ProfileRow {
             ended: insight.time(profile.at),
             profile: Arc::clone(profile),
         })

@@ -5,10 +5,10 @@ use std::time::Duration;
 use stats::LeftOut;
 
 use crate::material::Material;
-use crate::sheet::{Asks, Schema, Sheet, integer, measure, microseconds, text};
+use crate::table::{Asks, Schema, TableDefinition, integer, measure, microseconds, text};
 
 /// See the module.
-pub static TABLE: Sheet<Item> = Sheet {
+pub static TABLE: TableDefinition<ProfilingRow> = TableDefinition {
     schema: Schema::Pilotfish,
     name: "profiling",
     about: "What has become of statements that were chosen to be profiled, and what that has cost, since the \
@@ -37,7 +37,7 @@ pub static TABLE: Sheet<Item> = Sheet {
 };
 
 /// An outcome.
-pub struct Item {
+pub struct ProfilingRow {
     outcome: &'static str,
     reason: &'static str,
     statements: u64,
@@ -46,9 +46,9 @@ pub struct Item {
     cost: Duration,
 }
 
-fn items(material: &Material) -> Vec<Item> {
+fn items(material: &Material) -> Vec<ProfilingRow> {
     let counts = material.window.profiling();
-    let profiled = Item {
+    let profiled = ProfilingRow {
         outcome: "profiled",
         reason: "",
         statements: counts.profiled(),
@@ -56,7 +56,7 @@ fn items(material: &Material) -> Vec<Item> {
         failed: counts.failed(),
         cost: counts.cost(),
     };
-    let left_out = LeftOut::ALL.into_iter().map(|why| Item {
+    let left_out = LeftOut::ALL.into_iter().map(|why| ProfilingRow {
         outcome: "left_out",
         reason: why.name(),
         statements: counts.left_out(why),

@@ -4,12 +4,12 @@
 use config::ListenAddress;
 
 use crate::material::Material;
-use crate::sheet::{Asks, Schema, Sheet, text};
+use crate::table::{Asks, Schema, TableDefinition, text};
 
 use super::settings;
 
 /// See the module.
-pub static TABLE: Sheet<Item> = Sheet {
+pub static TABLE: TableDefinition<ProxyConfigRow> = TableDefinition {
     schema: Schema::Pilotfish,
     name: "proxy_config",
     about: "The configuration as MySQL Proxy 0.5 showed it: addresses under its names, then every setting.",
@@ -22,36 +22,36 @@ pub static TABLE: Sheet<Item> = Sheet {
 };
 
 /// One of them.
-pub struct Item {
+pub struct ProxyConfigRow {
     option: String,
     value: String,
 }
 
-fn items(material: &Material) -> Vec<Item> {
+fn items(material: &Material) -> Vec<ProxyConfigRow> {
     let config = &material.config;
     let listed = |addresses: &[ListenAddress]| {
         let addresses: Vec<_> = addresses.iter().map(ToString::to_string).collect();
         addresses.join(",")
     };
     let mut items = vec![
-        Item {
+        ProxyConfigRow {
             option: "admin.address".to_owned(),
             value: listed(&config.admin.address),
         },
-        Item {
+        ProxyConfigRow {
             option: "proxy.address".to_owned(),
             value: listed(&config.listen),
         },
     ];
     let backends = config.backends.iter().enumerate();
-    items.extend(backends.map(|(index, backend)| Item {
+    items.extend(backends.map(|(index, backend)| ProxyConfigRow {
         option: format!("proxy.backend_addresses[{index}]"),
         value: backend.address.to_string(),
     }));
     // Said above, as it was said there.
     let others = settings::items(material).into_iter();
     let others = others.filter(|setting| setting.name != "admin.address");
-    items.extend(others.map(|setting| Item {
+    items.extend(others.map(|setting| ProxyConfigRow {
         option: setting.name,
         value: setting.value,
     }));

@@ -3,10 +3,10 @@
 use proxy::SessionState;
 
 use crate::material::Material;
-use crate::sheet::{Asks, Schema, Sheet, integer, text};
+use crate::table::{Asks, Schema, TableDefinition, integer, text};
 
 /// See the module.
-pub static TABLE: Sheet<Item> = Sheet {
+pub static TABLE: TableDefinition<ProxyConnectionRow> = TableDefinition {
     schema: Schema::Pilotfish,
     name: "proxy_connections",
     about: "Clients' connections, and the backend connections that sessions use or keep, as MySQL Proxy 0.5 \
@@ -32,18 +32,18 @@ pub static TABLE: Sheet<Item> = Sheet {
 };
 
 /// One connection.
-pub struct Item {
+pub struct ProxyConnectionRow {
     id: u32,
     kind: &'static str,
     state: SessionState,
     db: Option<String>,
 }
 
-fn items(material: &Material) -> Vec<Item> {
+fn items(material: &Material) -> Vec<ProxyConnectionRow> {
     let mut items = Vec::new();
     for session in material.sessions() {
         let mut item = |kind, db: &Option<String>| {
-            items.push(Item {
+            items.push(ProxyConnectionRow {
                 id: session.id,
                 kind,
                 state: session.state,

@@ -2,10 +2,10 @@
 
 use replication::StreamView;
 
-use crate::sheet::{Asks, Cell, Schema, Sheet, integer, measure, text};
+use crate::table::{Asks, Cell, Schema, TableDefinition, integer, measure, text};
 
 /// See the module.
-pub static TABLE: Sheet<StreamView> = Sheet {
+pub static TABLE: TableDefinition<StreamView> = TableDefinition {
     schema: Schema::Pilotfish,
     name: "replication",
     about: "The streams of [[replication]]: where each stands, how fast it is, and what has gone wrong.",

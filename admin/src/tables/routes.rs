@@ -7,10 +7,10 @@ use route::{Backend, Roles};
 
 use super::backends;
 use crate::material::Material;
-use crate::sheet::{Asks, Cell, Schema, Sheet, integer, text};
+use crate::table::{Asks, Cell, Schema, TableDefinition, integer, text};
 
 /// See the module.
-pub static TABLE: Sheet<Route> = Sheet {
+pub static TABLE: TableDefinition<Route> = TableDefinition {
     schema: Schema::Pilotfish,
     name: "routes",
     about: "Where statements go, and which backends would take them now: first the rules that say so, in their \

@@ -6,10 +6,10 @@ use route::rules::Tally;
 
 use crate::defined::{self, Defined, Definition};
 use crate::material::Material;
-use crate::sheet::{Alterable, Asks, Schema, Sheet, Target, integer, text};
+use crate::table::{Alterable, Asks, Schema, TableDefinition, Target, integer, text};
 
 /// See the module.
-pub static TABLE: Defined<Item> = Defined {
+pub static TABLE: Defined<RuleRow> = Defined {
     sheet: SHEET,
     alterable: Alterable {
         target: Target::List(RULE.name),
@@ -24,7 +24,7 @@ pub static TABLE: Defined<Item> = Defined {
     )),
 };
 
-const SHEET: Sheet<Item> = Sheet {
+const SHEET: TableDefinition<RuleRow> = TableDefinition {
     schema: Schema::Pilotfish,
     name: "rules",
     about: "The rules of the configuration, in their order, with what has come of them, and their settings; rows \
@@ -99,7 +99,7 @@ const FIRST_ACTION: &str = "cluster";
 const APART: [&str; 3] = ["name", "stop", "watch"];
 
 /// One rule.
-pub struct Item {
+pub struct RuleRow {
     place: usize,
     effect: &'static str,
     conditions: String,
@@ -107,14 +107,14 @@ pub struct Item {
     tally: Tally,
 }
 
-fn items(material: &Material) -> Vec<Item> {
+fn items(material: &Material) -> Vec<RuleRow> {
     let tallies = material.window.rules();
     let rules = material.config.rules.iter().enumerate();
     rules
         .map(|(index, rule)| {
             let tally = tallies.iter().find(|tally| *tally.name == *rule.name);
             let (conditions, actions) = said(rule);
-            Item {
+            RuleRow {
                 place: index + 1,
                 effect: effect(rule),
                 conditions,

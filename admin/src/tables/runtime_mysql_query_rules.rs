@@ -5,10 +5,10 @@ use config::{RULE, RuleConfig, SessionMode, SqlText};
 
 use super::runtime_mysql_servers::hostgroup;
 use crate::material::Material;
-use crate::sheet::{Asks, Cell, Schema, Sheet, integer, measure, text};
+use crate::table::{Asks, Cell, Schema, TableDefinition, integer, measure, text};
 
 /// See the module.
-pub static TABLE: Sheet<Rule> = Sheet {
+pub static TABLE: TableDefinition<Rule> = TableDefinition {
     schema: Schema::Main,
     name: "runtime_mysql_query_rules",
     about: "The rules as they hold, by the names of ProxySQL. They are changed in rules.",

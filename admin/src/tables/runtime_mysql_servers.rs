@@ -5,10 +5,10 @@ use std::sync::Arc;
 use route::{Backend, Duty, Endpoint, Health};
 
 use crate::material::Material;
-use crate::sheet::{Asks, Cell, Schema, Sheet, integer, text};
+use crate::table::{Asks, Cell, Schema, TableDefinition, integer, text};
 
 /// See the module.
-pub static TABLE: Sheet<Server> = Sheet {
+pub static TABLE: TableDefinition<Server> = TableDefinition {
     schema: Schema::Main,
     name: "runtime_mysql_servers",
     about: "The backends as they hold and as they are, by the names of ProxySQL; a hostgroup is a cluster. They are \

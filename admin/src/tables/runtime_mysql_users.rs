@@ -4,10 +4,10 @@ use config::{AccountConfig, AccountTls, SessionMode};
 
 use super::runtime_mysql_servers::hostgroup;
 use crate::material::Material;
-use crate::sheet::{Asks, Cell, Schema, Sheet, integer, text};
+use crate::table::{Asks, Cell, Schema, TableDefinition, integer, text};
 
 /// See the module.
-pub static TABLE: Sheet<User> = Sheet {
+pub static TABLE: TableDefinition<User> = TableDefinition {
     schema: Schema::Main,
     name: "runtime_mysql_users",
     about: "The configured accounts of all hosts ('%') as they hold, by the names of ProxySQL. They are changed in \

@@ -1,7 +1,7 @@
 //! What has changed the objects of the clusters that are followed.
 
 use crate::kept::SchemaTable;
-use crate::sheet::{ColumnFacts, Kind};
+use crate::table::{CellType, ColumnFacts};
 
 /// See the module.
 pub static TABLE: SchemaTable = SchemaTable {
@@ -25,7 +25,7 @@ pub static TABLE: SchemaTable = SchemaTable {
         text("db", "The schema of the object; NULL: none."),
         text(
             "object",
-            "The first object that it names; a user as user@host; NULL: not understood.",
+            "The first object that it names; a user@host; NULL: not understood.",
         ),
         text(
             "object_kind",
@@ -61,7 +61,7 @@ pub static TABLE: SchemaTable = SchemaTable {
 pub(super) const fn text(name: &'static str, about: &'static str) -> ColumnFacts {
     ColumnFacts {
         name,
-        kind: Kind::Text,
+        kind: CellType::Text,
         unit: None,
         about,
     }
@@ -74,7 +74,7 @@ pub(super) const fn number(
 ) -> ColumnFacts {
     ColumnFacts {
         name,
-        kind: Kind::Integer,
+        kind: CellType::Integer,
         unit,
         about,
     }

@@ -3,10 +3,10 @@
 use script::metrics::{Measured, Series};
 
 use crate::material::Material;
-use crate::sheet::{Asks, Cell, Schema, Sheet, integer, text};
+use crate::table::{Asks, Cell, Schema, TableDefinition, integer, text};
 
 /// See the module.
-pub static TABLE: Sheet<(Series, Measured)> = Sheet {
+pub static TABLE: TableDefinition<(Series, Measured)> = TableDefinition {
     schema: Schema::Pilotfish,
     name: "script_metrics",
     about: "What scripts count and measure, with pilotfish.count, .gauge and .observe.",

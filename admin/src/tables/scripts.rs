@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use script::FileFacts;
 
 use crate::material::Material;
-use crate::sheet::{Asks, Cell, Schema, Sheet, integer, text};
+use crate::table::{Asks, Cell, Schema, TableDefinition, integer, text};
 
 /// See the module.
-pub static TABLE: Sheet<(PathBuf, FileFacts)> = Sheet {
+pub static TABLE: TableDefinition<(PathBuf, FileFacts)> = TableDefinition {
     schema: Schema::Pilotfish,
     name: "scripts",
     about: "The scripts that sessions have run, since the start.",

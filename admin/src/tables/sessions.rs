@@ -4,10 +4,10 @@ use proxy::SessionView;
 
 use super::digests::hexadecimal;
 use crate::material::Material;
-use crate::sheet::{Asks, Schema, Sheet, integer, measure, seconds, text};
+use crate::table::{Asks, Schema, TableDefinition, integer, measure, seconds, text};
 
 /// See the module.
-pub static TABLE: Sheet<Item> = Sheet {
+pub static TABLE: TableDefinition<SessionRow> = TableDefinition {
     schema: Schema::Pilotfish,
     name: "sessions",
     about: "Clients' sessions, those in login included.",
@@ -93,13 +93,13 @@ pub static TABLE: Sheet<Item> = Sheet {
 };
 
 /// One session.
-pub struct Item {
+pub struct SessionRow {
     session: SessionView,
     backend: Option<String>,
 }
 
-fn items(material: &Material) -> Vec<Item> {
-    let sessions = material.sessions().map(|session| Item {
+fn items(material: &Material) -> Vec<SessionRow> {
+    let sessions = material.sessions().map(|session| SessionRow {
         backend: session
             .backend
             .and_then(|id| material.backend(id))

@@ -8,10 +8,10 @@ use config::{
 
 use crate::defined::Defined;
 use crate::material::Material;
-use crate::sheet::{Alterable, Asks, Schema, Sheet, Target, integer, text};
+use crate::table::{Alterable, Asks, Schema, TableDefinition, Target, integer, text};
 
 /// See the module.
-pub static TABLE: Defined<Item> = Defined {
+pub static TABLE: Defined<SettingRow> = Defined {
     sheet: SHEET,
     alterable: Alterable {
         target: Target::Settings,
@@ -23,7 +23,7 @@ pub static TABLE: Defined<Item> = Defined {
     definition: None,
 };
 
-const SHEET: Sheet<Item> = Sheet {
+const SHEET: TableDefinition<SettingRow> = TableDefinition {
     schema: Schema::Pilotfish,
     name: "settings",
     about: "Every setting, as it holds now; values can be changed. They are written as in the file; secrets are \
@@ -53,7 +53,7 @@ const SHEET: Sheet<Item> = Sheet {
 };
 
 /// One setting.
-pub struct Item {
+pub struct SettingRow {
     /// Its name.
     pub name: String,
     /// What it is; secrets are hidden.
@@ -64,12 +64,12 @@ pub struct Item {
 }
 
 /// All of them, those of lists as far as they are not at their default.
-pub fn items(material: &Material) -> Vec<Item> {
+pub fn items(material: &Material) -> Vec<SettingRow> {
     let config: &Config = &material.config;
     let default = Config::default();
     let mut items = Vec::new();
     for setting in config::settings() {
-        items.push(Item {
+        items.push(SettingRow {
             name: setting.name.to_owned(),
             value: plain(&(setting.show)(config)),
             default: plain(&(setting.show)(&default)),
@@ -100,10 +100,10 @@ pub fn items(material: &Material) -> Vec<Item> {
 }
 
 /// The settings of one item of a list: those that are not at their default.
-fn of_list<T>(section: &Section<T>, title: &str, item: &T, bare: &T, items: &mut Vec<Item>) {
+fn of_list<T>(section: &Section<T>, title: &str, item: &T, bare: &T, items: &mut Vec<SettingRow>) {
     let differs = |it: &&config::Setting<T>| it.traits.required || !(it.same)(item, bare);
     for setting in section.settings.iter().filter(differs) {
-        items.push(Item {
+        items.push(SettingRow {
             name: format!("{}[{title}].{}", section.name, setting.key),
             value: plain(&(setting.show)(item)),
             default: plain(&(setting.show)(bare)),

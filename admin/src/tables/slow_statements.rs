@@ -6,10 +6,10 @@ use stats::StatementView;
 
 use super::digests::hexadecimal;
 use crate::material::Material;
-use crate::sheet::{Asks, Schema, Sheet, integer, measure, microseconds, text};
+use crate::table::{Asks, Schema, TableDefinition, integer, measure, microseconds, text};
 
 /// See the module.
-pub static TABLE: Sheet<Item> = Sheet {
+pub static TABLE: TableDefinition<SlowStatementRow> = TableDefinition {
     schema: Schema::Pilotfish,
     name: "slow_statements",
     about: "Statements that took insight.slow_statements or longer, the latest first, as many as \
@@ -104,15 +104,15 @@ pub static TABLE: Sheet<Item> = Sheet {
 };
 
 /// One statement.
-pub struct Item {
+pub struct SlowStatementRow {
     statement: Arc<StatementView>,
     ended: String,
 }
 
-fn items(material: &Material) -> Vec<Item> {
+fn items(material: &Material) -> Vec<SlowStatementRow> {
     let insight = &material.insight;
     let slow = insight.slow.iter();
-    slow.map(|statement| Item {
+    slow.map(|statement| SlowStatementRow {
         ended: insight.time(statement.at),
         statement: Arc::clone(statement),
     })

@@ -3,15 +3,15 @@
 
 use std::collections::BTreeMap;
 
-use sql::{Facts, Flags, Kind, Object};
+use sql::{Facts, Flags, Object, StatementKind};
 use stats::Counts;
 
 use super::digests::us;
 use crate::material::Material;
-use crate::sheet::{Asks, Cell, Schema, Sheet, integer, measure, text};
+use crate::table::{Asks, Cell, Schema, TableDefinition, integer, measure, text};
 
 /// See the module.
-pub static TABLE: Sheet<Item> = Sheet {
+pub static TABLE: TableDefinition<StatsCommandRow> = TableDefinition {
     schema: Schema::Stats,
     name: "stats_mysql_commands_counters",
     about: "Statements by what they are, by the names of ProxySQL, as far as digests are kept. How long they took is \
@@ -57,19 +57,19 @@ const ENDS_US: [u64; 11] = [
 const UNKNOWN: &str = "UNKNOWN";
 
 /// Statements of one kind.
-pub struct Item {
+pub struct StatsCommandRow {
     command: &'static str,
     counts: Counts,
     steps: [u64; ENDS_US.len() + 1],
 }
 
-impl Item {
+impl StatsCommandRow {
     fn step(&self, step: usize) -> Cell {
         self.steps[step].into()
     }
 }
 
-fn items(material: &Material) -> Vec<Item> {
+fn items(material: &Material) -> Vec<StatsCommandRow> {
     let insight = &material.insight;
     let mut facts = Facts::default();
     let mut sums: BTreeMap<&'static str, Counts> = BTreeMap::new();
@@ -83,7 +83,7 @@ fn items(material: &Material) -> Vec<Item> {
         add(UNKNOWN, remainder);
     }
     let sums = sums.into_iter();
-    sums.map(|(command, counts)| Item {
+    sums.map(|(command, counts)| StatsCommandRow {
         command,
         steps: steps(&counts),
         counts,
@@ -105,49 +105,49 @@ fn steps(counts: &Counts) -> [u64; ENDS_US.len() + 1] {
 }
 
 /// What ProxySQL calls a statement, by its kind and its digest's text.
-fn command(kind: Kind, text: &str) -> &'static str {
+fn command(kind: StatementKind, text: &str) -> &'static str {
     match kind {
-        Kind::Select if text.ends_with("FOR UPDATE") || text.contains(" FOR UPDATE ") => {
+        StatementKind::Select if text.ends_with("FOR UPDATE") || text.contains(" FOR UPDATE ") => {
             "SELECT_FOR_UPDATE"
         }
-        Kind::Select => "SELECT",
-        Kind::Insert => "INSERT",
-        Kind::Replace => "REPLACE",
-        Kind::Update => "UPDATE",
-        Kind::Delete => "DELETE",
-        Kind::Load => "LOAD",
-        Kind::Call => "CALL",
-        Kind::Set => "SET",
-        Kind::Use => "USE",
-        Kind::Begin(_) if text.starts_with("START") => "START_TRANSACTION",
-        Kind::Begin(_) => "BEGIN",
-        Kind::Commit(_) => "COMMIT",
-        Kind::Rollback(_) => "ROLLBACK",
-        Kind::Savepoint => "SAVEPOINT",
-        Kind::RollbackTo => "ROLLBACK_SAVEPOINT",
-        Kind::ReleaseSavepoint => "RELEASE_SAVEPOINT",
-        Kind::LockTables => "LOCK_TABLE",
-        Kind::UnlockTables => "UNLOCK_TABLES",
-        Kind::Prepare => "PREPARE",
-        Kind::Execute | Kind::ExecuteImmediate => "EXECUTE",
-        Kind::Deallocate => "DEALLOCATE",
-        Kind::Show(_) if text.starts_with("SHOW TABLE STATUS") => "SHOW_TABLE_STATUS",
-        Kind::Show(_) => "SHOW",
-        Kind::Describe => "DESCRIBE",
-        Kind::Explain(_) => "EXPLAIN",
-        Kind::Kill(_) => "KILL",
-        Kind::Truncate => "TRUNCATE_TABLE",
-        Kind::Grant => "GRANT",
-        Kind::Revoke => "REVOKE",
-        Kind::Maintain if text.starts_with("ANALYZE") => "ANALYZE_TABLE",
-        Kind::Maintain if text.starts_with("OPTIMIZE") => "OPTIMIZE",
-        Kind::Flush(_) => "FLUSH",
-        Kind::Purge => "PURGE",
-        Kind::Create(object) => created(object),
-        Kind::Alter(Object::Table) => "ALTER_TABLE",
-        Kind::Alter(Object::View) => "ALTER_VIEW",
-        Kind::Drop(object) => dropped(object),
-        Kind::Rename(Object::Table) => "RENAME_TABLE",
+        StatementKind::Select => "SELECT",
+        StatementKind::Insert => "INSERT",
+        StatementKind::Replace => "REPLACE",
+        StatementKind::Update => "UPDATE",
+        StatementKind::Delete => "DELETE",
+        StatementKind::Load => "LOAD",
+        StatementKind::Call => "CALL",
+        StatementKind::Set => "SET",
+        StatementKind::Use => "USE",
+        StatementKind::Begin(_) if text.starts_with("START") => "START_TRANSACTION",
+        StatementKind::Begin(_) => "BEGIN",
+        StatementKind::Commit(_) => "COMMIT",
+        StatementKind::Rollback(_) => "ROLLBACK",
+        StatementKind::Savepoint => "SAVEPOINT",
+        StatementKind::RollbackTo => "ROLLBACK_SAVEPOINT",
+        StatementKind::ReleaseSavepoint => "RELEASE_SAVEPOINT",
+        StatementKind::LockTables => "LOCK_TABLE",
+        StatementKind::UnlockTables => "UNLOCK_TABLES",
+        StatementKind::Prepare => "PREPARE",
+        StatementKind::Execute | StatementKind::ExecuteImmediate => "EXECUTE",
+        StatementKind::Deallocate => "DEALLOCATE",
+        StatementKind::Show(_) if text.starts_with("SHOW TABLE STATUS") => "SHOW_TABLE_STATUS",
+        StatementKind::Show(_) => "SHOW",
+        StatementKind::Describe => "DESCRIBE",
+        StatementKind::Explain(_) => "EXPLAIN",
+        StatementKind::Kill(_) => "KILL",
+        StatementKind::Truncate => "TRUNCATE_TABLE",
+        StatementKind::Grant => "GRANT",
+        StatementKind::Revoke => "REVOKE",
+        StatementKind::Maintain if text.starts_with("ANALYZE") => "ANALYZE_TABLE",
+        StatementKind::Maintain if text.starts_with("OPTIMIZE") => "OPTIMIZE",
+        StatementKind::Flush(_) => "FLUSH",
+        StatementKind::Purge => "PURGE",
+        StatementKind::Create(object) => created(object),
+        StatementKind::Alter(Object::Table) => "ALTER_TABLE",
+        StatementKind::Alter(Object::View) => "ALTER_VIEW",
+        StatementKind::Drop(object) => dropped(object),
+        StatementKind::Rename(Object::Table) => "RENAME_TABLE",
         _ => UNKNOWN,
     }
 }

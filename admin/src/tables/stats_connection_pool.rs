@@ -1,12 +1,12 @@
 //! Pooled connections as ProxySQL's statistics show them.
 
 use crate::material::Material;
-use crate::sheet::{Asks, Cell, Schema, Sheet, integer, measure, microseconds, text};
+use crate::table::{Asks, Cell, Schema, TableDefinition, integer, measure, microseconds, text};
 
 use super::runtime_mysql_servers::Server;
 
 /// See the module.
-pub static TABLE: Sheet<Item> = Sheet {
+pub static TABLE: TableDefinition<StatsConnectionPoolRow> = TableDefinition {
     schema: Schema::Stats,
     name: "stats_mysql_connection_pool",
     about: "Pooled connections by backend, by the names of ProxySQL; a hostgroup is a cluster.",
@@ -74,7 +74,7 @@ pub static TABLE: Sheet<Item> = Sheet {
 };
 
 /// One backend.
-pub struct Item {
+pub struct StatsConnectionPoolRow {
     server: Server,
     used: usize,
     free: usize,
@@ -86,7 +86,7 @@ pub struct Item {
     bytes_received: u64,
 }
 
-fn items(material: &Material) -> Vec<Item> {
+fn items(material: &Material) -> Vec<StatsConnectionPoolRow> {
     let all = super::pools::items(material);
     let times = material.window.times();
     let backends = material.topology.backends.iter();
@@ -95,7 +95,7 @@ fn items(material: &Material) -> Vec<Item> {
             let pools = all.iter().filter(|pool| pool.backend == backend.id);
             let figures = || pools.clone().map(|pool| &pool.figures);
             let times = times.iter().filter(|it| it.backend == backend.name);
-            Item {
+            StatsConnectionPoolRow {
                 used: figures().map(|it| it.lent).sum(),
                 free: figures().map(|it| it.idle).sum(),
                 used_max: figures().map(|it| it.counts.lent_max).sum(),

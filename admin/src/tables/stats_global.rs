@@ -3,10 +3,10 @@
 use proxy::{PoolView, SessionState};
 
 use crate::material::Material;
-use crate::sheet::{Asks, Schema, Sheet, text};
+use crate::table::{Asks, Schema, TableDefinition, text};
 
 /// See the module.
-pub static TABLE: Sheet<Item> = Sheet {
+pub static TABLE: TableDefinition<StatsGlobalRow> = TableDefinition {
     schema: Schema::Stats,
     name: "stats_mysql_global",
     about: "Figures of the whole proxy, by the names of ProxySQL, as far as they are known here.",
@@ -18,9 +18,9 @@ pub static TABLE: Sheet<Item> = Sheet {
     items,
 };
 
-type Item = (&'static str, u64);
+type StatsGlobalRow = (&'static str, u64);
 
-fn items(material: &Material) -> Vec<Item> {
+fn items(material: &Material) -> Vec<StatsGlobalRow> {
     let count = |is_it: fn(&proxy::SessionView) -> bool| {
         material.sessions().filter(|it| is_it(it)).count() as u64
     };

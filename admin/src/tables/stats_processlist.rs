@@ -5,10 +5,10 @@ use proxy::{SessionState, SessionView};
 
 use super::runtime_mysql_servers::{Server, of};
 use crate::material::Material;
-use crate::sheet::{Asks, Schema, Sheet, integer, measure, text};
+use crate::table::{Asks, Schema, TableDefinition, integer, measure, text};
 
 /// See the module.
-pub static TABLE: Sheet<Item> = Sheet {
+pub static TABLE: TableDefinition<StatsProcesslistRow> = TableDefinition {
     schema: Schema::Stats,
     name: "stats_mysql_processlist",
     about: "Sessions, by the names of ProxySQL; a hostgroup is a cluster.",
@@ -71,13 +71,13 @@ pub static TABLE: Sheet<Item> = Sheet {
 };
 
 /// One session.
-pub struct Item {
+pub struct StatsProcesslistRow {
     session: SessionView,
     server: Option<Server>,
 }
 
-fn items(material: &Material) -> Vec<Item> {
-    let sessions = material.sessions().map(|session| Item {
+fn items(material: &Material) -> Vec<StatsProcesslistRow> {
+    let sessions = material.sessions().map(|session| StatsProcesslistRow {
         server: Server::of_session(material, session),
         session: session.clone(),
     });

@@ -6,10 +6,10 @@ use super::digests::{hexadecimal, us};
 use super::runtime_mysql_servers::Server;
 use super::tallied::Tallied;
 use crate::material::Material;
-use crate::sheet::{Asks, Cell, Schema, Sheet, integer, measure, text};
+use crate::table::{Asks, Cell, Schema, TableDefinition, integer, measure, text};
 
 /// See the module.
-pub static TABLE: Sheet<Item> = Sheet {
+pub static TABLE: TableDefinition<StatsQueryDigestRow> = TableDefinition {
     schema: Schema::Stats,
     name: "stats_mysql_query_digest",
     about: "Statements by digest, by the names of ProxySQL; a hostgroup is a cluster.",
@@ -76,13 +76,13 @@ pub static TABLE: Sheet<Item> = Sheet {
 };
 
 /// One row.
-pub struct Item {
+pub struct StatsQueryDigestRow {
     tallied: Tallied,
     server: Option<Server>,
     seen: (i64, i64),
 }
 
-impl Item {
+impl StatsQueryDigestRow {
     /// ProxySQL's columns are never NULL: what those that made room were is an empty text.
     fn of(&self, value: impl FnOnce(&DigestRow) -> Cell) -> Cell {
         self.tallied.row().map_or_else(|| "".into(), value)
@@ -93,13 +93,13 @@ impl Item {
     }
 }
 
-fn items(material: &Material) -> Vec<Item> {
+fn items(material: &Material) -> Vec<StatsQueryDigestRow> {
     let insight = &material.insight;
     let item = |tallied: Tallied| {
         let ran = tallied.row().and_then(|row| row.backend.as_ref());
         let backend = ran.and_then(|ran| material.backend(ran.backend));
         let counts = tallied.counts();
-        Item {
+        StatsQueryDigestRow {
             server: backend.map(Server::of),
             seen: (
                 insight.second(counts.first_seen),

@@ -3,10 +3,10 @@
 use proxy::SessionState;
 
 use crate::material::Material;
-use crate::sheet::{Asks, Schema, Sheet, text};
+use crate::table::{Asks, Schema, TableDefinition, text};
 
 /// See the module.
-pub static TABLE: Sheet<Item> = Sheet {
+pub static TABLE: TableDefinition<StatusRow> = TableDefinition {
     schema: Schema::Pilotfish,
     name: "status",
     about: "Figures of the whole proxy, by the names that servers have for them where they have one.",
@@ -18,10 +18,10 @@ pub static TABLE: Sheet<Item> = Sheet {
     items,
 };
 
-type Item = (&'static str, u64);
+type StatusRow = (&'static str, u64);
 
 /// The figures.
-pub fn items(material: &Material) -> Vec<Item> {
+pub fn items(material: &Material) -> Vec<StatusRow> {
     let of = |state| material.sessions().filter(|it| it.state == state).count();
     let pools = super::pools::items(material);
     let pooled: usize = pools.iter().map(|it| it.figures.connections()).sum();

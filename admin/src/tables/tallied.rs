@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use stats::{Counts, DigestRow};
 
-use crate::insight::Insight;
+use crate::statement_stats::MergedStatementStats;
 
 /// See the module.
 #[derive(Clone)]
@@ -17,7 +17,7 @@ pub enum Tallied {
 
 impl Tallied {
     /// Every row, and last what made room, if anything has: the counts' sums are true.
-    pub fn all(insight: &Insight) -> impl Iterator<Item = Self> {
+    pub fn all(insight: &MergedStatementStats) -> impl Iterator<Item = Self> {
         let rows = insight.digests.iter().cloned().map(Self::Row);
         let (counts, evicted) = &insight.remainder;
         let remainder = (*evicted > 0).then(|| Self::Remainder(Arc::new(counts.clone()), *evicted));

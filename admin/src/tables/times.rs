@@ -3,10 +3,10 @@
 use proxy::TimesView;
 
 use crate::material::Material;
-use crate::sheet::{Asks, Schema, Sheet, integer, measure, microseconds, text};
+use crate::table::{Asks, Schema, TableDefinition, integer, measure, microseconds, text};
 
 /// See the module.
-pub static TABLE: Sheet<TimesView> = Sheet {
+pub static TABLE: TableDefinition<TimesView> = TableDefinition {
     schema: Schema::Pilotfish,
     name: "times",
     about: "How long statements have waited in the proxy and backends have taken for them, and how much they and their \

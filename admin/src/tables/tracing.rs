@@ -3,10 +3,10 @@
 use stats::Dropped;
 
 use crate::material::Material;
-use crate::sheet::{Asks, Schema, Sheet, integer, text};
+use crate::table::{Asks, Schema, TableDefinition, integer, text};
 
 /// See the module.
-pub static TABLE: Sheet<Item> = Sheet {
+pub static TABLE: TableDefinition<TracingRow> = TableDefinition {
     schema: Schema::Pilotfish,
     name: "tracing",
     about: "Spans of statements, since the start: how many were sent to the collector, and how many were not.",
@@ -37,7 +37,7 @@ pub static TABLE: Sheet<Item> = Sheet {
 };
 
 /// What became of spans.
-pub struct Item {
+pub struct TracingRow {
     outcome: &'static str,
     reason: &'static str,
     spans: u64,
@@ -45,7 +45,7 @@ pub struct Item {
     trouble: Option<String>,
 }
 
-fn items(material: &Material) -> Vec<Item> {
+fn items(material: &Material) -> Vec<TracingRow> {
     let traces = material.window.traces();
     let endpoint = &material.settings.config.tracing.endpoint;
     let trouble = traces.trouble().filter(|_| endpoint.is_some());
@@ -54,7 +54,7 @@ fn items(material: &Material) -> Vec<Item> {
     [("sent", "", traces.sent())]
         .into_iter()
         .chain(dropped)
-        .map(|(outcome, reason, spans)| Item {
+        .map(|(outcome, reason, spans)| TracingRow {
             outcome,
             reason,
             spans,

@@ -3,11 +3,11 @@
 use stats::{Hidden, Index};
 
 use crate::material::Material;
-use crate::sheet::{Asks, Schema, Sheet, integer, text};
+use crate::table::{Asks, Schema, TableDefinition, integer, text};
 use advisor::IndexName;
 
 /// See the module.
-pub static TABLE: Sheet<Item> = Sheet {
+pub static TABLE: TableDefinition<UnusedIndexRow> = TableDefinition {
     schema: Schema::Pilotfish,
     name: "unused_indexes",
     about: "Indexes of the schemas in which statements were explained that none of them uses, those of tables \
@@ -41,7 +41,7 @@ pub static TABLE: Sheet<Item> = Sheet {
 };
 
 /// One index.
-pub struct Item {
+pub struct UnusedIndexRow {
     name: IndexName,
     facts: Index,
     table_digests: u64,
@@ -57,12 +57,12 @@ fn kept_for(index: &Index) -> Option<&'static str> {
     }
 }
 
-fn items(material: &Material) -> Vec<Item> {
+fn items(material: &Material) -> Vec<UnusedIndexRow> {
     let unused = material.index_usage().indexes.into_iter();
     let unused = unused.filter(|(_, index)| index.used == 0);
     let mut items: Vec<_> = unused
         .filter_map(|(name, index)| {
-            Some(Item {
+            Some(UnusedIndexRow {
                 name,
                 facts: index.facts?,
                 table_digests: index.table_digests,

@@ -2,10 +2,10 @@
 
 use crate::functions::VARIABLES;
 use crate::material::Material;
-use crate::sheet::{Asks, Schema, Sheet, text};
+use crate::table::{Asks, Schema, TableDefinition, text};
 
 /// See the module.
-pub static TABLE: Sheet<Item> = Sheet {
+pub static TABLE: TableDefinition<VariableRow> = TableDefinition {
     schema: Schema::Pilotfish,
     name: "variables",
     about: "Settings by name, and what client libraries ask servers for.",
@@ -17,9 +17,9 @@ pub static TABLE: Sheet<Item> = Sheet {
     items,
 };
 
-type Item = (String, String);
+type VariableRow = (String, String);
 
-fn items(material: &Material) -> Vec<Item> {
+fn items(material: &Material) -> Vec<VariableRow> {
     let known = VARIABLES.iter();
     let known = known.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
     let settings = super::settings::items(material).into_iter();

@@ -3,10 +3,10 @@
 use proxy::{SessionState, WorkerView};
 
 use crate::material::Material;
-use crate::sheet::{Asks, Cell, Schema, Sheet, integer};
+use crate::table::{Asks, Cell, Schema, TableDefinition, integer};
 
 /// See the module.
-pub static TABLE: Sheet<Item> = Sheet {
+pub static TABLE: TableDefinition<WorkerRow> = TableDefinition {
     schema: Schema::Pilotfish,
     name: "workers",
     about: "The threads that sessions live on.",
@@ -54,23 +54,23 @@ pub static TABLE: Sheet<Item> = Sheet {
 };
 
 /// One worker.
-pub struct Item {
+pub struct WorkerRow {
     worker: usize,
     view: Option<WorkerView>,
 }
 
-impl Item {
+impl WorkerRow {
     fn count(&self, of: fn(&WorkerView) -> usize) -> Cell {
         self.view.as_ref().map(of).into()
     }
 }
 
-fn items(material: &Material) -> Vec<Item> {
+fn items(material: &Material) -> Vec<WorkerRow> {
     (0..material.window.workers())
         .map(|worker| {
             let mut views = material.workers.iter();
             let view = views.find(|view| view.worker == worker).cloned();
-            Item { worker, view }
+            WorkerRow { worker, view }
         })
         .collect()
 }

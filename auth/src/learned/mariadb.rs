@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use super::{MalformedRow, Row, Values, empty_account, expiry, some_text, verifier, way};
-use crate::{Account, Dialect, Expiry, PassThrough, TlsRequirement, Way};
+use crate::{Account, Dialect, Expiry, LoginMethod, PassThrough, TlsRequirement};
 
 pub(super) const QUERY: &str =
     "SELECT User, Host, Priv, @@global.default_password_lifetime FROM mysql.global_priv";
@@ -69,9 +69,9 @@ pub(super) fn account(row: Row<'_>) -> Result<Option<Account>, MalformedRow> {
     }))
 }
 
-fn way_of(found: &Priv) -> Way {
+fn way_of(found: &Priv) -> LoginMethod {
     if found.max_user_connections < 0 {
-        return Way::PassedThrough(PassThrough::NoConnection);
+        return LoginMethod::PassedThrough(PassThrough::NoConnection);
     }
     let listed = found.auth_or.as_deref().unwrap_or(&[None]);
     let all = listed.iter().map(|listed| match listed {

@@ -13,7 +13,9 @@ mod mysql;
 use std::time::Duration;
 
 use crate::host::release;
-use crate::{Account, Dialect, Expiry, HostPattern, PassThrough, Plugin, Source, Verifier, Way};
+use crate::{
+    Account, Dialect, Expiry, HostPattern, LoginMethod, PassThrough, Plugin, Source, Verifier,
+};
 
 /// A row's values in the order of [`query`]'s columns; `None` is NULL.
 pub type Row<'a> = &'a [Option<&'a [u8]>];
@@ -64,7 +66,7 @@ pub fn unreadable(version: &str, row: Row<'_>, malformed: MalformedRow) -> Optio
     let (user, host) = (values.bytes(0)?, values.bytes(1)?);
     let (user, host) = (std::str::from_utf8(user), std::str::from_utf8(host));
     Some(Account {
-        way: Way::PassedThrough(PassThrough::Unreadable(malformed)),
+        way: LoginMethod::PassedThrough(PassThrough::Unreadable(malformed)),
         ..empty_account(user.ok()?, host.ok()?, Dialect::of_version(version))
     })
 }
@@ -137,10 +139,10 @@ fn empty_account(user: &str, host: &str, dialect: Dialect) -> Account {
 }
 
 /// The way of an account that has these ways to prove it, of which any will do.
-fn way(verifiers: Vec<Result<Verifier, PassThrough>>) -> Way {
+fn way(verifiers: Vec<Result<Verifier, PassThrough>>) -> LoginMethod {
     match verifiers.into_iter().collect::<Result<Vec<_>, _>>() {
-        Ok(verifiers) => Way::Examined(verifiers.into()),
-        Err(reason) => Way::PassedThrough(reason),
+        Ok(verifiers) => LoginMethod::Examined(verifiers.into()),
+        Err(reason) => LoginMethod::PassedThrough(reason),
     }
 }
 

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use super::{MalformedRow, Row, Values, empty_account, expiry, some_text, verifier, way};
-use crate::{Account, Dialect, Expiry, PassThrough, TlsRequirement, Way};
+use crate::{Account, Dialect, Expiry, LoginMethod, PassThrough, TlsRequirement};
 
 macro_rules! query {
     ($attributes:literal) => {
@@ -65,15 +65,15 @@ pub(super) fn account(row: Row<'_>, dialect: Dialect) -> Result<Account, Malform
     })
 }
 
-fn way_of(values: &Values<'_>, attributes: &Attributes) -> Result<Way, MalformedRow> {
+fn way_of(values: &Values<'_>, attributes: &Attributes) -> Result<LoginMethod, MalformedRow> {
     if attributes.multi_factor_authentication.is_some() {
-        return Ok(Way::PassedThrough(PassThrough::Factors));
+        return Ok(LoginMethod::PassedThrough(PassThrough::Factors));
     }
     if let Some(locking) = &attributes.password_locking
         && locking.failed_login_attempts != 0
         && locking.password_lock_time_days != 0
     {
-        return Ok(Way::PassedThrough(PassThrough::CountsFailures));
+        return Ok(LoginMethod::PassedThrough(PassThrough::CountsFailures));
     }
     let plugin = values.text(2, "plugin")?;
     let stored = values.bytes(3).unwrap_or_default();

@@ -41,8 +41,8 @@ fn mysql(plugin: &str, stored: &str, others: &[(usize, Option<&str>)]) -> Accoun
 
 fn verifiers(account: &Account) -> &[Verifier] {
     match &account.way {
-        Way::Examined(verifiers) => verifiers,
-        Way::PassedThrough(reason) => panic!("passed through: {reason}"),
+        LoginMethod::Examined(verifiers) => verifiers,
+        LoginMethod::PassedThrough(reason) => panic!("passed through: {reason}"),
     }
 }
 
@@ -123,7 +123,7 @@ fn several_ways_are_learned_if_all_of_them_are_known() {
     let ed25519 = r#"{"plugin":"ed25519","authentication_string":"Q4Dlp4kExfMj4nHnTuB0s7yLF0/eeNZCp1qf5mQtkPU"}"#;
     let one_of_no_use = mariadb(&format!(r#"{{{native},"auth_or":[{{}},{ed25519}]}}"#));
     let reason = PassThrough::Plugin("ed25519".to_owned());
-    assert_eq!(one_of_no_use.way, Way::PassedThrough(reason));
+    assert_eq!(one_of_no_use.way, LoginMethod::PassedThrough(reason));
 
     // Nobody behind a proxy has a user at the other end of the server's socket.
     let socket = r#"{"plugin":"unix_socket"}"#;
@@ -131,7 +131,7 @@ fn several_ways_are_learned_if_all_of_them_are_known() {
     assert_eq!(verifiers(&or_socket).len(), 1);
     let only_socket = mariadb(r#"{"access":0,"plugin":"unix_socket"}"#);
     let reason = PassThrough::Plugin("unix_socket".to_owned());
-    assert_eq!(only_socket.way, Way::PassedThrough(reason));
+    assert_eq!(only_socket.way, LoginMethod::PassedThrough(reason));
 }
 
 #[test]
@@ -144,7 +144,10 @@ fn nobody_logs_in_as_a_role_or_without_a_connection() {
     ];
     assert_eq!(learned(MARIADB, &role), Ok(None));
     let none = mariadb(r#"{"plugin":"mysql_native_password","max_user_connections":-1}"#);
-    assert_eq!(none.way, Way::PassedThrough(PassThrough::NoConnection));
+    assert_eq!(
+        none.way,
+        LoginMethod::PassedThrough(PassThrough::NoConnection)
+    );
 }
 
 #[test]
@@ -178,7 +181,7 @@ fn accounts_of_mysql_are_learned() {
 
     let sha256 = mysql("sha256_password", "$5$…", &[]);
     let reason = PassThrough::Plugin("sha256_password".to_owned());
-    assert_eq!(sha256.way, Way::PassedThrough(reason));
+    assert_eq!(sha256.way, LoginMethod::PassedThrough(reason));
 }
 
 /// `User_attributes` as MySQL 9.7 shows them.
@@ -187,17 +190,20 @@ fn attributes_of_mysql_are_understood() {
     let with =
         |attributes: &str| mysql("caching_sha2_password", SHA2, &[(13, Some(attributes))]).way;
     let factors = r#"{"multi_factor_authentication": [{"plugin": "cleartext_plugin_server", "passwordless": 0, "authentication_string": "factor two", "requires_registration": 0}]}"#;
-    assert_eq!(with(factors), Way::PassedThrough(PassThrough::Factors));
+    assert_eq!(
+        with(factors),
+        LoginMethod::PassedThrough(PassThrough::Factors)
+    );
     let counted =
         r#"{"Password_locking": {"failed_login_attempts": 3, "password_lock_time_days": 2}}"#;
     assert_eq!(
         with(counted),
-        Way::PassedThrough(PassThrough::CountsFailures)
+        LoginMethod::PassedThrough(PassThrough::CountsFailures)
     );
     let comment = r#"{"metadata": {"comment": "hello"}}"#;
-    assert!(matches!(with(comment), Way::Examined(it) if it.len() == 1));
+    assert!(matches!(with(comment), LoginMethod::Examined(it) if it.len() == 1));
     let former = format!(r#"{{"additional_password": "{SHA2}"}}"#);
-    assert!(matches!(with(&former), Way::Examined(it) if it.len() == 2));
+    assert!(matches!(with(&former), LoginMethod::Examined(it) if it.len() == 2));
 }
 
 #[test]
@@ -255,7 +261,7 @@ fn an_account_whose_row_is_not_understood_passes_through() {
     let passed = unreadable(MARIADB, &row, malformed).unwrap();
     assert_eq!(passed.name(), "'app'@'10.%'");
     let why = PassThrough::Unreadable(MalformedRow("Priv"));
-    assert_eq!(passed.way, Way::PassedThrough(why));
+    assert_eq!(passed.way, LoginMethod::PassedThrough(why));
 
     for row in [[Some(b"\xff".as_slice()), Some(b"%")], [Some(b"app"), None]] {
         assert_eq!(unreadable(MYSQL, &row, malformed), None);

@@ -19,7 +19,7 @@ pub(super) fn faults(config: &Config, written: &Written, faults: &mut Vec<Fault>
     learning(config, written, faults);
     unique(config, written, faults);
     for (index, account) in config.configured_accounts.iter().enumerate() {
-        let looked_at = Look {
+        let looked_at = AccountCheck {
             config,
             written,
             index,
@@ -32,7 +32,7 @@ pub(super) fn faults(config: &Config, written: &Written, faults: &mut Vec<Fault>
 /// What is allowed and yet may not be meant.
 pub(super) fn warnings(config: &Config, written: &Written) -> Vec<Fault> {
     let accounts = config.configured_accounts.iter().enumerate();
-    let looks = accounts.map(|(index, account)| Look {
+    let looks = accounts.map(|(index, account)| AccountCheck {
         config,
         written,
         index,
@@ -63,14 +63,14 @@ fn unique(config: &Config, written: &Written, faults: &mut Vec<Fault>) {
 }
 
 /// One account, looked at.
-struct Look<'a> {
+struct AccountCheck<'a> {
     config: &'a Config,
     written: &'a Written,
     index: usize,
     account: &'a AccountConfig,
 }
 
-impl Look<'_> {
+impl AccountCheck<'_> {
     fn faults(&self) -> Vec<Fault> {
         let rules = [
             self.nameless(),

@@ -18,7 +18,7 @@ pub(super) fn faults(config: &Config, written: &Written, faults: &mut Vec<Fault>
     let mut names = HashSet::new();
     let mut first_test = 0;
     for (index, rule) in config.rules.iter().enumerate() {
-        let look = Look {
+        let look = RuleCheck {
             config,
             written,
             index,
@@ -37,14 +37,14 @@ pub(super) fn faults(config: &Config, written: &Written, faults: &mut Vec<Fault>
 }
 
 /// One rule, looked at.
-struct Look<'a> {
+struct RuleCheck<'a> {
     config: &'a Config,
     written: &'a Written,
     index: usize,
     rule: &'a RuleConfig,
 }
 
-impl Look<'_> {
+impl RuleCheck<'_> {
     fn faults(&self) -> Vec<Fault> {
         let mut faults = Vec::new();
         faults.extend(self.nameless());

@@ -3,8 +3,8 @@
 use crate::listed::Listed;
 use crate::nearest::nearest;
 use crate::{
-    AccountConfig, AdminAccountConfig, BackendConfig, Config, Fault, Kind, ListenerConfig,
-    ReplicationConfig, RuleConfig,
+    AccountConfig, AdminAccountConfig, BackendConfig, Config, Fault, ListenerConfig,
+    ReplicationConfig, RuleConfig, ValueType,
 };
 
 use super::{fault, hinted};
@@ -15,7 +15,7 @@ pub struct List {
     /// Its name.
     pub name: &'static str,
     titles: fn(&Config) -> Vec<String>,
-    kind: fn(&str) -> Option<Kind>,
+    kind: fn(&str) -> Option<ValueType>,
     keys: fn() -> Vec<&'static str>,
     shown: fn(&Config, usize, &str) -> Option<String>,
 }
@@ -45,7 +45,7 @@ impl List {
     }
 
     /// What a key's value is.
-    pub fn kind(self, key: &str) -> Result<Kind, Vec<Fault>> {
+    pub fn kind(self, key: &str) -> Result<ValueType, Vec<Fault>> {
         (self.kind)(key).ok_or_else(|| {
             let unknown = fault(&self.setting(key), "is no setting");
             hinted(unknown, nearest(key, (self.keys)()))

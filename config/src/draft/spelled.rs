@@ -5,22 +5,24 @@ use std::str::FromStr;
 
 use toml_edit::{Array, Value};
 
-use crate::Kind;
+use crate::ValueType;
 
 /// A value for a setting of a kind.
 ///
 /// # Errors
 /// A list that begins like one and is none, in words.
-pub fn value(kind: Kind, text: &str) -> Result<Value, String> {
+pub fn value(kind: ValueType, text: &str) -> Result<Value, String> {
     let trimmed = text.trim();
     Ok(match kind {
-        Kind::List(of) => return list(*of, text),
-        Kind::Truth => match trimmed.to_ascii_lowercase().as_str() {
+        ValueType::List(of) => return list(*of, text),
+        ValueType::Truth => match trimmed.to_ascii_lowercase().as_str() {
             "true" | "on" | "1" => true.into(),
             "false" | "off" | "0" => false.into(),
             _ => text.into(),
         },
-        Kind::Count | Kind::Duration | Kind::Size | Kind::Fraction => number(trimmed, text),
+        ValueType::Count | ValueType::Duration | ValueType::Size | ValueType::Fraction => {
+            number(trimmed, text)
+        }
         _ => text.into(),
     })
 }
@@ -36,7 +38,7 @@ fn number(trimmed: &str, text: &str) -> Value {
 }
 
 /// `["a", "b"]`, or `a, b` where that is clear.
-fn list(of: Kind, text: &str) -> Result<Value, String> {
+fn list(of: ValueType, text: &str) -> Result<Value, String> {
     if text.trim_start().starts_with('[') {
         let read = Value::from_str(text.trim());
         let list = read.ok().filter(Value::is_array);
@@ -44,7 +46,7 @@ fn list(of: Kind, text: &str) -> Result<Value, String> {
     }
     let mut items = Array::new();
     match of {
-        Kind::Statement => items.push(text),
+        ValueType::Statement => items.push(text),
         _ => {
             let words = text.split(',').map(str::trim).filter(|it| !it.is_empty());
             for word in words {

@@ -66,7 +66,7 @@ fn faults(draft: &Draft, edit: Edit) -> String {
         .iter()
         .map(|it| {
             let plain = Fault {
-                place: Place::COMMAND_LINE,
+                place: SourceLocation::COMMAND_LINE,
                 ..it.clone()
             };
             plain.to_string()

@@ -6,12 +6,12 @@ use std::path::Path;
 use super::Override;
 use super::reading::Reading;
 use crate::Fault;
-use crate::given::{Given, Raw, Source};
+use crate::raw_setting::{Raw, RawSetting, Source};
 
 const IN_OPEN_FILE: &str = "stands in a file that every user of this machine can read";
 
 impl Reading {
-    pub(super) fn warn_of_open_secret(&mut self, source: Source<'_>, given: &Given<'_>) {
+    pub(super) fn warn_of_open_secret(&mut self, source: Source<'_>, given: &RawSetting<'_>) {
         let literal =
             matches!(given.raw, Raw::Text(text) if !text.is_empty() && !is_elsewhere(text));
         if literal && is_open(source.path) {

@@ -4,10 +4,10 @@ use std::fmt;
 
 use super::Written;
 use super::reading::Reading;
-use crate::given::option_given;
-use crate::setting::{BACKEND, Kind, Traits, setting};
+use crate::raw_setting::option_given;
+use crate::setting::{BACKEND, Traits, ValueType, setting};
 use crate::value::Value;
-use crate::{BackendAddress, BackendConfig, Fault, Place, Role};
+use crate::{BackendAddress, BackendConfig, Fault, Role, SourceLocation};
 
 /// The name under which an [`Override`] lists primaries.
 pub const PRIMARIES: &str = "backend";
@@ -23,7 +23,7 @@ pub struct Override {
     /// What faults call it, such as `--limits-sessions-max`.
     pub name: String,
     /// Where it was given.
-    pub place: Place,
+    pub place: SourceLocation,
     /// What was given; several words make a list, of which a setting that is none takes the last.
     pub words: Vec<String>,
 }
@@ -49,7 +49,7 @@ impl Reading {
             let fault = Fault::new(given.place.clone(), &given.name, "is no setting");
             return self.faults.push(fault);
         };
-        if setting.kind == Kind::Secret {
+        if setting.kind == ValueType::Secret {
             self.warn_of_secret_option(given);
         }
         let value = option_given(given, setting.kind, &setting.traits);

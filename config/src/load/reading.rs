@@ -8,15 +8,15 @@ use toml::de::{DeTable, DeValue};
 use zeroize::Zeroizing;
 
 use super::Written;
-use crate::given::{Given, Source, given};
-use crate::listed::{Item, LISTS};
+use crate::listed::{ArrayTable, LISTS};
 use crate::nearest::nearest;
+use crate::raw_setting::{RawSetting, Source, given};
 use crate::retired::retired;
 use crate::setting::{
-    ADMIN_ACCOUNT, BACKEND, Kind, LISTENER, REPLICATION, RULE, Section, Setting, setting,
+    ADMIN_ACCOUNT, BACKEND, LISTENER, REPLICATION, RULE, Section, Setting, ValueType, setting,
 };
 use crate::unknown::{no_table, unknown, unknown_above_tables, unknown_in_section};
-use crate::{BackendConfig, Config, Fault, Place, SECTIONS};
+use crate::{BackendConfig, Config, Fault, SECTIONS, SourceLocation};
 
 /// A configuration in the making.
 pub(super) struct Reading {
@@ -30,7 +30,7 @@ pub(super) struct Reading {
 
 impl Reading {
     pub(super) fn new(path: Option<&Path>) -> Self {
-        let whole = path.map_or(Place::COMMAND_LINE, Place::file);
+        let whole = path.map_or(SourceLocation::COMMAND_LINE, SourceLocation::file);
         Self {
             config: Config::default(),
             options_backends: [None, None],
@@ -101,7 +101,7 @@ impl Reading {
     fn read_list(
         &mut self,
         source: Source<'_>,
-        place: Place,
+        place: SourceLocation,
         name: &str,
         value: &Spanned<DeValue<'_>>,
     ) {
@@ -175,13 +175,13 @@ impl Reading {
         value: &Spanned<DeValue<'_>>,
     ) {
         let given = given(source, setting.name, &setting.traits, value);
-        if setting.kind == Kind::Secret {
+        if setting.kind == ValueType::Secret {
             self.warn_of_open_secret(source, &given);
         }
         self.set(setting, &given);
     }
 
-    pub(super) fn set(&mut self, setting: &'static Setting<Config>, given: &Given<'_>) {
+    pub(super) fn set(&mut self, setting: &'static Setting<Config>, given: &RawSetting<'_>) {
         let written = (given.place.clone(), given.name.to_owned());
         self.written.places.insert(setting.name.to_owned(), written);
         if let Err(faults) = (setting.read)(&mut self.config, given) {
@@ -190,10 +190,10 @@ impl Reading {
     }
 
     /// All tables `[[T]]`, or those below one table; `first` is the index of the first of them.
-    fn read_tables<T: Item>(
+    fn read_tables<T: ArrayTable>(
         &mut self,
         source: Source<'_>,
-        place: Place,
+        place: SourceLocation,
         first: usize,
         value: &Spanned<DeValue<'_>>,
     ) -> Vec<T> {
@@ -220,11 +220,11 @@ impl Reading {
     }
 
     /// One table `[[T]]`.
-    fn read_item<T: Item>(
+    fn read_item<T: ArrayTable>(
         &mut self,
         source: Source<'_>,
         index: usize,
-        place: Place,
+        place: SourceLocation,
         table: &DeTable<'_>,
     ) -> T {
         let mut item = T::default();
@@ -244,7 +244,7 @@ impl Reading {
                 continue;
             };
             let given = given(source, setting.name, &setting.traits, value);
-            if setting.kind == Kind::Secret {
+            if setting.kind == ValueType::Secret {
                 self.warn_of_open_secret(source, &given);
             }
             let written = (given.place.clone(), setting.name.to_owned());
@@ -272,15 +272,19 @@ impl Reading {
 /// # Errors
 /// It cannot be read, or is no text.
 pub(crate) fn read_text(path: &Path) -> Result<Zeroizing<String>, Fault> {
-    let bytes = std::fs::read(path)
-        .map_err(|error| Fault::general(Place::file(path), format!("cannot be read: {error}")))?;
+    let bytes = std::fs::read(path).map_err(|error| {
+        Fault::general(
+            SourceLocation::file(path),
+            format!("cannot be read: {error}"),
+        )
+    })?;
     String::from_utf8(bytes)
         .map(Zeroizing::new)
         .map_err(|error| {
             let valid = error.utf8_error().valid_up_to();
             let text = String::from_utf8_lossy(&error.as_bytes()[..valid]).into_owned();
             Fault::general(
-                Place::within(path, &text, valid),
+                SourceLocation::within(path, &text, valid),
                 "is not UTF-8 from here on",
             )
         })

@@ -2,13 +2,13 @@
 
 use std::collections::HashMap;
 
-use crate::{Fault, Place};
+use crate::{Fault, SourceLocation};
 
 /// Where each setting was written, and under which name, for faults that concern several.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Written {
-    pub(super) places: HashMap<String, (Place, String)>,
-    pub(super) whole: Place,
+    pub(super) places: HashMap<String, (SourceLocation, String)>,
+    pub(super) whole: SourceLocation,
 }
 
 impl Written {

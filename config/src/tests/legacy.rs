@@ -18,7 +18,12 @@ fn translate(given: &[(&str, &str)]) -> Translation {
         } else {
             vec![]
         };
-        translation.add(option, format!("--{name}"), Place::COMMAND_LINE, words);
+        translation.add(
+            option,
+            format!("--{name}"),
+            SourceLocation::COMMAND_LINE,
+            words,
+        );
     }
     translation
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use super::{File, load, load_options, load_path, option, with_backend};
-use crate::setting::{BACKEND, Kind, Setting, settings};
+use crate::setting::{BACKEND, Setting, ValueType, settings};
 use crate::*;
 
 /// Every setting and its default, as the manual shows it.
@@ -225,9 +225,9 @@ fn no_worker_count_means_one_for_each_core() {
 }
 
 /// A measure as the file writes it, in the plainest form its kind has.
-fn written(kind: Kind, measure: i128) -> String {
+fn written(kind: ValueType, measure: i128) -> String {
     match kind {
-        Kind::Duration => format!("\"{measure}ms\""),
+        ValueType::Duration => format!("\"{measure}ms\""),
         _ => measure.to_string(),
     }
 }
@@ -274,7 +274,7 @@ fn every_range_holds_at_its_edges() {
         }
         for outside in [i128::from(least) - 1, i128::from(most) + 1] {
             if outside == 0 && setting.traits.nothing.is_some()
-                || outside < 0 && setting.kind == Kind::Duration
+                || outside < 0 && setting.kind == ValueType::Duration
             {
                 continue;
             }
@@ -323,9 +323,9 @@ fn every_choice_is_read_under_each_of_its_names() {
                 for spelled in [(*name).to_owned(), name.to_uppercase().replace('_', "-")] {
                     let mut config = Config::default();
                     let options = [option(setting.name, &[&spelled])];
-                    let given = crate::given::Given {
-                        raw: crate::given::Raw::Word(&options[0].words[0]),
-                        place: Place::COMMAND_LINE,
+                    let given = crate::raw_setting::RawSetting {
+                        raw: crate::raw_setting::Raw::Word(&options[0].words[0]),
+                        place: SourceLocation::COMMAND_LINE,
                         name: setting.name,
                         traits: &setting.traits,
                         folder: std::path::Path::new(""),
@@ -619,26 +619,30 @@ fn another_value(setting: &Setting<Config>) -> BoxedStrategy<String> {
         ("profiling.asks" | "tracing.endpoint" | "insight.index_usage", _) => {
             Just(String::new()).boxed()
         }
-        (_, Kind::Truth) => prop_oneof![Just("off".to_owned()), Just("true".to_owned())].boxed(),
+        (_, ValueType::Truth) => {
+            prop_oneof![Just("off".to_owned()), Just("true".to_owned())].boxed()
+        }
         ("balance.replicas", _) => {
             prop_oneof![Just("any".to_owned()), Just("primary".to_owned())].boxed()
         }
-        (_, Kind::Count | Kind::Size) => (least..=most).prop_map(|it| it.to_string()).boxed(),
-        (_, Kind::Duration) => (least..=most).prop_map(|it| format!("{it}ms")).boxed(),
+        (_, ValueType::Count | ValueType::Size) => {
+            (least..=most).prop_map(|it| it.to_string()).boxed()
+        }
+        (_, ValueType::Duration) => (least..=most).prop_map(|it| format!("{it}ms")).boxed(),
         (_, kind) if kind.choices().is_some() => {
             let choices = kind.choices().unwrap();
             (0..choices.len())
                 .prop_map(|index| choices[index].name.to_owned())
                 .boxed()
         }
-        (_, Kind::List(Kind::ListenAddress)) => (1u16..)
+        (_, ValueType::List(ValueType::ListenAddress)) => (1u16..)
             .prop_map(|port| format!("[::1]:{port},/p.sock"))
             .boxed(),
-        (_, Kind::List(Kind::Network)) => (0u8..=32)
+        (_, ValueType::List(ValueType::Network)) => (0u8..=32)
             .prop_map(|bits| format!("0.0.0.0/{bits},::1"))
             .boxed(),
-        (_, Kind::Text) => "[a-z\"\\\\' #=\\[\u{e9}-\u{ff}]{1,9}".boxed(),
-        (_, Kind::Path) => "/[a-z\"\\\\' #\u{e9}-\u{ff}]{1,9}".boxed(),
+        (_, ValueType::Text) => "[a-z\"\\\\' #=\\[\u{e9}-\u{ff}]{1,9}".boxed(),
+        (_, ValueType::Path) => "/[a-z\"\\\\' #\u{e9}-\u{ff}]{1,9}".boxed(),
         _ => Just(String::new()).boxed(),
     }
 }

@@ -7,9 +7,9 @@
 //!   resolving  objects ──► what each does, together with what it names ──► route::Known
 //! ```
 
-mod asking;
+mod fetch;
 mod resolving;
 mod schedule;
 
-pub(crate) use asking::{Teachers, Told, ask_all};
+pub(crate) use fetch::{FetchedDefinitions, Teachers, ask_all};
 pub(crate) use schedule::Schedule;

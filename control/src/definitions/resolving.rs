@@ -3,13 +3,13 @@
 
 use std::collections::HashMap;
 
-use route::{Known, Listed, OnTable, fold};
+use route::{ClusterDefinitions, Listed, OnTable, fold};
 use session::state::{Expression, Named, Use};
 use sql::Does;
 
 /// What is defined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum DefinitionKind {
     View,
     Function,
     Procedure,
@@ -23,7 +23,7 @@ pub(super) enum Kind {
 /// Something with a definition.
 #[derive(Debug)]
 pub(super) struct Object {
-    pub kind: Kind,
+    pub kind: DefinitionKind,
     pub schema: Vec<u8>,
     pub name: Vec<u8>,
     /// The table of a trigger or column.
@@ -42,7 +42,7 @@ enum Event {
     CalledProcedure,
 }
 
-type Key = (Event, Box<[u8]>);
+type TriggerKey = (Event, Box<[u8]>);
 
 /// What happens there, by all definitions that concern it.
 #[derive(Debug, Default)]
@@ -55,14 +55,14 @@ struct Node {
 
 #[derive(Default)]
 struct Graph {
-    numbers: HashMap<Key, usize>,
+    numbers: HashMap<TriggerKey, usize>,
     nodes: Vec<Node>,
     names: Vec<String>,
     is_defined: Vec<bool>,
 }
 
 /// What each thing does.
-pub(super) fn resolve(objects: Vec<Object>) -> Known {
+pub(super) fn resolve(objects: Vec<Object>) -> ClusterDefinitions {
     let mut graph = Graph::default();
     for object in &objects {
         graph.define(object);
@@ -92,7 +92,7 @@ impl Graph {
             self.is_defined[number] = true;
             self.contribute(number, object);
         }
-        if object.kind == Kind::View {
+        if object.kind == DefinitionKind::View {
             self.write_through(object);
         }
     }
@@ -166,8 +166,8 @@ impl Graph {
         }
     }
 
-    fn known(&self, objects: &[Object]) -> Known {
-        let mut known = Known::default();
+    fn known(&self, objects: &[Object]) -> ClusterDefinitions {
+        let mut known = ClusterDefinitions::default();
         for ((event, key), number) in &self.numbers {
             let does = self.nodes[*number].does;
             match event {
@@ -245,7 +245,7 @@ impl Graph {
     }
 }
 
-impl Kind {
+impl DefinitionKind {
     fn name(self) -> &'static str {
         match self {
             Self::View => "view",
@@ -259,13 +259,13 @@ impl Kind {
 }
 
 /// When a definition is evaluated.
-fn events(kind: Kind) -> &'static [Event] {
+fn events(kind: DefinitionKind) -> &'static [Event] {
     match kind {
-        Kind::View => &[Event::Read],
-        Kind::Function => &[Event::Called],
-        Kind::Procedure => &[Event::CalledProcedure],
-        Kind::Trigger | Kind::Default => &[Event::Written],
-        Kind::Generated => &[Event::Read, Event::Written],
+        DefinitionKind::View => &[Event::Read],
+        DefinitionKind::Function => &[Event::Called],
+        DefinitionKind::Procedure => &[Event::CalledProcedure],
+        DefinitionKind::Trigger | DefinitionKind::Default => &[Event::Written],
+        DefinitionKind::Generated => &[Event::Read, Event::Written],
     }
 }
 
@@ -293,17 +293,17 @@ mod tests {
     use session::state::{of_expression, of_routine};
     use sql::Flags;
 
-    fn object(kind: Kind, name: &str, text: &str) -> Object {
+    fn object(kind: DefinitionKind, name: &str, text: &str) -> Object {
         let flags = Flags::default();
         let expression = match kind {
-            Kind::View => of_expression(text.as_bytes(), flags),
+            DefinitionKind::View => of_expression(text.as_bytes(), flags),
             _ => of_routine(text.as_bytes(), &[], flags),
         };
         Object {
             kind,
             schema: b"d".to_vec(),
             name: name.as_bytes().to_vec(),
-            table: (kind == Kind::Trigger).then(|| (b"d".to_vec(), b"T".to_vec())),
+            table: (kind == DefinitionKind::Trigger).then(|| (b"d".to_vec(), b"T".to_vec())),
             expression,
             is_hidden: false,
         }
@@ -313,12 +313,12 @@ mod tests {
     fn view_that_writes(table: &str) -> Vec<Object> {
         let body = format!("BEGIN INSERT INTO {table} VALUES (1); RETURN 1; END");
         vec![
-            object(Kind::View, "v", "select `f`() AS `a`"),
-            object(Kind::Function, "f", &body),
+            object(DefinitionKind::View, "v", "select `f`() AS `a`"),
+            object(DefinitionKind::Function, "f", &body),
         ]
     }
 
-    fn listed(known: &Known) -> Vec<String> {
+    fn listed(known: &ClusterDefinitions) -> Vec<String> {
         let all = known.listed.iter();
         all.map(|it| format!("{} {} {}: {}", it.kind, it.name, it.does, it.why))
             .collect()
@@ -327,21 +327,33 @@ mod tests {
     #[test]
     fn what_something_does_is_done_by_all_that_use_it() {
         let known = resolve(vec![
-            object(Kind::View, "v3", "select `v2`.`a` AS `a` from `d`.`v2`"),
-            object(Kind::View, "v2", "select `f`() AS `a` from `d`.`t`"),
-            object(Kind::Function, "f", "RETURN d.G(1)"),
             object(
-                Kind::Function,
+                DefinitionKind::View,
+                "v3",
+                "select `v2`.`a` AS `a` from `d`.`v2`",
+            ),
+            object(
+                DefinitionKind::View,
+                "v2",
+                "select `f`() AS `a` from `d`.`t`",
+            ),
+            object(DefinitionKind::Function, "f", "RETURN d.G(1)"),
+            object(
+                DefinitionKind::Function,
                 "g",
                 "BEGIN DO GET_LOCK('a', 0); RETURN 1; END",
             ),
             object(
-                Kind::View,
+                DefinitionKind::View,
                 "harmless",
                 "select `h`(`a`) AS `a` from `d`.`t`",
             ),
-            object(Kind::Function, "h", "RETURN (SELECT MAX(a) FROM t)"),
-            object(Kind::View, "loaded", "select `udf`(1) AS `a`"),
+            object(
+                DefinitionKind::Function,
+                "h",
+                "RETURN (SELECT MAX(a) FROM t)",
+            ),
+            object(DefinitionKind::View, "loaded", "select `udf`(1) AS `a`"),
         ]);
         assert_eq!(
             listed(&known),
@@ -370,10 +382,22 @@ mod tests {
     #[test]
     fn triggers_are_run_by_writes_of_their_table_and_of_views_over_it() {
         let mut objects = vec![
-            object(Kind::Trigger, "takes", "SET @x = GET_LOCK('a', 0)"),
-            object(Kind::Trigger, "computes", "SET NEW.a = UPPER(NEW.b)"),
-            object(Kind::View, "over", "select `t`.`a` AS `a` from `d`.`t`"),
-            object(Kind::Procedure, "p", "BEGIN DELETE FROM T; END"),
+            object(
+                DefinitionKind::Trigger,
+                "takes",
+                "SET @x = GET_LOCK('a', 0)",
+            ),
+            object(
+                DefinitionKind::Trigger,
+                "computes",
+                "SET NEW.a = UPPER(NEW.b)",
+            ),
+            object(
+                DefinitionKind::View,
+                "over",
+                "select `t`.`a` AS `a` from `d`.`t`",
+            ),
+            object(DefinitionKind::Procedure, "p", "BEGIN DELETE FROM T; END"),
         ];
         objects.extend(view_that_writes("t"));
         let known = resolve(objects);
@@ -394,9 +418,9 @@ mod tests {
     #[test]
     fn circles_end() {
         let known = resolve(vec![
-            object(Kind::Procedure, "a", "BEGIN CALL b(); END"),
+            object(DefinitionKind::Procedure, "a", "BEGIN CALL b(); END"),
             object(
-                Kind::Procedure,
+                DefinitionKind::Procedure,
                 "b",
                 "BEGIN CALL a(); DO RELEASE_ALL_LOCKS(); END",
             ),

@@ -6,7 +6,7 @@ use std::time::Duration;
 use config::Config;
 use route::{ClusterId, Moment};
 
-use super::asking::Told;
+use super::fetch::FetchedDefinitions;
 use crate::task::TaskSchedule;
 
 /// Two attempts that DDL asks for are this far apart at least.
@@ -65,7 +65,7 @@ impl Schedule {
     }
 
     /// An attempt is over. Whether it counts, or was begun for another configuration.
-    pub(crate) fn ended(&mut self, epoch: u64, told: &[Told], now: Moment) -> bool {
+    pub(crate) fn ended(&mut self, epoch: u64, told: &[FetchedDefinitions], now: Moment) -> bool {
         self.task.end();
         let Some(interval) = self.interval.filter(|_| epoch == self.epoch) else {
             return false;
@@ -87,7 +87,7 @@ impl Schedule {
     }
 
     /// The log is told once.
-    fn note(&mut self, told: &Told) {
+    fn note(&mut self, told: &FetchedDefinitions) {
         let complaint = match &told.outcome {
             Ok(known) => known.complaint.clone(),
             Err(trouble) => Some(trouble.to_string()),

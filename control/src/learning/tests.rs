@@ -17,15 +17,15 @@ fn learning() -> Learning {
     learning
 }
 
-fn nothing_new() -> Result<Lesson, Trouble> {
-    Ok(Lesson {
+fn nothing_new() -> Result<LoadedAccounts, LoadError> {
+    Ok(LoadedAccounts {
         backend: "db".to_owned(),
         news: None,
     })
 }
 
-fn in_vain() -> Result<Lesson, Trouble> {
-    Err(Trouble {
+fn in_vain() -> Result<LoadedAccounts, LoadError> {
+    Err(LoadError {
         backend: None,
         cause: "no backend is up".to_owned(),
         missing: None,
@@ -33,7 +33,7 @@ fn in_vain() -> Result<Lesson, Trouble> {
 }
 
 /// Begins what is due, ends it at once.
-fn attempt(learning: &mut Learning, outcome: &Result<Lesson, Trouble>, now: Moment) {
+fn attempt(learning: &mut Learning, outcome: &Result<LoadedAccounts, LoadError>, now: Moment) {
     let epoch = learning.begin(now).unwrap();
     assert!(matches!(
         learning.ended(epoch, outcome, now),

@@ -11,8 +11,8 @@ use super::scripted_backend::{Answer, EOF, Met, Script, Scripted};
 use super::{PATIENCE, monitored, start};
 use crate::Control;
 use crate::failure::Failure;
-use crate::line::ask;
 use crate::login::{Access, Destination};
+use crate::monitor_connection::ask;
 
 /// Asked every few milliseconds; looked at hardly ever.
 fn asking(scripted: &Scripted) -> Config {

@@ -10,8 +10,8 @@ use super::super::body::Object;
 use super::super::refusal::Refusal;
 use super::lists::List;
 use super::values::{self, Parameter};
-use admin::sheet::Schema;
 use admin::statement::{self, Statement};
+use admin::table::Schema;
 
 /// One thing that can be done.
 pub struct Action {

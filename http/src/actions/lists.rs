@@ -7,7 +7,7 @@ use rusqlite::types::Value;
 use super::super::body::echoed;
 use super::super::refusal::Refusal;
 use super::values::{BodyValues, Parameter};
-use admin::sheet::Table;
+use admin::table::Table;
 use admin::tables::{accounts, admin_accounts, backends, rules};
 
 /// One table.

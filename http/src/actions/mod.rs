@@ -24,7 +24,7 @@ use super::query::told;
 use super::refusal::Refusal;
 use action::Order;
 pub use action::{Action, Method};
-use admin::visitor::Outcome;
+use admin::admin_session::Outcome;
 pub use registry::ACTIONS;
 pub use values::{Parameter, schema};
 

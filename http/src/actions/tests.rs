@@ -4,8 +4,8 @@ use std::collections::HashSet;
 use super::action::Means;
 use super::*;
 use admin::registry::table;
-use admin::sheet::Schema;
 use admin::statement::{self, Statement};
+use admin::table::Schema;
 use rusqlite::types::Value;
 
 fn action(name: &str) -> &'static Action {

@@ -1,6 +1,6 @@
 //! What a body may have, by the definitions of settings: its type, and its value as a person types it.
 
-use config::{Kind, Section, Setting};
+use config::{Section, Setting, ValueType};
 use serde_json::{Value, json};
 
 use super::super::body::{Object, echoed};
@@ -10,7 +10,7 @@ pub struct Parameter {
     /// Its name.
     pub name: &'static str,
     /// What its value is.
-    pub kind: Kind,
+    pub kind: ValueType,
     /// What it is for.
     pub about: String,
     /// Whether nothing can be added without it.
@@ -46,7 +46,7 @@ impl Parameter {
     pub fn place(name: &'static str) -> Self {
         Self {
             name,
-            kind: Kind::Count,
+            kind: ValueType::Count,
             about: "Its place in the configuration, from 1; the last one if nothing is said."
                 .to_owned(),
             is_required: false,
@@ -89,66 +89,72 @@ fn unknown(parameters: &[Parameter], name: &str) -> String {
 ///
 /// # Errors
 /// What it should be.
-fn text(kind: Kind, value: &Value) -> Result<String, String> {
+fn text(kind: ValueType, value: &Value) -> Result<String, String> {
     let expected = || Err(expected(kind));
     match (kind, value) {
-        (Kind::List(of), Value::Array(items)) => {
+        (ValueType::List(of), Value::Array(items)) => {
             let items = items.iter().map(|it| item(*of, it));
             let items: Vec<_> = items.collect::<Result<_, _>>()?;
             // TOML wants this one escaped, and JSON does not.
             Ok(Value::Array(items).to_string().replace('\u{7f}', "\\u007f"))
         }
-        (Kind::Truth, Value::Bool(is_so)) => Ok(is_so.to_string()),
-        (Kind::Count | Kind::Size, Value::Number(number)) if number.is_u64() => {
+        (ValueType::Truth, Value::Bool(is_so)) => Ok(is_so.to_string()),
+        (ValueType::Count | ValueType::Size, Value::Number(number)) if number.is_u64() => {
             Ok(number.to_string())
         }
-        (Kind::Fraction | Kind::Duration, Value::Number(number)) => Ok(number.to_string()),
-        (Kind::List(_) | Kind::Truth | Kind::Count | Kind::Fraction, _) => expected(),
+        (ValueType::Fraction | ValueType::Duration, Value::Number(number)) => {
+            Ok(number.to_string())
+        }
+        (ValueType::List(_) | ValueType::Truth | ValueType::Count | ValueType::Fraction, _) => {
+            expected()
+        }
         (_, Value::String(text)) => Ok(text.clone()),
         _ => expected(),
     }
 }
 
 /// What a list has, as TOML knows it.
-fn item(kind: Kind, value: &Value) -> Result<Value, String> {
+fn item(kind: ValueType, value: &Value) -> Result<Value, String> {
     match (kind, value) {
-        (Kind::List(of), Value::Array(items)) => items.iter().map(|it| item(*of, it)).collect(),
-        (Kind::Cell, Value::Null) => Ok(json!("\\N")),
-        (Kind::Cell, Value::Number(number)) => Ok(json!(number)),
-        (Kind::List(_), _) => Err(expected(kind)),
+        (ValueType::List(of), Value::Array(items)) => {
+            items.iter().map(|it| item(*of, it)).collect()
+        }
+        (ValueType::Cell, Value::Null) => Ok(json!("\\N")),
+        (ValueType::Cell, Value::Number(number)) => Ok(json!(number)),
+        (ValueType::List(_), _) => Err(expected(kind)),
         (_, Value::String(text)) => Ok(json!(text)),
         _ => Err(format!("a list, each entry of it {}", expected(kind))),
     }
 }
 
 /// What a value should be, in words.
-fn expected(kind: Kind) -> String {
+fn expected(kind: ValueType) -> String {
     match kind {
-        Kind::Count => "a whole number, not negative".to_owned(),
-        Kind::Truth => "true or false".to_owned(),
-        Kind::Fraction => "a number".to_owned(),
-        Kind::Duration => "a text such as \"2s\", or a number of seconds".to_owned(),
-        Kind::Size => "a text such as \"16MiB\", or a number of bytes".to_owned(),
-        Kind::List(_) => "a list".to_owned(),
+        ValueType::Count => "a whole number, not negative".to_owned(),
+        ValueType::Truth => "true or false".to_owned(),
+        ValueType::Fraction => "a number".to_owned(),
+        ValueType::Duration => "a text such as \"2s\", or a number of seconds".to_owned(),
+        ValueType::Size => "a text such as \"16MiB\", or a number of bytes".to_owned(),
+        ValueType::List(_) => "a list".to_owned(),
         _ => "a text".to_owned(),
     }
 }
 
 /// A value's type, as JSON schema says it.
-pub fn schema(kind: Kind) -> Value {
+pub fn schema(kind: ValueType) -> Value {
     match kind {
-        Kind::Count => json!({"type": "integer", "minimum": 0}),
-        Kind::Truth => json!({"type": "boolean"}),
-        Kind::Fraction => json!({"type": "number"}),
-        Kind::Duration => json!({"type": ["string", "number"]}),
-        Kind::Size => json!({"type": ["string", "integer"]}),
-        Kind::Cell => json!({"type": ["string", "number", "null"]}),
-        Kind::Secret => json!({"type": "string", "writeOnly": true}),
-        Kind::Choice(choices) => {
+        ValueType::Count => json!({"type": "integer", "minimum": 0}),
+        ValueType::Truth => json!({"type": "boolean"}),
+        ValueType::Fraction => json!({"type": "number"}),
+        ValueType::Duration => json!({"type": ["string", "number"]}),
+        ValueType::Size => json!({"type": ["string", "integer"]}),
+        ValueType::Cell => json!({"type": ["string", "number", "null"]}),
+        ValueType::Secret => json!({"type": "string", "writeOnly": true}),
+        ValueType::Choice(choices) => {
             let names: Vec<_> = choices.iter().map(|it| it.name).collect();
             json!({"type": "string", "enum": names})
         }
-        Kind::List(of) => json!({"type": "array", "items": schema(*of)}),
+        ValueType::List(of) => json!({"type": "array", "items": schema(*of)}),
         _ => json!({"type": "string"}),
     }
 }
@@ -158,19 +164,19 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
 
-    const TEXTS: Kind = Kind::List(&Kind::Text);
+    const TEXTS: ValueType = ValueType::List(&ValueType::Text);
 
     #[test]
     fn values_are_typed_as_people_type_them() {
-        let rows = Kind::List(&Kind::List(&Kind::Cell));
+        let rows = ValueType::List(&ValueType::List(&ValueType::Cell));
         for (kind, value, expected) in [
-            (Kind::Count, json!(7), "7"),
-            (Kind::Truth, json!(true), "true"),
-            (Kind::Fraction, json!(0.5), "0.5"),
-            (Kind::Duration, json!(2), "2"),
-            (Kind::Duration, json!("2s"), "2s"),
-            (Kind::Size, json!("1MiB"), "1MiB"),
-            (Kind::Text, json!("a, b"), "a, b"),
+            (ValueType::Count, json!(7), "7"),
+            (ValueType::Truth, json!(true), "true"),
+            (ValueType::Fraction, json!(0.5), "0.5"),
+            (ValueType::Duration, json!(2), "2"),
+            (ValueType::Duration, json!("2s"), "2s"),
+            (ValueType::Size, json!("1MiB"), "1MiB"),
+            (ValueType::Text, json!("a, b"), "a, b"),
             (TEXTS, json!(["a, b", "\u{7f}"]), r#"["a, b","\u007f"]"#),
             (TEXTS, json!([]), "[]"),
             (rows, json!([["a", 1], [null]]), r#"[["a",1],["\\N"]]"#),
@@ -182,17 +188,17 @@ mod tests {
     #[test]
     fn a_value_of_another_type_is_refused() {
         for (kind, value) in [
-            (Kind::Count, json!("7")),
-            (Kind::Count, json!(-1)),
-            (Kind::Count, json!(1.5)),
-            (Kind::Count, json!(1e300)),
-            (Kind::Truth, json!(1)),
-            (Kind::Truth, json!("true")),
-            (Kind::Text, json!(1)),
-            (Kind::Text, json!({"a": 1})),
-            (Kind::Secret, json!(["x"])),
-            (Kind::Size, json!(-1)),
-            (Kind::Duration, json!(true)),
+            (ValueType::Count, json!("7")),
+            (ValueType::Count, json!(-1)),
+            (ValueType::Count, json!(1.5)),
+            (ValueType::Count, json!(1e300)),
+            (ValueType::Truth, json!(1)),
+            (ValueType::Truth, json!("true")),
+            (ValueType::Text, json!(1)),
+            (ValueType::Text, json!({"a": 1})),
+            (ValueType::Secret, json!(["x"])),
+            (ValueType::Size, json!(-1)),
+            (ValueType::Duration, json!(true)),
             (TEXTS, json!("a")),
             (TEXTS, json!([1])),
             (TEXTS, json!([["a"]])),

@@ -203,7 +203,7 @@ fn a_client_that_encrypts_for_another_key_is_told_so() {
         &lines,
     )
     .unwrap_err();
-    assert_eq!(failure.kind, Kind::KeyExchange);
+    assert_eq!(failure.kind, FailureKind::KeyExchange);
     assert!(failure.cause.contains("TLS"), "{}", failure.cause);
 }
 
@@ -261,7 +261,7 @@ fn a_password_is_withheld_from_an_open_backend_whose_key_nobody_has_vouched_for(
     let failure = runtime
         .block_on(dialogue.first_answer(PASSWORD))
         .unwrap_err();
-    assert_eq!(failure.kind, Kind::FullAuthentication);
+    assert_eq!(failure.kind, FailureKind::FullAuthentication);
     for way in ["mode", "server_public_key", "get_server_public_key"] {
         let name = format!("backend_tls.{way}");
         assert!(failure.cause.contains(&name), "{}", failure.cause);

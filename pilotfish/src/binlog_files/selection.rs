@@ -1,7 +1,7 @@
 //! Which events are printed.
 
 use binlog::{Event, MariadbGtidEvent, Query, TableMap, query_flags};
-use sql::{Facts, Kind, Object};
+use sql::{Facts, Object, StatementKind};
 
 use crate::arguments::BinlogArguments;
 
@@ -58,7 +58,10 @@ impl<'a> Selection<'a> {
         }
         if matches!(
             facts.kind,
-            Kind::Begin(_) | Kind::Commit(_) | Kind::Rollback(_) | Kind::Xa(_)
+            StatementKind::Begin(_)
+                | StatementKind::Commit(_)
+                | StatementKind::Rollback(_)
+                | StatementKind::Xa(_)
         ) {
             return false;
         }
@@ -93,12 +96,13 @@ impl<'a> Selection<'a> {
 }
 
 /// Whether a statement changes objects of the server. Temporary tables do not count, because only their session sees them.
-fn is_ddl(kind: Kind) -> bool {
+fn is_ddl(kind: StatementKind) -> bool {
     match kind {
-        Kind::Create(object) | Kind::Alter(object) | Kind::Drop(object) | Kind::Rename(object) => {
-            object != Object::TemporaryTable
-        }
-        Kind::Truncate => true,
+        StatementKind::Create(object)
+        | StatementKind::Alter(object)
+        | StatementKind::Drop(object)
+        | StatementKind::Rename(object) => object != Object::TemporaryTable,
+        StatementKind::Truncate => true,
         _ => false,
     }
 }

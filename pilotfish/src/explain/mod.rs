@@ -1,9 +1,9 @@
 //! `pilotfish explain`: where a statement would go, and why. No server is asked: backends are as
 //! configured, and the session is one that has done nothing yet.
 
-mod asked;
+mod effective_route;
+mod explained_statement;
 mod outlook;
-mod place;
 mod verdict;
 
 use std::io::Write as _;
@@ -13,7 +13,7 @@ use route::Explanation;
 
 use crate::arguments::ExplainArguments;
 
-pub use asked::Asked;
+pub use explained_statement::ExplainedStatement;
 pub use outlook::Outlook;
 pub use verdict::Verdict;
 
@@ -28,7 +28,7 @@ pub fn explain(arguments: &ExplainArguments) -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    let asked = Asked::of(&arguments.statement, &arguments.asker);
+    let asked = ExplainedStatement::of(&arguments.statement, &arguments.asker);
     let mut explanation = Explanation::default();
     outlook.judge(&asked, &mut explanation);
     // Nobody is left to hear of it when standard output is closed.

@@ -6,8 +6,8 @@ use config::{AccountConfig, Config, Fault, OtherAccounts, ReplicaUse, SessionMod
 use route::rules::{Compiled, Counters, Occasion, Record};
 use route::{Explanation, Topology, Transaction, Wanted, Why};
 
-use super::place::Place;
-use super::{Asked, Verdict};
+use super::effective_route::EffectiveRoute;
+use super::{ExplainedStatement, Verdict};
 use crate::rules;
 
 /// The configuration, its rules, and its backends as configured.
@@ -54,7 +54,7 @@ impl Outlook {
     }
 
     /// Judges a statement, and tells how.
-    pub fn judge(&self, asked: &Asked, told: &mut Explanation) -> Verdict {
+    pub fn judge(&self, asked: &ExplainedStatement, told: &mut Explanation) -> Verdict {
         asked.as_occasion(&self.compiled.functions, |occasion, analysis| {
             told.statement(occasion.facts, occasion.text);
             told.digest(&analysis.digest);
@@ -68,7 +68,7 @@ impl Outlook {
     }
 
     /// For how long the session keeps its backend connection.
-    fn mode(&self, asked: &Asked, account: Option<&AccountConfig>) -> SessionMode {
+    fn mode(&self, asked: &ExplainedStatement, account: Option<&AccountConfig>) -> SessionMode {
         if !self.answers_logins() {
             return SessionMode::Transparent;
         }
@@ -82,7 +82,12 @@ impl Outlook {
         self.config.accounts.learn || !self.config.configured_accounts.is_empty()
     }
 
-    fn tell_account(&self, asked: &Asked, account: Option<&AccountConfig>, told: &mut Explanation) {
+    fn tell_account(
+        &self,
+        asked: &ExplainedStatement,
+        account: Option<&AccountConfig>,
+        told: &mut Explanation,
+    ) {
         let text = match (account, &asked.asker.user) {
             _ if !self.answers_logins() => {
                 "there is none, and none is learned: logins pass through"
@@ -104,7 +109,7 @@ impl Outlook {
     /// Hints, rules, what the statement wants, backends: in this order.
     fn judge_pooled(
         &self,
-        asked: &Asked,
+        asked: &ExplainedStatement,
         account: Option<&AccountConfig>,
         occasion: &Occasion<'_>,
         told: &mut Explanation,
@@ -134,7 +139,7 @@ impl Outlook {
         let facts = rewritten.as_ref().unwrap_or(occasion.facts);
         let listener = asked.listener(&self.config);
         let destination = self.config.destination(account, listener);
-        let place = Place::of(&hints, &judgement, destination);
+        let place = EffectiveRoute::of(&hints, &judgement, destination);
         let is_split = place.replicas == ReplicaUse::Split;
         let wanted = is_split.then(|| match route::wanted(facts, Transaction::None) {
             Wanted::Primary(Why::BeginsWriting)

@@ -35,13 +35,13 @@ pub(super) struct LineBound {
 /// What was seen in this second, and what is still repeated.
 #[derive(Default)]
 struct Seen {
-    lines: HashMap<Line, u64>,
+    lines: HashMap<UntimedLine, u64>,
     kinds: HashMap<String, OfKind>,
 }
 
 /// What was kept back in a second.
 struct Kept {
-    repeated: Vec<(Line, u64)>,
+    repeated: Vec<(UntimedLine, u64)>,
     /// By kind.
     left_out: Vec<(String, u64)>,
 }
@@ -55,7 +55,7 @@ struct OfKind {
 
 /// A line without its time.
 #[derive(Clone, PartialEq, Eq, Hash)]
-struct Line {
+struct UntimedLine {
     level: Level,
     kind: Option<String>,
     text: String,
@@ -117,7 +117,7 @@ impl LineBound {
     }
 
     /// Whether a line is written now.
-    fn admits(&self, line: Line, callsite: &str) -> bool {
+    fn admits(&self, line: UntimedLine, callsite: &str) -> bool {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let Seen { lines, kinds } = &mut *seen;
         if let Some(count) = lines.get_mut(&line) {
@@ -141,7 +141,7 @@ impl LineBound {
     }
 }
 
-impl Line {
+impl UntimedLine {
     /// Tells that it has come so many times more.
     fn tell(&self, repeated: u64) {
         let (kind, text) = (self.kind.as_deref(), &*self.text);
@@ -172,7 +172,7 @@ impl<S: Subscriber> Filter<S> for LineBound {
         if fields.is_own || is_record {
             return true;
         }
-        let line = Line {
+        let line = UntimedLine {
             level,
             kind: fields.kind,
             text: fields.message + &fields.others,
@@ -216,8 +216,8 @@ impl Visit for Fields {
 mod tests {
     use super::*;
 
-    fn line(kind: &str, text: &str) -> Line {
-        Line {
+    fn line(kind: &str, text: &str) -> UntimedLine {
+        UntimedLine {
             level: Level::WARN,
             kind: Some(kind.to_owned()),
             text: text.to_owned(),

@@ -13,7 +13,7 @@ pub fn ways_past(config: &Config, written: &Written, rules: &Rules) -> Vec<Fault
     let Some((_, rule)) = rules.iter().find(|(_, rule)| is_boundary(rule)) else {
         return Vec::new();
     };
-    let look = Look {
+    let look = BoundaryCheck {
         config,
         written,
         rule: &rule.name,
@@ -25,14 +25,14 @@ pub fn ways_past(config: &Config, written: &Written, rules: &Rules) -> Vec<Fault
     ways
 }
 
-struct Look<'a> {
+struct BoundaryCheck<'a> {
     config: &'a Config,
     written: &'a Written,
     /// The first rule that is a boundary.
     rule: &'a str,
 }
 
-impl Look<'_> {
+impl BoundaryCheck<'_> {
     fn way(&self, setting: &str, text: &str) -> Fault {
         let text = format!("{text}, past rule \"{}\"", self.rule);
         self.written.fault(setting, text)

@@ -39,8 +39,8 @@ use fault::{During, Fault};
 use folder::Folder;
 use guide::{Doors, Shown, guide, say, show, tell};
 use replication::{Cluster, MONITOR_PASSWORD};
-use server::{Part, Program, Server};
-use watch::{Interrupts, Line};
+use server::{Program, Server, ServerRole};
+use watch::{Interrupts, ThreadChannels};
 
 /// What the sandbox asks of the proxy.
 pub struct Assignment {
@@ -216,7 +216,7 @@ fn serve_before(
         }),
         stop: stopped,
     };
-    let line = Line { ready, stop, over };
+    let line = ThreadChannels { ready, stop, over };
     let Scene {
         cluster,
         interrupts,
@@ -304,8 +304,8 @@ fn backend(server: &Server) -> BackendConfig {
         port: server.port,
     };
     let role = match server.part() {
-        Part::Primary => Role::Primary,
-        Part::Replica => Role::Replica,
+        ServerRole::Primary => Role::Primary,
+        ServerRole::Replica => Role::Replica,
     };
     BackendConfig {
         name: server.name.clone(),

@@ -221,7 +221,7 @@ fn read_version(text: &str) -> Result<(Family, String), String> {
 
 /// What a server of the sandbox is to the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum ServerRole {
     /// Takes the writes.
     Primary,
     /// Follows the primary and takes no writes but its.
@@ -234,7 +234,7 @@ pub struct Server {
     program: Arc<Program>,
     /// What the sandbox calls it: `primary`, `replica-1`, …
     pub name: String,
-    part: Part,
+    part: ServerRole,
     /// Tells servers that replicate one another apart; from 1.
     id: usize,
     folder: PathBuf,
@@ -251,8 +251,8 @@ impl Server {
     /// When the folder cannot be made.
     pub fn new(program: &Arc<Program>, sandbox: &Path, id: usize) -> Result<Self, Fault> {
         let (name, part) = match id {
-            1 => ("primary".to_owned(), Part::Primary),
-            _ => (format!("replica-{}", id - 1), Part::Replica),
+            1 => ("primary".to_owned(), ServerRole::Primary),
+            _ => (format!("replica-{}", id - 1), ServerRole::Replica),
         };
         let folder = sandbox.join(&name);
         for folder in [&folder, &folder.join("tmp")] {
@@ -394,7 +394,7 @@ impl Server {
     }
 
     /// What it is to the others.
-    pub fn part(&self) -> Part {
+    pub fn part(&self) -> ServerRole {
         self.part
     }
 
@@ -462,7 +462,7 @@ impl Server {
         if self.program.family == Family::MariaDb {
             flags.push(flag("init-file", &self.folder.join("init.sql")));
         }
-        if self.part == Part::Replica {
+        if self.part == ServerRole::Replica {
             flags.push("--read-only=ON".to_owned());
         }
         flags

@@ -50,7 +50,7 @@ impl Interrupts {
 }
 
 /// What the sandbox and the proxy tell each other across threads.
-pub struct Line {
+pub struct ThreadChannels {
     /// The proxy runs.
     pub ready: oneshot::Receiver<()>,
     /// The proxy is to end.
@@ -61,12 +61,17 @@ pub struct Line {
 
 /// Looks after `cluster` until the proxy is over, passes signals on to it, and once it runs sends it clients
 /// to the address that `load` names.
-pub async fn watch(cluster: Cluster, interrupts: Interrupts, line: Line, load: Option<SocketAddr>) {
+pub async fn watch(
+    cluster: Cluster,
+    interrupts: Interrupts,
+    line: ThreadChannels,
+    load: Option<SocketAddr>,
+) {
     let mut revivals = JoinSet::new();
     for server in cluster.servers {
         revivals.spawn(revive(server));
     }
-    let Line { ready, stop, over } = line;
+    let ThreadChannels { ready, stop, over } = line;
     tokio::select! {
         () = pass_on(interrupts, ready, stop, load) => (),
         _ = over => (),

@@ -7,7 +7,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Cell, Row, Sparkline, Table, TableState, Tabs};
 
 use super::figures::Figures;
-use super::screen::{Kind, SCREENS, Screen};
+use super::screen::{ColumnKind, SCREENS, Screen};
 
 /// Draws all of it.
 pub fn draw(frame: &mut Frame<'_>, figures: &Figures, title: &str) {
@@ -119,10 +119,12 @@ fn foot_line(figures: &Figures) -> Line<'_> {
     .style(Modifier::DIM)
 }
 
-fn aligned(line: Line<'_>, kind: Kind) -> Line<'_> {
+fn aligned(line: Line<'_>, kind: ColumnKind) -> Line<'_> {
     match kind {
-        Kind::Text => line,
-        Kind::Number | Kind::Time | Kind::Rate | Kind::Share => line.right_aligned(),
+        ColumnKind::Text => line,
+        ColumnKind::Number | ColumnKind::Time | ColumnKind::Rate | ColumnKind::Share => {
+            line.right_aligned()
+        }
     }
 }
 
@@ -140,12 +142,12 @@ fn colour(text: &str, column: &str) -> Style {
 }
 
 /// A value as people read it.
-fn spelled(text: &str, kind: Kind) -> String {
+fn spelled(text: &str, kind: ColumnKind) -> String {
     match (kind, text.parse::<u64>()) {
-        (Kind::Time, Ok(us @ 0..1000)) => format!("{us} us"),
-        (Kind::Time, Ok(us @ 1000..1_000_000)) => format!("{:.1} ms", us as f64 / 1e3),
-        (Kind::Time, Ok(us)) => format!("{:.1} s", us as f64 / 1e6),
-        (Kind::Rate, Ok(_)) => grouped(text),
+        (ColumnKind::Time, Ok(us @ 0..1000)) => format!("{us} us"),
+        (ColumnKind::Time, Ok(us @ 1000..1_000_000)) => format!("{:.1} ms", us as f64 / 1e3),
+        (ColumnKind::Time, Ok(us)) => format!("{:.1} s", us as f64 / 1e6),
+        (ColumnKind::Rate, Ok(_)) => grouped(text),
         _ => text.to_owned(),
     }
 }

@@ -4,14 +4,14 @@ use std::cmp::Ordering;
 use std::collections::{HashMap, VecDeque};
 use std::time::Instant;
 
-use super::screen::{Kind, SCREENS, Screen};
+use super::screen::{ColumnKind, SCREENS, Screen};
 
 /// Throughputs that are kept for the curve.
 const HISTORY: usize = 300;
 
 /// What one look has found.
 #[derive(Debug, Clone)]
-pub struct Look {
+pub struct Sample {
     /// When.
     pub at: Instant,
     /// Statements so far, sessions, sessions that run something.
@@ -45,8 +45,8 @@ pub struct Figures {
     pub filter: String,
     /// Whether that is being typed.
     pub is_typing: bool,
-    last: Option<Look>,
-    before: Option<Look>,
+    last: Option<Sample>,
+    before: Option<Sample>,
 }
 
 impl Figures {
@@ -98,7 +98,7 @@ impl Figures {
     }
 
     /// A look has been taken.
-    pub fn take(&mut self, look: Look) {
+    pub fn take(&mut self, look: Sample) {
         self.fault = None;
         if let Some(last) = &self.last {
             let grown = look.totals[0].saturating_sub(last.totals[0]);
@@ -128,7 +128,7 @@ impl Figures {
         let filter = self.filter.to_lowercase();
         rows.retain(|row| row.iter().any(|cell| cell.to_lowercase().contains(&filter)));
         let (column, is_reversed) = self.sort[self.screen];
-        let is_text = self.screen().columns[column].kind == Kind::Text;
+        let is_text = self.screen().columns[column].kind == ColumnKind::Text;
         rows.sort_by(|a, b| {
             let order = compare(&a[column], &b[column], is_text);
             if is_reversed { order.reverse() } else { order }
@@ -138,7 +138,7 @@ impl Figures {
     }
 
     /// A row with what has grown by the second.
-    fn grown(&self, row: &[String], last: &Look, before: Option<&Look>) -> Vec<String> {
+    fn grown(&self, row: &[String], last: &Sample, before: Option<&Sample>) -> Vec<String> {
         let earlier: HashMap<&str, &Vec<String>> = before
             .iter()
             .flat_map(|it| &it.rows)
@@ -149,7 +149,7 @@ impl Figures {
         let columns = self.screen().columns.iter().enumerate();
         let cell = |(index, column): (usize, &super::screen::Column)| {
             let now = row.get(index).cloned().unwrap_or_default();
-            if !matches!(column.kind, Kind::Rate | Kind::Share) {
+            if !matches!(column.kind, ColumnKind::Rate | ColumnKind::Share) {
                 return now;
             }
             let count = |text: Option<&String>| text.and_then(|it| it.parse::<u64>().ok());
@@ -159,7 +159,7 @@ impl Figures {
                 Some((now, was)) if seconds > 0.0 => {
                     let rate = now.saturating_sub(was) as f64 / seconds;
                     match column.kind {
-                        Kind::Share => format!("{:.3}", rate / 1e6),
+                        ColumnKind::Share => format!("{:.3}", rate / 1e6),
                         _ => format!("{rate:.0}"),
                     }
                 }

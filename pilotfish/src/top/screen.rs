@@ -21,14 +21,14 @@ pub struct Column {
     /// Its title.
     pub title: &'static str,
     /// What is in it.
-    pub kind: Kind,
+    pub kind: ColumnKind,
     /// How wide it is.
     pub width: Constraint,
 }
 
 /// What is in a column.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum ColumnKind {
     /// A text.
     Text,
     /// A number.
@@ -41,13 +41,13 @@ pub enum Kind {
     Share,
 }
 
-const fn column(title: &'static str, kind: Kind, width: u16) -> Column {
+const fn column(title: &'static str, kind: ColumnKind, width: u16) -> Column {
     let width = Constraint::Length(width);
     Column { title, kind, width }
 }
 
 const fn wide(title: &'static str, least: u16) -> Column {
-    let (kind, width) = (Kind::Text, Constraint::Min(least));
+    let (kind, width) = (ColumnKind::Text, Constraint::Min(least));
     Column { title, kind, width }
 }
 
@@ -63,17 +63,17 @@ pub const SCREENS: &[Screen] = &[
               (SELECT max(backend_p99_us) FROM times t WHERE t.backend = b.name), \
               ifnull(b.cause, '') FROM backends b",
         columns: &[
-            column("backend", Kind::Text, 22),
-            column("state", Kind::Text, 14),
-            column("role", Kind::Text, 8),
-            column("cluster", Kind::Text, 10),
-            column("clients", Kind::Number, 8),
-            column("running", Kind::Number, 8),
-            column("lag s", Kind::Number, 6),
-            column("stmt/s", Kind::Rate, 9),
-            column("wait p99", Kind::Time, 9),
-            column("p50", Kind::Time, 8),
-            column("p99", Kind::Time, 8),
+            column("backend", ColumnKind::Text, 22),
+            column("state", ColumnKind::Text, 14),
+            column("role", ColumnKind::Text, 8),
+            column("cluster", ColumnKind::Text, 10),
+            column("clients", ColumnKind::Number, 8),
+            column("running", ColumnKind::Number, 8),
+            column("lag s", ColumnKind::Number, 6),
+            column("stmt/s", ColumnKind::Rate, 9),
+            column("wait p99", ColumnKind::Time, 9),
+            column("p50", ColumnKind::Time, 8),
+            column("p99", ColumnKind::Time, 8),
             wide("cause", 12),
         ],
         sort: 7,
@@ -88,17 +88,17 @@ pub const SCREENS: &[Screen] = &[
               ifnull(backend, ''), digest_text FROM digests WHERE digest IS NOT NULL \
               ORDER BY total_us DESC LIMIT 1000",
         columns: &[
-            column("", Kind::Text, 0),
-            column("stmt/s", Kind::Rate, 9),
-            column("load", Kind::Share, 7),
-            column("errors", Kind::Number, 7),
-            column("avg", Kind::Time, 8),
-            column("p95", Kind::Time, 8),
-            column("p99", Kind::Time, 8),
-            column("rows", Kind::Number, 10),
-            column("schema", Kind::Text, 10),
-            column("account", Kind::Text, 12),
-            column("backend", Kind::Text, 16),
+            column("", ColumnKind::Text, 0),
+            column("stmt/s", ColumnKind::Rate, 9),
+            column("load", ColumnKind::Share, 7),
+            column("errors", ColumnKind::Number, 7),
+            column("avg", ColumnKind::Time, 8),
+            column("p95", ColumnKind::Time, 8),
+            column("p99", ColumnKind::Time, 8),
+            column("rows", ColumnKind::Number, 10),
+            column("schema", ColumnKind::Text, 10),
+            column("account", ColumnKind::Text, 12),
+            column("backend", ColumnKind::Text, 16),
             wide("statement", 24),
         ],
         sort: 2,
@@ -111,15 +111,15 @@ pub const SCREENS: &[Screen] = &[
         sql: "SELECT id, user, client, worker, state, state_seconds, ifnull(backend, ''), ifnull(db, ''), \
               mode, ifnull(pins, '') FROM sessions LIMIT 5000",
         columns: &[
-            column("id", Kind::Number, 12),
-            column("user", Kind::Text, 16),
-            column("client", Kind::Text, 22),
-            column("worker", Kind::Number, 7),
-            column("state", Kind::Text, 8),
-            column("for s", Kind::Number, 7),
-            column("backend", Kind::Text, 22),
-            column("schema", Kind::Text, 12),
-            column("mode", Kind::Text, 12),
+            column("id", ColumnKind::Number, 12),
+            column("user", ColumnKind::Text, 16),
+            column("client", ColumnKind::Text, 22),
+            column("worker", ColumnKind::Number, 7),
+            column("state", ColumnKind::Text, 8),
+            column("for s", ColumnKind::Number, 7),
+            column("backend", ColumnKind::Text, 22),
+            column("schema", ColumnKind::Text, 12),
+            column("mode", ColumnKind::Text, 12),
             wide("pins", 12),
         ],
         sort: 5,
@@ -131,12 +131,12 @@ pub const SCREENS: &[Screen] = &[
         name: "Workers",
         sql: "SELECT worker, iif(answers, 'yes', 'no'), sessions, running, pinned, backend_connections FROM workers",
         columns: &[
-            column("worker", Kind::Number, 8),
-            column("answers", Kind::Text, 8),
-            column("sessions", Kind::Number, 10),
-            column("running", Kind::Number, 10),
-            column("pinned", Kind::Number, 10),
-            column("backend connections", Kind::Number, 20),
+            column("worker", ColumnKind::Number, 8),
+            column("answers", ColumnKind::Text, 8),
+            column("sessions", ColumnKind::Number, 10),
+            column("running", ColumnKind::Number, 10),
+            column("pinned", ColumnKind::Number, 10),
+            column("backend connections", ColumnKind::Number, 20),
         ],
         sort: 2,
         spare: &["backend connections", "pinned", "answers"],
@@ -145,12 +145,12 @@ pub const SCREENS: &[Screen] = &[
         name: "Events",
         sql: "SELECT id, time, kind, subject, text, ifnull(user, '') FROM events ORDER BY id DESC LIMIT 1000",
         columns: &[
-            column("id", Kind::Number, 7),
-            column("time", Kind::Text, 25),
-            column("kind", Kind::Text, 8),
-            column("subject", Kind::Text, 24),
+            column("id", ColumnKind::Number, 7),
+            column("time", ColumnKind::Text, 25),
+            column("kind", ColumnKind::Text, 8),
+            column("subject", ColumnKind::Text, 24),
             wide("what", 20),
-            column("user", Kind::Text, 20),
+            column("user", ColumnKind::Text, 20),
         ],
         sort: 0,
         spare: &["user", "kind", "id"],

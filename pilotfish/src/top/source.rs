@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use super::figures::Look;
+use super::figures::Sample;
 use super::screen::{SCREENS, TOTALS};
 use crate::admin_client::{AdminAddress, AdminClient, Cell};
 
@@ -23,12 +23,12 @@ impl Source {
     ///
     /// # Errors
     /// In words; the connection is made again next time.
-    pub fn look(&mut self, screen: usize) -> Result<Look, String> {
+    pub fn look(&mut self, screen: usize) -> Result<Sample, String> {
         let mut ask = |sql: &str| self.0.query(sql).map_err(|error| error.to_string());
         let totals = ask(TOTALS)?.rows.into_iter().next().unwrap_or_default();
         let rows = ask(SCREENS[screen].sql)?.rows;
         let total = |index: usize| totals.get(index).and_then(|it| it.text().parse().ok());
-        Ok(Look {
+        Ok(Sample {
             at: Instant::now(),
             totals: [0, 1, 2].map(|index| total(index).unwrap_or_default()),
             screen,

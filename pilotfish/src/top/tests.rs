@@ -5,12 +5,12 @@ use std::time::{Duration, Instant};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 
-use super::figures::Look;
+use super::figures::Sample;
 use super::*;
 
-fn look(screen: usize, at: Instant, statements: u64, rows: &[&[&str]]) -> Look {
+fn look(screen: usize, at: Instant, statements: u64, rows: &[&[&str]]) -> Sample {
     let row = |row: &&[&str]| row.iter().map(|it| (*it).to_owned()).collect();
-    Look {
+    Sample {
         at,
         totals: [statements, 7, 2],
         screen,

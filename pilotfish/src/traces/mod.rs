@@ -21,7 +21,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant as Moment, sleep, timeout_at};
 
 pub use post::secured;
-use post::{Failure, Way, post};
+use post::{Destination, Failure, post};
 use spans::Maker;
 
 /// Statements of one batch.
@@ -162,7 +162,7 @@ impl Sending {
         let body: hyper::body::Bytes = maker.request(&batch).encode_to_vec().into();
         drop(batch);
         let mut pauses = PAUSES.iter();
-        let way = Way {
+        let way = Destination {
             target: &target,
             ca: config.tracing.ca.as_deref(),
             header: config.tracing.extra_header().and_then(Result::ok),

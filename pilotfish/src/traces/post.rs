@@ -30,7 +30,7 @@ pub enum Failure {
 }
 
 /// Where batches go, and what goes with them.
-pub struct Way<'a> {
+pub struct Destination<'a> {
     /// The collector.
     pub target: &'a TraceTarget,
     /// The authorities that sign its certificate; none: those that the system trusts.
@@ -56,7 +56,7 @@ pub fn secured(ca: Option<&Path>) -> Result<ClientTls, tls::Error> {
 /// # Errors
 /// See [`Failure`].
 pub async fn post(
-    way: &Way<'_>,
+    way: &Destination<'_>,
     body: Bytes,
     limit: Duration,
 ) -> Result<Option<(u64, String)>, Failure> {
@@ -66,7 +66,7 @@ pub async fn post(
     }
 }
 
-async fn deliver(way: &Way<'_>, body: Bytes) -> Result<Option<(u64, String)>, Failure> {
+async fn deliver(way: &Destination<'_>, body: Bytes) -> Result<Option<(u64, String)>, Failure> {
     let target = way.target;
     let unreachable = |error: std::io::Error| Failure::Unreachable(error.to_string());
     let stream = TcpStream::connect((&*target.host, target.port))
@@ -86,7 +86,7 @@ async fn deliver(way: &Way<'_>, body: Bytes) -> Result<Option<(u64, String)>, Fa
 
 async fn exchange<S>(
     stream: S,
-    way: &Way<'_>,
+    way: &Destination<'_>,
     body: Bytes,
 ) -> Result<Option<(u64, String)>, Failure>
 where

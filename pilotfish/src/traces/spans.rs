@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use config::{BackendAddress, Config};
 use route::{Dice, Family, Topology};
-use sql::{Flags, Kind, Server};
+use sql::{Flags, Server, StatementKind};
 use stats::StatementView;
 
 use super::otlp::{
@@ -210,7 +210,10 @@ impl Summary {
                 tables.push(name);
             }
         }
-        let is_one = !matches!(facts.kind, Kind::Empty | Kind::Unknown | Kind::Multi);
+        let is_one = !matches!(
+            facts.kind,
+            StatementKind::Empty | StatementKind::Unknown | StatementKind::Multi
+        );
         let operation = is_one.then(|| facts.kind.to_string());
         let mut summary = operation.clone().unwrap_or_else(|| "statement".to_owned());
         for table in &tables {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
-use super::{Depth, Ended, Lane, PATIENCE_MAX, PATIENCE_MIN, Seat};
+use super::{Depth, Ended, Lane, LaneRequestId, PATIENCE_MAX, PATIENCE_MIN};
 
 const MS: Duration = Duration::from_millis(1);
 
@@ -64,7 +64,7 @@ struct Model {
     /// When they were sent, those that were.
     sent_at: HashMap<u32, Duration>,
     has_begun: bool,
-    seats: HashMap<u32, Seat>,
+    seats: HashMap<u32, LaneRequestId>,
     fates: HashMap<u32, Fate>,
     refused: HashSet<u32>,
 }

@@ -33,7 +33,7 @@ pub struct Prepared<S> {
 #[derive(Debug)]
 struct Entry {
     id: BackendStatementId,
-    state: State,
+    state: StatementUse,
     /// The parameter types that the server last saw.
     types: Option<Rc<[u8]>>,
     /// All that it ever saw, whoever executed the statement.
@@ -41,7 +41,7 @@ struct Entry {
 }
 
 #[derive(Debug)]
-enum State {
+enum StatementUse {
     InUse { users: u32 },
     AtRest { since: u64 },
 }
@@ -89,10 +89,10 @@ impl<S: Clone + Eq + Hash> Prepared<S> {
             return Lookup::Missing { close };
         };
         match &mut entry.state {
-            State::InUse { users } => *users += 1,
-            State::AtRest { since } => {
+            StatementUse::InUse { users } => *users += 1,
+            StatementUse::AtRest { since } => {
                 self.at_rest.remove(since);
-                entry.state = State::InUse { users: 1 };
+                entry.state = StatementUse::InUse { users: 1 };
             }
         }
         Lookup::Prepared(entry.id)
@@ -105,7 +105,7 @@ impl<S: Clone + Eq + Hash> Prepared<S> {
         let former = self.remove(&statement);
         let entry = Entry {
             id,
-            state: State::InUse { users: 1 },
+            state: StatementUse::InUse { users: 1 },
             types: None,
             types_seen: TypesSeen::default(),
         };
@@ -118,13 +118,13 @@ impl<S: Clone + Eq + Hash> Prepared<S> {
     pub fn finish(&mut self, statement: &S) -> Option<BackendStatementId> {
         let entry = self.known.get_mut(statement)?;
         match &mut entry.state {
-            State::InUse { users } if *users > 1 => *users -= 1,
-            State::InUse { .. } => {
+            StatementUse::InUse { users } if *users > 1 => *users -= 1,
+            StatementUse::InUse { .. } => {
                 self.uses += 1;
-                entry.state = State::AtRest { since: self.uses };
+                entry.state = StatementUse::AtRest { since: self.uses };
                 self.at_rest.insert(self.uses, statement.clone());
             }
-            State::AtRest { .. } => {}
+            StatementUse::AtRest { .. } => {}
         }
         let is_over = self.known.len() > self.count_max;
         is_over.then(|| self.evict()).flatten()
@@ -167,7 +167,7 @@ impl<S: Clone + Eq + Hash> Prepared<S> {
     /// its id, for COM_STMT_CLOSE.
     pub fn remove(&mut self, statement: &S) -> Option<BackendStatementId> {
         let entry = self.known.remove(statement)?;
-        if let State::AtRest { since } = entry.state {
+        if let StatementUse::AtRest { since } = entry.state {
             self.at_rest.remove(&since);
         }
         Some(entry.id)

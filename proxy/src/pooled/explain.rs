@@ -14,12 +14,12 @@ use super::session::PooledSession;
 use stats::spread::Spreads;
 
 /// A table as a client is told it: text, all of it.
-pub(crate) struct Answer {
+pub(crate) struct TextTable {
     columns: Vec<&'static str>,
     rows: Vec<Vec<Option<String>>>,
 }
 
-impl Answer {
+impl TextTable {
     pub(crate) fn new(columns: &[&'static str]) -> Self {
         Self {
             columns: columns.to_vec(),
@@ -76,7 +76,7 @@ impl PooledSession {
     }
 
     /// Tells the client a table of the proxy's own.
-    pub(crate) fn say_answer(&mut self, sequence: u8, answer: &Answer) {
+    pub(crate) fn say_answer(&mut self, sequence: u8, answer: &TextTable) {
         let sequence = self
             .client
             .leg
@@ -91,7 +91,7 @@ impl PooledSession {
     }
 
     /// The answer to what a statement's text asks.
-    pub(crate) fn explain(&mut self, inquiry: ProxyExplain, text: &[u8]) -> Answer {
+    pub(crate) fn explain(&mut self, inquiry: ProxyExplain, text: &[u8]) -> TextTable {
         match inquiry {
             ProxyExplain::Session => self.explain_session(),
             ProxyExplain::Rules => self.explain_rules(),
@@ -99,7 +99,7 @@ impl PooledSession {
             ProxyExplain::Times => self.explain_times(),
             ProxyExplain::Route(begin) => {
                 let text = text.get(begin..).unwrap_or_default();
-                Answer::of(&self.explain_route(text))
+                TextTable::of(&self.explain_route(text))
             }
         }
     }
@@ -116,8 +116,8 @@ impl PooledSession {
     }
 
     /// What has become of the statements of all sessions, since the start.
-    fn explain_lanes(&self) -> Answer {
-        let mut answer = Answer::new(&["what", "why", "statements"]);
+    fn explain_lanes(&self) -> TextTable {
+        let mut answer = TextTable::new(&["what", "why", "statements"]);
         for (what, why, count) in self.worker.shared.lane_counts.sums() {
             answer.row([what, &why, &count.to_string()]);
         }
@@ -125,8 +125,8 @@ impl PooledSession {
     }
 
     /// How long statements have waited here and backends have taken for them, since the start.
-    fn explain_times(&self) -> Answer {
-        let mut answer = Answer::new(&[
+    fn explain_times(&self) -> TextTable {
+        let mut answer = TextTable::new(&[
             "cluster",
             "backend",
             "way",
@@ -162,8 +162,8 @@ impl PooledSession {
     }
 
     /// What is known of the session, an item a row.
-    fn explain_session(&self) -> Answer {
-        let mut answer = Answer::new(&["item", "value"]);
+    fn explain_session(&self) -> TextTable {
+        let mut answer = TextTable::new(&["item", "value"]);
         let state = &self.sql_state.session;
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         answer.row(["id", &self.identity.registered.id().to_string()]);
@@ -217,7 +217,7 @@ impl PooledSession {
 
 impl PooledSession {
     /// The rules, each with how often it has matched since the start, by all workers.
-    fn explain_rules(&self) -> Answer {
+    fn explain_rules(&self) -> TextTable {
         let columns = [
             "rule",
             "watches",
@@ -230,7 +230,7 @@ impl PooledSession {
             "injected_failed",
             "not_understood",
         ];
-        let mut answer = Answer::new(&columns);
+        let mut answer = TextTable::new(&columns);
         let book = self.worker.book();
         let tallies = self.worker.shared.tallies.sum();
         for (_, rule) in book.compiled.rules.iter() {

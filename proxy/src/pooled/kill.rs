@@ -25,7 +25,7 @@ use tokio::time::timeout;
 use wire::reply::OK;
 use wire::{Command, ErrorCode};
 
-use super::routing::target::Aim;
+use super::routing::target::CommandTarget;
 use super::session::PooledSession;
 use crate::pooled::command::ending::Ending;
 use crate::pooled::exchange::job::{Haste, Job};
@@ -176,7 +176,7 @@ impl PooledSession {
         part: CommandPart,
     ) -> Result<Killing, CutOff> {
         let told = |after| Killing::Told(Ending::last(after));
-        if let Err(failure) = self.hold(Aim::Same).await {
+        if let Err(failure) = self.hold(CommandTarget::Same).await {
             return self.refuse(&failure, sequence).map(told);
         }
         let argument = self.held.lease.as_ref().map(|lent| {
@@ -199,7 +199,7 @@ impl PooledSession {
                 if scope == KillScope::Connection {
                     self.drop_lent(CloseReason::Ended);
                     let failure = link::failure::Failure::new(
-                        link::failure::Kind::Killed,
+                        link::failure::FailureKind::Killed,
                         "Connection was killed",
                     );
                     return Err(CutOff::new(failure, None));
@@ -207,7 +207,7 @@ impl PooledSession {
                 Ok(Killing::Told(Ending::of(&done)))
             }
             Err(cut) => {
-                let repeat = Repeat::of(Effect::Any, Aim::Same);
+                let repeat = Repeat::of(Effect::Any, CommandTarget::Same);
                 self.cut_short(cut, sequence, Command::QUERY, repeat)
                     .map(told)
             }
@@ -252,7 +252,7 @@ impl PooledSession {
 
     /// Whether the account may kill sessions of others, by its grants.
     async fn may_kill_others(&mut self) -> bool {
-        if self.hold(Aim::Same).await.is_err() {
+        if self.hold(CommandTarget::Same).await.is_err() {
             return false;
         }
         let Some(lent) = &mut self.held.lease else {

@@ -22,7 +22,7 @@ use session::state::SessionState;
 use sql::{Analysis, Flags};
 
 use super::lanes::lane::SharedLane;
-use super::lanes::statements::Wanted;
+use super::lanes::statements::WantedStatements;
 use backend::connection::BackendConn;
 use backend::connection_error::ConnectionError;
 use backend::kill_thread::kill_on;
@@ -42,7 +42,7 @@ pub(crate) struct Lanes {
     /// Memory for a digest.
     analysis: RefCell<Analysis>,
     /// Statements that were executed where no lane had them.
-    pub wanted: Wanted,
+    pub wanted: WantedStatements,
     pub counts: Arc<LaneCounts>,
 }
 
@@ -54,7 +54,7 @@ impl Lanes {
             depths: RefCell::default(),
             known_digests: RefCell::default(),
             analysis: RefCell::default(),
-            wanted: Wanted::default(),
+            wanted: WantedStatements::default(),
             counts,
         }
     }

@@ -20,6 +20,7 @@ use pool::CloseReason;
 use route::Use;
 use wire::Command;
 
+use crate::context::SessionPermit;
 use crate::pooled::backend::held::Held;
 use crate::pooled::command::current_command::CurrentCommand;
 use crate::pooled::routing::session_routing::Routing;
@@ -29,8 +30,7 @@ use crate::pooled::session::outcome::{After, CutOff, Home};
 use crate::pooled::session::sql_state::SqlState;
 use crate::pooled::session::tracking::Tracking;
 use crate::scripted::session_script::Scripting;
-use crate::session_end::End;
-use crate::surroundings::Place;
+use crate::session_end::SessionEnd;
 use crate::worker::Worker;
 use backend::settings::Settings;
 use link::client_command::Incoming;
@@ -61,7 +61,7 @@ pub(crate) struct Places {
     pub scripting: Option<Box<Scripting>>,
     pub home: Option<Home>,
     pub person: Registration,
-    pub place: Place,
+    pub place: SessionPermit,
 }
 
 impl PooledSession {
@@ -74,7 +74,7 @@ impl PooledSession {
     pub(crate) async fn run(&mut self) -> Result<After, CutOff> {
         loop {
             let Some(incoming) = self.next_command().await? else {
-                return Ok(After::Ended(End::ClientClosed));
+                return Ok(After::Ended(SessionEnd::ClientClosed));
             };
             let is_change = incoming.command == Command::CHANGE_USER;
             let after = match self.scripting {
@@ -134,7 +134,7 @@ impl PooledSession {
             return Ok(refused);
         }
         match incoming.command {
-            Command::QUIT => return Ok(After::Ended(End::Quit)),
+            Command::QUIT => return Ok(After::Ended(SessionEnd::Quit)),
             _ if incoming.is_cut => return self.large(incoming).await,
             Command::QUERY => return self.malformed(incoming.sequence),
             Command::PING => {

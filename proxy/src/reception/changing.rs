@@ -4,7 +4,7 @@ use auth::Candidate;
 use tokio::time::timeout;
 use wire::change_user::ChangeUser;
 
-use super::{Claim, Guest, GuestError, House, Reception};
+use super::{AdminClient, AdminClientError, AdminState, Claim, Reception};
 use crate::login::malformed;
 
 impl Reception {
@@ -12,13 +12,13 @@ impl Reception {
     /// server of MySQL's.
     ///
     /// # Errors
-    /// [`GuestError::Login`]
+    /// [`AdminClientError::Login`]
     pub async fn change_user(
         &self,
-        guest: &mut Guest,
+        guest: &mut AdminClient,
         argument: &[u8],
-        house: &House<'_>,
-    ) -> Result<(), GuestError> {
+        house: &AdminState<'_>,
+    ) -> Result<(), AdminClientError> {
         let limit = house.settings.config.limits.timeout_login;
         let changed = timeout(limit, self.change(guest, argument, house)).await;
         let failure = match changed.unwrap_or_else(|_| Err(crate::session_end::late(limit))) {
@@ -26,14 +26,14 @@ impl Reception {
             Err(failure) => failure,
         };
         crate::session_end::tell(&mut guest.stream, &failure, true).await;
-        Err(GuestError::Login(failure.cause))
+        Err(AdminClientError::Login(failure.cause))
     }
 
     async fn change(
         &self,
-        guest: &mut Guest,
+        guest: &mut AdminClient,
         argument: &[u8],
-        house: &House<'_>,
+        house: &AdminState<'_>,
     ) -> Result<(), link::failure::Failure> {
         let wish = ChangeUser::decode(argument, guest.capabilities).map_err(malformed)?;
         let schema = String::from_utf8_lossy(wish.schema.unwrap_or_default()).into_owned();

@@ -9,14 +9,14 @@ use script::FAILED;
 use wire::handshake::HandshakeHead;
 use wire::{Capabilities, Greeting, HandshakeResponse};
 
-use super::begun::Begun;
 use super::bridge::UNBRIDGED;
+use super::completed_login::CompletedLogin;
 use super::host::Host;
 use super::login_hooks::{Auth, LoginHooks, refused, replaced};
 use super::meet::Met;
 use super::parked::kind_of;
-use super::passing::{Asked, server_facts};
-use super::sight::stay_in_sight;
+use super::passing::{AuthRounds, server_facts};
+use super::script_coverage::stay_in_sight;
 use crate::login::{Who, client_compression, malformed, own_offer, read_response};
 use crate::pooled::login::examine::origin_of;
 use crate::pooled::login::server_login::AdmittedLogin;
@@ -54,7 +54,7 @@ pub(crate) struct Answering<'a> {
 /// How a login has gone on.
 pub(crate) enum Entry {
     /// To the session's end with one connection at a time, or none.
-    Scripted(Box<Begun>),
+    Scripted(Box<CompletedLogin>),
     /// The proxy has examined the client; the connection is whichever the session gets.
     Examined(Box<AdmittedLogin>, Box<LoginHooks>),
 }
@@ -115,7 +115,7 @@ impl Begin<'_> {
         met: Met,
         request: Option<HandshakeHead>,
         answer: Vec<u8>,
-    ) -> Result<Begun, Failure> {
+    ) -> Result<CompletedLogin, Failure> {
         let heard = async {
             let response = decode(request.as_ref(), &answer).map_err(malformed)?;
             self.who.introduce(&response);
@@ -154,7 +154,11 @@ impl Begin<'_> {
     }
 
     /// The login goes to the backend, if there is one.
-    async fn log_in(mut self, met: Met, response: HandshakeResponse<'_>) -> Result<Begun, Failure> {
+    async fn log_in(
+        mut self,
+        met: Met,
+        response: HandshakeResponse<'_>,
+    ) -> Result<CompletedLogin, Failure> {
         let head = HandshakeHead {
             capabilities: response.head.capabilities.with(UNBRIDGED, false),
             ..response.head
@@ -165,7 +169,9 @@ impl Begin<'_> {
             return Err(failure);
         }
         match met {
-            Met::Greeted(greeted, index) => self.pass(*greeted, index, response, Asked::Once).await,
+            Met::Greeted(greeted, index) => {
+                self.pass(*greeted, index, response, AuthRounds::Once).await
+            }
             Met::Pooled(server) => {
                 let agreed = response.head.capabilities & server.greeting.capabilities;
                 match kind_of(agreed) == kind_of(server.capabilities) {

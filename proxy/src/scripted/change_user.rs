@@ -8,7 +8,7 @@ use super::session::Scripted;
 use crate::pooled::session::outcome::CutOff;
 use crate::user_change::UserChange;
 use link::dialogue::{AuthEnd, Dialogue, Exchange, Legs};
-use link::failure::{Failure, Kind};
+use link::failure::{Failure, FailureKind};
 use link::packets::PacketStream;
 use link::reply_observer::ObservedReply;
 
@@ -33,7 +33,10 @@ impl Scripted {
         server: &mut Server,
     ) -> Result<ObservedReply, CutOff> {
         let lost = |error: std::io::Error| {
-            CutOff::new(Failure::new(Kind::ClientLost, error.to_string()), None)
+            CutOff::new(
+                Failure::new(FailureKind::ClientLost, error.to_string()),
+                None,
+            )
         };
         self.client.drained().await.map_err(lost)?;
         server.leg.drained().await.map_err(lost)?;

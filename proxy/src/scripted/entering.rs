@@ -3,7 +3,7 @@
 use script::SocketFacts;
 
 use super::begin::{Begin, Entry};
-use super::begun::Begun;
+use super::completed_login::CompletedLogin;
 use super::facts::backend_address;
 use super::login_hooks::ended;
 use super::passing::{server_facts, server_of};
@@ -39,7 +39,7 @@ impl Begin<'_> {
             }
             Ok(Entered::LetIn(compression, capabilities, person)) => {
                 self.hooks.script.set_server(None);
-                let begun = Begun {
+                let begun = CompletedLogin {
                     person: Some(person),
                     ..self.begun_alone(compression, capabilities)
                 };
@@ -60,7 +60,7 @@ impl Begin<'_> {
         let capabilities = agreement.capabilities;
         let person = agreement.person.take();
         let server = server_of(greeted, facts, agreement, self.id)?;
-        Ok(Entry::Scripted(Box::new(Begun {
+        Ok(Entry::Scripted(Box::new(CompletedLogin {
             script: self.hooks.script,
             id: self.id,
             person,

@@ -21,7 +21,7 @@ use super::waiting::query;
 use crate::pooled::session::outcome::CutOff;
 use backend::kill_thread::TIMEOUT_KILL;
 use link::client_command::Incoming;
-use link::failure::{Failure, Kind};
+use link::failure::{Failure, FailureKind};
 use link::leg::Leg;
 use link::reply_observer::{ObservedReply, Preparing, Reports, Towards};
 use link::row_rewriting::Rewriting;
@@ -130,7 +130,7 @@ impl Scripted {
         }
         let text = "a statement of a script's own has not ended in script.timeout_query: closing \
                     connection";
-        let failure = Failure::new(Kind::ScriptRefused, text);
+        let failure = Failure::new(FailureKind::ScriptRefused, text);
         Err(CutOff::new(failure, Some(towards.sequence())))
     }
 
@@ -244,7 +244,7 @@ impl Scripted {
             let text = format!(
                 "Lost connection to backend {name}: {how}; what it was asked may have been executed"
             );
-            Failure::new(Kind::BackendLost, text)
+            Failure::new(FailureKind::BackendLost, text)
         };
         if let Err(error) = read {
             return Poll::Ready(Err(lost(&error.to_string())));
@@ -309,7 +309,7 @@ impl Scripted {
         fed.map_err(|violation| {
             let name = &server.backend.name;
             let text = format!("Backend {name} broke the protocol: {violation}");
-            Failure::new(Kind::BackendProtocol, text)
+            Failure::new(FailureKind::BackendProtocol, text)
         })
     }
 
@@ -354,7 +354,7 @@ impl Scripted {
         }
         if let Some(cause) = self.cut_off_from(server) {
             let text = cause + "; what it was asked may have been executed";
-            return Poll::Ready(Err(Failure::new(Kind::BackendDisabled, text)));
+            return Poll::Ready(Err(Failure::new(FailureKind::BackendDisabled, text)));
         }
         if asked.contains(Ask::BackendDown) {
             let name = &server.backend.name;
@@ -362,7 +362,7 @@ impl Scripted {
                 "Lost connection to backend {name}: it is down and has not answered \
                  (health.timeout_down); what it was asked may have been executed"
             );
-            return Poll::Ready(Err(Failure::new(Kind::BackendLost, text)));
+            return Poll::Ready(Err(Failure::new(FailureKind::BackendLost, text)));
         }
         Poll::Pending
     }
@@ -380,7 +380,7 @@ impl Scripted {
                 Poll::Ready(Ok(_)) => {}
                 Poll::Ready(Err(_)) => {
                     let text = "the client left while its command was executed";
-                    return Poll::Ready(Failure::new(Kind::ClientLeft, text));
+                    return Poll::Ready(Failure::new(FailureKind::ClientLeft, text));
                 }
             }
         }
@@ -392,15 +392,15 @@ impl Scripted {
         let asked = self.watch.poll_asked(context);
         if asked.contains(Ask::Stop) {
             let text = "The proxy is shutting down, and the statement did not end in time";
-            return Poll::Ready(Failure::new(Kind::Stopped, text));
+            return Poll::Ready(Failure::new(FailureKind::Stopped, text));
         }
         if asked.contains(Ask::ClientGone) {
             let text = "the client left while its command was executed";
-            return Poll::Ready(Failure::new(Kind::ClientLeft, text));
+            return Poll::Ready(Failure::new(FailureKind::ClientLeft, text));
         }
         if asked.contains(Ask::KillSession) {
             let text = "Connection was killed";
-            return Poll::Ready(Failure::new(Kind::Killed, text));
+            return Poll::Ready(Failure::new(FailureKind::Killed, text));
         }
         Poll::Pending
     }
@@ -449,7 +449,7 @@ impl Passing {
 
 fn left_within_reply(error: std::io::Error) -> Failure {
     Failure::new(
-        Kind::ClientLeft,
+        FailureKind::ClientLeft,
         format!("the client left within a reply: {error}"),
     )
 }

@@ -3,7 +3,7 @@
 use std::future::poll_fn;
 use std::task::{Context, Poll, ready};
 
-use sql::Kind;
+use sql::StatementKind;
 use wire::query::Query;
 use wire::{Capabilities, Command};
 
@@ -12,7 +12,7 @@ use super::server::Server;
 use super::session::Scripted;
 use crate::pooled::session::outcome::CutOff;
 use link::client_command::{EndOf, Incoming, Passage};
-use link::failure::{Failure, Kind as FailureKind};
+use link::failure::{Failure, FailureKind};
 use link::reply_observer::{Towards, renumbered};
 
 /// Names of files in prepared texts that a session keeps.
@@ -40,11 +40,12 @@ impl Scripted {
             true if self.prepared_files.is_empty() => return,
             _ => sql::facts(text, sql::Flags::default()),
         };
-        let prepares = incoming.command == Command::STMT_PREPARE || facts.kind == Kind::Prepare;
+        let prepares =
+            incoming.command == Command::STMT_PREPARE || facts.kind == StatementKind::Prepare;
         if prepares {
             let room = NAMES_MAX.saturating_sub(self.prepared_files.len());
             self.prepared_files.extend(named.into_iter().take(room));
-        } else if facts.kind == Kind::Execute {
+        } else if facts.kind == StatementKind::Execute {
             self.files.clone_from(&self.prepared_files);
         } else {
             self.files = named;

@@ -12,7 +12,7 @@ use super::stage::{Stage, asks_for_file, has_reply, lacks_server, say, say_all, 
 use super::waiting::{Settled, interrupted, settle};
 use crate::pooled::session::outcome::{After, CutOff};
 use link::client_command::Incoming;
-use link::failure::{Failure, Kind};
+use link::failure::{Failure, FailureKind};
 use link::reply_observer::{ObservedReply, Reports, Towards, renumbered};
 
 /// `query_status` of an ERR.
@@ -317,7 +317,7 @@ fn second_result() -> CutOff {
     let text =
         "a second result for one command, with resultset_is_needed = false: closing connection";
     tracing::error!("{text}");
-    CutOff::new(Failure::new(Kind::ScriptEnded, text), None)
+    CutOff::new(Failure::new(FailureKind::ScriptEnded, text), None)
 }
 
 /// What the script is told of a reply. Of commands other than COM_QUERY and COM_STMT_EXECUTE it is told

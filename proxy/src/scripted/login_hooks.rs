@@ -12,7 +12,7 @@ use super::bridge::SHAPES;
 use super::facts::{address_facts, note_greeting};
 use super::host::Host;
 use link::dialogue::client_broke;
-use link::failure::{Failure, Kind};
+use link::failure::{Failure, FailureKind};
 use link::packets::PacketStream;
 
 /// One client's script, while it logs in.
@@ -25,7 +25,7 @@ pub(crate) struct LoginHooks {
 }
 
 /// Who has logged in to an account that has scripts of its own.
-pub(crate) struct Newcomer<'a> {
+pub(crate) struct LoggedInClient<'a> {
     pub remote: &'a Endpoint,
     pub local: Option<Endpoint>,
     pub user: &'a [u8],
@@ -65,7 +65,7 @@ impl LoginHooks {
                 server: SocketFacts::default(),
             }),
             Err(fault) => Err(Failure::relaying(
-                Kind::ScriptFailed,
+                FailureKind::ScriptFailed,
                 fault.to_string(),
                 script::err_payload(fault.told()),
             )),
@@ -76,7 +76,7 @@ impl LoginHooks {
     pub(crate) fn of_account(
         host: &Host,
         files: &[PathBuf],
-        newcomer: &Newcomer<'_>,
+        newcomer: &LoggedInClient<'_>,
     ) -> Result<Option<Self>, Failure> {
         if files.is_empty() {
             return Ok(None);
@@ -209,7 +209,7 @@ impl LoginHooks {
         let Some(payload) = failure.err_payload(true) else {
             return failure;
         };
-        if failure.kind != Kind::LoginDenied || !self.script.has(Hook::ReadAuthResult) {
+        if failure.kind != FailureKind::LoginDenied || !self.script.has(Hook::ReadAuthResult) {
             return failure;
         }
         self.know_server();
@@ -275,10 +275,10 @@ pub(crate) async fn say(client: &mut PacketStream, payloads: &Payloads) -> Resul
 
 /// The session is over, and its client has been told.
 pub(crate) fn ended(cause: &str) -> Failure {
-    Failure::new(Kind::ScriptEnded, cause)
+    Failure::new(FailureKind::ScriptEnded, cause)
 }
 
 /// A client that is told an error of MySQL Proxy's kind, and goes.
 pub(crate) fn refused(cause: &str, told: &str) -> Failure {
-    Failure::relaying(Kind::ScriptRefused, cause, err_payload(told))
+    Failure::relaying(FailureKind::ScriptRefused, cause, err_payload(told))
 }

@@ -16,7 +16,7 @@ use super::server::Server;
 use crate::connect::{Greeted, PAUSE_FULL, tell_full};
 use crate::pooled::routing::script_route::ALL_DOWN;
 use backend::greet::{Refusal, greet};
-use link::failure::{Failure, Kind};
+use link::failure::{Failure, FailureKind};
 use link::packets::PacketStream;
 
 /// What the script has found for its client.
@@ -88,7 +88,7 @@ impl Begin<'_> {
         };
         let Some(slot) = backend.begin() else {
             let text = format!("Too many connections: backend {} is full", backend.name);
-            return Err(Failure::new(Kind::BackendsFull, text));
+            return Err(Failure::new(FailureKind::BackendsFull, text));
         };
         match self.greet_patiently(&backend).await {
             Ok((stream, greeting, payload)) => {
@@ -110,7 +110,7 @@ impl Begin<'_> {
                 Ok(Some(Met::Greeted(Box::new(greeted), index)))
             }
             Err(Refusal::Full { cause, payload } | Refusal::Err { cause, payload }) => {
-                Err(Failure::relaying(Kind::NoBackend, cause, payload))
+                Err(Failure::relaying(FailureKind::NoBackend, cause, payload))
             }
             Err(Refusal::Unusable(cause)) => {
                 scripts.set_state(index, BACKEND_STATE_DOWN);
@@ -190,7 +190,7 @@ impl Begin<'_> {
 
 /// No backend is left, by the script's own word.
 fn all_down() -> Failure {
-    Failure::relaying(Kind::NoBackend, ALL_DOWN, before_login(ALL_DOWN))
+    Failure::relaying(FailureKind::NoBackend, ALL_DOWN, before_login(ALL_DOWN))
 }
 
 /// An ERR for a client that has not named its capabilities: without SQLSTATE.

@@ -32,14 +32,14 @@
 //! answered the login (`bridge`), and not agreed on where it has passed through: its connections may become
 //! others'.
 
+pub(crate) mod admin_script;
 pub(crate) mod all;
 pub(crate) mod alone;
-pub(crate) mod auth_ear;
+pub(crate) mod auth_observer;
 pub(crate) mod begin;
-pub(crate) mod begun;
 pub(crate) mod bridge;
 pub(crate) mod change_user;
-pub(crate) mod clerk;
+pub(crate) mod completed_login;
 pub(crate) mod entering;
 pub(crate) mod exchange;
 pub(crate) mod facts;
@@ -51,10 +51,10 @@ pub(crate) mod login_hooks;
 pub(crate) mod meet;
 pub(crate) mod parked;
 pub(crate) mod passing;
+pub(crate) mod script_coverage;
 pub(crate) mod scripting;
 pub(crate) mod server;
 pub(crate) mod session;
 pub(crate) mod session_script;
-pub(crate) mod sight;
 pub(crate) mod stage;
 pub(crate) mod waiting;

@@ -15,7 +15,7 @@ use super::server::Server;
 use link::dialogue::LOGIN_ONLY;
 
 /// Whoever wants a connection sends where it is to be brought.
-type Wanted = oneshot::Sender<oneshot::Sender<Server>>;
+type HandoverRequest = oneshot::Sender<oneshot::Sender<Server>>;
 
 /// What a client and a connection must have agreed on alike for one to use the other.
 pub(crate) fn kind_of(agreed: Capabilities) -> u64 {
@@ -25,7 +25,7 @@ pub(crate) fn kind_of(agreed: Capabilities) -> u64 {
 /// One worker's parked connections.
 #[derive(Default)]
 pub(crate) struct Parked {
-    connections: RefCell<HashMap<u64, (BackendId, Wanted)>>,
+    connections: RefCell<HashMap<u64, (BackendId, HandoverRequest)>>,
 }
 
 impl Parked {

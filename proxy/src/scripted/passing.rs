@@ -6,9 +6,9 @@ use wire::compression::Remote;
 use wire::reply::ERR;
 use wire::{ErrPacket, HandshakeResponse, StatusFlags};
 
-use super::auth_ear::{AuthEar, RESET};
+use super::auth_observer::{AuthObserver, RESET};
 use super::begin::Begin;
-use super::begun::Begun;
+use super::completed_login::CompletedLogin;
 use super::facts::{address_facts, backend_address, note_greeting};
 use super::host::Host;
 use super::login_hooks::refused;
@@ -21,13 +21,13 @@ use crate::session_end::lost_at_login;
 use backend::secure::compress;
 use link::dialogue::LOGIN_ONLY;
 use link::dialogue::{AuthEnd, Dialogue, Exchange, Legs};
-use link::failure::{Failure, Kind};
+use link::failure::{Failure, FailureKind};
 use link::leg::Leg;
 use link::packets::PacketStream;
 
 /// How often the client is asked to prove itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Asked {
+pub(crate) enum AuthRounds {
     /// By the backend's greeting.
     Once,
     /// By another's greeting, and by the backend again.
@@ -41,8 +41,8 @@ impl Begin<'_> {
         mut greeted: Greeted,
         index: usize,
         response: HandshakeResponse<'_>,
-        asked: Asked,
-    ) -> Result<Begun, Failure> {
+        asked: AuthRounds,
+    ) -> Result<CompletedLogin, Failure> {
         let mut facts = std::mem::take(&mut self.hooks.server);
         let agreed = response.head.capabilities & greeted.greeting.capabilities;
         facts.kind = Some(kind_of(agreed));
@@ -53,7 +53,7 @@ impl Begin<'_> {
         self.hooks.introduce(&mut facts);
         self.hooks.script.set_server(Some(&facts));
         let collation = response.head.collation;
-        let mut ear = AuthEar::new(&mut self.hooks.script, facts.id);
+        let mut ear = AuthObserver::new(&mut self.hooks.script, facts.id);
         let login = Login {
             settings: self.settings,
             own_key: &self.worker.shared.own_key,
@@ -65,13 +65,13 @@ impl Begin<'_> {
             ear: Some(&mut ear),
         };
         let agreement = match asked {
-            Asked::Once => login.complete(response).await?,
-            Asked::Again => login.pass_on(response).await?,
+            AuthRounds::Once => login.complete(response).await?,
+            AuthRounds::Again => login.pass_on(response).await?,
         };
         let compression = agreement.client_compression;
         let (status, capabilities) = (agreement.status, agreement.capabilities);
         let server = server_of(greeted, facts, agreement, self.id)?;
-        Ok(Begun {
+        Ok(CompletedLogin {
             script: self.hooks.script,
             id: self.id,
             person: None,
@@ -89,11 +89,11 @@ impl Begin<'_> {
         mut self,
         server: Server,
         response: HandshakeResponse<'_>,
-    ) -> Result<Begun, Failure> {
+    ) -> Result<CompletedLogin, Failure> {
         self.put_back(server);
         let Some(Met::Greeted(greeted, index)) = self.call_on().await? else {
             return Err(Failure::new(
-                Kind::NoBackend,
+                FailureKind::NoBackend,
                 "no parked connection suits the client, and the backend takes no other",
             ));
         };
@@ -101,11 +101,12 @@ impl Begin<'_> {
         if !greeted.greeting.capabilities.contains(promised) {
             self.abandon(Met::Greeted(greeted, index));
             let text = "Bad handshake: the backend lacks capabilities that were offered";
-            return Err(Failure::new(Kind::BackendLogin, text));
+            return Err(Failure::new(FailureKind::BackendLogin, text));
         }
         self.hooks.server = server_facts(&self.host, &greeted, index);
         self.hooks.meet(&greeted.greeting);
-        self.pass(*greeted, index, response, Asked::Again).await
+        self.pass(*greeted, index, response, AuthRounds::Again)
+            .await
     }
 
     /// A connection that is logged in already becomes this client's: COM_CHANGE_USER.
@@ -113,7 +114,7 @@ impl Begin<'_> {
         mut self,
         mut server: Server,
         response: HandshakeResponse<'_>,
-    ) -> Result<Begun, Failure> {
+    ) -> Result<CompletedLogin, Failure> {
         if self.hooks.script.server_id() != Some(server.id) {
             self.put_back(server);
             return Err(refused(RESET, RESET));
@@ -143,7 +144,7 @@ impl Begin<'_> {
         let mut backend =
             PacketStream::new(std::mem::replace(&mut server.leg, Leg::gone()).transport, 1)
                 .with_ahead(ahead);
-        let mut ear = AuthEar::new(&mut self.hooks.script, Some(server.id));
+        let mut ear = AuthObserver::new(&mut self.hooks.script, Some(server.id));
         let mut dialogue = Dialogue {
             client: self.client,
             backend: &mut backend,
@@ -165,7 +166,7 @@ impl Begin<'_> {
         (server.leg, server.inbox) = (Leg::new(transport), ahead);
         server.user_id = self.id;
         let compression = client_compression(self.settings, &response);
-        Ok(Begun {
+        Ok(CompletedLogin {
             script: self.hooks.script,
             id: self.id,
             person: None,
@@ -228,5 +229,5 @@ fn login_refused(err: &[u8]) -> Failure {
         Err(error) => error.to_string(),
     };
     debug_assert_eq!(err.first(), Some(&ERR));
-    Failure::new(Kind::LoginRefused, cause)
+    Failure::new(FailureKind::LoginRefused, cause)
 }

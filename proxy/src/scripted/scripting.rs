@@ -8,26 +8,26 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use script::{Inquiry, Move, Rows};
-use sql::{Kind, Uses};
+use script::{Move, Rows, ScriptQuery};
+use sql::{StatementKind, Uses};
 use tokio::sync::oneshot;
 use wire::{Capabilities, Command, StatusFlags};
 
 use super::all::unless_zero;
 use super::host::Host;
-use super::login_hooks::{LoginHooks, Newcomer};
+use super::login_hooks::{LoggedInClient, LoginHooks};
 use super::session_script::Scripting;
 use super::stage::{Stage, act, note_prepared, prepared_text};
 use crate::pooled::failure::retry::waiting;
-use crate::pooled::routing::script_route::Place;
+use crate::pooled::routing::script_route::ScriptTarget;
 use crate::pooled::rules::command_policy::CommandPolicy;
 use crate::pooled::session::PooledSession;
 use crate::pooled::session::outcome::{After, CutOff};
-use crate::pooled::shadow::shadow_queue::{Asked, Replied};
-use crate::pooled::shadow::shadow_queue::{Item, Work};
-use crate::session_end::End;
+use crate::pooled::shadow::shadow_queue::{QueuedScriptQuery, Replied};
+use crate::pooled::shadow::shadow_queue::{ShadowStatement, Work};
+use crate::session_end::SessionEnd;
 use link::client_command::{EndOf, Incoming, Passage};
-use link::failure::{Failure, Kind as FailureKind};
+use link::failure::{Failure, FailureKind};
 use link::leg::Leg;
 use link::reply_observer::{ObservedReply, ReplyObserver, Towards};
 use link::row_rewriting::Rewriting;
@@ -82,7 +82,7 @@ impl PooledSession {
             };
         };
         let local = self.client.leg.transport.socket();
-        let newcomer = Newcomer {
+        let newcomer = LoggedInClient {
             remote: &card.client,
             local: local.and_then(|it| it.local_address().ok()),
             user: self.user(),
@@ -124,7 +124,7 @@ impl PooledSession {
         match acted? {
             After::Next if wants_close => {
                 let _ = self.client.leg.drained().await;
-                Ok(After::Ended(End::Quit))
+                Ok(After::Ended(SessionEnd::Quit))
             }
             after => Ok(after),
         }
@@ -195,10 +195,10 @@ impl Staged<'_> {
     }
 
     /// Gives a statement to the session beside this one, which there is from now on.
-    fn send_beside(&mut self, inquiry: Inquiry) -> Result<oneshot::Receiver<Replied>, String> {
+    fn send_beside(&mut self, inquiry: ScriptQuery) -> Result<oneshot::Receiver<Replied>, String> {
         let session = &self.session;
         let facts = sql::facts(&inquiry.text, session.sql_state.session.flags());
-        if facts.kind == Kind::Load || facts.uses.has(Uses::CLIENT_FILE) {
+        if facts.kind == StatementKind::Load || facts.uses.has(Uses::CLIENT_FILE) {
             return Err("LOAD DATA runs in the session itself only".to_owned());
         }
         let cluster = session.routing.course.cluster;
@@ -210,12 +210,12 @@ impl Staged<'_> {
         };
         let beside = self.scripting.beside.insert(beside);
         let (reply, answered) = oneshot::channel();
-        let asked = Asked {
+        let asked = QueuedScriptQuery {
             inquiry,
             scripts: self.scripting.host.scripts.clone(),
             reply,
         };
-        let sent = beside.send(Item::of(
+        let sent = beside.send(ShadowStatement::of(
             session.sql_state.session.values(),
             Work::Asked(asked),
         ));
@@ -259,9 +259,9 @@ impl Staged<'_> {
             .course
             .choice
             .choose(match (index, backend) {
-                (0, _) => Place::Any,
-                (_, Some(backend)) => Place::At(backend.id, backend.cluster),
-                (_, None) => Place::Nowhere,
+                (0, _) => ScriptTarget::Any,
+                (_, Some(backend)) => ScriptTarget::At(backend.id, backend.cluster),
+                (_, None) => ScriptTarget::Nowhere,
             });
     }
 
@@ -356,7 +356,7 @@ impl Stage for Staged<'_> {
 
     async fn ask_beside(
         &mut self,
-        inquiry: Inquiry,
+        inquiry: ScriptQuery,
         sequence: u8,
     ) -> Result<Option<Replied>, CutOff> {
         // Who waits holds no connection that others wait for.

@@ -8,7 +8,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use route::{KillReason, Report};
-use script::{Inquiry, Move, Rows};
+use script::{Move, Rows, ScriptQuery};
 use session::Outcome;
 use tokio::io::{AsyncRead, ReadBuf};
 use wire::{Capabilities, Command, ErrPacket, StatusFlags};
@@ -18,18 +18,18 @@ use super::host::Host;
 use super::parked::{Parked, kind_of};
 use super::server::Server;
 use super::stage::{Stage, act, lacks_server, note_prepared, prepared_text};
-use crate::insight::observer::Observer;
+use crate::context::SessionPermit;
 use crate::pooled::session::outcome::{After, CutOff};
 use crate::pooled::shadow::shadow_queue::Replied;
 use crate::relay::client_violation;
-use crate::session_end::End;
-use crate::surroundings::Place;
+use crate::session_end::SessionEnd;
+use crate::statement_stats::observer::Observer;
 use crate::thread_ended::has_thread_ended;
 use crate::worker::Worker;
 use backend::greeting::server_of;
 use backend::settings::Settings;
 use link::client_command::{EndOf, Inbox, Incoming, Passage};
-use link::failure::{Failure, Kind};
+use link::failure::{Failure, FailureKind};
 use link::leg::Leg;
 use link::reply_observer::{ObservedReply, Towards};
 use registry::session_control::{Ask, HookWait, SessionControl};
@@ -66,17 +66,17 @@ pub(crate) struct Scripted {
     pub settings: Arc<Settings>,
     /// Who sees its statements, if that is wanted.
     pub observer: Option<Box<Observer>>,
-    pub _place: Place,
+    pub _place: SessionPermit,
 }
 
 /// What has come of a client.
-enum Came {
+enum ClientInput {
     Command(Incoming),
-    End(End),
+    End(SessionEnd),
 }
 
 /// What ends the wait for a command.
-enum Idle {
+enum ScriptedIdleEvent {
     Bytes,
     Closed,
     BackendClosed,
@@ -84,7 +84,7 @@ enum Idle {
 
 impl Scripted {
     /// Command after command, until the end; then `disconnect_client`.
-    pub(crate) async fn run(&mut self) -> Result<End, CutOff> {
+    pub(crate) async fn run(&mut self) -> Result<SessionEnd, CutOff> {
         self.observer = Observer::of(&self.worker, self.watch.card());
         let ran = self.commands().await;
         if ran.is_err() {
@@ -99,20 +99,20 @@ impl Scripted {
         ran
     }
 
-    async fn commands(&mut self) -> Result<End, CutOff> {
+    async fn commands(&mut self) -> Result<SessionEnd, CutOff> {
         // What the script has decided on when the login ended.
         self.follow_moves().await;
         loop {
             let incoming = match self.next_command().await? {
-                Came::Command(incoming) => incoming,
-                Came::End(end) => return Ok(end),
+                ClientInput::Command(incoming) => incoming,
+                ClientInput::End(end) => return Ok(end),
             };
             let topology = &self.worker.env.topology;
             self.host.follow(&topology.borrow(), &self.settings);
             match act(self, incoming).await? {
                 After::Next if self.script.wants_close() => {
                     let _ = self.client.drained().await;
-                    return Ok(End::Quit);
+                    return Ok(SessionEnd::Quit);
                 }
                 After::Ended(end) => return Ok(end),
                 After::Next | After::Relayed(_) => {}
@@ -173,32 +173,42 @@ impl Scripted {
     }
 
     /// Waits for the client's next command, whole.
-    async fn next_command(&mut self) -> Result<Came, CutOff> {
+    async fn next_command(&mut self) -> Result<ClientInput, CutOff> {
         let limit = self.settings.config.limits.packet_bytes_max;
         loop {
             match self.inbox.command(usize::MAX, limit) {
-                Ok(Some(incoming)) => return Ok(Came::Command(incoming)),
+                Ok(Some(incoming)) => return Ok(ClientInput::Command(incoming)),
                 Ok(None) => {}
                 Err(violation) => {
                     return Err(CutOff::new(client_violation(violation), Some(1)));
                 }
             }
             match poll_fn(|context| self.poll_idle(context)).await? {
-                Idle::Bytes => {}
-                Idle::BackendClosed => return Ok(Came::End(End::BackendClosed)),
-                Idle::Closed if self.inbox.is_empty() => return Ok(Came::End(End::ClientClosed)),
-                Idle::Closed => {
+                ScriptedIdleEvent::Bytes => {}
+                ScriptedIdleEvent::BackendClosed => {
+                    return Ok(ClientInput::End(SessionEnd::BackendClosed));
+                }
+                ScriptedIdleEvent::Closed if self.inbox.is_empty() => {
+                    return Ok(ClientInput::End(SessionEnd::ClientClosed));
+                }
+                ScriptedIdleEvent::Closed => {
                     let text = "the client left within a command";
-                    return Err(CutOff::new(Failure::new(Kind::ClientLeft, text), None));
+                    return Err(CutOff::new(
+                        Failure::new(FailureKind::ClientLeft, text),
+                        None,
+                    ));
                 }
             }
         }
     }
 
     /// Between two commands: the client, its unsent bytes, the connection it has, the worker.
-    fn poll_idle(&mut self, context: &mut Context<'_>) -> Poll<Result<Idle, CutOff>> {
+    fn poll_idle(&mut self, context: &mut Context<'_>) -> Poll<Result<ScriptedIdleEvent, CutOff>> {
         if let Poll::Ready(Err(error)) = self.client.poll_drain(context) {
-            let failure = Failure::new(Kind::ClientLost, format!("the client is gone: {error}"));
+            let failure = Failure::new(
+                FailureKind::ClientLost,
+                format!("the client is gone: {error}"),
+            );
             return Poll::Ready(Err(CutOff::new(failure, None)));
         }
         // A backend that has gone is not asked any more.
@@ -207,13 +217,13 @@ impl Scripted {
         }
         if self.client.is_drained() {
             match self.poll_client(context) {
-                Poll::Ready(Ok(0)) => return Poll::Ready(Ok(Idle::Closed)),
+                Poll::Ready(Ok(0)) => return Poll::Ready(Ok(ScriptedIdleEvent::Closed)),
                 Poll::Ready(Ok(_)) => {
                     self.watch.has_spoken();
-                    return Poll::Ready(Ok(Idle::Bytes));
+                    return Poll::Ready(Ok(ScriptedIdleEvent::Bytes));
                 }
                 // A reset is an end like any other here.
-                Poll::Ready(Err(_)) => return Poll::Ready(Ok(Idle::Closed)),
+                Poll::Ready(Err(_)) => return Poll::Ready(Ok(ScriptedIdleEvent::Closed)),
                 Poll::Pending => {}
             }
         }
@@ -237,18 +247,21 @@ impl Scripted {
     }
 
     /// A backend that closes between two commands takes the session along; what it says goes first.
-    fn poll_server(&mut self, context: &mut Context<'_>) -> Poll<Result<Idle, CutOff>> {
+    fn poll_server(
+        &mut self,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<ScriptedIdleEvent, CutOff>> {
         let Some(server) = &mut self.server else {
             return Poll::Pending;
         };
         let words = ready!(server.poll_ended(context));
         let words = words.get(4..).filter(|it| ErrPacket::decode(it).is_ok());
         let Some(words) = words else {
-            return Poll::Ready(Ok(Idle::BackendClosed));
+            return Poll::Ready(Ok(ScriptedIdleEvent::BackendClosed));
         };
         let name = &server.backend.name;
         let text = format!("Lost connection to backend {name} between two commands");
-        let failure = Failure::relaying(Kind::HeldBackendLost, text, words.to_vec());
+        let failure = Failure::relaying(FailureKind::HeldBackendLost, text, words.to_vec());
         Poll::Ready(Err(CutOff::new(failure, Some(0))))
     }
 
@@ -256,13 +269,13 @@ impl Scripted {
     fn poll_waiting(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Failure>> {
         if let Poll::Ready(Err(error)) = self.client.poll_drain(context) {
             let text = format!("the client is gone: {error}");
-            return Poll::Ready(Err(Failure::new(Kind::ClientLost, text)));
+            return Poll::Ready(Err(Failure::new(FailureKind::ClientLost, text)));
         }
         match self.poll_server(context) {
             Poll::Ready(Err(cut)) => return Poll::Ready(Err(cut.failure)),
             Poll::Ready(Ok(_)) => {
                 let text = "Lost connection to the backend while a hook waited";
-                return Poll::Ready(Err(Failure::new(Kind::HeldBackendLost, text)));
+                return Poll::Ready(Err(Failure::new(FailureKind::HeldBackendLost, text)));
             }
             Poll::Pending => {}
         }
@@ -296,7 +309,7 @@ impl Scripted {
             true => "",
             false => "; the transaction is rolled back",
         };
-        let failure = failure.map(|cause| Failure::new(Kind::BackendDisabled, cause + text));
+        let failure = failure.map(|cause| Failure::new(FailureKind::BackendDisabled, cause + text));
         failure.map(|failure| self.unasked(failure))
     }
 
@@ -341,21 +354,22 @@ impl Scripted {
         };
         let backend = server.backend.id;
         let report = match failure.kind {
-            Kind::BackendLost | Kind::BackendProtocol => Report::SessionBroken {
+            FailureKind::BackendLost | FailureKind::BackendProtocol => Report::SessionBroken {
                 backend,
                 cause: failure.cause.clone(),
             },
-            Kind::ClientLeft | Kind::Stopped | Kind::Killed | Kind::BackendDisabled => {
-                Report::KillStatement {
-                    backend,
-                    thread_id: server.greeting.thread_id,
-                    why: match failure.kind {
-                        Kind::Stopped => KillReason::Stopping,
-                        Kind::BackendDisabled => KillReason::Disabled,
-                        _ => KillReason::ClientGone,
-                    },
-                }
-            }
+            FailureKind::ClientLeft
+            | FailureKind::Stopped
+            | FailureKind::Killed
+            | FailureKind::BackendDisabled => Report::KillStatement {
+                backend,
+                thread_id: server.greeting.thread_id,
+                why: match failure.kind {
+                    FailureKind::Stopped => KillReason::Stopping,
+                    FailureKind::BackendDisabled => KillReason::Disabled,
+                    _ => KillReason::ClientGone,
+                },
+            },
             _ => return,
         };
         self.worker.surroundings.report(report);
@@ -458,7 +472,7 @@ impl Stage for Scripted {
         .await
     }
 
-    async fn ask_beside(&mut self, _: Inquiry, _: u8) -> Result<Option<Replied>, CutOff> {
+    async fn ask_beside(&mut self, _: ScriptQuery, _: u8) -> Result<Option<Replied>, CutOff> {
         let refusal = "this session has one connection for all";
         Ok(Some(Err(refusal.to_owned())))
     }
@@ -477,7 +491,7 @@ impl Stage for Scripted {
     async fn forward(&mut self, incoming: Incoming) -> Result<After, CutOff> {
         if self.server.is_none() {
             return match incoming.command {
-                Command::QUIT => Ok(After::Ended(End::Quit)),
+                Command::QUIT => Ok(After::Ended(SessionEnd::Quit)),
                 _ => Err(lacks_server(incoming.sequence)),
             };
         }
@@ -495,7 +509,7 @@ impl Stage for Scripted {
     ) -> Result<(ObservedReply, After), CutOff> {
         let heard = self.exchange(&incoming, towards).await?;
         if incoming.command == Command::QUIT {
-            return Ok((heard, After::Ended(End::Quit)));
+            return Ok((heard, After::Ended(SessionEnd::Quit)));
         }
         self.note(incoming.command, &incoming.argument(), heard.outcome);
         Ok((heard, After::Next))

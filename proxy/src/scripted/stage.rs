@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use script::{Decision, FAILED, Hook, Inquiry, Payloads, Rows, err_payload};
+use script::{Decision, FAILED, Hook, Payloads, Rows, ScriptQuery, err_payload};
 use wire::reply::{LOCAL_INFILE, OK};
 use wire::write::put_packets;
 use wire::{Capabilities, Command, StatusFlags};
@@ -13,9 +13,9 @@ use super::injected::Queue;
 use super::waiting::{Settled, interrupted, settle};
 use crate::pooled::session::outcome::{After, CutOff};
 use crate::pooled::shadow::shadow_queue::Replied;
-use crate::session_end::End;
+use crate::session_end::SessionEnd;
 use link::client_command::Incoming;
-use link::failure::{Failure, Kind};
+use link::failure::{Failure, FailureKind};
 use link::leg::Leg;
 use link::reply_observer::{ObservedReply, Towards};
 use registry::session_control::HookWait;
@@ -68,7 +68,7 @@ pub(crate) trait Stage {
     /// Runs a statement in a session beside this one, where its place says. `None`: the command is to end.
     async fn ask_beside(
         &mut self,
-        inquiry: Inquiry,
+        inquiry: ScriptQuery,
         sequence: u8,
     ) -> Result<Option<Replied>, CutOff>;
 
@@ -180,7 +180,7 @@ async fn send_result(
     }
     if incoming.command == Command::QUIT {
         // Nobody waits for an answer; the connection may stay in a pool.
-        return Ok(After::Ended(End::Quit));
+        return Ok(After::Ended(SessionEnd::Quit));
     }
     if !has_reply(incoming.command) {
         tracing::error!(
@@ -207,7 +207,7 @@ pub(crate) fn has_reply(command: Command) -> bool {
 /// rely on it.
 fn unseen(incoming: &Incoming) -> CutOff {
     let text = "(lua) read_query was ended before it could decide: the command is not executed";
-    let failure = Failure::relaying(Kind::ScriptFailed, text, err_payload(text));
+    let failure = Failure::relaying(FailureKind::ScriptFailed, text, err_payload(text));
     CutOff::new(failure, Some(incoming.sequence))
 }
 
@@ -307,6 +307,6 @@ pub(crate) fn say_all(stage: &mut impl Stage, sequence: u8, payloads: &Payloads)
 pub(crate) fn lacks_server(sequence: u8) -> CutOff {
     let text = "I have no server backend, closing connection";
     tracing::error!("{text}");
-    let failure = Failure::relaying(Kind::ScriptRefused, text, err_payload(text));
+    let failure = Failure::relaying(FailureKind::ScriptRefused, text, err_payload(text));
     CutOff::new(failure, Some(sequence))
 }

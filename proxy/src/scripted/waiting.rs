@@ -1,8 +1,8 @@
 //! A hook that waits: what it wishes is done, and it is resumed with what has come of it, until it has
 //! decided.
 
-use script::{Answer, Decision, Given, Inquiry, Parameters, Wish};
-use sql::{Kind, Uses};
+use script::{Answer, Decision, Parameters, ScriptQuery, Wish, WishOutcome};
+use sql::{StatementKind, Uses};
 use wire::query::Query;
 use wire::{Capabilities, Command, ErrPacket, ErrorCode};
 
@@ -23,8 +23,8 @@ pub(crate) enum Settled {
 }
 
 /// What has come of a wish.
-enum Came {
-    Given(Given),
+enum WaitEnd {
+    Given(WishOutcome),
     /// The session has ended.
     Over(After),
     /// The client's command is to.
@@ -47,15 +47,15 @@ pub(crate) async fn settle(
         }
         let wish = stage.script().take_wish();
         stage.note_wait(match &wish {
-            Some(Wish::Query(Inquiry { place: None, .. })) => HookWait::Reply,
+            Some(Wish::Query(ScriptQuery { place: None, .. })) => HookWait::Reply,
             _ => HookWait::Aside,
         });
         let came = fulfil(stage, wish, sequence).await?;
         let goes_on = stage.note_wait_over();
         decision = match came {
-            Came::Over(after) => return Ok(Settled::Over(after)),
-            Came::Given(given) if goes_on => stage.script().resume(given),
-            Came::Given(_) | Came::Killed => {
+            WaitEnd::Over(after) => return Ok(Settled::Over(after)),
+            WaitEnd::Given(given) if goes_on => stage.script().resume(given),
+            WaitEnd::Given(_) | WaitEnd::Killed => {
                 stage.script().give_up();
                 return Ok(Settled::Killed);
             }
@@ -76,36 +76,40 @@ pub(crate) fn interrupted() -> Vec<u8> {
     payload
 }
 
-async fn fulfil(stage: &mut impl Stage, wish: Option<Wish>, sequence: u8) -> Result<Came, CutOff> {
+async fn fulfil(
+    stage: &mut impl Stage,
+    wish: Option<Wish>,
+    sequence: u8,
+) -> Result<WaitEnd, CutOff> {
     Ok(match wish {
         Some(Wish::Sleep(time)) => match stage.sleep(time, sequence).await? {
-            Some(()) => Came::Given(Given::Time),
-            None => Came::Killed,
+            Some(()) => WaitEnd::Given(WishOutcome::Time),
+            None => WaitEnd::Killed,
         },
         Some(Wish::Query(inquiry)) if inquiry.place.is_none() => {
             match ask(stage, &inquiry, sequence).await? {
-                Ok(given) => Came::Given(given),
-                Err(after) => Came::Over(after),
+                Ok(given) => WaitEnd::Given(given),
+                Err(after) => WaitEnd::Over(after),
             }
         }
         Some(Wish::Query(inquiry)) => match stage.ask_beside(inquiry, sequence).await? {
-            Some(Ok(heard)) => Came::Given(given(heard, stage.capabilities())),
-            Some(Err(refusal)) => Came::Given(refused(&refusal)),
-            None => Came::Killed,
+            Some(Ok(heard)) => WaitEnd::Given(given(heard, stage.capabilities())),
+            Some(Err(refusal)) => WaitEnd::Given(refused(&refusal)),
+            None => WaitEnd::Killed,
         },
-        None => Came::Given(refused("this cannot be waited for")),
+        None => WaitEnd::Given(refused("this cannot be waited for")),
     })
 }
 
 /// Runs a statement in the session itself. `Err`: the session ends with it.
 async fn ask(
     stage: &mut impl Stage,
-    inquiry: &Inquiry,
+    inquiry: &ScriptQuery,
     sequence: u8,
-) -> Result<Result<Given, After>, CutOff> {
+) -> Result<Result<WishOutcome, After>, CutOff> {
     // Its file is the client's to send, for a statement of its own.
     let facts = sql::facts(&inquiry.text, sql::Flags::default());
-    if facts.kind == Kind::Load || facts.uses.has(Uses::CLIENT_FILE) {
+    if facts.kind == StatementKind::Load || facts.uses.has(Uses::CLIENT_FILE) {
         return Ok(Ok(refused("LOAD DATA cannot be asked")));
     }
     if !stage.has_server() {
@@ -135,7 +139,7 @@ async fn ask_bound(
     text: &[u8],
     parameters: &Parameters,
     towards: Towards,
-) -> Result<Result<Given, After>, CutOff> {
+) -> Result<Result<WishOutcome, After>, CutOff> {
     let capabilities = stage.capabilities();
     let payload = command(Command::STMT_PREPARE, text);
     stage.bound_next();
@@ -194,7 +198,10 @@ pub(crate) fn query(text: &[u8], capabilities: Capabilities) -> Vec<u8> {
 }
 
 /// A reply that was kept, and what to.
-fn given((command, mut heard): (Command, ObservedReply), capabilities: Capabilities) -> Given {
+fn given(
+    (command, mut heard): (Command, ObservedReply),
+    capabilities: Capabilities,
+) -> WishOutcome {
     if heard.is_cut {
         return refused("the result is longer than script.result_bytes_max");
     }
@@ -205,9 +212,9 @@ fn given((command, mut heard): (Command, ObservedReply), capabilities: Capabilit
         _ => Answer::new(payloads),
     };
     let facts = reply_facts(command, &heard, Some(&answer));
-    Given::Reply(Box::new(facts), answer)
+    WishOutcome::Reply(Box::new(facts), answer)
 }
 
-fn refused(why: &str) -> Given {
-    Given::Refusal(why.to_owned(), UNKNOWN)
+fn refused(why: &str) -> WishOutcome {
+    WishOutcome::Refusal(why.to_owned(), UNKNOWN)
 }

@@ -6,8 +6,8 @@ use net::Endpoint;
 use tracing::Level;
 
 use crate::login::Who;
-use crate::session_end::End;
-use crate::worker::{Newcomer, Registered, Worker};
+use crate::session_end::SessionEnd;
+use crate::worker::{AcceptedClient, Registered, Worker};
 use link::failure::Failure;
 use registry::session_control::SessionControl;
 use registry::session_info::SessionKind;
@@ -24,7 +24,7 @@ pub(super) struct Facts {
 }
 
 impl Facts {
-    pub(super) fn of(newcomer: &Newcomer) -> Self {
+    pub(super) fn of(newcomer: &AcceptedClient) -> Self {
         Self {
             client: newcomer.remote.clone(),
             who: Who::default(),
@@ -58,7 +58,7 @@ impl Facts {
         &self,
         worker: &Worker,
         registered: &Registered,
-        ended: &Result<End, Failure>,
+        ended: &Result<SessionEnd, Failure>,
     ) {
         let event = match self.is_in {
             true => "disconnect",

@@ -9,23 +9,26 @@ use tokio::time::timeout;
 use wire::Capabilities;
 
 use super::facts::Facts;
-use super::{Begun, answers_logins, enter, late, take_in, tell};
+use super::{LoggedInSession, answers_logins, enter, late, take_in, tell};
 use crate::pooled::login::server_login::AdmittedLogin;
 use crate::scripted::begin::{Answering, Begin as BeginScripted, Entry};
 use crate::scripted::host::Host;
-use crate::scripted::login_hooks::{LoginHooks, Newcomer as LoggedIn};
+use crate::scripted::login_hooks::{LoggedInClient as LoggedIn, LoginHooks};
 use crate::scripted::scripting::no_scripts_yet;
 use crate::scripted::session::Scripted;
-use crate::session_end::End;
+use crate::session_end::SessionEnd;
 use crate::worker::{Registered, Worker};
 use backend::settings::Settings;
-use link::failure::{Failure, Kind};
+use link::failure::{Failure, FailureKind};
 use link::packets::PacketStream;
 use registry::session_info::SessionKind;
 use registry::session_registry::Registration;
 
 /// A session whose packets a script sees.
-pub(super) async fn scripted(worker: &Worker, mut session: Scripted) -> Result<End, Failure> {
+pub(super) async fn scripted(
+    worker: &Worker,
+    mut session: Scripted,
+) -> Result<SessionEnd, Failure> {
     let id = session.person.as_ref().map(Registration::id);
     session.stand();
     if let Some(id) = id {
@@ -41,7 +44,7 @@ pub(super) async fn scripted(worker: &Worker, mut session: Scripted) -> Result<E
         Err(cut) => {
             Box::pin(session.break_off(&cut)).await;
             match cut.failure.kind {
-                Kind::Drained => Ok(End::Drained),
+                FailureKind::Drained => Ok(SessionEnd::Drained),
                 _ => Err(cut.failure),
             }
         }
@@ -90,7 +93,7 @@ pub(super) async fn begin_scripted(
     mut client: PacketStream,
     header: &proxy_protocol::Header,
     facts: &mut Facts,
-) -> Result<Begun, Failure> {
+) -> Result<LoggedInSession, Failure> {
     let limit = settings.config.limits.timeout_login;
     let remote = facts.client.clone();
     let is_answered = answers_logins(worker, listener);
@@ -118,7 +121,7 @@ pub(super) async fn begin_scripted(
     let begun = tokio::select! {
         begun = begun => begun,
         () = registered.watch.asked() => {
-            Err(Failure::new(Kind::Stopped, "The proxy is shutting down"))
+            Err(Failure::new(FailureKind::Stopped, "The proxy is shutting down"))
         }
     };
     let failed = match begun {
@@ -131,7 +134,7 @@ pub(super) async fn begin_scripted(
             }
             let id = session.person.as_ref().map(Registration::id);
             facts.tell(&registered.watch, SessionKind::Scripted, id);
-            return Ok(Begun::Scripted(Box::new(session)));
+            return Ok(LoggedInSession::Scripted(Box::new(session)));
         }
         Ok((Entry::Examined(admission, hooks), place)) => {
             let given = (worker, registered, settings);

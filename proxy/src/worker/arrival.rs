@@ -17,14 +17,14 @@ pub(crate) struct Arrival {
 
 impl Arrival {
     /// The place is kept for as long as the session lives, whatever becomes of the rest.
-    pub(crate) fn sit_down(self) -> (Newcomer, Seat) {
+    pub(crate) fn sit_down(self) -> (AcceptedClient, Seat) {
         let Arrival {
             socket,
             remote,
             seat,
             listener,
         } = self;
-        let newcomer = Newcomer {
+        let newcomer = AcceptedClient {
             socket,
             remote,
             listener,
@@ -34,7 +34,7 @@ impl Arrival {
 }
 
 /// A client that has its place.
-pub(crate) struct Newcomer {
+pub(crate) struct AcceptedClient {
     pub socket: RawSocket,
     pub remote: Endpoint,
     /// What is configured of its listener.

@@ -11,12 +11,12 @@ use tokio::sync::{Notify, mpsc};
 use tokio::task::spawn_local;
 
 use super::{Arrival, Message, Worker};
-use crate::book::Book;
+use crate::context::{DataPlaneContext, Shared};
 use crate::pooled::lanes::Lanes;
 use crate::pooled::login::known_host_names::HostNames;
+use crate::rule_set::RuleSet;
 use crate::scripted::host::Host;
 use crate::serve::serve;
-use crate::surroundings::{Shared, Surroundings};
 use backend::greeting::OwnGreeting;
 use backend::pool_env::PoolEnv;
 use backend::refused_reads::RefusedReads;
@@ -24,7 +24,7 @@ use backend::settings::Settings;
 use backend::shared_store::Store;
 use backend::times::Times;
 use backend::worker_pool::WorkerPool;
-use link::future_arena::Blocks;
+use link::future_arena::FutureArena;
 use registry::session_control::Ask;
 use stats::seen_digests::SeenDigests;
 use stats::snapshot;
@@ -39,7 +39,7 @@ impl Worker {
     /// A worker's main future: takes sessions until its inbox ends or it has drained.
     pub(crate) async fn run(
         mut context: WorkerContext<Message>,
-        surroundings: Surroundings,
+        surroundings: DataPlaneContext,
         shared: Arc<Shared>,
     ) {
         let mut settings = surroundings.settings.clone();
@@ -66,11 +66,11 @@ impl Worker {
         }
     }
 
-    fn new(index: usize, surroundings: Surroundings, shared: Arc<Shared>) -> Rc<Self> {
+    fn new(index: usize, surroundings: DataPlaneContext, shared: Arc<Shared>) -> Rc<Self> {
         let env = pool_env(&surroundings, &shared);
         let pool = Rc::new(WorkerPool::new(Rc::clone(&env), index as u64));
         let settings = Arc::clone(&surroundings.settings.borrow());
-        let book = Book::new(&settings);
+        let book = RuleSet::new(&settings);
         shared.tallies.enter(index, &book.counters);
         let definitions = RefCell::new(Arc::clone(&surroundings.definitions.borrow()));
         let script = surroundings.scripts.of_worker(index).map(|of_worker| {
@@ -89,7 +89,7 @@ impl Worker {
             lanes: Rc::new(Lanes::new(Rc::clone(&pool), shared.lane_counts.enter())),
             definitions,
             refused: RefusedReads::default(),
-            blocks: Blocks::default(),
+            blocks: FutureArena::default(),
             times: Times::new(Rc::clone(&env), Arc::clone(&shared.times)),
             script,
             people: RefCell::default(),
@@ -178,7 +178,7 @@ impl Worker {
 }
 
 /// What a worker's connections to backends need.
-fn pool_env(surroundings: &Surroundings, shared: &Shared) -> Rc<PoolEnv> {
+fn pool_env(surroundings: &DataPlaneContext, shared: &Shared) -> Rc<PoolEnv> {
     let timer = surroundings.clone();
     Rc::new(PoolEnv {
         workers: surroundings.settings.borrow().config.workers,

@@ -1,17 +1,17 @@
 //! Which of several backends that would do, by policy.
 
-use super::{Candidate, Round};
+use super::{Round, StatementCandidate};
 use crate::candidate::FULL_SHARE;
 use crate::{Dice, ReadPolicy};
 
-impl Candidate {
+impl StatementCandidate {
     /// Its weight as slow start has it now.
     pub(super) fn weight(&self) -> u64 {
         u64::from(self.weight) * self.share
     }
 
     /// Has it fewer in flight, in proportion to its weight, than `other`?
-    fn has_fewer_than(&self, other: &Candidate) -> bool {
+    fn has_fewer_than(&self, other: &StatementCandidate) -> bool {
         u64::from(self.in_flight) * u64::from(other.weight)
             < u64::from(other.in_flight) * u64::from(self.weight)
     }
@@ -24,7 +24,11 @@ impl Candidate {
 
 impl Round<'_, '_> {
     /// `several` are at least two.
-    pub(super) fn pick<'c>(&self, several: &'c [Candidate], dice: &mut Dice) -> &'c Candidate {
+    pub(super) fn pick<'c>(
+        &self,
+        several: &'c [StatementCandidate],
+        dice: &mut Dice,
+    ) -> &'c StatementCandidate {
         let picked = match self.topology.reads {
             ReadPolicy::FewestInFlight | ReadPolicy::Sticky => fewest_in_flight(several, dice),
             ReadPolicy::Latency => self.by_latency(several, dice),
@@ -35,7 +39,11 @@ impl Round<'_, '_> {
     }
 
     /// The turn goes on behind the one that took it, as in [`choose`](crate::choose).
-    fn in_turn<'c>(&self, several: &'c [Candidate], dice: &mut Dice) -> Option<&'c Candidate> {
+    fn in_turn<'c>(
+        &self,
+        several: &'c [StatementCandidate],
+        dice: &mut Dice,
+    ) -> Option<&'c StatementCandidate> {
         let cluster = self.wish.cluster;
         let turn = dice.turn(cluster, self.topology.backends.len());
         let next = several.iter().position(|c| c.place >= turn).unwrap_or(0);
@@ -49,13 +57,17 @@ impl Round<'_, '_> {
 
     /// Of two drawn at random each as often as the other would make one wait. The slower one is
     /// taken as well now and then, or nobody would notice that it has become faster.
-    fn by_latency<'c>(&self, several: &'c [Candidate], dice: &mut Dice) -> Option<&'c Candidate> {
+    fn by_latency<'c>(
+        &self,
+        several: &'c [StatementCandidate],
+        dice: &mut Dice,
+    ) -> Option<&'c StatementCandidate> {
         let count = several.len();
         let one = dice.below(count as u64) as usize;
         // Drawn from the others: a step of 1 ..= count − 1 round the list.
         let step = 1 + dice.below(count as u64 - 1) as usize;
         let (one, other) = (several.get(one)?, several.get((one + step) % count)?);
-        let cost = |candidate: &Candidate| {
+        let cost = |candidate: &StatementCandidate| {
             let latency = self.latency(candidate);
             let latency = latency.map(|it| it.as_secs_f64())?;
             let queue = f64::from(candidate.in_flight + 1);
@@ -78,21 +90,24 @@ impl Round<'_, '_> {
 /// Of those with as few in flight each as often as its weight says. One in slow start, which is idle
 /// and would take all, gets its part of what all get, as long as it has no more in flight than
 /// others.
-fn fewest_in_flight<'c>(several: &'c [Candidate], dice: &mut Dice) -> Option<&'c Candidate> {
+fn fewest_in_flight<'c>(
+    several: &'c [StatementCandidate],
+    dice: &mut Dice,
+) -> Option<&'c StatementCandidate> {
     let full = several.iter().filter(|c| c.share == FULL_SHARE);
     let Some(best) = fewest(full, dice) else {
         return fewest(several.iter(), dice);
     };
-    let all: u64 = several.iter().map(Candidate::weight).sum();
+    let all: u64 = several.iter().map(StatementCandidate::weight).sum();
     let mut returning = several.iter().filter(|c| c.share != FULL_SHARE);
     let returned = returning.find(|c| !best.has_fewer_than(c) && dice.below(all) < c.weight());
     Some(returned.unwrap_or(best))
 }
 
 fn fewest<'c>(
-    candidates: impl Iterator<Item = &'c Candidate> + Clone,
+    candidates: impl Iterator<Item = &'c StatementCandidate> + Clone,
     dice: &mut Dice,
-) -> Option<&'c Candidate> {
+) -> Option<&'c StatementCandidate> {
     let best = candidates.clone().reduce(|best, candidate| {
         if candidate.has_fewer_than(best) {
             candidate
@@ -108,10 +123,10 @@ fn fewest<'c>(
 }
 
 fn weighted<'c>(
-    candidates: impl Iterator<Item = &'c Candidate> + Clone,
+    candidates: impl Iterator<Item = &'c StatementCandidate> + Clone,
     dice: &mut Dice,
-) -> Option<&'c Candidate> {
-    let total = candidates.clone().map(Candidate::weight).sum();
+) -> Option<&'c StatementCandidate> {
+    let total = candidates.clone().map(StatementCandidate::weight).sum();
     let mut point = dice.spread_below(total);
     let mut candidates = candidates;
     candidates.find(|candidate| {

@@ -197,7 +197,7 @@ fn a_read_falls_back_to_the_primary_only_where_it_may() {
     let placed = worker.place(&all, &read()).unwrap();
     assert_eq!(
         (placed.backend.id, placed.way),
-        (BackendId(0), Way::FellBack)
+        (BackendId(0), PlacementOutcome::FellBack)
     );
     let strict = Wish {
         fallback: Fallback::Nobody,
@@ -414,7 +414,10 @@ fn a_read_waits_for_a_replica_where_that_may_help() {
         ..after
     };
     let placed = worker.place(&all, &impatient).unwrap();
-    assert_eq!((placed.way, placed.arrival), (Way::FellBack, Arrival::Now));
+    assert_eq!(
+        (placed.way, placed.arrival),
+        (PlacementOutcome::FellBack, Arrival::Now)
+    );
 }
 
 #[test]
@@ -478,7 +481,10 @@ fn a_named_backend_or_tag_is_the_only_one() {
         tried: &[BackendId(2)],
         ..tagged
     };
-    assert_eq!(worker.place(&all, &tried).unwrap().way, Way::FellBack);
+    assert_eq!(
+        worker.place(&all, &tried).unwrap().way,
+        PlacementOutcome::FellBack
+    );
 }
 
 #[test]
@@ -622,13 +628,13 @@ proptest! {
             Ok(placed) => {
                 let id = placed.backend.id;
                 match placed.way {
-                    Way::AsWished => prop_assert!(wished.contains(&id)),
-                    Way::FellBack => {
+                    PlacementOutcome::AsWished => prop_assert!(wished.contains(&id)),
+                    PlacementOutcome::FellBack => {
                         prop_assert!(wished.is_empty() && falls_back && primaries.contains(&id));
                     }
                 }
                 prop_assert_eq!(placed.arrival == Arrival::Now, has(placed.backend));
-                prop_assert_eq!(considered.last().map(|it| (it.id, it.verdict)), Some((id, Verdict::Chosen)));
+                prop_assert_eq!(considered.last().map(|it| (it.id, it.verdict)), Some((id, BackendVerdict::Chosen)));
                 if sticky.is_some_and(|it| wished.contains(&it)) {
                     prop_assert_eq!(Some(id), sticky);
                 }

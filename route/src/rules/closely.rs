@@ -17,14 +17,14 @@ use super::condition::{Condition, Scene};
 use super::counters::Counters;
 use super::judge::{By, Judgement, Next};
 use super::occasion::{Client, Occasion};
-use super::record::{Outcome, Recorder, Unsure};
+use super::record::{Outcome, RuleRecorder, Unsure};
 use super::{Rule, RuleIndex, Rules, Then};
 
 /// Error 1227, `ER_SPECIFIC_ACCESS_DENIED_ERROR`.
 const ACCESS_DENIED: u16 = 1227;
 
 /// What one look at a rule gives.
-enum Look<'r> {
+enum MatchResult<'r> {
     /// This condition does not hold, for certain.
     No(&'r Condition),
     /// All conditions hold, for certain.
@@ -36,7 +36,7 @@ enum Look<'r> {
 }
 
 /// What becomes of a command under one rule.
-enum Verdict<'r> {
+enum RuleVerdict<'r> {
     /// Nothing: this condition does not hold.
     No(&'r Condition),
     /// The rule's actions are done.
@@ -60,7 +60,7 @@ impl Rules {
         &'r self,
         occasion: &Occasion<'_>,
         counters: &Counters,
-        recorder: &mut impl Recorder,
+        recorder: &mut impl RuleRecorder,
         judgement: &mut Judgement<'r>,
     ) {
         let inside = Inside::of(
@@ -94,28 +94,28 @@ struct Pass<'a, 'r> {
 }
 
 impl<'r> Pass<'_, 'r> {
-    fn run(&mut self, recorder: &mut impl Recorder, judgement: &mut Judgement<'r>) {
+    fn run(&mut self, recorder: &mut impl RuleRecorder, judgement: &mut Judgement<'r>) {
         let scene = Scene::new(self.occasion);
         // A rule that stops may have matched: behind it only those are asked that refuse what is not understood.
         let mut may_be_over = false;
         for (index, rule) in self.rules.iter() {
             let look = rule.look(&scene, index, self.doubts);
             let done = match self.verdict(rule, look, may_be_over) {
-                Verdict::No(condition) => {
+                RuleVerdict::No(condition) => {
                     recorder.looked(index, rule, Outcome::Failed(condition));
                     continue;
                 }
-                Verdict::Refused { is_alike } => {
+                RuleVerdict::Refused { is_alike } => {
                     let unsure = Unsure::Refused(self.doubts);
                     recorder.looked(index, rule, Outcome::Unsure(unsure));
                     return self.refuse(index, rule, is_alike, judgement);
                 }
-                Verdict::Passed(condition) => {
+                RuleVerdict::Passed(condition) => {
                     let unsure = Unsure::Passed(self.doubts, condition);
                     recorder.looked(index, rule, Outcome::Unsure(unsure));
                     continue;
                 }
-                Verdict::Done(sure) => sure,
+                RuleVerdict::Done(sure) => sure,
             };
             match done {
                 Sure::Yes if may_be_over && rule.then == Then::Stop => return,
@@ -131,21 +131,26 @@ impl<'r> Pass<'_, 'r> {
     }
 
     /// What becomes of the command under a rule that looks so.
-    fn verdict<'l>(&self, rule: &Rule, look: Look<'l>, may_be_over: bool) -> Verdict<'l> {
+    fn verdict<'l>(
+        &self,
+        rule: &Rule,
+        look: MatchResult<'l>,
+        may_be_over: bool,
+    ) -> RuleVerdict<'l> {
         let is_boundary = self.is_boundary(rule);
         match look {
-            Look::No(condition) => Verdict::No(condition),
-            Look::Yes if self.may_be_done(rule) && !(may_be_over && is_boundary) => {
-                Verdict::Done(Sure::Yes)
+            MatchResult::No(condition) => RuleVerdict::No(condition),
+            MatchResult::Yes if self.may_be_done(rule) && !(may_be_over && is_boundary) => {
+                RuleVerdict::Done(Sure::Yes)
             }
-            Look::Yes if is_boundary => Verdict::Refused { is_alike: true },
-            Look::Unsure { as_it_looks } if is_boundary => Verdict::Refused {
+            MatchResult::Yes if is_boundary => RuleVerdict::Refused { is_alike: true },
+            MatchResult::Unsure { as_it_looks } if is_boundary => RuleVerdict::Refused {
                 is_alike: as_it_looks.is_ok(),
             },
-            Look::Unsure {
+            MatchResult::Unsure {
                 as_it_looks: Err(condition),
-            } => Verdict::Passed(condition),
-            Look::Yes | Look::Unsure { .. } => Verdict::Done(Sure::No),
+            } => RuleVerdict::Passed(condition),
+            MatchResult::Yes | MatchResult::Unsure { .. } => RuleVerdict::Done(Sure::No),
         }
     }
 
@@ -278,18 +283,18 @@ impl<'r> Pass<'_, 'r> {
 
 impl Rule {
     /// Whether the rule's conditions hold for a statement of which this is not understood.
-    fn look(&self, scene: &Scene<'_>, index: RuleIndex, doubts: Doubts) -> Look<'_> {
+    fn look(&self, scene: &Scene<'_>, index: RuleIndex, doubts: Doubts) -> MatchResult<'_> {
         let is_sure = |it: &&Condition| !it.depends_on(doubts, scene.occasion);
         let fails = |it: &&Condition| !it.holds(scene, index, self.seed);
         let mut sure = self.conditions.iter().filter(is_sure);
         if let Some(failed) = sure.find(fails) {
-            return Look::No(failed);
+            return MatchResult::No(failed);
         }
         let mut unsure = self.conditions.iter().filter(|it| !is_sure(it)).peekable();
         if unsure.peek().is_none() {
-            return Look::Yes;
+            return MatchResult::Yes;
         }
-        Look::Unsure {
+        MatchResult::Unsure {
             as_it_looks: unsure.find(fails).map_or(Ok(()), Err),
         }
     }

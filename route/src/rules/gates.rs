@@ -7,11 +7,11 @@ use std::collections::{HashMap, VecDeque};
 /// waits.
 #[derive(Debug)]
 pub struct Gates<Ticket> {
-    gates: HashMap<u64, Gate<Ticket>>,
+    gates: HashMap<u64, ConcurrencyGate<Ticket>>,
 }
 
 #[derive(Debug)]
-struct Gate<Ticket> {
+struct ConcurrencyGate<Ticket> {
     /// How many are in; never 0.
     inside: u32,
     waiting: VecDeque<Ticket>,
@@ -40,7 +40,7 @@ impl<Ticket> Gates<Ticket> {
     pub fn enter(&mut self, key: u64, max: u32) -> Entrance {
         match self.gates.entry(key) {
             Entry::Vacant(place) => {
-                place.insert(Gate {
+                place.insert(ConcurrencyGate {
                     inside: 1,
                     waiting: VecDeque::new(),
                 });

@@ -16,9 +16,9 @@ use super::{Needs, Rule};
 #[derive(Debug, Default)]
 pub(crate) struct Index {
     /// Rules without digests, in order.
-    plain: Box<[Gate]>,
+    plain: Box<[Prefilter]>,
     /// Rules with digests, in order for each.
-    by_digest: FxHashMap<u64, Box<[Gate]>>,
+    by_digest: FxHashMap<u64, Box<[Prefilter]>>,
     /// What stands in all texts, and in all digests, that expressions match.
     of_texts: Needles,
     of_digests: Needles,
@@ -27,7 +27,7 @@ pub(crate) struct Index {
 
 /// What is looked at before the rule is.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Gate {
+pub(crate) struct Prefilter {
     pub kinds: Kinds,
     /// [`name_hash`] of the only user that can match, if there is one.
     user: Option<u32>,
@@ -40,7 +40,7 @@ pub(crate) struct Gate {
     pub rule: u32,
 }
 
-impl Gate {
+impl Prefilter {
     fn new(rule: u32, conditions: &[Condition], of_texts: &Needles, of_digests: &Needles) -> Self {
         let mut gate = Self {
             kinds: Kinds::ALL,
@@ -79,11 +79,11 @@ pub(crate) fn name_hash(name: &[u8]) -> u32 {
 impl Index {
     pub fn new(rules: &[Rule]) -> Self {
         let mut plain = Vec::new();
-        let mut by_digest: HashMap<u64, Vec<Gate>> = HashMap::new();
+        let mut by_digest: HashMap<u64, Vec<Prefilter>> = HashMap::new();
         let mut needs = Needs::default();
         let (of_texts, of_digests) = needles(rules);
         for (place, rule) in (0u32..).zip(rules) {
-            let gate = Gate::new(place, &rule.conditions, &of_texts, &of_digests);
+            let gate = Prefilter::new(place, &rule.conditions, &of_texts, &of_digests);
             let mut hashes = None;
             for condition in &rule.conditions {
                 match condition {
@@ -120,7 +120,7 @@ impl Index {
 
     /// Whether the tables and expressions of the rule behind a gate may match; false only when they
     /// cannot.
-    pub fn may_match(&self, gate: &Gate, scene: &Scene<'_>) -> bool {
+    pub fn may_match(&self, gate: &Prefilter, scene: &Scene<'_>) -> bool {
         if gate.tables != u64::MAX && gate.tables & scene.tables() == 0 {
             return false;
         }
@@ -133,7 +133,7 @@ impl Index {
 
     /// The rules that may match a statement, in order. The digest's hash is asked for only when a
     /// rule has digests.
-    pub fn candidates(&self, hash: impl FnOnce() -> u64) -> impl Iterator<Item = &Gate> {
+    pub fn candidates(&self, hash: impl FnOnce() -> u64) -> impl Iterator<Item = &Prefilter> {
         let found = match self.by_digest.is_empty() {
             true => None,
             false => self.by_digest.get(&hash()),

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use config::{InjectedResults, RuleConfig};
-use sql::{Effects, Facts, Flags, Kind, Marks, Uses};
+use sql::{Effects, Facts, Flags, Marks, StatementKind, Uses};
 
 use super::fault::Fault;
 
@@ -80,7 +80,7 @@ pub enum Purpose {
 impl Injection {
     /// What a rule says, if it says anything of it; every fault there is goes into `faults`.
     pub(super) fn of(index: usize, config: &RuleConfig, faults: &mut Vec<Fault>) -> Option<Self> {
-        let mut read = |setting: &'static str, place: Place, texts: &[config::SqlText]| {
+        let mut read = |setting: &'static str, place: InjectionSide, texts: &[config::SqlText]| {
             let mut all = Vec::with_capacity(texts.len());
             for text in texts {
                 match Injected::read(text.trim(), place) {
@@ -93,8 +93,8 @@ impl Injection {
             }
             all.into_boxed_slice()
         };
-        let before = read("before", Place::Before, &config.before);
-        let after = read("after", Place::After, &config.after);
+        let before = read("before", InjectionSide::Before, &config.before);
+        let after = read("after", InjectionSide::After, &config.after);
         let is_something = !before.is_empty() || !after.is_empty();
         let bytes_max = usize::try_from(config.injected_bytes_max).unwrap_or(usize::MAX);
         let (results, timeout) = (config.injected, config.timeout_injected);
@@ -155,7 +155,11 @@ impl Injection {
     pub fn may_explain(facts: &Facts) -> bool {
         let is_one = matches!(
             facts.kind,
-            Kind::Select | Kind::Insert | Kind::Replace | Kind::Update | Kind::Delete
+            StatementKind::Select
+                | StatementKind::Insert
+                | StatementKind::Replace
+                | StatementKind::Update
+                | StatementKind::Delete
         );
         let unfit = Marks::LOST
             .with(Marks::CROWDED)
@@ -173,7 +177,7 @@ impl Injection {
             .with(Effects::LAST_INSERT_ID);
         let slow = Uses::TIME.with(Uses::NAMED_LOCKS).with(Uses::REPLICATION);
         // An INSERT makes an id when it runs; to be planned it makes none.
-        let makes_id = matches!(facts.kind, Kind::Insert | Kind::Replace);
+        let makes_id = matches!(facts.kind, StatementKind::Insert | StatementKind::Replace);
         let mut effects = facts.effects;
         if makes_id {
             effects.remove(Effects::LAST_INSERT_ID);
@@ -184,7 +188,7 @@ impl Injection {
 
 /// On which side of the statement it is sent.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum InjectionSide {
     Before,
     After,
 }
@@ -192,12 +196,12 @@ enum Place {
 impl Injected {
     /// Statements of the proxy's own, to be sent before one.
     pub(super) fn before(texts: &[&str]) -> Box<[Self]> {
-        Self::own(texts, Place::Before)
+        Self::own(texts, InjectionSide::Before)
     }
 
     /// The same behind it.
     pub(super) fn behind(texts: &[&str]) -> Box<[Self]> {
-        Self::own(texts, Place::After)
+        Self::own(texts, InjectionSide::After)
     }
 
     /// What asks performance_schema for the last statements of its own connection.
@@ -209,12 +213,12 @@ impl Injected {
         }
     }
 
-    fn own(texts: &[&str], place: Place) -> Box<[Self]> {
+    fn own(texts: &[&str], place: InjectionSide) -> Box<[Self]> {
         let read = |text: &&str| Self::read(text, place).expect("its author has tried it");
         texts.iter().map(read).collect()
     }
 
-    fn read(text: &str, place: Place) -> Result<Self, Refusal> {
+    fn read(text: &str, place: InjectionSide) -> Result<Self, Refusal> {
         let is_explained = text.contains(STATEMENT);
         let facts = sql::facts(text.as_bytes(), Flags::default());
         let (purpose, reads_data) = match is_explained {

@@ -13,7 +13,7 @@ use super::counters::Counters;
 use super::index::name_hash;
 use super::injection::Injection;
 use super::occasion::Occasion;
-use super::record::{Outcome, Recorder};
+use super::record::{Outcome, RuleRecorder};
 use super::rewrite::Rewritten;
 use super::{Rule, RuleIndex, Rules, Then};
 
@@ -119,7 +119,7 @@ impl Rules {
         &'r self,
         occasion: &Occasion<'_>,
         counters: &Counters,
-        recorder: &mut impl Recorder,
+        recorder: &mut impl RuleRecorder,
     ) -> Judgement<'r> {
         let mut judgement = Judgement::default();
         if !self.is_empty() {
@@ -131,7 +131,7 @@ impl Rules {
         judgement
     }
 
-    fn look<'r, R: Recorder>(
+    fn look<'r, R: RuleRecorder>(
         &'r self,
         occasion: &Occasion<'_>,
         counters: &Counters,
@@ -178,7 +178,7 @@ impl<'r> Judgement<'r> {
         rule: &'r Rule,
         scene: &Scene<'_>,
         counters: &Counters,
-        recorder: &mut impl Recorder,
+        recorder: &mut impl RuleRecorder,
     ) -> Next {
         let holds = |it: &&super::Condition| !it.holds(scene, index, rule.seed);
         if let Some(failed) = rule.conditions.iter().find(holds) {
@@ -195,7 +195,7 @@ impl<'r> Judgement<'r> {
         rule: &'r Rule,
         scene: &Scene<'_>,
         counters: &Counters,
-        recorder: &mut impl Recorder,
+        recorder: &mut impl RuleRecorder,
     ) -> Next {
         counters.matched(index);
         recorder.looked(index, rule, Outcome::Matched(rule.then));

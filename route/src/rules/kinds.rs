@@ -1,6 +1,6 @@
 //! Kinds of statements as a set of bits, read from the words by which people call them.
 
-use sql::{Explain, Facts, Kind};
+use sql::{Explain, Facts, StatementKind};
 
 /// Some of the kinds that there are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,19 +34,19 @@ impl Kinds {
     /// The kinds of these words, or that begin with them.
     fn named(name: &str) -> Option<Self> {
         let words: Vec<_> = name.split_ascii_whitespace().collect();
-        let is_meant = |kind: &Kind| {
+        let is_meant = |kind: &StatementKind| {
             let own = kind.to_string();
             let mut own = own.split(' ');
             words
                 .iter()
                 .all(|word| own.next().is_some_and(|it| it.eq_ignore_ascii_case(word)))
         };
-        let meant = Kind::all().filter(is_meant);
+        let meant = StatementKind::all().filter(is_meant);
         let bits = meant.fold(0, |bits, kind| bits | Self::bit(kind));
         (bits != 0 && !words.is_empty()).then_some(Self(bits))
     }
 
-    fn bit(kind: Kind) -> u128 {
+    fn bit(kind: StatementKind) -> u128 {
         1 << (kind.number() & 127)
     }
 
@@ -55,8 +55,10 @@ impl Kinds {
         let own = Self::bit(facts.kind);
         match facts.kind {
             // It runs what it explains.
-            Kind::Explain(Explain::Run) => Self(own | facts.explained.map_or(0, Self::bit)),
-            Kind::Multi => facts.parts.iter().fold(Self(own), |kinds, part| {
+            StatementKind::Explain(Explain::Run) => {
+                Self(own | facts.explained.map_or(0, Self::bit))
+            }
+            StatementKind::Multi => facts.parts.iter().fold(Self(own), |kinds, part| {
                 Self(kinds.0 | Self::bit(part.kind))
             }),
             _ => Self(own),
@@ -75,13 +77,13 @@ impl Kinds {
 
     /// Whether no kind is in it.
     pub(crate) fn is_void(self) -> bool {
-        Kind::all().all(|kind| self.0 & Self::bit(kind) == 0)
+        StatementKind::all().all(|kind| self.0 & Self::bit(kind) == 0)
     }
 }
 
 /// The words that kinds begin with, for hints.
 pub(crate) fn words() -> impl Iterator<Item = String> {
-    Kind::all()
+    StatementKind::all()
         .map(|kind| kind.to_string())
         .filter(|it| !it.starts_with('('))
 }

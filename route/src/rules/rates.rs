@@ -27,7 +27,7 @@ pub struct Rates {
 
 /// When a statement may go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Turn {
+pub enum Admission {
     /// At once.
     Now,
     /// After this time; its place is kept.
@@ -39,15 +39,15 @@ pub enum Turn {
 impl Rates {
     /// Asks for a statement, and takes what it needs unless it is refused. A limit without a rate
     /// lets all through.
-    pub fn turn(&mut self, limited: &Limited<'_>, now: Moment) -> Turn {
+    pub fn turn(&mut self, limited: &Limited<'_>, now: Moment) -> Admission {
         let Some(rate) = limited.limit.rate else {
-            return Turn::Now;
+            return Admission::Now;
         };
         let key = self.bucket(limited, now);
         let full_at = self.full_at.get(&key).map_or(now, |it| (*it).max(now));
         let interval = interval(rate);
         let turn = turn(limited.limit, interval, full_at.since(now));
-        if turn != Turn::Refused {
+        if turn != Admission::Refused {
             self.full_at.insert(key, full_at + interval);
         }
         turn
@@ -81,15 +81,15 @@ impl Rates {
     }
 }
 
-fn turn(limit: &Limit, interval: Duration, missing: Duration) -> Turn {
+fn turn(limit: &Limit, interval: Duration, missing: Duration) -> Admission {
     let tolerance = interval.saturating_mul(limit.burst.saturating_sub(1));
     let wait = missing.saturating_sub(tolerance);
     if wait.is_zero() {
-        Turn::Now
+        Admission::Now
     } else if limit.over == Over::Queue && wait <= limit.timeout {
-        Turn::After(wait)
+        Admission::After(wait)
     } else {
-        Turn::Refused
+        Admission::Refused
     }
 }
 
@@ -135,12 +135,20 @@ mod tests {
         let one = limited(&limit, 1);
         let mut rates = Rates::default();
         let turns: Vec<_> = (0..4).map(|_| rates.turn(&one, at(0))).collect();
-        assert_eq!(turns, [Turn::Now, Turn::Now, Turn::Now, Turn::Refused]);
-        assert_eq!(rates.turn(&one, at(99)), Turn::Refused);
-        assert_eq!(rates.turn(&one, at(100)), Turn::Now);
-        assert_eq!(rates.turn(&one, at(100)), Turn::Refused);
+        assert_eq!(
+            turns,
+            [
+                Admission::Now,
+                Admission::Now,
+                Admission::Now,
+                Admission::Refused
+            ]
+        );
+        assert_eq!(rates.turn(&one, at(99)), Admission::Refused);
+        assert_eq!(rates.turn(&one, at(100)), Admission::Now);
+        assert_eq!(rates.turn(&one, at(100)), Admission::Refused);
         // Another key is not concerned.
-        assert_eq!(rates.turn(&limited(&limit, 2), at(100)), Turn::Now);
+        assert_eq!(rates.turn(&limited(&limit, 2), at(100)), Admission::Now);
     }
 
     #[test]
@@ -149,11 +157,11 @@ mod tests {
         let one = limited(&limit, 1);
         let mut rates = Rates::default();
         let turns: Vec<_> = (0..13).map(|_| rates.turn(&one, at(0))).collect();
-        assert_eq!(turns[0], Turn::Now);
+        assert_eq!(turns[0], Admission::Now);
         for (place, turn) in (1..=10).zip(&turns[1..]) {
-            assert_eq!(*turn, Turn::After(Duration::from_millis(100 * place)));
+            assert_eq!(*turn, Admission::After(Duration::from_millis(100 * place)));
         }
-        assert_eq!(turns[11..], [Turn::Refused; 2]);
+        assert_eq!(turns[11..], [Admission::Refused; 2]);
     }
 
     #[test]
@@ -165,7 +173,7 @@ mod tests {
             let seconds = 20;
             let went = (0..seconds * 10_000u64).filter(|tick| {
                 let now = Moment(Duration::from_micros(tick * 100));
-                rates.turn(&one, now) == Turn::Now
+                rates.turn(&one, now) == Admission::Now
             });
             let (went, most) = (went.count() as f64, 5.0 + rate * seconds as f64);
             assert!(
@@ -180,12 +188,18 @@ mod tests {
         let limit = limit(1.0, 1, Over::Refuse);
         let mut rates = Rates::default();
         for key in 0..KEYS_MAX as u64 {
-            assert_eq!(rates.turn(&limited(&limit, key), at(0)), Turn::Now);
+            assert_eq!(rates.turn(&limited(&limit, key), at(0)), Admission::Now);
         }
-        assert_eq!(rates.turn(&limited(&limit, 20_000), at(0)), Turn::Now);
-        assert_eq!(rates.turn(&limited(&limit, 20_001), at(0)), Turn::Refused);
+        assert_eq!(rates.turn(&limited(&limit, 20_000), at(0)), Admission::Now);
+        assert_eq!(
+            rates.turn(&limited(&limit, 20_001), at(0)),
+            Admission::Refused
+        );
         assert_eq!(rates.len(), KEYS_MAX + 1);
-        assert_eq!(rates.turn(&limited(&limit, 20_001), at(1500)), Turn::Now);
+        assert_eq!(
+            rates.turn(&limited(&limit, 20_001), at(1500)),
+            Admission::Now
+        );
         assert_eq!(rates.len(), 1);
     }
 }

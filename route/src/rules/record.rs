@@ -5,7 +5,7 @@ use sql::Doubts;
 use super::{Condition, Rule, RuleIndex, Rules, Then};
 
 /// Hears of each rule that is looked at. `()` does not listen, and costs nothing.
-pub trait Recorder {
+pub trait RuleRecorder {
     /// Whether every rule is to be looked at one by one, rather than those only that an index finds.
     const LISTENS: bool;
 
@@ -33,7 +33,7 @@ pub enum Unsure<'r> {
     Passed(Doubts, &'r Condition),
 }
 
-impl Recorder for () {
+impl RuleRecorder for () {
     const LISTENS: bool = false;
 
     fn looked(&mut self, _: RuleIndex, _: &Rule, _: Outcome<'_>) {}
@@ -59,7 +59,7 @@ pub struct Seen {
     pub why: String,
 }
 
-impl Recorder for Record {
+impl RuleRecorder for Record {
     const LISTENS: bool = true;
 
     fn looked(&mut self, index: RuleIndex, rule: &Rule, outcome: Outcome<'_>) {

@@ -1,7 +1,7 @@
 //! Another statement in the place of one: by a template with what a regular expression has matched,
 //! or one text for another. What comes of it must be one statement.
 
-use sql::{Analysis, Flags, Kind, Marks};
+use sql::{Analysis, Flags, Marks, StatementKind};
 
 use super::pattern::Pattern;
 
@@ -79,7 +79,9 @@ impl Rewrite {
         let facts = &analysis.facts;
         let is_one = facts.parts.len() == 1 && !facts.marks.has(Marks::LOST);
         match facts.kind {
-            Kind::Empty | Kind::Unknown | Kind::Multi => Err(Unfit::NoStatement),
+            StatementKind::Empty | StatementKind::Unknown | StatementKind::Multi => {
+                Err(Unfit::NoStatement)
+            }
             _ if is_one => Ok(Rewritten { text, analysis }),
             _ => Err(Unfit::NoStatement),
         }

@@ -92,7 +92,7 @@ impl<'a> Case<'a> {
         &self,
         rules: &Rules,
         counters: &Counters,
-        recorder: &mut impl Recorder,
+        recorder: &mut impl RuleRecorder,
         see: impl FnOnce(&Judgement<'_>) -> T,
     ) -> T {
         let mut analysis = Analysis::default();

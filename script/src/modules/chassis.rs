@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use mlua::{Function, Lua, MultiValue, Table, Value};
 
-use super::{Surroundings, describe};
+use super::{ModuleContext, describe};
 use crate::arguments::{Arguments, function};
 use crate::fault::raise;
 use crate::log::{Level, Log};
@@ -29,7 +29,7 @@ struct Writer {
     basedir: String,
 }
 
-pub(super) fn open(lua: &Lua, surroundings: &Surroundings) -> mlua::Result<Table> {
+pub(super) fn open(lua: &Lua, surroundings: &ModuleContext) -> mlua::Result<Table> {
     let module = lua.create_table()?;
     let writer = Writer::new(surroundings);
     let shutdown = Arc::clone(&surroundings.shutdown);
@@ -121,7 +121,7 @@ fn replace_print(lua: &Lua, writer: Writer) -> mlua::Result<()> {
 }
 
 impl Writer {
-    fn new(surroundings: &Surroundings) -> Self {
+    fn new(surroundings: &ModuleContext) -> Self {
         let basedir = surroundings.basedir.as_deref().map(Path::to_string_lossy);
         Self {
             log: Arc::clone(&surroundings.log),

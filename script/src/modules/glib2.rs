@@ -6,11 +6,11 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use mlua::{Lua, Table};
 
 use super::md5::md5;
-use super::{Surroundings, describe};
+use super::{ModuleContext, describe};
 use crate::arguments::{Arguments, function};
 use crate::budget::Budget;
 
-pub(super) fn open(lua: &Lua, surroundings: &Surroundings) -> mlua::Result<Table> {
+pub(super) fn open(lua: &Lua, surroundings: &ModuleContext) -> mlua::Result<Table> {
     let module = lua.create_table()?;
     let budget = surroundings.budget.clone();
     module.set(

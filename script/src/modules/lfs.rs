@@ -12,11 +12,11 @@ use std::time::SystemTime;
 use mlua::{Function, IntoLua, Lua, MultiValue, Table, Value};
 use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, utimensat};
 
-use super::{Surroundings, describe};
+use super::{ModuleContext, describe};
 use crate::arguments::{Arguments, function};
 use crate::fault::raise;
 
-pub(super) fn open(lua: &Lua, _: &Surroundings) -> mlua::Result<Table> {
+pub(super) fn open(lua: &Lua, _: &ModuleContext) -> mlua::Result<Table> {
     let module = lua.create_table()?;
     module.set("attributes", function(lua, "attributes", attributes)?)?;
     module.set("dir", function(lua, "dir", dir)?)?;

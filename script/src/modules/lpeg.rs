@@ -3,11 +3,11 @@
 
 use mlua::{Lua, Table};
 
-use super::Surroundings;
+use super::ModuleContext;
 
 const TEXT: &str = include_str!("../libraries/lpeg.lua");
 
-pub(super) fn open(lua: &Lua, surroundings: &Surroundings) -> mlua::Result<Table> {
+pub(super) fn open(lua: &Lua, surroundings: &ModuleContext) -> mlua::Result<Table> {
     let chunk = lua.load(TEXT).set_name("=pilotfish.lpeg");
     let module: Table = chunk.call((&surroundings.newproxy, &surroundings.error))?;
     lua.globals().set("lpeg", &module)?;

@@ -21,7 +21,7 @@ use crate::log::Log;
 
 /// What modules know of the world.
 #[derive(Clone)]
-pub(crate) struct Surroundings {
+pub(crate) struct ModuleContext {
     pub(crate) log: Arc<dyn Log>,
     pub(crate) shutdown: Arc<dyn Fn() + Send + Sync>,
     pub(crate) basedir: Option<PathBuf>,
@@ -33,7 +33,7 @@ pub(crate) struct Surroundings {
 }
 
 /// Makes a module's table.
-type Open = fn(&Lua, &Surroundings) -> mlua::Result<Table>;
+type Open = fn(&Lua, &ModuleContext) -> mlua::Result<Table>;
 
 const IN_RUST: &[(&str, Open)] = &[
     ("mysql.tokenizer", mysql_tokenizer::open),
@@ -73,7 +73,7 @@ const IN_LUA: &[(&str, &str)] = &[
 pub(crate) fn opener(
     lua: &Lua,
     name: &str,
-    surroundings: &Surroundings,
+    surroundings: &ModuleContext,
 ) -> mlua::Result<Option<Function>> {
     if let Some((_, open)) = IN_RUST.iter().find(|(it, _)| *it == name) {
         let surroundings = surroundings.clone();

@@ -4,14 +4,14 @@
 use mlua::{Lua, Table};
 use sha1::{Digest as _, Sha1};
 
-use super::{Surroundings, describe};
+use super::{ModuleContext, describe};
 use crate::arguments::{Arguments, function};
 
 const HASH_BYTES: usize = 20;
 
 type Hash = [u8; HASH_BYTES];
 
-pub(super) fn open(lua: &Lua, _: &Surroundings) -> mlua::Result<Table> {
+pub(super) fn open(lua: &Lua, _: &ModuleContext) -> mlua::Result<Table> {
     let module = lua.create_table()?;
     module.set(
         "hash",

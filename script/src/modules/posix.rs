@@ -7,10 +7,10 @@ use rustix::process::{
     test_kill_current_process_group, test_kill_process, test_kill_process_group,
 };
 
-use super::{Surroundings, describe};
+use super::{ModuleContext, describe};
 use crate::arguments::{Arguments, function};
 
-pub(super) fn open(lua: &Lua, _: &Surroundings) -> mlua::Result<Table> {
+pub(super) fn open(lua: &Lua, _: &ModuleContext) -> mlua::Result<Table> {
     let module = lua.create_table()?;
     module.set(
         "getpid",

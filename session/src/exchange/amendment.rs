@@ -4,7 +4,7 @@ use wire::reply::{EOF, eof_status};
 use wire::{Capabilities, StatusFlags};
 
 use super::{MIN_OK_BYTES, Reply};
-use crate::reply::{Outcome, ReplyState, Verdict};
+use crate::reply::{Outcome, ReplyState, ReplyStep};
 
 /// What is told otherwise at the end of a reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -28,11 +28,11 @@ impl Amendment {
 }
 impl Reply {
     /// Writes the flags and the count of warnings of the reply's end anew.
-    pub(super) fn amend(&self, verdict: &Verdict, payload: &mut [u8]) {
+    pub(super) fn amend(&self, verdict: &ReplyStep, payload: &mut [u8]) {
         let status = match verdict {
-            Verdict::ResultEnd(status) | Verdict::End(Outcome::Ok, Some(status)) => *status,
+            ReplyStep::ResultEnd(status) | ReplyStep::End(Outcome::Ok, Some(status)) => *status,
             // What ends the definitions has the flags, too.
-            Verdict::Continue(ReplyState::Rows)
+            ReplyStep::Continue(ReplyState::Rows)
                 if matches!(self.state, ReplyState::DefinitionsEnd { .. }) =>
             {
                 eof_status(payload).unwrap_or_default()

@@ -3,9 +3,9 @@
 use wire::reply::EOF;
 use wire::{HEADER_BYTES, Header, Malformed, PACKET_PAYLOAD_MAX};
 
-use super::{Amendment, Look, Reply, Withholds};
+use super::{Amendment, PacketAction, Reply, Withholds};
 use crate::cutter::HEAD_BYTES;
-use crate::reply::{Outcome, Payload, ReplyState, UNASKED_FILE, Verdict};
+use crate::reply::{Outcome, Payload, ReplyState, ReplyStep, UNASKED_FILE};
 use crate::tracker::{Sequences, Violation};
 
 impl Reply {
@@ -42,7 +42,7 @@ impl Reply {
     }
 
     /// A whole packet.
-    pub(super) fn packet(&mut self, packet: &mut [u8]) -> Result<Look, Violation> {
+    pub(super) fn packet(&mut self, packet: &mut [u8]) -> Result<PacketAction, Violation> {
         let header = self.header(packet)?;
         let payload = &packet[HEADER_BYTES..];
         let begins = !std::mem::replace(&mut self.is_continued, header.is_continued());
@@ -52,28 +52,28 @@ impl Reply {
         self.weigh_row(header);
         self.take_print(payload);
         if self.is_continued {
-            return Ok(Look::Pass);
+            return Ok(PacketAction::Pass);
         }
         let Some(verdict) = self.verdict.take() else {
-            return Ok(Look::Pass);
+            return Ok(PacketAction::Pass);
         };
         let asked = packet.get(HEADER_BYTES + 1..).unwrap_or_default();
-        if matches!(verdict, Verdict::LocalInfile) && !(begins && self.files.contain(asked)) {
+        if matches!(verdict, ReplyStep::LocalInfile) && !(begins && self.files.contain(asked)) {
             return Err(UNASKED_FILE.into());
         }
         let carries = begins && self.note(&verdict, payload)?;
         if self.withholds(&verdict, begins, &packet[HEADER_BYTES..]) {
             self.withheld = Some(packet[HEADER_BYTES..].into());
             self.payload_end(verdict)?;
-            return Ok(Look::Withhold);
+            return Ok(PacketAction::Withhold);
         }
         if begins && self.amendment != Amendment::default() {
             self.amend(&verdict, &mut packet[HEADER_BYTES..]);
         }
         self.payload_end(verdict)?;
         Ok(match carries {
-            true => Look::Changes,
-            false => Look::Pass,
+            true => PacketAction::Changes,
+            false => PacketAction::Pass,
         })
     }
 
@@ -86,7 +86,7 @@ impl Reply {
             self.verdict = Some(self.judge(head, header.length)?);
         }
         // No name of a file is as long as this.
-        if matches!(self.verdict, Some(Verdict::LocalInfile)) {
+        if matches!(self.verdict, Some(ReplyStep::LocalInfile)) {
             return Err(UNASKED_FILE.into());
         }
         self.withholds = Withholds::Nothing;
@@ -97,16 +97,19 @@ impl Reply {
     }
 
     /// Whether this packet is a refusal that is kept back. Only the first packet of a reply can be one.
-    fn withholds(&mut self, verdict: &Verdict, begins: bool, payload: &[u8]) -> bool {
+    fn withholds(&mut self, verdict: &ReplyStep, begins: bool, payload: &[u8]) -> bool {
         let withholds = std::mem::take(&mut self.withholds);
-        let is_error = matches!(verdict, Verdict::End(Outcome::Err(_), _));
+        let is_error = matches!(verdict, ReplyStep::End(Outcome::Err(_), _));
         begins && is_error && withholds.is_met(payload)
     }
 
     /// A packet that may be a row's, or a part of one.
     fn weigh_row(&mut self, header: Header) {
         let is_row = (self.state, &self.verdict)
-            == (ReplyState::Rows, &Some(Verdict::Continue(ReplyState::Rows)));
+            == (
+                ReplyState::Rows,
+                &Some(ReplyStep::Continue(ReplyState::Rows)),
+            );
         if is_row {
             self.tally.row_bytes += (HEADER_BYTES + header.length) as u64;
         }
@@ -153,7 +156,7 @@ impl Reply {
         Ok(header)
     }
 
-    fn judge(&self, payload: &[u8], length: usize) -> Result<Verdict, Violation> {
+    fn judge(&self, payload: &[u8], length: usize) -> Result<ReplyStep, Violation> {
         let payload = Payload {
             head: &payload[..payload.len().min(HEAD_BYTES)],
             length,

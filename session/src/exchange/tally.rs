@@ -4,7 +4,7 @@ use wire::reply::{EOF, OK, OkPacket, eof_status};
 use wire::{Malformed, StatusFlags};
 
 use super::{MIN_OK_BYTES, Reply};
-use crate::reply::{Outcome, Verdict};
+use crate::reply::{Outcome, ReplyStep};
 
 /// What a reply has said so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -38,8 +38,8 @@ pub struct Tally {
 }
 impl Reply {
     /// Notes what an OK, EOF, ERR or row says; true for an OK that carries session state changes.
-    pub(super) fn note(&mut self, verdict: &Verdict, payload: &[u8]) -> Result<bool, Malformed> {
-        if let Verdict::End(Outcome::Err(number), _) = verdict {
+    pub(super) fn note(&mut self, verdict: &ReplyStep, payload: &[u8]) -> Result<bool, Malformed> {
+        if let ReplyStep::End(Outcome::Err(number), _) = verdict {
             let state = payload.get(3..).and_then(|rest| rest.strip_prefix(b"#"));
             let state = state.and_then(|state| state.first_chunk().copied());
             self.tally.error = state.map(|state| (*number, state));
@@ -52,7 +52,7 @@ impl Reply {
         }
         let has_flags = matches!(
             verdict,
-            Verdict::ResultEnd(_) | Verdict::End(Outcome::Ok, Some(_))
+            ReplyStep::ResultEnd(_) | ReplyStep::End(Outcome::Ok, Some(_))
         );
         if !has_flags {
             return Ok(false);

@@ -5,7 +5,7 @@ use std::fmt;
 use super::variables;
 
 /// A variable's name in lower case and its value.
-pub(super) type Told = (Box<[u8]>, Box<[u8]>);
+pub(super) type TrackedVariable = (Box<[u8]>, Box<[u8]>);
 
 /// How the next transaction will begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,7 +34,7 @@ pub enum Gtids<'a> {
 #[derive(Clone, PartialEq, Eq, Default)]
 pub struct Changes {
     /// System variables and the values they have now, names in lower case; the last word counts.
-    pub(super) variables: Vec<Told>,
+    pub(super) variables: Vec<TrackedVariable>,
     /// The schema, if it was told; empty where there is none.
     pub(super) schema: Option<Box<[u8]>>,
     /// `session_track_state_change` said so.
@@ -179,7 +179,7 @@ impl Changes {
 
     /// Whether anything was told of what decides how a text is read.
     pub(super) fn has_deciding(&self) -> bool {
-        let is_deciding = |(name, _): &Told| {
+        let is_deciding = |(name, _): &TrackedVariable| {
             let is_charset = name.starts_with(b"character_set_") || name.starts_with(b"collation_");
             is_charset
                 || variables::DECIDING

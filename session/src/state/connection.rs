@@ -5,10 +5,10 @@ use std::rc::Rc;
 
 use sql::Server;
 
-use super::aftermath::LastInsertId;
 use super::baseline::Baseline;
 use super::literal;
 use super::restoration::differences;
+use super::statement_diagnostics::LastInsertId;
 use super::texts::Made;
 use super::user_variables::{UserValue, UserVariables};
 use super::values::{Values, ValuesTable};

@@ -1,9 +1,9 @@
 //! What a view, a routine, a trigger or the default of a column does, by its definition: whether it only reads,
 //! and what it names, which may do more.
 
-use sql::{Does, Effects, Flags, Kind, Marks, Mention, Role, Uses};
+use sql::{Does, Effects, Flags, Marks, Mention, Role, StatementKind, Uses};
 
-use super::routine::{Said, Taker, read_body};
+use super::routine::{RoutineStatement, Taker, read_body};
 
 /// How a definition uses what it names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -74,11 +74,14 @@ impl Expression {
         }
     }
 
-    fn add(&mut self, said: &Said<'_>, effects: Effects, is_bound: bool) {
+    fn add(&mut self, said: &RoutineStatement<'_>, effects: Effects, is_bound: bool) {
         let facts = said.facts;
         let writes = matches!(
             facts.kind,
-            Kind::Insert | Kind::Replace | Kind::Update | Kind::Delete
+            StatementKind::Insert
+                | StatementKind::Replace
+                | StatementKind::Update
+                | StatementKind::Delete
         );
         let reads = facts.access <= sql::Access::Read || is_unsure_by_calls(said);
         self.does = self.does.and(Does {
@@ -96,9 +99,9 @@ impl Expression {
 }
 
 /// Whether calls are all that may write in a statement.
-fn is_unsure_by_calls(said: &Said<'_>) -> bool {
+fn is_unsure_by_calls(said: &RoutineStatement<'_>) -> bool {
     let facts = said.facts;
-    let calls = facts.marks.has(Marks::UNKNOWN_FUNCTION) || facts.kind == Kind::Call;
+    let calls = facts.marks.has(Marks::UNKNOWN_FUNCTION) || facts.kind == StatementKind::Call;
     facts.access == sql::Access::Unsure && calls
 }
 
@@ -119,9 +122,9 @@ fn named(mention: &Mention, text: &[u8]) -> Option<Named> {
 }
 
 /// Calls by themselves are judged by what they call.
-fn without_calls(said: &Said<'_>) -> Effects {
+fn without_calls(said: &RoutineStatement<'_>) -> Effects {
     let mut effects = said.facts.effects.without(HARMLESS);
-    if said.facts.marks.has(Marks::UNKNOWN_FUNCTION) || said.facts.kind == Kind::Call {
+    if said.facts.marks.has(Marks::UNKNOWN_FUNCTION) || said.facts.kind == StatementKind::Call {
         effects.remove(Effects::ANYTHING);
     }
     effects
@@ -130,11 +133,14 @@ fn without_calls(said: &Said<'_>) -> Effects {
 /// A SELECT, as a view's definition is one, or an expression behind `SELECT `.
 pub fn of_expression(select: &[u8], flags: Flags) -> Expression {
     let facts = sql::facts(select, flags);
-    let is_query = matches!(facts.kind, Kind::Select | Kind::Table | Kind::Values);
+    let is_query = matches!(
+        facts.kind,
+        StatementKind::Select | StatementKind::Table | StatementKind::Values
+    );
     if facts.parts.len() != 1 || !is_query {
         return Expression::anything();
     }
-    let said = Said {
+    let said = RoutineStatement {
         text: select,
         facts: &facts,
         locals: &Default::default(),
@@ -145,14 +151,16 @@ pub fn of_expression(select: &[u8], flags: Flags) -> Expression {
 }
 
 impl Taker for Expression {
-    fn take(&mut self, said: &Said<'_>) -> Option<()> {
+    fn take(&mut self, said: &RoutineStatement<'_>) -> Option<()> {
         let mut effects = without_calls(said);
         // What a function or trigger makes of it is undone at its end, by both families.
         effects.remove(Effects::LAST_INSERT_ID);
         match said.facts.kind {
-            Kind::Set => effects.remove(Effects::VARIABLES),
+            StatementKind::Set => effects.remove(Effects::VARIABLES),
             // No function or trigger may say it.
-            Kind::Begin(_) | Kind::Commit(_) | Kind::Rollback(_) => return None,
+            StatementKind::Begin(_) | StatementKind::Commit(_) | StatementKind::Rollback(_) => {
+                return None;
+            }
             _ => {}
         }
         // ROW_COUNT() and its like are about the routine's own statements.

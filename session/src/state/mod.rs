@@ -25,7 +25,6 @@
 //! - a SAVEPOINT outside of a transaction, with autocommit on;
 //! - SET STATEMENT in a text that EXECUTE is given (MariaDB), unless it was seen.
 
-mod aftermath;
 mod baseline;
 mod calls;
 mod changes;
@@ -33,7 +32,6 @@ mod connection;
 mod definition;
 mod held;
 mod inherited;
-mod inquiry;
 mod literal;
 mod lookalikes;
 mod needs;
@@ -43,25 +41,27 @@ mod restoration;
 mod routine;
 mod saved;
 mod session;
+mod state_query;
+mod statement_diagnostics;
 mod texts;
 mod tracked;
 mod user_variables;
 mod values;
 mod variables;
 
-pub use aftermath::{Aftermath, LastInsertId, List};
 pub use baseline::Baseline;
 pub use changes::{Changes, Gtids};
 pub use connection::ConnectionState;
 pub use definition::{Expression, Named, Use, of_expression, of_routine};
 pub use held::Held;
 pub use inherited::{Former, Heir};
-pub use inquiry::{Answer, Column, Inquiry};
 pub use needs::Needs;
 pub use observe::{Ran, Seen};
 pub use pins::{Pin, Pins};
 pub use restoration::{ANOTHER_SCHEMA, Mismatch, Restoration, distance, restoration, restored};
 pub use saved::Answered;
 pub use session::{Hold, Rules, SessionState};
+pub use state_query::{Answer, Column, StateQuery};
+pub use statement_diagnostics::{LastInsertId, List, StatementDiagnostics};
 pub use texts::{TextStatement, drop_text};
 pub use values::{Values, ValuesTable};

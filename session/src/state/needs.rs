@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use sql::{Effects, Facts, Flags, Kind, Marks, Object, Role, Uses};
+use sql::{Effects, Facts, Flags, Marks, Object, Role, StatementKind, Uses};
 
 /// The user variables that a statement may read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -100,7 +100,7 @@ impl Needs {
         // What may set it and may leave it, leaves the session's own.
         let is_last_insert_id_needed = facts.uses.has(Uses::LAST_INSERT_ID | Uses::VARIABLES)
             || facts.effects.has(Effects::LAST_INSERT_ID)
-            || matches!(facts.kind, Kind::Create(_));
+            || matches!(facts.kind, StatementKind::Create(_));
         if is_about_variables && lists_user_variables(facts, text) {
             return Self {
                 user_variables: Which::Listed,
@@ -131,26 +131,26 @@ impl Needs {
 }
 
 /// Whether a statement of such a kind is among several, or the only one.
-fn has_kind(facts: &Facts, is_it: impl Fn(Kind) -> bool) -> bool {
+fn has_kind(facts: &Facts, is_it: impl Fn(StatementKind) -> bool) -> bool {
     match facts.kind {
-        Kind::Multi => facts.parts.iter().any(|part| is_it(part.kind)),
+        StatementKind::Multi => facts.parts.iter().any(|part| is_it(part.kind)),
         kind => is_it(kind),
     }
 }
 
 /// A file is read in the character set of the current schema, and a stored program keeps it.
-fn reads_schema(kind: Kind) -> bool {
+fn reads_schema(kind: StatementKind) -> bool {
     match kind {
-        Kind::Load | Kind::ExecuteImmediate => true,
-        Kind::Create(object) | Kind::Alter(object) => {
+        StatementKind::Load | StatementKind::ExecuteImmediate => true,
+        StatementKind::Create(object) | StatementKind::Alter(object) => {
             matches!(object, Object::Routine | Object::Trigger | Object::Event)
         }
         _ => false,
     }
 }
 
-fn changes_schema(kind: Kind) -> bool {
-    matches!(kind, Kind::Create(_) | Kind::Alter(_))
+fn changes_schema(kind: StatementKind) -> bool {
+    matches!(kind, StatementKind::Create(_) | StatementKind::Alter(_))
 }
 
 fn named(facts: &Facts, text: &[u8]) -> Which {

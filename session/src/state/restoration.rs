@@ -5,8 +5,7 @@ use std::rc::Rc;
 
 use sql::Server;
 
-use super::aftermath::LastInsertId;
-use super::changes::{Changes, Told};
+use super::changes::{Changes, TrackedVariable};
 use super::connection::ConnectionState;
 use super::literal;
 use super::lookalikes::are_lookalikes;
@@ -14,6 +13,7 @@ use super::needs::{Needs, Which};
 use super::observe::reported::INSERT_ID;
 use super::pins::Pin;
 use super::session::SessionState;
+use super::statement_diagnostics::LastInsertId;
 use super::user_variables::UserValue;
 use super::values::Values;
 use super::variables::{self, Policy};
@@ -117,7 +117,7 @@ pub fn restoration(
         set.variables(&session.values, values, connection, schema.is_some());
     }
     let verdict = set.user_variables(session, connection, &needs.user_variables);
-    // The connection reads it as it is set now.
+    // The connection reads it is set now.
     let is_writable = set.text.is_ascii() || connection.is_utf8();
     if (verdict == Verdict::Impossible || !is_writable) && !is_held {
         return Restoration::Reset;
@@ -145,7 +145,7 @@ pub fn restored(
     needs: &Needs,
     changes: &Changes,
 ) -> Result<(), Mismatch> {
-    let contradicts = |(name, value): &Told| {
+    let contradicts = |(name, value): &TrackedVariable| {
         let kept = variables::canonical(name, connection.server());
         let wanted = session.values.variable(kept);
         wanted.is_some_and(|wanted| !is_same_value(wanted, value))

@@ -3,7 +3,9 @@
 
 use std::collections::BTreeSet;
 
-use sql::{Effects, Facts, Flags, Kind, Lexer, Marks, Role, Scope, Target, Token, TokenKind};
+use sql::{
+    Effects, Facts, Flags, Lexer, Marks, Role, Scope, StatementKind, Target, Token, TokenKind,
+};
 
 use super::variables::{self, Policy};
 
@@ -103,11 +105,11 @@ fn tokens_of(definition: &[u8], flags: Flags) -> Option<Vec<Token>> {
 /// Takes down what the statements of a routine do.
 pub(super) trait Taker {
     /// One statement; none where it does what cannot be taken down.
-    fn take(&mut self, said: &Said<'_>) -> Option<()>;
+    fn take(&mut self, said: &RoutineStatement<'_>) -> Option<()>;
 }
 
 /// A statement of a routine.
-pub(super) struct Said<'a> {
+pub(super) struct RoutineStatement<'a> {
     pub text: &'a [u8],
     pub facts: &'a Facts,
     /// Parameters and declared variables, in lower case.
@@ -218,7 +220,7 @@ impl<T: Taker> Reader<'_, T> {
                 self.behind_expression(tokens, b"end", 0)?
             } else if self.is(word, b"return") {
                 let text = [b"SELECT ", self.slice(tokens.get(1..)?)?].concat();
-                return self.take(&text, |kind| kind == Kind::Select);
+                return self.take(&text, |kind| kind == StatementKind::Select);
             } else if self.is(word, b"declare") {
                 self.declaration(tokens.get(1..)?)?
             } else {
@@ -246,7 +248,7 @@ impl<T: Taker> Reader<'_, T> {
             return None;
         }
         let text = [b"SELECT ", self.slice(tokens)?].concat();
-        self.take(&text, |kind| kind == Kind::Select)
+        self.take(&text, |kind| kind == StatementKind::Select)
     }
 
     fn slice(&self, tokens: &[Token]) -> Option<&[u8]> {
@@ -264,7 +266,7 @@ impl<T: Taker> Reader<'_, T> {
         }
         if self.is(second, b"cursor") && self.is(tokens.get(2), b"for") {
             let text = self.slice(tokens.get(3..)?)?.to_vec();
-            self.take(&text, |kind| kind == Kind::Select)?;
+            self.take(&text, |kind| kind == StatementKind::Select)?;
             return none;
         }
         if self.is(second, b"condition") {
@@ -318,30 +320,30 @@ impl<T: Taker> Reader<'_, T> {
         self.take(&text, |kind| {
             matches!(
                 kind,
-                Kind::Select
-                    | Kind::Insert
-                    | Kind::Replace
-                    | Kind::Update
-                    | Kind::Delete
-                    | Kind::Do
-                    | Kind::Set
-                    | Kind::Begin(_)
-                    | Kind::Commit(_)
-                    | Kind::Rollback(_)
-                    | Kind::Signal
-                    | Kind::GetDiagnostics
-                    | Kind::Call
+                StatementKind::Select
+                    | StatementKind::Insert
+                    | StatementKind::Replace
+                    | StatementKind::Update
+                    | StatementKind::Delete
+                    | StatementKind::Do
+                    | StatementKind::Set
+                    | StatementKind::Begin(_)
+                    | StatementKind::Commit(_)
+                    | StatementKind::Rollback(_)
+                    | StatementKind::Signal
+                    | StatementKind::GetDiagnostics
+                    | StatementKind::Call
             )
         })
     }
 
     /// One statement, if it is of these kinds.
-    fn take(&mut self, text: &[u8], is_known: impl Fn(Kind) -> bool) -> Option<()> {
+    fn take(&mut self, text: &[u8], is_known: impl Fn(StatementKind) -> bool) -> Option<()> {
         let facts = sql::facts(text, self.flags);
         if facts.parts.len() != 1 || !is_known(facts.kind) {
             return None;
         }
-        self.taker.take(&Said {
+        self.taker.take(&RoutineStatement {
             text,
             facts: &facts,
             locals: &self.locals,
@@ -350,7 +352,7 @@ impl<T: Taker> Reader<'_, T> {
 }
 
 impl Taker for Leaves {
-    fn take(&mut self, said: &Said<'_>) -> Option<()> {
+    fn take(&mut self, said: &RoutineStatement<'_>) -> Option<()> {
         let (facts, text) = (said.facts, said.text);
         let dark = Marks::LOST
             .with(Marks::CONDITIONAL)
@@ -360,8 +362,8 @@ impl Taker for Leaves {
         let mut effects = facts.effects;
         effects.remove(TOLD);
         match facts.kind {
-            Kind::Call => effects.remove(Effects::ANYTHING),
-            Kind::Set => effects.remove(Effects::VARIABLES),
+            StatementKind::Call => effects.remove(Effects::ANYTHING),
+            StatementKind::Set => effects.remove(Effects::VARIABLES),
             _ => {}
         }
         if !effects.is_empty() || facts.marks.has(dark) || !said.sets_locals() {
@@ -382,7 +384,7 @@ impl Taker for Leaves {
     }
 }
 
-impl Said<'_> {
+impl RoutineStatement<'_> {
     /// Whether all that SET sets are variables of the routine's and user variables.
     pub fn sets_locals(&self) -> bool {
         self.facts.assignments.iter().all(|it| match it.target {

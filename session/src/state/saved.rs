@@ -1,6 +1,6 @@
 //! Answers that were asked of a session's last connection while somebody else took it over.
 
-use super::aftermath::{Aftermath, LastInsertId, List};
+use super::statement_diagnostics::{LastInsertId, List, StatementDiagnostics};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -86,9 +86,9 @@ impl SessionState {
 
     /// A statement stood in for another that leaves what functions say of the last command, but
     /// for this number of rows: all that is as it was `before`.
-    pub fn left_alone(&mut self, before: Aftermath) {
+    pub fn left_alone(&mut self, before: StatementDiagnostics) {
         let last_insert_id = self.aftermath.last_insert_id;
-        self.aftermath = Aftermath {
+        self.aftermath = StatementDiagnostics {
             last_insert_id,
             list: List::Kept,
             ..before

@@ -4,13 +4,13 @@ use std::rc::Rc;
 
 use sql::{Flags, Server};
 
-use super::aftermath::Aftermath;
 use super::baseline::Baseline;
 use super::calls::Calls;
 use super::connection::ConnectionState;
 use super::held::Held;
 use super::observe::reported::{INSERT_ID, OF_SCHEMA};
 use super::pins::{Pin, Pins};
+use super::statement_diagnostics::StatementDiagnostics;
 use super::user_variables::UserVariables;
 use super::values::{Values, ValuesTable, Variable};
 use super::variables;
@@ -81,7 +81,7 @@ pub struct SessionState {
     pub(super) pins: Pins,
     /// What pins it for as long as it lives, by rule or because it cannot be seen to end.
     pub(super) lasting: Pins,
-    pub(super) aftermath: Aftermath,
+    pub(super) aftermath: StatementDiagnostics,
     /// Whether a transaction is open is not known: the last word was an error.
     pub(super) is_status_unknown: bool,
     /// What the server may have noted on this session's connection and not told.
@@ -120,7 +120,7 @@ impl SessionState {
             calls: Calls::default(),
             pins: Pins::NONE,
             lasting: Pins::NONE,
-            aftermath: Aftermath::default(),
+            aftermath: StatementDiagnostics::default(),
             is_status_unknown: false,
             owed: Owed::Nothing,
             reversed: Vec::new(),
@@ -168,11 +168,11 @@ impl SessionState {
     }
 
     /// What the last statement left to be asked.
-    pub fn aftermath(&self) -> &Aftermath {
+    pub fn aftermath(&self) -> &StatementDiagnostics {
         &self.aftermath
     }
 
-    /// Why it cannot leave its backend connection now. What an [`super::Inquiry`] would end is among
+    /// Why it cannot leave its backend connection now. What an [`super::StateQuery`] would end is among
     /// them.
     pub fn pins(&self) -> Pins {
         let mut pins = self.pins.union(self.lasting);

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use sql::{Effects, Facts, Flags, Kind, Role, Uses};
+use sql::{Effects, Facts, Flags, Role, StatementKind, Uses};
 
 use super::connection::ConnectionState;
 use super::needs::{Needs, Texts};
@@ -129,14 +129,17 @@ impl Texts {
         if !facts.effects.has(about) && !is_half_prepare(facts) {
             return Self::None;
         }
-        let is_named =
-            |part: &sql::Part| part.kind == Kind::Execute || !part.effects.has(Effects::ANYTHING);
+        let is_named = |part: &sql::StatementFacts| {
+            part.kind == StatementKind::Execute || !part.effects.has(Effects::ANYTHING)
+        };
         let is_crowded = facts.marks.has(sql::Marks::CROWDED);
         let are_named = !is_crowded && !facts.parts.is_empty() && facts.parts.iter().all(is_named);
         let mentions = facts.mentions_of(Role::Prepared);
         let names: Option<Vec<Rc<[u8]>>> = mentions.map(|it| key(it.name.of(text))).collect();
         match names {
-            Some(names) if facts.kind == Kind::Deallocate && !is_crowded => Self::Dropped(names),
+            Some(names) if facts.kind == StatementKind::Deallocate && !is_crowded => {
+                Self::Dropped(names)
+            }
             Some(names) if are_named && !names.is_empty() => Self::Named(names),
             _ => Self::All,
         }
@@ -240,7 +243,7 @@ impl SessionState {
         facts: &Facts,
         text: &[u8],
     ) -> Option<Rc<[u8]>> {
-        if facts.kind != Kind::Execute || self.held.prepared.is_empty() {
+        if facts.kind != StatementKind::Execute || self.held.prepared.is_empty() {
             return None;
         }
         let mention = facts.mentions_of(Role::Prepared).next()?;

@@ -5,7 +5,7 @@ use wire::{Command, HEADER_BYTES, Header, StatusFlags};
 use super::{ClientMode, Event, LostReason, Pending, Sequences, Tracker, Violation};
 use crate::cutter::{Cut, HEAD_BYTES};
 use crate::reply::{
-    Outcome, Payload, ReplyState, UNASKED_FILE, Verdict, expected, may_ask_for_files,
+    Outcome, Payload, ReplyState, ReplyStep, UNASKED_FILE, expected, may_ask_for_files,
 };
 
 impl Tracker {
@@ -119,7 +119,7 @@ impl Tracker {
     }
 
     /// What the backend's current payload means, from its first bytes and its first packet's length.
-    fn judge(&self, head: &[u8], length: usize) -> Result<Verdict, Violation> {
+    fn judge(&self, head: &[u8], length: usize) -> Result<ReplyStep, Violation> {
         let payload = Payload {
             head,
             length,
@@ -128,25 +128,25 @@ impl Tracker {
         let verdict = self.reply.unwrap_or(ReplyState::Simple).judge(&payload)?;
         let command = self.pending.front().map(|pending| pending.command);
         match (&verdict, command) {
-            (Verdict::LocalInfile, Some(command)) if !may_ask_for_files(command) => {
+            (ReplyStep::LocalInfile, Some(command)) if !may_ask_for_files(command) => {
                 Err(UNASKED_FILE.into())
             }
             _ => Ok(verdict),
         }
     }
 
-    fn backend_payload_end(&mut self, verdict: Verdict, emit: &mut impl FnMut(Event)) {
+    fn backend_payload_end(&mut self, verdict: ReplyStep, emit: &mut impl FnMut(Event)) {
         let Some(Pending { command, .. }) = self.pending.front().copied() else {
             return self.unsolicited(verdict, emit);
         };
         match verdict {
-            Verdict::Continue(state) => {
+            ReplyStep::Continue(state) => {
                 self.reply = Some(state);
                 if self.client_mode == ClientMode::Dialogue {
                     self.client_sequence = self.backend_sequence.unwrap_or_default();
                 }
             }
-            Verdict::ResultEnd(status) => {
+            ReplyStep::ResultEnd(status) => {
                 self.status = status;
                 match status.contains(StatusFlags::MORE_RESULTS_EXISTS) {
                     true => {
@@ -156,12 +156,12 @@ impl Tracker {
                     false => self.reply_end(Outcome::Ok, emit),
                 }
             }
-            Verdict::End(outcome, status) => {
+            ReplyStep::End(outcome, status) => {
                 self.status = status.unwrap_or(self.status);
                 self.reply_end(outcome, emit);
             }
-            Verdict::LocalInfile => self.local_infile(command, emit),
-            Verdict::Unknown => self.lose(LostReason::UnknownReply(command), emit),
+            ReplyStep::LocalInfile => self.local_infile(command, emit),
+            ReplyStep::Unknown => self.lose(LostReason::UnknownReply(command), emit),
         }
     }
 
@@ -194,9 +194,9 @@ impl Tracker {
         emit(Event::LocalInfile);
     }
 
-    fn unsolicited(&mut self, verdict: Verdict, emit: &mut impl FnMut(Event)) {
+    fn unsolicited(&mut self, verdict: ReplyStep, emit: &mut impl FnMut(Event)) {
         match verdict {
-            Verdict::End(outcome @ Outcome::Err(_), _) => emit(Event::Unsolicited(outcome)),
+            ReplyStep::End(outcome @ Outcome::Err(_), _) => emit(Event::Unsolicited(outcome)),
             _ => self.lose(LostReason::UnknownUnsolicited, emit),
         }
     }

@@ -2,7 +2,9 @@
 
 use wire::{Command, HEADER_BYTES, Header};
 
-use super::{ClientMode, Event, Held, LostReason, Pending, Pipelining, Tracker, Violation};
+use super::{
+    ChangeUserHold, ClientMode, Event, LostReason, Pending, Pipelining, Tracker, Violation,
+};
 use crate::cutter::Cut;
 use crate::reply::expected;
 
@@ -15,7 +17,10 @@ impl Tracker {
         mut emit: impl FnMut(Event),
     ) -> Result<usize, Violation> {
         let mut at = 0;
-        while !self.lost && self.wants_client() && self.held(&bytes[at..]) == Held::Nothing {
+        while !self.lost
+            && self.wants_client()
+            && self.held(&bytes[at..]) == ChangeUserHold::Nothing
+        {
             let (taken, cut) = self.client.step(&bytes[at..]);
             let from = at;
             at += taken;

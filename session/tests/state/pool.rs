@@ -5,8 +5,8 @@ use std::rc::Rc;
 use e2e::raw::{Login, command};
 use e2e::{Product, Server};
 use pilotfish_session::state::{
-    Answer, Baseline, ConnectionState, Inquiry, Needs, Ran, Restoration, Rules, Seen, SessionState,
-    ValuesTable, distance, drop_text, restoration, restored,
+    Answer, Baseline, ConnectionState, Needs, Ran, Restoration, Rules, Seen, SessionState,
+    StateQuery, ValuesTable, distance, drop_text, restoration, restored,
 };
 use sql::{Facts, Flags};
 use wire::StatusFlags;
@@ -121,7 +121,7 @@ impl Pool {
         }
         let schema = session.state.visit_text(&self.table, &session.facts, text);
         let refused = self.make_texts(on, session, &needs);
-        if let Some(heard) = refused.filter(|_| session.facts.kind == sql::Kind::Execute) {
+        if let Some(heard) = refused.filter(|_| session.facts.kind == sql::StatementKind::Execute) {
             self.return_to(session, schema);
             // The servers execute what was prepared in a schema that is gone, sometimes.
             return match heard.error {
@@ -304,7 +304,7 @@ impl Pool {
         );
     }
 
-    fn put(&mut self, on: usize, session: &mut Pooled, inquiry: &Inquiry) {
+    fn put(&mut self, on: usize, session: &mut Pooled, inquiry: &StateQuery) {
         let backend = &mut self.backends[on];
         let heard = backend.line.query(inquiry.text());
         let text = String::from_utf8_lossy(inquiry.text()).into_owned();

@@ -4,8 +4,8 @@ use std::rc::Rc;
 
 use pilotfish_session::Tally;
 use pilotfish_session::state::{
-    Answer, Baseline, Changes, ConnectionState, Inquiry, Mismatch, Needs, Ran, Restoration, Rules,
-    Seen, SessionState, ValuesTable, restoration, restored,
+    Answer, Baseline, Changes, ConnectionState, Mismatch, Needs, Ran, Restoration, Rules, Seen,
+    SessionState, StateQuery, ValuesTable, restoration, restored,
 };
 use sql::{Facts, Server};
 use wire::StatusFlags;
@@ -261,7 +261,7 @@ impl Stage {
 
     /// The answer to what the proxy asks.
     pub fn hears(&mut self, said: &Said, cells: &[(u8, bool, Option<&str>)]) -> &mut Self {
-        let inquiry: Inquiry = self.session.inquiry(&self.connection).expect("it asks");
+        let inquiry: StateQuery = self.session.inquiry(&self.connection).expect("it asks");
         let columns = cells
             .iter()
             .map(|(code, is_unsigned, _)| pilotfish_session::state::Column {

@@ -1,8 +1,8 @@
 //! Accounts and privileges: GRANT, REVOKE, KILL.
 
-use crate::classify::Place;
+use crate::classify::QueryPosition;
 use crate::facts::{Access, Marks, Role};
-use crate::kind::{Kill, Kind};
+use crate::kind::{Kill, StatementKind};
 use crate::lexer::TokenKind;
 use crate::scan::{Scan, Watcher};
 use crate::span::Span;
@@ -13,7 +13,11 @@ impl<W: Watcher> Scan<'_, W> {
     pub fn grant(&mut self) {
         let is_grant = self.here.word == Word::Grant;
         self.granted_table();
-        self.writes_and_commits(if is_grant { Kind::Grant } else { Kind::Revoke });
+        self.writes_and_commits(if is_grant {
+            StatementKind::Grant
+        } else {
+            StatementKind::Revoke
+        });
     }
 
     /// GRANT … ON [TABLE] t; ON a schema's `s.*`, a routine or an account names no table.
@@ -62,11 +66,11 @@ impl<W: Watcher> Scan<'_, W> {
         if matches!(kill, Kill::User | Kill::QueryOfUser | Kill::QueryId) {
             self.advance();
         }
-        self.facts.kind = Kind::Kill(kill);
+        self.facts.kind = StatementKind::Kill(kill);
         self.facts.marks.add(Marks::KILLS);
         let target = self.here.span;
         let asked = self.facts.questions.len();
-        self.body(&mut Place::of_query());
+        self.body(&mut QueryPosition::of_query());
         // It is the server's own thread that ends, not one of the client's name.
         self.facts.questions.truncate(asked);
         let target = self.span_from(target);

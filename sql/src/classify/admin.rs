@@ -1,10 +1,10 @@
 //! Administration of the server: FLUSH, RESET, maintenance of tables, replication, plugins.
 
-use crate::classify::Place;
+use crate::classify::QueryPosition;
 use crate::doubts::Doubts;
 use crate::facts::{Access, Effects, Role};
 use crate::flags::Server;
-use crate::kind::{Flush, Kind};
+use crate::kind::{Flush, StatementKind};
 use crate::lexer::TokenKind;
 use crate::scan::{Scan, Watcher};
 use crate::words::Word;
@@ -22,23 +22,23 @@ impl<W: Watcher> Scan<'_, W> {
             Word::Purge => self.purge(),
             Word::Change | Word::Stop => self.replication(),
             Word::Binlog => self.binlog(),
-            Word::Install | Word::Uninstall => self.writes_and_commits(Kind::Install),
-            Word::Shutdown | Word::Restart => self.server_only(Kind::Shutdown),
+            Word::Install | Word::Uninstall => self.writes_and_commits(StatementKind::Install),
+            Word::Shutdown | Word::Restart => self.server_only(StatementKind::Shutdown),
             Word::Clone => {
                 self.facts.doubts.add(Doubts::UNNAMED);
-                self.writes_and_commits(Kind::Clone);
+                self.writes_and_commits(StatementKind::Clone);
             }
             Word::Cache => self.cache_index(),
             Word::Import => {
                 self.facts.doubts.add(Doubts::UNNAMED);
-                self.writes_and_commits(Kind::Import);
+                self.writes_and_commits(StatementKind::Import);
             }
             _ => self.not_understood(),
         }
     }
 
     /// A statement for one server that leaves the session alone.
-    fn server_only(&mut self, kind: Kind) {
+    fn server_only(&mut self, kind: StatementKind) {
         self.facts.kind = kind;
         self.facts.at_least(Access::Write);
         self.skip_rest();
@@ -49,7 +49,7 @@ impl<W: Watcher> Scan<'_, W> {
         if !self.is_mariadb() {
             self.commits();
         }
-        self.server_only(Kind::Replication);
+        self.server_only(StatementKind::Replication);
     }
 
     /// CACHE INDEX, LOAD INDEX INTO CACHE: MySQL ends the transaction.
@@ -62,7 +62,7 @@ impl<W: Watcher> Scan<'_, W> {
             self.mention_name(Role::TableRead);
             self.skip_to_comma();
         }
-        self.server_only(Kind::CacheIndex);
+        self.server_only(StatementKind::CacheIndex);
     }
 
     fn is_mariadb(&self) -> bool {
@@ -71,9 +71,9 @@ impl<W: Watcher> Scan<'_, W> {
 
     /// PURGE BINARY LOGS TO '…', PURGE BINARY LOGS BEFORE expression
     fn purge(&mut self) {
-        self.facts.kind = Kind::Purge;
+        self.facts.kind = StatementKind::Purge;
         self.facts.at_least(Access::Write);
-        self.body(&mut Place::of_query());
+        self.body(&mut QueryPosition::of_query());
     }
 
     /// FLUSH …
@@ -82,7 +82,7 @@ impl<W: Watcher> Scan<'_, W> {
         self.skip_words(&[Word::Local, Word::NoWriteToBinlog]);
         self.facts.at_least(Access::Write);
         self.commits();
-        self.facts.kind = Kind::Flush(Flush::Other);
+        self.facts.kind = StatementKind::Flush(Flush::Other);
         if matches!(self.here.word, Word::Table | Word::Tables) {
             self.advance();
             self.flush_tables();
@@ -106,10 +106,10 @@ impl<W: Watcher> Scan<'_, W> {
             _ => false,
         };
         if locks && is_of_some {
-            self.facts.kind = Kind::Flush(Flush::TableLocks);
+            self.facts.kind = StatementKind::Flush(Flush::TableLocks);
             self.facts.effects.add(Effects::TABLES_LOCKED);
         } else if locks {
-            self.facts.kind = Kind::Flush(Flush::ReadLock);
+            self.facts.kind = StatementKind::Flush(Flush::ReadLock);
             self.facts.effects.add(Effects::GLOBAL_LOCKED);
         }
     }
@@ -121,14 +121,14 @@ impl<W: Watcher> Scan<'_, W> {
         } else {
             self.commits();
         }
-        self.server_only(Kind::Reset);
+        self.server_only(StatementKind::Reset);
     }
 
     /// ANALYZE, CHECK, OPTIMIZE, REPAIR TABLE t, u
     fn maintain(&mut self) {
         self.advance();
         self.skip_words(&[Word::Local, Word::NoWriteToBinlog]);
-        self.facts.kind = Kind::Maintain;
+        self.facts.kind = StatementKind::Maintain;
         self.facts.at_least(Access::Write);
         self.commits();
         if matches!(self.here.word, Word::Table | Word::Tables | Word::View) {
@@ -163,7 +163,7 @@ impl<W: Watcher> Scan<'_, W> {
     /// CHECKSUM TABLE t, u
     fn checksum(&mut self) {
         self.advance();
-        self.facts.kind = Kind::Checksum;
+        self.facts.kind = StatementKind::Checksum;
         self.facts.at_least(Access::Read);
         if matches!(self.here.word, Word::Table | Word::Tables) {
             self.advance();
@@ -186,11 +186,11 @@ impl<W: Watcher> Scan<'_, W> {
     fn binlog(&mut self) {
         self.facts.doubts.add(Doubts::UNNAMED);
         self.facts.effects.add(Effects::ANYTHING);
-        self.server_only(Kind::Binlog);
+        self.server_only(StatementKind::Binlog);
     }
 
     fn help(&mut self) {
-        self.facts.kind = Kind::Help;
+        self.facts.kind = StatementKind::Help;
         self.facts.at_least(Access::Read);
         self.skip_rest();
     }
@@ -198,7 +198,7 @@ impl<W: Watcher> Scan<'_, W> {
     /// BACKUP STAGE START …, BACKUP STAGE END, BACKUP LOCK t, BACKUP UNLOCK (MariaDB)
     fn backup(&mut self) {
         self.advance();
-        self.facts.kind = Kind::Backup;
+        self.facts.kind = StatementKind::Backup;
         self.facts.at_least(Access::Write);
         let releases = match self.here.word {
             Word::Stage => self.ahead.word == Word::End,

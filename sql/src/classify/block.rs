@@ -8,7 +8,7 @@ use crate::words::Word;
 
 /// The blocks that are open: BEGIN, IF, CASE, LOOP … up to END.
 #[derive(Default)]
-struct Blocks {
+struct BlockNesting {
     count: u32,
     /// A bit each: it is a CASE in an expression, inside which no statement begins.
     expressions: u64,
@@ -17,7 +17,7 @@ struct Blocks {
 /// More open blocks than this are not told apart.
 const BLOCKS_MAX: u32 = 64;
 
-impl Blocks {
+impl BlockNesting {
     fn push(&mut self, is_expression: bool) {
         self.expressions = self.expressions << 1 | u64::from(is_expression);
         self.count += 1;
@@ -47,23 +47,23 @@ impl<W: Watcher> Scan<'_, W> {
     pub fn routine(&mut self) {
         self.qualified_name();
         self.skip_parentheses();
-        self.blocks(Blocks::default(), Start::Soon);
+        self.blocks(BlockNesting::default(), Start::Soon);
     }
 
     /// name AS declarations … END
     pub fn package(&mut self) {
-        let mut blocks = Blocks::default();
+        let mut blocks = BlockNesting::default();
         blocks.push(false);
         self.blocks(blocks, Start::Yes);
     }
 
     /// A statement, which may be compound, at its first token.
     pub fn block(&mut self) {
-        self.blocks(Blocks::default(), Start::Yes);
+        self.blocks(BlockNesting::default(), Start::Yes);
     }
 
     /// Goes to the semicolon that ends all blocks.
-    fn blocks(&mut self, mut blocks: Blocks, mut start: Start) {
+    fn blocks(&mut self, mut blocks: BlockNesting, mut start: Start) {
         loop {
             if self.runs_block {
                 self.note_in_block();
@@ -117,7 +117,7 @@ impl<W: Watcher> Scan<'_, W> {
 
     /// What a word opens or closes, and whether a statement may begin behind it. None where the
     /// words were passed already.
-    fn block_word(&mut self, blocks: &mut Blocks, start: Start) -> Option<Start> {
+    fn block_word(&mut self, blocks: &mut BlockNesting, start: Start) -> Option<Start> {
         let may_start = start != Start::No;
         Some(match self.here.word {
             Word::Begin => {
@@ -163,7 +163,7 @@ impl<W: Watcher> Scan<'_, W> {
     }
 
     /// END [IF | CASE | LOOP | …]
-    fn end_of_block(&mut self, blocks: &mut Blocks) {
+    fn end_of_block(&mut self, blocks: &mut BlockNesting) {
         self.advance();
         blocks.pop();
         self.skip_words(&[

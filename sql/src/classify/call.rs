@@ -1,11 +1,11 @@
 //! Calls of functions, built in or stored.
 
-use crate::classify::Place;
+use crate::classify::QueryPosition;
 use crate::facts::{Access, Effects, Marks, Role, Uses};
 use crate::flags::Server;
 use crate::functions::{Arguments, Function, arguments_of, is_free_name, needs_adjacent};
 use crate::lexer::{Token, TokenKind};
-use crate::question::{About, Question, Spelling};
+use crate::question::{About, Question, QuestionForm};
 use crate::scan::{Scan, Watcher};
 use crate::span::Span;
 use crate::words::{Word, look_up};
@@ -15,7 +15,7 @@ const ARGUMENT_TOKENS_MAX: usize = 256;
 
 impl<W: Watcher> Scan<'_, W> {
     /// A word with a parenthesis behind it, where a table is expected or not.
-    pub fn call(&mut self, place: &mut Place, is_table: bool) {
+    pub fn call(&mut self, place: &mut QueryPosition, is_table: bool) {
         let token = self.here;
         let is_alias = self.is_behind_alias();
         // In definitions stand defaults and conditions that are kept, and types.
@@ -117,7 +117,7 @@ impl<W: Watcher> Scan<'_, W> {
             function => {
                 if let Some(about) = About::of_function(function).filter(|_| !has_arguments) {
                     let end = self.here.span.end;
-                    self.ask(about, Spelling::Function, Span { end, ..name.span });
+                    self.ask(about, QuestionForm::Function, Span { end, ..name.span });
                 }
             }
         }
@@ -136,7 +136,7 @@ impl<W: Watcher> Scan<'_, W> {
     }
 
     /// Notes a question where it stands.
-    pub fn ask(&mut self, about: About, spelling: Spelling, span: Span) {
+    pub fn ask(&mut self, about: About, spelling: QuestionForm, span: Span) {
         let part = self.facts.parts.len() as u32;
         self.facts.ask(Question {
             about,

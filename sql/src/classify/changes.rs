@@ -6,7 +6,7 @@ use crate::charsets::Charset;
 use crate::doubts::Doubts;
 use crate::facts::Marks;
 use crate::flags::Flags;
-use crate::kind::Kind;
+use crate::kind::StatementKind;
 use crate::scan::{Scan, Watcher};
 use crate::set::{Assignment, Scope, Target, Value};
 use crate::span::Span;
@@ -24,12 +24,12 @@ impl<W: Watcher> Scan<'_, W> {
     /// stood before that statement.
     pub fn follow(&mut self, assigned: usize) {
         match self.facts.kind {
-            Kind::Set => self.follow_assignments(assigned),
-            Kind::Execute
-            | Kind::ExecuteImmediate
-            | Kind::Call
-            | Kind::Compound
-            | Kind::Unknown => {
+            StatementKind::Set => self.follow_assignments(assigned),
+            StatementKind::Execute
+            | StatementKind::ExecuteImmediate
+            | StatementKind::Call
+            | StatementKind::Compound
+            | StatementKind::Unknown => {
                 self.doubts_behind.add(Doubts::SCHEMA);
                 self.doubt_reading();
             }

@@ -1,10 +1,10 @@
 //! Definitions: CREATE, ALTER, DROP, TRUNCATE, RENAME.
 
-use crate::classify::Place;
+use crate::classify::QueryPosition;
 use crate::doubts::Doubts;
 use crate::facts::{Access, Effects, Role};
 use crate::functions::Function;
-use crate::kind::{Kind, Object};
+use crate::kind::{Object, StatementKind};
 use crate::lexer::TokenKind;
 use crate::scan::{Scan, Watcher};
 use crate::words::Word;
@@ -15,7 +15,7 @@ impl<W: Watcher> Scan<'_, W> {
         self.advance();
         self.facts.at_least(Access::Write);
         let object = self.object();
-        self.facts.kind = Kind::Create(object);
+        self.facts.kind = StatementKind::Create(object);
         if object == Object::TemporaryTable {
             self.facts.effects.add(Effects::TEMPORARY_CREATED);
         }
@@ -112,13 +112,13 @@ impl<W: Watcher> Scan<'_, W> {
             self.advance();
             self.mention_name(Role::TableRead);
         }
-        self.body(&mut Place::of_definitions());
+        self.body(&mut QueryPosition::of_definitions());
     }
 
     fn create_view(&mut self) {
         self.mention_name(Role::TableWritten);
         let (uses, asked) = (self.facts.uses, self.facts.questions.len());
-        self.body(&mut Place::of_definitions());
+        self.body(&mut QueryPosition::of_definitions());
         // Nothing of it runs now.
         self.facts.uses = uses;
         self.facts.questions.truncate(asked);
@@ -170,7 +170,7 @@ impl<W: Watcher> Scan<'_, W> {
         self.facts.at_least(Access::Write);
         self.commits();
         let object = self.object();
-        self.facts.kind = Kind::Alter(object);
+        self.facts.kind = StatementKind::Alter(object);
         let is_event = self.here.word == Word::Event;
         self.advance();
         self.if_exists();
@@ -243,7 +243,7 @@ impl<W: Watcher> Scan<'_, W> {
         self.advance();
         self.facts.at_least(Access::Write);
         let object = self.object();
-        self.facts.kind = Kind::Drop(object);
+        self.facts.kind = StatementKind::Drop(object);
         if object != Object::TemporaryTable {
             self.commits();
         }
@@ -280,7 +280,7 @@ impl<W: Watcher> Scan<'_, W> {
         self.advance();
         self.take_word(Word::Table);
         self.mention_name(Role::TableWritten);
-        self.writes_and_commits(Kind::Truncate);
+        self.writes_and_commits(StatementKind::Truncate);
     }
 
     /// RENAME TABLE a TO b, c TO d; RENAME USER
@@ -289,12 +289,12 @@ impl<W: Watcher> Scan<'_, W> {
         self.facts.at_least(Access::Write);
         self.commits();
         if !matches!(self.here.word, Word::Table | Word::Tables) {
-            self.facts.kind = Kind::Rename(Object::Account);
+            self.facts.kind = StatementKind::Rename(Object::Account);
             return self.skip_rest();
         }
         self.advance();
         self.if_exists();
-        self.facts.kind = Kind::Rename(Object::Table);
+        self.facts.kind = StatementKind::Rename(Object::Table);
         self.facts.effects.add(Effects::TEMPORARY_RENAMED);
         while self.is_table_name() {
             self.mention_name(Role::TableWritten);

@@ -2,7 +2,7 @@
 
 use crate::doubts::Doubts;
 use crate::facts::{Access, Effects, Role};
-use crate::kind::{Explain, Kind};
+use crate::kind::{Explain, StatementKind};
 use crate::lexer::TokenKind;
 use crate::scan::{Scan, Watcher};
 use crate::words::Word;
@@ -56,7 +56,7 @@ impl<W: Watcher> Scan<'_, W> {
             return self.explain_of_another(explain);
         }
         if !self.begins_statement() {
-            self.facts.kind = Kind::Describe;
+            self.facts.kind = StatementKind::Describe;
             self.facts.at_least(Access::Read);
             self.mention_name(Role::TableRead);
             return self.skip_rest();
@@ -64,7 +64,7 @@ impl<W: Watcher> Scan<'_, W> {
         let own = self.facts.effects;
         self.statement();
         self.facts.explained = Some(self.facts.kind);
-        self.facts.kind = Kind::Explain(explain);
+        self.facts.kind = StatementKind::Explain(explain);
         if explain == Explain::Plan {
             self.only_planned(own);
         }
@@ -79,7 +79,7 @@ impl<W: Watcher> Scan<'_, W> {
             self.advance();
             return self.explained(explain);
         }
-        self.facts.kind = Kind::Explain(Explain::Connection);
+        self.facts.kind = StatementKind::Explain(Explain::Connection);
         self.facts.at_least(Access::Write);
         self.skip_rest();
     }
@@ -92,7 +92,10 @@ impl<W: Watcher> Scan<'_, W> {
             .with(Effects::NAMED_LOCKS_RELEASED)
             .with(Effects::SEQUENCE);
         let mut planned = LOCKS | Effects::ANYTHING | Effects::USER_VARIABLES;
-        if !matches!(self.facts.explained, Some(Kind::Insert | Kind::Replace)) {
+        if !matches!(
+            self.facts.explained,
+            Some(StatementKind::Insert | StatementKind::Replace)
+        ) {
             planned.add(Effects::LAST_INSERT_ID);
         }
         let effects = self.facts.effects.both(planned);

@@ -1,6 +1,6 @@
 //! What statements are made of: tables, columns and clauses, anywhere inside a query.
 
-use crate::classify::Place;
+use crate::classify::QueryPosition;
 use crate::facts::{Access, Effects, Marks, Role};
 use crate::flags::Server;
 use crate::functions::Function;
@@ -12,7 +12,7 @@ use crate::words::Word;
 
 impl<W: Watcher> Scan<'_, W> {
     /// Any tokens to the end of the statement, noting tables, calls and variables.
-    pub fn body(&mut self, place: &mut Place) {
+    pub fn body(&mut self, place: &mut QueryPosition) {
         let outside = self.common.len();
         self.walk(place, outside);
         if self.common.len() > outside {
@@ -22,7 +22,7 @@ impl<W: Watcher> Scan<'_, W> {
 
     /// The same; common tables up to `outside` are those of queries around.
     #[inline(always)] // it has one caller
-    fn walk(&mut self, place: &mut Place, outside: usize) {
+    fn walk(&mut self, place: &mut QueryPosition, outside: usize) {
         loop {
             match self.here.kind {
                 TokenKind::End | TokenKind::Semicolon => return,
@@ -85,7 +85,7 @@ impl<W: Watcher> Scan<'_, W> {
     }
 
     #[inline]
-    fn word(&mut self, place: &mut Place) {
+    fn word(&mut self, place: &mut QueryPosition) {
         let word = self.here.word;
         if self.ahead.kind == TokenKind::Dot && !self.is_in_front_of_table() {
             return self.name(place);
@@ -105,7 +105,7 @@ impl<W: Watcher> Scan<'_, W> {
 
     /// Passes a word, as a call when a parenthesis follows.
     #[inline]
-    fn call_or_pass(&mut self, place: &mut Place) {
+    fn call_or_pass(&mut self, place: &mut QueryPosition) {
         let word = self.here.word;
         if place.in_definitions && self.is_at_references() {
             self.advance();
@@ -119,7 +119,7 @@ impl<W: Watcher> Scan<'_, W> {
         }
     }
 
-    fn keyword(&mut self, word: Word, place: &mut Place) {
+    fn keyword(&mut self, word: Word, place: &mut QueryPosition) {
         match word {
             Word::Select => place.select(),
             Word::From if !place.is_in_arguments() => place.begin_tables(),
@@ -180,14 +180,14 @@ impl<W: Watcher> Scan<'_, W> {
     }
 
     /// PROCEDURE ANALYSE(…) of MariaDB and MySQL 5.7: a word and a name that call nothing.
-    fn procedure_analyse(&mut self, place: &mut Place) {
+    fn procedure_analyse(&mut self, place: &mut QueryPosition) {
         place.end_tables();
         self.advance();
         self.advance();
     }
 
     /// FOR UPDATE, FOR SHARE; and FOR of index hints and of MariaDB's history.
-    fn for_clause(&mut self, place: &mut Place) {
+    fn for_clause(&mut self, place: &mut QueryPosition) {
         self.advance();
         match self.here.word {
             Word::Update | Word::Share => {
@@ -211,7 +211,7 @@ impl<W: Watcher> Scan<'_, W> {
     }
 
     /// SELECT … INTO OUTFILE, INTO DUMPFILE, INTO @x, @y
-    fn select_into(&mut self, place: &mut Place) {
+    fn select_into(&mut self, place: &mut QueryPosition) {
         self.advance();
         if place.is_in_list() {
             place.end_tables();
@@ -243,7 +243,7 @@ impl<W: Watcher> Scan<'_, W> {
     }
 
     /// A table where one is expected.
-    fn table(&mut self, place: &mut Place) {
+    fn table(&mut self, place: &mut QueryPosition) {
         if self.here.kind == TokenKind::Word && self.ahead.kind == TokenKind::Open {
             place.expects_table = false;
             return self.call(place, true);
@@ -312,7 +312,7 @@ impl<W: Watcher> Scan<'_, W> {
 
     /// A quoted or qualified name: a table where one is expected, a column, or the call of a stored
     /// function.
-    fn name(&mut self, place: &mut Place) {
+    fn name(&mut self, place: &mut QueryPosition) {
         if place.expects_table {
             return self.table(place);
         }

@@ -1,8 +1,8 @@
 //! Queries and changes of data: their beginnings. What stands inside is `expression`'s.
 
-use crate::classify::Place;
+use crate::classify::QueryPosition;
 use crate::facts::{Access, Effects, Marks, Role, Uses};
-use crate::kind::Kind;
+use crate::kind::StatementKind;
 use crate::lexer::TokenKind;
 use crate::scan::{CommonTable, Scan, Watcher};
 use crate::span::Span;
@@ -22,11 +22,11 @@ impl<W: Watcher> Scan<'_, W> {
             return self.common.truncate(outside);
         }
         self.facts.kind = match self.here.word {
-            Word::Values => Kind::Values,
-            Word::Table => Kind::Table,
-            _ => Kind::Select,
+            Word::Values => StatementKind::Values,
+            Word::Table => StatementKind::Table,
+            _ => StatementKind::Select,
         };
-        self.body(&mut Place::of_query());
+        self.body(&mut QueryPosition::of_query());
     }
 
     fn statement_behind_with(&mut self) {
@@ -36,8 +36,8 @@ impl<W: Watcher> Scan<'_, W> {
             Word::Delete => self.delete(),
             Word::Insert | Word::Replace => self.insert(),
             _ if self.here.kind == TokenKind::Open => {
-                self.facts.kind = Kind::Select;
-                self.body(&mut Place::of_query());
+                self.facts.kind = StatementKind::Select;
+                self.body(&mut QueryPosition::of_query());
             }
             _ => self.not_understood(),
         }
@@ -47,9 +47,9 @@ impl<W: Watcher> Scan<'_, W> {
     pub fn insert(&mut self) {
         let is_replace = self.advance().word == Word::Replace;
         self.facts.kind = if is_replace {
-            Kind::Replace
+            StatementKind::Replace
         } else {
-            Kind::Insert
+            StatementKind::Insert
         };
         self.facts.at_least(Access::Write);
         self.facts.effects.add(Effects::LAST_INSERT_ID);
@@ -71,7 +71,7 @@ impl<W: Watcher> Scan<'_, W> {
         if is_query || self.here.kind == TokenKind::Open {
             self.facts.marks.add(Marks::FROM_SELECT);
         }
-        self.body(&mut Place::of_query());
+        self.body(&mut QueryPosition::of_query());
     }
 
     /// Whether the parenthesis here opens a query rather than a list of columns.
@@ -86,20 +86,20 @@ impl<W: Watcher> Scan<'_, W> {
     /// UPDATE
     pub fn update(&mut self) {
         self.advance();
-        self.facts.kind = Kind::Update;
+        self.facts.kind = StatementKind::Update;
         self.facts.at_least(Access::Write);
         self.skip_words(&[Word::LowPriority, Word::Ignore]);
-        self.body(&mut Place::of_written_tables());
+        self.body(&mut QueryPosition::of_written_tables());
     }
 
     /// DELETE. The names in front of FROM are names or aliases of tables behind it.
     pub fn delete(&mut self) {
         self.advance();
-        self.facts.kind = Kind::Delete;
+        self.facts.kind = StatementKind::Delete;
         self.facts.at_least(Access::Write);
         if self.skip_to(Word::From) {
             self.advance();
-            self.body(&mut Place::of_written_tables());
+            self.body(&mut QueryPosition::of_written_tables());
         }
     }
 
@@ -109,7 +109,7 @@ impl<W: Watcher> Scan<'_, W> {
         if self.here.word == Word::Index {
             return self.cache_index();
         }
-        self.facts.kind = Kind::Load;
+        self.facts.kind = StatementKind::Load;
         self.facts.at_least(Access::Write);
         self.facts.effects.add(Effects::LAST_INSERT_ID);
         let mut file = Uses::SERVER_FILE;
@@ -123,28 +123,28 @@ impl<W: Watcher> Scan<'_, W> {
         self.take_word(Word::Table);
         self.mention_name(Role::TableWritten);
         self.sets_variables = true;
-        self.body(&mut Place::of_query());
+        self.body(&mut QueryPosition::of_query());
         self.sets_variables = false;
     }
 
     /// CALL
     pub fn call_procedure(&mut self) {
         self.advance();
-        self.facts.kind = Kind::Call;
+        self.facts.kind = StatementKind::Call;
         self.facts.at_least(Access::Unsure);
         self.facts.effects.add(Effects::ANYTHING);
         self.mention_name(Role::Procedure);
         self.sets_variables = true;
-        self.body(&mut Place::of_query());
+        self.body(&mut QueryPosition::of_query());
         self.sets_variables = false;
     }
 
     /// DO
     pub fn evaluate(&mut self) {
         self.advance();
-        self.facts.kind = Kind::Do;
+        self.facts.kind = StatementKind::Do;
         self.facts.at_least(Access::Read);
-        self.body(&mut Place::of_query());
+        self.body(&mut QueryPosition::of_query());
     }
 
     /// WITH [RECURSIVE] name [(columns)] AS (query) [, …]
@@ -188,7 +188,7 @@ impl<W: Watcher> Scan<'_, W> {
             return;
         }
         self.nesting += 1;
-        self.body(&mut Place::of_nested_query());
+        self.body(&mut QueryPosition::of_nested_query());
         self.nesting -= 1;
         self.take_kind(TokenKind::Close);
     }

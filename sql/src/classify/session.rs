@@ -1,10 +1,10 @@
 //! Statements about the session: USE, PREPARE, EXECUTE, HANDLER, LOCK, diagnostics.
 
-use crate::classify::Place;
+use crate::classify::QueryPosition;
 use crate::doubts::Doubts;
 use crate::facts::{Access, Effects, Role, Uses};
 use crate::flags::Schema;
-use crate::kind::{Handler, Kind};
+use crate::kind::{Handler, StatementKind};
 use crate::lexer::TokenKind;
 use crate::scan::{Scan, Watcher};
 use crate::span::Span;
@@ -14,7 +14,7 @@ impl<W: Watcher> Scan<'_, W> {
     /// USE schema
     pub fn use_schema(&mut self) {
         self.advance();
-        self.facts.kind = Kind::Use;
+        self.facts.kind = StatementKind::Use;
         self.facts.effects.add(Effects::SCHEMA);
         let name = self.here.span;
         self.mention_name(Role::Schema);
@@ -25,7 +25,7 @@ impl<W: Watcher> Scan<'_, W> {
     /// PREPARE s FROM '…', PREPARE s FROM @text
     pub fn prepare(&mut self) {
         self.advance();
-        self.facts.kind = Kind::Prepare;
+        self.facts.kind = StatementKind::Prepare;
         self.facts.effects.add(Effects::PREPARED);
         self.mention_name(Role::Prepared);
         if self.take_word(Word::From) {
@@ -46,7 +46,7 @@ impl<W: Watcher> Scan<'_, W> {
         if !is_all || self.here.kind != TokenKind::String {
             self.facts.doubts.add(Doubts::TEXT);
         }
-        self.body(&mut Place::of_query());
+        self.body(&mut QueryPosition::of_query());
     }
 
     /// EXECUTE s USING @a, @b; EXECUTE IMMEDIATE '…'
@@ -56,10 +56,10 @@ impl<W: Watcher> Scan<'_, W> {
         self.facts.effects.add(Effects::ANYTHING);
         if self.here.word == Word::Immediate && !self.is_statement_name() {
             self.advance();
-            self.facts.kind = Kind::ExecuteImmediate;
+            self.facts.kind = StatementKind::ExecuteImmediate;
             return self.prepared_text();
         }
-        self.facts.kind = Kind::Execute;
+        self.facts.kind = StatementKind::Execute;
         self.facts.uses.add(Uses::PREPARED);
         self.mention_name(Role::Prepared);
         // OUT parameters come back in the variables of USING.
@@ -85,7 +85,7 @@ impl<W: Watcher> Scan<'_, W> {
     pub fn deallocate(&mut self) {
         self.advance();
         self.take_word(Word::Prepare);
-        self.facts.kind = Kind::Deallocate;
+        self.facts.kind = StatementKind::Deallocate;
         self.facts.effects.add(Effects::DEALLOCATED);
         self.mention_name(Role::Prepared);
     }
@@ -99,7 +99,7 @@ impl<W: Watcher> Scan<'_, W> {
         match self.here.word {
             Word::Open => {
                 self.advance();
-                self.facts.kind = Kind::Handler(Handler::Open);
+                self.facts.kind = StatementKind::Handler(Handler::Open);
                 self.facts.effects.add(Effects::HANDLER_OPENED);
                 self.facts.mention(Role::TableRead, schema, name);
                 self.take_word(Word::As);
@@ -108,13 +108,13 @@ impl<W: Watcher> Scan<'_, W> {
                 }
             }
             Word::Close => {
-                self.facts.kind = Kind::Handler(Handler::Close);
+                self.facts.kind = StatementKind::Handler(Handler::Close);
                 self.facts.effects.add(Effects::HANDLER_CLOSED);
             }
             _ => {
-                self.facts.kind = Kind::Handler(Handler::Read);
+                self.facts.kind = StatementKind::Handler(Handler::Read);
                 self.facts.uses.add(Uses::HANDLER);
-                self.body(&mut Place::of_query());
+                self.body(&mut QueryPosition::of_query());
             }
         }
     }
@@ -125,17 +125,17 @@ impl<W: Watcher> Scan<'_, W> {
         self.facts.at_least(Access::Write);
         let is_instance = self.advance().word == Word::Instance;
         let (kind, effects) = match (is_lock, is_instance) {
-            (true, true) => (Kind::LockInstance, Effects::INSTANCE_LOCKED),
-            (false, true) => (Kind::UnlockInstance, Effects::INSTANCE_UNLOCKED),
-            (false, false) => (Kind::UnlockTables, Effects::TABLES_UNLOCKED),
+            (true, true) => (StatementKind::LockInstance, Effects::INSTANCE_LOCKED),
+            (false, true) => (StatementKind::UnlockInstance, Effects::INSTANCE_UNLOCKED),
+            (false, false) => (StatementKind::UnlockTables, Effects::TABLES_UNLOCKED),
             (true, false) => (
-                Kind::LockTables,
+                StatementKind::LockTables,
                 Effects::TABLES_LOCKED | Effects::TRANSACTION_ENDED,
             ),
         };
         self.facts.kind = kind;
         self.facts.effects.add(effects);
-        if kind == Kind::LockTables {
+        if kind == StatementKind::LockTables {
             self.locked_tables();
         }
         self.skip_rest();
@@ -160,7 +160,7 @@ impl<W: Watcher> Scan<'_, W> {
 
     /// GET [CURRENT | STACKED] DIAGNOSTICS [CONDITION n] @a = NUMBER, …
     pub fn get_diagnostics(&mut self) {
-        self.facts.kind = Kind::GetDiagnostics;
+        self.facts.kind = StatementKind::GetDiagnostics;
         self.facts.uses.add(Uses::DIAGNOSTICS);
         while !self.is_at_end() {
             match (self.here.kind, self.ahead.kind) {
@@ -175,8 +175,8 @@ impl<W: Watcher> Scan<'_, W> {
 
     /// SIGNAL, RESIGNAL
     pub fn signal(&mut self) {
-        self.facts.kind = Kind::Signal;
+        self.facts.kind = StatementKind::Signal;
         self.facts.effects.add(Effects::DIAGNOSTICS);
-        self.body(&mut Place::of_query());
+        self.body(&mut QueryPosition::of_query());
     }
 }

@@ -1,8 +1,8 @@
 //! SHOW: where it must be asked.
 
-use crate::classify::Place;
+use crate::classify::QueryPosition;
 use crate::facts::{Access, Role, Uses};
-use crate::kind::{Kind, Show};
+use crate::kind::{Show, StatementKind};
 use crate::lexer::TokenKind;
 use crate::scan::{Scan, Watcher};
 use crate::words::Word;
@@ -20,7 +20,7 @@ impl<W: Watcher> Scan<'_, W> {
             Word::All,
         ]);
         let show = self.shown();
-        self.facts.kind = Kind::Show(show);
+        self.facts.kind = StatementKind::Show(show);
         let (access, uses) = match show {
             Show::Warnings
             | Show::SomeWarnings
@@ -44,7 +44,7 @@ impl<W: Watcher> Scan<'_, W> {
         while !self.is_at_end() && self.here.word != Word::Where {
             self.advance();
         }
-        self.body(&mut Place::of_query());
+        self.body(&mut QueryPosition::of_query());
     }
 
     fn shown(&self) -> Show {

@@ -1,7 +1,7 @@
 //! Transactions: START, COMMIT, ROLLBACK, savepoints, XA.
 
 use crate::facts::{Access, Effects, Role};
-use crate::kind::{AccessMode, Begin, Finish, Kind, Xa};
+use crate::kind::{AccessMode, Begin, Finish, StatementKind, Xa};
 use crate::lexer::TokenKind;
 use crate::scan::{Scan, Watcher};
 use crate::span::Span;
@@ -24,7 +24,7 @@ impl<W: Watcher> Scan<'_, W> {
                 _ => {}
             }
         }
-        self.facts.kind = Kind::Begin(begin);
+        self.facts.kind = StatementKind::Begin(begin);
         self.facts.effects.add(Effects::TRANSACTION_BEGUN);
     }
 
@@ -36,14 +36,14 @@ impl<W: Watcher> Scan<'_, W> {
             if self.here.word == Word::Savepoint && !self.is_last_token() {
                 self.advance();
             }
-            self.facts.kind = Kind::RollbackTo;
+            self.facts.kind = StatementKind::RollbackTo;
             return self.mention_name(Role::Savepoint);
         }
         let finish = self.finish_words();
         self.facts.kind = if is_commit {
-            Kind::Commit(finish)
+            StatementKind::Commit(finish)
         } else {
-            Kind::Rollback(finish)
+            StatementKind::Rollback(finish)
         };
         self.facts.effects.add(Effects::TRANSACTION_ENDED);
         if finish.chain == Some(true) {
@@ -83,9 +83,9 @@ impl<W: Watcher> Scan<'_, W> {
         let is_release = self.advance().word == Word::Release;
         if is_release {
             self.take_word(Word::Savepoint);
-            self.facts.kind = Kind::ReleaseSavepoint;
+            self.facts.kind = StatementKind::ReleaseSavepoint;
         } else {
-            self.facts.kind = Kind::Savepoint;
+            self.facts.kind = StatementKind::Savepoint;
             self.facts.effects.add(Effects::SAVEPOINT);
         }
         self.mention_name(Role::Savepoint);
@@ -103,7 +103,7 @@ impl<W: Watcher> Scan<'_, W> {
             Word::Recover => Xa::Recover,
             _ => return self.not_understood(),
         };
-        self.facts.kind = Kind::Xa(xa);
+        self.facts.kind = StatementKind::Xa(xa);
         self.facts.at_least(Access::Write);
         if xa != Xa::Recover {
             self.facts.effects.add(Effects::XA);

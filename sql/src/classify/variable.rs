@@ -2,7 +2,7 @@
 
 use crate::facts::{Effects, Role, Uses};
 use crate::lexer::TokenKind;
-use crate::question::{About, Spelling};
+use crate::question::{About, QuestionForm};
 use crate::scan::{Scan, Watcher};
 use crate::span::Span;
 
@@ -53,7 +53,7 @@ impl<W: Watcher> Scan<'_, W> {
         self.facts.mention(Role::VariableRead, scope, name);
         if let Some(about) = about {
             let span = self.span_from(first);
-            self.ask(about, Spelling::Variable, span);
+            self.ask(about, QuestionForm::Variable, span);
         }
     }
 }

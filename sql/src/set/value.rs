@@ -1,7 +1,7 @@
 //! The value of an assignment: literal, DEFAULT, or an expression and what it depends on.
 
 use super::{Constancy, Value};
-use crate::classify::Place;
+use crate::classify::QueryPosition;
 use crate::functions::Function;
 use crate::lexer::{Token, TokenKind};
 use crate::scan::{Scan, Watcher};
@@ -15,7 +15,7 @@ impl<W: Watcher> Scan<'_, W> {
     pub(super) fn value(&mut self, is_for_user_variable: bool) -> Value {
         let start = self.here.span;
         let shape = self.shape_of_value(is_for_user_variable);
-        self.body(&mut Place::of_value());
+        self.body(&mut QueryPosition::of_value());
         let span = self.span_from(start);
         match shape {
             Shape::Nothing => Value::None,

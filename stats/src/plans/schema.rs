@@ -23,7 +23,7 @@ pub struct Index {
     /// What it is: BTREE, FULLTEXT …
     pub kind: String,
     /// Its columns, in their order.
-    pub parts: Vec<Part>,
+    pub parts: Vec<IndexColumn>,
     /// A foreign key of its table needs it, or another one that begins with the same columns.
     pub serves_foreign_key: bool,
     /// Kept up to date, and not planned with.
@@ -59,7 +59,7 @@ impl Hidden {
 
 /// One column of an index.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Part {
+pub struct IndexColumn {
     /// Its name; none: it is an expression.
     pub column: Option<String>,
     /// How many of its first characters; none: all of it.
@@ -123,7 +123,7 @@ pub fn questions(schema: &str, server: Server) -> [String; 2] {
 
 /// The indexes, by table and name.
 pub fn indexes(statistics: &Rows, foreign_keys: &Rows) -> Vec<Index> {
-    let mut all: BTreeMap<(String, String), (Index, BTreeMap<u32, Part>)> = BTreeMap::new();
+    let mut all: BTreeMap<(String, String), (Index, BTreeMap<u32, IndexColumn>)> = BTreeMap::new();
     for row in statistics.iter() {
         let text = |column| row.value(column).unwrap_or_default().to_owned();
         let key = (text("TABLE_NAME"), text("INDEX_NAME"));
@@ -136,7 +136,7 @@ pub fn indexes(statistics: &Rows, foreign_keys: &Rows) -> Vec<Index> {
             (_, Some("YES")) => Some(Hidden::Ignored),
             _ => None,
         };
-        let part = Part {
+        let part = IndexColumn {
             column: row.value("COLUMN_NAME").map(str::to_owned),
             length: row.value("SUB_PART").and_then(|it| it.parse().ok()),
             is_descending: row.value("COLLATION") == Some("D"),
@@ -173,7 +173,7 @@ fn keys(rows: &Rows) -> Vec<ForeignKey> {
 /// Whether an index begins with a foreign key's columns, in whatever order.
 fn serves(index: &Index, (table, columns): &ForeignKey) -> bool {
     let first = index.parts.get(..columns.len());
-    let is_one = |part: &Part| {
+    let is_one = |part: &IndexColumn| {
         let column = part.column.as_ref();
         part.length.is_none() && column.is_some_and(|column| columns.contains(column))
     };

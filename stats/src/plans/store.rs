@@ -106,13 +106,13 @@ pub struct PlansView {
 /// See the module.
 #[derive(Debug, Default)]
 pub struct Plans {
-    known: Mutex<Known>,
+    known: Mutex<StoredPlans>,
     /// Up to which second all is forgotten, counted from 1.
     since: AtomicU32,
 }
 
 #[derive(Debug, Default)]
-struct Known {
+struct StoredPlans {
     plans: HashMap<PlanKey, Arc<Plan>>,
     schemas: Vec<Arc<SchemaIndexes>>,
     bytes: usize,
@@ -278,13 +278,13 @@ impl Plans {
         known.bytes = 0;
     }
 
-    fn lock(&self) -> MutexGuard<'_, Known> {
+    fn lock(&self) -> MutexGuard<'_, StoredPlans> {
         // A panic while it was locked leaves whole plans only.
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Known {
+impl StoredPlans {
     fn enter(&mut self, key: &PlanKey, text: &Arc<str>, now: Duration) {
         let plan = Plan {
             digest: key.digest,
@@ -331,7 +331,7 @@ impl Known {
             let each = it.indexes.iter().map(|index| {
                 let names = index.parts.iter().filter_map(|part| part.column.as_ref());
                 let names: usize = names
-                    .map(|name| name.len() + size_of::<super::schema::Part>())
+                    .map(|name| name.len() + size_of::<super::schema::IndexColumn>())
                     .sum();
                 size_of::<Index>() + index.table.len() + index.name.len() + names
             });

@@ -29,6 +29,8 @@ struct Measure {
     name: &'static str,
     limit: usize,
     figures: fn(&Crate) -> Figures,
+    /// The full names of what a crate's figure counts. `None` if the figures themselves have full names.
+    list: Option<fn(&Crate) -> Vec<String>>,
 }
 
 const MEASURES: &[Measure] = &[
@@ -36,41 +38,49 @@ const MEASURES: &[Measure] = &[
         name: "lines of a crate without its tests",
         limit: 15_000,
         figures: sizes::lines,
+        list: None,
     },
     Measure {
         name: "modules that refer to each other in a circle",
         limit: 1,
         figures: circles::largest,
+        list: None,
     },
     Measure {
         name: "fields of a struct",
         limit: 15,
         figures: sizes::fields,
+        list: None,
     },
     Measure {
         name: "lines of a function",
         limit: 70,
         figures: sizes::functions,
+        list: None,
     },
     Measure {
         name: "type names that a crate has twice",
         limit: 0,
         figures: names::repeated,
+        list: Some(names::list_repeated),
     },
     Measure {
         name: "type names that say nothing",
         limit: 0,
         figures: names::empty,
+        list: Some(names::list_empty),
     },
     Measure {
         name: "files and types named by a picture",
         limit: 0,
         figures: names::pictures,
+        list: Some(names::list_pictures),
     },
     Measure {
         name: "uses of the clock, of entropy and of threads",
         limit: 0,
         figures: surroundings::direct_uses,
+        list: Some(surroundings::list_direct_uses),
     },
 ];
 
@@ -121,6 +131,27 @@ pub fn write(root: &Path) -> Outcome {
     }
 }
 
+/// Lists all that exceeds the limit of each measure whose name contains `measure`, a line each.
+pub fn list(root: &Path, measure: &str) -> Outcome {
+    let crates = read_crates(root)?;
+    let mut lines = Vec::new();
+    for measure in MEASURES.iter().filter(|it| it.name.contains(measure)) {
+        lines.push(format!("{}:", measure.name));
+        match measure.list {
+            Some(list) => lines.extend(crates.iter().flat_map(list)),
+            None => {
+                let figures = measure.excess(&crates).figures;
+                lines.extend(
+                    figures
+                        .iter()
+                        .map(|(name, figure)| format!("{name} ({figure})")),
+                );
+            }
+        }
+    }
+    Ok(lines.join("\n"))
+}
+
 /// Which modules of a crate refer to which.
 pub fn references(root: &Path, crate_name: &str) -> Outcome {
     Ok(circles::references(&Crate::read(root, crate_name)?))
@@ -128,18 +159,28 @@ pub fn references(root: &Path, crate_name: &str) -> Outcome {
 
 /// What exceeds each measure's limit.
 fn measure(root: &Path) -> Result<Vec<Excess>, Vec<String>> {
-    let crates: Result<Vec<Crate>, _> = CRATES.iter().map(|name| Crate::read(root, name)).collect();
-    let crates = crates?;
-    let of_measure = |measure: &Measure| {
-        let figures = crates.iter().flat_map(measure.figures);
-        let above = figures.filter(|(_, figure)| *figure > measure.limit);
+    let crates = read_crates(root)?;
+    Ok(MEASURES
+        .iter()
+        .map(|measure| measure.excess(&crates))
+        .collect())
+}
+
+fn read_crates(root: &Path) -> Result<Vec<Crate>, Vec<String>> {
+    CRATES.iter().map(|name| Crate::read(root, name)).collect()
+}
+
+impl Measure {
+    /// What exceeds the limit.
+    fn excess(&self, crates: &[Crate]) -> Excess {
+        let figures = crates.iter().flat_map(self.figures);
+        let above = figures.filter(|(_, figure)| *figure > self.limit);
         Excess {
-            name: measure.name,
-            limit: measure.limit,
+            name: self.name,
+            limit: self.limit,
             figures: above.collect(),
         }
-    };
-    Ok(MEASURES.iter().map(of_measure).collect())
+    }
 }
 
 /// A line for each measure: its limit, how many exceed it, and the greatest of them.

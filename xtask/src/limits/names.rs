@@ -1,7 +1,7 @@
 //! Names of types and files: none twice in a crate, none that says nothing, none that is a picture where the field has
 //! a word.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use syn::Item;
 
@@ -14,9 +14,8 @@ const EMPTY: &[&str] = &[
 ];
 
 /// Parts of names that are pictures. Words that the field uses as well are not here: order, line, cut, prefix,
-/// history.
+/// history, pooled.
 const PICTURES: &[&str] = &[
-    "pooled",
     "desk",
     "shelf",
     "lent",
@@ -85,39 +84,95 @@ const PICTURES: &[&str] = &[
 
 /// How many type names a crate uses more than once.
 pub fn repeated(of: &Crate) -> Figures {
-    let mut uses = BTreeMap::<String, usize>::new();
-    for name in of.modules.iter().flat_map(types) {
-        *uses.entry(name).or_default() += 1;
-    }
-    of_crate(of, uses.values().filter(|uses| **uses > 1).count())
+    let names: BTreeSet<String> = repeated_types(of).map(|named| named.name).collect();
+    of_crate(of, names.len())
+}
+
+/// The types whose name the crate uses more than once.
+pub fn list_repeated(of: &Crate) -> Vec<String> {
+    full_names(of, repeated_types(of))
 }
 
 /// How many types have a name that fits anything.
 pub fn empty(of: &Crate) -> Figures {
-    let names = of.modules.iter().flat_map(types);
-    of_crate(
-        of,
-        names.filter(|name| EMPTY.contains(&name.as_str())).count(),
-    )
+    of_crate(of, empty_types(of).count())
+}
+
+/// The types whose name fits anything.
+pub fn list_empty(of: &Crate) -> Vec<String> {
+    full_names(of, empty_types(of))
 }
 
 /// How many files and types have a picture in their name.
 pub fn pictures(of: &Crate) -> Figures {
-    let files = of
-        .modules
-        .iter()
-        .filter_map(|module| module.path.last().cloned());
-    let names = files.chain(of.modules.iter().flat_map(types));
-    let is_picture = |name: &String| words(name).any(|word| PICTURES.contains(&word.as_str()));
-    of_crate(of, names.filter(is_picture).count())
+    of_crate(of, pictured(of).count())
+}
+
+/// The files and types that have a picture in their name.
+pub fn list_pictures(of: &Crate) -> Vec<String> {
+    full_names(of, pictured(of))
+}
+
+/// A type or a file of a crate.
+struct Named<'a> {
+    module: &'a Module,
+    name: String,
+    is_file: bool,
+}
+
+fn repeated_types(of: &Crate) -> impl Iterator<Item = Named<'_>> {
+    let mut uses = BTreeMap::<String, usize>::new();
+    for named in types(of) {
+        *uses.entry(named.name).or_default() += 1;
+    }
+    types(of).filter(move |named| uses.get(&named.name).is_some_and(|uses| *uses > 1))
+}
+
+fn empty_types(of: &Crate) -> impl Iterator<Item = Named<'_>> {
+    types(of).filter(|named| EMPTY.contains(&named.name.as_str()))
+}
+
+fn pictured(of: &Crate) -> impl Iterator<Item = Named<'_>> {
+    let files = of.modules.iter().filter_map(|module| {
+        Some(Named {
+            module,
+            name: module.path.last()?.clone(),
+            is_file: true,
+        })
+    });
+    let names = files.chain(types(of));
+    names.filter(|named| words(&named.name).any(|word| PICTURES.contains(&word.as_str())))
 }
 
 fn of_crate(of: &Crate, figure: usize) -> Figures {
     Figures::from([(of.name.clone(), figure)])
 }
 
+/// The full names of types and files: `proxy::pooled::kill::Target`.
+fn full_names<'a>(of: &Crate, names: impl Iterator<Item = Named<'a>>) -> Vec<String> {
+    let full_name = |named: Named<'_>| {
+        if named.is_file {
+            format!("{} (file)", named.module.file(&of.name))
+        } else {
+            named.module.item(&of.name, &named.name)
+        }
+    };
+    names.map(full_name).collect()
+}
+
+/// The types that a crate defines.
+fn types(of: &Crate) -> impl Iterator<Item = Named<'_>> {
+    of.modules.iter().flat_map(|module| {
+        type_names(module).map(move |name| Named {
+            module,
+            name,
+            is_file: false,
+        })
+    })
+}
+
 /// The names of the types that a file defines.
-fn types(module: &Module) -> impl Iterator<Item = String> + '_ {
+fn type_names(module: &Module) -> impl Iterator<Item = String> + '_ {
     module.items.iter().filter_map(|item| match item {
         Item::Enum(it) => Some(it.ident.to_string()),
         Item::Struct(it) => Some(it.ident.to_string()),

@@ -67,11 +67,17 @@ impl Module {
 
     /// The full name of an item: `proxy::pooled::kill::Target`.
     pub fn item(&self, crate_name: &str, item: &str) -> String {
-        let parts = [crate_name].into_iter();
-        let parts = parts
-            .chain(self.path.iter().map(String::as_str))
-            .chain([item]);
-        parts.collect::<Vec<_>>().join("::")
+        format!("{}::{item}", self.file(crate_name))
+    }
+
+    /// The full name of the file: `proxy::pooled::kill`.
+    pub fn file(&self, crate_name: &str) -> String {
+        let path = self.path.iter().map(String::as_str);
+        [crate_name]
+            .into_iter()
+            .chain(path)
+            .collect::<Vec<_>>()
+            .join("::")
     }
 }
 

@@ -23,16 +23,33 @@ const USES: &[[&str; 2]] = &[
 
 /// How often a crate uses them outside its worker. The binary may.
 pub fn direct_uses(of: &Crate) -> Figures {
-    if of.name == "pilotfish" {
-        return Figures::new();
-    }
-    let is_worker = |module: &&Module| module.path.iter().any(|part| part == "worker");
-    let modules = of.modules.iter().filter(|module| !is_worker(module));
+    let uses = measured_modules(of).map(uses_of).sum();
+    Figures::from([(of.name.clone(), uses)])
+}
+
+/// How often each file uses them outside the worker, a line each.
+pub fn list_direct_uses(of: &Crate) -> Vec<String> {
+    let uses = measured_modules(of).map(|module| (module, uses_of(module)));
+    uses.filter(|(_, uses)| *uses > 0)
+        .map(|(module, uses)| format!("{} ({uses})", module.file(&of.name)))
+        .collect()
+}
+
+/// The files whose uses count.
+fn measured_modules(of: &Crate) -> impl Iterator<Item = &Module> {
+    let is_binary = of.name == "pilotfish";
+    let is_worker = |module: &Module| module.path.iter().any(|part| part == "worker");
+    of.modules
+        .iter()
+        .filter(move |module| !is_binary && !is_worker(module))
+}
+
+fn uses_of(module: &Module) -> usize {
     let mut walk = Walk::default();
-    for item in modules.flat_map(|module| &module.items) {
+    for item in &module.items {
         walk.visit_item(item);
     }
-    Figures::from([(of.name.clone(), walk.uses)])
+    walk.uses
 }
 
 #[derive(Default)]

@@ -10,14 +10,14 @@ use route::{Arrival, Backend, BackendId, NoBackend, Role, Roles, Use, Whole, Wis
 use session::state::distance;
 use tokio::time::{Instant, timeout_at};
 
-use crate::pooled::routing::target::Aim;
+use crate::pooled::routing::target::CommandTarget;
 use crate::pooled::session::PooledSession;
 use crate::pooled::session::outcome::Home;
 use backend::connection::BackendConn;
 use backend::pending_answers::PendingAnswers;
 use backend::sub_pool::SubPoolId;
 use backend::worker_pool::{CheckoutStep, HeldConnection, Wait};
-use link::failure::{Failure, Kind};
+use link::failure::{Failure, FailureKind};
 use registry::session_control::Ask;
 
 /// When no backend can be used, and none is heard of, all are tried again after so long.
@@ -26,7 +26,7 @@ const PAUSE_RETRY: Duration = Duration::from_millis(250);
 impl PooledSession {
     /// Sees to it that the session has a connection for a command with this aim. One that it cannot
     /// leave is kept.
-    pub(crate) async fn hold(&mut self, aim: Aim) -> Result<(), Failure> {
+    pub(crate) async fn hold(&mut self, aim: CommandTarget) -> Result<(), Failure> {
         if self.held.lease.is_some() {
             return Ok(());
         }
@@ -99,7 +99,7 @@ impl PooledSession {
     /// leads to now, and `begun` what came of asking there.
     async fn hold_slowly(
         &mut self,
-        aim: Aim,
+        aim: CommandTarget,
         mut found: Result<Arc<Backend>, NoBackend>,
         mut begun: Option<CheckoutStep>,
     ) -> Result<HeldConnection, Failure> {
@@ -118,7 +118,9 @@ impl PooledSession {
                     Err(failure)
                         if matches!(
                             failure.kind,
-                            Kind::NoBackend | Kind::BackendLogin | Kind::BackendsFull
+                            FailureKind::NoBackend
+                                | FailureKind::BackendLogin
+                                | FailureKind::BackendsFull
                         ) =>
                     {
                         self.routing.home = self
@@ -140,7 +142,7 @@ impl PooledSession {
                     let patience = self.patience(last.as_ref(), aim);
                     let deadline = *since.get_or_insert(now) + patience;
                     if now >= deadline {
-                        let none = || Failure::new(Kind::NoBackend, none.to_string());
+                        let none = || Failure::new(FailureKind::NoBackend, none.to_string());
                         return Err(last.unwrap_or_else(none));
                     }
                     let until = deadline.min(now + PAUSE_RETRY);
@@ -156,9 +158,9 @@ impl PooledSession {
     }
 
     /// How long a backend is waited for after such a failure: while a server is full, as long as while the pool is.
-    fn patience(&self, last: Option<&Failure>, aim: Aim) -> Duration {
+    fn patience(&self, last: Option<&Failure>, aim: CommandTarget) -> Duration {
         let config = &self.settings.config;
-        let Some(full) = last.filter(|it| it.kind == Kind::BackendsFull) else {
+        let Some(full) = last.filter(|it| it.kind == FailureKind::BackendsFull) else {
             return patience(&config.balance, aim);
         };
         tracing::warn!(
@@ -172,15 +174,19 @@ impl PooledSession {
 
     /// A read that may not fall back to the primary, where nobody knows what it has to wait for: the
     /// primary is asked for that, and it goes where that leads.
-    async fn backend_once_known(&mut self, aim: Aim, tried: &[BackendId]) -> Option<Arc<Backend>> {
-        let is_placed = matches!(aim, Aim::Replica | Aim::Ordered(_));
+    async fn backend_once_known(
+        &mut self,
+        aim: CommandTarget,
+        tried: &[BackendId],
+    ) -> Option<Arc<Backend>> {
+        let is_placed = matches!(aim, CommandTarget::Replica | CommandTarget::Ordered(_));
         if !is_placed || *self.must_see() != Written::Unknown {
             return None;
         }
         let primary = self.primary()?;
         let checked_out = self.check_out(&primary, None).await;
         if let Err(failure) = &checked_out
-            && failure.kind == Kind::StatementKilled
+            && failure.kind == FailureKind::StatementKilled
         {
             // Whoever waits next hears it.
             self.watch.ask(Ask::KillStatement);
@@ -286,7 +292,7 @@ impl PooledSession {
     /// The backend that the aim leads to.
     pub(crate) fn backend(
         &mut self,
-        aim: Aim,
+        aim: CommandTarget,
         tried: &[BackendId],
     ) -> Result<Arc<Backend>, NoBackend> {
         match self.backends_out() {
@@ -298,22 +304,26 @@ impl PooledSession {
         }
     }
 
-    fn backend_but(&mut self, aim: Aim, tried: &[BackendId]) -> Result<Arc<Backend>, NoBackend> {
+    fn backend_but(
+        &mut self,
+        aim: CommandTarget,
+        tried: &[BackendId],
+    ) -> Result<Arc<Backend>, NoBackend> {
         self.routing.course.awaited = None;
         self.routing.course.wants_position = false;
         match aim {
-            Aim::Home => self.at_home(tried),
-            Aim::Replica => match self.only_backend(tried) {
+            CommandTarget::Home => self.at_home(tried),
+            CommandTarget::Replica => match self.only_backend(tried) {
                 Some(only) => Ok(only),
                 None => self.placed(Roles::Replica, tried),
             },
-            Aim::Optimistic => self.at_replica_or_home(tried),
-            Aim::Ordered(roles) => self.placed(roles, tried),
-            Aim::Same => match self.last_backend(tried) {
+            CommandTarget::Optimistic => self.at_replica_or_home(tried),
+            CommandTarget::Ordered(roles) => self.placed(roles, tried),
+            CommandTarget::Same => match self.last_backend(tried) {
                 Some(last) => Ok(last),
                 None => self.anywhere(tried),
             },
-            Aim::Any => self.anywhere(tried),
+            CommandTarget::Any => self.anywhere(tried),
         }
     }
 
@@ -460,8 +470,11 @@ impl PooledSession {
 }
 
 /// How long a backend is waited for. Who has no replica left and wants an error gets it at once.
-fn patience(balance: &BalanceConfig, aim: Aim) -> Duration {
-    let is_for_replica = matches!(aim, Aim::Replica | Aim::Ordered(Roles::Replica));
+fn patience(balance: &BalanceConfig, aim: CommandTarget) -> Duration {
+    let is_for_replica = matches!(
+        aim,
+        CommandTarget::Replica | CommandTarget::Ordered(Roles::Replica)
+    );
     match is_for_replica && balance.fallback == Fallback::Error {
         true => Duration::ZERO,
         false => balance.timeout_backend_wait,

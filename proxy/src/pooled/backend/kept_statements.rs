@@ -2,7 +2,7 @@
 //! again.
 
 use backend::kept_statements::{PAUSE, TRIES_MAX};
-use sql::{Facts, Kind, Role};
+use sql::{Facts, Role, StatementKind};
 
 use crate::pooled::command::sql_prepared::drop_texts;
 use crate::pooled::exchange::delivery::Delivery;
@@ -14,7 +14,7 @@ impl PooledSession {
     /// Whether the client does not hear that the server has no room for what this statement prepares. The text must
     /// stand there: making it must not call anything.
     pub(crate) fn makes_room(&self, facts: &Facts, part: CommandPart, repeat: &Repeat) -> bool {
-        facts.kind == Kind::Prepare
+        facts.kind == StatementKind::Prepare
             && facts.mentions_of(Role::PreparedText).next().is_some()
             && part == CommandPart::Whole
             && !self.injects()

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use auth::{
-    Candidate, Circumstances, Credential, Denial, Dialect, KnownAccount, LoginExam, Passed,
-    Password, Treatment, Verifier,
+    Candidate, Circumstances, Credential, Denial, Dialect, KnownAccount, Passed, Password,
+    ServerAuthentication, Treatment, Verifier,
 };
 use config::SessionMode;
 use session::state::SessionState;
@@ -15,22 +15,24 @@ use wire::{Capabilities, Command, ErrPacket, ErrorCode};
 
 use crate::connect::Greeted;
 use crate::login::Agreement;
-use crate::pooled::login::examine::{Failed, examine, random, since_1970, tls_session};
+use crate::pooled::login::examine::{
+    AuthenticationFailure, examine, random, since_1970, tls_session,
+};
 use crate::pooled::login::host_names::host_names;
-use crate::pooled::login::known_accounts::Known;
+use crate::pooled::login::known_accounts::AccountLookup;
 use crate::pooled::login::login_throttle;
-use crate::pooled::login::retry_after_reload::{Appeal, appeal, conditions_anew};
+use crate::pooled::login::retry_after_reload::{RetryOutcome, appeal, conditions_anew};
 use crate::pooled::login::session_start::{rules, welcome};
 use crate::pooled::routing::routing_state::RoutingState;
 use crate::pooled::session::PooledSession;
 use crate::pooled::session::outcome::{After, CutOff, Home};
 use crate::pooled::shadow::shadow_queue::Reflection;
-use crate::scripted::sight::out_of_sight;
+use crate::scripted::script_coverage::out_of_sight;
 use crate::tls_guard::{Claimant, is_password_used, unmet};
 use backend::greeting::{dialect_of, plugin_of};
 use backend::sub_pool::{BackendLogin, PoolKey};
 use link::client_command::{Inbox, Incoming};
-use link::failure::{Failure, Kind as FailureKind};
+use link::failure::{Failure, FailureKind};
 use link::leg::Leg;
 use link::packets::PacketStream;
 use registry::session_info::SessionKind;
@@ -182,15 +184,15 @@ impl PooledSession {
             return Err(no_more_changes());
         }
         let worker = Rc::clone(&self.worker);
-        let mut known = Known::find(&worker, wish.user, &self.client.origin).await;
+        let mut known = AccountLookup::find(&worker, wish.user, &self.client.origin).await;
         let mut may_appeal = true;
         let (mut account, passed) = loop {
             let account = match known {
-                Known::PassThrough => return self.to_backend(stream, wish).await,
-                Known::Nobody(verifiers) => {
+                AccountLookup::PassThrough => return self.to_backend(stream, wish).await,
+                AccountLookup::Nobody(verifiers) => {
                     return Err(self.turn_away(stream, wish, verifiers).await);
                 }
-                Known::Account(account) => account,
+                AccountLookup::Account(account) => account,
             };
             let verifiers = match account.treatment(since_1970()) {
                 Treatment::PassThrough(_)
@@ -211,12 +213,12 @@ impl PooledSession {
                 true => {
                     appeal(&worker, stream, &account, failed, user, &self.client.origin).await?
                 }
-                false => Appeal::Refused,
+                false => RetryOutcome::Refused,
             };
             match appeal {
-                Appeal::Passed(account, passed) => break (account, passed),
-                Appeal::Anew(later) => (known, may_appeal) = (later, false),
-                Appeal::Refused => return Err(self.deny_change(denial, user).await),
+                RetryOutcome::Passed(account, passed) => break (account, passed),
+                RetryOutcome::Anew(later) => (known, may_appeal) = (later, false),
+                RetryOutcome::Refused => return Err(self.deny_change(denial, user).await),
             }
         };
         let (user, password_used) = (wish.user, passed.password_used);
@@ -257,8 +259,8 @@ impl PooledSession {
     }
 
     /// The session is the account from before, whose change failed.
-    fn become_again(&mut self, before: Identity) {
-        let Identity {
+    fn become_again(&mut self, before: SavedIdentity) {
+        let SavedIdentity {
             course,
             kind,
             login,
@@ -319,7 +321,7 @@ impl PooledSession {
         wish: &ChangeUser<'_>,
         verifiers: Arc<[Verifier]>,
         held: Option<Password>,
-    ) -> Result<Result<Passed, Failed>, Failure> {
+    ) -> Result<Result<Passed, AuthenticationFailure>, Failure> {
         login_throttle::hold_back(&self.worker, &self.settings, &self.client.origin, wish.user)
             .await;
         let candidate = Candidate {
@@ -332,7 +334,8 @@ impl PooledSession {
             privacy: self.client.privacy,
         };
         let (plugin, scramble) = (plugin_of(&self.identity.greeting), &self.identity.scramble);
-        let verdict = LoginExam::begin(plugin, scramble, verifiers, held, candidate, random());
+        let verdict =
+            ServerAuthentication::begin(plugin, scramble, verifiers, held, candidate, random());
         examine(&self.worker.shared, stream, verdict).await
     }
 
@@ -359,7 +362,7 @@ impl PooledSession {
         account: Arc<KnownAccount>,
         credential: Credential,
         wish: &ChangeUser<'_>,
-    ) -> Identity {
+    ) -> SavedIdentity {
         let config = &self.settings.config;
         let mode = config
             .pool
@@ -404,7 +407,7 @@ impl PooledSession {
         let inherits_at = self.worker.shared.pools.globals.now();
         // What runs beside it is another's.
         self.routing.reflection = Reflection::None;
-        let before = Identity {
+        let before = SavedIdentity {
             course: before,
             home,
             kind: std::mem::replace(&mut self.identity.key, kind),
@@ -435,7 +438,7 @@ impl PooledSession {
 }
 
 /// Whose a session is, and what it began with.
-struct Identity {
+struct SavedIdentity {
     course: RoutingState,
     kind: Rc<PoolKey>,
     login: Rc<BackendLogin>,

@@ -14,7 +14,7 @@ use crate::pooled::session::PooledSession;
 use crate::pooled::session::outcome::{After, Relayed};
 use crate::relayed::join;
 use backend::greeting::server_of;
-use link::failure::{Failure, Kind};
+use link::failure::{Failure, FailureKind};
 use link::leg::Leg;
 use link::packets::PacketStream;
 
@@ -35,7 +35,7 @@ impl PooledSession {
                  be asked for at a login there",
                 String::from_utf8_lossy(wish.user)
             );
-            return Err(Failure::new(Kind::LoginMalformed, text));
+            return Err(Failure::new(FailureKind::LoginMalformed, text));
         };
         let has_schema = wish.schema.is_some();
         let response = HandshakeResponse {

@@ -1,7 +1,7 @@
 //! Which files of the client a backend may ask for: those that the client's texts name.
 
 use session::Files;
-use sql::{Facts, Kind, Uses};
+use sql::{Facts, StatementKind, Uses};
 
 use crate::pooled::session::PooledSession;
 
@@ -14,20 +14,20 @@ impl PooledSession {
     pub(crate) fn files_named(&mut self, facts: &Facts, text: &[u8]) -> Files {
         let is_dynamic = matches!(
             facts.kind,
-            Kind::Prepare | Kind::Execute | Kind::ExecuteImmediate
+            StatementKind::Prepare | StatementKind::Execute | StatementKind::ExecuteImmediate
         );
         if !is_dynamic && !facts.uses.has(Uses::CLIENT_FILE) {
             return Files::NONE;
         }
         let mut files = sql::local_files(text, self.sql_state.session.flags());
         match facts.kind {
-            Kind::Prepare => {
+            StatementKind::Prepare => {
                 let room = NAMES_MAX.saturating_sub(self.sql_state.prepared_files.len());
                 self.sql_state
                     .prepared_files
                     .extend(files.iter().take(room).cloned());
             }
-            Kind::Execute => files.extend(self.sql_state.prepared_files.iter().cloned()),
+            StatementKind::Execute => files.extend(self.sql_state.prepared_files.iter().cloned()),
             _ => {}
         }
         Files::Named(files)

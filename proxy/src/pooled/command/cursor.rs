@@ -12,7 +12,7 @@ use super::prepared::with_id;
 use super::statement::{BackendCommand, CommandTask};
 use super::unknown_statements::Mistake;
 
-use crate::pooled::routing::target::Aim;
+use crate::pooled::routing::target::CommandTarget;
 use crate::pooled::session::PooledSession;
 use crate::pooled::session::outcome::{After, CutOff};
 use link::client_command::Incoming;
@@ -43,7 +43,7 @@ impl PooledSession {
             facts: Rc::default(),
             task: CommandTask::Fetch(id, packets),
         };
-        let once = (Effect::Nothing, Aim::Same);
+        let once = (Effect::Nothing, CommandTarget::Same);
         self.send_command(command, once).await
     }
 
@@ -62,7 +62,7 @@ impl PooledSession {
         else {
             return Ok(After::Next);
         };
-        if let Err(failure) = self.hold(Aim::Same).await {
+        if let Err(failure) = self.hold(CommandTarget::Same).await {
             return self.refuse(&failure, sequence);
         }
         // What has to be prepared there first would change what it adds to.

@@ -8,7 +8,7 @@ use session::state::Answered;
 use sql::{Doubts, Facts};
 use wire::{Command, ErrorCode};
 
-use crate::pooled::rules::evaluate_rules::{Errand, Form};
+use crate::pooled::rules::evaluate_rules::{Form, RuleInput};
 use crate::pooled::session::PooledSession;
 use crate::pooled::session::outcome::{After, CutOff};
 use backend::diagnostics::Diagnostics;
@@ -43,7 +43,7 @@ impl PooledSession {
     /// Refuses a command if a rule refuses, answers or rewrites the statement that it stands for.
     fn refuses_unsent(&mut self, sequence: u8, text: &[u8], facts: &Facts) -> Option<After> {
         let book = self.worker.book();
-        let errand = Errand {
+        let errand = RuleInput {
             text,
             facts,
             digest: None,

@@ -8,14 +8,14 @@
 //! ```
 
 use session::Outcome;
-use sql::{Effects, Kind, Marks};
+use sql::{Effects, Marks, StatementKind};
 
 use super::statement::{BackendCommand, CommandTask, Statement};
 use crate::pooled::command::ending::Ending;
 use crate::pooled::exchange::outcome::{CutReply, Done};
 use crate::pooled::failure::repeat::Repeat;
 use crate::pooled::lanes::try_lane::LaneOutcome;
-use crate::pooled::routing::target::Aim;
+use crate::pooled::routing::target::CommandTarget;
 use crate::pooled::session::PooledSession;
 use crate::pooled::session::outcome::{After, CutOff};
 use link::query_command::CommandPart;
@@ -67,7 +67,7 @@ impl PooledSession {
     pub(crate) async fn send_command(
         &mut self,
         command: BackendCommand<'_>,
-        (effect, aim): (Effect, Aim),
+        (effect, aim): (Effect, CommandTarget),
     ) -> Result<After, CutOff> {
         // What the statement before has wished for is of no use to it.
         self.routing.riding.wish = None;
@@ -131,16 +131,16 @@ impl PooledSession {
     }
 
     /// Where it goes.
-    fn target(&self, statement: &Statement<'_>) -> Aim {
+    fn target(&self, statement: &Statement<'_>) -> CommandTarget {
         let facts = statement.facts();
-        let at_home = || self.ordered_aim(facts).unwrap_or(Aim::Home);
+        let at_home = || self.ordered_aim(facts).unwrap_or(CommandTarget::Home);
         match statement {
             // A cursor would keep the session from its primary.
             Statement::Execution(executing) if executing.key.cursor.is_some() => at_home(),
             Statement::Bulk(_) => at_home(),
             // Another part may write, and what is prepared may not be BEGIN.
             _ => match self.aim(facts) {
-                Aim::Optimistic if !statement.is_text_alone() => Aim::Home,
+                CommandTarget::Optimistic if !statement.is_text_alone() => CommandTarget::Home,
                 aim => aim,
             },
         }
@@ -150,7 +150,7 @@ impl PooledSession {
     async fn statement_ended(
         &mut self,
         statement: &mut Statement<'_>,
-        aim: Aim,
+        aim: CommandTarget,
         done: &Done,
     ) -> Result<Ending, CutOff> {
         if !matches!(statement, Statement::Command(_)) {
@@ -161,7 +161,9 @@ impl PooledSession {
                 if let Outcome::Err(_) = done.outcome {
                     self.undo_settings(query);
                 }
-                if self.routing.optimism.is_some() || matches!(query.facts.kind, Kind::Begin(_)) {
+                if self.routing.optimism.is_some()
+                    || matches!(query.facts.kind, StatementKind::Begin(_))
+                {
                     self.note_optimism(query, aim, done);
                 }
             }

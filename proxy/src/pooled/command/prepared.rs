@@ -17,7 +17,7 @@ use wire::{Command, ErrorCode, HEADER_BYTES, StatusFlags};
 use super::execute::WRONG_ARGUMENTS;
 use super::statement::{BackendCommand, CommandTask};
 use crate::pooled::exchange::outcome::CutReply;
-use crate::pooled::routing::target::Aim;
+use crate::pooled::routing::target::CommandTarget;
 use crate::pooled::rules::prepared_rules::Preparing;
 use crate::pooled::session::PooledSession;
 use crate::pooled::session::outcome::{After, CutOff};
@@ -78,7 +78,7 @@ impl PooledSession {
             }
             return Ok(self.tell_prepared(incoming.sequence, key, &known));
         }
-        let aim = self.ordered_aim(&key.facts).unwrap_or(Aim::Home);
+        let aim = self.ordered_aim(&key.facts).unwrap_or(CommandTarget::Home);
         let command = BackendCommand {
             incoming: &incoming,
             argument: Cow::Borrowed(&[]),
@@ -364,7 +364,10 @@ pub(crate) fn defines(facts: &sql::Facts) -> bool {
     facts.effects.has(Effects::ANYTHING)
         || matches!(
             facts.kind,
-            sql::Kind::Create(_) | sql::Kind::Alter(_) | sql::Kind::Drop(_) | sql::Kind::Rename(_)
+            sql::StatementKind::Create(_)
+                | sql::StatementKind::Alter(_)
+                | sql::StatementKind::Drop(_)
+                | sql::StatementKind::Rename(_)
         )
 }
 

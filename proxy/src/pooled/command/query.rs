@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use sql::{Facts, Kind, Mention, Role, Show, Uses};
+use sql::{Facts, Mention, Role, Show, StatementKind, Uses};
 use wire::Command;
 
 use super::statement::Statement;
@@ -166,7 +166,7 @@ impl PooledSession {
         self.drop_lent(pool::CloseReason::Ended);
         // A client that has gone is no longer interested.
         let _ = self.client.leg.drained().await;
-        Ok(After::Ended(crate::session_end::End::BackendClosed))
+        Ok(After::Ended(crate::session_end::SessionEnd::BackendClosed))
     }
 
     /// After a statement: what it changed, by the server's word and its text.
@@ -205,7 +205,7 @@ fn shows_settings(facts: &Facts, text: &[u8]) -> bool {
         name.starts_with(b"session_track_")
     };
     facts.uses.has(Uses::VARIABLES)
-        && (facts.kind == Kind::Show(Show::Variables)
+        && (facts.kind == StatementKind::Show(Show::Variables)
             || facts.tables().next().is_some()
             || facts.mentions_of(Role::VariableRead).any(is_setting))
 }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use pool::{BackendStatementId, Binding, LongData};
 use session::state::Needs;
-use sql::Kind;
+use sql::StatementKind;
 use wire::Command;
 use wire::execute::Execute;
 use wire::statement::LongData as Piece;
@@ -59,7 +59,7 @@ impl PooledSession {
         }
         let own_schema = match statement.prepared() {
             Some((_, key)) => self.visit(key).await,
-            None if statement.facts().kind != Kind::Execute => None,
+            None if statement.facts().kind != StatementKind::Execute => None,
             None => self.visit_text(statement.facts(), statement.text()).await,
         };
         let alarm = self.alarm();
@@ -92,7 +92,7 @@ impl PooledSession {
             self.was_not_sent(statement).await;
             return Err(cut);
         }
-        if facts.kind == Kind::Install {
+        if facts.kind == StatementKind::Install {
             // A statement that is kept prepared may hold the plugin.
             Box::pin(self.close_kept()).await;
         }

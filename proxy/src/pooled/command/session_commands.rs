@@ -15,7 +15,7 @@ use crate::pooled::exchange::job::{Haste, Job};
 use crate::pooled::exchange::outcome::CutReply;
 use crate::pooled::failure::repeat::Repeat;
 use crate::pooled::routing::leave_replica::ROLLBACK;
-use crate::pooled::routing::target::Aim;
+use crate::pooled::routing::target::CommandTarget;
 use crate::pooled::session::PooledSession;
 use crate::pooled::session::outcome::{After, CutOff};
 use backend::diagnostics::Diagnostics;
@@ -100,20 +100,20 @@ impl PooledSession {
 
     /// COM_INIT_DB: the server says whether there is such a schema.
     pub(crate) async fn init_db(&mut self, incoming: Incoming) -> Result<After, CutOff> {
-        self.through(incoming, Aim::Same, Effect::Nothing, Haste::Read)
+        self.through(incoming, CommandTarget::Same, Effect::Nothing, Haste::Read)
             .await
     }
 
     /// A command of which nothing but its reply matters.
     pub(crate) async fn plain(&mut self, incoming: Incoming) -> Result<After, CutOff> {
-        self.through(incoming, Aim::Home, Effect::Any, Haste::Write)
+        self.through(incoming, CommandTarget::Home, Effect::Any, Haste::Write)
             .await
     }
 
     async fn through(
         &mut self,
         incoming: Incoming,
-        aim: Aim,
+        aim: CommandTarget,
         effect: Effect,
         haste: Haste,
     ) -> Result<After, CutOff> {
@@ -163,7 +163,7 @@ impl PooledSession {
                     "Got a {} bigger than {limit} bytes (pool.long_data_bytes_max)",
                     incoming.command
                 );
-                let kind = link::failure::Kind::PayloadTooLarge;
+                let kind = link::failure::FailureKind::PayloadTooLarge;
                 return Err(CutOff::new(
                     link::failure::Failure::new(kind, text),
                     Some(next),
@@ -175,8 +175,8 @@ impl PooledSession {
             access: Access::Unsure,
             ..Facts::default()
         };
-        let held = match self.leave_replica(Aim::Home, &facts).await {
-            Ok(()) => self.hold(Aim::Home).await,
+        let held = match self.leave_replica(CommandTarget::Home, &facts).await {
+            Ok(()) => self.hold(CommandTarget::Home).await,
             Err(failure) => Err(failure),
         };
         if let Err(failure) = held {
@@ -209,10 +209,10 @@ impl PooledSession {
         if let Some(too_large) = self.passed_too_large(&cut) {
             return too_large;
         }
-        let repeat = Repeat::of(Effect::Any, Aim::Home);
+        let repeat = Repeat::of(Effect::Any, CommandTarget::Home);
         match self.cut_short(cut, sequence, Command::QUERY, repeat) {
             Ok(_) => {
-                let kind = link::failure::Kind::BackendLost;
+                let kind = link::failure::FailureKind::BackendLost;
                 let text = "the backend broke within a long statement";
                 CutOff::new(link::failure::Failure::new(kind, text), None)
             }
@@ -269,7 +269,7 @@ impl PooledSession {
         }
         self.outwait_saving().await;
         self.take_up_saved();
-        if self.sql_state.aftermath.is_owed() && self.hold(Aim::Same).await.is_ok() {
+        if self.sql_state.aftermath.is_owed() && self.hold(CommandTarget::Same).await.is_ok() {
             self.keep_past().await;
         }
     }

@@ -57,7 +57,7 @@ impl PooledSession {
 
     /// Goes to the schema of the statement that EXECUTE is to run.
     pub(crate) async fn visit_text(&mut self, facts: &Facts, text: &[u8]) -> Option<Rc<[u8]>> {
-        if facts.kind != sql::Kind::Execute {
+        if facts.kind != sql::StatementKind::Execute {
             return None;
         }
         Box::pin(self.settle_doubts()).await;
@@ -130,6 +130,6 @@ impl PooledSession {
         needs: &Needs,
     ) -> Result<Option<OwnReply>, CutReply> {
         let refused = self.make_texts(needs).await?;
-        Ok(refused.filter(|_| facts.kind == sql::Kind::Execute))
+        Ok(refused.filter(|_| facts.kind == sql::StatementKind::Execute))
     }
 }

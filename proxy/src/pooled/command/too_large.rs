@@ -11,7 +11,7 @@ use crate::pooled::exchange::outcome::{CutReply, Done, Reached};
 use crate::pooled::session::PooledSession;
 use crate::pooled::session::outcome::CutOff;
 use link::client_command::{EndOf, Passage};
-use link::failure::{Failure, Kind};
+use link::failure::{Failure, FailureKind};
 
 /// The servers' words.
 const TEXT: &str = "Got a packet bigger than 'max_allowed_packet' bytes";
@@ -74,5 +74,5 @@ pub(crate) fn answered_too_large(command: Command, done: &Done) -> Option<CutOff
 }
 
 fn too_large(sequence: Option<u8>) -> CutOff {
-    CutOff::new(Failure::new(Kind::PayloadTooLarge, TEXT), sequence)
+    CutOff::new(Failure::new(FailureKind::PayloadTooLarge, TEXT), sequence)
 }

@@ -10,7 +10,7 @@ use sql::Facts;
 use wire::{Command, ErrPacket, ErrorCode};
 
 use crate::pooled::exchange::outcome::Done;
-use crate::pooled::routing::target::Aim;
+use crate::pooled::routing::target::CommandTarget;
 use crate::pooled::session::PooledSession;
 use crate::pooled::session::outcome::{After, CutOff};
 use backend::diagnostics::Diagnostics;
@@ -48,7 +48,7 @@ impl PooledSession {
             asked: NOBODYS,
             meant,
         };
-        if let Err(failure) = self.hold(Aim::Same).await {
+        if let Err(failure) = self.hold(CommandTarget::Same).await {
             return self.refuse(&failure, sequence);
         }
         self.mistaken(sequence, &mistake).await
@@ -106,7 +106,7 @@ impl PooledSession {
     /// An error of the proxy's own is put down as if a server had made it, in the language of the
     /// proxy. Where no connection is to be had nothing is put down.
     pub(crate) async fn put_down_error(&mut self, code: ErrorCode, text: &str) {
-        if self.hold(Aim::Same).await.is_err() || !self.keep_past().await {
+        if self.hold(CommandTarget::Same).await.is_err() || !self.keep_past().await {
             return;
         }
         let before = self.sql_state.aftermath.list().filter(|_| self.is_mysql());
@@ -128,7 +128,7 @@ impl PooledSession {
 
     /// An empty list of warnings, in the form that the session's server tells one. None if no connection is to be had.
     pub(crate) async fn ask_empty_list(&mut self) -> Option<Diagnostics> {
-        let held = self.held.lease.is_some() || self.hold(Aim::Same).await.is_ok();
+        let held = self.held.lease.is_some() || self.hold(CommandTarget::Same).await.is_ok();
         let lent = self.held.lease.as_mut().filter(|_| held)?;
         let question = backend::ask::text(&lent.conn, "SHOW WARNINGS LIMIT 0");
         let Ok(own) = lent

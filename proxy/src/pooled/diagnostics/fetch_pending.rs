@@ -13,7 +13,7 @@ use backend::connection::BackendConn;
 use backend::settle_answers::settle;
 use backend::sub_pool::SubPoolId;
 use backend::worker_pool::HeldConnection;
-use link::failure::{Failure, Kind};
+use link::failure::{Failure, FailureKind};
 
 /// How long whoever was given a connection has to ask what its last session may still want to know: as
 /// long as a backend has to answer that.
@@ -114,7 +114,11 @@ impl PooledSession {
         if let Some(last) = self.last_backend(&[]) {
             match self.check_out(&last, None).await {
                 Ok(lent) => self.ask_answers(lent).await?,
-                Err(failure) if matches!(failure.kind, Kind::NoBackend | Kind::BackendLogin) => {}
+                Err(failure)
+                    if matches!(
+                        failure.kind,
+                        FailureKind::NoBackend | FailureKind::BackendLogin
+                    ) => {}
                 Err(failure) => return Err(failure),
             }
         }

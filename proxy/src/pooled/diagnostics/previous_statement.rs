@@ -8,9 +8,9 @@ use std::rc::Rc;
 
 use session::Outcome;
 use session::state::{
-    Aftermath as Left, Answered as Own, LastInsertId, Needs, Restoration, restoration,
+    Answered as Own, LastInsertId, Needs, Restoration, StatementDiagnostics as Left, restoration,
 };
-use sql::{Effects, Facts, Kind, Show, TrustedFunctions, Uses};
+use sql::{Effects, Facts, Show, StatementKind, TrustedFunctions, Uses};
 use stand_in::StandIn;
 use wire::{Capabilities, Command, ErrorCode, StatusFlags};
 
@@ -28,7 +28,7 @@ use link::query_command::QueryCommand;
 use sql::parts_that_ask;
 
 /// What became of a statement that asks.
-enum Asked {
+enum QuestionOutcome {
     /// Its client has its reply.
     Told(Ending),
     /// A connection is asked, by this or by what has taken its place; then what was known before holds on behind it.
@@ -38,7 +38,7 @@ enum Asked {
 }
 
 /// Where the list of warnings is.
-enum Place {
+enum WarningListLocation {
     /// On the connection that is held.
     Here,
     /// Put down.
@@ -89,15 +89,15 @@ impl PooledSession {
             Statement::Execution(executing) if executing.key.facts.uses.has(PAST) => {
                 Box::pin(self.ask_past_prepared(executing)).await?
             }
-            _ => Asked::Left(None),
+            _ => QuestionOutcome::Left(None),
         };
         let standing = match (asked, &*statement) {
-            (Asked::Told(told), _) => return Ok(told),
-            (Asked::InParts(texts), Statement::Text(query)) => {
+            (QuestionOutcome::Told(told), _) => return Ok(told),
+            (QuestionOutcome::InParts(texts), Statement::Text(query)) => {
                 return Box::pin(self.run_in_parts(query, &texts)).await;
             }
-            (Asked::InParts(_), _) => None,
-            (Asked::Left(standing), _) => standing,
+            (QuestionOutcome::InParts(_), _) => None,
+            (QuestionOutcome::Left(standing), _) => standing,
         };
         if let Statement::Text(query) = statement {
             // What MariaDB's routines leave of the list that somebody else has left.
@@ -112,11 +112,11 @@ impl PooledSession {
     }
 
     /// A statement of the text protocol that asks about the past, or about its connection.
-    async fn ask_past(&mut self, query: &mut QueryCommand) -> Result<Asked, CutOff> {
+    async fn ask_past(&mut self, query: &mut QueryCommand) -> Result<QuestionOutcome, CutOff> {
         let (sequence, part) = (query.incoming().sequence, query.part);
         if let Err(failure) = self.seek_past(&query.facts).await {
             let after = self.refuse(&failure, sequence)?;
-            return Ok(Asked::Told(Ending::last(after)));
+            return Ok(QuestionOutcome::Told(Ending::last(after)));
         }
         let (facts, text) = (&query.facts, query.text());
         let place = self.undisturbed_place(&Needs::of(facts, text)).await;
@@ -124,68 +124,80 @@ impl PooledSession {
             .client
             .capabilities
             .contains(Capabilities::MULTI_STATEMENTS);
-        if facts.kind == Kind::Multi && !has_several {
+        if facts.kind == StatementKind::Multi && !has_several {
             // An error, in which the servers quote the text.
-            return Ok(Asked::Left(None));
+            return Ok(QuestionOutcome::Left(None));
         }
         // MySQL's list outlives a GET DIAGNOSTICS, which has to be seen to be the last.
-        let gets = facts.parts.iter().any(|it| it.kind == Kind::GetDiagnostics);
+        let gets = facts
+            .parts
+            .iter()
+            .any(|it| it.kind == StatementKind::GetDiagnostics);
         if part == CommandPart::Whole
-            && (!matches!(place, Place::Here) || self.is_mysql() && gets)
+            && (!matches!(place, WarningListLocation::Here) || self.is_mysql() && gets)
             && has_several
             && let Some(texts) = parts_that_ask(facts, text, self.sql_state.session.flags())
         {
-            return Ok(Asked::InParts(texts));
+            return Ok(QuestionOutcome::InParts(texts));
         }
-        if let (Place::Kept(list), Some((told, range))) = (&place, self.shown(facts, text)) {
+        if let (WarningListLocation::Kept(list), Some((told, range))) =
+            (&place, self.shown(facts, text))
+        {
             let status = self.status_of(part);
             let packets = list.tell(told, range, Form::Text, status, self.client.capabilities);
             let next = self.say_renumbered(sequence, packets);
             self.sql_state.session.answered(Own::Rows);
-            return Ok(Asked::Told(Ending::more(next)));
+            return Ok(QuestionOutcome::Told(Ending::more(next)));
         }
         let get = Box::pin(self.read_get(facts, text, &place)).await;
         let Ok(stand_in) = self.stand_in(facts, text, &place, get.as_ref()) else {
             self.say_error(sequence, GONE, GONE_TEXT);
-            return Ok(Asked::Told(Ending::last(After::Next)));
+            return Ok(QuestionOutcome::Told(Ending::last(After::Next)));
         };
         let Some(StandIn { text, role }) = stand_in else {
-            return Ok(Asked::Left(None));
+            return Ok(QuestionOutcome::Left(None));
         };
         query.replace_text(&text, self.sql_state.session.flags());
-        Ok(Asked::Left(role.map(|role| self.standing(&place, role))))
+        Ok(QuestionOutcome::Left(
+            role.map(|role| self.standing(&place, role)),
+        ))
     }
 
     /// A prepared statement that asks about the past: what the last statement left cannot be put into a text that is
     /// prepared already, so another statement is executed in its place.
-    async fn ask_past_prepared(&mut self, executing: &mut Executing<'_>) -> Result<Asked, CutOff> {
+    async fn ask_past_prepared(
+        &mut self,
+        executing: &mut Executing<'_>,
+    ) -> Result<QuestionOutcome, CutOff> {
         let (key, sequence) = (&executing.key, executing.incoming.sequence);
         if let Err(failure) = self.seek_past(&key.facts).await {
             let after = self.refuse(&failure, sequence)?;
-            return Ok(Asked::Told(Ending::last(after)));
+            return Ok(QuestionOutcome::Told(Ending::last(after)));
         }
         // What has to be prepared there first would change what is asked about.
         self.keep_past().await;
         self.take_up_saved();
         let place = match self.place() {
-            Place::Here => Place::Nowhere,
+            WarningListLocation::Here => WarningListLocation::Nowhere,
             other => other,
         };
         let text = key.text.bytes();
-        if let (Place::Kept(list), Some((told, range))) = (&place, self.shown(&key.facts, text)) {
+        if let (WarningListLocation::Kept(list), Some((told, range))) =
+            (&place, self.shown(&key.facts, text))
+        {
             let status = self.status_of(CommandPart::Whole);
             let packets = list.tell(told, range, Form::Binary, status, self.client.capabilities);
             self.say_renumbered(sequence, packets);
             self.sql_state.session.answered(Own::Rows);
-            return Ok(Asked::Told(Ending::last(After::Next)));
+            return Ok(QuestionOutcome::Told(Ending::last(After::Next)));
         }
         let get = Box::pin(self.read_get(&key.facts, text, &place)).await;
         let Ok(stand_in) = self.stand_in(&key.facts, text, &place, get.as_ref()) else {
             self.say_error(sequence, GONE, GONE_TEXT);
-            return Ok(Asked::Told(Ending::last(After::Next)));
+            return Ok(QuestionOutcome::Told(Ending::last(After::Next)));
         };
         let Some(StandIn { text, role }) = stand_in else {
-            return Ok(Asked::Left(None));
+            return Ok(QuestionOutcome::Left(None));
         };
         let flags = self.sql_state.session.flags();
         let other = self.worker.env.store.statement(
@@ -201,7 +213,9 @@ impl PooledSession {
             ..other
         };
         executing.is_replaced = role.is_some();
-        Ok(Asked::Left(role.map(|role| self.standing(&place, role))))
+        Ok(QuestionOutcome::Left(
+            role.map(|role| self.standing(&place, role)),
+        ))
     }
 
     /// Takes up what others have saved; what only the last connection knows has to be asked there.
@@ -229,7 +243,7 @@ impl PooledSession {
     /// it for another.
     pub(crate) fn asks_for_lost(&self, statement: &Statement<'_>) -> bool {
         let facts = statement.facts();
-        let reads = !matches!(facts.kind, Kind::Create(_) | Kind::Multi);
+        let reads = !matches!(facts.kind, StatementKind::Create(_) | StatementKind::Multi);
         reads
             && !matches!(statement, Statement::Command(_))
             && facts.uses.has(Uses::LAST_INSERT_ID)
@@ -243,14 +257,14 @@ impl PooledSession {
 
     /// Where the list is when a command with these needs runs: what restores the session's state, or
     /// statements prepared from text, would empty it.
-    async fn undisturbed_place(&mut self, needs: &Needs) -> Place {
+    async fn undisturbed_place(&mut self, needs: &Needs) -> WarningListLocation {
         let is_equal = |lent: &HeldConnection| {
             let restoration = restoration(&self.sql_state.session, &lent.conn.state, needs);
             restoration == Restoration::Nothing
         };
         match self.place() {
             // Nor does the connection know by which id the client has named what is not there.
-            Place::Here
+            WarningListLocation::Here
                 if !self.held.lease.as_ref().is_some_and(is_equal)
                     || self.may_make_texts(needs)
                     || self.sql_state.aftermath.unknown.get().is_some() =>
@@ -262,23 +276,23 @@ impl PooledSession {
         }
     }
 
-    fn place(&self) -> Place {
+    fn place(&self) -> WarningListLocation {
         let is_here = || {
             let lent = self.held.lease.as_ref();
             lent.is_some_and(|lent| self.sql_state.aftermath.is_told_by(&lent.conn))
         };
         match self.sql_state.aftermath.list() {
-            Some(list) => Place::Kept(list),
-            None if is_here() => Place::Here,
-            None => Place::Nowhere,
+            Some(list) => WarningListLocation::Kept(list),
+            None if is_here() => WarningListLocation::Here,
+            None => WarningListLocation::Nowhere,
         }
     }
 
     /// The rows that SHOW WARNINGS or SHOW ERRORS asks for.
     fn shown(&self, facts: &Facts, text: &[u8]) -> Option<(ConditionFilter, std::ops::Range<u64>)> {
         let told = match facts.kind {
-            Kind::Show(Show::Warnings | Show::SomeWarnings) => ConditionFilter::All,
-            Kind::Show(Show::Errors | Show::SomeErrors) => match self.is_mysql() {
+            StatementKind::Show(Show::Warnings | Show::SomeWarnings) => ConditionFilter::All,
+            StatementKind::Show(Show::Errors | Show::SomeErrors) => match self.is_mysql() {
                 true => ConditionFilter::Errors,
                 false => ConditionFilter::ErrorsOfThem,
             },
@@ -288,12 +302,12 @@ impl PooledSession {
         Some((told, range))
     }
 
-    fn standing(&self, place: &Place, role: Role) -> Standing {
+    fn standing(&self, place: &WarningListLocation, role: Role) -> Standing {
         Standing {
             before: *self.sql_state.session.aftermath(),
             list: match place {
-                Place::Kept(list) => Some(Rc::clone(list)),
-                Place::Here | Place::Nowhere => None,
+                WarningListLocation::Kept(list) => Some(Rc::clone(list)),
+                WarningListLocation::Here | WarningListLocation::Nowhere => None,
             },
             role,
         }

@@ -79,7 +79,7 @@ impl Job<'_> {
 /// assigns to a variable leaves that there.
 pub(crate) fn haste_of(facts: &Facts) -> Haste {
     match facts.access {
-        _ if matches!(facts.kind, sql::Kind::Begin(_)) => Haste::Write,
+        _ if matches!(facts.kind, sql::StatementKind::Begin(_)) => Haste::Write,
         sql::Access::Read if effect_of(facts) != Effect::Nothing => Haste::Write,
         sql::Access::Read | sql::Access::Session => Haste::Read,
         sql::Access::Unsure | sql::Access::Write => Haste::Write,

@@ -4,7 +4,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use session::Outcome;
-use session::state::{Answer, Baseline, Inquiry, Pin, Ran, Seen};
+use session::state::{Answer, Baseline, Pin, Ran, Seen, StateQuery};
 use sql::Facts;
 use wire::{Command, StatusFlags};
 
@@ -115,7 +115,7 @@ impl PooledSession {
     #[inline]
     pub(crate) fn may_change_server(&self, facts: &Facts, text: &[u8]) -> bool {
         match facts.kind {
-            sql::Kind::Execute => self.runs(facts, text, may_change_server),
+            sql::StatementKind::Execute => self.runs(facts, text, may_change_server),
             _ => may_change_server(facts, text),
         }
     }
@@ -128,7 +128,7 @@ impl PooledSession {
             // Which of its kinds it is does not matter: nobody says it often.
             Command::REFRESH => true,
             _ if !is_statement => false,
-            _ if facts.kind == sql::Kind::Execute => {
+            _ if facts.kind == sql::StatementKind::Execute => {
                 self.runs(facts, text, privilege_changes::may_change)
             }
             _ => privilege_changes::may_change(facts, text),
@@ -158,7 +158,7 @@ impl PooledSession {
             return;
         }
         let is_change = match facts.kind {
-            sql::Kind::Execute => self.runs(facts, text, global_variables::may_change),
+            sql::StatementKind::Execute => self.runs(facts, text, global_variables::may_change),
             _ => global_variables::may_change(facts, text),
         };
         if is_change && !privilege_changes::has_done_nothing(facts, done.outcome) {
@@ -236,7 +236,7 @@ impl PooledSession {
 
     /// The same before a statement that would hide the answer. Where the connection breaks, the
     /// statement finds that out.
-    pub(crate) async fn inquire_before(&mut self, inquiry: &Inquiry) {
+    pub(crate) async fn inquire_before(&mut self, inquiry: &StateQuery) {
         if !self.keep_past().await {
             return;
         }
@@ -285,7 +285,7 @@ impl PooledSession {
     }
 
     /// Takes an answer up; false where it was none.
-    fn hear_answer(&mut self, inquiry: &Inquiry, own: &OwnReply) -> bool {
+    fn hear_answer(&mut self, inquiry: &StateQuery, own: &OwnReply) -> bool {
         let Some(lent) = &mut self.held.lease else {
             return false;
         };
@@ -315,7 +315,7 @@ impl PooledSession {
         true
     }
 
-    fn inquiry(&self) -> Option<Inquiry> {
+    fn inquiry(&self) -> Option<StateQuery> {
         let lent = self.held.lease.as_ref()?;
         self.sql_state.session.inquiry(&lent.conn.state)
     }

@@ -38,13 +38,13 @@ pub(crate) struct Proof {
 }
 
 pub(crate) struct Ask {
-    what: What,
+    what: PreamblePurpose,
     command: Command,
     pub packets: Vec<u8>,
 }
 
 /// What a statement in front is for.
-pub(crate) enum What {
+pub(crate) enum PreamblePurpose {
     /// What the session before may still ask for.
     Save(Question),
     /// State that is restored.
@@ -77,25 +77,25 @@ impl PooledSession {
         }
         for question in settle_answers::claim(conn, &self.sql_state.aftermath) {
             let statement = text(conn, question.debt.question());
-            prefix.add(What::Save(question), Command::QUERY, &statement);
+            prefix.add(PreamblePurpose::Save(question), Command::QUERY, &statement);
         }
         if let Some(sight) = self.tracking.shows.take() {
             self.tracking.has_shown = true;
             let show = sight.as_set(self.hide_gtids(conn));
-            prefix.add(What::Clear, Command::QUERY, &text(conn, show));
+            prefix.add(PreamblePurpose::Clear, Command::QUERY, &text(conn, show));
         } else if self.wants_gtids(conn) {
             conn.tells_gtids = true;
             let tell = text(conn, "SET session_track_gtids=OWN_GTID");
-            prefix.add(What::Clear, Command::QUERY, &tell);
+            prefix.add(PreamblePurpose::Clear, Command::QUERY, &tell);
         }
         if let Some((before, question)) = self.position_to_ask(conn) {
             let question = text(conn, question);
-            prefix.add(What::Position(before), Command::QUERY, &question);
+            prefix.add(PreamblePurpose::Position(before), Command::QUERY, &question);
         }
         if let Some(position) = &self.routing.course.awaited {
             let limit = self.settings.config.balance.timeout_consistency;
             let wait = text(conn, position.wait_statement(limit));
-            prefix.add(What::Await, Command::QUERY, &wait);
+            prefix.add(PreamblePurpose::Await, Command::QUERY, &wait);
             prefix.has_wait = true;
         }
         match restoration {
@@ -108,13 +108,13 @@ impl PooledSession {
             } => {
                 if let Some(schema) = schema {
                     if leaves_first {
-                        prefix.add(What::Restore, Command::INIT_DB, ANOTHER_SCHEMA);
+                        prefix.add(PreamblePurpose::Restore, Command::INIT_DB, ANOTHER_SCHEMA);
                     }
-                    prefix.add(What::Restore, Command::INIT_DB, &schema);
+                    prefix.add(PreamblePurpose::Restore, Command::INIT_DB, &schema);
                     prefix.has_schema = true;
                 }
                 if let Some(set) = set {
-                    prefix.add(What::Restore, Command::QUERY, &text(conn, set));
+                    prefix.add(PreamblePurpose::Restore, Command::QUERY, &text(conn, set));
                 }
                 let is_proven = self.worker.env.store.is_proven(key);
                 prefix.proof = Some(Proof { key, is_proven });
@@ -124,7 +124,7 @@ impl PooledSession {
         // Behind what restores: MySQL warns of some character sets.
         if self.command.wants_clear && !self.sql_state.aftermath.is_told_by(conn) {
             let clear = empty_list(conn.state.server());
-            prefix.add(What::Clear, Command::QUERY, &text(conn, clear));
+            prefix.add(PreamblePurpose::Clear, Command::QUERY, &text(conn, clear));
         }
         match prefix.asks.is_empty() && prefix.proof.is_none() {
             true => Ready::Equal,
@@ -216,7 +216,7 @@ impl PooledSession {
                 self.send(conn, &ask.packets).await;
             }
             let own = match ask.what {
-                What::Await => {
+                PreamblePurpose::Await => {
                     let wait = self.settings.config.balance.timeout_consistency;
                     let worker = Rc::clone(&self.worker);
                     let heard = conn.hear_after(&worker.env, ask.command, wait);
@@ -225,10 +225,10 @@ impl PooledSession {
                 _ => conn.hear(&self.worker.env, ask.command).await?,
             };
             match ask.what {
-                What::Save(question) => question.answered(&own, conn.capabilities),
-                What::Clear => conn.tells_gtids &= own.outcome == Outcome::Ok,
-                What::Position(before) => self.heard_position(conn, &before, &own),
-                What::Await => {
+                PreamblePurpose::Save(question) => question.answered(&own, conn.capabilities),
+                PreamblePurpose::Clear => conn.tells_gtids &= own.outcome == Outcome::Ok,
+                PreamblePurpose::Position(before) => self.heard_position(conn, &before, &own),
+                PreamblePurpose::Await => {
                     is_behind = !has_come(&own, conn);
                     if !is_behind {
                         self.note_arrival(conn);
@@ -236,7 +236,7 @@ impl PooledSession {
                         return Ok(Err(Unequal::behind()));
                     }
                 }
-                What::Restore => {
+                PreamblePurpose::Restore => {
                     changes.merge(&own.changes);
                     if own.outcome != Outcome::Ok && !is_sent && ask.command == Command::INIT_DB {
                         conn.state.is_astray();
@@ -303,7 +303,7 @@ impl PooledSession {
 }
 
 impl Prefix {
-    fn add(&mut self, what: What, command: Command, argument: &[u8]) {
+    fn add(&mut self, what: PreamblePurpose, command: Command, argument: &[u8]) {
         self.asks.push(Ask {
             what,
             command,

@@ -6,9 +6,9 @@ use route::{Arrival, BackendId, Considered, Explanation, Roles, Wish};
 use sql::Facts;
 
 use super::shown;
-use crate::pooled::routing::target::Aim;
+use crate::pooled::routing::target::CommandTarget;
 use crate::pooled::rules::command_policy::CommandPolicy;
-use crate::pooled::rules::evaluate_rules::{Errand, Form};
+use crate::pooled::rules::evaluate_rules::{Form, RuleInput};
 use crate::pooled::rules::follow_policy::unknown_place;
 use crate::pooled::session::PooledSession;
 
@@ -39,7 +39,7 @@ impl PooledSession {
     /// What each rule says of a statement, and what its hints do; what is to be done of it.
     fn tell_rules(&self, told: &mut Explanation, facts: &Facts, text: &[u8]) -> CommandPolicy {
         let book = self.worker.book();
-        let errand = Errand {
+        let errand = RuleInput {
             text,
             facts,
             digest: None,
@@ -69,9 +69,9 @@ impl PooledSession {
         let aim = self.aim(facts);
         let is_ordered = self.command.policy.as_ref().is_some_and(|it| it.directs());
         let roles = match aim {
-            Aim::Ordered(roles) => Some(roles),
+            CommandTarget::Ordered(roles) => Some(roles),
             // The session's own would do.
-            Aim::Home if is_ordered => Some(self.routing.course.roles()),
+            CommandTarget::Home if is_ordered => Some(self.routing.course.roles()),
             _ => None,
         };
         match roles {
@@ -82,7 +82,7 @@ impl PooledSession {
             None => told.wanted(self.wanted(facts)),
         }
         match &self.held.lease {
-            Some(_) if self.routing.optimism.is_some() && aim == Aim::Home => {
+            Some(_) if self.routing.optimism.is_some() && aim == CommandTarget::Home => {
                 self.tell_candidates(told, aim)
             }
             Some(lent) => {
@@ -94,23 +94,28 @@ impl PooledSession {
         }
     }
 
-    fn tell_candidates(&self, told: &mut Explanation, aim: Aim) -> Option<BackendId> {
-        if let (Aim::Same, Some(last)) = (aim, self.last_backend(&[])) {
+    fn tell_candidates(&self, told: &mut Explanation, aim: CommandTarget) -> Option<BackendId> {
+        if let (CommandTarget::Same, Some(last)) = (aim, self.last_backend(&[])) {
             let why = "it ran the session's last command";
             told.find("decision", &last.name, why);
             return Some(last.id);
         }
         let home = self.routing.home.as_ref().map(|home| home.backend.id);
-        let goes_home = matches!(aim, Aim::Home | Aim::Same | Aim::Any);
+        let goes_home = matches!(
+            aim,
+            CommandTarget::Home | CommandTarget::Same | CommandTarget::Any
+        );
         let written = match goes_home {
             true => Default::default(),
             false => self.must_see(),
         };
         told.find("must see", "", shown(&written));
         let roles = match aim {
-            Aim::Replica | Aim::Optimistic => Roles::Replica,
-            Aim::Ordered(roles) => roles,
-            Aim::Home | Aim::Same | Aim::Any => self.routing.course.roles(),
+            CommandTarget::Replica | CommandTarget::Optimistic => Roles::Replica,
+            CommandTarget::Ordered(roles) => roles,
+            CommandTarget::Home | CommandTarget::Same | CommandTarget::Any => {
+                self.routing.course.roles()
+            }
         };
         let wish = Wish {
             sticky: home.filter(|_| goes_home).or(self.sticky()),

@@ -16,11 +16,11 @@ use questions::{ANSWER_BYTES_MAX, TIMEOUT_EXPLAIN};
 use route::{Backend, ClusterId, Role, Roles};
 use schemas::schemas_of;
 use session::state::{Needs, Pin};
-use sql::{Planned, Server, Source};
+use sql::{Planned, PlannedTable, Server};
 use tokio::time::sleep;
 
 use crate::pooled::command::statement::Statement;
-use crate::pooled::routing::target::Aim;
+use crate::pooled::routing::target::CommandTarget;
 use crate::pooled::session::PooledSession;
 use crate::worker::Registered;
 use stats::plans::conditions;
@@ -65,7 +65,7 @@ struct Explaining {
     writing: Option<Vec<u8>>,
     /// As a SELECT.
     reading: Option<Vec<u8>>,
-    sources: Vec<Source>,
+    sources: Vec<PlannedTable>,
 }
 
 /// Why there is no plan.
@@ -229,11 +229,11 @@ impl PooledSession {
     /// A replica that takes reads, if what is asked can be asked there; the session's own backend else.
     fn backend_to_ask(&mut self, explaining: &Explaining) -> Result<Arc<Backend>, Refusal> {
         if explaining.reading.is_some()
-            && let Ok(replica) = self.backend(Aim::Ordered(Roles::Replica), &[])
+            && let Ok(replica) = self.backend(CommandTarget::Ordered(Roles::Replica), &[])
         {
             return Ok(replica);
         }
-        let own = self.backend(Aim::Home, &[]);
+        let own = self.backend(CommandTarget::Home, &[]);
         own.map_err(|none| none.to_string())
     }
 
@@ -273,7 +273,7 @@ fn wants_columns(line: &Line) -> bool {
 }
 
 /// Says which table a line is about, where the statement tells that in one way only.
-fn name_table(line: &mut Line, sources: &[Source], schema: &str) {
+fn name_table(line: &mut Line, sources: &[PlannedTable], schema: &str) {
     let Some(alias) = line
         .alias
         .clone()
@@ -318,15 +318,15 @@ fn explains_writing(server: Server) -> bool {
 mod tests {
     use super::*;
 
-    fn source(alias: &str, schema: Option<&str>, table: &str) -> Source {
-        Source {
+    fn source(alias: &str, schema: Option<&str>, table: &str) -> PlannedTable {
+        PlannedTable {
             alias: alias.into(),
             schema: schema.map(Into::into),
             table: table.into(),
         }
     }
 
-    fn named(alias: &str, sources: &[Source]) -> Option<(String, String)> {
+    fn named(alias: &str, sources: &[PlannedTable]) -> Option<(String, String)> {
         let mut line = Line {
             alias: Some(alias.to_owned()),
             access: Some("ALL".to_owned()),

@@ -2,7 +2,7 @@
 //! transaction, and would be executed outside of any: nothing is, until the client ends it or begins
 //! another.
 
-use sql::{Facts, Kind};
+use sql::{Facts, StatementKind};
 use wire::Command;
 use wire::statement::statement_id;
 
@@ -11,7 +11,7 @@ use crate::pooled::session::outcome::{After, CutOff};
 use link::query_command::Arrived;
 
 /// What a command means to a transaction that is no more.
-enum Meaning {
+enum CutTransactionEffect {
     /// It is over, or another begins.
     Over,
     /// It is to be committed.
@@ -31,27 +31,27 @@ impl PooledSession {
         };
         let code = cut.code;
         let told = match meaning {
-            Meaning::Over => {
+            CutTransactionEffect::Over => {
                 self.routing.cut_transaction = None;
                 return self.perform(arrived).await;
             }
-            Meaning::Apart => return self.perform(arrived).await,
-            Meaning::Commit => format!("Nothing was committed: {}", cut.why),
-            Meaning::Within => format!("Not executed before ROLLBACK: {}", cut.why),
+            CutTransactionEffect::Apart => return self.perform(arrived).await,
+            CutTransactionEffect::Commit => format!("Nothing was committed: {}", cut.why),
+            CutTransactionEffect::Within => format!("Not executed before ROLLBACK: {}", cut.why),
         };
-        if let Meaning::Commit = meaning {
+        if let CutTransactionEffect::Commit = meaning {
             self.routing.cut_transaction = None;
         }
         self.say_error(arrived.incoming().sequence, code, &told);
         if arrived.incoming().is_cut {
             // The rest of it is still to come, and nobody to take it.
-            let kind = link::failure::Kind::HeldBackendLost;
+            let kind = link::failure::FailureKind::HeldBackendLost;
             return Err(CutOff::new(link::failure::Failure::new(kind, told), None));
         }
         Ok(After::Next)
     }
 
-    fn meaning(&self, arrived: &Arrived) -> Meaning {
+    fn meaning(&self, arrived: &Arrived) -> CutTransactionEffect {
         let incoming = match arrived {
             Arrived::Query(query) => {
                 return of(&sql::facts(query.text(), self.sql_state.session.flags()));
@@ -60,7 +60,7 @@ impl PooledSession {
         };
         let argument = incoming.argument();
         match incoming.command {
-            Command::RESET_CONNECTION | Command::CHANGE_USER => Meaning::Over,
+            Command::RESET_CONNECTION | Command::CHANGE_USER => CutTransactionEffect::Over,
             Command::QUIT
             | Command::PING
             | Command::STATISTICS
@@ -68,25 +68,25 @@ impl PooledSession {
             | Command::STMT_PREPARE
             | Command::STMT_SEND_LONG_DATA
             | Command::STMT_RESET
-            | Command::STMT_CLOSE => Meaning::Apart,
+            | Command::STMT_CLOSE => CutTransactionEffect::Apart,
             Command::STMT_EXECUTE => {
                 let id = statement_id(&argument).ok();
                 let id = id.and_then(|number| self.sql_state.statements.resolve(number));
                 match id.and_then(|id| self.sql_state.statements.statement(id)) {
                     Some(statement) => of(&statement.statement.facts),
                     // The client hears that there is none.
-                    None => Meaning::Apart,
+                    None => CutTransactionEffect::Apart,
                 }
             }
-            _ => Meaning::Within,
+            _ => CutTransactionEffect::Within,
         }
     }
 }
 
-fn of(facts: &Facts) -> Meaning {
+fn of(facts: &Facts) -> CutTransactionEffect {
     match facts.kind {
-        Kind::Begin(_) | Kind::Rollback(_) => Meaning::Over,
-        Kind::Commit(_) => Meaning::Commit,
-        _ => Meaning::Within,
+        StatementKind::Begin(_) | StatementKind::Rollback(_) => CutTransactionEffect::Over,
+        StatementKind::Commit(_) => CutTransactionEffect::Commit,
+        _ => CutTransactionEffect::Within,
     }
 }

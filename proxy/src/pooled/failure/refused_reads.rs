@@ -14,7 +14,7 @@ use sql::{Access, Facts, Marks};
 use crate::pooled::command::statement::Statement;
 use crate::pooled::exchange::delivery::Delivery;
 use crate::pooled::failure::repeat::Repeat;
-use crate::pooled::routing::target::Aim;
+use crate::pooled::routing::target::CommandTarget;
 use crate::pooled::session::PooledSession;
 use crate::pooled::session::outcome::{After, CutOff};
 use link::query_command::CommandPart;
@@ -81,9 +81,12 @@ impl PooledSession {
         part == CommandPart::Whole && !self.injects() && self.command.delivery != Delivery::Nobody
     }
 
-    fn may_leave_refusing(&self, facts: &Facts, aim: Aim) -> bool {
+    fn may_leave_refusing(&self, facts: &Facts, aim: CommandTarget) -> bool {
         match self.transaction() {
-            Transaction::None => matches!(aim, Aim::Replica | Aim::Ordered(_)) && !self.is_pinned(),
+            Transaction::None => {
+                matches!(aim, CommandTarget::Replica | CommandTarget::Ordered(_))
+                    && !self.is_pinned()
+            }
             Transaction::Optimistic => {
                 let mut pins = self.pins();
                 pins.remove(Pin::Transaction);
@@ -112,10 +115,10 @@ impl PooledSession {
     }
 
     /// Where a read goes that was refused on its way to `aim`.
-    pub(crate) fn after_refusal(&mut self, aim: Aim) -> Aim {
+    pub(crate) fn after_refusal(&mut self, aim: CommandTarget) -> CommandTarget {
         match aim {
-            Aim::Ordered(roles) => self.after_ordered(roles),
-            _ => Aim::Home,
+            CommandTarget::Ordered(roles) => self.after_ordered(roles),
+            _ => CommandTarget::Home,
         }
     }
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use route::{Report, Role, Transaction};
 use session::Outcome;
-use sql::{Facts, Kind as Statement, Object};
+use sql::{Facts, Object, StatementKind as Statement};
 use tokio::time::{Instant, timeout_at};
 
 use super::retry::Outwaited;

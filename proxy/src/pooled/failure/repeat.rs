@@ -2,7 +2,7 @@
 
 use tokio::time::Instant;
 
-use crate::pooled::routing::target::Aim;
+use crate::pooled::routing::target::CommandTarget;
 use session::effect::Effect;
 
 /// How often a command is sent again.
@@ -15,7 +15,7 @@ pub(crate) struct Repeat {
     pub retries: u32,
     pub retries_max: u32,
     /// Where it goes now.
-    pub aim: Aim,
+    pub aim: CommandTarget,
     /// A server has refused it because that takes no writes.
     pub was_refused: bool,
     /// How often a server had no room for the statement that it prepares.
@@ -25,7 +25,7 @@ pub(crate) struct Repeat {
 }
 
 impl Repeat {
-    pub(crate) fn of(effect: Effect, aim: Aim) -> Self {
+    pub(crate) fn of(effect: Effect, aim: CommandTarget) -> Self {
         Self {
             effect,
             retries: 0,

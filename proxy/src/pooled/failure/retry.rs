@@ -24,12 +24,12 @@ use crate::pooled::exchange::outcome::Cut;
 use crate::pooled::exchange::outcome::{CutReply, Reached};
 use crate::pooled::exchange::outcome::{Lack, Unequal};
 use crate::pooled::failure::repeat::{RETRIES_MAX, Repeat};
-use crate::pooled::routing::target::Aim;
+use crate::pooled::routing::target::CommandTarget;
 use crate::pooled::session::PooledSession;
 use crate::pooled::session::outcome::{After, CutOff};
 use backend::connection_error::ConnectionError;
 use backend::kill_thread::Running;
-use link::failure::{Failure, Kind};
+use link::failure::{Failure, FailureKind};
 use registry::session_control::Ask;
 
 /// What came of waiting until a primary takes writes.
@@ -54,7 +54,7 @@ enum Bond {
 
 impl PooledSession {
     /// How often a command may be sent again: as often as a rule says, where one does.
-    pub(crate) fn repeat_of(&self, effect: Effect, aim: Aim) -> Repeat {
+    pub(crate) fn repeat_of(&self, effect: Effect, aim: CommandTarget) -> Repeat {
         let ordered = self.command.policy.as_ref().and_then(|it| it.retries);
         Repeat {
             retries_max: ordered.unwrap_or(RETRIES_MAX),
@@ -72,8 +72,8 @@ impl PooledSession {
         {
             // The connection is in order; what was written is where it was written.
             repeat.aim = match repeat.aim {
-                Aim::Ordered(roles) => self.after_ordered(roles),
-                _ => Aim::Home,
+                CommandTarget::Ordered(roles) => self.after_ordered(roles),
+                _ => CommandTarget::Home,
             };
             self.give_back();
             return true;
@@ -102,8 +102,8 @@ impl PooledSession {
         );
         self.drop_lent(CloseReason::Broken);
         // Of the replicas another one may be as far from well; the session's own backend has all.
-        if !matches!(repeat.aim, Aim::Ordered(_)) {
-            repeat.aim = Aim::Home;
+        if !matches!(repeat.aim, CommandTarget::Ordered(_)) {
+            repeat.aim = CommandTarget::Home;
         }
         true
     }
@@ -212,7 +212,7 @@ impl PooledSession {
             }
             Cut::Refused(error) => {
                 let text = format!("backend {name} takes no writes");
-                let failure = Failure::relaying(Kind::HeldAtReplica, text, error.to_vec());
+                let failure = Failure::relaying(FailureKind::HeldAtReplica, text, error.to_vec());
                 self.note_backends_words(&failure);
                 self.say_failure(sequence, &failure);
                 Ok(After::Next)
@@ -220,7 +220,10 @@ impl PooledSession {
             Cut::Client(how) => {
                 let text = format!("the client left during {command}: {how}");
                 self.kill_and_drop(KillReason::ClientGone);
-                Err(CutOff::new(Failure::new(Kind::ClientLeft, text), None))
+                Err(CutOff::new(
+                    Failure::new(FailureKind::ClientLeft, text),
+                    None,
+                ))
             }
         }
     }
@@ -272,7 +275,7 @@ impl PooledSession {
             Bond::More => self.with_losses(text) + "; it may have been executed",
             Bond::None | Bond::Transaction => format!("{text}; {outcome}"),
         };
-        let failure = Failure::new(Kind::BackendLost, text.clone());
+        let failure = Failure::new(FailureKind::BackendLost, text.clone());
         self.drop_lent(CloseReason::Broken);
         self.sql_state.session.connection_lost();
         let (Some(sequence), Bond::None | Bond::Transaction) = (place, &bond) else {
@@ -370,10 +373,12 @@ impl PooledSession {
     /// No connection could be had: the client hears why, and may try again.
     pub(crate) fn refuse(&mut self, failure: &Failure, sequence: u8) -> Result<After, CutOff> {
         match failure.kind {
-            Kind::ClientLeft | Kind::Stopped | Kind::Killed => Err(CutOff::new(
-                Failure::new(failure.kind, failure.cause.clone()),
-                Some(sequence),
-            )),
+            FailureKind::ClientLeft | FailureKind::Stopped | FailureKind::Killed => {
+                Err(CutOff::new(
+                    Failure::new(failure.kind, failure.cause.clone()),
+                    Some(sequence),
+                ))
+            }
             _ => {
                 self.say_failure(sequence, failure);
                 Ok(After::Next)
@@ -384,12 +389,13 @@ impl PooledSession {
 
 fn asked(ask: Ask) -> Failure {
     match ask {
-        Ask::KillSession => Failure::new(Kind::Killed, "Connection was killed"),
-        Ask::KillStatement => {
-            Failure::new(Kind::StatementKilled, "Query execution was interrupted")
-        }
+        Ask::KillSession => Failure::new(FailureKind::Killed, "Connection was killed"),
+        Ask::KillStatement => Failure::new(
+            FailureKind::StatementKilled,
+            "Query execution was interrupted",
+        ),
         _ => Failure::new(
-            Kind::Stopped,
+            FailureKind::Stopped,
             "The proxy is shutting down, and the statement or transaction did not end in time",
         ),
     }
@@ -399,13 +405,14 @@ fn asked(ask: Ask) -> Failure {
 pub(crate) fn waiting(cut: &Cut) -> Failure {
     match cut {
         Cut::Client(how) => Failure::new(
-            Kind::ClientLeft,
+            FailureKind::ClientLeft,
             format!("the client left while it waited for a connection: {how}"),
         ),
         Cut::Asked(ask) => asked(*ask),
-        Cut::Backend(_) | Cut::Unequal(_) | Cut::Refused(_) => {
-            Failure::new(Kind::NoBackend, "the wait for a connection was cut short")
-        }
+        Cut::Backend(_) | Cut::Unequal(_) | Cut::Refused(_) => Failure::new(
+            FailureKind::NoBackend,
+            "the wait for a connection was cut short",
+        ),
     }
 }
 
@@ -413,8 +420,8 @@ pub(crate) fn waiting(cut: &Cut) -> Failure {
 fn unequal_failure(unequal: &Unequal, name: &str) -> Failure {
     let cause = format!("backend {name}: the session's state cannot be restored: {unequal}");
     match &unequal.error {
-        Some(payload) => Failure::relaying(Kind::StateNotRestored, cause, payload.clone()),
-        None => Failure::new(Kind::StateNotRestored, cause),
+        Some(payload) => Failure::relaying(FailureKind::StateNotRestored, cause, payload.clone()),
+        None => Failure::new(FailureKind::StateNotRestored, cause),
     }
 }
 
@@ -422,13 +429,15 @@ fn unequal_failure(unequal: &Unequal, name: &str) -> Failure {
 pub(crate) fn at_login(cut: &Cut) -> Failure {
     match cut {
         Cut::Unequal(unequal) => match &unequal.error {
-            Some(payload) => {
-                Failure::relaying(Kind::LoginDenied, unequal.to_string(), payload.clone())
-            }
-            None => Failure::new(Kind::StateNotRestored, unequal.to_string()),
+            Some(payload) => Failure::relaying(
+                FailureKind::LoginDenied,
+                unequal.to_string(),
+                payload.clone(),
+            ),
+            None => Failure::new(FailureKind::StateNotRestored, unequal.to_string()),
         },
         Cut::Backend(broken) => Failure::new(
-            Kind::NoBackend,
+            FailureKind::NoBackend,
             format!("Can't connect to MySQL server: {broken}"),
         ),
         Cut::Client(_) | Cut::Asked(_) | Cut::Refused(_) => waiting(cut),

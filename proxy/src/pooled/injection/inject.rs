@@ -25,7 +25,7 @@ use crate::pooled::exchange::outcome::{CutReply, Done};
 use crate::pooled::session::PooledSession;
 use crate::pooled::session::outcome::CutOff;
 use backend::connection_error::ConnectionError;
-use link::failure::{Failure, Kind as FailureKind};
+use link::failure::{Failure, FailureKind};
 use registry::session_control::Ask;
 use stats::messages::shown_failure;
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use route::rules::{By, Injection, Profiling, RuleIndex};
 
 use super::results::Found;
-use crate::book::Book;
+use crate::rule_set::RuleSet;
 
 /// What is sent around the command of the moment, and what has come of it.
 pub(crate) struct Injecting {
@@ -32,7 +32,7 @@ pub(crate) struct Injecting {
 }
 
 impl Injecting {
-    pub(crate) fn new(book: &Book, by: By<&Arc<Injection>>, tag: Option<&str>) -> Self {
+    pub(crate) fn new(book: &RuleSet, by: By<&Arc<Injection>>, tag: Option<&str>) -> Self {
         let rule = book.compiled.rules.rule(by.rule);
         let name = rule.map(|rule| Arc::clone(&rule.name)).unwrap_or_default();
         Self {

@@ -12,12 +12,12 @@ use sql::Facts;
 
 use super::events::rows_examined;
 use super::injecting::Injecting;
-use super::results::{Cost, Finding, Found, Profile, Told, told, without_own};
-use crate::book::Book;
+use super::results::{Cost, Finding, Found, InjectionReport, Profile, told, without_own};
 use crate::pooled::command::statement::Statement;
 use crate::pooled::exchange::outcome::Done;
-use crate::pooled::rules::evaluate_rules::{Errand, Form};
+use crate::pooled::rules::evaluate_rules::{Form, RuleInput};
 use crate::pooled::session::PooledSession;
+use crate::rule_set::RuleSet;
 use stats::journal::{Entry, Log};
 use stats::messages::{shown, shown_failure};
 use stats::profiles::{LeftOut, ProfileView};
@@ -25,7 +25,7 @@ use stats::table::{SAMPLE_BYTES_MAX, shortened};
 
 impl PooledSession {
     /// Whether chance has chosen the next statement, as far as its text need not be looked at.
-    pub(crate) fn is_picked(&self, book: &Book) -> bool {
+    pub(crate) fn is_picked(&self, book: &RuleSet) -> bool {
         if !book.samples {
             return false;
         }
@@ -38,8 +38,8 @@ impl PooledSession {
     /// Who has chosen a statement to be profiled, if anybody has.
     pub(crate) fn profiled_by(
         &self,
-        book: &Book,
-        errand: &Errand<'_>,
+        book: &RuleSet,
+        errand: &RuleInput<'_>,
         (judgement, hints): (&Judgement<'_>, &Hints<'_>),
     ) -> Option<Arc<str>> {
         if errand.form == Form::Prepare {
@@ -60,7 +60,7 @@ impl PooledSession {
     /// What is sent around a statement that was chosen, unless a rule has something sent.
     pub(crate) fn profile(
         &self,
-        book: &Book,
+        book: &RuleSet,
         by: Arc<str>,
         tag: Option<&str>,
         injecting: &mut Option<Box<Injecting>>,
@@ -210,7 +210,7 @@ fn examined(found: &Found) -> Option<u64> {
 }
 
 /// What is told of all answers.
-fn told_of(injecting: &Injecting) -> (Option<Map<String, Value>>, Vec<Told<'_>>) {
+fn told_of(injecting: &Injecting) -> (Option<Map<String, Value>>, Vec<InjectionReport<'_>>) {
     let how = injecting.injection.results;
     let (mut status, results) = told(&injecting.before, &injecting.after, how);
     if let Some(status) = &mut status {

@@ -72,7 +72,7 @@ pub(crate) struct Profile<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<Map<String, Value>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub results: Vec<Told<'a>>,
+    pub results: Vec<InjectionReport<'a>>,
 }
 
 /// What was sent for one statement, and how long that took.
@@ -84,18 +84,18 @@ pub(crate) struct Cost {
 
 /// What one of them has come to, as it is told.
 #[derive(Serialize)]
-pub(crate) struct Told<'a> {
+pub(crate) struct InjectionReport<'a> {
     statement: &'a str,
     /// On which side of the client's it was sent; none where both were compared.
     #[serde(skip_serializing_if = "Option::is_none")]
     when: Option<&'static str>,
     #[serde(flatten)]
-    what: What<'a>,
+    what: InjectionOutcome<'a>,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "lowercase")]
-enum What<'a> {
+enum InjectionOutcome<'a> {
     Changed(Map<String, Value>),
     Result(&'a ResultTable),
     Skipped(&'static str),
@@ -211,7 +211,7 @@ pub(crate) fn told<'a>(
     before: &'a [Found],
     after: &'a [Found],
     results: InjectedResults,
-) -> (Option<Map<String, Value>>, Vec<Told<'a>>) {
+) -> (Option<Map<String, Value>>, Vec<InjectionReport<'a>>) {
     let mut status = None;
     let mut all = Vec::new();
     let mut compared = Vec::new();
@@ -228,10 +228,10 @@ pub(crate) fn told<'a>(
             compared.push((place, at));
             match found.purpose {
                 Purpose::Status => status.get_or_insert_with(Map::new).extend(changed),
-                _ => all.push(Told {
+                _ => all.push(InjectionReport {
                     statement: &found.text,
                     when: None,
-                    what: What::Changed(changed),
+                    what: InjectionOutcome::Changed(changed),
                 }),
             }
         }
@@ -246,11 +246,11 @@ pub(crate) fn told<'a>(
             let what = match &found.finding {
                 _ if is_compared => continue,
                 Finding::Nothing => continue,
-                Finding::Table(table) => What::Result(table),
-                Finding::Skipped(why) => What::Skipped(why),
-                Finding::Failed(why) => What::Error(why),
+                Finding::Table(table) => InjectionOutcome::Result(table),
+                Finding::Skipped(why) => InjectionOutcome::Skipped(why),
+                Finding::Failed(why) => InjectionOutcome::Error(why),
             };
-            all.push(Told {
+            all.push(InjectionReport {
                 statement: &found.text,
                 when: Some(when),
                 what,

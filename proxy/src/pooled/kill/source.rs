@@ -2,14 +2,14 @@
 
 use session::Outcome;
 use session::state::{Needs, Ran};
-use sql::{DynamicSource, Facts, Flags, Kind, Lexer, Marks, Role, TokenKind};
+use sql::{DynamicSource, Facts, Flags, Lexer, Marks, Role, StatementKind, TokenKind};
 use wire::Command;
 
 use super::value::is_refused;
 use crate::pooled::command::ending::Ending;
 use crate::pooled::exchange::outcome::CutReply;
 use crate::pooled::failure::repeat::Repeat;
-use crate::pooled::routing::target::Aim;
+use crate::pooled::routing::target::CommandTarget;
 use crate::pooled::session::PooledSession;
 use crate::pooled::session::outcome::CutOff;
 use backend::ask::text as query_text;
@@ -65,7 +65,7 @@ impl PooledSession {
             return Ok(Prepares::Unknown);
         }
         let sequence = query.incoming().sequence;
-        if let Err(failure) = self.hold(Aim::Same).await {
+        if let Err(failure) = self.hold(CommandTarget::Same).await {
             let after = self.refuse(&failure, sequence)?;
             return Ok(Prepares::Told(Ending::last(after)));
         }
@@ -83,7 +83,7 @@ impl PooledSession {
             Ok(Some(said)) => said,
             Ok(None) => return Ok(Prepares::Unknown),
             Err(cut) => {
-                let repeat = Repeat::of(Effect::Nothing, Aim::Same);
+                let repeat = Repeat::of(Effect::Nothing, CommandTarget::Same);
                 let after = self.cut_short(cut, sequence, Command::QUERY, repeat)?;
                 return Ok(Prepares::Told(Ending::last(after)));
             }
@@ -92,7 +92,7 @@ impl PooledSession {
         // Comments may be in any language.
         let said = if kills { sql::code(&said, flags) } else { said };
         let has_effects = !inner.effects.is_empty();
-        if has_effects || kills && query.facts.kind == Kind::Prepare {
+        if has_effects || kills && query.facts.kind == StatementKind::Prepare {
             if !said.is_ascii() {
                 let told = self.refuse_text(sequence, UNREADABLE).await;
                 return Ok(Prepares::Told(told));

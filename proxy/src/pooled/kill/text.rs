@@ -1,11 +1,11 @@
 //! KILL in SQL text: as a statement, as one of several, prepared from text, and in a block. What cannot be
 //! translated is refused: the server would take an id of the proxy's for one of its own threads.
 
-use sql::{Effects, Facts, Kill as How, Killed, Kind, Marks, Role, Show};
+use sql::{Effects, Facts, Kill as How, Killed, Marks, Role, Show, StatementKind};
 use wire::{Capabilities, ErrorCode};
 
 use super::source::Prepares;
-use super::value::{Said, Value, Values};
+use super::value::{KillStatement, Value, Values};
 use super::{Killing, NOT_SUPPORTED, Target, scope_of, thread_id};
 use crate::pooled::command::ending::Ending;
 use crate::pooled::command::statement::{Executing, Statement};
@@ -40,11 +40,16 @@ enum KillingText {
 
 /// Whether a command kills, or may by a text that it prepares or runs.
 fn may_kill(facts: &Facts) -> bool {
-    let runs = |kind| matches!(kind, Kind::Execute | Kind::ExecuteImmediate);
+    let runs = |kind| {
+        matches!(
+            kind,
+            StatementKind::Execute | StatementKind::ExecuteImmediate
+        )
+    };
     facts.marks.has(Marks::KILLS)
         || facts.effects.has(Effects::PREPARED)
         || runs(facts.kind)
-        || facts.kind == Kind::Multi && facts.parts.iter().any(|part| runs(part.kind))
+        || facts.kind == StatementKind::Multi && facts.parts.iter().any(|part| runs(part.kind))
 }
 
 impl PooledSession {
@@ -82,13 +87,13 @@ impl PooledSession {
         let flags = self.sql_state.session.flags();
         let text = query.text().to_vec();
         let killing = match query.facts.kind {
-            Kind::Multi => return self.kill_among(query).await,
-            Kind::Kill(_) => {
+            StatementKind::Multi => return self.kill_among(query).await,
+            StatementKind::Kill(_) => {
                 let is_refused = query.facts.marks.has(Marks::PLACEHOLDERS);
                 match query.facts.kill_text(&text, flags).filter(|_| !is_refused) {
                     None => Killing::Left,
                     Some(kill) => {
-                        let said = Said {
+                        let said = KillStatement {
                             kill,
                             unread: Some(text),
                             values: None,
@@ -98,11 +103,11 @@ impl PooledSession {
                 }
             }
             // MySQL does not know it.
-            Kind::ExecuteImmediate if self.is_mysql() => Killing::Left,
-            Kind::Prepare | Kind::Execute | Kind::ExecuteImmediate => {
+            StatementKind::ExecuteImmediate if self.is_mysql() => Killing::Left,
+            StatementKind::Prepare | StatementKind::Execute | StatementKind::ExecuteImmediate => {
                 self.kill_by_dynamic_text(query, &text).await?
             }
-            Kind::Compound if query.facts.marks.has(Marks::KILLS) => {
+            StatementKind::Compound if query.facts.marks.has(Marks::KILLS) => {
                 Killing::Told(self.refuse_text(query.incoming().sequence, IN_BLOCK).await)
             }
             _ => Killing::Left,
@@ -124,7 +129,7 @@ impl PooledSession {
             return Ok(Some(self.refuse_text(sequence, LONG_DATA).await));
         }
         let has_values = key.facts.marks.has(Marks::PLACEHOLDERS);
-        let said = Said {
+        let said = KillStatement {
             kill,
             unread: None,
             values: has_values.then(|| Values {
@@ -186,13 +191,21 @@ impl PooledSession {
         let literals = facts
             .mentions_of(Role::PreparedText)
             .filter(|it| !it.name.of(text).starts_with(b"@"));
-        let prepares = |kind| matches!(kind, Kind::Prepare | Kind::ExecuteImmediate);
+        let prepares = |kind| {
+            matches!(
+                kind,
+                StatementKind::Prepare | StatementKind::ExecuteImmediate
+            )
+        };
         let count = facts.parts.iter().filter(|it| prepares(it.kind)).count();
         let held = self.sql_state.session.held();
         let mut prepared = held.prepared().map(|name| held.prepared_text(name));
         names_it(text)
             || count > literals.count()
-            || facts.parts.iter().any(|it| it.kind == Kind::Execute)
+            || facts
+                .parts
+                .iter()
+                .any(|it| it.kind == StatementKind::Execute)
                 && prepared.any(|text| text.is_none_or(names_it))
     }
 
@@ -205,7 +218,7 @@ impl PooledSession {
         let flags = self.sql_state.session.flags();
         let source = sql::dynamic_source(text, flags);
         let runs = match query.facts.kind {
-            Kind::Execute => {
+            StatementKind::Execute => {
                 let name = query.facts.mentions_of(Role::Prepared).next();
                 let name = name.map(|it| it.name.name(text).into_owned());
                 let held = self.sql_state.session.held();
@@ -221,7 +234,7 @@ impl PooledSession {
         let (Some(runs), Some(inner)) = (runs, inner) else {
             return Ok(Killing::Left);
         };
-        if query.facts.kind == Kind::Prepare {
+        if query.facts.kind == StatementKind::Prepare {
             return Ok(Killing::Left);
         }
         if asks_for_list(&inner) && source.arguments.is_empty() {
@@ -239,13 +252,13 @@ impl PooledSession {
         if kill.kill == How::QueryId {
             return Ok(Killing::Left);
         }
-        let unread = (query.facts.kind == Kind::ExecuteImmediate).then_some(runs);
+        let unread = (query.facts.kind == StatementKind::ExecuteImmediate).then_some(runs);
         let Some(kill) = kill.with_arguments(&source, flags) else {
             let text = "Incorrect arguments to EXECUTE";
             let told = self.refuse_kill(query.incoming().sequence, WRONG_ARGUMENTS, text);
             return Ok(Killing::Told(told.await));
         };
-        let said = Said {
+        let said = KillStatement {
             kill,
             unread,
             values: None,
@@ -257,7 +270,7 @@ impl PooledSession {
     async fn kill_said(
         &mut self,
         query: &mut QueryCommand,
-        said: &Said<'_>,
+        said: &KillStatement<'_>,
     ) -> Result<Killing, CutOff> {
         let (sequence, part) = (query.incoming().sequence, query.part);
         let flags = self.sql_state.session.flags();
@@ -291,7 +304,7 @@ impl PooledSession {
             }
         }
         // A number goes as it came.
-        if !matches!(query.facts.kind, Kind::Kill(_)) || killed == Killed::Expression {
+        if !matches!(query.facts.kind, StatementKind::Kill(_)) || killed == Killed::Expression {
             query.replace_text(&kill.of_thread(number), flags);
         }
         Ok(Killing::Left)
@@ -305,8 +318,8 @@ impl PooledSession {
 /// Whether a statement reads the list of warnings, and does nothing else.
 fn asks_for_list(facts: &Facts) -> bool {
     match facts.kind {
-        Kind::GetDiagnostics => true,
-        Kind::Show(show) => matches!(
+        StatementKind::GetDiagnostics => true,
+        StatementKind::Show(show) => matches!(
             show,
             Show::Warnings
                 | Show::SomeWarnings

@@ -14,7 +14,7 @@ use wire::{Command, ErrPacket, ErrorCode};
 use crate::pooled::command::ending::Ending;
 use crate::pooled::exchange::outcome::CutReply;
 use crate::pooled::failure::repeat::Repeat;
-use crate::pooled::routing::target::Aim;
+use crate::pooled::routing::target::CommandTarget;
 use crate::pooled::session::PooledSession;
 use crate::pooled::session::outcome::{After, CutOff};
 use backend::ask::text;
@@ -24,7 +24,7 @@ use backend::own_reply::OwnReply;
 use session::effect::Effect;
 
 /// A KILL, and how its client has said it.
-pub(super) struct Said<'a> {
+pub(super) struct KillStatement<'a> {
     pub kill: KillText,
     /// The statement that the server has not yet read: what is wrong with it the server says.
     pub unread: Option<Vec<u8>>,
@@ -39,7 +39,7 @@ pub(super) struct Values<'a> {
 }
 
 /// What came of the question.
-enum Answer {
+enum EvaluatedValue {
     Number(u64),
     /// The server's error.
     Refused(OwnReply),
@@ -60,11 +60,11 @@ impl PooledSession {
     /// The number that the target of a KILL stands for.
     pub(super) async fn value_of_target(
         &mut self,
-        said: &Said<'_>,
+        said: &KillStatement<'_>,
         sequence: u8,
     ) -> Result<Value, CutOff> {
         let told = |after| Value::Told(Ending::last(after));
-        if let Err(failure) = self.hold(Aim::Same).await {
+        if let Err(failure) = self.hold(CommandTarget::Same).await {
             return self.refuse(&failure, sequence).map(told);
         }
         Box::pin(self.settle_doubts()).await;
@@ -78,18 +78,18 @@ impl PooledSession {
             }
         };
         match answer {
-            Ok(Answer::Number(number)) => Ok(Value::Number(number)),
-            Ok(Answer::Refused(own)) => {
+            Ok(EvaluatedValue::Number(number)) => Ok(Value::Number(number)),
+            Ok(EvaluatedValue::Refused(own)) => {
                 self.pass_error(sequence, &own);
                 Ok(told(After::Next))
             }
-            Ok(Answer::Unknown) => {
+            Ok(EvaluatedValue::Unknown) => {
                 let code = super::NOT_SUPPORTED;
                 let ending = self.refuse_kill(sequence, code, UNKNOWN).await;
                 Ok(Value::Told(ending))
             }
             Err(cut) => {
-                let repeat = Repeat::of(Effect::Nothing, Aim::Same);
+                let repeat = Repeat::of(Effect::Nothing, CommandTarget::Same);
                 self.cut_short(cut, sequence, Command::QUERY, repeat)
                     .map(told)
             }
@@ -99,8 +99,8 @@ impl PooledSession {
     async fn ask_value(
         &mut self,
         conn: &mut BackendConn,
-        said: &Said<'_>,
-    ) -> Result<Answer, CutReply> {
+        said: &KillStatement<'_>,
+    ) -> Result<EvaluatedValue, CutReply> {
         let flags = self.sql_state.session.flags();
         let select = question(&said.kill, flags);
         let rewritten = sql::rewrite(&select, flags, &self.own_answers());
@@ -112,7 +112,7 @@ impl PooledSession {
             let own = self.ask_once(conn, Command::STMT_PREPARE, unread).await?;
             if own.outcome != Outcome::Ok {
                 self.note_own(conn, Ran::Prepare, (&facts, unread), &own);
-                return Ok(Answer::Refused(own));
+                return Ok(EvaluatedValue::Refused(own));
             }
             conn.close_statement(prepared_id(&own)?);
         }
@@ -128,31 +128,31 @@ impl PooledSession {
                 let own = self.ask_once(conn, Command::STMT_PREPARE, &select).await?;
                 if own.outcome != Outcome::Ok {
                     self.note_own(conn, Ran::Prepare, (&facts, &select), &own);
-                    return Ok(Answer::Refused(own));
+                    return Ok(EvaluatedValue::Refused(own));
                 }
                 self.execute_once(conn, &own, values).await?
             }
         };
         self.note_own(conn, Ran::Statement, (&facts, &select), &own);
         if own.outcome != Outcome::Ok {
-            return Ok(Answer::Refused(own));
+            return Ok(EvaluatedValue::Refused(own));
         }
         let number = match said.values {
             None => text_number(&own, conn),
             Some(_) => binary_number(&own, conn),
         };
-        Ok(number.map_or(Answer::Unknown, Answer::Number))
+        Ok(number.map_or(EvaluatedValue::Unknown, EvaluatedValue::Number))
     }
 
     /// The server refuses subqueries and stored functions in a KILL: what it says of this one.
     async fn ask_refusal(
         &mut self,
         conn: &mut BackendConn,
-        said: &Said<'_>,
+        said: &KillStatement<'_>,
         facts: &Facts,
-    ) -> Result<Answer, CutReply> {
+    ) -> Result<EvaluatedValue, CutReply> {
         if said.values.is_some() {
-            return Ok(Answer::Unknown);
+            return Ok(EvaluatedValue::Unknown);
         }
         let nothing = said.kill.of_nothing();
         let argument = text(conn, &nothing);
@@ -161,8 +161,8 @@ impl PooledSession {
         let error = ErrPacket::decode(own.payloads().last().unwrap_or_default());
         let is_refused = error.is_ok_and(|error| error.number != ErrorCode::NO_SUCH_THREAD.number);
         Ok(match own.outcome != Outcome::Ok && is_refused {
-            true => Answer::Refused(own),
-            false => Answer::Unknown,
+            true => EvaluatedValue::Refused(own),
+            false => EvaluatedValue::Unknown,
         })
     }
 

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 
-use pool::{Binding, CloseReason, Ended, Lane, Lookup, Seat};
+use pool::{Binding, CloseReason, Ended, Lane, LaneRequestId, Lookup};
 use route::Role;
 use session::state::{Needs, Restoration, SessionState, restoration};
 use session::{Amendment, Piece, Progress, Reply, Withholds};
@@ -19,8 +19,8 @@ use wire::write::put_packets;
 use wire::{Capabilities, Command};
 
 use super::Lanes;
-use super::lane_request::{End, LanePlan, LaneRequest};
-use super::statements::Errand;
+use super::lane_request::{LanePlan, LaneRequest, LaneRequestEnd};
+use super::statements::LaneCommand;
 use crate::pooled::command::statement::Statement;
 use crate::pooled::exchange::outcome::Done;
 use backend::connection::{BackendConn, farewell};
@@ -62,7 +62,7 @@ pub(crate) struct SharedLane {
 /// What follows a rider, and stays when it leaves.
 pub(crate) struct Following {
     pub reply: Reply,
-    pub errand: Errand,
+    pub errand: LaneCommand,
 }
 
 /// What a rider says.
@@ -147,7 +147,7 @@ impl SharedLane {
 
     /// Takes a statement, which leaves when all others that are ready have come; none where the
     /// lane takes nobody.
-    pub(crate) fn board(&self, boarding: Boarding<'_>) -> Option<Seat> {
+    pub(crate) fn board(&self, boarding: Boarding<'_>) -> Option<LaneRequestId> {
         let mut lent = self.lent.borrow_mut();
         let conn = &mut lent.as_mut()?.conn;
         let mut queue = self.queue.borrow_mut();
@@ -172,11 +172,11 @@ impl SharedLane {
     }
 
     /// Makes a statement ready to leave. None where it is not prepared.
-    fn take_on(&self, conn: &mut BackendConn, load: Load<'_>) -> Option<Errand> {
+    fn take_on(&self, conn: &mut BackendConn, load: Load<'_>) -> Option<LaneCommand> {
         let (key, execute, types, capabilities) = match load {
             Load::Query(packets) => {
                 self.leave_soon(packets);
-                return Some(Errand::Query);
+                return Some(LaneCommand::Query);
             }
             Load::Execute {
                 key,
@@ -200,7 +200,7 @@ impl SharedLane {
         }
         .encode(capabilities, &mut payload);
         put_packets(&mut self.about_to_leave(), 0, &payload);
-        Some(Errand::Execute(key.clone()))
+        Some(LaneCommand::Execute(key.clone()))
     }
 
     /// Packets leave with all others that are ready by then.
@@ -221,7 +221,7 @@ impl SharedLane {
 
     /// A rider goes, and whatever still comes of its reply is thrown away. True where the server is at
     /// its statement now, for nobody, and a kill would hit nobody else's.
-    pub(crate) fn leave(&self, seat: Seat) -> bool {
+    pub(crate) fn leave(&self, seat: LaneRequestId) -> bool {
         let left = self.queue.borrow_mut().leave(seat);
         left.is_some_and(|left| left.is_head)
     }
@@ -254,7 +254,7 @@ impl SharedLane {
     /// Lets those go who wait behind the first.
     fn clear(&self) {
         for ride in self.queue.borrow_mut().clear() {
-            ride.end(End::Elsewhere);
+            ride.end(LaneRequestEnd::Elsewhere);
         }
     }
 
@@ -317,8 +317,8 @@ impl SharedLane {
         drop(queue);
         for ride in stranded.begun.into_iter().chain(stranded.unanswered) {
             ride.end(match ride.has_some() {
-                true => End::Broken(broken.to_string(), sequence),
-                false => End::Elsewhere,
+                true => LaneRequestEnd::Broken(broken.to_string(), sequence),
+                false => LaneRequestEnd::Elsewhere,
             });
         }
     }
@@ -488,7 +488,7 @@ impl SharedLane {
         self.run_errand(lanes, conn, follower.errand, &done)?;
         if let Some(ride) = rider {
             if is_refused {
-                ride.end(End::Refused);
+                ride.end(LaneRequestEnd::Refused);
                 return Ok(1);
             }
             let trip = LanePlan {
@@ -497,7 +497,7 @@ impl SharedLane {
                 left: sent_at,
                 ended: now,
             };
-            ride.end(End::Over(done, trip));
+            ride.end(LaneRequestEnd::Over(done, trip));
         }
         Ok(1)
     }

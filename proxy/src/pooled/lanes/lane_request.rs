@@ -22,12 +22,12 @@ pub(crate) struct LaneRequest {
     seen: Capabilities,
     /// Bytes of its reply.
     pub(super) bytes: Cell<u64>,
-    pub(super) end: RefCell<Option<End>>,
+    pub(super) end: RefCell<Option<LaneRequestEnd>>,
     pub(super) waker: RefCell<Option<Waker>>,
 }
 
 /// How a ride ends.
-pub(crate) enum End {
+pub(crate) enum LaneRequestEnd {
     /// With its reply.
     Over(Done, LanePlan),
     /// Nothing of it has come, and nothing will: it runs elsewhere.
@@ -126,7 +126,7 @@ impl LaneRequest {
     }
 
     /// It has ended.
-    pub(crate) fn end(&self, end: End) {
+    pub(crate) fn end(&self, end: LaneRequestEnd) {
         *self.end.borrow_mut() = Some(end);
         if let Some(waker) = self.waker.borrow_mut().take() {
             waker.wake();

@@ -4,7 +4,7 @@
 use crate::pooled::lanes::lane_use::Past;
 use session::state::Needs;
 use session::{Outcome, Tally};
-use sql::{Facts, Kind};
+use sql::{Facts, StatementKind};
 use wire::query::Query;
 use wire::{Command, ErrorCode};
 
@@ -84,7 +84,7 @@ impl PooledSession {
         };
         let mut facts = self.worker.env.store.take_facts();
         facts.read(query.text, self.sql_state.session.flags());
-        if facts.kind == Kind::Signal {
+        if facts.kind == StatementKind::Signal {
             // It stands for another statement, which holds nothing.
             facts.read(b"", self.sql_state.session.flags());
         }

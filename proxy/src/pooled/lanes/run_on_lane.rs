@@ -5,12 +5,12 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use pool::Seat;
+use pool::LaneRequestId;
 use route::KillScope;
 use wire::StatusFlags;
 
 use super::lane::{Boarding, Load, SharedLane};
-use super::lane_request::{End, LaneReply, LaneRequest};
+use super::lane_request::{LaneReply, LaneRequest, LaneRequestEnd};
 use crate::pooled::command::statement::Statement;
 use crate::pooled::exchange::outcome::{Cut, CutReply, LASTING, Reached};
 use crate::pooled::session::PooledSession;
@@ -53,7 +53,7 @@ impl PooledSession {
             return Ok(None);
         };
         self.sql_state.aftermath.rides();
-        let passenger = Passenger {
+        let passenger = LaneGuard {
             lane,
             seat,
             ride: &ride,
@@ -73,7 +73,7 @@ impl PooledSession {
 
     fn poll_ride(
         &mut self,
-        passenger: &Passenger<'_>,
+        passenger: &LaneGuard<'_>,
         context: &mut Context<'_>,
     ) -> Poll<Result<LaneReply, CutReply>> {
         let ride = passenger.ride;
@@ -111,7 +111,7 @@ impl PooledSession {
     /// unless some of the reply has come: then all of it will.
     fn poll_aboard(
         &mut self,
-        passenger: &Passenger<'_>,
+        passenger: &LaneGuard<'_>,
         context: &mut Context<'_>,
     ) -> Poll<Result<(), Cut>> {
         let asked = self.watch.poll_asked(context);
@@ -127,7 +127,7 @@ impl PooledSession {
 
     /// Kills a statement that is aboard, and nobody else's: where the server is at it, all others go
     /// elsewhere first, and the connection is closed behind it.
-    fn kill_aboard(&self, passenger: &Passenger<'_>) {
+    fn kill_aboard(&self, passenger: &LaneGuard<'_>) {
         if passenger.lane.leave(passenger.seat)
             && let Some(running) = passenger.lane.isolate()
         {
@@ -135,16 +135,16 @@ impl PooledSession {
         }
     }
 
-    fn arrive(&mut self, end: End) -> Result<LaneReply, CutReply> {
+    fn arrive(&mut self, end: LaneRequestEnd) -> Result<LaneReply, CutReply> {
         match end {
-            End::Elsewhere => Ok(LaneReply::Elsewhere),
-            End::Refused => Ok(LaneReply::Refused),
-            End::Broken(cause, sequence) => Err(CutReply {
+            LaneRequestEnd::Elsewhere => Ok(LaneReply::Elsewhere),
+            LaneRequestEnd::Refused => Ok(LaneReply::Refused),
+            LaneRequestEnd::Broken(cause, sequence) => Err(CutReply {
                 cut: Cut::Backend(ConnectionError::Io(std::io::Error::other(cause))),
                 reached: Reached::Client,
                 sequence,
             }),
-            End::Over(done, trip) => {
+            LaneRequestEnd::Over(done, trip) => {
                 if let Some(status) = done.tally.status {
                     self.client.status = StatusFlags(status.0 & LASTING.0);
                 }
@@ -155,13 +155,13 @@ impl PooledSession {
 }
 
 /// Who is aboard; one that goes before its reply has come leaves its place.
-struct Passenger<'a> {
+struct LaneGuard<'a> {
     lane: &'a Rc<SharedLane>,
-    seat: Seat,
+    seat: LaneRequestId,
     ride: &'a LaneRequest,
 }
 
-impl Drop for Passenger<'_> {
+impl Drop for LaneGuard<'_> {
     fn drop(&mut self) {
         self.lane.leave(self.seat);
         self.ride.waker.borrow_mut().take();

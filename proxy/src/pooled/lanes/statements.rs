@@ -25,7 +25,7 @@ use backend::worker_pool::HeldConnection;
 const WANTED_MAX: usize = 1024;
 
 /// What a reply on a lane is the reply to.
-pub(crate) enum Errand {
+pub(crate) enum LaneCommand {
     Query,
     /// Of this statement.
     Execute(StatementKey),
@@ -42,9 +42,9 @@ pub(crate) struct Preparation {
 /// Which statements were wanted on lanes that did not have them: one that is executed once is not
 /// worth it.
 #[derive(Default)]
-pub(crate) struct Wanted(RefCell<HashSet<StatementKey>>);
+pub(crate) struct WantedStatements(RefCell<HashSet<StatementKey>>);
 
-impl Wanted {
+impl WantedStatements {
     /// Whether it was wanted before.
     pub(crate) fn again(&self, key: &StatementKey) -> bool {
         let mut wanted = self.0.borrow_mut();
@@ -82,7 +82,7 @@ impl SharedLane {
         let Some(reply) = Reply::to(command, conn.capabilities, conn.sequences(), 1) else {
             return;
         };
-        let errand = Errand::Prepare(Box::new(Preparation {
+        let errand = LaneCommand::Prepare(Box::new(Preparation {
             key: key.clone(),
             packets: Vec::new(),
         }));
@@ -108,13 +108,13 @@ impl SharedLane {
         &self,
         lanes: &Lanes,
         conn: &mut BackendConn,
-        errand: Errand,
+        errand: LaneCommand,
         done: &Done,
     ) -> Result<(), ConnectionError> {
         match errand {
-            Errand::Query => {}
-            Errand::Execute(key) => self.was_executed(lanes, conn, &key, done),
-            Errand::Prepare(preparation) => self.was_prepared(conn, *preparation, done)?,
+            LaneCommand::Query => {}
+            LaneCommand::Execute(key) => self.was_executed(lanes, conn, &key, done),
+            LaneCommand::Prepare(preparation) => self.was_prepared(conn, *preparation, done)?,
         }
         Ok(())
     }
@@ -161,7 +161,7 @@ impl SharedLane {
     }
 }
 
-impl Errand {
+impl LaneCommand {
     /// A part of the reply; only what concerns the lane itself is kept.
     pub(crate) fn note(&mut self, bytes: &[u8]) -> Result<(), ConnectionError> {
         let Self::Prepare(preparation) = self else {

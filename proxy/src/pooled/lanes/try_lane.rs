@@ -19,7 +19,7 @@ use crate::pooled::command::statement::{Executing, Statement};
 use crate::pooled::exchange::outcome::Done;
 use crate::pooled::lanes::lane_use::Past;
 use crate::pooled::lanes::lane_use::{LaneChoice, LaneWish, Probe};
-use crate::pooled::routing::target::Aim;
+use crate::pooled::routing::target::CommandTarget;
 use crate::pooled::session::PooledSession;
 use crate::pooled::session::outcome::{After, CutOff};
 use backend::connection::BackendConn;
@@ -53,7 +53,7 @@ impl PooledSession {
     pub(crate) async fn try_lane(
         &mut self,
         statement: &Statement<'_>,
-        aim: Aim,
+        aim: CommandTarget,
     ) -> Result<LaneOutcome, CutOff> {
         self.routing.riding.probe = None;
         self.routing.riding.wish = None;
@@ -72,7 +72,7 @@ impl PooledSession {
     pub(crate) async fn try_new_lane(
         &mut self,
         statement: &Statement<'_>,
-        aim: Aim,
+        aim: CommandTarget,
     ) -> Result<LaneOutcome, CutOff> {
         match self.new_lane(statement) {
             Some(choice) => self.travel(statement, aim, choice).await,
@@ -108,7 +108,7 @@ impl PooledSession {
     async fn travel(
         &mut self,
         statement: &Statement<'_>,
-        aim: Aim,
+        aim: CommandTarget,
         choice: LaneChoice,
     ) -> Result<LaneOutcome, CutOff> {
         let worker = Rc::clone(&self.worker);
@@ -173,7 +173,11 @@ impl PooledSession {
     }
 
     /// The lane that a statement is to use.
-    fn choice(&mut self, statement: &Statement<'_>, aim: Aim) -> Result<LaneChoice, NotLaneable> {
+    fn choice(
+        &mut self,
+        statement: &Statement<'_>,
+        aim: CommandTarget,
+    ) -> Result<LaneChoice, NotLaneable> {
         let bytes = statement.incoming().packets.len();
         self.check(bytes, statement.facts(), statement.part())?;
         match statement {

@@ -6,9 +6,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use auth::{Certificate, Denial, Origin, Passed, Shown, TlsSession, Verdict};
 use net::Endpoint;
 
-use crate::surroundings::Shared;
+use crate::context::Shared;
 use link::dialogue::client_broke;
-use link::failure::{Failure, Kind};
+use link::failure::{Failure, FailureKind};
 use link::packets::PacketStream;
 
 /// The time since 1970.
@@ -18,7 +18,7 @@ pub(crate) fn since_1970() -> Duration {
 }
 
 /// An exam that was not passed.
-pub(crate) struct Failed {
+pub(crate) struct AuthenticationFailure {
     pub denial: Denial,
     /// What the client has shown, for another judge.
     pub shown: Option<Shown>,
@@ -31,7 +31,7 @@ pub(crate) async fn examine<T>(
     shared: &Arc<Shared>,
     client: &mut PacketStream<T>,
     mut verdict: Verdict,
-) -> Result<Result<Passed, Failed>, Failure>
+) -> Result<Result<Passed, AuthenticationFailure>, Failure>
 where
     T: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin,
 {
@@ -40,7 +40,7 @@ where
         verdict = match verdict {
             Verdict::Accepted(passed) => return Ok(Ok(passed)),
             Verdict::Denied(denial, shown) => {
-                return Ok(Err(Failed {
+                return Ok(Err(AuthenticationFailure {
                     denial,
                     shown,
                     was_asked,
@@ -56,7 +56,10 @@ where
                 let shared = Arc::clone(shared);
                 let worked = tokio::task::spawn_blocking(move || work.run(&shared.own_key)).await;
                 worked.map_err(|error| {
-                    Failure::new(Kind::KeyExchange, format!("the exam broke off: {error}"))
+                    Failure::new(
+                        FailureKind::KeyExchange,
+                        format!("the exam broke off: {error}"),
+                    )
                 })?
             }
         }

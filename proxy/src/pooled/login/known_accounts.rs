@@ -8,7 +8,7 @@ use super::retry_after_reload::{AGE_MAX, AGE_MAX_REFUSED, accounts_of, learned_a
 use crate::worker::Worker;
 
 /// What the accounts say of a user.
-pub(crate) enum Known {
+pub(crate) enum AccountLookup {
     Account(Arc<KnownAccount>),
     /// No account: the client is examined by these, which nobody passes.
     Nobody(Arc<[Verifier]>),
@@ -16,7 +16,7 @@ pub(crate) enum Known {
     PassThrough,
 }
 
-impl Known {
+impl AccountLookup {
     /// The account of `user`, by what a server has said of it lately.
     pub(crate) async fn find(worker: &Worker, user: &[u8], origin: &Origin) -> Self {
         let accounts = Arc::clone(&worker.surroundings.accounts.borrow());

@@ -8,13 +8,13 @@ use wire::{Greeting, HandshakeResponse};
 use crate::connect::{Greeted, connect};
 use crate::login::{Agreement, Login, Who};
 use crate::pooled::routing::routing_state::RoutingState;
-use crate::scripted::auth_ear::AuthEar;
+use crate::scripted::auth_observer::AuthObserver;
 use crate::worker::Worker;
 use backend::settings::Settings;
 use link::decline::decline;
 use link::dialogue::LOGIN_ONLY;
 use link::dialogue::LoginObserver;
-use link::failure::{Failure, Kind};
+use link::failure::{Failure, FailureKind};
 use link::packets::PacketStream;
 
 /// Whom it is about.
@@ -28,7 +28,7 @@ pub(crate) struct PassOn<'a, 'b> {
     /// What the client was greeted with.
     pub greeting: &'a Greeting,
     /// Who else hears what the backend says.
-    pub ear: Option<&'a mut AuthEar<'b>>,
+    pub ear: Option<&'a mut AuthObserver<'b>>,
 }
 
 impl PassOn<'_, '_> {
@@ -47,7 +47,7 @@ impl PassOn<'_, '_> {
             let text =
                 format!("Bad handshake: backend {name} lacks capabilities that were offered");
             decline(greeted.stream);
-            return Err(Failure::new(Kind::BackendLogin, text));
+            return Err(Failure::new(FailureKind::BackendLogin, text));
         }
         let login = Login {
             settings: self.settings,

@@ -17,8 +17,8 @@ use route::Report;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::timeout;
 
-use super::examine::{Failed, examine, since_1970};
-use super::known_accounts::Known;
+use super::examine::{AuthenticationFailure, examine, since_1970};
+use super::known_accounts::AccountLookup;
 use crate::worker::Worker;
 use link::failure::Failure;
 use link::packets::PacketStream;
@@ -115,14 +115,14 @@ pub(crate) async fn learned_anew(worker: &Worker, user: &[u8]) -> Option<Arc<Acc
 }
 
 /// What becomes of a login whose exam failed.
-pub(crate) enum Appeal {
+pub(crate) enum RetryOutcome {
     /// It stays refused.
     Refused,
     /// What the client has shown proves the account as it is now.
     Passed(Arc<KnownAccount>, Passed),
     /// The account has changed, and the client has been asked nothing yet: its login may begin anew, by an
     /// exam or at a backend.
-    Anew(Known),
+    Anew(AccountLookup),
 }
 
 /// A refused client may have a newer password than the proxy knows. Each refused login waits for the same time, so
@@ -134,34 +134,38 @@ pub(crate) async fn appeal<T>(
     worker: &Worker,
     client: &mut PacketStream<T>,
     before: &KnownAccount,
-    failed: Failed,
+    failed: AuthenticationFailure,
     user: &[u8],
     origin: &Origin,
-) -> Result<Appeal, Failure>
+) -> Result<RetryOutcome, Failure>
 where
     T: AsyncRead + AsyncWrite + Unpin,
 {
     let accounts = accounts_of(worker, user, AGE_MAX_REFUSED).await;
     let account = match accounts.find(user, origin) {
         Found::Account(account) => account,
-        Found::PassThrough if !failed.was_asked => return Ok(Appeal::Anew(Known::PassThrough)),
-        Found::PassThrough | Found::Nobody => return Ok(Appeal::Refused),
+        Found::PassThrough if !failed.was_asked => {
+            return Ok(RetryOutcome::Anew(AccountLookup::PassThrough));
+        }
+        Found::PassThrough | Found::Nobody => return Ok(RetryOutcome::Refused),
     };
     let now = since_1970();
     let (was, is) = (before.treatment(now), account.treatment(now));
     if was == is {
-        return Ok(Appeal::Refused);
+        return Ok(RetryOutcome::Refused);
     }
     if !failed.was_asked {
-        return Ok(Appeal::Anew(Known::Account(Arc::clone(account))));
+        return Ok(RetryOutcome::Anew(AccountLookup::Account(Arc::clone(
+            account,
+        ))));
     }
     // Clients take no second switch: who was asked is judged by what it has shown, or refused.
     let (Some(shown), Treatment::Examine(verifiers)) = (failed.shown, is) else {
-        return Ok(Appeal::Refused);
+        return Ok(RetryOutcome::Refused);
     };
     let judged = examine(&worker.shared, client, shown.judge(&verifiers)).await?;
     Ok(match judged {
-        Ok(passed) => Appeal::Passed(Arc::clone(account), passed),
-        Err(_) => Appeal::Refused,
+        Ok(passed) => RetryOutcome::Passed(Arc::clone(account), passed),
+        Err(_) => RetryOutcome::Refused,
     })
 }

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use auth::{
-    Account, Candidate, Circumstances, Credential, Denial, KnownAccount, LoginExam, Origin, Passed,
-    Scramble, Treatment,
+    Account, Candidate, Circumstances, Credential, Denial, KnownAccount, Origin, Passed, Scramble,
+    ServerAuthentication, Treatment,
 };
 use config::{ListenerConfig, SessionMode};
 use net::{Endpoint, proxy_protocol};
@@ -14,26 +14,26 @@ use wire::compression::Algorithm;
 use wire::handshake::HandshakeHead;
 use wire::{Capabilities, Greeting, HandshakeResponse, StatusFlags};
 
-use super::examine::{Failed, examine, origin_of, random, since_1970, tls_session};
+use super::examine::{AuthenticationFailure, examine, origin_of, random, since_1970, tls_session};
 use super::host_names::host_names;
-use super::known_accounts::Known;
+use super::known_accounts::AccountLookup;
 use super::login_throttle;
 use super::passthrough_auth::PassOn;
-use super::retry_after_reload::{Appeal, appeal, conditions_anew};
+use super::retry_after_reload::{RetryOutcome, appeal, conditions_anew};
 use crate::connect::{Greeted, connect};
 use crate::login::{Agreement, Who, client_compression, malformed, read_response};
 use crate::pooled::routing::routing_state::RoutingState;
-use crate::scripted::auth_ear::AuthEar;
+use crate::scripted::auth_observer::AuthObserver;
 use crate::scripted::bridge::UNBRIDGED;
 use crate::scripted::login_hooks::{Auth, LoginHooks, replaced};
-use crate::scripted::sight::out_of_sight;
+use crate::scripted::script_coverage::out_of_sight;
 use crate::tls_guard::{Claimant, Unmet, await_accounts, is_password_used, unmet};
 use crate::worker::Worker;
 use backend::greeting::{dialect_of, plugin_of};
 use backend::settings::Settings;
 use link::decline::decline;
 use link::dialogue::{LOGIN_ONLY, client_broke};
-use link::failure::{Failure, Kind};
+use link::failure::{Failure, FailureKind};
 use link::packets::PacketStream;
 use registry::session_registry::Registration;
 
@@ -126,7 +126,7 @@ impl Enter<'_> {
         }
         let origin = origin_of(self.remote);
         await_accounts(self.worker, self.settings, response.user).await;
-        let known = Known::find(self.worker, response.user, &origin).await;
+        let known = AccountLookup::find(self.worker, response.user, &origin).await;
         let answered = Answered {
             greeting,
             scramble,
@@ -140,16 +140,18 @@ impl Enter<'_> {
     /// Examines the client, or lets a backend do it.
     async fn decide(
         mut self,
-        mut known: Known,
+        mut known: AccountLookup,
         answered: Answered<'_>,
     ) -> Result<Entered, Failure> {
         let (user, origin) = (answered.response.user, &answered.origin);
         let mut may_appeal = true;
         loop {
             let account = match known {
-                Known::PassThrough => return self.pass_on(answered, None).await,
-                Known::Nobody(verifiers) => return Err(self.turn_away(&answered, verifiers).await),
-                Known::Account(account) => account,
+                AccountLookup::PassThrough => return self.pass_on(answered, None).await,
+                AccountLookup::Nobody(verifiers) => {
+                    return Err(self.turn_away(&answered, verifiers).await);
+                }
+                AccountLookup::Account(account) => account,
             };
             let verifiers = match (self.mode_of(&account), account.treatment(since_1970())) {
                 (SessionMode::Transparent, _) | (_, Treatment::PassThrough(_)) => {
@@ -171,16 +173,16 @@ impl Enter<'_> {
             let denial = failed.denial;
             let appeal = match may_appeal {
                 true => appeal(self.worker, self.client, &account, failed, user, origin).await?,
-                false => Appeal::Refused,
+                false => RetryOutcome::Refused,
             };
             match appeal {
-                Appeal::Passed(account, passed)
+                RetryOutcome::Passed(account, passed)
                     if self.mode_of(&account) != SessionMode::Transparent =>
                 {
                     return self.admit(answered, account, passed).await;
                 }
-                Appeal::Anew(later) => (known, may_appeal) = (later, false),
-                Appeal::Refused | Appeal::Passed(..) => {
+                RetryOutcome::Anew(later) => (known, may_appeal) = (later, false),
+                RetryOutcome::Refused | RetryOutcome::Passed(..) => {
                     return Err(self.deny(denial, &answered).await);
                 }
             }
@@ -237,7 +239,7 @@ impl Enter<'_> {
         own.learn(&greeted.greeting);
         decline(greeted.stream);
         own.for_client(self.settings, id, scramble)
-            .ok_or_else(|| Failure::new(Kind::NoBackend, "no backend has greeted"))
+            .ok_or_else(|| Failure::new(FailureKind::NoBackend, "no backend has greeted"))
     }
 
     fn mode_of(&self, account: &Account) -> SessionMode {
@@ -299,7 +301,7 @@ impl Enter<'_> {
         answered: &Answered<'_>,
         verifiers: Arc<[auth::Verifier]>,
         held: Option<auth::Password>,
-    ) -> Result<Result<Passed, Failed>, Failure> {
+    ) -> Result<Result<Passed, AuthenticationFailure>, Failure> {
         let response = &answered.response;
         let candidate = Candidate {
             plugin: response.plugin,
@@ -307,7 +309,8 @@ impl Enter<'_> {
             privacy: self.client.privacy(),
         };
         let (plugin, scramble) = (plugin_of(&answered.greeting), &answered.scramble);
-        let verdict = LoginExam::begin(plugin, scramble, verifiers, held, candidate, random());
+        let verdict =
+            ServerAuthentication::begin(plugin, scramble, verifiers, held, candidate, random());
         examine(&self.worker.shared, self.client, verdict).await
     }
 
@@ -319,7 +322,7 @@ impl Enter<'_> {
         let shown = origin.shown(names);
         let payload = denial.payload(dialect_of(&answered.greeting), user, &shown);
         let cause = format!("{denial}, for user {:?} from {shown}", self.who.user);
-        Failure::relaying(Kind::LoginDenied, cause, payload)
+        Failure::relaying(FailureKind::LoginDenied, cause, payload)
     }
 
     async fn admit(
@@ -360,7 +363,7 @@ impl Enter<'_> {
         let Some(credential) = credential else {
             // Its proof yields nothing that a backend would take.
             return Err(Failure::new(
-                Kind::LoginMalformed,
+                FailureKind::LoginMalformed,
                 format!(
                     "account {} can be examined, but no backend login is known for it (backend_user)",
                     account.id()
@@ -418,7 +421,7 @@ impl Enter<'_> {
         let course = self.course(account);
         let mut ear = self
             .hooks
-            .map(|hooks| AuthEar::new(&mut hooks.script, None));
+            .map(|hooks| AuthObserver::new(&mut hooks.script, None));
         let pass_on = PassOn {
             worker: self.worker,
             settings: self.settings,

@@ -11,10 +11,11 @@ use wire::compression::{Algorithm, Remote};
 use wire::{Capabilities, StatusFlags};
 
 use super::server_login::{AdmittedLogin, STATUS_FIRST};
+use crate::context::SessionPermit;
 use crate::pooled::backend::held::Held;
 use crate::pooled::command::current_command::CurrentCommand;
 use crate::pooled::routing::session_routing::Routing;
-use crate::pooled::routing::target::Aim;
+use crate::pooled::routing::target::CommandTarget;
 use crate::pooled::session::PooledSession;
 use crate::pooled::session::client_side::ClientSide;
 use crate::pooled::session::identity::Identity;
@@ -25,7 +26,6 @@ use crate::pooled::shadow::shadow_queue::Reflection;
 use crate::scripted::host::Host;
 use crate::scripted::login_hooks::LoginHooks;
 use crate::scripted::session_script::Scripting;
-use crate::surroundings::Place;
 use crate::worker::Worker;
 use backend::greeting::server_of;
 use backend::prepared_statement::StatementKey;
@@ -34,7 +34,7 @@ use backend::settings::Settings;
 use backend::sub_pool::{BackendLogin, PoolKey};
 use link::client_command::Inbox;
 use link::dialogue::client_broke;
-use link::failure::{Failure, Kind as FailureKind};
+use link::failure::{Failure, FailureKind};
 use link::leg::Leg;
 use link::packets::PacketStream;
 use registry::session_control::SessionControl;
@@ -60,9 +60,9 @@ pub(crate) async fn begin(
     settings: &Arc<Settings>,
     client: &mut PacketStream,
     admission: AdmittedLogin,
-    place: Place,
+    place: SessionPermit,
     hooks: Option<(LoginHooks, Rc<Host>)>,
-) -> Result<Begun, Failure> {
+) -> Result<StartedSession, Failure> {
     let (account, capabilities, mode) = (admission.account, admission.capabilities, admission.mode);
     let login = BackendLogin::of(&account, &admission.user, admission.credential);
     let kind = PoolKey {
@@ -121,7 +121,7 @@ pub(crate) async fn begin(
     };
     session.try_schema().await?;
     session.scripting = let_in(client, admission.payload, session.client.status, hooks).await?;
-    Ok(Begun {
+    Ok(StartedSession {
         session,
         compression: admission.compression,
     })
@@ -144,12 +144,12 @@ async fn let_in(
 }
 
 /// A session that has yet to take over its client.
-pub(crate) struct Begun {
+pub(crate) struct StartedSession {
     session: PooledSession,
     compression: Option<(Algorithm, u8)>,
 }
 
-impl Begun {
+impl StartedSession {
     /// Takes over the client, who has heard OK.
     pub(crate) fn join(mut self, client: PacketStream) -> Result<PooledSession, Failure> {
         let lost = || {
@@ -211,7 +211,7 @@ impl PooledSession {
 
     /// The same on a connection, whatever is known, which shows whether a backend takes the account as well.
     pub(crate) async fn try_schema_anew(&mut self) -> Result<(), Failure> {
-        self.hold(Aim::Any).await?;
+        self.hold(CommandTarget::Any).await?;
         if let Some(schema) = self.sql_state.session.values().schema().map(<[u8]>::to_vec) {
             self.try_schema_on_connection(schema).await?;
         }

@@ -25,12 +25,12 @@ pub(crate) struct OptimisticTransaction {
 
 /// A read, and what came of it.
 pub(crate) struct Read {
-    pub said: Said,
+    pub said: RecordedRead,
     pub fingerprint: Fingerprint,
 }
 
 /// A read, to be said again.
-pub(crate) enum Said {
+pub(crate) enum RecordedRead {
     Text(Incoming),
     Prepared(Execution),
 }
@@ -44,7 +44,7 @@ pub(crate) struct Execution {
     pub sequence: u8,
 }
 
-impl Said {
+impl RecordedRead {
     pub(crate) fn bytes(&self) -> usize {
         match self {
             Self::Text(incoming) => incoming.packets.len(),
@@ -73,7 +73,7 @@ impl OptimisticTransaction {
             && self.reply_bytes <= REPLY_BYTES_MAX
     }
 
-    pub(crate) fn add(&mut self, said: Said, fingerprint: Fingerprint) {
+    pub(crate) fn add(&mut self, said: RecordedRead, fingerprint: Fingerprint) {
         self.statement_bytes += said.bytes();
         self.reply_bytes += fingerprint.bytes;
         self.reads.push(Read { said, fingerprint });

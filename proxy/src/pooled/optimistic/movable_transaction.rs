@@ -5,7 +5,7 @@
 use route::Transaction;
 use session::Outcome;
 use session::state::Pin;
-use sql::{Facts, Kind};
+use sql::{Facts, StatementKind};
 use wire::StatusFlags;
 
 use crate::pooled::exchange::outcome::{CutReply, Done, Reached};
@@ -19,7 +19,7 @@ impl PooledSession {
     /// and the statement says nothing of snapshots or of an access mode.
     #[inline]
     pub(crate) fn begins_movable(&self, facts: &Facts) -> bool {
-        matches!(facts.kind, Kind::Begin(_))
+        matches!(facts.kind, StatementKind::Begin(_))
             && route::begins_on_replica(facts)
             && !self.is_pinned()
             && !self.injects()

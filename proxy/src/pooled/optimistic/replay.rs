@@ -13,20 +13,20 @@ use crate::pooled::exchange::job::{Haste, Job};
 use crate::pooled::exchange::outcome::{CutReply, Done, Reached};
 use crate::pooled::failure::cut_transaction::CutTransaction;
 use crate::pooled::failure::repeat::Repeat;
-use crate::pooled::optimistic::history::{Execution, Read, Said};
+use crate::pooled::optimistic::history::{Execution, Read, RecordedRead};
 use crate::pooled::routing::leave_replica::ROLLBACK;
 use crate::pooled::routing::routing_state::Optimistic;
-use crate::pooled::routing::target::Aim;
+use crate::pooled::routing::target::CommandTarget;
 use crate::pooled::session::PooledSession;
 use crate::pooled::session::outcome::{After, CutOff};
 use backend::connection_error::ConnectionError;
 use link::client_command::Incoming;
-use link::failure::{Failure, Kind};
+use link::failure::{Failure, FailureKind};
 use link::query_command::CommandPart;
 use session::effect::Effect;
 
 /// Why a transaction could not go to the primary.
-pub(crate) enum Failed {
+pub(crate) enum ReplayFailure {
     /// No connection was to be had.
     Unreachable(Failure),
     /// The connection broke, or the client went.
@@ -53,7 +53,7 @@ impl PooledSession {
         }
     }
 
-    async fn replay(&mut self, begin: &Incoming, reads: &[Read]) -> Result<(), Failed> {
+    async fn replay(&mut self, begin: &Incoming, reads: &[Read]) -> Result<(), ReplayFailure> {
         // Two connections at a time could keep sessions waiting for one another.
         if self.held.lease.is_some() {
             self.end_at_replica(ROLLBACK).await;
@@ -62,18 +62,21 @@ impl PooledSession {
         if let Some(lent) = &self.held.lease {
             let (name, pins) = (&lent.conn.backend.name, self.pins());
             let text = format!("The session is held at replica {name} by: {pins}");
-            return Err(Failed::Unreachable(Failure::new(Kind::HeldAtReplica, text)));
+            return Err(ReplayFailure::Unreachable(Failure::new(
+                FailureKind::HeldAtReplica,
+                text,
+            )));
         }
         self.begin_again(begin).await?;
         for (read, number) in reads.iter().zip(1..) {
             let done = match &read.said {
-                Said::Text(incoming) => self.ask_again(incoming).await?,
-                Said::Prepared(execution) => self.execute_again(execution).await?,
+                RecordedRead::Text(incoming) => self.ask_again(incoming).await?,
+                RecordedRead::Prepared(execution) => self.execute_again(execution).await?,
             };
             let is_over = done.outcome == Outcome::Ok && !self.is_in_transaction();
             if is_over || done.fingerprint != Some(read.fingerprint) {
                 let text = format!("read {number} of {} has another result", reads.len());
-                return Err(Failed::Changed(text));
+                return Err(ReplayFailure::Changed(text));
             }
         }
         tracing::debug!(user = %self.identity.account.id(), id = self.identity.registered.id(), reads = reads.len(), "an optimistic transaction has gone to the primary");
@@ -85,23 +88,25 @@ impl PooledSession {
     }
 
     /// Begins the transaction, over another connection if the first breaks.
-    async fn begin_again(&mut self, begin: &Incoming) -> Result<(), Failed> {
-        let mut repeat = Repeat::of(Effect::Begin, Aim::Home);
+    async fn begin_again(&mut self, begin: &Incoming) -> Result<(), ReplayFailure> {
+        let mut repeat = Repeat::of(Effect::Begin, CommandTarget::Home);
         loop {
-            self.hold(repeat.aim).await.map_err(Failed::Unreachable)?;
+            self.hold(repeat.aim)
+                .await
+                .map_err(ReplayFailure::Unreachable)?;
             match self.say_again(begin).await {
                 Ok(done) if done.outcome == Outcome::Ok && self.is_in_transaction() => {
                     return Ok(());
                 }
-                Ok(_) => return Err(Failed::Changed("it does not begin".to_owned())),
+                Ok(_) => return Err(ReplayFailure::Changed("it does not begin".to_owned())),
                 Err(cut) if self.again(&cut, &mut repeat) => {}
-                Err(cut) => return Err(Failed::Cut(cut)),
+                Err(cut) => return Err(ReplayFailure::Cut(cut)),
             }
         }
     }
 
-    async fn ask_again(&mut self, incoming: &Incoming) -> Result<Done, Failed> {
-        self.say_again(incoming).await.map_err(Failed::Cut)
+    async fn ask_again(&mut self, incoming: &Incoming) -> Result<Done, ReplayFailure> {
+        self.say_again(incoming).await.map_err(ReplayFailure::Cut)
     }
 
     async fn say_again(&mut self, incoming: &Incoming) -> Result<Done, CutReply> {
@@ -120,7 +125,10 @@ impl PooledSession {
         Ok(done)
     }
 
-    pub(crate) async fn execute_again(&mut self, execution: &Execution) -> Result<Done, Failed> {
+    pub(crate) async fn execute_again(
+        &mut self,
+        execution: &Execution,
+    ) -> Result<Done, ReplayFailure> {
         let key = &execution.key;
         let own_schema = self.visit(key).await;
         let outcome = self.execute_again_there(execution).await;
@@ -136,7 +144,7 @@ impl PooledSession {
         Ok(done)
     }
 
-    async fn execute_again_there(&mut self, execution: &Execution) -> Result<Done, Failed> {
+    async fn execute_again_there(&mut self, execution: &Execution) -> Result<Done, ReplayFailure> {
         let key = &execution.key;
         let needs = Needs::of(&key.facts, key.text.bytes());
         // Types that it was executed with before change what MySQL makes of these.
@@ -149,8 +157,10 @@ impl PooledSession {
             lent.conn.close_statement(id);
         }
         let prepared = self.backend_statement(key, &needs).await;
-        let Ok(backend_id) = prepared.map_err(Failed::Cut)? else {
-            return Err(Failed::Changed("a statement cannot be prepared".to_owned()));
+        let Ok(backend_id) = prepared.map_err(ReplayFailure::Cut)? else {
+            return Err(ReplayFailure::Changed(
+                "a statement cannot be prepared".to_owned(),
+            ));
         };
         if let (Some(lent), Some(types)) = (&mut self.held.lease, &execution.types) {
             // They are sent along whether or not it has seen them.
@@ -159,7 +169,7 @@ impl PooledSession {
         let count = execution.parameter_count;
         let execute = Execute::decode(&execution.argument, self.client.capabilities, count);
         let execute = execute.map_err(|malformed| {
-            Failed::Cut(CutReply::unsent(ConnectionError::from(malformed).into()))
+            ReplayFailure::Cut(CutReply::unsent(ConnectionError::from(malformed).into()))
         })?;
         let mut payload = Vec::new();
         Execute {
@@ -183,19 +193,23 @@ impl PooledSession {
             withholds: Withholds::Nothing,
             files: Files::NONE,
         };
-        self.exchange(&job).await.map_err(Failed::Cut)
+        self.exchange(&job).await.map_err(ReplayFailure::Cut)
     }
 
     /// Tells the client. What it says before it ends its transaction is not executed.
-    async fn replay_failed(&mut self, failed: Failed, sequence: u8) -> Result<After, CutOff> {
+    async fn replay_failed(
+        &mut self,
+        failed: ReplayFailure,
+        sequence: u8,
+    ) -> Result<After, CutOff> {
         let failure = match failed {
-            Failed::Cut(cut) => {
+            ReplayFailure::Cut(cut) => {
                 let cut = CutReply {
                     // The client has heard nothing of it.
                     reached: cut.reached.min(Reached::Backend),
                     ..cut
                 };
-                let repeat = Repeat::of(Effect::Data, Aim::Home);
+                let repeat = Repeat::of(Effect::Data, CommandTarget::Home);
                 let after = self.cut_short(cut, sequence, Command::QUERY, repeat)?;
                 let why = "the transaction was lost on its way to the primary";
                 self.routing
@@ -203,15 +217,15 @@ impl PooledSession {
                     .get_or_insert_with(|| CutTransaction::new(why));
                 return Ok(after);
             }
-            Failed::Unreachable(failure) => failure,
-            Failed::Changed(how) => {
+            ReplayFailure::Unreachable(failure) => failure,
+            ReplayFailure::Changed(how) => {
                 self.end_at_replica(ROLLBACK).await;
                 self.routing.course.optimistic = Optimistic::NotTheNext;
                 let text = format!(
                     "The transaction has read on a replica what is not so on the primary ({how}); it is \
                      rolled back, nothing was written; try restarting transaction"
                 );
-                Failure::new(Kind::ReadsChanged, text)
+                Failure::new(FailureKind::ReadsChanged, text)
             }
         };
         let after = self.refuse(&failure, sequence)?;
@@ -222,6 +236,6 @@ impl PooledSession {
     /// The same where the client is still sending.
     pub(crate) fn cut_within_command(&self) -> CutOff {
         let text = "the transaction was rolled back within a long statement";
-        CutOff::new(Failure::new(Kind::BackendLost, text), None)
+        CutOff::new(Failure::new(FailureKind::BackendLost, text), None)
     }
 }

@@ -8,18 +8,18 @@
 //!           a repeatable read
 //! ```
 
-use crate::pooled::optimistic::history::{Execution, OptimisticTransaction, Said};
+use crate::pooled::optimistic::history::{Execution, OptimisticTransaction, RecordedRead};
 
 use route::{Role, Transaction, Wanted};
 use session::Outcome;
-use sql::{Facts, Kind};
+use sql::{Facts, StatementKind};
 use wire::statement::statement_id;
 use wire::{Command, StatusFlags};
 
 use crate::pooled::exchange::outcome::Cut;
 use crate::pooled::exchange::outcome::{CutReply, Done, Reached};
 use crate::pooled::routing::routing_state::Optimistic;
-use crate::pooled::routing::target::Aim;
+use crate::pooled::routing::target::CommandTarget;
 use crate::pooled::session::PooledSession;
 use crate::pooled::session::outcome::{After, CutOff};
 use link::query_command::{Arrived, QueryCommand};
@@ -28,7 +28,7 @@ use sql::proxy_explain;
 
 /// What a command means to an optimistic transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Meaning {
+enum OptimisticTransactionEffect {
     /// Nothing: no backend is asked.
     Apart,
     /// It may be done on the replica.
@@ -73,16 +73,16 @@ impl PooledSession {
         let is_held = self.held.lease.is_some();
         let incoming = arrived.incoming();
         match self.meaning_to_optimism(&arrived) {
-            Meaning::Apart => {}
-            Meaning::Stays | Meaning::Ends if is_held => {}
-            Meaning::Resets => {
+            OptimisticTransactionEffect::Apart => {}
+            OptimisticTransactionEffect::Stays | OptimisticTransactionEffect::Ends if is_held => {}
+            OptimisticTransactionEffect::Resets => {
                 self.routing.optimism = None;
                 if !is_held {
                     self.transaction_lost();
                 }
             }
             meaning => {
-                if meaning == Meaning::Ends {
+                if meaning == OptimisticTransactionEffect::Ends {
                     self.forget_reads();
                 }
                 // Of a command that goes on, the next packet has this id itself.
@@ -116,14 +116,14 @@ impl PooledSession {
         }
     }
 
-    fn meaning_to_optimism(&self, arrived: &Arrived) -> Meaning {
+    fn meaning_to_optimism(&self, arrived: &Arrived) -> OptimisticTransactionEffect {
         let incoming = match arrived {
             Arrived::Query(query) => return self.meaning_of_text(query),
             Arrived::Other(incoming) => incoming,
         };
         let argument = incoming.argument();
         if incoming.is_cut {
-            return Meaning::Leaves;
+            return OptimisticTransactionEffect::Leaves;
         }
         match incoming.command {
             // A COM_QUERY here is malformed.
@@ -131,11 +131,11 @@ impl PooledSession {
             | Command::PING
             | Command::QUERY
             | Command::STMT_CLOSE
-            | Command::STMT_SEND_LONG_DATA => Meaning::Apart,
-            Command::RESET_CONNECTION | Command::CHANGE_USER => Meaning::Resets,
+            | Command::STMT_SEND_LONG_DATA => OptimisticTransactionEffect::Apart,
+            Command::RESET_CONNECTION | Command::CHANGE_USER => OptimisticTransactionEffect::Resets,
             Command::STMT_PREPARE => {
                 match self.meaning_of(&sql::facts(&argument, self.sql_state.session.flags()), 0) {
-                    Meaning::Ends => Meaning::Leaves,
+                    OptimisticTransactionEffect::Ends => OptimisticTransactionEffect::Leaves,
                     meaning => meaning,
                 }
             }
@@ -143,27 +143,27 @@ impl PooledSession {
             Command::STMT_RESET => {
                 let id = statement_id(&argument).ok();
                 match id.and_then(|number| self.sql_state.statements.resolve(number)) {
-                    Some(_) => Meaning::Apart,
-                    None => Meaning::Leaves,
+                    Some(_) => OptimisticTransactionEffect::Apart,
+                    None => OptimisticTransactionEffect::Leaves,
                 }
             }
-            _ => Meaning::Leaves,
+            _ => OptimisticTransactionEffect::Leaves,
         }
     }
 
-    fn meaning_of_text(&self, query: &QueryCommand) -> Meaning {
+    fn meaning_of_text(&self, query: &QueryCommand) -> OptimisticTransactionEffect {
         let (text, flags) = (query.text(), self.sql_state.session.flags());
         match self.may_ask() && proxy_explain(text, flags).is_some() {
-            true => Meaning::Apart,
+            true => OptimisticTransactionEffect::Apart,
             false => self.meaning_of(&sql::facts(text, flags), query.incoming().packets.len()),
         }
     }
 
-    fn meaning_of_execute(&self, argument: &[u8]) -> Meaning {
+    fn meaning_of_execute(&self, argument: &[u8]) -> OptimisticTransactionEffect {
         let id = statement_id(argument).ok();
         let id = id.and_then(|number| self.sql_state.statements.resolve(number));
         let Some(statement) = id.and_then(|id| self.sql_state.statements.statement(id)) else {
-            return Meaning::Leaves;
+            return OptimisticTransactionEffect::Leaves;
         };
         let key = &statement.statement;
         let has_long_data = self.sql_state.statements.long_data_bytes() > 0;
@@ -172,7 +172,7 @@ impl PooledSession {
             .is_none_or(|flags| flags & CURSOR_TYPES != 0);
         let types = statement.types.as_ref().map_or(0, |types| types.len());
         match has_long_data || has_cursor {
-            true => Meaning::Leaves,
+            true => OptimisticTransactionEffect::Leaves,
             false => {
                 let bytes = key.text.bytes().len() + argument.len() + types;
                 self.meaning_of(&key.facts, bytes)
@@ -180,13 +180,13 @@ impl PooledSession {
         }
     }
 
-    fn meaning_of(&self, facts: &Facts, bytes: usize) -> Meaning {
+    fn meaning_of(&self, facts: &Facts, bytes: usize) -> OptimisticTransactionEffect {
         let has_room =
             (self.routing.optimism.as_ref()).is_some_and(|optimism| optimism.has_room(bytes));
         match route::wanted(facts, Transaction::Optimistic) {
-            Wanted::Same(_) if !route::is_repeatable(facts) => Meaning::Ends,
-            Wanted::Same(_) if has_room => Meaning::Stays,
-            _ => Meaning::Leaves,
+            Wanted::Same(_) if !route::is_repeatable(facts) => OptimisticTransactionEffect::Ends,
+            Wanted::Same(_) if has_room => OptimisticTransactionEffect::Stays,
+            _ => OptimisticTransactionEffect::Leaves,
         }
     }
 
@@ -206,13 +206,13 @@ impl PooledSession {
     }
 
     /// Behind a statement in text: an optimistic transaction has begun, or has read.
-    pub(crate) fn note_optimism(&mut self, query: &QueryCommand, aim: Aim, done: &Done) {
+    pub(crate) fn note_optimism(&mut self, query: &QueryCommand, aim: CommandTarget, done: &Done) {
         let (facts, incoming) = (&query.facts, query.incoming());
         let is_open = self.client.status.contains(StatusFlags::IN_TRANS);
         if let Some(optimism) = &mut self.routing.optimism {
             match done.fingerprint {
                 Some(fingerprint) if route::is_repeatable(facts) => {
-                    optimism.add(Said::Text(incoming.clone()), fingerprint);
+                    optimism.add(RecordedRead::Text(incoming.clone()), fingerprint);
                 }
                 // It has ended, and another has begun, as `completion_type` says.
                 _ if is_open && done.outcome == Outcome::Ok => optimism.begin_anew(),
@@ -220,7 +220,7 @@ impl PooledSession {
             }
             return;
         }
-        if !matches!(facts.kind, Kind::Begin(_)) || done.outcome != Outcome::Ok {
+        if !matches!(facts.kind, StatementKind::Begin(_)) || done.outcome != Outcome::Ok {
             return;
         }
         let role = self
@@ -229,7 +229,7 @@ impl PooledSession {
             .as_ref()
             .and_then(|lent| lent.conn.backend.role);
         match role {
-            Some(Role::Replica) if aim == Aim::Optimistic => {
+            Some(Role::Replica) if aim == CommandTarget::Optimistic => {
                 self.routing.optimism =
                     Some(Box::new(OptimisticTransaction::new(incoming.clone())));
             }
@@ -243,7 +243,7 @@ impl PooledSession {
         if let (Some(optimism), Some(fingerprint)) = (&mut self.routing.optimism, done.fingerprint)
             && route::is_repeatable(&execution.key.facts)
         {
-            optimism.add(Said::Prepared(execution), fingerprint);
+            optimism.add(RecordedRead::Prepared(execution), fingerprint);
         }
     }
 

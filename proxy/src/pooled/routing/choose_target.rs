@@ -4,15 +4,15 @@ use route::{BackendId, Transaction, Use, Wanted, Why};
 use sql::Facts;
 use wire::StatusFlags;
 
-use super::script_route::{ALL_DOWN, Place, ScriptRoute};
-use super::target::Aim;
+use super::script_route::{ALL_DOWN, ScriptRoute, ScriptTarget};
+use super::target::CommandTarget;
 use crate::pooled::rules::command_policy::CommandPolicy;
 use crate::pooled::session::PooledSession;
-use link::failure::{Failure, Kind};
+use link::failure::{Failure, FailureKind};
 
 impl PooledSession {
     /// Where a statement of these facts is to go.
-    pub(crate) fn aim(&self, facts: &Facts) -> Aim {
+    pub(crate) fn aim(&self, facts: &Facts) -> CommandTarget {
         self.routing
             .course
             .use_for
@@ -24,10 +24,10 @@ impl PooledSession {
             return aim;
         }
         match self.wanted(facts) {
-            None | Some(Wanted::Primary(_)) => Aim::Home,
-            Some(Wanted::Replica(Why::BeginsOptimistic)) => Aim::Optimistic,
-            Some(Wanted::Replica(_)) => Aim::Replica,
-            Some(Wanted::Same(_)) => Aim::Same,
+            None | Some(Wanted::Primary(_)) => CommandTarget::Home,
+            Some(Wanted::Replica(Why::BeginsOptimistic)) => CommandTarget::Optimistic,
+            Some(Wanted::Replica(_)) => CommandTarget::Replica,
+            Some(Wanted::Same(_)) => CommandTarget::Same,
         }
     }
 
@@ -69,7 +69,8 @@ impl PooledSession {
     pub(crate) fn is_left_one(&self) -> Result<(), Failure> {
         let ScriptRoute { place, out } = &self.routing.course.choice;
         let order = self.command.policy.as_deref();
-        let is_nowhere = *place == Place::Nowhere && !order.is_some_and(CommandPolicy::directs);
+        let is_nowhere =
+            *place == ScriptTarget::Nowhere && !order.is_some_and(CommandPolicy::directs);
         let are_out = out.are_all && !self.backends_out().is_empty();
         match is_nowhere || are_out {
             true => Err(all_down()),
@@ -79,5 +80,9 @@ impl PooledSession {
 }
 
 fn all_down() -> Failure {
-    Failure::relaying(Kind::NoBackend, ALL_DOWN, script::err_payload(ALL_DOWN))
+    Failure::relaying(
+        FailureKind::NoBackend,
+        ALL_DOWN,
+        script::err_payload(ALL_DOWN),
+    )
 }

@@ -268,13 +268,14 @@ fn is_undone(done: &Done) -> bool {
 
 /// Whether a statement whose server tells of no GTIDs may have changed what others read.
 fn may_have_written(facts: &Facts) -> bool {
-    let only_locks = facts.kind == sql::Kind::Select
+    let only_locks = facts.kind == sql::StatementKind::Select
         && facts.marks.has(Marks::LOCKING)
         && facts.effects.is_empty()
         && !facts.marks.has(Marks::UNKNOWN_FUNCTION);
     let is_own = matches!(
         facts.kind,
-        sql::Kind::Create(Object::TemporaryTable) | sql::Kind::Drop(Object::TemporaryTable)
+        sql::StatementKind::Create(Object::TemporaryTable)
+            | sql::StatementKind::Drop(Object::TemporaryTable)
     );
     facts.access >= sql::Access::Unsure && !only_locks && !is_own
 }

@@ -2,7 +2,7 @@
 //! placed and pinned by what is known of that.
 
 use session::Outcome;
-use sql::{Does, Facts, Kind, Object, Role};
+use sql::{Does, Facts, Object, Role, StatementKind};
 
 use crate::pooled::command::statement::Statement;
 use crate::pooled::session::PooledSession;
@@ -36,7 +36,7 @@ impl PooledSession {
     fn does(&self, facts: &Facts, text: &[u8], schema: Option<&[u8]>) -> Does {
         let definitions = self.worker.definitions.borrow();
         let cluster = self.level().0;
-        if facts.kind != Kind::Execute {
+        if facts.kind != StatementKind::Execute {
             return definitions.does(cluster, schema, facts, text);
         }
         let mut named = facts.mentions_of(Role::Prepared);
@@ -63,9 +63,12 @@ impl PooledSession {
 }
 
 /// Whether a statement may change what views, routines, triggers and defaults do.
-fn defines(kind: Kind) -> bool {
+fn defines(kind: StatementKind) -> bool {
     match kind {
-        Kind::Create(object) | Kind::Alter(object) | Kind::Drop(object) | Kind::Rename(object) => {
+        StatementKind::Create(object)
+        | StatementKind::Alter(object)
+        | StatementKind::Drop(object)
+        | StatementKind::Rename(object) => {
             matches!(
                 object,
                 Object::View
@@ -77,7 +80,10 @@ fn defines(kind: Kind) -> bool {
                     | Object::Other
             )
         }
-        Kind::Execute | Kind::ExecuteImmediate | Kind::Compound | Kind::Unknown => true,
+        StatementKind::Execute
+        | StatementKind::ExecuteImmediate
+        | StatementKind::Compound
+        | StatementKind::Unknown => true,
         _ => false,
     }
 }

@@ -5,15 +5,15 @@
 use route::{Role, Transaction, Wanted, Why};
 use session::Outcome;
 use session::state::{Pin, Ran, Seen};
-use sql::{Effects, Facts, Kind, Marks, Object, Uses};
+use sql::{Effects, Facts, Marks, Object, StatementKind, Uses};
 use wire::{Command, StatusFlags};
 
-use super::target::Aim;
+use super::target::CommandTarget;
 use crate::pooled::exchange::outcome::LASTING;
 use crate::pooled::session::PooledSession;
 use backend::ask::text;
 use backend::own_reply::OwnReply;
-use link::failure::{Failure, Kind as FailureKind};
+use link::failure::{Failure, FailureKind};
 
 /// What ends a hold.
 const RELEASED: Effects = Effects::NAMED_LOCK_RELEASED.with(Effects::NAMED_LOCKS_RELEASED);
@@ -30,9 +30,13 @@ impl PooledSession {
     ///
     /// # Errors
     /// The session holds more there than that.
-    pub(crate) async fn leave_replica(&mut self, aim: Aim, facts: &Facts) -> Result<(), Failure> {
+    pub(crate) async fn leave_replica(
+        &mut self,
+        aim: CommandTarget,
+        facts: &Facts,
+    ) -> Result<(), Failure> {
         let role = self.held.lease.as_ref().map(|lent| lent.conn.backend.role);
-        if role != Some(Some(Role::Replica)) || aim != Aim::Home || !self.is_split() {
+        if role != Some(Some(Role::Replica)) || aim != CommandTarget::Home || !self.is_split() {
             return Ok(());
         }
         match self.wanted(facts) {
@@ -106,7 +110,7 @@ impl PooledSession {
 fn writes(facts: &Facts, why: Why) -> bool {
     let is_own = matches!(
         facts.kind,
-        Kind::Create(Object::TemporaryTable) | Kind::Drop(Object::TemporaryTable)
+        StatementKind::Create(Object::TemporaryTable) | StatementKind::Drop(Object::TemporaryTable)
     );
     let may_write = matches!(
         why,
@@ -119,7 +123,7 @@ fn writes(facts: &Facts, why: Why) -> bool {
             | Why::BeginsWriting
             | Why::EndsReading
     );
-    let is_about_locks = matches!(facts.kind, Kind::Select | Kind::Do)
+    let is_about_locks = matches!(facts.kind, StatementKind::Select | StatementKind::Do)
         && !facts.marks.has(Marks::UNKNOWN_FUNCTION)
         && (facts.uses.has(Uses::NAMED_LOCKS) || facts.effects.has(RELEASED));
     may_write && !is_own && !is_about_locks

@@ -9,13 +9,13 @@ pub(crate) const ALL_DOWN: &str = "(proxy) all backends are down";
 /// See the module.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ScriptRoute {
-    pub(super) place: Place,
+    pub(super) place: ScriptTarget,
     pub(super) out: Out,
 }
 
 /// Where a script has its session read and write.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum ScriptTarget {
     /// The proxy decides.
     #[default]
     Any,
@@ -33,7 +33,7 @@ pub(crate) struct Out {
 }
 
 impl ScriptRoute {
-    pub(crate) fn choose(&mut self, place: Place) {
+    pub(crate) fn choose(&mut self, place: ScriptTarget) {
         self.place = place;
     }
 
@@ -44,8 +44,8 @@ impl ScriptRoute {
     /// The backend of the script's choice. One that is down is none, as long as it is.
     pub(crate) fn backend(&self) -> Option<(BackendId, ClusterId)> {
         match self.place {
-            Place::At(backend, cluster) if !self.is_out(backend) => Some((backend, cluster)),
-            Place::At(..) | Place::Any | Place::Nowhere => None,
+            ScriptTarget::At(backend, cluster) if !self.is_out(backend) => Some((backend, cluster)),
+            ScriptTarget::At(..) | ScriptTarget::Any | ScriptTarget::Nowhere => None,
         }
     }
 
@@ -53,7 +53,7 @@ impl ScriptRoute {
     pub(crate) fn take(&mut self) -> Option<(BackendId, ClusterId)> {
         let backend = self.backend();
         if backend.is_some() {
-            self.place = Place::Any;
+            self.place = ScriptTarget::Any;
         }
         backend
     }

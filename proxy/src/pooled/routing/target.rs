@@ -4,7 +4,7 @@ use route::Roles;
 
 /// What decides which backend gets a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Aim {
+pub(crate) enum CommandTarget {
     /// The session's own backend: a primary, where reads and writes are split.
     Home,
     /// A replica that is fit for it.

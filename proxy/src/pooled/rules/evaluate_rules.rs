@@ -7,8 +7,8 @@ use std::rc::Rc;
 
 use config::{HintStyle, Over, PinRule, SessionMode};
 use route::rules::{
-    Attribute, By, Chance, Client, Counters, Hints, Judgement, Limited, LocalTime, Occasion,
-    Recorder, Reply, Turn,
+    Admission, Attribute, By, Chance, Client, Counters, Hints, Judgement, Limited, LocalTime,
+    Occasion, Reply, RuleRecorder,
 };
 use sql::Facts;
 use tokio::time::timeout;
@@ -18,13 +18,13 @@ use wire::attribute::QueryAttribute;
 use super::command_policy::CommandPolicy;
 use super::follow_policy::unknown_place;
 use super::statement_limits::{Inside, Passage, enter};
-use crate::book::Book;
 use crate::pooled::command::ending::Ending;
 use crate::pooled::command::statement::Statement;
 use crate::pooled::login::session_start::{hold_of, pin_of};
 use crate::pooled::session::PooledSession;
 use crate::pooled::session::outcome::{After, CutOff};
 use crate::pooled::shadow::shadow_queue::Reflection;
+use crate::rule_set::RuleSet;
 use link::query_command::{Carries, QueryCommand};
 
 /// Of a refusal for which no rule has words.
@@ -40,7 +40,7 @@ const NO_PLACE: ErrorCode = ErrorCode {
 };
 
 /// What a client wants done.
-pub(crate) struct Errand<'a> {
+pub(crate) struct RuleInput<'a> {
     pub text: &'a [u8],
     pub facts: &'a Facts,
     /// The hash of its digest, if that is known.
@@ -133,7 +133,7 @@ impl PooledSession {
         let ruled = {
             let decoded = query.query();
             let attributes = decoded.named_attributes(self.client.capabilities);
-            let errand = Errand {
+            let errand = RuleInput {
                 text: decoded.text,
                 facts: &query.facts,
                 digest: query.digest,
@@ -155,7 +155,7 @@ impl PooledSession {
     }
 
     /// Asks about a command, and does what is to be done before it is sent.
-    pub(crate) async fn rule(&mut self, errand: &Errand<'_>) -> Result<Ruled, CutOff> {
+    pub(crate) async fn rule(&mut self, errand: &RuleInput<'_>) -> Result<Ruled, CutOff> {
         let book = self.worker.book();
         let nothing = Counters::default();
         let counters = match errand.form {
@@ -239,10 +239,10 @@ impl PooledSession {
     /// What the rules say of a command.
     pub(crate) fn judge<'r>(
         &self,
-        book: &'r Book,
-        errand: &Errand<'_>,
+        book: &'r RuleSet,
+        errand: &RuleInput<'_>,
         counters: &Counters,
-        recorder: &mut impl Recorder,
+        recorder: &mut impl RuleRecorder,
     ) -> Judgement<'r> {
         if matches!(self.routing.reflection, Reflection::Itself) {
             return Judgement::default();
@@ -284,7 +284,7 @@ impl PooledSession {
     }
 
     /// Logs a refusal for what is not understood: the client's statement may be right, and the rule too wide.
-    pub(crate) fn log_not_understood(&self, book: &Book, judgement: &Judgement<'_>) {
+    pub(crate) fn log_not_understood(&self, book: &RuleSet, judgement: &Judgement<'_>) {
         let Some(By { value, rule }) = judgement.not_understood else {
             return;
         };
@@ -299,7 +299,7 @@ impl PooledSession {
     }
 
     /// What the statement's script says, and the statement itself.
-    pub(crate) fn hints<'a>(&'a self, book: &'a Book, errand: &Errand<'a>) -> Hints<'a> {
+    pub(crate) fn hints<'a>(&'a self, book: &'a RuleSet, errand: &RuleInput<'a>) -> Hints<'a> {
         let accepted: &[HintStyle] = book.hints_of(&self.identity.account);
         let rules = &book.compiled.hints;
         let mut hints = Hints::default();
@@ -333,7 +333,7 @@ impl PooledSession {
     }
 
     /// Says a rule's answer.
-    fn reply(&mut self, errand: &Errand<'_>, reply: &Reply<'_>) {
+    fn reply(&mut self, errand: &RuleInput<'_>, reply: &Reply<'_>) {
         match reply {
             Reply::Ok => self.say_ok(errand.sequence),
             Reply::Error { .. } => {
@@ -343,7 +343,7 @@ impl PooledSession {
         }
     }
 
-    fn say_rows(&mut self, errand: &Errand<'_>, columns: &[String], rows: &[Vec<config::Cell>]) {
+    fn say_rows(&mut self, errand: &RuleInput<'_>, columns: &[String], rows: &[Vec<config::Cell>]) {
         use wire::column::{ColumnDefinition, ColumnType};
         /// `utf8mb4_general_ci`, which every server knows.
         const COLLATION: u16 = 45;
@@ -383,7 +383,7 @@ impl PooledSession {
     /// Waits until a limit lets the command through. `Some`: it does not, and the client knows.
     async fn pass_limit(
         &mut self,
-        book: &Book,
+        book: &RuleSet,
         sequence: u8,
         by: &By<Limited<'_>>,
     ) -> Result<Option<After>, CutOff> {
@@ -394,14 +394,14 @@ impl PooledSession {
             .limits
             .turn(limited, worker.surroundings.now())
         {
-            Turn::Now => {}
-            Turn::After(wait) => {
+            Admission::Now => {}
+            Admission::After(wait) => {
                 book.counters.queued(by.rule);
                 if let Err(failure) = self.wait_unless_killed(tokio::time::sleep(wait)).await {
                     return self.refuse(&failure, sequence).map(Some);
                 }
             }
-            Turn::Refused => return Ok(Some(self.over_limit(book, sequence, by))),
+            Admission::Refused => return Ok(Some(self.over_limit(book, sequence, by))),
         }
         let Some(max) = limited.limit.concurrency else {
             return Ok(None);
@@ -432,7 +432,7 @@ impl PooledSession {
         self.command.policy.get_or_insert_default().inside = Some(inside);
     }
 
-    fn over_limit(&mut self, book: &Book, sequence: u8, by: &By<Limited<'_>>) -> After {
+    fn over_limit(&mut self, book: &RuleSet, sequence: u8, by: &By<Limited<'_>>) -> After {
         book.counters.refused(by.rule);
         let rule = book.compiled.rules.rule(by.rule);
         let name = rule.map(|rule| &*rule.name).unwrap_or_default();

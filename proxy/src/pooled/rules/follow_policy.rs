@@ -13,10 +13,10 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use super::command_policy::{CommandPolicy, Note, Reflected};
-use crate::book::Book;
 use crate::pooled::injection::injecting::Injecting;
-use crate::pooled::routing::target::Aim;
+use crate::pooled::routing::target::CommandTarget;
 use crate::pooled::session::PooledSession;
+use crate::rule_set::RuleSet;
 use registry::session_control::{Ask, SessionControl};
 use stats::profiles::LeftOut;
 
@@ -40,7 +40,7 @@ impl PooledSession {
     /// What rules and hints want of a command.
     pub(crate) fn order_of(
         &self,
-        book: &Book,
+        book: &RuleSet,
         judgement: &Judgement<'_>,
         hints: &Hints<'_>,
     ) -> CommandPolicy {
@@ -129,17 +129,17 @@ impl PooledSession {
     }
 
     /// Where the order of the moment sends a statement; none where it leaves that open.
-    pub(crate) fn ordered_aim(&self, facts: &Facts) -> Option<Aim> {
+    pub(crate) fn ordered_aim(&self, facts: &Facts) -> Option<CommandTarget> {
         let Some(order) = self.command.policy.as_ref().filter(|it| it.directs()) else {
             return self
                 .routing
                 .course
                 .choice
                 .backend()
-                .map(|_| Aim::Ordered(Roles::Any));
+                .map(|_| CommandTarget::Ordered(Roles::Any));
         };
         if order.backend.is_some() {
-            return Some(Aim::Ordered(Roles::Any));
+            return Some(CommandTarget::Ordered(Roles::Any));
         }
         let is_own = order
             .cluster
@@ -151,13 +151,13 @@ impl PooledSession {
             ReplicaUse::Split => match route::wanted(facts, self.transaction()) {
                 Wanted::Primary(_) => Roles::Primary,
                 Wanted::Replica(_) => Roles::Replica,
-                Wanted::Same(_) if is_own => return Some(Aim::Same),
+                Wanted::Same(_) if is_own => return Some(CommandTarget::Same),
                 Wanted::Same(_) => Roles::Primary,
             },
         };
         Some(match is_own && roles == self.routing.course.roles() {
-            true => Aim::Home,
-            false => Aim::Ordered(roles),
+            true => CommandTarget::Home,
+            false => CommandTarget::Ordered(roles),
         })
     }
 
@@ -187,16 +187,16 @@ impl PooledSession {
     }
 
     /// A statement that its replica could not serve goes to a primary of the same cluster.
-    pub(crate) fn after_ordered(&mut self, roles: Roles) -> Aim {
+    pub(crate) fn after_ordered(&mut self, roles: Roles) -> CommandTarget {
         if let Some(order) = self.command.policy.as_deref_mut()
             && roles != Roles::Primary
         {
             order.backend = None;
-            return Aim::Ordered(Roles::Primary);
+            return CommandTarget::Ordered(Roles::Primary);
         }
         match self.routing.course.choice.take() {
-            Some(_) => Aim::Ordered(Roles::Primary),
-            None => Aim::Ordered(roles),
+            Some(_) => CommandTarget::Ordered(Roles::Primary),
+            None => CommandTarget::Ordered(roles),
         }
     }
 

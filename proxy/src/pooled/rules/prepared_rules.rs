@@ -13,13 +13,13 @@ use wire::query::Query;
 use wire::statement::PrepareOk;
 use wire::{Capabilities, StatusFlags};
 
-use super::evaluate_rules::{Errand, Form, Ruled};
+use super::evaluate_rules::{Form, RuleInput, Ruled};
 use crate::pooled::session::PooledSession;
 use crate::pooled::session::outcome::{After, CutOff};
 use backend::prepared_statement::Definitions;
 use backend::prepared_statement::{Original, StatementKey};
 use link::client_command::Incoming;
-use link::failure::{Failure, Kind as FailureKind};
+use link::failure::{Failure, FailureKind};
 use link::query_command::Carries;
 
 /// What becomes of a statement that is to be prepared.
@@ -43,7 +43,7 @@ impl PooledSession {
             text: key.text.clone(),
             facts: Rc::clone(&key.facts),
         };
-        let errand = Errand {
+        let errand = RuleInput {
             text: original.text.bytes(),
             facts: &original.facts,
             digest: None,
@@ -87,7 +87,7 @@ impl PooledSession {
         if !self.is_ruled(&facts, carries) {
             return Ok(None);
         }
-        let errand = Errand {
+        let errand = RuleInput {
             text: text.bytes(),
             facts: &facts,
             digest: None,
@@ -125,7 +125,7 @@ impl PooledSession {
             return Ok(());
         }
         let book = self.worker.book();
-        let errand = Errand {
+        let errand = RuleInput {
             text: query.text,
             facts: &facts,
             digest: None,

@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use route::Moment;
-use route::rules::{Entrance, Gates, Limited, Rates, Turn};
+use route::rules::{Admission, Entrance, Gates, Limited, Rates};
 use tokio::sync::oneshot;
 
 /// The limits of all rules.
@@ -33,7 +33,7 @@ impl Limits {
     }
 
     /// When a statement may go by its limit's rate.
-    pub(crate) fn turn(&self, limited: &Limited<'_>, now: Moment) -> Turn {
+    pub(crate) fn turn(&self, limited: &Limited<'_>, now: Moment) -> Admission {
         self.counted().rates.turn(limited, now)
     }
 }

@@ -8,7 +8,7 @@ use session::{Pipelining, Sequences, Tracker};
 
 use super::PooledSession;
 use crate::pooled::failure::repeat::Repeat;
-use crate::pooled::routing::target::Aim;
+use crate::pooled::routing::target::CommandTarget;
 use crate::pooled::session::outcome::{After, CutOff, Relayed};
 use crate::relay::Relay;
 use backend::connection::BackendConn;
@@ -21,7 +21,7 @@ use session::effect::Effect;
 impl PooledSession {
     /// Hands the session over to the relay: from here on it has one backend connection to its end.
     pub(crate) async fn hand_over(&mut self, incoming: Incoming) -> Result<After, CutOff> {
-        if let Err(failure) = self.hold(Aim::Home).await {
+        if let Err(failure) = self.hold(CommandTarget::Home).await {
             return self.refuse(&failure, incoming.sequence);
         }
         let made = self.make_texts(&Needs::ALL).await;
@@ -34,7 +34,7 @@ impl PooledSession {
         };
         self.held.lease = Some(lent);
         if let Err(cut) = equal {
-            let repeat = Repeat::of(Effect::Any, Aim::Home);
+            let repeat = Repeat::of(Effect::Any, CommandTarget::Home);
             return self.cut_short(cut, incoming.sequence, incoming.command, repeat);
         }
         let Some(lent) = self.held.lease.take() else {

@@ -7,7 +7,7 @@ use auth::{KnownAccount, Scramble};
 use config::ListenerConfig;
 use wire::Greeting;
 
-use crate::surroundings::Place;
+use crate::context::SessionPermit;
 use backend::sub_pool::{BackendLogin, PoolKey};
 use registry::session_registry::Registration;
 use stats::attribution::SessionAttribution;
@@ -27,5 +27,5 @@ pub(crate) struct Identity {
     /// How many COM_CHANGE_USER were refused.
     pub refused_changes: u8,
     pub registered: Registration,
-    pub place: Place,
+    pub place: SessionPermit,
 }

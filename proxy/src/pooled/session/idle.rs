@@ -13,11 +13,11 @@ use crate::pooled::command::current_command::CurrentCommand;
 use crate::pooled::session::outcome::CutOff;
 use backend::connection_error::ConnectionError;
 use link::client_command::Incoming;
-use link::failure::{Failure, Kind as FailureKind};
+use link::failure::{Failure, FailureKind};
 use registry::session_control::Ask;
 
 /// What ends the wait for a command.
-enum Idle {
+enum IdleEvent {
     Bytes,
     Closed,
 }
@@ -62,9 +62,9 @@ impl PooledSession {
                 Err(violation) => return Err(self.violated(violation).await),
             }
             match poll_fn(|context| self.poll_idle(context)).await? {
-                Idle::Bytes => {}
-                Idle::Closed if self.client.inbox.is_empty() => return Ok(None),
-                Idle::Closed => {
+                IdleEvent::Bytes => {}
+                IdleEvent::Closed if self.client.inbox.is_empty() => return Ok(None),
+                IdleEvent::Closed => {
                     let text = "the client left within a command";
                     let failure = Failure::new(FailureKind::ClientLeft, text);
                     return Err(CutOff::new(failure, None));
@@ -74,7 +74,7 @@ impl PooledSession {
     }
 
     /// Between two commands: the client, its unsent bytes, the connection it holds, the worker.
-    fn poll_idle(&mut self, context: &mut Context<'_>) -> Poll<Result<Idle, CutOff>> {
+    fn poll_idle(&mut self, context: &mut Context<'_>) -> Poll<Result<IdleEvent, CutOff>> {
         let lost = |error: std::io::Error| {
             let text = format!("the client is gone: {error}");
             CutOff::new(Failure::new(FailureKind::ClientLost, text), None)
@@ -85,13 +85,13 @@ impl PooledSession {
         // Its next command is not wanted before it has taken the reply to the last one.
         if self.client.leg.is_drained() {
             match self.poll_client(context) {
-                Poll::Ready(Ok(0)) => return Poll::Ready(Ok(Idle::Closed)),
+                Poll::Ready(Ok(0)) => return Poll::Ready(Ok(IdleEvent::Closed)),
                 Poll::Ready(Ok(_)) => {
                     self.watch.has_spoken();
-                    return Poll::Ready(Ok(Idle::Bytes));
+                    return Poll::Ready(Ok(IdleEvent::Bytes));
                 }
                 // A reset is an end like any other here.
-                Poll::Ready(Err(_)) => return Poll::Ready(Ok(Idle::Closed)),
+                Poll::Ready(Err(_)) => return Poll::Ready(Ok(IdleEvent::Closed)),
                 Poll::Pending => {}
             }
         }
@@ -175,7 +175,7 @@ impl PooledSession {
     }
 
     /// A connection that is held between two commands may end by itself, and takes the session along.
-    fn poll_held(&mut self, context: &mut Context<'_>) -> Poll<Result<Idle, CutOff>> {
+    fn poll_held(&mut self, context: &mut Context<'_>) -> Poll<Result<IdleEvent, CutOff>> {
         let Some(lent) = &mut self.held.lease else {
             return Poll::Pending;
         };

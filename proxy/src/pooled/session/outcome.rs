@@ -7,7 +7,7 @@ use link::failure::Failure;
 use route::{Backend, SessionSlot};
 
 use crate::relay::Relay;
-use crate::session_end::End;
+use crate::session_end::SessionEnd;
 
 /// The backend that a session goes to as long as that can be used.
 pub(crate) struct Home {
@@ -19,7 +19,7 @@ pub(crate) struct Home {
 pub(crate) enum After {
     /// The next command.
     Next,
-    Ended(End),
+    Ended(SessionEnd),
     /// It goes on over one connection, unread.
     Relayed(Box<Relayed>),
 }

@@ -10,7 +10,7 @@ use sql::Facts;
 use super::PooledSession;
 use crate::pooled::command::statement::Statement;
 use crate::pooled::exchange::outcome::Done;
-use crate::pooled::rules::evaluate_rules::{Errand, Form};
+use crate::pooled::rules::evaluate_rules::{Form, RuleInput};
 
 impl PooledSession {
     /// A statement begins; nothing is done about it unless statements are recorded.
@@ -95,7 +95,7 @@ impl PooledSession {
         analysis.read(text, self.sql_state.session.flags());
         told.digest(&analysis.digest);
         let book = self.worker.book();
-        let errand = Errand {
+        let errand = RuleInput {
             text,
             facts,
             digest: None,

@@ -2,12 +2,12 @@
 //! own [beside](super::shadow_session) the client's, whose replies nobody hears. The client's session never waits
 //! for it; what is too much is dropped, and counted.
 
-use sql::{Facts, Kind};
+use sql::{Facts, StatementKind};
 use wire::Command;
 use wire::execute::Execute;
 use wire::query::Query;
 
-use super::shadow_queue::{Item, Reflection, Work};
+use super::shadow_queue::{Reflection, ShadowStatement, Work};
 use crate::pooled::command::statement::{BulkExecution, Executing};
 use crate::pooled::rules::command_policy::Reflected;
 use crate::pooled::session::PooledSession;
@@ -17,7 +17,7 @@ impl PooledSession {
     /// Sends a COM_QUERY's text to the mirror as well.
     pub(crate) fn mirror_query(&mut self, reflected: Reflected, facts: &Facts, text: &[u8]) {
         // Its file is the client's to send, once.
-        if matches!(facts.kind, Kind::Load) {
+        if matches!(facts.kind, StatementKind::Load) {
             return self.not_mirrored(reflected);
         }
         let mut payload = Vec::new();
@@ -79,7 +79,7 @@ impl PooledSession {
             return;
         };
         if beside
-            .send(Item::of(self.sql_state.session.values(), work))
+            .send(ShadowStatement::of(self.sql_state.session.values(), work))
             .is_err()
         {
             self.not_mirrored(reflected);

@@ -3,7 +3,7 @@
 use script::Parameters;
 use wire::Command;
 
-use super::shadow_queue::{Asked, Replied};
+use super::shadow_queue::{QueuedScriptQuery, Replied};
 use crate::pooled::rules::command_policy::CommandPolicy;
 use crate::pooled::session::PooledSession;
 use crate::pooled::session::outcome::{After, CutOff};
@@ -13,7 +13,7 @@ use link::reply_observer::{ObservedReply, ReplyObserver, Reports, Towards};
 
 impl PooledSession {
     /// Runs what is asked, and says what came of it.
-    pub(crate) async fn reply_to(&mut self, asked: Asked) -> Result<After, CutOff> {
+    pub(crate) async fn reply_to(&mut self, asked: QueuedScriptQuery) -> Result<After, CutOff> {
         let (replied, after) = match &asked.inquiry.parameters {
             None => {
                 let payload = query(&asked.inquiry.text, self.client.capabilities);
@@ -30,7 +30,7 @@ impl PooledSession {
     /// Prepares the statement, executes it with these, and closes it.
     async fn hear_bound(
         &mut self,
-        asked: &Asked,
+        asked: &QueuedScriptQuery,
         parameters: &Parameters,
     ) -> Result<(Replied, After), CutOff> {
         let payload = command(Command::STMT_PREPARE, &asked.inquiry.text);
@@ -55,7 +55,7 @@ impl PooledSession {
     /// Runs a command where it is asked to run, and hears the reply.
     async fn hear(
         &mut self,
-        asked: &Asked,
+        asked: &QueuedScriptQuery,
         command: Command,
         payload: &[u8],
     ) -> Result<(ObservedReply, After), CutOff> {

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use route::ClusterId;
-use script::{Inquiry, Parameters, Scripts};
+use script::{Parameters, ScriptQuery, Scripts};
 use session::state::Values;
 use tokio::sync::{mpsc, oneshot};
 use wire::Command;
@@ -32,7 +32,7 @@ pub(crate) enum Reflection {
 /// The way to the session beside.
 pub(crate) struct ShadowSession {
     pub(super) cluster: ClusterId,
-    pub(super) queue: mpsc::Sender<Item>,
+    pub(super) queue: mpsc::Sender<ShadowStatement>,
     pub(super) bytes: Rc<Cell<usize>>,
     pub(super) watch: Rc<SessionControl>,
 }
@@ -41,7 +41,7 @@ pub(crate) struct ShadowSession {
 pub(crate) struct Overloaded;
 
 /// One statement on its way.
-pub(crate) struct Item {
+pub(crate) struct ShadowStatement {
     pub(super) work: Work,
     /// The client's schema and variables at that time.
     pub(super) values: Rc<Values>,
@@ -57,7 +57,7 @@ pub(crate) enum Work {
     /// COM_STMT_BULK_EXECUTE: likewise.
     BulkExecute(StatementKey, u16, Vec<u8>),
     /// What somebody waits for.
-    Asked(Asked),
+    Asked(QueuedScriptQuery),
 }
 
 impl ShadowSession {
@@ -70,7 +70,7 @@ impl ShadowSession {
     ///
     /// # Errors
     /// Too much waits already, or it has broken off.
-    pub(crate) fn send(&self, item: Item) -> Result<(), Overloaded> {
+    pub(crate) fn send(&self, item: ShadowStatement) -> Result<(), Overloaded> {
         let bytes = item.bytes;
         let has_room = self.bytes.get() + bytes <= BYTES_WAITING_MAX;
         if !has_room || self.queue.try_send(item).is_err() {
@@ -86,7 +86,7 @@ impl ShadowSession {
     }
 }
 
-impl Item {
+impl ShadowStatement {
     /// For a session whose schema and variables are these now.
     pub(crate) fn of(values: &Rc<Values>, work: Work) -> Self {
         let bytes = match &work {
@@ -104,8 +104,8 @@ impl Item {
 }
 
 /// An inquiry on its way.
-pub(crate) struct Asked {
-    pub inquiry: Inquiry,
+pub(crate) struct QueuedScriptQuery {
+    pub inquiry: ScriptQuery,
     pub scripts: Scripts,
     pub reply: oneshot::Sender<Replied>,
 }
@@ -113,7 +113,7 @@ pub(crate) struct Asked {
 /// A command and what it was answered; or why there is none.
 pub(crate) type Replied = Result<(Command, ObservedReply), String>;
 
-impl Asked {
+impl QueuedScriptQuery {
     /// About so many bytes wait with it.
     pub(crate) fn bytes(&self) -> usize {
         let parameters = self.inquiry.parameters.as_ref();

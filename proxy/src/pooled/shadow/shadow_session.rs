@@ -11,7 +11,9 @@ use session::state::SessionState;
 use tokio::sync::mpsc;
 use wire::{Command, StatusFlags};
 
-use super::shadow_queue::{Item, Reflection, STATEMENTS_WAITING_MAX, ShadowSession, Work};
+use super::shadow_queue::{
+    Reflection, STATEMENTS_WAITING_MAX, ShadowSession, ShadowStatement, Work,
+};
 use crate::pooled::backend::held::Held;
 use crate::pooled::command::current_command::CurrentCommand;
 use crate::pooled::login::session_start::{client_statements, rules};
@@ -109,7 +111,7 @@ impl PooledSession {
 async fn run(
     mut double: PooledSession,
     registered: Registered,
-    mut items: mpsc::Receiver<Item>,
+    mut items: mpsc::Receiver<ShadowStatement>,
     bytes: Rc<Cell<usize>>,
 ) {
     while let Some(item) = items.recv().await {

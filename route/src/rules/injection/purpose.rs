@@ -1,9 +1,11 @@
 //! What may be sent besides a statement, and what for: what only reads, and what sets variables that only
 //! look on.
 
-use sql::{Access, Effects, Explain, Facts, Flags, Kind, Marks, Scope, Show, Target, Uses, Value};
+use sql::{
+    Access, Effects, Explain, Facts, Flags, Marks, Scope, Show, StatementKind, Target, Uses, Value,
+};
 
-use super::{Place, Purpose, Refusal, STATEMENT};
+use super::{InjectionSide, Purpose, Refusal, STATEMENT};
 
 /// Variables that change how a statement is watched or planned, and not what it does.
 const VARIABLES: &[&str] = &[
@@ -41,8 +43,8 @@ pub(super) fn explained(text: &str) -> Result<Purpose, Refusal> {
     // No other statement could stand there.
     let tried = format!("{head}DELETE FROM t");
     let facts = sql::facts(tried.as_bytes(), Flags::default());
-    let is_plan = facts.kind == Kind::Explain(Explain::Plan)
-        && facts.explained == Some(Kind::Delete)
+    let is_plan = facts.kind == StatementKind::Explain(Explain::Plan)
+        && facts.explained == Some(StatementKind::Delete)
         && facts.effects.is_empty()
         && facts.marks == sql::facts(b"EXPLAIN DELETE FROM t", Flags::default()).marks;
     match is_plan {
@@ -52,20 +54,24 @@ pub(super) fn explained(text: &str) -> Result<Purpose, Refusal> {
 }
 
 /// Any other statement.
-pub(super) fn purpose(facts: &Facts, text: &[u8], place: Place) -> Result<Purpose, Refusal> {
+pub(super) fn purpose(
+    facts: &Facts,
+    text: &[u8],
+    place: InjectionSide,
+) -> Result<Purpose, Refusal> {
     const UNCLEAR: Marks = Marks::LOST.with(Marks::CROWDED).with(Marks::CONDITIONAL);
     if facts.marks.has(UNCLEAR) || facts.marks.has(Marks::PLACEHOLDERS) {
         return Err("is not understood".into());
     }
     match facts.kind {
-        Kind::Set => return set(facts, text, place),
-        Kind::Show(Show::Warnings | Show::Errors) if place == Place::Before => {
+        StatementKind::Set => return set(facts, text, place),
+        StatementKind::Show(Show::Warnings | Show::Errors) if place == InjectionSide::Before => {
             return Err(
                 "would show what the statement before has left: it is of use in rule.after".into(),
             );
         }
-        Kind::Show(Show::Warnings) => return Ok(Purpose::Warnings),
-        Kind::Show(Show::Errors) => return Ok(Purpose::Errors),
+        StatementKind::Show(Show::Warnings) => return Ok(Purpose::Warnings),
+        StatementKind::Show(Show::Errors) => return Ok(Purpose::Errors),
         _ => {}
     }
     let asks = Uses::LAST_INSERT_ID
@@ -85,9 +91,11 @@ pub(super) fn purpose(facts: &Facts, text: &[u8], place: Place) -> Result<Purpos
         .with(Uses::NAMED_LOCKS)
         .with(Uses::SEQUENCE);
     let reads = match facts.kind {
-        Kind::Show(_) | Kind::Describe => true,
-        Kind::Explain(Explain::Plan | Explain::Connection) => true,
-        Kind::Select | Kind::Table | Kind::Values => facts.access == Access::Read,
+        StatementKind::Show(_) | StatementKind::Describe => true,
+        StatementKind::Explain(Explain::Plan | Explain::Connection) => true,
+        StatementKind::Select | StatementKind::Table | StatementKind::Values => {
+            facts.access == Access::Read
+        }
         _ => false,
     };
     let does_nothing = facts.effects.is_empty() && !facts.marks.has(locks);
@@ -97,7 +105,7 @@ pub(super) fn purpose(facts: &Facts, text: &[u8], place: Place) -> Result<Purpos
                  variable that only looks on"
                 .into(),
         ),
-        Kind::Show(Show::Status) => Ok(Purpose::Status),
+        StatementKind::Show(Show::Status) => Ok(Purpose::Status),
         _ => Ok(Purpose::Result),
     }
 }
@@ -109,7 +117,10 @@ pub(super) fn reads_data(facts: &Facts, text: &[u8]) -> bool {
             .iter()
             .any(|it| schema.eq_ignore_ascii_case(it))
     };
-    let reads = matches!(facts.kind, Kind::Select | Kind::Table | Kind::Explain(_));
+    let reads = matches!(
+        facts.kind,
+        StatementKind::Select | StatementKind::Table | StatementKind::Explain(_)
+    );
     reads
         && facts
             .tables()
@@ -117,8 +128,8 @@ pub(super) fn reads_data(facts: &Facts, text: &[u8]) -> bool {
 }
 
 /// SET of what only looks on.
-fn set(facts: &Facts, text: &[u8], place: Place) -> Result<Purpose, Refusal> {
-    if place == Place::After {
+fn set(facts: &Facts, text: &[u8], place: InjectionSide) -> Result<Purpose, Refusal> {
+    if place == InjectionSide::After {
         return Err("sets what is set back at once: it is of use in rule.before".into());
     }
     let is_plain = |value: &Value| matches!(value, Value::Default | Value::Literal(_));

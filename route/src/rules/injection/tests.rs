@@ -4,7 +4,7 @@ use sql::Flags;
 
 use super::*;
 
-fn purpose_of(text: &str, place: Place) -> Result<Purpose, String> {
+fn purpose_of(text: &str, place: InjectionSide) -> Result<Purpose, String> {
     let read = Injected::read(text, place).map(|it| it.purpose);
     read.map_err(Cow::into_owned)
 }
@@ -35,11 +35,18 @@ fn what_reads_may_be_sent() {
             Purpose::Set(["optimizer_trace".into()].into()),
         ),
     ] {
-        assert_eq!(purpose_of(text, Place::Before), Ok(purpose), "{text}");
+        assert_eq!(
+            purpose_of(text, InjectionSide::Before),
+            Ok(purpose),
+            "{text}"
+        );
     }
-    let after = purpose_of("SHOW WARNINGS", Place::After);
+    let after = purpose_of("SHOW WARNINGS", InjectionSide::After);
     assert_eq!(after, Ok(Purpose::Warnings));
-    assert_eq!(purpose_of("SHOW ERRORS", Place::After), Ok(Purpose::Errors));
+    assert_eq!(
+        purpose_of("SHOW ERRORS", InjectionSide::After),
+        Ok(Purpose::Errors)
+    );
 }
 
 #[test]
@@ -101,10 +108,10 @@ fn what_may_change_something_is_not_sent() {
         "SET profiling = 1, autocommit = 1",
         "SET ROLE r",
     ] {
-        assert!(purpose_of(text, Place::Before).is_err(), "{text}");
+        assert!(purpose_of(text, InjectionSide::Before).is_err(), "{text}");
     }
-    assert!(purpose_of("SHOW WARNINGS", Place::Before).is_err());
-    assert!(purpose_of("SET profiling = 0", Place::After).is_err());
+    assert!(purpose_of("SHOW WARNINGS", InjectionSide::Before).is_err());
+    assert!(purpose_of("SET profiling = 0", InjectionSide::After).is_err());
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use mlua::{IntoLua, Lua, Table, Value};
 
-use super::Fault;
+use super::PacketFault;
 use crate::arguments::number_of;
 use crate::fault::raise;
 
@@ -17,12 +17,12 @@ impl<'a> Fields<'a> {
         Self { lua, table }
     }
 
-    pub(super) fn set(&self, key: &str, value: impl IntoLua) -> Result<(), Fault> {
+    pub(super) fn set(&self, key: &str, value: impl IntoLua) -> Result<(), PacketFault> {
         Ok(self.table.raw_set(key, value)?)
     }
 
     /// Sets a string, unless it is empty.
-    pub(super) fn set_text(&self, key: &str, text: &[u8]) -> Result<(), Fault> {
+    pub(super) fn set_text(&self, key: &str, text: &[u8]) -> Result<(), PacketFault> {
         match text {
             [] => Ok(()),
             text => self.set(key, self.lua.create_string(text)?),
@@ -30,7 +30,7 @@ impl<'a> Fields<'a> {
     }
 
     /// A string; a number is one, too.
-    pub(super) fn text(&self, key: &str) -> Result<Option<Vec<u8>>, Fault> {
+    pub(super) fn text(&self, key: &str) -> Result<Option<Vec<u8>>, PacketFault> {
         match self.table.get(key)? {
             Value::Nil => Ok(None),
             value @ (Value::String(_) | Value::Integer(_) | Value::Number(_)) => {
@@ -41,13 +41,13 @@ impl<'a> Fields<'a> {
         }
     }
 
-    pub(super) fn text_or(&self, key: &str, default: &[u8]) -> Result<Vec<u8>, Fault> {
+    pub(super) fn text_or(&self, key: &str, default: &[u8]) -> Result<Vec<u8>, PacketFault> {
         Ok(self.text(key)?.unwrap_or_else(|| default.to_vec()))
     }
 
     /// A number without its fraction, or `None`. Negative ones are as in two's complement, what is
     /// too great is the greatest there is.
-    pub(super) fn number(&self, key: &str) -> Result<Option<u64>, Fault> {
+    pub(super) fn number(&self, key: &str) -> Result<Option<u64>, PacketFault> {
         match self.table.get(key)? {
             Value::Nil => Ok(None),
             value => match number_of(self.lua, value) {
@@ -58,11 +58,11 @@ impl<'a> Fields<'a> {
         }
     }
 
-    pub(super) fn number_or(&self, key: &str, default: u64) -> Result<u64, Fault> {
+    pub(super) fn number_or(&self, key: &str, default: u64) -> Result<u64, PacketFault> {
         Ok(self.number(key)?.unwrap_or(default))
     }
 
-    fn wrong(&self, key: &str, wanted: &str) -> Fault {
-        Fault::Lua(raise(self.lua, &format!(".{key} has to be {wanted}")))
+    fn wrong(&self, key: &str, wanted: &str) -> PacketFault {
+        PacketFault::Lua(raise(self.lua, &format!(".{key} has to be {wanted}")))
     }
 }

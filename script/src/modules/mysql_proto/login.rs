@@ -5,7 +5,7 @@ use wire::handshake::HandshakeHead;
 use wire::write::{put_lenenc_bytes, put_nul_terminated};
 use wire::{Capabilities, Greeting, Reader, StatusFlags};
 
-use super::Fault;
+use super::PacketFault;
 use super::fields::Fields;
 
 /// PROTOCOL_41 and SECURE_CONNECTION.
@@ -14,7 +14,7 @@ const CAPABILITIES: u64 = 0x8200;
 /// What the original's greetings challenge with.
 const CHALLENGE: &[u8] = b"01234567890123456789";
 
-pub(super) fn from_challenge(fields: &Fields<'_>, packet: &[u8]) -> Result<(), Fault> {
+pub(super) fn from_challenge(fields: &Fields<'_>, packet: &[u8]) -> Result<(), PacketFault> {
     let greeting = Greeting::decode(packet)?;
     // The original never stored it.
     fields.set("protocol_version", 0)?;
@@ -27,7 +27,7 @@ pub(super) fn from_challenge(fields: &Fields<'_>, packet: &[u8]) -> Result<(), F
     fields.set_text("auth_plugin_name", &greeting.plugin)
 }
 
-pub(super) fn to_challenge(fields: &Fields<'_>) -> Result<Vec<u8>, Fault> {
+pub(super) fn to_challenge(fields: &Fields<'_>) -> Result<Vec<u8>, PacketFault> {
     let capabilities = fields.number_or("capabilities", CAPABILITIES)? as u32;
     let mut scramble = fields.text_or("challenge", CHALLENGE)?;
     if scramble.len() == SCRAMBLE_BYTES + 1 && scramble.last() == Some(&0) {
@@ -79,7 +79,7 @@ pub(super) fn from_response(
     fields: &Fields<'_>,
     packet: &[u8],
     server: Option<u32>,
-) -> Result<(), Fault> {
+) -> Result<(), PacketFault> {
     let head = HandshakeHead::decode(packet)?;
     let client = Capabilities(head.capabilities.lower().into());
     let server = server.map_or(client, |flags| Capabilities(flags.into()));
@@ -123,7 +123,7 @@ fn string_if_any<'a>(reader: &mut Reader<'a>) -> &'a [u8] {
     }
 }
 
-pub(super) fn to_response(fields: &Fields<'_>) -> Result<Vec<u8>, Fault> {
+pub(super) fn to_response(fields: &Fields<'_>) -> Result<Vec<u8>, PacketFault> {
     let client = fields.number_or("capabilities", CAPABILITIES)? as u32;
     // Scripts from before release 0.8.3 do not say what the server can.
     let server = fields.number_or("server_capabilities", client.into())? as u32;

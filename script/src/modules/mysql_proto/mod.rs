@@ -15,15 +15,15 @@ use mlua::{Lua, Table};
 use wire::Malformed;
 
 use self::fields::Fields;
-use super::{Surroundings, describe};
+use super::{ModuleContext, describe};
 use crate::arguments::{Arguments, function};
 use crate::fault::raise;
 
 /// Fills a table from a payload.
-type Decode = fn(&Fields<'_>, &[u8]) -> Result<(), Fault>;
+type Decode = fn(&Fields<'_>, &[u8]) -> Result<(), PacketFault>;
 
 /// Makes a payload of a table.
-type Encode = fn(&Fields<'_>) -> Result<Vec<u8>, Fault>;
+type Encode = fn(&Fields<'_>) -> Result<Vec<u8>, PacketFault>;
 
 const DECODERS: [(&str, Decode); 8] = [
     ("from_err_packet", outcome::from_err),
@@ -46,26 +46,26 @@ const ENCODERS: [(&str, Encode); 6] = [
 ];
 
 /// Why a packet cannot be read or made.
-pub(crate) enum Fault {
+pub(crate) enum PacketFault {
     /// The bytes are not what they should be.
     Malformed,
     /// A key of the table is not what it should be, or memory has run out.
     Lua(mlua::Error),
 }
 
-impl From<Malformed> for Fault {
+impl From<Malformed> for PacketFault {
     fn from(_: Malformed) -> Self {
         Self::Malformed
     }
 }
 
-impl From<mlua::Error> for Fault {
+impl From<mlua::Error> for PacketFault {
     fn from(error: mlua::Error) -> Self {
         Self::Lua(error)
     }
 }
 
-pub(super) fn open(lua: &Lua, _: &Surroundings) -> mlua::Result<Table> {
+pub(super) fn open(lua: &Lua, _: &ModuleContext) -> mlua::Result<Table> {
     let module = lua.create_table()?;
     for (name, decode) in DECODERS {
         let decode = move |arguments: &Arguments<'_>| {
@@ -103,7 +103,7 @@ pub(super) fn open(lua: &Lua, _: &Surroundings) -> mlua::Result<Table> {
     Ok(module)
 }
 
-impl Fault {
+impl PacketFault {
     fn raised(self, lua: &Lua, function: &str) -> mlua::Error {
         match self {
             Self::Malformed => raise(lua, &format!("mysql.proto: {function}() failed")),
@@ -116,7 +116,7 @@ fn decoded(
     lua: &Lua,
     name: &str,
     packet: &mlua::LuaString,
-    decode: impl Fn(&Fields<'_>, &[u8]) -> Result<(), Fault>,
+    decode: impl Fn(&Fields<'_>, &[u8]) -> Result<(), PacketFault>,
 ) -> mlua::Result<Table> {
     let fields = Fields::new(lua, lua.create_table()?);
     let decoded = decode(&fields, &packet.as_bytes());

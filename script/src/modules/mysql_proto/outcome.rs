@@ -4,22 +4,22 @@ use wire::reply::{self, OkPacket};
 use wire::write::put_lenenc;
 use wire::{ErrPacket, Reader, StatusFlags};
 
-use super::Fault;
+use super::PacketFault;
 use super::fields::Fields;
 
 /// Longer texts are cut.
 const TEXT_BYTES_MAX: usize = 512;
 
 /// Those with an SQLSTATE only: the form of the 4.1 protocol.
-pub(super) fn from_err(fields: &Fields<'_>, packet: &[u8]) -> Result<(), Fault> {
+pub(super) fn from_err(fields: &Fields<'_>, packet: &[u8]) -> Result<(), PacketFault> {
     let packet = ErrPacket::decode(packet)?;
-    let sqlstate = packet.sqlstate.ok_or(Fault::Malformed)?;
+    let sqlstate = packet.sqlstate.ok_or(PacketFault::Malformed)?;
     fields.set("errcode", packet.number)?;
     fields.set_text("sqlstate", &sqlstate)?;
     fields.set_text("errmsg", packet.text)
 }
 
-pub(super) fn to_err(fields: &Fields<'_>) -> Result<Vec<u8>, Fault> {
+pub(super) fn to_err(fields: &Fields<'_>) -> Result<Vec<u8>, PacketFault> {
     let text = fields.text_or("errmsg", b"")?;
     let given = fields.text_or("sqlstate", b"07000")?;
     let mut sqlstate = *b"00000";
@@ -36,9 +36,9 @@ pub(super) fn to_err(fields: &Fields<'_>) -> Result<Vec<u8>, Fault> {
     Ok(out)
 }
 
-pub(super) fn from_ok(fields: &Fields<'_>, packet: &[u8]) -> Result<(), Fault> {
+pub(super) fn from_ok(fields: &Fields<'_>, packet: &[u8]) -> Result<(), PacketFault> {
     if packet.first() != Some(&reply::OK) {
-        return Err(Fault::Malformed);
+        return Err(PacketFault::Malformed);
     }
     let packet = OkPacket::decode(packet)?;
     fields.set("affected_rows", packet.affected_rows as f64)?;
@@ -47,7 +47,7 @@ pub(super) fn from_ok(fields: &Fields<'_>, packet: &[u8]) -> Result<(), Fault> {
     fields.set("warnings", packet.warnings)
 }
 
-pub(super) fn to_ok(fields: &Fields<'_>) -> Result<Vec<u8>, Fault> {
+pub(super) fn to_ok(fields: &Fields<'_>) -> Result<Vec<u8>, PacketFault> {
     let mut out = vec![reply::OK];
     put_lenenc(&mut out, fields.number_or("affected_rows", 0)?);
     put_lenenc(&mut out, fields.number_or("insert_id", 0)?);
@@ -57,23 +57,23 @@ pub(super) fn to_ok(fields: &Fields<'_>) -> Result<Vec<u8>, Fault> {
     Ok(out)
 }
 
-pub(super) fn from_eof(fields: &Fields<'_>, packet: &[u8]) -> Result<(), Fault> {
+pub(super) fn from_eof(fields: &Fields<'_>, packet: &[u8]) -> Result<(), PacketFault> {
     let mut reader = Reader::new(packet);
     if reader.u8("EOF header")? != reply::EOF {
-        return Err(Fault::Malformed);
+        return Err(PacketFault::Malformed);
     }
     fields.set("warnings", reader.u16("warning count")?)?;
     fields.set("server_status", reader.u16("status flags")?)
 }
 
-pub(super) fn to_eof(fields: &Fields<'_>) -> Result<Vec<u8>, Fault> {
+pub(super) fn to_eof(fields: &Fields<'_>) -> Result<Vec<u8>, PacketFault> {
     let [status, warnings] = status_and_warnings(fields)?;
     let mut out = Vec::new();
     reply::put_eof(&mut out, StatusFlags(status), warnings);
     Ok(out)
 }
 
-fn status_and_warnings(fields: &Fields<'_>) -> Result<[u16; 2], Fault> {
+fn status_and_warnings(fields: &Fields<'_>) -> Result<[u16; 2], PacketFault> {
     Ok([
         fields.number_or("server_status", 0)? as u16,
         fields.number_or("warnings", 0)? as u16,

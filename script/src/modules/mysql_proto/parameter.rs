@@ -4,7 +4,7 @@ use mlua::{IntoLua, Lua, Table, Value};
 use wire::Reader;
 use wire::execute::Execute;
 
-use super::Fault;
+use super::PacketFault;
 
 /// In a type's flags: the number is unsigned.
 const UNSIGNED: u16 = 0x8000;
@@ -30,7 +30,7 @@ mod kind {
 }
 
 /// An array of `{type = …, value = …}`; NULL has no value.
-pub(super) fn all(lua: &Lua, execute: &Execute<'_>) -> Result<Table, Fault> {
+pub(super) fn all(lua: &Lua, execute: &Execute<'_>) -> Result<Table, PacketFault> {
     let mut types = Reader::new(execute.types.unwrap_or_default());
     let mut values = Reader::new(execute.values);
     let all = lua.create_table()?;
@@ -55,7 +55,7 @@ fn is_null(bitmap: &[u8], index: usize) -> bool {
     byte >> (index % 8) & 1 == 1
 }
 
-fn value(lua: &Lua, reader: &mut Reader<'_>, of: u8, unsigned: bool) -> Result<Value, Fault> {
+fn value(lua: &Lua, reader: &mut Reader<'_>, of: u8, unsigned: bool) -> Result<Value, PacketFault> {
     let number = match of {
         kind::TINY => integer::<1>(reader, unsigned)?,
         kind::SHORT => integer::<2>(reader, unsigned)?,
@@ -70,22 +70,22 @@ fn value(lua: &Lua, reader: &mut Reader<'_>, of: u8, unsigned: bool) -> Result<V
             let text = reader.lenenc_bytes("string")?;
             return Ok(Value::String(lua.create_string(text)?));
         }
-        _ => return Err(Fault::Malformed),
+        _ => return Err(PacketFault::Malformed),
     };
     Ok(Value::Number(number))
 }
 
-fn text(lua: &Lua, text: String) -> Result<Value, Fault> {
+fn text(lua: &Lua, text: String) -> Result<Value, PacketFault> {
     Ok(text.into_lua(lua)?)
 }
 
-fn array<const N: usize>(reader: &mut Reader<'_>) -> Result<[u8; N], Fault> {
+fn array<const N: usize>(reader: &mut Reader<'_>) -> Result<[u8; N], PacketFault> {
     let bytes = reader.bytes(N, "value")?;
-    bytes.try_into().map_err(|_| Fault::Malformed)
+    bytes.try_into().map_err(|_| PacketFault::Malformed)
 }
 
 /// As a double, which is what Lua's numbers are: beyond 53 bits the nearest.
-fn integer<const N: usize>(reader: &mut Reader<'_>, unsigned: bool) -> Result<f64, Fault> {
+fn integer<const N: usize>(reader: &mut Reader<'_>, unsigned: bool) -> Result<f64, PacketFault> {
     let bytes = array::<N>(reader)?;
     let is_negative = !unsigned && bytes.last().is_some_and(|byte| *byte >= 0x80);
     let mut wide = if is_negative { [0xff; 8] } else { [0; 8] };
@@ -97,10 +97,10 @@ fn integer<const N: usize>(reader: &mut Reader<'_>, unsigned: bool) -> Result<f6
 }
 
 /// The value's own bytes, filled up with zeros; `lengths` are those that there are.
-fn parts<const N: usize>(reader: &mut Reader<'_>, lengths: &[u8]) -> Result<[u8; N], Fault> {
+fn parts<const N: usize>(reader: &mut Reader<'_>, lengths: &[u8]) -> Result<[u8; N], PacketFault> {
     let length = reader.u8("length")?;
     if !lengths.contains(&length) {
-        return Err(Fault::Malformed);
+        return Err(PacketFault::Malformed);
     }
     let mut parts = [0; N];
     let bytes = reader.bytes(length.into(), "value")?;
@@ -110,14 +110,14 @@ fn parts<const N: usize>(reader: &mut Reader<'_>, lengths: &[u8]) -> Result<[u8;
     Ok(parts)
 }
 
-fn date(reader: &mut Reader<'_>) -> Result<String, Fault> {
+fn date(reader: &mut Reader<'_>) -> Result<String, PacketFault> {
     let [a, b, month, day, ..] = parts::<11>(reader, &[0, 4, 7, 11])?;
     let year = u16::from_le_bytes([a, b]);
     Ok(format!("{year:04}-{month:02}-{day:02}"))
 }
 
 /// Behind the point stand the wire's microseconds in nine digits, as the original prints them.
-fn date_and_time(reader: &mut Reader<'_>) -> Result<String, Fault> {
+fn date_and_time(reader: &mut Reader<'_>) -> Result<String, PacketFault> {
     let all = parts::<11>(reader, &[0, 4, 7, 11])?;
     let [a, b, month, day, hour, minute, second, micros @ ..] = all;
     let year = u16::from_le_bytes([a, b]);
@@ -127,7 +127,7 @@ fn date_and_time(reader: &mut Reader<'_>) -> Result<String, Fault> {
     ))
 }
 
-fn time(reader: &mut Reader<'_>) -> Result<String, Fault> {
+fn time(reader: &mut Reader<'_>) -> Result<String, PacketFault> {
     let all = parts::<12>(reader, &[0, 8, 12])?;
     let [is_negative, a, b, c, d, hour, minute, second, micros @ ..] = all;
     let sign = if is_negative == 0 { "" } else { "-" };

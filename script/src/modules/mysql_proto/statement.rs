@@ -4,20 +4,22 @@ use wire::execute::Execute;
 use wire::statement::{PrepareOk, statement_id};
 use wire::{Capabilities, Command};
 
-use super::Fault;
+use super::PacketFault;
 use super::fields::Fields;
 use super::parameter;
 
 /// What follows the command's byte.
-fn behind(packet: &[u8], command: Command) -> Result<&[u8], Fault> {
-    packet.strip_prefix(&[command.0]).ok_or(Fault::Malformed)
+fn behind(packet: &[u8], command: Command) -> Result<&[u8], PacketFault> {
+    packet
+        .strip_prefix(&[command.0])
+        .ok_or(PacketFault::Malformed)
 }
 
-pub(super) fn from_prepare(fields: &Fields<'_>, packet: &[u8]) -> Result<(), Fault> {
+pub(super) fn from_prepare(fields: &Fields<'_>, packet: &[u8]) -> Result<(), PacketFault> {
     fields.set_text("stmt_text", behind(packet, Command::STMT_PREPARE)?)
 }
 
-pub(super) fn from_prepare_ok(fields: &Fields<'_>, packet: &[u8]) -> Result<(), Fault> {
+pub(super) fn from_prepare_ok(fields: &Fields<'_>, packet: &[u8]) -> Result<(), PacketFault> {
     let answer = PrepareOk::decode(packet)?;
     fields.set("stmt_id", answer.statement_id)?;
     fields.set("num_columns", answer.columns)?;
@@ -25,17 +27,21 @@ pub(super) fn from_prepare_ok(fields: &Fields<'_>, packet: &[u8]) -> Result<(), 
     fields.set("warnings", answer.warnings)
 }
 
-pub(super) fn from_close(fields: &Fields<'_>, packet: &[u8]) -> Result<(), Fault> {
+pub(super) fn from_close(fields: &Fields<'_>, packet: &[u8]) -> Result<(), PacketFault> {
     let id = statement_id(behind(packet, Command::STMT_CLOSE)?)?;
     fields.set("stmt_id", id)
 }
 
-pub(super) fn id_of_execute(packet: &[u8]) -> Result<u32, Fault> {
+pub(super) fn id_of_execute(packet: &[u8]) -> Result<u32, PacketFault> {
     Ok(statement_id(behind(packet, Command::STMT_EXECUTE)?)?)
 }
 
 /// Query attributes are masked where scripts run, so the layout is the one without them.
-pub(super) fn from_execute(fields: &Fields<'_>, packet: &[u8], count: u16) -> Result<(), Fault> {
+pub(super) fn from_execute(
+    fields: &Fields<'_>,
+    packet: &[u8],
+    count: u16,
+) -> Result<(), PacketFault> {
     let arguments = behind(packet, Command::STMT_EXECUTE)?;
     let execute = Execute::decode(arguments, Capabilities(0), count)?;
     fields.set("stmt_id", execute.statement_id)?;

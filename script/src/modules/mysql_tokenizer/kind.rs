@@ -36,9 +36,9 @@ const OTHERS: [&str; 28] = [
 
 /// A token's `token_id`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Kind(pub(super) u16);
+pub(crate) struct TokenId(pub(super) u16);
 
-impl Kind {
+impl TokenId {
     pub(super) const UNKNOWN: Self = Self(0);
     pub(super) const LE: Self = Self(1);
     pub(super) const GE: Self = Self(2);

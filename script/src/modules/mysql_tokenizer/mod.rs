@@ -10,8 +10,8 @@ use std::sync::Arc;
 use mlua::{Function, Lua, LuaString, MetaMethod, Table, Value};
 use mlua::{UserData, UserDataMethods};
 
-use self::kind::Kind;
-use super::{Surroundings, describe};
+use self::kind::TokenId;
+use super::{ModuleContext, describe};
 use crate::arguments::{function, number_of};
 use crate::budget::Held;
 use crate::fault::raise;
@@ -22,9 +22,9 @@ const LONG_BYTES: usize = 65536;
 /// Of tokens, in bytes that Lua's library handles in the same time.
 const COST: usize = 8;
 /// What one takes beside its text.
-const TOKEN_BYTES: usize = size_of::<(Kind, usize)>();
+const TOKEN_BYTES: usize = size_of::<(TokenId, usize)>();
 
-pub(super) fn open(lua: &Lua, surroundings: &Surroundings) -> mlua::Result<Table> {
+pub(super) fn open(lua: &Lua, surroundings: &ModuleContext) -> mlua::Result<Table> {
     let module = lua.create_table()?;
     let budget = Arc::clone(&surroundings.budget);
     module.set(
@@ -49,7 +49,7 @@ pub(super) fn open(lua: &Lua, surroundings: &Surroundings) -> mlua::Result<Table
     )?;
     describe(&module, "MySQL's tokens")?;
     lua.globals().set("tokenizer", &module)?;
-    let names = Kind::all().map(|kind| lua.create_string(kind.name()));
+    let names = TokenId::all().map(|kind| lua.create_string(kind.name()));
     lua.set_app_data(Maker {
         names: names.collect::<mlua::Result<_>>()?,
         make: lua
@@ -83,7 +83,7 @@ struct Tokens {
     /// The texts of all, one behind the other.
     texts: Vec<u8>,
     /// Of every token its kind, and where its text ends.
-    ends: Vec<(Kind, usize)>,
+    ends: Vec<(TokenId, usize)>,
     /// Those that were set to nil; empty as long as none was.
     freed: Vec<bool>,
     /// That they count as their script's memory.

@@ -3,18 +3,18 @@
 
 use std::borrow::Cow;
 
-use super::kind::Kind;
+use super::kind::TokenId;
 use super::words;
 
 /// One token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Token<'a> {
-    pub(crate) kind: Kind,
+    pub(crate) kind: TokenId,
     pub(crate) text: Cow<'a, [u8]>,
 }
 
 impl<'a> Token<'a> {
-    fn new(kind: Kind, text: &'a [u8]) -> Self {
+    fn new(kind: TokenId, text: &'a [u8]) -> Self {
         Self {
             kind,
             text: Cow::Borrowed(text),
@@ -26,8 +26,8 @@ impl<'a> Token<'a> {
 pub(crate) fn step<'a>(rest: &'a [u8], first: u8, tokens: &mut Vec<Token<'a>>) -> &'a [u8] {
     match first {
         b' ' | b'\t'..=b'\r' => &rest[1..],
-        b'\'' | b'"' => quoted(rest, first, Kind::STRING, tokens),
-        b'`' => quoted(rest, first, Kind::LITERAL, tokens),
+        b'\'' | b'"' => quoted(rest, first, TokenId::STRING, tokens),
+        b'`' => quoted(rest, first, TokenId::LITERAL, tokens),
         _ => comment(rest, tokens)
             .or_else(|| word_or_number(rest, tokens))
             .unwrap_or_else(|| operator(rest, tokens)),
@@ -39,10 +39,10 @@ type Left<'a> = Option<&'a [u8]>;
 
 fn comment<'a>(text: &'a [u8], tokens: &mut Vec<Token<'a>>) -> Left<'a> {
     let (kind, inside, end): (_, _, &[u8]) = match text {
-        [b'/', b'*', b'!', inside @ ..] => (Kind::COMMENT_MYSQL, inside, b"*/"),
-        [b'/', b'*', inside @ ..] => (Kind::COMMENT, inside, b"*/"),
-        [b'-', b'-', b' ' | b'\t', inside @ ..] => (Kind::COMMENT, inside, b"\n"),
-        [b'-', b'-', b'\n' | b'\r', ..] => (Kind::COMMENT, &text[2..], b"\n"),
+        [b'/', b'*', b'!', inside @ ..] => (TokenId::COMMENT_MYSQL, inside, b"*/"),
+        [b'/', b'*', inside @ ..] => (TokenId::COMMENT, inside, b"*/"),
+        [b'-', b'-', b' ' | b'\t', inside @ ..] => (TokenId::COMMENT, inside, b"\n"),
+        [b'-', b'-', b'\n' | b'\r', ..] => (TokenId::COMMENT, &text[2..], b"\n"),
         _ => return None,
     };
     let length = find(inside, end).unwrap_or(inside.len());
@@ -57,12 +57,12 @@ fn find(text: &[u8], what: &[u8]) -> Option<usize> {
 
 /// A doubled quote inside is one; behind a backslash in a string nothing ends. Where the end is
 /// missing, the rest is inside.
-fn quoted<'a>(text: &'a [u8], quote: u8, kind: Kind, tokens: &mut Vec<Token<'a>>) -> &'a [u8] {
+fn quoted<'a>(text: &'a [u8], quote: u8, kind: TokenId, tokens: &mut Vec<Token<'a>>) -> &'a [u8] {
     let text = &text[1..];
     let mut collapsed: Option<Vec<u8>> = None;
     let (mut from, mut at) = (0, 0);
     while at < text.len() {
-        if text[at] == b'\\' && kind == Kind::STRING {
+        if text[at] == b'\\' && kind == TokenId::STRING {
             at += 2;
         } else if text[at] != quote {
             at += 1;
@@ -104,14 +104,14 @@ fn word_or_number<'a>(text: &'a [u8], tokens: &mut Vec<Token<'a>>) -> Left<'a> {
         return Some(&text[length..]);
     }
     if text.get(name) == Some(&b'(') {
-        tokens.push(Token::new(Kind::FUNCTION, &text[..name]));
+        tokens.push(Token::new(TokenId::FUNCTION, &text[..name]));
         return Some(&text[name..]);
     }
     for (index, part) in text[..joined].split(|byte| *byte == b'.').enumerate() {
         if index > 0 {
-            tokens.push(Token::new(Kind::DOT, b"."));
+            tokens.push(Token::new(TokenId::DOT, b"."));
         }
-        let kind = words::id(part).map_or(Kind::LITERAL, Kind);
+        let kind = words::id(part).map_or(TokenId::LITERAL, TokenId);
         tokens.push(Token::new(kind, part));
     }
     Some(&text[joined..])
@@ -145,7 +145,7 @@ fn joined_length(text: &[u8], first: usize) -> usize {
 }
 
 /// The number in front, and its bytes.
-fn number(text: &[u8]) -> Option<(Kind, usize)> {
+fn number(text: &[u8]) -> Option<(TokenId, usize)> {
     let digits = |text: &[u8]| prefix(text, |byte| byte.is_ascii_digit());
     let whole = digits(text);
     let fraction = match text.get(whole) {
@@ -171,8 +171,8 @@ fn number(text: &[u8]) -> Option<(Kind, usize)> {
         _ => 0,
     };
     match (fraction, exponent) {
-        (0, 0) => Some((Kind::INTEGER, whole)),
-        _ => Some((Kind::FLOAT, mantissa + exponent)),
+        (0, 0) => Some((TokenId::INTEGER, whole)),
+        _ => Some((TokenId::FLOAT, mantissa + exponent)),
     }
 }
 
@@ -183,12 +183,12 @@ fn prefix(text: &[u8], belongs: impl Fn(u8) -> bool) -> usize {
 
 fn operator<'a>(text: &'a [u8], tokens: &mut Vec<Token<'a>>) -> &'a [u8] {
     let (kind, length) = match text {
-        [b'<', b'=', ..] => (Kind::LE, 2),
-        [b'>', b'=', ..] => (Kind::GE, 2),
-        [b'<', b'>', ..] | [b'!', b'=', ..] => (Kind::NE, 2),
-        [b':', b'=', ..] => (Kind::ASSIGN, 2),
-        [b'&', b'&', ..] => (Kind::LOGICAL_AND, 2),
-        [b'|', b'|', ..] => (Kind::LOGICAL_OR, 2),
+        [b'<', b'=', ..] => (TokenId::LE, 2),
+        [b'>', b'=', ..] => (TokenId::GE, 2),
+        [b'<', b'>', ..] | [b'!', b'=', ..] => (TokenId::NE, 2),
+        [b':', b'=', ..] => (TokenId::ASSIGN, 2),
+        [b'&', b'&', ..] => (TokenId::LOGICAL_AND, 2),
+        [b'|', b'|', ..] => (TokenId::LOGICAL_OR, 2),
         [single, ..] => (of_one_byte(*single), 1),
         [] => return text,
     };
@@ -197,23 +197,23 @@ fn operator<'a>(text: &'a [u8], tokens: &mut Vec<Token<'a>>) -> &'a [u8] {
     left
 }
 
-fn of_one_byte(byte: u8) -> Kind {
+fn of_one_byte(byte: u8) -> TokenId {
     match byte {
-        b'<' => Kind::LT,
-        b'>' => Kind::GT,
-        b'=' => Kind::EQ,
-        b'.' => Kind::DOT,
-        b',' => Kind::COMMA,
-        b'(' => Kind::OBRACE,
-        b')' => Kind::CBRACE,
-        b';' => Kind::SEMICOLON,
-        b'*' => Kind::STAR,
-        b'+' => Kind::PLUS,
-        b'-' => Kind::MINUS,
-        b'/' => Kind::DIV,
-        b'&' => Kind::BITWISE_AND,
-        b'|' => Kind::BITWISE_OR,
-        b'^' => Kind::BITWISE_XOR,
-        _ => Kind::UNKNOWN,
+        b'<' => TokenId::LT,
+        b'>' => TokenId::GT,
+        b'=' => TokenId::EQ,
+        b'.' => TokenId::DOT,
+        b',' => TokenId::COMMA,
+        b'(' => TokenId::OBRACE,
+        b')' => TokenId::CBRACE,
+        b';' => TokenId::SEMICOLON,
+        b'*' => TokenId::STAR,
+        b'+' => TokenId::PLUS,
+        b'-' => TokenId::MINUS,
+        b'/' => TokenId::DIV,
+        b'&' => TokenId::BITWISE_AND,
+        b'|' => TokenId::BITWISE_OR,
+        b'^' => TokenId::BITWISE_XOR,
+        _ => TokenId::UNKNOWN,
     }
 }

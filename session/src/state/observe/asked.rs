@@ -2,16 +2,16 @@
 //!
 //! Tried with MariaDB 10.11, MariaDB 11.8 and MySQL 9.7, statement by statement.
 
-use sql::{Effects, Kind, Show};
+use sql::{Effects, Show, StatementKind};
 
 use super::found_rows::{Counted, counted, has_derived_table, is_of_tables};
 use super::generated::is_generated;
 use super::reported::is_assigned;
 use super::{Ran, Seen};
-use crate::state::aftermath::{LastInsertId, List};
 use crate::state::connection::ConnectionState;
 use crate::state::pins::Pin;
 use crate::state::session::SessionState;
+use crate::state::statement_diagnostics::{LastInsertId, List};
 use crate::state::variables;
 
 impl SessionState {
@@ -40,7 +40,8 @@ impl SessionState {
             connection.last_insert_id = self.aftermath.last_insert_id;
         }
         self.note_list(seen);
-        let is_kept = self.rules.lasting.has(Pin::Warnings) || seen.facts.kind == Kind::Signal;
+        let is_kept =
+            self.rules.lasting.has(Pin::Warnings) || seen.facts.kind == StatementKind::Signal;
         self.pins
             .set(Pin::Warnings, is_kept && self.aftermath.warnings > 0);
     }
@@ -108,13 +109,13 @@ impl SessionState {
         let is_cleared = seen.facts.tables().next().is_some()
             || match seen.facts.kind {
                 // A table of its own making is one, too.
-                Kind::Select if has_list => has_derived_table(seen.text, self.flags_read),
-                Kind::Show(show) => is_of_tables(show, seen.text, self.flags_read),
-                Kind::Describe => true,
+                StatementKind::Select if has_list => has_derived_table(seen.text, self.flags_read),
+                StatementKind::Show(show) => is_of_tables(show, seen.text, self.flags_read),
+                StatementKind::Describe => true,
                 _ => false,
             };
         // What several statements, or a routine, have left only the server knows.
-        let is_dark = seen.facts.kind == Kind::Multi || seen.has(Effects::ANYTHING);
+        let is_dark = seen.facts.kind == StatementKind::Multi || seen.has(Effects::ANYTHING);
         match (is_dark, is_cleared) {
             (true, true) => List::Fresh,
             (true, false) if seen.tally.has_warned => List::Fresh,
@@ -147,7 +148,10 @@ impl SessionState {
             }
             return Touched::Yes;
         }
-        let inserts = matches!(kind, Kind::Insert | Kind::Replace | Kind::Load);
+        let inserts = matches!(
+            kind,
+            StatementKind::Insert | StatementKind::Replace | StatementKind::Load
+        );
         let id = seen.tally.ok.last_insert_id;
         let may_be_set = match inserts {
             true => calls_it(seen.text) || seen.tally.had_rows || id != 0,
@@ -201,7 +205,7 @@ enum Touched {
     No,
 }
 
-/// ROW_COUNT(): none where the exchange leaves it as it was.
+/// ROW_COUNT(): none where the exchange leaves it was.
 fn row_count(seen: &Seen<'_>) -> Option<i64> {
     match seen.ran {
         Ran::Prepare | Ran::Nothing | Ran::Fetch if seen.is_ok() => None,
@@ -220,8 +224,8 @@ pub(super) fn asks_diagnostics(seen: &Seen<'_>) -> bool {
     seen.is_ok()
         && matches!(
             kind,
-            Kind::GetDiagnostics
-                | Kind::Show(
+            StatementKind::GetDiagnostics
+                | StatementKind::Show(
                     Show::Warnings
                         | Show::SomeWarnings
                         | Show::WarningCount

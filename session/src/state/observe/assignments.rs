@@ -2,15 +2,15 @@
 
 use std::rc::Rc;
 
-use sql::{Assignment, Effects, Kind, Mention, Role, Scope, Target, Value};
+use sql::{Assignment, Effects, Mention, Role, Scope, StatementKind, Target, Value};
 
 use super::Seen;
 use super::reported::is_assigned;
-use crate::state::aftermath::LastInsertId;
 use crate::state::connection::ConnectionState;
 use crate::state::literal;
 use crate::state::pins::Pin;
 use crate::state::session::SessionState;
+use crate::state::statement_diagnostics::LastInsertId;
 use crate::state::user_variables::UserValue;
 use crate::state::values::Values;
 use crate::state::variables::{self, Policy};
@@ -64,10 +64,13 @@ impl SessionState {
     pub(super) fn bind_unless_followed(&mut self, seen: &Seen<'_>, name: &[u8]) {
         let facts = seen.facts;
         let is_set = match facts.kind {
-            Kind::Set => true,
-            Kind::Multi => {
+            StatementKind::Set => true,
+            StatementKind::Multi => {
                 !facts.marks.has(sql::Marks::CROWDED)
-                    && facts.parts.iter().all(|part| part.kind == Kind::Set)
+                    && facts
+                        .parts
+                        .iter()
+                        .all(|part| part.kind == StatementKind::Set)
             }
             _ => false,
         };
@@ -229,7 +232,7 @@ impl SessionState {
         // In which character set it was written nobody knows where that has changed among others.
         let may_move = seen.changes.has_deciding() || seen.tally.owes_changes;
         let is_moving =
-            |name: &[u8]| may_move && seen.facts.kind == Kind::Multi && !name.is_ascii();
+            |name: &[u8]| may_move && seen.facts.kind == StatementKind::Multi && !name.is_ascii();
         for mention in seen.facts.mentions.iter().filter(set) {
             let raw = mention.name.of(seen.text);
             let Some(name) = self.user_variable_name(raw).filter(|name| !is_moving(name)) else {
@@ -378,15 +381,16 @@ fn names(assignment: &Assignment, seen: &Seen<'_>, name: &[u8]) -> bool {
 fn has_failed(seen: &Seen<'_>, name: &[u8]) -> bool {
     let parts = &seen.facts.parts;
     let is_behind = |span: sql::Span| {
-        let is_in = |part: &sql::Part| part.span.start <= span.start && span.end <= part.span.end;
+        let is_in =
+            |part: &sql::StatementFacts| part.span.start <= span.start && span.end <= part.span.end;
         let at = parts.iter().position(is_in);
         let failed = at.and_then(|at| parts.get(at).filter(|_| at >= seen.tally.results as usize));
-        failed.is_some_and(|part| part.kind == Kind::Set)
+        failed.is_some_and(|part| part.kind == StatementKind::Set)
     };
     let assignments = seen.facts.assignments.iter();
     match seen.facts.kind {
-        Kind::Set => true,
-        Kind::Multi => assignments
+        StatementKind::Set => true,
+        StatementKind::Multi => assignments
             .filter(|assignment| names(assignment, seen, name))
             .all(|assignment| match assignment.target {
                 Target::Variable { name, .. } => is_behind(name),

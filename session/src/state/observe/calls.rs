@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use sql::{Effects, Flags, Kind, Marks, Role};
+use sql::{Effects, Flags, Marks, Role, StatementKind};
 
 use super::Seen;
 use super::reported::OF_SCHEMA;
@@ -29,7 +29,8 @@ impl SessionState {
             true => current.map(<[u8]>::to_vec),
             false => Some(mention.schema.name(seen.text).into_owned()),
         };
-        let Some(schema) = schema.filter(|_| facts.kind == Kind::Call && !facts.marks.has(dark))
+        let Some(schema) =
+            schema.filter(|_| facts.kind == StatementKind::Call && !facts.marks.has(dark))
         else {
             return false;
         };

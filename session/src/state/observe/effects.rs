@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use sql::{Effects, Facts, Handler, Kind, Mention, Part, Role, Xa};
+use sql::{Effects, Facts, Handler, Mention, Role, StatementFacts, StatementKind, Xa};
 use wire::StatusFlags;
 
 use super::reported::{is_as_known, is_explained, is_reversing};
@@ -80,11 +80,16 @@ impl SessionState {
         }
     }
 
-    fn note_part(&mut self, connection: &mut ConnectionState, seen: &Seen<'_>, part: &Part) {
+    fn note_part(
+        &mut self,
+        connection: &mut ConnectionState,
+        seen: &Seen<'_>,
+        part: &StatementFacts,
+    ) {
         if part.effects.is_empty() {
             return;
         }
-        let is_execute = part.kind == Kind::Execute;
+        let is_execute = part.kind == StatementKind::Execute;
         if is_execute && self.is_of_nothing(seen) {
             return;
         }
@@ -108,7 +113,7 @@ impl SessionState {
         &mut self,
         connection: &mut ConnectionState,
         seen: &Seen<'_>,
-        part: &Part,
+        part: &StatementFacts,
     ) -> bool {
         let Some(name) = names_in(seen, part, Role::Prepared).next() else {
             return false;
@@ -140,10 +145,10 @@ impl SessionState {
         true
     }
 
-    fn take(&mut self, seen: &Seen<'_>, effects: Effects, kind: Kind) {
-        let is_certain = seen.is_ok() || seen.facts.kind == Kind::Multi;
+    fn take(&mut self, seen: &Seen<'_>, effects: Effects, kind: StatementKind) {
+        let is_certain = seen.is_ok() || seen.facts.kind == StatementKind::Multi;
         // What ends one begins none: of another session's, or of none, if it fails.
-        let is_ending = matches!(kind, Kind::Xa(Xa::Commit | Xa::Rollback));
+        let is_ending = matches!(kind, StatementKind::Xa(Xa::Commit | Xa::Rollback));
         for (effect, pin, certainty) in PINNING {
             if is_ending && *pin == Pin::Xa {
                 continue;
@@ -156,7 +161,7 @@ impl SessionState {
         if may_do_anything && !self.rules.waived.has(Pin::Routine) && !self.note_call(seen) {
             self.lasting.add(Pin::Routine);
         }
-        if matches!(kind, Kind::Xa(Xa::Commit | Xa::Rollback)) && seen.is_ok() {
+        if matches!(kind, StatementKind::Xa(Xa::Commit | Xa::Rollback)) && seen.is_ok() {
             self.pins.remove(Pin::Xa);
         }
     }
@@ -171,7 +176,7 @@ impl SessionState {
     }
 
     /// What ends when this part has ended well.
-    fn let_go(&mut self, seen: &Seen<'_>, part: &Part) {
+    fn let_go(&mut self, seen: &Seen<'_>, part: &StatementFacts) {
         let effects = part.effects;
         if effects.has(Effects::TABLES_UNLOCKED) {
             self.pins.remove(Pin::TableLock);
@@ -192,7 +197,7 @@ impl SessionState {
         if effects.has(Effects::TEMPORARY_DROPPED) {
             self.drop_tables(seen, part);
         }
-        if part.kind == Kind::Handler(Handler::Close) {
+        if part.kind == StatementKind::Handler(Handler::Close) {
             let closed = names_in(seen, part, Role::Handler).next();
             self.held
                 .handlers
@@ -201,7 +206,7 @@ impl SessionState {
         }
     }
 
-    fn drop_tables(&mut self, seen: &Seen<'_>, part: &Part) {
+    fn drop_tables(&mut self, seen: &Seen<'_>, part: &StatementFacts) {
         // Which schema a name without one meant is not known where USE stands in between.
         if self.held.temporary_tables.is_empty() || is_schema_moving(seen) {
             return;
@@ -222,8 +227,8 @@ impl SessionState {
     }
 
     /// The names of what a part has made.
-    fn note_names(&mut self, seen: &Seen<'_>, part: &Part) {
-        let is_certain = seen.is_ok() || seen.facts.kind == Kind::Multi;
+    fn note_names(&mut self, seen: &Seen<'_>, part: &StatementFacts) {
+        let is_certain = seen.is_ok() || seen.facts.kind == StatementKind::Multi;
         if part.effects.has(Effects::NAMED_LOCK_TAKEN) {
             self.note_locks(seen, part);
         }
@@ -244,7 +249,7 @@ impl SessionState {
         }
     }
 
-    fn note_temporary(&mut self, seen: &Seen<'_>, part: &Part) {
+    fn note_temporary(&mut self, seen: &Seen<'_>, part: &StatementFacts) {
         let current = self.values.schema().unwrap_or_default();
         let mut created = mentions_in(seen, part, Role::TemporaryCreated);
         match created
@@ -264,8 +269,8 @@ impl SessionState {
 
     /// ALTER TABLE a RENAME TO b; RENAME TABLE a TO b, c TO d, of which MySQL's takes no temporary
     /// tables. A new name without a schema is in the current one.
-    fn note_renamed(&mut self, seen: &Seen<'_>, part: &Part) {
-        let is_rename = matches!(part.kind, Kind::Rename(_));
+    fn note_renamed(&mut self, seen: &Seen<'_>, part: &StatementFacts) {
+        let is_rename = matches!(part.kind, StatementKind::Rename(_));
         if is_rename && !variables::is_mariadb(self.server) {
             return;
         }
@@ -293,7 +298,7 @@ impl SessionState {
     }
 
     /// The locks that a part takes, where each is named by a plain string.
-    fn note_locks(&mut self, seen: &Seen<'_>, part: &Part) {
+    fn note_locks(&mut self, seen: &Seen<'_>, part: &StatementFacts) {
         let mut taken = mentions_in(seen, part, Role::LockTaken).peekable();
         // One that is no plain string is nowhere in the text.
         let is_unnamed = |mention: &Mention| mention.name.is_empty();
@@ -384,12 +389,12 @@ pub(super) fn has_too_many(seen: &Seen<'_>) -> bool {
 }
 
 fn is_schema_moving(seen: &Seen<'_>) -> bool {
-    seen.facts.kind == Kind::Multi && seen.has(Effects::SCHEMA)
+    seen.facts.kind == StatementKind::Multi && seen.has(Effects::SCHEMA)
 }
 
 pub(super) fn mentions_in<'a>(
     seen: &Seen<'a>,
-    part: &Part,
+    part: &StatementFacts,
     role: Role,
 ) -> impl Iterator<Item = &'a Mention> {
     let span = part.span;
@@ -401,7 +406,7 @@ pub(super) fn mentions_in<'a>(
 
 pub(super) fn names_in<'a>(
     seen: &Seen<'a>,
-    part: &Part,
+    part: &StatementFacts,
     role: Role,
 ) -> impl Iterator<Item = Vec<u8>> {
     let text: &'a [u8] = seen.text;

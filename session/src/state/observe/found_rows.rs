@@ -3,7 +3,9 @@
 //! Tried with MariaDB 10.11 and MySQL 9.7, statement by statement, each behind a SELECT whose count
 //! would show.
 
-use sql::{Effects, Explain, Flags, Kind, Lexer, Marks, Server, Show, Token, TokenKind, Word};
+use sql::{
+    Effects, Explain, Flags, Lexer, Marks, Server, Show, StatementKind, Token, TokenKind, Word,
+};
 
 use super::asked::{asks_diagnostics, places_of};
 use super::{Ran, Seen};
@@ -25,7 +27,7 @@ pub(super) fn counted(seen: &Seen<'_>, server: Server, flags: Flags) -> Counted 
     if seen.ran != Ran::Statement {
         return Counted::Before;
     }
-    if seen.facts.kind == Kind::Multi {
+    if seen.facts.kind == StatementKind::Multi {
         return of_several(seen, server, flags);
     }
     let is_mariadb = variables::is_mariadb(server);
@@ -48,23 +50,28 @@ fn of_statement(seen: &Seen<'_>, is_mariadb: bool, flags: Flags) -> Counted {
     };
     match facts.kind {
         _ if seen.has(Effects::FOUND_ROWS) => Counted::There,
-        Kind::Select | Kind::Table | Kind::Values => of_rows(seen),
-        Kind::Show(Show::WarningCount | Show::ErrorCount) => Counted::Rows(1),
-        Kind::Show(_) if asks_diagnostics(seen) => Counted::Before,
-        Kind::Show(show) if is_of_tables(show, seen.text, flags) => told_rows(seen),
-        Kind::Show(_) => Counted::Before,
-        Kind::Describe => told_rows(seen),
-        Kind::Explain(Explain::Run) => Counted::There,
-        Kind::Explain(_) if is_mariadb && !reads_tables => Counted::Rows(0),
-        Kind::Do if !is_mariadb => Counted::Rows(1),
-        Kind::Do | Kind::Set => sets_if(is_mariadb && reads_tables),
-        Kind::Insert | Kind::Replace => sets_if(facts.marks.has(Marks::FROM_SELECT)),
-        Kind::Create(_) => sets_if(is_mariadb && reads_from(seen)),
-        Kind::Update if is_mariadb => sets_if(is_of_several_tables(seen.text, flags)),
-        Kind::Update => Counted::There,
-        Kind::Delete if is_mariadb => sets_if(is_of_several_tables(seen.text, flags)),
-        Kind::Delete => sets_if(facts.tables().nth(1).is_some()),
-        Kind::Call | Kind::Execute | Kind::ExecuteImmediate | Kind::Compound => Counted::There,
+        StatementKind::Select | StatementKind::Table | StatementKind::Values => of_rows(seen),
+        StatementKind::Show(Show::WarningCount | Show::ErrorCount) => Counted::Rows(1),
+        StatementKind::Show(_) if asks_diagnostics(seen) => Counted::Before,
+        StatementKind::Show(show) if is_of_tables(show, seen.text, flags) => told_rows(seen),
+        StatementKind::Show(_) => Counted::Before,
+        StatementKind::Describe => told_rows(seen),
+        StatementKind::Explain(Explain::Run) => Counted::There,
+        StatementKind::Explain(_) if is_mariadb && !reads_tables => Counted::Rows(0),
+        StatementKind::Do if !is_mariadb => Counted::Rows(1),
+        StatementKind::Do | StatementKind::Set => sets_if(is_mariadb && reads_tables),
+        StatementKind::Insert | StatementKind::Replace => {
+            sets_if(facts.marks.has(Marks::FROM_SELECT))
+        }
+        StatementKind::Create(_) => sets_if(is_mariadb && reads_from(seen)),
+        StatementKind::Update if is_mariadb => sets_if(is_of_several_tables(seen.text, flags)),
+        StatementKind::Update => Counted::There,
+        StatementKind::Delete if is_mariadb => sets_if(is_of_several_tables(seen.text, flags)),
+        StatementKind::Delete => sets_if(facts.tables().nth(1).is_some()),
+        StatementKind::Call
+        | StatementKind::Execute
+        | StatementKind::ExecuteImmediate
+        | StatementKind::Compound => Counted::There,
         _ => Counted::Before,
     }
 }
@@ -77,18 +84,28 @@ const UNKNOWN_ROUTINE: u16 = 1305;
 fn of_failed(seen: &Seen<'_>, is_mariadb: bool) -> Counted {
     let reads = matches!(
         seen.facts.kind,
-        Kind::Select | Kind::Table | Kind::Values | Kind::Insert | Kind::Replace | Kind::Create(_)
+        StatementKind::Select
+            | StatementKind::Table
+            | StatementKind::Values
+            | StatementKind::Insert
+            | StatementKind::Replace
+            | StatementKind::Create(_)
     );
     let ran = !seen.is_refused()
         && match seen.facts.kind {
-            Kind::Insert | Kind::Replace => seen.facts.marks.has(Marks::FROM_SELECT),
-            Kind::Create(_) => reads_from(seen),
+            StatementKind::Insert | StatementKind::Replace => {
+                seen.facts.marks.has(Marks::FROM_SELECT)
+            }
+            StatementKind::Create(_) => reads_from(seen),
             _ => true,
         };
     let is_dark = match seen.facts.kind {
-        Kind::Execute => seen.error != Some(UNKNOWN_STATEMENT),
-        Kind::Call => seen.error != Some(UNKNOWN_ROUTINE),
-        kind => matches!(kind, Kind::ExecuteImmediate | Kind::Compound),
+        StatementKind::Execute => seen.error != Some(UNKNOWN_STATEMENT),
+        StatementKind::Call => seen.error != Some(UNKNOWN_ROUTINE),
+        kind => matches!(
+            kind,
+            StatementKind::ExecuteImmediate | StatementKind::Compound
+        ),
     };
     match is_mariadb && reads && ran || is_dark {
         true => Counted::There,
@@ -118,7 +135,7 @@ fn of_several(seen: &Seen<'_>, server: Server, flags: Flags) -> Counted {
         };
         match counted(&part, server, flags) {
             Counted::Before => {}
-            Counted::Rows(rows) if back == 0 || facts.kind == Kind::Do => {
+            Counted::Rows(rows) if back == 0 || facts.kind == StatementKind::Do => {
                 return Counted::Rows(rows);
             }
             _ => return Counted::There,
@@ -166,7 +183,7 @@ fn reads_from(seen: &Seen<'_>) -> bool {
     let mut words = places_of(seen.text, b"SELECT", 2).chain(places_of(seen.text, b"VALUES", 0));
     let creates_table = matches!(
         seen.facts.kind,
-        Kind::Create(sql::Object::Table | sql::Object::TemporaryTable)
+        StatementKind::Create(sql::Object::Table | sql::Object::TemporaryTable)
     );
     let reads_tables = seen
         .facts

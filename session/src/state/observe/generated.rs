@@ -1,7 +1,7 @@
 //! Whether the insert id of an OK packet was generated. Then it is what LAST_INSERT_ID() returns; an
 //! explicit value, which the packet tells too, is not.
 
-use sql::{Flags, Kind, Lexer, Token, TokenKind, Word};
+use sql::{Flags, Lexer, StatementKind, Token, TokenKind, Word};
 
 use super::Seen;
 
@@ -22,7 +22,10 @@ const TIME_MIN: u64 = 10_000_000;
 /// Whether nothing in an INSERT or REPLACE could have been this id, so that the server made it.
 pub(super) fn is_generated(seen: &Seen<'_>, flags: Flags, parameters: Option<&[u64]>) -> bool {
     let id = seen.tally.ok.last_insert_id;
-    let is_insert = matches!(seen.facts.kind, Kind::Insert | Kind::Replace);
+    let is_insert = matches!(
+        seen.facts.kind,
+        StatementKind::Insert | StatementKind::Replace
+    );
     // A negative value is told unsigned; what is generated never comes so far.
     let is_negative = i64::try_from(id).is_err();
     if !is_insert || is_negative || seen.tally.had_rows || seen.text.len() > TEXT_BYTES_MAX {

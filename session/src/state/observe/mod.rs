@@ -12,7 +12,7 @@ pub(super) mod reported;
 
 use std::rc::Rc;
 
-use sql::{Effects, Facts, Kind};
+use sql::{Effects, Facts, StatementKind};
 use wire::StatusFlags;
 
 use super::changes::Changes;
@@ -97,12 +97,12 @@ impl Seen<'_> {
     fn is_refused_with(&self, numbers: &[u16]) -> bool {
         let may_come_late = matches!(
             self.facts.kind,
-            Kind::Call
-                | Kind::Prepare
-                | Kind::Execute
-                | Kind::ExecuteImmediate
-                | Kind::Compound
-                | Kind::Multi
+            StatementKind::Call
+                | StatementKind::Prepare
+                | StatementKind::Execute
+                | StatementKind::ExecuteImmediate
+                | StatementKind::Compound
+                | StatementKind::Multi
         );
         let is_refusal = self.error.is_some_and(|error| numbers.contains(&error));
         self.is_statement() && is_refusal && !may_come_late

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use sql::{Effects, Kind, Part, Role};
+use sql::{Effects, Role, StatementFacts, StatementKind};
 
 use super::Seen;
 use super::effects::{has_too_many, mentions_in, names_in};
@@ -22,7 +22,7 @@ impl SessionState {
         &mut self,
         connection: &mut ConnectionState,
         seen: &Seen<'_>,
-        part: &Part,
+        part: &StatementFacts,
     ) {
         let Some(name) = names_in(seen, part, Role::Prepared).next() else {
             return self.lasting.add(Pin::PreparedText);
@@ -43,7 +43,7 @@ impl SessionState {
                 self.forget_text(&key);
                 connection.texts.remove(&key);
             }
-            false if seen.facts.kind == Kind::Multi || !is_whole => {
+            false if seen.facts.kind == StatementKind::Multi || !is_whole => {
                 self.forget_text(&key);
                 self.hold_text(&name, None);
                 connection.texts.insert(key, None);
@@ -61,7 +61,7 @@ impl SessionState {
         &mut self,
         connection: &mut ConnectionState,
         seen: &Seen<'_>,
-        part: &Part,
+        part: &StatementFacts,
         name: &[u8],
     ) {
         let key: Rc<[u8]> = Rc::from(name.to_ascii_lowercase());
@@ -90,12 +90,12 @@ impl SessionState {
     }
 
     /// What a part has prepared, where its text is known: a literal, or a variable whose value is.
-    fn prepared_by(&self, seen: &Seen<'_>, part: &Part, name: &[u8]) -> Option<Prepared> {
+    fn prepared_by(&self, seen: &Seen<'_>, part: &StatementFacts, name: &[u8]) -> Option<Prepared> {
         let raw = mentions_in(seen, part, Role::PreparedText).next()?;
         let raw = raw.name.of(seen.text);
         let flags = self.flags_read;
         let is_variable = raw.first() == Some(&b'@');
-        let is_multi = seen.facts.kind == Kind::Multi;
+        let is_multi = seen.facts.kind == StatementKind::Multi;
         let text: Rc<[u8]> = match is_variable {
             // Among others it may have had another value then.
             true if is_multi => return None,
@@ -125,13 +125,14 @@ impl SessionState {
     /// Whether EXECUTE named no statement, and so ran none.
     pub(super) fn is_of_nothing(&self, seen: &Seen<'_>) -> bool {
         let mut names = seen.facts.mentions_of(Role::Prepared);
-        let is_alone = seen.facts.kind == Kind::Execute && seen.error == Some(UNKNOWN_HANDLER);
+        let is_alone =
+            seen.facts.kind == StatementKind::Execute && seen.error == Some(UNKNOWN_HANDLER);
         is_alone && names.all(|it| self.held.statement(&it.name.name(seen.text)).is_none())
     }
 
     /// Whether this runs a statement that only reads the variables behind USING.
     pub(super) fn reads_using(&self, seen: &Seen<'_>) -> bool {
-        let is_execute = seen.is_statement() && seen.facts.kind == Kind::Execute;
+        let is_execute = seen.is_statement() && seen.facts.kind == StatementKind::Execute;
         let name = seen.facts.mentions_of(Role::Prepared).next();
         let Some(mention) = name.filter(|_| is_execute) else {
             return false;

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use sql::{Access, Assignment, Effects, Facts, Kind, Marks, Role, Scope, Target, Value};
+use sql::{Access, Assignment, Effects, Facts, Marks, Role, Scope, StatementKind, Target, Value};
 
 use super::assignments::collation_key;
 use super::{Ran, Seen};
@@ -229,7 +229,7 @@ fn is_by_default(seen: &Seen<'_>) -> bool {
     };
     let mut all = seen.facts.assignments.iter();
     seen.is_statement()
-        && seen.facts.kind == Kind::Set
+        && seen.facts.kind == StatementKind::Set
         && all.next().is_some_and(is_names)
         && all.next().is_none()
 }
@@ -275,7 +275,7 @@ pub(in crate::state) const EXPLAINING: Effects = Effects::VARIABLES
 
 /// Whether the text explains that the server tells of changed state, for whatever else was reported.
 pub(super) fn is_explained(seen: &Seen<'_>, before: &Values) -> bool {
-    let is_set = seen.facts.kind == Kind::Set && seen.has(Effects::LAST_INSERT_ID);
+    let is_set = seen.facts.kind == StatementKind::Set && seen.has(Effects::LAST_INSERT_ID);
     if seen.ran == Ran::InitDb || seen.has(EXPLAINING) || is_set {
         return !may_have_fired(seen);
     }
@@ -292,11 +292,15 @@ fn may_have_fired(seen: &Seen<'_>) -> bool {
     let fires = |kind| {
         matches!(
             kind,
-            Kind::Insert | Kind::Replace | Kind::Update | Kind::Delete | Kind::Load
+            StatementKind::Insert
+                | StatementKind::Replace
+                | StatementKind::Update
+                | StatementKind::Delete
+                | StatementKind::Load
         )
     };
     match seen.facts.kind {
-        Kind::Multi => {
+        StatementKind::Multi => {
             let mut parts = seen.facts.parts.iter().enumerate();
             parts.any(|(at, part)| fires(part.kind) && seen.changes.has_changed_with(at))
         }

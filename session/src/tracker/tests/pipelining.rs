@@ -48,16 +48,16 @@ fn a_change_of_user_passes_whole_and_by_itself_alone() {
     assert_eq!(tracker.client_bytes(&mut commands, |_| {}), Ok(ping));
     let change = &commands[ping..];
     for length in 1..=HEADER_BYTES {
-        assert_eq!(tracker.held(&change[..length]), Held::Partly);
+        assert_eq!(tracker.held(&change[..length]), ChangeUserHold::Partly);
         let mut part = change[..length].to_vec();
         assert_eq!(tracker.client_bytes(&mut part, |_| {}), Ok(0));
     }
-    assert_eq!(tracker.held(change), Held::ChangeUser(6));
+    assert_eq!(tracker.held(change), ChangeUserHold::ChangeUser(6));
     let mut change = change.to_vec();
     tracker.pass_change_user(&mut change, |_| {}).unwrap();
     // What its client says in the dialogue waits for the server.
     assert!(!tracker.wants_client());
-    assert_eq!(tracker.held(b""), Held::Nothing);
+    assert_eq!(tracker.held(b""), ChangeUserHold::Nothing);
 }
 
 #[test]

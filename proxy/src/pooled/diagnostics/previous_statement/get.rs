@@ -3,11 +3,11 @@
 
 use session::Outcome;
 use session::state::Needs;
-use sql::{Answers, Condition, Facts, GetDiagnostics, GetForm, Kind, Span};
+use sql::{Answers, Condition, Facts, GetDiagnostics, GetForm, Span, StatementKind};
 use wire::Command;
 
-use super::Place;
-use crate::pooled::routing::target::Aim;
+use super::WarningListLocation;
+use crate::pooled::routing::target::CommandTarget;
 use crate::pooled::session::PooledSession;
 use backend::ask::text as query_text;
 use backend::own_reply::OwnReply;
@@ -43,9 +43,10 @@ impl PooledSession {
         &mut self,
         facts: &Facts,
         text: &[u8],
-        place: &Place,
+        place: &WarningListLocation,
     ) -> Option<Get> {
-        if facts.kind != Kind::GetDiagnostics || matches!(place, Place::Here) {
+        if facts.kind != StatementKind::GetDiagnostics || matches!(place, WarningListLocation::Here)
+        {
             return None;
         }
         let get = match sql::get_diagnostics(text, self.sql_state.session.flags()) {
@@ -68,7 +69,7 @@ impl PooledSession {
 
     /// The server is asked for the value, in the session's own state. What it leaves is not looked at: it has
     /// no effect.
-    async fn number_of(&mut self, span: Span, text: &[u8], place: &Place) -> Number {
+    async fn number_of(&mut self, span: Span, text: &[u8], place: &WarningListLocation) -> Number {
         let flags = self.sql_state.session.flags();
         let select = [&b"SELECT CAST(("[..], span.of(text), b") AS SIGNED)"].concat();
         // MariaDB has emptied the list by the time that it reads these.
@@ -83,7 +84,7 @@ impl PooledSession {
         let select = sql::rewrite(&select, flags, &answers)
             .text
             .unwrap_or(select);
-        if self.hold(Aim::Same).await.is_err() {
+        if self.hold(CommandTarget::Same).await.is_err() {
             return Number::Unknown;
         }
         let Some(own) = self.ask_in_state(&select).await else {

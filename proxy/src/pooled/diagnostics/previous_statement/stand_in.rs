@@ -1,10 +1,10 @@
 //! What a connection is asked in place of a statement about the one before it: literals, as far as the answer
 //! is known here.
 
-use sql::{Answers, DiagnosticsItem, Facts, GetDiagnostics, Kind, Show, Uses};
+use sql::{Answers, DiagnosticsItem, Facts, GetDiagnostics, Show, StatementKind, Uses};
 
 use super::get::Get;
-use super::{Place, Role};
+use super::{Role, WarningListLocation};
 use crate::pooled::session::PooledSession;
 use backend::diagnostics::Diagnostics;
 
@@ -23,7 +23,7 @@ impl PooledSession {
         &self,
         facts: &Facts,
         text: &[u8],
-        place: &Place,
+        place: &WarningListLocation,
         get: Option<&Get>,
     ) -> Result<Option<StandIn>, Unknown> {
         let flags = self.sql_state.session.flags();
@@ -33,17 +33,19 @@ impl PooledSession {
         };
         let stand_in = match (facts.kind, place) {
             _ if let Some(get) = get => return self.stand_in_for_get(get, text, place),
-            (_, Place::Here) => None,
-            (Kind::Show(Show::Warnings | Show::SomeWarnings), Place::Nowhere) => {
-                Some(plain(b"SHOW WARNINGS LIMIT 0", None))
-            }
-            (Kind::Show(Show::Errors | Show::SomeErrors), Place::Nowhere) => {
-                Some(plain(b"SHOW ERRORS LIMIT 0", None))
-            }
-            (Kind::Show(Show::WarningCount), _) => {
+            (_, WarningListLocation::Here) => None,
+            (
+                StatementKind::Show(Show::Warnings | Show::SomeWarnings),
+                WarningListLocation::Nowhere,
+            ) => Some(plain(b"SHOW WARNINGS LIMIT 0", None)),
+            (
+                StatementKind::Show(Show::Errors | Show::SomeErrors),
+                WarningListLocation::Nowhere,
+            ) => Some(plain(b"SHOW ERRORS LIMIT 0", None)),
+            (StatementKind::Show(Show::WarningCount), _) => {
                 Some(plain(b"SELECT @@session.warning_count", Some(Role::Count)))
             }
-            (Kind::Show(Show::ErrorCount), _) => {
+            (StatementKind::Show(Show::ErrorCount), _) => {
                 Some(plain(b"SELECT @@session.error_count", Some(Role::Count)))
             }
             _ => None,
@@ -61,7 +63,7 @@ impl PooledSession {
         }
         let rewritten = facts.rewrite(text, flags, &answers);
         let is_unknown = rewritten.left.has(Uses::DIAGNOSTICS)
-            && matches!(place, Place::Kept(_))
+            && matches!(place, WarningListLocation::Kept(_))
             && stand_in.is_none()
             && !counts_anew;
         if is_unknown {
@@ -79,7 +81,7 @@ impl PooledSession {
         &self,
         get: &Get,
         text: &[u8],
-        place: &Place,
+        place: &WarningListLocation,
     ) -> Result<Option<StandIn>, Unknown> {
         let same = |role| StandIn {
             text: text.to_vec(),
@@ -99,11 +101,11 @@ impl PooledSession {
         &self,
         (get, number): (&GetDiagnostics, Option<u64>),
         text: &[u8],
-        place: &Place,
+        place: &WarningListLocation,
     ) -> Result<StandIn, Unknown> {
         let list = match place {
-            Place::Kept(list) => Some(&**list),
-            Place::Here | Place::Nowhere => None,
+            WarningListLocation::Kept(list) => Some(&**list),
+            WarningListLocation::Here | WarningListLocation::Nowhere => None,
         };
         let conditions = list.map(Diagnostics::conditions).unwrap_or_default();
         let at = match number {
@@ -182,7 +184,7 @@ impl PooledSession {
     }
 
     /// What is known of the connection that the session believes to be on.
-    pub(super) fn answers(&self, place: &Place) -> Answers {
+    pub(super) fn answers(&self, place: &WarningListLocation) -> Answers {
         let aftermath = self.sql_state.session.aftermath();
         let id = u64::from(self.identity.registered.id());
         let is_set = self
@@ -192,9 +194,9 @@ impl PooledSession {
             .variable(b"pseudo_thread_id")
             .is_some();
         let (warning_count, error_count) = match place {
-            Place::Here => (None, None),
-            Place::Kept(list) => (Some(list.count()), Some(list.error_count())),
-            Place::Nowhere => (Some(0), Some(0)),
+            WarningListLocation::Here => (None, None),
+            WarningListLocation::Kept(list) => (Some(list.count()), Some(list.error_count())),
+            WarningListLocation::Nowhere => (Some(0), Some(0)),
         };
         Answers {
             connection_id: Some(id),

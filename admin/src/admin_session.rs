@@ -1,0 +1,535 @@
+//! Somebody who has been let in, by whichever port: who it is, what the role allows, and what comes of what
+//! is asked.
+
+mod changing;
+mod checking;
+
+use std::sync::Arc;
+use std::time::{Instant, SystemTime};
+
+use config::AdminRole;
+use proxy::{Killed, Window};
+use route::{KillScope, Topology};
+use rusqlite::types::Value;
+use stats::{AuditEvent, StatsRequest, StatsTable};
+use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::time::timeout_at;
+
+use crate::editor::{Editor, What};
+use crate::engine::{self, Limits, PreparedSelect, ResultRows, alter};
+use crate::events::EventKind;
+use crate::fault::Fault;
+use crate::functions::Asker;
+use crate::material::{Material, PortFacts};
+use crate::recent::Recent;
+use crate::statement::{self, Statement};
+use crate::table::{CellType, Demands, Table};
+use changing::Transaction;
+
+/// The longest text that is read at once, in bytes: some 100 µs.
+const READ_AT_ONCE_BYTES: usize = 8 << 10;
+
+/// See the module.
+pub struct AdminSession {
+    /// As whom statements are asked.
+    pub asker: Asker,
+    /// What may be done.
+    pub role: AdminRole,
+    /// What was missing in the last result.
+    pub warnings: Vec<String>,
+    window: Window,
+    /// Who keeps the configuration.
+    editor: Editor,
+    /// The settings that the statement of the moment changes.
+    changed: Vec<String>,
+    /// What is gathered until its end.
+    transaction: Option<Transaction>,
+    /// What the port knows of itself.
+    port: Arc<dyn Fn() -> PortFacts + Send + Sync>,
+    recent: Option<Arc<Recent>>,
+}
+
+/// What has come of a statement.
+pub enum Outcome {
+    /// A result, and what is missing in it.
+    Rows(ResultRows, Vec<String>),
+    /// It is done, and there is nothing to show.
+    Done,
+    /// So many rows have been changed, and there are so many warnings.
+    Changed(usize, usize),
+}
+
+/// So many names of settings are told of one statement.
+const NAMES_MAX: usize = 50;
+
+/// Statements of the role `stats` that run at once, by whichever port: fewer than there are threads for statements, so
+/// that an administrator's statements and logins find one.
+static OF_STATS: Semaphore = Semaphore::const_new(OF_STATS_MAX);
+
+const OF_STATS_MAX: usize = crate::port::RUNNING_MAX - 2;
+
+/// Names, as far as anybody reads them.
+fn shortened(names: &[String]) -> String {
+    let told = names[..names.len().min(NAMES_MAX)].join(", ");
+    match names.len().saturating_sub(NAMES_MAX) {
+        0 => told,
+        rest => format!("{told} and {rest} more"),
+    }
+}
+
+impl AdminSession {
+    /// What is asked of the workers.
+    pub fn window(&self) -> &Window {
+        &self.window
+    }
+
+    /// Begins with somebody who has logged in.
+    pub fn new(
+        asker: Asker,
+        role: AdminRole,
+        window: Window,
+        editor: Editor,
+        port: Arc<dyn Fn() -> PortFacts + Send + Sync>,
+    ) -> Self {
+        Self {
+            asker,
+            role,
+            warnings: Vec::new(),
+            window,
+            editor,
+            changed: Vec::new(),
+            transaction: None,
+            port,
+            recent: None,
+        }
+    }
+
+    /// One who does not mind to be shown what others have been shown a moment ago.
+    pub fn content_with(self, recent: Arc<Recent>) -> Self {
+        Self {
+            recent: Some(recent),
+            ..self
+        }
+    }
+
+    /// Does what a text says, with a value for each placeholder.
+    ///
+    /// # Errors
+    /// What is not understood, not allowed or not possible.
+    pub async fn run(&mut self, text: &str, values: Vec<Value>) -> Result<Outcome, Fault> {
+        let statement = self.read(text).await?;
+        self.carry_out(statement, text, values).await
+    }
+
+    /// Does what has been read already; `text` is how it was written.
+    ///
+    /// # Errors
+    /// What is not allowed or not possible.
+    pub async fn carry_out(
+        &mut self,
+        statement: Statement,
+        text: &str,
+        values: Vec<Value>,
+    ) -> Result<Outcome, Fault> {
+        let audited = (statement.changes_the_proxy()).then(|| statement.audited(text));
+        self.changed.clear();
+        let outcome = self.perform(statement, values).await;
+        if let Some(mut what) = audited {
+            if !self.changed.is_empty() {
+                what = format!("{what} -- {}", shortened(&self.changed));
+            }
+            self.audit(&what, outcome.as_ref().err());
+        }
+        outcome
+    }
+
+    /// Reads a text, a long one where nobody waits for it.
+    async fn read(&self, text: &str) -> Result<Statement, Fault> {
+        let schema = self.asker.schema;
+        if text.len() <= READ_AT_ONCE_BYTES {
+            return statement::read(text, schema);
+        }
+        let text = text.to_owned();
+        aside(move || statement::read(&text, schema)).await
+    }
+
+    /// The audit log is told, if there is one.
+    fn audit(&self, what: &str, fault: Option<&Fault>) {
+        let port = match self.recent {
+            Some(_) => "http",
+            None => "admin",
+        };
+        self.window.audit(|| AuditEvent {
+            at: SystemTime::now(),
+            event: "administration",
+            port,
+            session: self.asker.id,
+            user: self.asker.user.clone(),
+            client: self.asker.client.clone(),
+            schema: self.asker.schema.name().to_owned(),
+            detail: match fault {
+                None => what.to_owned(),
+                Some(fault) => format!("{what}: refused, error {}", fault.code.number),
+            },
+        });
+    }
+
+    async fn perform(
+        &mut self,
+        statement: Statement,
+        values: Vec<Value>,
+    ) -> Result<Outcome, Fault> {
+        match statement {
+            Statement::Query(text) => {
+                let rows = self.select(text, values).await?;
+                Ok(Outcome::Rows(rows, self.warnings.clone()))
+            }
+            Statement::Warnings => Ok(Outcome::Rows(self.told_warnings(), Vec::new())),
+            Statement::WarningCount => Ok(Outcome::Rows(self.warning_count(), Vec::new())),
+            Statement::Use(schema) => {
+                self.asker.schema = schema;
+                Ok(Outcome::Done)
+            }
+            Statement::Nothing => Ok(Outcome::Done),
+            Statement::Reset(kept) => {
+                self.forget(kept).await?;
+                Ok(Outcome::Done)
+            }
+            Statement::ResetIndexUsage => {
+                self.forget_plans()?;
+                Ok(Outcome::Done)
+            }
+            Statement::ResetStatus => self.reset_status().await,
+            Statement::FlushLogs => self.flush_logs().await,
+            Statement::FlushHosts => self.flush_hosts(),
+            Statement::Change(text) => self.change(text, values).await,
+            Statement::Set(settings) => self.set(settings).await,
+            Statement::Begin => self.begin().await,
+            Statement::Commit => self.commit().await,
+            Statement::Rollback => {
+                self.transaction = None;
+                Ok(Outcome::Done)
+            }
+            Statement::Changes => {
+                let rows = self.differences().await?;
+                Ok(Outcome::Rows(rows, Vec::new()))
+            }
+            Statement::Save => self.done("SAVE", What::Save).await,
+            Statement::Revert => self.done("REVERT", What::Revert).await,
+            Statement::Kill(id, scope) => {
+                self.kill(id, scope).await?;
+                Ok(Outcome::Done)
+            }
+        }
+    }
+
+    /// The placeholders of a text, and the names of its result's columns.
+    ///
+    /// # Errors
+    /// What is not understood.
+    pub async fn understand(&self, text: &str) -> Result<(usize, Vec<String>), Fault> {
+        match self.read(text).await? {
+            Statement::Query(query) => {
+                let prepared = self.prepare(query).await?;
+                Ok((prepared.parameters, prepared.columns))
+            }
+            Statement::Warnings => Ok((0, names(&self.told_warnings()))),
+            Statement::WarningCount => Ok((0, names(&self.warning_count()))),
+            Statement::Change(text) => {
+                let asker = self.asker.clone();
+                let prepared = aside(move || alter::prepare(text, &asker)).await?;
+                Ok((prepared.parameters, Vec::new()))
+            }
+            Statement::Changes => Ok((0, names(&self.differences().await?))),
+            Statement::Use(_)
+            | Statement::Nothing
+            | Statement::Kill(..)
+            | Statement::Reset(_)
+            | Statement::ResetIndexUsage
+            | Statement::ResetStatus
+            | Statement::FlushLogs
+            | Statement::FlushHosts
+            | Statement::Set(_)
+            | Statement::Begin
+            | Statement::Commit
+            | Statement::Rollback
+            | Statement::Save
+            | Statement::Revert => Ok((0, Vec::new())),
+        }
+    }
+
+    /// What these tables are made of, at this moment or a little before.
+    pub async fn gather(&self, tables: &[&dyn Table]) -> Arc<Material> {
+        let gather = self.gather_now(tables);
+        let demands = Demands::of(tables);
+        match &self.recent {
+            Some(recent) => {
+                let shown = recent.moment(demands, gather).await;
+                Arc::clone(&shown.material)
+            }
+            None => Arc::new(gather.await),
+        }
+    }
+
+    /// The same, at this moment; in a transaction as it would be.
+    async fn gather_now(&self, tables: &[&dyn Table]) -> Material {
+        let transaction = self.transaction.as_ref();
+        let view = transaction.and_then(|it| it.view.clone());
+        Material::gather(&self.window, tables, (self.port)(), view).await
+    }
+
+    /// A query: understood, its tables gathered, and run, where nobody waits for it.
+    async fn select(&mut self, text: String, values: Vec<Value>) -> Result<ResultRows, Fault> {
+        let prepared = self.prepare(text).await?;
+        let tables = prepared.tables();
+        let material = self.gather(&tables).await;
+        self.warnings = material.warnings();
+        self.finish(prepared, material, values).await
+    }
+
+    /// The backends of the moment, and how many connections to each the proxy may share.
+    pub fn backends(&self) -> (Arc<Topology>, u32) {
+        let config = &self.window.settings().config;
+        let connections_max = config.pool.backend_connections_max;
+        (self.window.topology(), connections_max)
+    }
+
+    /// Understands what SQLite shall do.
+    ///
+    /// # Errors
+    /// What is not understood.
+    pub async fn prepare(&self, text: String) -> Result<PreparedSelect, Fault> {
+        let asker = self.asker.clone();
+        aside(move || engine::prepare(text, &asker)).await
+    }
+
+    /// Runs it over that moment.
+    ///
+    /// # Errors
+    /// What goes wrong meanwhile.
+    pub async fn finish(
+        &self,
+        prepared: PreparedSelect,
+        material: Arc<Material>,
+        values: Vec<Value>,
+    ) -> Result<ResultRows, Fault> {
+        let limits = self.limits();
+        let _turn = self.place_to_run(limits.deadline).await;
+        aside(move || prepared.run(&material, values, limits)).await
+    }
+
+    /// Waits until another statement of the role `stats` has ended, if so many run. One that has no time left
+    /// says so itself.
+    async fn place_to_run(&self, deadline: Instant) -> Option<SemaphorePermit<'static>> {
+        if self.role == AdminRole::Admin {
+            return None;
+        }
+        let turn = timeout_at(deadline.into(), OF_STATS.acquire()).await;
+        turn.ok()?.ok()
+    }
+
+    fn limits(&self) -> Limits {
+        let config = Arc::clone(&self.window.settings().config);
+        Limits {
+            deadline: Instant::now() + config.admin.timeout_statement,
+            rows_max: config.admin.rows_max,
+        }
+    }
+
+    /// Ends a session, or its statement.
+    ///
+    /// # Errors
+    /// The role does not allow it, or there is no such session.
+    pub async fn kill(&self, id: u32, scope: KillScope) -> Result<(), Fault> {
+        let killed = self.kill_session(id, scope).await;
+        let what = match scope {
+            KillScope::Statement => format!("KILL QUERY {id}"),
+            KillScope::Connection => format!("KILL {id}"),
+        };
+        self.audit(&what, killed.as_ref().err());
+        killed
+    }
+
+    async fn kill_session(&self, id: u32, scope: KillScope) -> Result<(), Fault> {
+        if !self.may_change() {
+            return Err(Fault::not_allowed("KILL"));
+        }
+        match self.window.kill(id, scope).await {
+            Killed::Told => {}
+            Killed::Nobody => return Err(Fault::no_session(id)),
+            Killed::Impossible(why) => return Err(Fault::other(why)),
+        }
+        tracing::info!(
+            kind = "admin_kill",
+            user = self.asker.user,
+            id,
+            %scope,
+            "an administrator has killed a session"
+        );
+        let what = match scope {
+            KillScope::Statement => "its statement is ended",
+            KillScope::Connection => "it is ended",
+        };
+        self.note(EventKind::Kill, &id.to_string(), what);
+        Ok(())
+    }
+
+    /// FLUSH LOGS.
+    async fn flush_logs(&mut self) -> Result<Outcome, Fault> {
+        if !self.may_change() {
+            return Err(Fault::not_allowed("FLUSH LOGS"));
+        }
+        self.warnings = self.applied(What::FlushLogs).await?;
+        tracing::info!(
+            kind = "admin_flush_logs",
+            user = self.asker.user,
+            "an administrator has had logs opened again"
+        );
+        Ok(Outcome::Changed(0, self.warnings.len()))
+    }
+
+    /// FLUSH HOSTS.
+    fn flush_hosts(&self) -> Result<Outcome, Fault> {
+        if !self.may_change() {
+            return Err(Fault::not_allowed("FLUSH HOSTS"));
+        }
+        let hosts = self.window.host_errors().forget_all();
+        tracing::info!(
+            kind = "admin_flush_hosts",
+            user = self.asker.user,
+            hosts,
+            "an administrator has had failed logins of hosts forgotten"
+        );
+        self.note(
+            EventKind::Reset,
+            "host_errors",
+            "no host is blocked any more",
+        );
+        Ok(Outcome::Changed(0, 0))
+    }
+
+    /// What is kept about statements is counted from nothing again.
+    async fn forget(&self, kept: StatsTable) -> Result<(), Fault> {
+        if !self.may_change() {
+            return Err(Fault::not_allowed("RESET"));
+        }
+        let forgotten = self.window.insight(StatsRequest::Take(kept)).await;
+        // Where rows go takes longer than anybody should wait here.
+        aside(move || {
+            drop(forgotten);
+            Ok(())
+        })
+        .await?;
+        tracing::info!(
+            user = self.asker.user,
+            %kept,
+            "an administrator has reset what is counted"
+        );
+        self.note(
+            EventKind::Reset,
+            &format!("{kept:?}").to_lowercase(),
+            "counts begin again",
+        );
+        Ok(())
+    }
+
+    /// Plans and indexes are forgotten, and asked for again.
+    fn forget_plans(&self) -> Result<(), Fault> {
+        if !self.may_change() {
+            return Err(Fault::not_allowed("RESET"));
+        }
+        self.window.forget_plans();
+        tracing::info!(
+            user = self.asker.user,
+            "an administrator has had plans forgotten"
+        );
+        self.note(EventKind::Reset, "index_usage", "plans are asked for again");
+        Ok(())
+    }
+
+    /// FLUSH STATUS: what workers count of times, lanes and rules, and keep about statements.
+    async fn reset_status(&mut self) -> Result<Outcome, Fault> {
+        for kept in [
+            StatsTable::Digests,
+            StatsTable::Errors,
+            StatsTable::Slow,
+            StatsTable::Profiles,
+        ] {
+            self.forget(kept).await?;
+        }
+        self.forget_plans()?;
+        let late = self.window.workers() - self.window.reset_counts().await;
+        self.warnings = match late {
+            0 => Vec::new(),
+            _ => vec![format!("{late} workers are too busy now, and do it later")],
+        };
+        tracing::info!(
+            user = self.asker.user,
+            "an administrator has reset what is counted"
+        );
+        self.note(EventKind::Reset, "status", "counts begin again");
+        Ok(Outcome::Changed(0, self.warnings.len()))
+    }
+
+    fn note(&self, kind: EventKind, subject: &str, text: &str) {
+        let events = self.editor.events();
+        events.note(kind, subject, text, Some(&self.asker.user));
+    }
+
+    /// Forgets what holds of a session alone, but for its schema, as servers do.
+    pub fn reset(&mut self) {
+        self.warnings.clear();
+        self.transaction = None;
+    }
+
+    /// Whether changes are gathered until their end.
+    pub fn is_in_transaction(&self) -> bool {
+        self.transaction.is_some()
+    }
+
+    fn warning_count(&self) -> ResultRows {
+        let count = self.warnings.len().to_string();
+        ResultRows {
+            columns: vec![("@@session.warning_count".to_owned(), CellType::Integer)],
+            rows: vec![vec![Some(count.into_bytes())]],
+        }
+    }
+
+    fn told_warnings(&self) -> ResultRows {
+        let columns = [
+            ("Level", CellType::Text),
+            ("Code", CellType::Integer),
+            ("Message", CellType::Text),
+        ];
+        let value = |text: &str| Some(text.as_bytes().to_vec());
+        let warnings = self.warnings.iter();
+        ResultRows {
+            columns: columns.map(|(name, kind)| (name.to_owned(), kind)).to_vec(),
+            rows: warnings
+                .map(|text| vec![value("Warning"), value("1105"), value(text)])
+                .collect(),
+        }
+    }
+}
+
+fn names(rows: &ResultRows) -> Vec<String> {
+    rows.columns.iter().map(|(name, _)| name.clone()).collect()
+}
+
+/// Does something that takes a while where nobody waits for it.
+///
+/// # Errors
+/// Its own.
+pub async fn aside<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Fault> + Send + 'static,
+) -> Result<T, Fault> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(done) => done,
+        Err(error) => {
+            tracing::error!(%error, "a statement of the admin port has failed");
+            Err(Fault::other(
+                "The statement has failed inside the proxy; its log tells more",
+            ))
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! What a visitor changes: at once, or what is between BEGIN and COMMIT together. Each time the whole
+//! configuration is checked as it would be, and takes effect whole, or not at all.
+
+use std::sync::Arc;
+
+use config::{AdminRole, Config, Edit};
+use rusqlite::types::Value;
+use tokio::sync::OwnedMutexGuard;
+
+use super::{AdminSession, Outcome, aside};
+use crate::editor::{Difference, EditOutcome, Refused, View, What};
+use crate::engine::ResultRows;
+use crate::engine::alter::{self, Alteration};
+use crate::fault::Fault;
+use crate::table::CellType;
+
+/// How often a statement is run when a transaction or the file was faster.
+const ATTEMPTS: usize = 5;
+
+/// The most that a transaction may gather.
+const EDITS_MAX: usize = 10_000;
+
+/// What is gathered until COMMIT.
+pub struct Transaction {
+    /// The configuration that held at its beginning.
+    basis: Arc<Config>,
+    pub edits: Vec<Edit>,
+    /// What it would make of it.
+    pub view: Option<View>,
+}
+
+impl AdminSession {
+    /// Whether changes are allowed, by the configuration of the moment.
+    pub(super) fn may_change(&self) -> bool {
+        let name = self.asker.name();
+        let admins = self.window.settings().config.admins();
+        let is_admin =
+            |it: &config::AdminAccountConfig| it.user == name && it.role == AdminRole::Admin;
+        self.role == AdminRole::Admin && admins.iter().any(is_admin)
+    }
+
+    pub(super) fn check_role(&self) -> Result<(), Fault> {
+        match self.may_change() {
+            true => Ok(()),
+            false => Err(Fault::may_only_look(&self.asker.user)),
+        }
+    }
+
+    /// Refuses what is to change something, and is not even read, to whoever may only look; the audit log is told.
+    ///
+    /// # Errors
+    /// The role does not allow it.
+    pub fn check_change(&self, what: &str) -> Result<(), Fault> {
+        let checked = self.check_role();
+        if let Err(fault) = &checked {
+            self.audit(what, Some(fault));
+        }
+        checked
+    }
+
+    /// The turn of a statement that changes something by itself; what a transaction gathers needs none.
+    async fn turn(&self) -> Option<OwnedMutexGuard<()>> {
+        match self.transaction {
+            Some(_) => None,
+            None => Some(self.editor.turn().await),
+        }
+    }
+
+    /// INSERT, UPDATE, DELETE.
+    pub(super) async fn change(
+        &mut self,
+        text: String,
+        values: Vec<Value>,
+    ) -> Result<Outcome, Fault> {
+        self.check_role()?;
+        let _turn = self.turn().await;
+        for _ in 0..ATTEMPTS {
+            let asker = self.asker.clone();
+            let again = text.clone();
+            let prepared = aside(move || alter::prepare(again, &asker)).await?;
+            let material = self.gather_now(&prepared.tables()).await;
+            let basis = Arc::clone(&material.config);
+            let (limits, values) = (self.limits(), values.clone());
+            let altered = aside(move || prepared.run(&material, values, limits)).await?;
+            let Alteration { edits, rows, table } = altered;
+            if edits.is_empty() {
+                self.warnings = match rows {
+                    0 => vec![nothing_meant(table)],
+                    _ => Vec::new(),
+                };
+                return Ok(Outcome::Changed(rows, self.warnings.len()));
+            }
+            match self.take(edits, basis).await {
+                Ok(()) => return Ok(Outcome::Changed(rows, self.warnings.len())),
+                Err(Refused::Outdated) => {}
+                Err(refused) => return Err(refused.into()),
+            }
+        }
+        Err(Fault::overtaken())
+    }
+
+    /// SET GLOBAL.
+    pub(super) async fn set(
+        &mut self,
+        settings: Vec<(String, Option<String>)>,
+    ) -> Result<Outcome, Fault> {
+        self.check_role()?;
+        let edits = settings.into_iter();
+        let edits: Vec<_> = edits
+            .map(|(setting, value)| Edit::Set { setting, value })
+            .collect();
+        let _turn = self.turn().await;
+        for _ in 0..ATTEMPTS {
+            let basis = Arc::clone(&self.window.settings().config);
+            match self.take(edits.clone(), basis).await {
+                Ok(()) => return Ok(Outcome::Changed(0, self.warnings.len())),
+                Err(Refused::Outdated) => {}
+                Err(refused) => return Err(refused.into()),
+            }
+        }
+        Err(Fault::overtaken())
+    }
+
+    /// Gathers these, or has them take effect.
+    async fn take(&mut self, edits: Vec<Edit>, basis: Arc<Config>) -> Result<(), Refused> {
+        self.warnings.clear();
+        self.changed = edits.iter().flat_map(Edit::names).collect();
+        let Some(transaction) = &self.transaction else {
+            self.warnings = self.applied(What::Apply { edits, basis }).await?;
+            return Ok(());
+        };
+        if transaction.edits.len() + edits.len() > EDITS_MAX {
+            let text = format!("A transaction may have {EDITS_MAX} changes");
+            return Err(Refused::Because(vec![text]));
+        }
+        let edits = [transaction.edits.clone(), edits].concat();
+        let view = What::View(edits.clone());
+        if let EditOutcome::View(view) = self.editor.ask(&self.asker.user, view).await?
+            && let Some(transaction) = &mut self.transaction
+        {
+            transaction.edits = edits;
+            transaction.view = Some(view);
+        }
+        Ok(())
+    }
+
+    pub(super) async fn applied(&self, what: What) -> Result<Vec<String>, Refused> {
+        match self.editor.ask(&self.asker.user, what).await? {
+            EditOutcome::Done(warnings) => Ok(warnings),
+            EditOutcome::View(_) | EditOutcome::Differences(_) | EditOutcome::Checked(..) => {
+                Ok(Vec::new())
+            }
+        }
+    }
+
+    /// BEGIN; what was gathered before takes effect, as on servers.
+    pub(super) async fn begin(&mut self) -> Result<Outcome, Fault> {
+        if self.recent.is_some() {
+            let text =
+                "A request is one statement; transactions are for connections to the admin port";
+            return Err(Fault::syntax(text));
+        }
+        let outcome = self.commit().await?;
+        self.gather_changes();
+        Ok(outcome)
+    }
+
+    /// What is changed from now on does not take effect yet.
+    pub(super) fn gather_changes(&mut self) {
+        self.transaction = Some(Transaction {
+            basis: Arc::clone(&self.window.settings().config),
+            edits: Vec::new(),
+            view: None,
+        });
+    }
+
+    /// COMMIT: all of it, or nothing.
+    pub(super) async fn commit(&mut self) -> Result<Outcome, Fault> {
+        self.warnings.clear();
+        if let Some(Transaction { basis, edits, .. }) = self.transaction.take()
+            && !edits.is_empty()
+        {
+            self.check_role()?;
+            self.changed = edits.iter().flat_map(Edit::names).collect();
+            self.warnings = self.applied(What::Apply { edits, basis }).await?;
+        }
+        Ok(Outcome::Changed(0, self.warnings.len()))
+    }
+
+    /// SAVE and REVERT.
+    pub(super) async fn done(&mut self, name: &str, what: What) -> Result<Outcome, Fault> {
+        self.check_role()?;
+        if self.transaction.is_some() {
+            let text = format!("{name} is not for transactions; COMMIT or ROLLBACK first");
+            return Err(Fault::syntax(text));
+        }
+        self.warnings = self.applied(what).await?;
+        Ok(Outcome::Changed(0, self.warnings.len()))
+    }
+
+    /// SHOW CHANGES.
+    pub(super) async fn differences(&self) -> Result<ResultRows, Fault> {
+        let transaction = self.transaction.as_ref();
+        let edits = transaction.map(|it| it.edits.clone()).unwrap_or_default();
+        let told = self
+            .editor
+            .ask(&self.asker.user, What::Compare(edits))
+            .await?;
+        let EditOutcome::Differences(differences) = told else {
+            return Ok(ResultRows::default());
+        };
+        Ok(rows_of(&differences, "in_file"))
+    }
+}
+
+/// Differences as they are told; `before`: the name of what they differ from.
+pub fn rows_of(differences: &[Difference], before: &str) -> ResultRows {
+    let columns = ["setting", before, "becomes", "takes_effect"];
+    let value = |text: &str| Some(config::manual::plain(text).into_bytes());
+    let row = |it: &Difference| {
+        vec![
+            value(&it.change.setting),
+            it.change.from.as_deref().and_then(value),
+            it.change.to.as_deref().and_then(value),
+            value(it.when.name()),
+        ]
+    };
+    ResultRows {
+        columns: columns
+            .map(|name| (name.to_owned(), CellType::Text))
+            .to_vec(),
+        rows: differences.iter().map(row).collect(),
+    }
+}
+
+/// What is said where no row of a table was meant.
+fn nothing_meant(table: &str) -> String {
+    let elsewhere = match table {
+        "admin_accounts" => "; the user of admin.username stands in settings",
+        _ => "",
+    };
+    format!("No row of {table} was meant, and nothing has changed{elsewhere}")
+}

@@ -1,0 +1,71 @@
+//! What a change would come to, when nobody has made it: the whole is checked as it would be, and nothing
+//! takes effect.
+
+use rusqlite::types::Value;
+
+use super::changing::rows_of;
+use super::{AdminSession, Outcome};
+use crate::editor::{EditOutcome, What};
+use crate::engine::ResultRows;
+use crate::fault::Fault;
+use crate::statement::Statement;
+
+/// What a setting is now.
+const BEFORE: &str = "holds";
+
+impl AdminSession {
+    /// Which settings a statement would change, from what to what and when; then `warnings` has what it would
+    /// be warned of.
+    ///
+    /// # Errors
+    /// Those that the statement would have.
+    pub async fn check(&mut self, text: &str, values: Vec<Value>) -> Result<ResultRows, Fault> {
+        let statement = self.read(text).await?;
+        let (_, differences) = self.foresee(statement, values).await?;
+        Ok(differences)
+    }
+
+    /// The same of what has been read already, and of how many rows it means.
+    ///
+    /// # Errors
+    /// Those that the statement would have.
+    pub async fn foresee(
+        &mut self,
+        statement: Statement,
+        values: Vec<Value>,
+    ) -> Result<(usize, ResultRows), Fault> {
+        self.gather_changes();
+        let outcome = self.gathered(statement, values).await;
+        let edits = self.transaction.take().map(|it| it.edits);
+        let rows = outcome?;
+        let edits = edits.unwrap_or_default();
+        if edits.is_empty() {
+            return Ok((rows, rows_of(&[], BEFORE)));
+        }
+        let told = self
+            .editor
+            .ask(&self.asker.user, What::Check(edits))
+            .await?;
+        let EditOutcome::Checked(differences, warnings) = told else {
+            return Ok((rows, rows_of(&[], BEFORE)));
+        };
+        self.warnings = warnings;
+        Ok((rows, rows_of(&differences, BEFORE)))
+    }
+
+    async fn gathered(&mut self, statement: Statement, values: Vec<Value>) -> Result<usize, Fault> {
+        let outcome = match statement {
+            Statement::Change(text) => self.change(text, values).await?,
+            Statement::Set(settings) => self.set(settings).await?,
+            _ => {
+                return Err(Fault::syntax(
+                    "INSERT, UPDATE, DELETE and SET GLOBAL can be checked",
+                ));
+            }
+        };
+        match outcome {
+            Outcome::Changed(rows, _) => Ok(rows),
+            Outcome::Rows(..) | Outcome::Done => Ok(0),
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! Who may come in, by whichever port, and how many.
+
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
+
+use auth::{Directory, Plugin};
+use config::{AccountConfig, AdminRole, Config};
+use net::listen::Accepted;
+use proxy::{AdminClient, AdminClientError, AdminState, Reception, Settings, Window};
+use replication::Streams;
+use stats::AuditEvent;
+
+use crate::editor::Editor;
+use crate::functions::VERSION;
+use crate::history::{Facts, facts_of};
+use crate::material::PortFacts;
+use crate::port::Seen;
+use crate::table::Schema;
+
+/// What the audit log calls the port of MySQL's protocol.
+pub const PORT: &str = "admin";
+
+/// What all connections of administrators share.
+pub struct Authenticator {
+    /// Where the proxy is seen.
+    pub window: Window,
+    /// Who keeps the configuration.
+    pub editor: Editor,
+    /// Where the digests' history is.
+    pub history: Facts,
+    /// The clusters that are followed.
+    pub streams: Arc<Streams>,
+    /// Where passwords are proven.
+    pub reception: Reception,
+    /// Where the MySQL protocol is spoken.
+    pub addresses: Vec<String>,
+    /// Where HTTP is.
+    pub http_addresses: Vec<String>,
+    /// Connections whose login is under way.
+    pub logins: AtomicUsize,
+    /// Those that speak the MySQL protocol.
+    pub guests: AtomicUsize,
+    /// Those that speak HTTP.
+    pub callers: AtomicUsize,
+    /// Those beyond `http.connections_max`, which may ask for the proxy's health only.
+    pub checkers: AtomicUsize,
+    last_id: AtomicU32,
+    /// Random, so that names that nobody has are always examined alike.
+    secret: [u8; 32],
+    /// The users of a configuration, made ready.
+    people: Mutex<Option<(Arc<Config>, Arc<Directory>)>>,
+}
+
+impl Authenticator {
+    /// Nobody has come yet.
+    pub fn new(
+        Seen {
+            window,
+            editor,
+            history,
+            streams,
+        }: Seen,
+        addresses: Vec<String>,
+        http_addresses: Vec<String>,
+    ) -> Self {
+        Self {
+            editor,
+            history,
+            streams,
+            reception: window.reception(),
+            window,
+            addresses,
+            http_addresses,
+            logins: AtomicUsize::new(0),
+            guests: AtomicUsize::new(0),
+            callers: AtomicUsize::new(0),
+            checkers: AtomicUsize::new(0),
+            last_id: AtomicU32::new(0),
+            secret: auth::random_bytes().unwrap_or_default(),
+            people: Mutex::new(None),
+        }
+    }
+
+    /// The audit log is told, if there is one.
+    pub fn audit(
+        &self,
+        port: &'static str,
+        event: &'static str,
+        (session, user, client): (u32, &str, &net::Endpoint),
+        detail: String,
+    ) {
+        self.window.audit(|| AuditEvent {
+            at: SystemTime::now(),
+            event,
+            port,
+            session,
+            user: user.to_owned(),
+            client: client.to_string(),
+            schema: String::new(),
+            detail,
+        });
+    }
+
+    /// A number for who comes next.
+    pub fn next_id(&self) -> u32 {
+        self.last_id.fetch_add(1, Ordering::Relaxed).wrapping_add(1)
+    }
+
+    /// Sees a login through, by the settings of the moment.
+    ///
+    /// # Errors
+    /// [`AdminClientError::Login`]
+    pub async fn receive(
+        &self,
+        accepted: Accepted,
+        id: u32,
+    ) -> Result<AdminClient, AdminClientError> {
+        let settings = self.window.settings();
+        let people = self.people(&settings.config);
+        let house = house(&people, &settings, id);
+        self.reception.receive(accepted, &house).await
+    }
+
+    /// Sees COM_CHANGE_USER through, likewise.
+    ///
+    /// # Errors
+    /// [`AdminClientError::Login`]
+    pub async fn change_user(
+        &self,
+        guest: &mut AdminClient,
+        argument: &[u8],
+        id: u32,
+    ) -> Result<(), AdminClientError> {
+        let settings = self.window.settings();
+        let people = self.people(&settings.config);
+        let house = house(&people, &settings, id);
+        self.reception.change_user(guest, argument, &house).await
+    }
+
+    /// What a user may do who has been let in.
+    pub fn role(config: &Config, user: &str) -> AdminRole {
+        let mut admins = config.admins().into_iter();
+        let found = admins.find(|it| it.user == user);
+        found.map_or(AdminRole::Stats, |it| it.role)
+    }
+
+    /// What is to be known of the ports themselves.
+    pub fn facts(&self) -> PortFacts {
+        PortFacts {
+            addresses: self.addresses.clone(),
+            guests: self.guests.load(Ordering::Relaxed),
+            http_addresses: self.http_addresses.clone(),
+            callers: self.callers.load(Ordering::Relaxed),
+            events: Arc::clone(self.editor.events()),
+            history: facts_of(&self.history),
+            streams: Arc::clone(&self.streams),
+        }
+    }
+
+    /// Who may come in, by the configuration of the moment.
+    pub fn people(&self, config: &Arc<Config>) -> Arc<Directory> {
+        let mut known = self.people.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((of, people)) = &*known
+            && Arc::ptr_eq(of, config)
+        {
+            return Arc::clone(people);
+        }
+        let admins = config.admins().into_iter();
+        let accounts: Vec<_> = admins
+            .map(|admin| AccountConfig {
+                user: admin.user,
+                password: admin.password,
+                ..AccountConfig::default()
+            })
+            .collect();
+        let made = auth::configured(&accounts, self.secret);
+        let people = Arc::new(made.expect("a name and a password make an account"));
+        *known = Some((Arc::clone(config), Arc::clone(&people)));
+        people
+    }
+}
+
+fn house<'a>(people: &'a Directory, settings: &'a Settings, id: u32) -> AdminState<'a> {
+    AdminState {
+        accounts: people,
+        settings,
+        version: VERSION,
+        plugin: Plugin::CachingSha2,
+        id,
+        has_schema: |name| Schema::named(name).is_some(),
+    }
+}
+
+/// One of those that are counted, until it is dropped.
+pub struct Count {
+    porter: Arc<Authenticator>,
+    of: fn(&Authenticator) -> &AtomicUsize,
+}
+
+impl Count {
+    /// One more, if there are fewer than `max`.
+    pub fn of(
+        porter: &Arc<Authenticator>,
+        of: fn(&Authenticator) -> &AtomicUsize,
+        max: usize,
+    ) -> Option<Self> {
+        let counted = of(porter).fetch_update(Ordering::Relaxed, Ordering::Relaxed, |count| {
+            (count < max).then_some(count + 1)
+        });
+        counted.ok().map(|_| Self {
+            porter: Arc::clone(porter),
+            of,
+        })
+    }
+}
+
+impl Drop for Count {
+    fn drop(&mut self) {
+        (self.of)(&self.porter).fetch_sub(1, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,539 @@
+//! One backend under watch: its health and what is to be done for it when.
+//!
+//! ```text
+//!             answers, or a session connected
+//!   Unknown ──────────────────────────────────► Up ◄──┐
+//!      │                                        │     │ answers a look begun since
+//!      │ fails a look, or a session's connect   │     │ (slow start from here)
+//!      └──────────────────────► Down ◄──────────┘     │
+//!                                └────────────────────┘
+//! ```
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use config::BackendAddress;
+use route::{
+    Backend, BackendId, ClusterId, Dice, Duty, Endpoint, Health, Load, Moment, Role, UnknownLag,
+    Vicinity,
+};
+
+use crate::account_loader::Teacher;
+use crate::backoff::Backoff;
+use crate::failure::Failure;
+use crate::login::Destination;
+use crate::probe::ProbeResult;
+use crate::replication::Replication;
+use crate::task::TaskSchedule;
+
+mod asked;
+
+pub(crate) use asked::Questions;
+
+/// How often what is done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Rhythm {
+    pub probe_interval: Duration,
+    pub probe_interval_max: Duration,
+    /// `None`: backends that are up are not looked at.
+    pub monitor_interval: Option<Duration>,
+    /// `None`: nobody is asked about replication.
+    pub replication_interval: Option<Duration>,
+    /// `None`: names are looked up once.
+    pub resolve_interval: Option<Duration>,
+}
+
+/// Something that takes time and is done beside the keeper.
+#[derive(Debug)]
+pub(crate) enum Task {
+    /// Is it well?
+    Look(Destination),
+    /// Where is it?
+    LookUp(BackendAddress),
+    /// How is its replication, since it came up?
+    Ask(Destination, Moment),
+}
+
+/// Has a snapshot to be published?
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub(crate) enum Change {
+    /// Workers must hear of it.
+    Visible,
+    /// All is as it was for them.
+    None,
+}
+
+/// What is configured of a backend besides its name and its address.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Settings {
+    pub cluster: ClusterId,
+    /// `None`: to be found out.
+    pub role: Option<Role>,
+    pub weight: u32,
+    pub sessions_max: Option<u32>,
+    pub zone: Option<String>,
+    pub vicinity: Vicinity,
+    pub tags: Vec<String>,
+    /// `None`: no limit.
+    pub lag_max: Option<Duration>,
+    /// What becomes of it, as a replica, while nobody knows its lag.
+    pub unknown_lag: UnknownLag,
+    /// It is meant to take writes beside primaries from which it does not replicate.
+    pub is_independent: bool,
+    /// With which lag it comes back that has exceeded it.
+    pub lag_return: Duration,
+    pub duty: Duty,
+    pub questions: Questions,
+}
+
+/// One configured backend.
+#[derive(Debug)]
+pub(crate) struct BackendMonitor {
+    pub id: BackendId,
+    pub address: BackendAddress,
+    /// Tells findings about this address from those about the one it had before a reload.
+    pub epoch: u64,
+    pub name: String,
+    pub settings: Settings,
+    /// What it is; none while that is to be found out.
+    pub role: Option<Role>,
+    pub load: Arc<Load>,
+    replication: Replication,
+    /// What workers have been told of that.
+    seen: Option<asked::Seen>,
+    /// Other primaries of its cluster that take writes as it does and do not replicate.
+    pub rivals: Vec<String>,
+    /// Under these settings, with whatever success.
+    has_been_asked: bool,
+    endpoints: Vec<Endpoint>,
+    /// Since when they are these.
+    placed: Moment,
+    health: Health,
+    returned: Option<Moment>,
+    looks: TaskSchedule,
+    look_ups: TaskSchedule,
+    questions: TaskSchedule,
+    backoff: Backoff,
+    /// The log knows that the monitor account is refused.
+    account_refused: bool,
+    /// The log knows that the name is not to be resolved any more.
+    name_lost: bool,
+}
+
+impl BackendMonitor {
+    /// A backend nobody has seen yet, to be looked at, at once.
+    pub(crate) fn new(
+        name: &str,
+        (id, load): (BackendId, Arc<Load>),
+        address: BackendAddress,
+        epoch: u64,
+        settings: Settings,
+        now: Moment,
+    ) -> BackendMonitor {
+        let mut watched = BackendMonitor {
+            id,
+            address,
+            epoch,
+            name: name.to_owned(),
+            role: settings.role,
+            settings,
+            load,
+            replication: Replication::new(),
+            seen: None,
+            rivals: Vec::new(),
+            has_been_asked: false,
+            endpoints: Vec::new(),
+            placed: now,
+            health: Health::Unknown,
+            returned: None,
+            looks: TaskSchedule::default(),
+            look_ups: TaskSchedule::default(),
+            questions: TaskSchedule::default(),
+            backoff: Backoff::default(),
+            account_refused: false,
+            name_lost: false,
+        };
+        watched.looks.schedule(now);
+        watched.ask_soon(now);
+        watched
+    }
+
+    /// As workers see it.
+    pub(crate) fn backend(&self) -> Backend {
+        let settings = &self.settings;
+        Backend {
+            id: self.id,
+            name: self.name.clone(),
+            host: self.host(),
+            endpoints: self.endpoints.clone(),
+            cluster: settings.cluster,
+            role: self.role,
+            zone: settings.zone.clone(),
+            vicinity: settings.vicinity,
+            tags: settings.tags.clone(),
+            weight: settings.weight,
+            sessions_max: settings.sessions_max,
+            duty: settings.duty,
+            lag_max: settings.lag_max,
+            unknown_lag: settings.unknown_lag,
+            server: self.replication.server.clone(),
+            writes: self.replication.writes,
+            is_monitored: self.is_monitored(),
+            standing: Arc::clone(&self.replication.standing),
+            complaint: self.complaint(),
+            health: self.health.clone(),
+            returned: self.returned,
+            load: Arc::clone(&self.load),
+        }
+    }
+
+    /// What is to be done for it now, and is begun with this call.
+    pub(crate) fn begin(&mut self, now: Moment) -> Option<Task> {
+        if self.is_nowhere() && self.looks.next().is_some_and(|due| due <= now) {
+            // Nothing to be seen before its place is found, which makes it due again.
+            self.looks.reschedule(None);
+            self.look_ups.schedule(now);
+        }
+        if self.looks.begin(now) {
+            return Some(Task::Look(self.destination()));
+        }
+        if self.look_ups.begin(now) {
+            return Some(Task::LookUp(self.address.clone()));
+        }
+        if !self.is_usable() || self.is_nowhere() {
+            // It is due again when that has changed.
+            self.questions.reschedule(None);
+        }
+        let is_due = self.questions.begin(now);
+        is_due.then(|| Task::Ask(self.destination(), self.came_up()))
+    }
+
+    /// When [`BackendMonitor::begin`] has something to give.
+    pub(crate) fn next(&self) -> Option<Moment> {
+        self.looks
+            .next()
+            .into_iter()
+            .chain(self.look_ups.next())
+            .chain(self.questions.next())
+            .min()
+    }
+
+    pub(crate) fn destination(&self) -> Destination {
+        Destination {
+            host: self.host(),
+            endpoints: self.endpoints.clone(),
+        }
+    }
+
+    pub(crate) fn teacher(&self) -> Teacher {
+        Teacher {
+            name: self.name.clone(),
+            destination: self.destination(),
+        }
+    }
+
+    pub(crate) fn is_usable(&self) -> bool {
+        self.health.is_usable()
+    }
+
+    pub(crate) fn is_up(&self) -> bool {
+        matches!(self.health, Health::Up { .. })
+    }
+
+    /// Is its place still to be found out?
+    fn is_nowhere(&self) -> bool {
+        self.endpoints.is_empty()
+    }
+
+    pub(crate) fn endpoints(&self) -> &[Endpoint] {
+        &self.endpoints
+    }
+
+    /// Since when it is the same server, as far as is known: it has neither moved nor fallen.
+    fn came_up(&self) -> Moment {
+        self.returned
+            .map_or(self.placed, |returned| returned.max(self.placed))
+    }
+
+    fn host(&self) -> Option<String> {
+        match &self.address {
+            BackendAddress::Tcp { host, .. } => Some(host.clone()),
+            BackendAddress::Unix(_) => None,
+        }
+    }
+
+    fn has_name(&self) -> bool {
+        self.host()
+            .is_some_and(|host| host.parse::<std::net::IpAddr>().is_err())
+    }
+
+    /// A session could not connect.
+    pub(crate) fn connect_failed(
+        &mut self,
+        cause: &str,
+        now: Moment,
+        rhythm: &Rhythm,
+        dice: &mut Dice,
+    ) -> Change {
+        match self.is_usable() {
+            true => self.fall(cause, now, rhythm, dice),
+            false => Change::None,
+        }
+    }
+
+    /// A session connected: of a backend that is down it is worth a look of our own.
+    pub(crate) fn connected(&mut self, now: Moment, rhythm: &Rhythm) -> Change {
+        match self.health {
+            Health::Unknown => self.rise(now, rhythm),
+            Health::Up { .. } => Change::None,
+            Health::Down { .. } => self.suspected(now, rhythm),
+        }
+    }
+
+    /// To be looked at, at once, unless that was done within the last probe interval: then as soon
+    /// as it is over, or many sessions that break would make many looks.
+    pub(crate) fn suspected(&mut self, now: Moment, rhythm: &Rhythm) -> Change {
+        let earliest = self
+            .looks
+            .began()
+            .map_or(now, |began| began + rhythm.probe_interval);
+        self.looks.schedule(now.max(earliest));
+        Change::None
+    }
+
+    /// A look is over.
+    pub(crate) fn looked(
+        &mut self,
+        sight: Result<ProbeResult, Failure>,
+        now: Moment,
+        rhythm: &Rhythm,
+        dice: &mut Dice,
+    ) -> Change {
+        self.looks.end();
+        if self.looks.began().is_some_and(|began| began < self.placed) {
+            // It was about other addresses; a look at these is due.
+            return Change::None;
+        }
+        match sight {
+            Ok(sight) => {
+                match sight {
+                    ProbeResult::Full => self.load.note_server_full(now),
+                    ProbeResult::Well | ProbeResult::AccountRefused(_) => {
+                        self.load.note_server_accepts()
+                    }
+                }
+                self.note_account(sight);
+                self.answered(now, rhythm, dice)
+            }
+            Err(failure) => self.failed(&failure, now, rhythm, dice),
+        }
+    }
+
+    fn answered(&mut self, now: Moment, rhythm: &Rhythm, dice: &mut Dice) -> Change {
+        match self.health {
+            // It has fallen since this look was begun.
+            Health::Down { since, .. } if self.looks.began().is_some_and(|began| began < since) => {
+                self.probe_later(now, rhythm, dice);
+                Change::None
+            }
+            Health::Down { .. } | Health::Unknown => self.rise(now, rhythm),
+            Health::Up { .. } => {
+                self.look_regularly(now, rhythm);
+                Change::None
+            }
+        }
+    }
+
+    fn failed(
+        &mut self,
+        failure: &Failure,
+        now: Moment,
+        rhythm: &Rhythm,
+        dice: &mut Dice,
+    ) -> Change {
+        let new = failure.to_string();
+        match &mut self.health {
+            Health::Up { .. } | Health::Unknown => return self.fall(&new, now, rhythm, dice),
+            Health::Down { cause, .. } if *cause == new => self.probe_later(now, rhythm, dice),
+            Health::Down { cause, .. } => {
+                tracing::info!(
+                    backend = self.name,
+                    cause = new,
+                    was = cause,
+                    "backend is still down"
+                );
+                *cause = new;
+                self.probe_later(now, rhythm, dice);
+                return Change::Visible;
+            }
+        }
+        Change::None
+    }
+
+    fn fall(&mut self, cause: &str, now: Moment, rhythm: &Rhythm, dice: &mut Dice) -> Change {
+        tracing::warn!(
+            kind = "backend_down",
+            backend = self.name,
+            cause,
+            "backend is down"
+        );
+        // One that falls again soon goes on with the long waits it had reached.
+        match self.health {
+            Health::Up { since } if now.since(since) < rhythm.probe_interval_max => (),
+            _ => self.backoff.reset(),
+        }
+        self.health = Health::Down {
+            since: now,
+            cause: cause.to_owned(),
+        };
+        self.looks.reschedule(None);
+        self.probe_later(now, rhythm, dice);
+        self.replication.forget();
+        Change::Visible
+    }
+
+    fn rise(&mut self, now: Moment, rhythm: &Rhythm) -> Change {
+        match &self.health {
+            Health::Down { since, cause } => {
+                let down_for = now.since(*since);
+                tracing::info!(
+                    kind = "backend_up_again",
+                    backend = self.name,
+                    ?down_for,
+                    cause,
+                    "backend is up again"
+                );
+                self.returned = Some(now);
+                if self.has_company() {
+                    self.replication.presume_behind();
+                }
+            }
+            Health::Up { .. } | Health::Unknown => {
+                tracing::info!(kind = "backend_up", backend = self.name, "backend is up");
+            }
+        }
+        self.health = Health::Up { since: now };
+        self.look_regularly(now, rhythm);
+        self.ask_soon(now);
+        Change::Visible
+    }
+
+    fn probe_later(&mut self, now: Moment, rhythm: &Rhythm, dice: &mut Dice) {
+        let (first, max) = (rhythm.probe_interval, rhythm.probe_interval_max);
+        self.looks
+            .schedule(now + self.backoff.next(first, max, dice));
+    }
+
+    fn look_regularly(&mut self, now: Moment, rhythm: &Rhythm) {
+        if let Some(interval) = rhythm.monitor_interval {
+            self.looks.schedule(now + interval);
+        }
+    }
+
+    /// Tells the log once that the monitor account is refused, and once that it is not any more.
+    fn note_account(&mut self, sight: ProbeResult) {
+        match sight {
+            ProbeResult::AccountRefused(cause) if !self.account_refused => {
+                self.account_refused = true;
+                tracing::warn!(
+                    backend = self.name,
+                    cause,
+                    "backend refuses the monitor account"
+                );
+            }
+            ProbeResult::Well if self.account_refused => {
+                self.account_refused = false;
+                tracing::info!(backend = self.name, "backend accepts the monitor account");
+            }
+            ProbeResult::AccountRefused(_) | ProbeResult::Well | ProbeResult::Full => (),
+        }
+    }
+
+    /// A look-up is over. One that found nothing leaves the addresses that are known.
+    pub(crate) fn looked_up(
+        &mut self,
+        found: Result<Vec<Endpoint>, Failure>,
+        now: Moment,
+        rhythm: &Rhythm,
+        dice: &mut Dice,
+    ) -> Change {
+        self.look_ups.end();
+        self.look_up_regularly(now, rhythm);
+        match found {
+            Ok(endpoints) => self.found(endpoints, now),
+            Err(failure) if self.is_nowhere() => self.failed(&failure, now, rhythm, dice),
+            Err(failure) => {
+                if !self.name_lost {
+                    self.name_lost = true;
+                    let cause = failure.to_string();
+                    tracing::warn!(backend = self.name, cause, "known addresses stay in use");
+                }
+                Change::None
+            }
+        }
+    }
+
+    /// Resolvers turn the order of addresses about with each answer; only another set is news.
+    fn found(&mut self, endpoints: Vec<Endpoint>, now: Moment) -> Change {
+        if std::mem::take(&mut self.name_lost) {
+            tracing::info!(backend = self.name, "name is resolved again");
+        }
+        let is_same = endpoints.len() == self.endpoints.len()
+            && endpoints
+                .iter()
+                .all(|endpoint| self.endpoints.contains(endpoint));
+        if is_same {
+            return Change::None;
+        }
+        if !self.is_nowhere() {
+            let (old, new) = (list(&self.endpoints), list(&endpoints));
+            tracing::info!(backend = self.name, old, new, "backend has other addresses");
+        }
+        self.endpoints = endpoints;
+        self.placed = now;
+        self.replication.forget();
+        self.looks.schedule(now);
+        self.ask_soon(now);
+        Change::Visible
+    }
+
+    fn look_up_regularly(&mut self, now: Moment, rhythm: &Rhythm) {
+        let interval = rhythm.resolve_interval.filter(|_| self.has_name());
+        self.look_ups
+            .reschedule(interval.map(|interval| now + interval));
+    }
+
+    /// Other settings take effect. A role that was found out stays until another is.
+    pub(crate) fn resettle(&mut self, settings: Settings) {
+        self.role = settings.role.or(self.role);
+        self.settings = settings;
+        self.has_been_asked = false;
+        if !self.has_company() {
+            self.replication.forget();
+        }
+    }
+
+    /// Another rhythm takes effect.
+    pub(crate) fn keep_rhythm(&mut self, now: Moment, rhythm: &Rhythm) {
+        self.look_up_regularly(now, rhythm);
+        self.account_refused = false;
+        match self.health {
+            Health::Up { .. } => {
+                self.looks.reschedule(None);
+                self.look_regularly(now, rhythm);
+                self.ask_soon(now);
+            }
+            Health::Down { .. } => {
+                self.backoff.reset();
+                self.looks.schedule(now);
+            }
+            Health::Unknown => (),
+        }
+    }
+}
+
+fn list(endpoints: &[Endpoint]) -> String {
+    let texts: Vec<_> = endpoints.iter().map(ToString::to_string).collect();
+    texts.join(", ")
+}

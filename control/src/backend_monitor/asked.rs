@@ -1,0 +1,205 @@
+//! What a backend's answers about its replication make of it.
+
+use route::{Health, Moment, Role, Server, Writes};
+
+use super::{BackendMonitor, Change, Rhythm};
+use crate::failure::Failure;
+use crate::question::{Answer, Following};
+use crate::replication::{PrimarySeen, Suspicion};
+use crate::roles::{Follows, Member, Presence};
+
+/// Whether a backend is asked about replication.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Questions {
+    /// From time to time, with the monitor account.
+    Asked,
+    /// The same, but only whether it takes writes matters: it is alone in its cluster.
+    OfWrites,
+    /// There is no monitor account.
+    Spared,
+}
+
+/// What workers see of what is found out by asking.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Seen {
+    role: Option<Role>,
+    server: Option<Server>,
+    writes: Writes,
+    is_left_out: bool,
+    is_monitored: bool,
+    complaint: Option<String>,
+}
+
+impl BackendMonitor {
+    /// Is there anything to be asked about its replication?
+    pub(super) fn is_asked(&self) -> bool {
+        self.settings.questions != Questions::Spared
+    }
+
+    /// Is there another in its cluster, so that its lag matters?
+    pub(super) fn has_company(&self) -> bool {
+        self.settings.questions == Questions::Asked
+    }
+
+    /// A server has refused a write because it is read-only: that holds until it is asked, which is soon.
+    pub(crate) fn writes_refused(&mut self, now: Moment) -> Change {
+        if !self.is_asked() || !self.is_usable() || self.replication.writes == Writes::Refused {
+            return Change::None;
+        }
+        self.replication.writes = Writes::Refused;
+        self.questions.schedule(now);
+        Change::Visible
+    }
+
+    /// What is wrong with it though it is up; for people.
+    pub(super) fn complaint(&self) -> Option<String> {
+        let rivals = || {
+            let rivals = self.rivals.join(", ");
+            format!(
+                "it takes writes, and so does {rivals}, and they do not replicate from each other: \
+                 backend.independent says that this is meant"
+            )
+        };
+        let of_rivals = (!self.rivals.is_empty()).then(rivals);
+        self.replication.complaint.clone().or(of_rivals)
+    }
+
+    /// It is asked at once, if it is asked at all.
+    pub(super) fn ask_soon(&mut self, now: Moment) {
+        match self.is_asked() {
+            true => self.questions.schedule(now),
+            false => self.questions.reschedule(None),
+        }
+    }
+
+    /// Is its role to be found out, and might that be so at any moment?
+    pub(crate) fn is_role_awaited(&self) -> bool {
+        let is_open = self.settings.role.is_none() && self.has_company();
+        is_open && self.is_usable() && !self.replication.is_known() && !self.has_been_asked
+    }
+
+    /// Has it been neither seen nor found missing, or has it not yet answered?
+    pub(crate) fn is_awaited(&self) -> bool {
+        let is_silent = !self.replication.is_known() && !self.has_been_asked;
+        self.health == Health::Unknown || (self.is_asked() && self.is_usable() && is_silent)
+    }
+
+    /// A question is over.
+    pub(crate) fn replied(
+        &mut self,
+        answer: Result<Answer, Failure>,
+        primary: PrimarySeen,
+        now: Moment,
+        rhythm: &Rhythm,
+    ) -> Suspicion {
+        self.questions.end();
+        let came_up = self.came_up();
+        let is_outdated = self.questions.began().is_some_and(|began| began < came_up);
+        if !self.is_usable() || is_outdated {
+            // It has fallen meanwhile, or moved, or is to be left alone.
+            self.ask_soon(now);
+            return Suspicion::None;
+        }
+        self.has_been_asked = true;
+        self.ask_later(&answer, now, rhythm);
+        match answer {
+            _ if !self.is_asked() => Suspicion::None,
+            Ok(answer) => {
+                let answer = match self.has_company() {
+                    true => answer,
+                    false => answer.of_writes(),
+                };
+                // One that takes writes and follows nobody may be the new primary, if that is to be found out.
+                let is_free =
+                    answer.writes == Writes::Taken && answer.following == Following::Nobody;
+                let role = match self.settings.role {
+                    None if is_free => Some(Role::Primary),
+                    _ => self.role,
+                };
+                let of = (&*self.name, role);
+                self.replication.answered(answer, primary, of, now)
+            }
+            Err(failure) => self.replication.unanswered(&failure, &self.name, now),
+        }
+    }
+
+    /// Servers log, count and may punish logins that they refuse: these are not made more often than
+    /// looks are.
+    fn ask_later(&mut self, answer: &Result<Answer, Failure>, now: Moment, rhythm: &Rhythm) {
+        let is_refused = answer
+            .as_ref()
+            .is_err_and(|failure| failure.is_want_of_rights());
+        let least = rhythm.monitor_interval.filter(|_| is_refused);
+        let interval = rhythm.replication_interval.filter(|_| self.is_asked());
+        let wait = interval.map(|interval| interval.max(least.unwrap_or_default()));
+        self.questions.reschedule(wait.map(|wait| now + wait));
+    }
+
+    /// Has it told of its replication since it came up?
+    pub(crate) fn has_answered(&self) -> bool {
+        self.is_usable() && self.has_company() && self.replication.is_known()
+    }
+
+    /// Has it answered the monitor account's last question?
+    pub(super) fn is_monitored(&self) -> bool {
+        self.is_asked() && self.is_usable() && self.replication.answers()
+    }
+
+    /// Does it get what others write: does it follow one, or belong to a group?
+    pub(crate) fn replicates(&self) -> bool {
+        self.replication.follows() || self.replication.is_member
+    }
+
+    /// As its cluster sees it.
+    pub(crate) fn member(&self) -> Member {
+        Member {
+            configured: self.settings.role,
+            role: self.role,
+            presence: match (self.is_usable(), self.replication.is_known()) {
+                (false, _) => Presence::Down,
+                (true, true) => Presence::Known,
+                (true, false) => Presence::Awaited,
+            },
+            writes: self.replication.writes,
+            follows: match self.replication.follows() {
+                true => Follows::Somebody,
+                false => Follows::Nobody,
+            },
+        }
+    }
+
+    /// Its role is this; the log is told of what is new.
+    pub(crate) fn settle(&mut self, role: Option<Role>) -> Change {
+        let was = std::mem::replace(&mut self.role, role);
+        self.tell_role(was);
+        self.replication.take_position(role);
+        let (max, back) = (self.settings.lag_max, self.settings.lag_return);
+        self.replication.standing.limit_lag(max, back);
+        self.replication
+            .tell(&self.name, self.role, self.settings.lag_max);
+        let seen = Seen {
+            role,
+            server: self.replication.server.clone(),
+            writes: self.replication.writes,
+            is_left_out: self.backend().is_left_out(),
+            is_monitored: self.is_monitored(),
+            complaint: self.complaint(),
+        };
+        match self.seen.as_ref() == Some(&seen) {
+            true => Change::None,
+            false => {
+                self.seen = Some(seen);
+                Change::Visible
+            }
+        }
+    }
+
+    fn tell_role(&self, was: Option<Role>) {
+        if was == self.role || self.settings.role.is_some() {
+            return;
+        }
+        let shown = |role: Option<Role>| role.map_or("unknown".to_owned(), |it| it.to_string());
+        let (role, was) = (shown(self.role), shown(was));
+        tracing::info!(backend = self.name, role, was, "backend has another role");
+    }
+}

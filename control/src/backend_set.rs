@@ -1,0 +1,472 @@
+//! All backends under watch, and what follows from what is heard of them. No socket, no clock:
+//! time is an argument.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use config::{
+    BackendConfig, BalanceConfig, BalancePolicy, Config, HealthConfig, LagUnknown, ReadPolicy,
+    ReplicaUse,
+};
+use route::{
+    BackendId, Cluster, ClusterId, Dice, Duty, Endpoint, Load, Moment, Policy, Report, Role, Roles,
+    Topology, UnknownLag, Vicinity,
+};
+
+use crate::account_loader::Teacher;
+use crate::backend_monitor::{BackendMonitor, Change, Questions, Rhythm, Settings, Task};
+use crate::definitions::Teachers;
+use crate::failure::Failure;
+use crate::leaders::Leaders;
+use crate::plan::{Places, Plan};
+use crate::probe::ProbeResult;
+use crate::question::Answer;
+use crate::replication::{PrimarySeen, Suspicion};
+use crate::roles::settle;
+
+#[cfg(test)]
+mod tests;
+
+/// What was asked for one backend.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Ticket {
+    pub backend: BackendId,
+    /// As the backend's when it was asked.
+    pub epoch: u64,
+}
+
+/// The backends.
+#[derive(Debug)]
+pub(crate) struct BackendSet {
+    /// In the configuration's order.
+    watched: Vec<BackendMonitor>,
+    /// Every name there ever was; one that comes back finds its sessions counted.
+    known: HashMap<String, (BackendId, Arc<Load>)>,
+    /// Every cluster there ever was.
+    clusters: HashMap<String, Cluster>,
+    leaders: Leaders,
+    balance: BalanceConfig,
+    rhythm: Rhythm,
+    generation: u64,
+    epoch: u64,
+    change: Change,
+    dice: Dice,
+}
+
+impl BackendSet {
+    /// Nobody yet; `seed` decides by how much each wait is shortened.
+    pub(crate) fn new(seed: u64) -> BackendSet {
+        let defaults = Config::default();
+        BackendSet {
+            watched: Vec::new(),
+            known: HashMap::new(),
+            clusters: HashMap::new(),
+            leaders: Leaders::default(),
+            balance: defaults.balance,
+            rhythm: rhythm(&defaults.health),
+            generation: 0,
+            epoch: 0,
+            change: Change::Visible,
+            dice: Dice::new(seed),
+        }
+    }
+
+    /// Makes the plan's backends those under watch. One of the same name keeps its id and its
+    /// load; at the same address also its health and what is known of its place.
+    pub(crate) fn apply(&mut self, plan: &Plan, now: Moment) {
+        let config = &plan.config;
+        self.balance = config.balance.clone();
+        self.rhythm = rhythm(&config.health);
+        self.change = Change::Visible;
+        let mut before = std::mem::take(&mut self.watched);
+        for backend in &config.backends {
+            let kept = before
+                .iter()
+                .position(|w| w.name == backend.name && w.address == backend.address);
+            let settings = self.settings(config, backend);
+            let watched = match kept {
+                Some(index) => self.keep(before.swap_remove(index), settings, now),
+                None => self.begin(backend, settings, &plan.places, now),
+            };
+            self.watched.push(watched);
+        }
+        self.settle();
+    }
+
+    fn settings(&mut self, config: &Config, backend: &BackendConfig) -> Settings {
+        let lag_max = backend.lag_max.unwrap_or(config.balance.lag_max);
+        let is_near = config.zone.is_some() && config.zone == backend.zone;
+        Settings {
+            cluster: self.cluster(&backend.cluster),
+            role: role(backend.role),
+            weight: backend.weight,
+            sessions_max: backend.sessions_max.or(config.limits.backend_sessions_max),
+            zone: backend.zone.clone(),
+            vicinity: if is_near {
+                Vicinity::Near
+            } else {
+                Vicinity::Far
+            },
+            tags: backend.tags.clone(),
+            lag_max: unless_zero(lag_max),
+            unknown_lag: match config.balance.lag_unknown {
+                LagUnknown::LeaveOut => UnknownLag::LeaveOut,
+                LagUnknown::Use => UnknownLag::Use,
+            },
+            is_independent: backend.independent,
+            lag_return: lag_max.mul_f64(f64::from(config.balance.lag_return) / 100.0),
+            duty: match (backend.disable, backend.drain) {
+                (true, _) => Duty::Disabled,
+                (false, true) => Duty::Draining,
+                (false, false) => Duty::Serving,
+            },
+            questions: questions(config, backend),
+        }
+    }
+
+    fn cluster(&mut self, name: &str) -> ClusterId {
+        let next = ClusterId(self.clusters.len() as u32);
+        let entry = self.clusters.entry(name.to_owned());
+        let cluster = entry.or_insert_with(|| Cluster {
+            id: next,
+            name: name.to_owned(),
+            written: Arc::default(),
+        });
+        cluster.id
+    }
+
+    fn keep(&self, mut watched: BackendMonitor, settings: Settings, now: Moment) -> BackendMonitor {
+        watched.resettle(settings);
+        watched.keep_rhythm(now, &self.rhythm);
+        watched
+    }
+
+    fn begin(
+        &mut self,
+        backend: &BackendConfig,
+        settings: Settings,
+        places: &Places,
+        now: Moment,
+    ) -> BackendMonitor {
+        let identity = self.identity(&backend.name);
+        self.epoch += 1;
+        let address = backend.address.clone();
+        let found = places.get(&address).cloned().unwrap_or(Ok(Vec::new()));
+        let mut watched =
+            BackendMonitor::new(&backend.name, identity, address, self.epoch, settings, now);
+        // The roster's change is noted already.
+        let _ = watched.looked_up(found, now, &self.rhythm, &mut self.dice);
+        watched
+    }
+
+    fn identity(&mut self, name: &str) -> (BackendId, Arc<Load>) {
+        let next = BackendId(self.known.len() as u32);
+        let entry = self.known.entry(name.to_owned());
+        entry.or_insert_with(|| (next, Arc::default())).clone()
+    }
+
+    /// Places that need not be looked up for a new configuration.
+    pub(crate) fn places(&self) -> Places {
+        let known = |w: &BackendMonitor| {
+            let endpoints: Vec<Endpoint> = w.endpoints().to_vec();
+            (!endpoints.is_empty()).then(|| (w.address.clone(), Ok(endpoints)))
+        };
+        self.watched.iter().filter_map(known).collect()
+    }
+
+    /// A worker's report, of which some change no health.
+    pub(crate) fn heard(&mut self, report: &Report, now: Moment) {
+        let (Report::ConnectFailed { backend, .. }
+        | Report::Connected { backend }
+        | Report::SessionBroken { backend, .. }
+        | Report::WritesRefused { backend }) = report
+        else {
+            return;
+        };
+        let Some(watched) = self.watched.iter_mut().find(|w| w.id == *backend) else {
+            return;
+        };
+        let (rhythm, dice) = (&self.rhythm, &mut self.dice);
+        let change = match report {
+            Report::ConnectFailed { cause, .. } => watched.connect_failed(cause, now, rhythm, dice),
+            Report::Connected { .. } => watched.connected(now, rhythm),
+            Report::SessionBroken { cause, .. } => {
+                tracing::debug!(backend = watched.name, cause, "a session broke");
+                watched.suspected(now, rhythm)
+            }
+            Report::WritesRefused { .. } => watched.writes_refused(now),
+            Report::KillStatement { .. }
+            | Report::UnknownAccount { .. }
+            | Report::CheckAccount { .. }
+            | Report::CredentialRefused { .. }
+            | Report::DefinitionsChanged => Change::None,
+        };
+        self.note_health(change);
+    }
+
+    /// A look is over.
+    pub(crate) fn looked(&mut self, of: Ticket, sight: Result<ProbeResult, Failure>, now: Moment) {
+        if let Some(watched) = find(&mut self.watched, of) {
+            let change = watched.looked(sight, now, &self.rhythm, &mut self.dice);
+            self.note_health(change);
+        }
+    }
+
+    /// A look-up is over.
+    pub(crate) fn looked_up(
+        &mut self,
+        of: Ticket,
+        found: Result<Vec<Endpoint>, Failure>,
+        now: Moment,
+    ) {
+        if let Some(watched) = find(&mut self.watched, of) {
+            let change = watched.looked_up(found, now, &self.rhythm, &mut self.dice);
+            self.note_health(change);
+        }
+    }
+
+    /// A question is over.
+    pub(crate) fn answered(&mut self, of: Ticket, answer: Result<Answer, Failure>, now: Moment) {
+        let Some(cluster) = self.watched(of.backend).map(|w| w.settings.cluster) else {
+            return;
+        };
+        let is_up = |w: &BackendMonitor| w.role == Some(Role::Primary) && w.is_usable();
+        let mut members = self
+            .watched
+            .iter()
+            .filter(|w| w.settings.cluster == cluster);
+        let primary = match members.any(is_up) {
+            true => PrimarySeen::Up,
+            false => PrimarySeen::Down,
+        };
+        let Some(watched) = find(&mut self.watched, of) else {
+            return;
+        };
+        match watched.replied(answer, primary, now, &self.rhythm) {
+            Suspicion::None => (),
+            Suspicion::Backend => self.note_suspicion(now, |w| w.id == of.backend),
+            Suspicion::Primary => {
+                self.note_suspicion(now, |w| is_up(w) && w.settings.cluster == cluster);
+            }
+        }
+        self.settle();
+    }
+
+    fn note_suspicion(&mut self, now: Moment, concerns: impl Fn(&BackendMonitor) -> bool) {
+        for watched in self.watched.iter_mut().filter(|w| concerns(w)) {
+            let _ = watched.suspected(now, &self.rhythm);
+        }
+    }
+
+    /// Gives everyone its role, as everyone's state is now.
+    fn settle(&mut self) {
+        for cluster in self.clusters() {
+            let is_member = |w: &&mut BackendMonitor| w.settings.cluster == cluster.id;
+            let mut members: Vec<_> = self.watched.iter_mut().filter(is_member).collect();
+            let roles = settle(&members.iter().map(|w| w.member()).collect::<Vec<_>>());
+            let mut change = Change::None;
+            for (member, role) in members.iter_mut().zip(roles) {
+                if member.settle(role) == Change::Visible {
+                    change = Change::Visible;
+                }
+            }
+            self.note(change);
+            let is_said = self.leaders.tell(&cluster, &mut self.watched);
+            self.note(is_said);
+        }
+    }
+
+    /// Is there a role that is to be found out, and may be at any moment?
+    pub(crate) fn awaits_roles(&self) -> bool {
+        self.watched.iter().any(BackendMonitor::is_role_awaited)
+    }
+
+    /// Is there a backend of which nothing is known yet, or not all?
+    pub(crate) fn awaits_answers(&self) -> bool {
+        self.watched.iter().any(BackendMonitor::is_awaited)
+    }
+
+    /// Who falls, or returns, may leave another in another role.
+    fn note_health(&mut self, change: Change) {
+        self.note(change);
+        if change == Change::Visible {
+            self.settle();
+        }
+    }
+
+    fn note(&mut self, change: Change) {
+        if change == Change::Visible {
+            self.change = Change::Visible;
+        }
+    }
+
+    /// All that is due, begun with this call.
+    pub(crate) fn begin_due(&mut self, now: Moment) -> Vec<(Ticket, Task)> {
+        let mut tasks = Vec::new();
+        for watched in &mut self.watched {
+            let ticket = Ticket {
+                backend: watched.id,
+                epoch: watched.epoch,
+            };
+            while let Some(task) = watched.begin(now) {
+                tasks.push((ticket, task));
+            }
+        }
+        tasks
+    }
+
+    /// When [`BackendSet::begin_due`] has something to give.
+    pub(crate) fn next_due(&self) -> Option<Moment> {
+        self.watched.iter().filter_map(BackendMonitor::next).min()
+    }
+
+    /// The backend of this id, as long as it is configured.
+    pub(crate) fn watched(&self, id: BackendId) -> Option<&BackendMonitor> {
+        self.watched.iter().find(|w| w.id == id)
+    }
+
+    /// Is a ticket still about a backend and its address?
+    pub(crate) fn knows(&self, ticket: Ticket) -> bool {
+        let is_it = |w: &BackendMonitor| w.id == ticket.backend && w.epoch == ticket.epoch;
+        self.watched.iter().any(is_it)
+    }
+
+    /// Those who may be asked for the accounts, the likeliest to know first: primaries before replicas,
+    /// which may lag, and of each those that were seen to be up.
+    pub(crate) fn teachers(&self) -> Vec<Teacher> {
+        let mut usable: Vec<&BackendMonitor> =
+            self.watched.iter().filter(|w| w.is_usable()).collect();
+        usable.sort_by_key(|w| (w.role == Some(Role::Replica), !w.is_up()));
+        usable.into_iter().map(BackendMonitor::teacher).collect()
+    }
+
+    /// The same, cluster by cluster.
+    pub(crate) fn teachers_by_cluster(&self) -> Vec<Teachers> {
+        let of = |cluster: ClusterId| {
+            let mut usable: Vec<&BackendMonitor> = self.watched.iter().collect();
+            usable.retain(|w| w.is_usable() && w.settings.cluster == cluster);
+            usable.sort_by_key(|w| (w.role == Some(Role::Replica), !w.is_up()));
+            usable.into_iter().map(BackendMonitor::teacher).collect()
+        };
+        let clusters = self.clusters().into_iter();
+        clusters
+            .map(|cluster| Teachers {
+                cluster: cluster.id,
+                teachers: of(cluster.id),
+                name: cluster.name,
+            })
+            .collect()
+    }
+
+    /// A snapshot, if there was a change since the last.
+    pub(crate) fn snapshot(&mut self) -> Option<Topology> {
+        if std::mem::replace(&mut self.change, Change::None) == Change::None {
+            return None;
+        }
+        self.generation += 1;
+        Some(Topology {
+            generation: self.generation,
+            backends: self.watched.iter().map(|w| Arc::new(w.backend())).collect(),
+            clusters: self.clusters(),
+            policy: policy(self.balance.policy),
+            reads: reads(self.balance.reads),
+            roles: roles(self.balance.replicas),
+            slow_start: self.balance.slow_start,
+        })
+    }
+}
+
+impl BackendSet {
+    /// Those that backends belong to, in the order of their first ones.
+    fn clusters(&self) -> Vec<Cluster> {
+        let mut clusters: Vec<Cluster> = Vec::new();
+        for watched in &self.watched {
+            let id = watched.settings.cluster;
+            let known = || self.clusters.values().find(|cluster| cluster.id == id);
+            if clusters.iter().all(|cluster| cluster.id != id) {
+                clusters.extend(known().cloned());
+            }
+        }
+        clusters
+    }
+}
+
+/// The backend that a finding is about, unless it has gone or moved since.
+fn find(watched: &mut [BackendMonitor], of: Ticket) -> Option<&mut BackendMonitor> {
+    watched
+        .iter_mut()
+        .find(|w| w.id == of.backend && w.epoch == of.epoch)
+}
+
+fn rhythm(health: &HealthConfig) -> Rhythm {
+    Rhythm {
+        probe_interval: health.probe_interval,
+        probe_interval_max: health.probe_interval_max,
+        monitor_interval: health
+            .monitor_user
+            .as_ref()
+            .map(|_| health.monitor_interval),
+        replication_interval: health
+            .monitor_user
+            .as_ref()
+            .map(|_| health.replication_interval),
+        resolve_interval: unless_zero(health.resolve_interval),
+    }
+}
+
+/// One that is alone in its cluster has nothing to be compared with: only whether it takes writes matters.
+fn questions(config: &Config, backend: &BackendConfig) -> Questions {
+    let others = config
+        .backends
+        .iter()
+        .filter(|it| it.cluster == backend.cluster);
+    let is_of_use = backend.role == config::Role::Auto || others.count() > 1;
+    match (config.health.monitor_user.is_some(), is_of_use) {
+        (true, true) => Questions::Asked,
+        (true, false) => Questions::OfWrites,
+        (false, _) => Questions::Spared,
+    }
+}
+
+fn unless_zero(duration: Duration) -> Option<Duration> {
+    (!duration.is_zero()).then_some(duration)
+}
+
+/// None is to be found out.
+fn role(role: config::Role) -> Option<Role> {
+    match role {
+        config::Role::Primary => Some(Role::Primary),
+        config::Role::Replica => Some(Role::Replica),
+        config::Role::Auto => None,
+    }
+}
+
+fn roles(replicas: ReplicaUse) -> Roles {
+    match replicas {
+        // A session as a whole may write.
+        ReplicaUse::Split | ReplicaUse::Primary => Roles::Primary,
+        ReplicaUse::Any => Roles::Any,
+        ReplicaUse::Replica => Roles::Replica,
+    }
+}
+
+fn policy(policy: BalancePolicy) -> Policy {
+    match policy {
+        BalancePolicy::FewestSessions => Policy::FewestSessions,
+        BalancePolicy::RoundRobin => Policy::RoundRobin,
+        BalancePolicy::Weighted => Policy::Weighted,
+        BalancePolicy::RandomOfTwo => Policy::RandomOfTwo,
+        BalancePolicy::Ordered => Policy::Ordered,
+    }
+}
+
+fn reads(policy: ReadPolicy) -> route::ReadPolicy {
+    match policy {
+        ReadPolicy::FewestInFlight => route::ReadPolicy::FewestInFlight,
+        ReadPolicy::Latency => route::ReadPolicy::Latency,
+        ReadPolicy::RoundRobin => route::ReadPolicy::RoundRobin,
+        ReadPolicy::Weighted => route::ReadPolicy::Weighted,
+        ReadPolicy::Sticky => route::ReadPolicy::Sticky,
+    }
+}

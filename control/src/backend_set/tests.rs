@@ -1,0 +1,342 @@
+//! What follows from what, with time and chance as arguments.
+
+use config::BackendAddress;
+use route::Health;
+
+use super::*;
+
+mod asked;
+
+fn at(milliseconds: u64) -> Moment {
+    Moment(Duration::from_millis(milliseconds))
+}
+
+const SECOND: u64 = 1000;
+
+fn config(names: &[&str]) -> Config {
+    let backend = |(index, name): (usize, &&str)| BackendConfig {
+        name: (*name).to_owned(),
+        address: BackendAddress::Tcp {
+            host: format!("10.0.0.{index}"),
+            port: 3306,
+        },
+        ..BackendConfig::default()
+    };
+    let mut config = Config {
+        backends: names.iter().enumerate().map(backend).collect(),
+        ..Config::default()
+    };
+    config.health.probe_interval = Duration::from_secs(1);
+    config.health.probe_interval_max = Duration::from_secs(30);
+    config
+}
+
+fn plan(config: &Config) -> Plan {
+    let endpoint = |address: &BackendAddress| match address {
+        BackendAddress::Tcp { host, port } => {
+            let ip: std::net::IpAddr = host.parse().unwrap_or([10, 9, 9, 9].into());
+            Endpoint::Tcp((ip, *port).into())
+        }
+        BackendAddress::Unix(path) => Endpoint::Unix(path.clone()),
+    };
+    let places = config.backends.iter().map(|backend| {
+        let found = Ok(vec![endpoint(&backend.address)]);
+        (backend.address.clone(), found)
+    });
+    Plan {
+        places: places.collect(),
+        config: Arc::new(config.clone()),
+    }
+}
+
+/// A roster of backends nobody has seen yet.
+fn roster(config: &Config) -> BackendSet {
+    let mut roster = BackendSet::new(1);
+    roster.apply(&plan(config), at(0));
+    roster.snapshot().unwrap();
+    roster
+}
+
+/// The tickets of the looks due at `now`.
+fn looks(roster: &mut BackendSet, now: Moment) -> Vec<Ticket> {
+    let due = roster.begin_due(now).into_iter();
+    due.filter(|(_, task)| matches!(task, Task::Look(_)))
+        .map(|(ticket, _)| ticket)
+        .collect()
+}
+
+/// A roster of one backend that a look at 0 has seen well.
+fn well(config: &Config) -> (BackendSet, Ticket) {
+    let mut roster = roster(config);
+    let ticket = looks(&mut roster, at(0))[0];
+    roster.looked(ticket, Ok(ProbeResult::Well), at(0));
+    assert!(matches!(health(&mut roster), Health::Up { .. }));
+    (roster, ticket)
+}
+
+/// The first backend's health in a snapshot that must be there.
+fn health(roster: &mut BackendSet) -> Health {
+    roster.snapshot().expect("there was a change").backends[0]
+        .health
+        .clone()
+}
+
+fn refused() -> Failure {
+    Failure::Io("Connection refused".into())
+}
+
+fn connect_failed(ticket: Ticket) -> Report {
+    Report::ConnectFailed {
+        backend: ticket.backend,
+        cause: "timed out".into(),
+    }
+}
+
+fn session_broken(ticket: Ticket) -> Report {
+    Report::SessionBroken {
+        backend: ticket.backend,
+        cause: "reset".into(),
+    }
+}
+
+#[test]
+fn every_backend_is_looked_at_once_at_the_start() {
+    let mut roster = roster(&config(&["a", "b"]));
+    assert_eq!(looks(&mut roster, at(0)).len(), 2);
+    assert_eq!(looks(&mut roster, at(SECOND)), []);
+    assert_eq!(roster.next_due(), None);
+}
+
+#[test]
+fn without_a_monitor_account_a_backend_that_is_up_is_left_alone() {
+    let (roster, _) = well(&config(&["a"]));
+    assert_eq!(roster.next_due(), None);
+}
+
+#[test]
+fn with_a_monitor_account_it_is_looked_at_every_interval() {
+    let mut config = config(&["a"]);
+    config.health.monitor_user = Some("monitor".into());
+    let (roster, _) = well(&config);
+    assert_eq!(
+        roster.next_due(),
+        Some(Moment(config.health.monitor_interval))
+    );
+}
+
+#[test]
+fn a_session_that_connected_shows_an_unseen_backend_to_be_up() {
+    let mut roster = roster(&config(&["a"]));
+    let ticket = looks(&mut roster, at(0))[0];
+    let connected = Report::Connected {
+        backend: ticket.backend,
+    };
+    roster.heard(&connected, at(1));
+    assert_eq!(health(&mut roster), Health::Up { since: at(1) });
+    roster.heard(&connected, at(2));
+    assert!(roster.snapshot().is_none(), "no news");
+}
+
+#[test]
+fn probes_come_after_waits_that_double_up_to_their_bound() {
+    let config = config(&["a"]);
+    let (mut roster, ticket) = well(&config);
+    roster.heard(&connect_failed(ticket), at(0));
+    assert!(matches!(health(&mut roster), Health::Down { .. }));
+    let mut now = at(0);
+    for seconds in [1, 2, 4, 8, 16, 30, 30] {
+        let due = roster.next_due().unwrap();
+        let wait = due.since(now);
+        let whole = Duration::from_secs(seconds);
+        assert!(
+            wait <= whole && wait >= whole * 4 / 5,
+            "{wait:?} of {whole:?}"
+        );
+        now = due;
+        assert_eq!(looks(&mut roster, now), [ticket]);
+        roster.looked(ticket, Err(Failure::Io("timed out".into())), now);
+        assert!(roster.snapshot().is_none(), "nothing new to be told");
+    }
+}
+
+#[test]
+fn a_backend_that_falls_again_soon_keeps_its_long_waits() {
+    let config = config(&["a"]);
+    let (mut roster, ticket) = well(&config);
+    let mut now = at(0);
+    let mut waits = Vec::new();
+    for _ in 0..4 {
+        roster.heard(&connect_failed(ticket), now);
+        let due = roster.next_due().unwrap();
+        waits.push(due.since(now));
+        now = due;
+        assert_eq!(looks(&mut roster, now), [ticket]);
+        roster.looked(ticket, Ok(ProbeResult::Well), now);
+    }
+    assert!(waits.windows(2).all(|pair| pair[1] > pair[0]), "{waits:?}");
+    // After a long good time it begins with the first wait again.
+    let later = now + config.health.probe_interval_max;
+    roster.heard(&connect_failed(ticket), later);
+    assert!(roster.next_due().unwrap().since(later) <= config.health.probe_interval);
+}
+
+#[test]
+fn a_look_begun_before_the_fall_does_not_raise_the_backend() {
+    let mut roster = roster(&config(&["a"]));
+    let ticket = looks(&mut roster, at(0))[0];
+    roster.heard(&connect_failed(ticket), at(10));
+    roster.looked(ticket, Ok(ProbeResult::Well), at(20));
+    assert!(matches!(health(&mut roster), Health::Down { since, .. } if since == at(10)));
+    let due = roster.next_due().unwrap();
+    assert_eq!(looks(&mut roster, due), [ticket]);
+    roster.looked(ticket, Ok(ProbeResult::Well), due);
+    let backend = roster.snapshot().unwrap().backends[0].clone();
+    assert_eq!(backend.health, Health::Up { since: due });
+    assert_eq!(backend.returned, Some(due));
+}
+
+#[test]
+fn many_broken_sessions_make_few_looks() {
+    let (mut roster, ticket) = well(&config(&["a"]));
+    let mut count = 0;
+    for millisecond in 0..3 * SECOND {
+        roster.heard(&session_broken(ticket), at(5 * SECOND + millisecond));
+        for ticket in looks(&mut roster, at(5 * SECOND + millisecond)) {
+            count += 1;
+            roster.looked(ticket, Ok(ProbeResult::Well), at(5 * SECOND + millisecond));
+        }
+    }
+    assert_eq!(count, 3, "one at once, then one per probe interval");
+}
+
+#[test]
+fn a_backend_that_does_not_answer_a_hints_look_is_down() {
+    let (mut roster, ticket) = well(&config(&["a"]));
+    roster.heard(&session_broken(ticket), at(5 * SECOND));
+    assert!(roster.snapshot().is_none(), "a hint alone changes nothing");
+    assert_eq!(looks(&mut roster, at(5 * SECOND)), [ticket]);
+    roster.looked(ticket, Err(refused()), at(5 * SECOND));
+    assert!(
+        matches!(health(&mut roster), Health::Down { cause, .. } if cause == "Connection refused")
+    );
+}
+
+/// A backend whose host is a name, known to be at 10.9.9.9.
+fn by_name() -> Config {
+    let mut config = config(&["a"]);
+    config.backends[0].address = BackendAddress::Tcp {
+        host: "db.example".into(),
+        port: 3306,
+    };
+    config
+}
+
+/// Has the look-up that is due find this.
+fn look_up(roster: &mut BackendSet, found: Result<Vec<Endpoint>, Failure>) {
+    let due = roster.next_due().unwrap();
+    let tasks = roster.begin_due(due);
+    let asked = tasks
+        .iter()
+        .find(|(_, task)| matches!(task, Task::LookUp(_)));
+    let (ticket, _) = asked.expect("a look-up is due");
+    roster.looked_up(*ticket, found, due);
+}
+
+fn endpoint(last: u8) -> Endpoint {
+    Endpoint::Tcp(([10, 9, 9, last], 3306).into())
+}
+
+#[test]
+fn a_lost_name_keeps_its_addresses() {
+    let (mut roster, _) = well(&by_name());
+    let lost = Failure::Unresolved {
+        host: "db.example".into(),
+        reason: "no such name".into(),
+    };
+    for _ in 0..3 {
+        look_up(&mut roster, Err(lost.clone()));
+        assert!(roster.snapshot().is_none());
+    }
+    look_up(&mut roster, Ok(vec![endpoint(9)]));
+    assert!(roster.snapshot().is_none(), "found again where it was");
+}
+
+#[test]
+fn other_addresses_make_a_snapshot_and_a_look_but_another_order_does_not() {
+    let (mut roster, ticket) = well(&by_name());
+    look_up(&mut roster, Ok(vec![endpoint(1), endpoint(2)]));
+    let backend = roster.snapshot().unwrap().backends[0].clone();
+    assert_eq!(backend.endpoints, [endpoint(1), endpoint(2)]);
+    assert!(backend.is_usable());
+    let due = roster.next_due().unwrap();
+    assert_eq!(looks(&mut roster, due), [ticket]);
+    look_up(&mut roster, Ok(vec![endpoint(2), endpoint(1)]));
+    assert!(roster.snapshot().is_none());
+}
+
+#[test]
+fn a_look_at_former_addresses_says_nothing_about_the_new_ones() {
+    let (mut roster, ticket) = well(&by_name());
+    roster.heard(&session_broken(ticket), at(SECOND));
+    assert_eq!(looks(&mut roster, at(SECOND)), [ticket]);
+    look_up(&mut roster, Ok(vec![endpoint(1)]));
+    roster.snapshot().unwrap();
+    let later = at(60 * SECOND);
+    roster.looked(ticket, Err(refused()), later);
+    assert!(roster.snapshot().is_none());
+    assert_eq!(looks(&mut roster, later), [ticket]);
+}
+
+#[test]
+fn a_reload_keeps_id_load_and_health_of_a_backend_that_stays() {
+    let (mut roster, ticket) = well(&config(&["a"]));
+    roster.heard(&connect_failed(ticket), at(SECOND));
+    let before = roster.snapshot().unwrap().backends[0].clone();
+    let _slot = before.begin().unwrap();
+    let mut config = config(&["a", "b"]);
+    config.backends[0].weight = 5;
+    config.limits.backend_sessions_max = Some(100);
+    roster.apply(&plan(&config), at(2 * SECOND));
+    let topology = roster.snapshot().unwrap();
+    let after = &topology.backends[0];
+    assert_eq!((after.id, &after.health), (before.id, &before.health));
+    assert_eq!((after.weight, after.sessions_max), (5, Some(100)));
+    assert_eq!(after.load.sessions(), 1);
+    assert_ne!(topology.backends[1].id, before.id);
+}
+
+#[test]
+fn a_backend_that_moved_is_seen_anew_and_what_was_asked_before_does_not_count() {
+    let (mut roster, _) = well(&config(&["a"]));
+    let mut moved = config(&["a"]);
+    moved.backends[0].address = BackendAddress::Unix("/run/a.sock".into());
+    roster.heard(
+        &session_broken(Ticket {
+            backend: BackendId(0),
+            epoch: 0,
+        }),
+        at(SECOND),
+    );
+    let asked_before = looks(&mut roster, at(SECOND))[0];
+    roster.apply(&plan(&moved), at(SECOND));
+    let backend = roster.snapshot().unwrap().backends[0].clone();
+    assert_eq!(
+        (backend.id, &backend.health),
+        (asked_before.backend, &Health::Unknown)
+    );
+    roster.looked(asked_before, Err(refused()), at(SECOND));
+    assert!(roster.snapshot().is_none());
+    assert_eq!(looks(&mut roster, at(SECOND)).len(), 1);
+}
+
+#[test]
+fn a_backend_that_was_removed_and_comes_back_has_its_sessions_counted() {
+    let (mut roster, _) = well(&config(&["a"]));
+    roster.apply(&plan(&config(&["a", "b"])), at(0));
+    let slot = roster.snapshot().unwrap().backends[1].begin();
+    roster.apply(&plan(&config(&["a"])), at(0));
+    assert_eq!(roster.snapshot().unwrap().backends.len(), 1);
+    roster.apply(&plan(&config(&["a", "b"])), at(0));
+    assert_eq!(roster.snapshot().unwrap().backends[1].load.sessions(), 1);
+    drop(slot);
+}

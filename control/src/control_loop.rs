@@ -1,0 +1,493 @@
+//! The control plane's loop: hear, decide, start what is due, publish.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Instant;
+
+use auth::Account;
+use config::Config;
+use route::{BackendId, Endpoint, KillReason, Moment, Report, Topology};
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::task::JoinSet;
+
+use crate::account_check::{CheckLine, check};
+use crate::account_loader::{LoadError, LoadedAccounts, learn};
+use crate::backend_monitor::Task;
+use crate::backend_set::{BackendSet, Ticket};
+use crate::checks::Checks;
+use crate::definitions::{FetchedDefinitions, Schedule, ask_all};
+use crate::failure::Failure;
+use crate::kill::{Kill, Kills, kill_all};
+use crate::learning::{Attempt, Learning};
+use crate::login::Access;
+use crate::monitor_connection::{Line, ask};
+use crate::plan::{Places, Plan, prepare};
+use crate::probe::{ProbeResult, look};
+use crate::question::Answer;
+use crate::resolve::{Resolver, look_up};
+use crate::snapshot_publisher::SnapshotPublisher;
+
+/// What the handle asks.
+#[derive(Debug)]
+pub(crate) enum Order {
+    /// Another configuration.
+    Reconfigure(Arc<Config>),
+    /// To say when all configurations up to now have taken effect, or others instead of them.
+    TellWhenSettled(oneshot::Sender<()>),
+    /// Do the kills that are left, and end.
+    Stop,
+}
+
+/// What a task beside the loop found.
+enum Finding {
+    Planned {
+        plan: Plan,
+        number: u64,
+    },
+    Looked(Ticket, Result<ProbeResult, Failure>),
+    LookedUp(Ticket, Result<Vec<Endpoint>, Failure>),
+    Answered(Ticket, Box<Result<Answer, Failure>>, Option<Line>),
+    Killed(BackendId),
+    Learned {
+        epoch: u64,
+        outcome: Result<LoadedAccounts, LoadError>,
+    },
+    Checked {
+        users: Vec<String>,
+        begun: Moment,
+        found: Option<Vec<Account>>,
+        line: Option<CheckLine>,
+    },
+    Defined {
+        epoch: u64,
+        told: Vec<FetchedDefinitions>,
+    },
+}
+
+/// Owns all that the control plane knows.
+pub(crate) struct ControlLoop {
+    started: Instant,
+    resolver: Arc<dyn Resolver>,
+    roster: BackendSet,
+    access: Arc<Access>,
+    kills: Kills,
+    /// The log knows that there is no account to kill with.
+    told_no_account: bool,
+    /// Configurations asked for; only the last asked for is applied.
+    plans: u64,
+    /// The number of the plan that has taken effect.
+    applied: u64,
+    /// Who is to be told when that is the last one.
+    awaiting: Vec<oneshot::Sender<()>>,
+    learning: Learning,
+    checks: Checks,
+    /// The connection to ask for accounts by name, while nobody does.
+    check_line: Option<CheckLine>,
+    definitions: Schedule,
+    /// Connections to ask over, while nobody does.
+    lines: HashMap<Ticket, Line>,
+    tasks: JoinSet<Finding>,
+    topology: watch::Sender<Arc<Topology>>,
+    board: SnapshotPublisher,
+}
+
+impl ControlLoop {
+    /// Knows nobody before its first configuration.
+    pub(crate) fn new(
+        started: Instant,
+        seed: u64,
+        resolver: Arc<dyn Resolver>,
+        topology: watch::Sender<Arc<Topology>>,
+        board: SnapshotPublisher,
+    ) -> ControlLoop {
+        ControlLoop {
+            started,
+            resolver,
+            roster: BackendSet::new(seed),
+            access: Arc::new(Access::new(&Config::default())),
+            kills: Kills::default(),
+            told_no_account: false,
+            plans: 0,
+            applied: 0,
+            awaiting: Vec::new(),
+            learning: Learning::new(seed.rotate_left(1)),
+            checks: Checks::default(),
+            check_line: None,
+            definitions: Schedule::default(),
+            lines: HashMap::new(),
+            tasks: JoinSet::new(),
+            topology,
+            board,
+        }
+    }
+
+    /// Applies and publishes the first configuration. Where roles are to be found out, it waits for
+    /// that, as long as a login and an answer may take: nobody could be given a primary before.
+    pub(crate) async fn begin(&mut self, config: Arc<Config>) {
+        let plan = prepare(config, Places::new(), Arc::clone(&self.resolver)).await;
+        self.apply(&plan);
+        self.find_out_while(BackendSet::awaits_roles).await;
+        self.publish();
+    }
+
+    /// Applies a configuration, and ends when all is known of its backends that can be.
+    pub(crate) async fn survey(mut self, config: Arc<Config>) -> Arc<Topology> {
+        self.begin(config).await;
+        self.find_out_while(BackendSet::awaits_answers).await;
+        self.publish();
+        self.hang_up().await;
+        Arc::clone(&self.topology.borrow())
+    }
+
+    /// Does what is due while the roster waits for something, as long as a login and an answer may
+    /// take. Those that have not answered by then are found out later.
+    async fn find_out_while(&mut self, waits: impl Fn(&BackendSet) -> bool) {
+        let limit = self.access.timeout * 3;
+        let finding_out = async {
+            while waits(&self.roster) {
+                self.start_due();
+                match self.tasks.join_next().await {
+                    Some(finding) => self.found(finding),
+                    None => return,
+                }
+            }
+        };
+        let _ = tokio::time::timeout(limit, finding_out).await;
+    }
+
+    /// Runs until it is told to stop, or the handle is gone.
+    pub(crate) async fn run(
+        mut self,
+        mut orders: mpsc::UnboundedReceiver<Order>,
+        mut reports: mpsc::UnboundedReceiver<Report>,
+    ) {
+        loop {
+            self.start_due();
+            self.publish();
+            self.tell_settled();
+            let due = self.next_due();
+            tokio::select! {
+                order = orders.recv() => match order {
+                    Some(Order::Reconfigure(config)) => self.plan(config),
+                    Some(Order::TellWhenSettled(to)) => self.awaiting.push(to),
+                    Some(Order::Stop) | None => break,
+                },
+                Some(report) = reports.recv() => self.heard(report),
+                Some(finding) = self.tasks.join_next() => self.found(finding),
+                () = until(self.started, due) => (),
+            }
+        }
+        while let Ok(report) = reports.try_recv() {
+            self.heard(report);
+        }
+        self.finish_kills().await;
+        self.hang_up().await;
+    }
+
+    fn next_due(&self) -> Option<Moment> {
+        let due = self.roster.next_due().into_iter();
+        due.chain(self.learning.next())
+            .chain(self.definitions.next())
+            .min()
+    }
+
+    fn now(&self) -> Moment {
+        Moment(self.started.elapsed())
+    }
+
+    fn plan(&mut self, config: Arc<Config>) {
+        self.plans += 1;
+        let number = self.plans;
+        let planning = prepare(config, self.roster.places(), Arc::clone(&self.resolver));
+        self.tasks.spawn(async move {
+            let plan = planning.await;
+            Finding::Planned { plan, number }
+        });
+    }
+
+    /// Tells those who wait for it that what was configured has taken effect.
+    fn tell_settled(&mut self) {
+        if self.applied == self.plans {
+            for to in self.awaiting.drain(..) {
+                // Nobody may be waiting any more.
+                let _ = to.send(());
+            }
+        }
+    }
+
+    fn apply(&mut self, plan: &Plan) {
+        self.access = Arc::new(Access::new(&plan.config));
+        self.told_no_account = false;
+        let now = self.now();
+        self.roster.apply(plan, now);
+        self.learning.apply(&plan.config, now);
+        self.definitions.apply(&plan.config, now);
+        if !self.definitions.is_on() {
+            self.board.forget_definitions();
+        }
+        self.leave_strangers();
+    }
+
+    /// Lines to backends that are not there any more are of no use.
+    fn leave_strangers(&mut self) {
+        let roster = &self.roster;
+        for (_, line) in self.lines.extract_if(|ticket, _| !roster.knows(*ticket)) {
+            tokio::spawn(line.hang_up());
+        }
+    }
+
+    fn heard(&mut self, report: Report) {
+        let now = self.now();
+        match report {
+            Report::KillStatement {
+                backend,
+                thread_id,
+                why,
+            } => self.kill_asked(backend, thread_id, why),
+            Report::UnknownAccount { user } => {
+                tracing::debug!(user, "a login failed whose account may be new");
+                self.learning.asked(now);
+            }
+            Report::CheckAccount { user } if self.learning.is_on() => self.checks.wanted(user, now),
+            Report::DefinitionsChanged => self.definitions.asked(now),
+            Report::CredentialRefused {
+                backend,
+                user,
+                cause,
+            } => {
+                if let Some(watched) = self.roster.watched(backend) {
+                    self.learning.refused(backend, &watched.name, &user, &cause);
+                }
+                self.learning.asked(now);
+            }
+            report => self.roster.heard(&report, now),
+        }
+    }
+
+    /// On a backend that has fallen the statement may have fallen with it, and after a restart its
+    /// number may be another's: then nothing is killed.
+    fn kill_asked(&mut self, backend: BackendId, thread_id: u32, why: KillReason) {
+        let is_usable = self.roster.watched(backend).is_some_and(|w| w.is_usable());
+        if self.access.account.is_none() {
+            if !std::mem::replace(&mut self.told_no_account, true) {
+                tracing::info!(
+                    %why,
+                    "a statement nobody waits for runs on: there is no monitor account to kill it"
+                );
+            }
+        } else if is_usable {
+            self.kills.push(backend, Kill { thread_id, why });
+        }
+    }
+
+    fn found(&mut self, finding: Result<Finding, tokio::task::JoinError>) {
+        let now = self.now();
+        match finding {
+            Ok(Finding::Looked(of, sight)) => self.roster.looked(of, sight, now),
+            Ok(Finding::LookedUp(of, found)) => self.roster.looked_up(of, found, now),
+            Ok(Finding::Answered(of, answer, line)) => {
+                let answer = *answer;
+                self.lines.extend(line.map(|line| (of, line)));
+                self.roster.answered(of, answer, now);
+                self.leave_strangers();
+            }
+            Ok(Finding::Killed(backend)) => self.kills.end(backend),
+            Ok(Finding::Learned { epoch, outcome }) => self.learned(epoch, outcome, now),
+            Ok(Finding::Checked {
+                users,
+                begun,
+                found,
+                line,
+            }) => {
+                self.checks.end();
+                self.check_line = line;
+                self.board.teach_of(&users, found, begun);
+            }
+            Ok(Finding::Defined { epoch, told }) => {
+                if self.definitions.ended(epoch, &told, now) {
+                    self.board.define(told);
+                }
+            }
+            Ok(Finding::Planned { plan, number }) if number == self.plans => {
+                self.apply(&plan);
+                self.applied = number;
+            }
+            // Another configuration was asked for meanwhile.
+            Ok(Finding::Planned { .. }) => (),
+            Err(error) => tracing::error!(%error, "a task of the control plane failed"),
+        }
+    }
+
+    fn learned(&mut self, epoch: u64, outcome: Result<LoadedAccounts, LoadError>, now: Moment) {
+        match self.learning.ended(epoch, &outcome, now) {
+            Attempt::Counts { begun } => self
+                .board
+                .teach(outcome.ok().and_then(|lesson| lesson.news), begun),
+            Attempt::Outdated => (),
+        }
+    }
+
+    fn start_due(&mut self) {
+        if let Some(epoch) = self.learning.begin(self.now()) {
+            self.start_lesson(epoch);
+        }
+        if let Some(users) = self.checks.begin(self.now()) {
+            self.start_check(users);
+        }
+        if let Some(epoch) = self.definitions.begin(self.now()) {
+            self.start_defining(epoch);
+        }
+        for (ticket, task) in self.roster.begin_due(self.now()) {
+            self.start(ticket, task);
+        }
+        while let Some((backend, kills)) = self.kills.begin() {
+            self.start_kills(backend, kills);
+        }
+    }
+
+    fn start(&mut self, ticket: Ticket, task: Task) {
+        let access = Arc::clone(&self.access);
+        match task {
+            Task::Look(destination) => {
+                access.reload_certificates();
+                let looking = tokio::spawn(async move { look(&access, &destination).await });
+                self.tasks.spawn(async move {
+                    let panicked = |panic| Err(Failure::Io(format!("the look failed: {panic}")));
+                    Finding::Looked(ticket, looking.await.unwrap_or_else(panicked))
+                });
+            }
+            Task::LookUp(address) => {
+                let asking = look_up(Arc::clone(&self.resolver), address, access.timeout);
+                self.tasks
+                    .spawn(async move { Finding::LookedUp(ticket, asking.await) });
+            }
+            Task::Ask(destination, Moment(came_up)) => {
+                let line = self.lines.remove(&ticket);
+                let came_up = self.started + came_up;
+                let asking =
+                    tokio::spawn(async move { ask(&access, &destination, line, came_up).await });
+                self.tasks.spawn(async move {
+                    let (answer, line) = asking.await.unwrap_or_else(|panic| {
+                        let failure = Failure::Io(format!("the question failed: {panic}"));
+                        (Err(failure), None)
+                    });
+                    Finding::Answered(ticket, Box::new(answer), line)
+                });
+            }
+        }
+    }
+
+    fn start_kills(&mut self, backend: BackendId, kills: Vec<Kill>) {
+        let Some(watched) = self.roster.watched(backend) else {
+            return self.kills.end(backend);
+        };
+        let (name, destination) = (watched.name.clone(), watched.destination());
+        let access = Arc::clone(&self.access);
+        let killing =
+            tokio::spawn(async move { kill_all(&access, &name, &destination, &kills).await });
+        self.tasks.spawn(async move {
+            if let Err(error) = killing.await {
+                tracing::error!(%error, "kills failed");
+            }
+            Finding::Killed(backend)
+        });
+    }
+
+    fn start_lesson(&mut self, epoch: u64) {
+        let access = Arc::clone(&self.access);
+        access.reload_certificates();
+        let teachers = self.roster.teachers();
+        let (before, secret) = (self.board.learned(), self.board.secret());
+        let learning = tokio::spawn(async move { learn(&access, &teachers, before, secret).await });
+        self.tasks.spawn(async move {
+            let outcome = learning
+                .await
+                .unwrap_or_else(|panic| Err(LoadError::of(&panic)));
+            Finding::Learned { epoch, outcome }
+        });
+    }
+
+    /// Asks for the accounts of these users, and for the anonymous ones, which may stand in front of theirs.
+    fn start_check(&mut self, mut users: Vec<String>) {
+        let access = Arc::clone(&self.access);
+        let teachers = self.roster.teachers();
+        let (begun, line) = (self.now(), self.check_line.take());
+        users.push(String::new());
+        let asked = users.clone();
+        let checking = tokio::spawn(async move { check(&access, &teachers, line, &asked).await });
+        self.tasks.spawn(async move {
+            let (found, line) = checking.await.unwrap_or_else(|panic| {
+                tracing::error!(%panic, "accounts could not be asked for by name");
+                (None, None)
+            });
+            Finding::Checked {
+                users,
+                begun,
+                found,
+                line,
+            }
+        });
+    }
+
+    fn start_defining(&mut self, epoch: u64) {
+        let access = Arc::clone(&self.access);
+        access.reload_certificates();
+        let clusters = self.roster.teachers_by_cluster();
+        let asking = tokio::spawn(async move { ask_all(&access, clusters).await });
+        self.tasks.spawn(async move {
+            let told = asking.await.unwrap_or_else(|panic| {
+                tracing::error!(%panic, "definitions could not be put in order");
+                Vec::new()
+            });
+            Finding::Defined { epoch, told }
+        });
+    }
+
+    fn publish(&mut self) {
+        if let Some(topology) = self.roster.snapshot() {
+            self.topology.send_replace(Arc::new(topology));
+        }
+    }
+
+    /// Goodbyes, all at once; servers count who leaves without one.
+    async fn hang_up(&mut self) {
+        let mut leaving = JoinSet::new();
+        for line in std::mem::take(&mut self.lines).into_values() {
+            leaving.spawn(line.hang_up());
+        }
+        if let Some(line) = self.check_line.take() {
+            leaving.spawn(line.hang_up());
+        }
+        while leaving.join_next().await.is_some() {}
+    }
+
+    /// Kills asked for at the very end are still done, in the time that a login and one answer
+    /// take at most.
+    async fn finish_kills(&mut self) {
+        let limit = self.access.timeout * 3;
+        let finishing = async {
+            while !self.kills.is_idle() {
+                while let Some((backend, kills)) = self.kills.begin() {
+                    self.start_kills(backend, kills);
+                }
+                if let Some(finding) = self.tasks.join_next().await {
+                    self.found(finding);
+                }
+            }
+        };
+        if tokio::time::timeout(limit, finishing).await.is_err() {
+            tracing::warn!(
+                ?limit,
+                "statements nobody waits for may run on: kills took too long"
+            );
+        }
+    }
+}
+
+/// Sleeps until `due`; for ever when nothing is.
+async fn until(started: Instant, due: Option<Moment>) {
+    match due {
+        Some(Moment(due)) => tokio::time::sleep_until((started + due).into()).await,
+        None => std::future::pending::<()>().await,
+    }
+}

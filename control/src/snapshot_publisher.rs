@@ -1,0 +1,132 @@
+//! Where the accounts are posted: the configured half by the handle, so that it changes with the
+//! configuration, the learned half by the keeper, whenever it has news.
+
+use std::io;
+use std::sync::Arc;
+
+use auth::{Account, Accounts, Directory, FaultyAccount, Learned, random_bytes};
+use config::{Config, OtherAccounts};
+use route::{Definitions, Moment};
+use tokio::sync::watch;
+
+use crate::definitions::FetchedDefinitions;
+
+/// The accounts of the moment; its copies are the same board.
+#[derive(Debug, Clone)]
+pub(crate) struct SnapshotPublisher {
+    accounts: Arc<watch::Sender<Arc<Accounts>>>,
+    definitions: Arc<watch::Sender<Arc<Definitions>>>,
+    /// What each directory hides its strangers by.
+    secret: [u8; 32],
+}
+
+impl SnapshotPublisher {
+    /// Posts the accounts that `config` has.
+    ///
+    /// # Errors
+    /// Accounts that cannot be used, or a system without randomness.
+    pub(crate) fn new(config: &Config) -> io::Result<SnapshotPublisher> {
+        let secret = random_bytes().map_err(io::Error::other)?;
+        let configured =
+            configured(config, secret).map_err(|faulty| io::Error::other(list(&faulty)))?;
+        let learned = match config.accounts.learn {
+            true => Learned::Awaited,
+            false => Learned::Off,
+        };
+        let accounts = Arc::new(Accounts::new(configured, learned));
+        Ok(SnapshotPublisher {
+            accounts: Arc::new(watch::Sender::new(accounts)),
+            definitions: Arc::default(),
+            secret,
+        })
+    }
+
+    /// Posts the accounts of another configuration; those learned stay, if they are wanted.
+    ///
+    /// # Errors
+    /// Accounts that cannot be used; nothing is changed then.
+    pub(crate) fn configure(&self, config: &Config) -> Result<(), Vec<FaultyAccount>> {
+        let configured = configured(config, self.secret)?;
+        let learns = config.accounts.learn;
+        self.accounts.send_modify(|accounts| {
+            *accounts = Arc::new(accounts.reconfigured(configured, learns));
+        });
+        Ok(())
+    }
+
+    /// Whether [`Self::configure`] would take them.
+    pub(crate) fn check(&self, config: &Config) -> Result<(), Vec<FaultyAccount>> {
+        configured(config, self.secret).map(drop)
+    }
+
+    /// Posts what an attempt to learn brought: all accounts, or nothing new.
+    pub(crate) fn teach(&self, news: Option<Arc<Directory>>, begun: Moment) {
+        self.accounts
+            .send_modify(|accounts| *accounts = Arc::new(accounts.taught(news, begun.0)));
+    }
+
+    /// Posts what a question for the accounts of a few users brought: these, or no answer.
+    pub(crate) fn teach_of(&self, users: &[String], found: Option<Vec<Account>>, begun: Moment) {
+        self.accounts
+            .send_modify(|accounts| *accounts = Arc::new(accounts.checked(users, found, begun.0)));
+    }
+
+    /// Posts what was learned of definitions. What was known of a cluster that could not be asked stays.
+    pub(crate) fn define(&self, told: Vec<FetchedDefinitions>) {
+        let before = Arc::clone(&self.definitions.borrow());
+        let mut definitions = Definitions::clone(&before);
+        let mut is_new = false;
+        for told in told {
+            let Ok(known) = told.outcome else {
+                continue;
+            };
+            if before.of(told.cluster) != Some(&known) {
+                is_new = true;
+                definitions = definitions.with(told.cluster, known);
+            }
+        }
+        if is_new {
+            self.definitions.send_replace(Arc::new(definitions));
+        }
+    }
+
+    /// Definitions are not learned any more.
+    pub(crate) fn forget_definitions(&self) {
+        let is_known = self.definitions.borrow().clusters().next().is_some();
+        if is_known {
+            self.definitions.send_replace(Arc::default());
+        }
+    }
+
+    /// For the data plane.
+    pub(crate) fn definitions(&self) -> watch::Receiver<Arc<Definitions>> {
+        self.definitions.subscribe()
+    }
+
+    /// The accounts as they were learned last.
+    pub(crate) fn learned(&self) -> Option<Arc<Directory>> {
+        self.accounts.borrow().learned().cloned()
+    }
+
+    /// For [`Directory::new`].
+    pub(crate) fn secret(&self) -> [u8; 32] {
+        self.secret
+    }
+
+    /// For the data plane.
+    pub(crate) fn receiver(&self) -> watch::Receiver<Arc<Accounts>> {
+        self.accounts.subscribe()
+    }
+}
+
+/// The directory of the configured accounts.
+fn configured(config: &Config, secret: [u8; 32]) -> Result<Directory, Vec<FaultyAccount>> {
+    let refuses_others = config.accounts.others == OtherAccounts::Refuse;
+    let configured = auth::configured(&config.configured_accounts, secret)?;
+    Ok(configured.refusing_others(refuses_others))
+}
+
+fn list(faulty: &[FaultyAccount]) -> String {
+    let texts: Vec<_> = faulty.iter().map(ToString::to_string).collect();
+    texts.join("; ")
+}

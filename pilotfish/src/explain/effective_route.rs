@@ -1,0 +1,191 @@
+//! Where a statement is to go, and which of the configured backends will do.
+
+use config::{Consistency, Destination, Fallback, LaneUse, ReplicaUse};
+use route::lane_check::may_use_lane;
+use route::rules::{Hints, Judgement};
+use route::{
+    BackendVerdict as Found, Dice, Explanation, Loads, Moment, PlacementOutcome, Roles,
+    Transaction, Wanted, Why, Wish,
+};
+use sql::{Facts, Server};
+
+use super::{Outlook, Verdict};
+
+/// Of all who have a say in it, the first: its hints, the rules, its account and listener. As the
+/// proxy's `Order` has it.
+pub(super) struct EffectiveRoute<'a> {
+    pub cluster: &'a str,
+    pub replicas: ReplicaUse,
+    pub backend: Option<&'a str>,
+    pub consistency: Consistency,
+    /// Its transactions may begin on a replica.
+    pub is_optimistic: bool,
+    pub lanes: LaneUse,
+    by: By,
+}
+
+/// Who says where it goes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum By {
+    /// A rule or a hint.
+    Order,
+    /// What holds for the session.
+    Session,
+}
+
+impl<'a> EffectiveRoute<'a> {
+    pub fn of(hints: &Hints<'a>, judgement: &Judgement<'a>, destination: Destination<'a>) -> Self {
+        let text = |bytes: &'a [u8]| std::str::from_utf8(bytes).unwrap_or_default();
+        let cluster = hints.cluster.map(text);
+        let cluster = cluster.or(judgement.cluster.map(|by| by.value));
+        let role = hints.role.or(judgement.role.map(|by| by.value));
+        // A rule's backend does not overrule a hint's cluster or role.
+        let is_placed = hints.cluster.is_some() || hints.role.is_some();
+        let ruled = judgement.backend.map(|by| by.value);
+        let backend = hints.backend.map(text);
+        let backend = backend.or(ruled.filter(|_| !is_placed));
+        let consistency = hints.consistency;
+        let consistency = consistency.or(judgement.consistency.map(|by| by.value));
+        let lanes = judgement.lanes.map(|by| by.value);
+        let is_ordered = cluster.is_some() || role.is_some() || backend.is_some();
+        Self {
+            cluster: cluster.unwrap_or(destination.cluster),
+            replicas: role.unwrap_or(destination.replicas),
+            backend,
+            consistency: consistency.unwrap_or(destination.consistency),
+            is_optimistic: destination.optimistic_transactions && !is_ordered,
+            lanes: lanes.unwrap_or(destination.lanes),
+            by: match is_ordered {
+                true => By::Order,
+                false => By::Session,
+            },
+        }
+    }
+
+    /// Tells the role, each backend, and those among which it will be one.
+    pub fn choose(
+        &self,
+        outlook: &Outlook,
+        wanted: Option<Wanted>,
+        told: &mut Explanation,
+        verdict: &mut Verdict,
+    ) {
+        let roles = match (wanted, self.replicas) {
+            _ if self.backend.is_some() => Roles::Any,
+            (Some(Wanted::Replica(_)), _) | (_, ReplicaUse::Replica) => Roles::Replica,
+            (_, ReplicaUse::Any) => Roles::Any,
+            _ => Roles::Primary,
+        };
+        match (self.by, wanted) {
+            (By::Order, _) => {
+                let role = format!("{roles:?}").to_lowercase();
+                told.find("role", role, "as a rule or a hint says");
+            }
+            (By::Session, Some(wanted)) => told.wanted(Some(wanted)),
+            (By::Session, None) => {
+                let why = "its reads and writes are not split";
+                told.find("role", self.replicas.name(), why);
+            }
+        }
+        let role = match wanted {
+            Some(Wanted::Same(_)) if self.by == By::Session => "the last backend".to_owned(),
+            _ => format!("{roles:?}").to_lowercase(),
+        };
+        verdict.say("cluster", self.cluster);
+        verdict.say("role", role);
+        if roles == Roles::Replica {
+            verdict.say("consistency", self.consistency.name());
+        }
+        let fallback = match (wanted, outlook.config.balance.fallback) {
+            (Some(Wanted::Replica(Why::BeginsOptimistic)), _) | (_, Fallback::Primary) => {
+                route::Fallback::Primary
+            }
+            (_, Fallback::Wait | Fallback::Error) => route::Fallback::Nobody,
+        };
+        let (names, how) = match self.backends(outlook, roles, fallback, told) {
+            Err(none) => ("(none)".to_owned(), none),
+            Ok((names, way)) => {
+                let how = match (wanted, way) {
+                    (Some(Wanted::Same(_)), _) if self.by == By::Session => {
+                        "unless another has run its last command"
+                    }
+                    (_, PlacementOutcome::FellBack) => "no replica is there for it",
+                    _ if names.len() > 1 => "as they are loaded at that moment",
+                    _ => "",
+                };
+                (names.join(" or "), how.to_owned())
+            }
+        };
+        told.find("decision", &names, how);
+        verdict.say("backend", names);
+    }
+
+    /// Tells whether the statement may share a connection with others, as far as it decides itself.
+    pub fn board(&self, facts: &Facts, told: &mut Explanation, verdict: &mut Verdict) {
+        verdict.say("lanes", self.lanes.name());
+        if self.lanes == LaneUse::Off {
+            return;
+        }
+        match may_use_lane(facts, Server::Unknown, Transaction::None) {
+            Ok(()) => told.find(
+                "lane",
+                "",
+                "uses a lane, once statements with its digest are known to be short",
+            ),
+            Err(why) => told.find("lane", "", format!("uses no lane: {why}")),
+        }
+    }
+
+    /// The backends that would do and whether they are what was wished, or why there is none.
+    fn backends(
+        &self,
+        outlook: &Outlook,
+        roles: Roles,
+        fallback: route::Fallback,
+        told: &mut Explanation,
+    ) -> Result<(Vec<String>, PlacementOutcome), String> {
+        let topology = &outlook.topology;
+        let named = self.backend.map(|name| {
+            let mut backends = topology.backends.iter();
+            let found = backends.find(|backend| backend.name == name);
+            found.ok_or_else(|| nowhere("backend", name))
+        });
+        let named = named.transpose()?;
+        let cluster = match (named, topology.cluster(self.cluster)) {
+            (Some(backend), _) => backend.cluster,
+            (None, Some(cluster)) => cluster.id,
+            (None, None) if self.cluster.is_empty() => {
+                return Err("no backend is configured".to_owned());
+            }
+            (None, None) => return Err(nowhere("cluster", self.cluster)),
+        };
+        let wish = Wish {
+            fallback,
+            backend: named.map(|backend| backend.id),
+            ..Wish::to(cluster, roles)
+        };
+        let mut found = Vec::new();
+        let (loads, mut dice) = (Loads::default(), Dice::new(0));
+        let placed = route::place(
+            topology,
+            &wish,
+            &loads,
+            Moment::START,
+            &mut dice,
+            &mut found,
+        );
+        // Which of them it is, depends on what the others are doing.
+        found.retain(|it| it.verdict != Found::Chosen);
+        told.candidates(&found);
+        let way = placed.map_err(|none| none.to_string())?.way;
+        let fitting = found
+            .iter()
+            .filter(|it| matches!(it.verdict, Found::Fits(_)));
+        Ok((fitting.map(|it| it.backend.clone()).collect(), way))
+    }
+}
+
+/// The words in which its client hears of it.
+fn nowhere(what: &str, name: &str) -> String {
+    format!("There is no {what} \"{name}\" to which this statement could go")
+}

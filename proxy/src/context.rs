@@ -1,0 +1,127 @@
+//! What workers need from outside: immutable snapshots to read, a channel to report on, and the one
+//! count that spans workers.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use std::time::Instant;
+
+use auth::{Accounts, HostErrors, OwnKey, SharedThrottle};
+use route::{Definitions, Moment, Report, Topology};
+use tokio::sync::{Notify, mpsc, watch};
+
+use crate::pooled::rules::statement_limits::Limits;
+use crate::rule_set::Tallies;
+use crate::scripted::all::AllScripts;
+use backend::pool_env::SharedPools;
+use backend::settings::Settings;
+use backend::times::AllTimes;
+use registry::session_registry::SessionRegistry;
+use stats::journal::{AuditEvent, Entry, Journal};
+use stats::lane_counts::AllLaneCounts;
+use stats::plans::store::Plans;
+use stats::process_start::ProcessStart;
+use stats::profiles::ProfilingCounts;
+use stats::traces::Traces;
+
+/// Everything the data plane is given; cheap to clone.
+#[derive(Clone)]
+pub struct DataPlaneContext {
+    /// The configuration of the moment.
+    pub settings: watch::Receiver<Arc<Settings>>,
+    /// The backends of the moment.
+    pub topology: watch::Receiver<Arc<Topology>>,
+    /// The accounts of the moment.
+    pub accounts: watch::Receiver<Arc<Accounts>>,
+    /// What views, routines and triggers do, as far as that is known.
+    pub definitions: watch::Receiver<Arc<Definitions>>,
+    /// What the control plane should know.
+    pub reports: mpsc::UnboundedSender<Report>,
+    /// What runs sessions' scripts, if they run one.
+    pub scripts: Arc<AllScripts>,
+    /// The way to the logs of statements and logins.
+    pub journal: Arc<Journal>,
+    /// The way of spans to whoever sends them.
+    pub traces: Arc<Traces>,
+    /// When the process began; every [`Moment`] counts from here.
+    pub started: Instant,
+}
+
+impl DataPlaneContext {
+    pub(crate) fn now(&self) -> Moment {
+        Moment::of(Instant::now(), self.started)
+    }
+
+    /// Somebody has done something that the audit log is to have, if there is one.
+    pub(crate) fn audit(&self, event: impl FnOnce() -> AuditEvent) {
+        if self.settings.borrow().config.audit_log.file.is_some() {
+            self.journal.offer(Entry::Audit(Box::new(event())));
+        }
+    }
+
+    /// Tells the control plane; it may be gone while the process stops.
+    pub(crate) fn report(&self, report: Report) {
+        let _ = self.reports.send(report);
+    }
+}
+
+/// What all workers share: how many sessions there are, and one key.
+#[derive(Default)]
+pub(crate) struct Shared {
+    sessions: AtomicUsize,
+    numbers: AtomicU32,
+    /// The proxy takes no more clients.
+    pub is_stopping: AtomicBool,
+    /// Somebody may have left: a place may be free.
+    pub left: Notify,
+    pub own_key: OwnKey,
+    /// Who is here, by the ids that clients see.
+    pub people: Arc<SessionRegistry>,
+    /// Of pooled connections.
+    pub pools: Arc<SharedPools>,
+    /// Who failed to log in, and how often.
+    pub throttle: SharedThrottle,
+    /// Failed logins in a row, by host.
+    pub host_errors: HostErrors,
+    /// What rules have matched.
+    pub tallies: Tallies,
+    /// What has become of statements that might ride shared lanes.
+    pub lane_counts: AllLaneCounts,
+    /// How long statements have waited, and backends have taken.
+    pub times: Arc<AllTimes>,
+    /// What was profiled, and what that has cost.
+    pub profiling: ProfilingCounts,
+    /// How many statements rules let through.
+    pub limits: Arc<Limits>,
+    /// How servers run statements, and which indexes they have.
+    pub plans: Plans,
+    /// When the process began.
+    pub began: ProcessStart,
+}
+
+impl Shared {
+    /// What the proxy calls a session whose client sees no id of the proxy's own.
+    pub(crate) fn next_number(&self) -> u32 {
+        const NUMBERS: u32 = registry::session_registry::FIRST_ID - 1;
+        1 + self.numbers.fetch_add(1, Ordering::Relaxed) % NUMBERS
+    }
+
+    /// Takes a place among `max` sessions.
+    pub(crate) fn enter(self: &Arc<Self>, max: usize) -> Option<SessionPermit> {
+        self.sessions
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |count| {
+                (count < max).then_some(count + 1)
+            })
+            .ok()
+            .map(|_| SessionPermit(Arc::clone(self)))
+    }
+}
+
+/// One session's place among all; given back when dropped.
+pub(crate) struct SessionPermit(Arc<Shared>);
+
+impl Drop for SessionPermit {
+    fn drop(&mut self) {
+        self.0.sessions.fetch_sub(1, Ordering::Relaxed);
+        self.0.left.notify_one();
+    }
+}

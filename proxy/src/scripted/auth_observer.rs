@@ -1,0 +1,52 @@
+//! What a script hears of a login that passes through: `read_auth_result`, for each of the backend's
+//! packets.
+
+use script::{Decision, FAILED, Hook, Session, err_payload};
+use wire::reply::{ERR, OK};
+
+use link::dialogue::{LoginObserver, Relayed};
+
+/// As MySQL Proxy says it.
+pub(crate) const RESET: &str = "(lua) read-auth-old-password failed as backend_ndx got reset.";
+
+/// A script that listens to a login.
+pub(crate) struct AuthObserver<'a> {
+    script: &'a mut Session,
+    /// The connection that logs in, where scripts can move it.
+    server_id: Option<u64>,
+}
+
+impl<'a> AuthObserver<'a> {
+    pub(crate) fn new(script: &'a mut Session, server_id: Option<u64>) -> Self {
+        Self { script, server_id }
+    }
+
+    /// Whether the script has given the connection away before it was logged in.
+    fn is_reset(&self, payload: &[u8]) -> bool {
+        let is_under_way = !matches!(payload.first(), Some(&(OK | ERR)));
+        is_under_way && self.server_id.is_some() && self.script.server_id() != self.server_id
+    }
+}
+
+impl LoginObserver for AuthObserver<'_> {
+    fn hears(&mut self, payload: &[u8]) -> Relayed {
+        if !self.script.has(Hook::ReadAuthResult) {
+            return Relayed::AsItIs;
+        }
+        let decision = self.script.read_auth_result(payload);
+        if self.is_reset(payload) {
+            return Relayed::Last(vec![err_payload(RESET)], RESET);
+        }
+        if decision != Decision::SendResult {
+            return Relayed::AsItIs;
+        }
+        let payloads: Vec<Vec<u8>> = match self.script.response() {
+            Some(payloads) => payloads.iter().map(<[u8]>::to_vec).collect(),
+            None => vec![err_payload(FAILED)],
+        };
+        match payloads.iter().any(|it| it.first() == Some(&ERR)) {
+            true => Relayed::Last(payloads, "read_auth_result has answered the client"),
+            false => Relayed::Instead(payloads),
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! What comes of a scripted session's login: the session, once its client's stream is there.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use wire::compression::{Algorithm, Remote};
+use wire::{Capabilities, StatusFlags};
+
+use super::begin::Begin;
+use super::host::Host;
+use super::server::Server;
+use super::session::Scripted;
+use crate::context::SessionPermit;
+use crate::session_end::lost_at_login;
+use crate::worker::Worker;
+use backend::secure::compress;
+use backend::settings::Settings;
+use link::client_command::Inbox;
+use link::failure::Failure;
+use link::leg::Leg;
+use link::packets::PacketStream;
+use registry::session_control::SessionControl;
+use registry::session_registry::Registration;
+
+/// A login that has ended well; the client's stream is with whoever has lent it.
+pub(crate) struct CompletedLogin {
+    pub script: script::Session,
+    pub id: u64,
+    /// Its entry by the id that its client sees, where that is the proxy's own.
+    pub person: Option<Registration>,
+    pub server: Option<Server>,
+    pub status: StatusFlags,
+    pub compression: Option<(Algorithm, u8)>,
+    pub collation: u8,
+    /// What the client has agreed on.
+    pub capabilities: Capabilities,
+}
+
+impl Begin<'_> {
+    /// It has no connection.
+    pub(crate) fn begun_alone(
+        self,
+        compression: Option<(Algorithm, u8)>,
+        capabilities: Capabilities,
+    ) -> CompletedLogin {
+        CompletedLogin {
+            compression,
+            capabilities,
+            script: self.hooks.script,
+            id: self.id,
+            person: None,
+            server: None,
+            status: StatusFlags::AUTOCOMMIT,
+            collation: self.who.collation,
+        }
+    }
+}
+
+impl CompletedLogin {
+    /// The session, with its client's stream.
+    pub(crate) fn join(
+        self,
+        client: PacketStream,
+        host: Rc<Host>,
+        (worker, watch, settings): (&Rc<Worker>, &Rc<SessionControl>, &Arc<Settings>),
+        place: SessionPermit,
+    ) -> Result<Scripted, Failure> {
+        let (client, ahead) = client.into_parts().ok_or_else(lost_at_login)?;
+        let (client, ahead) = compress(client, ahead, self.compression, Remote::Client);
+        if let Some(server) = &self.server {
+            watch.settle(server.backend.id);
+        }
+        Ok(Scripted {
+            client: Leg::new(client),
+            inbox: Inbox::new(ahead),
+            server: self.server,
+            script: self.script,
+            has_changed: false,
+            rows: None,
+            is_bound: false,
+            prepared_files: Vec::new(),
+            files: Vec::new(),
+            host,
+            id: self.id,
+            person: self.person,
+            status: self.status,
+            collation: self.collation,
+            capabilities: self.capabilities,
+            worker: Rc::clone(worker),
+            watch: Rc::clone(watch),
+            settings: Arc::clone(settings),
+            observer: None,
+            _place: place,
+        })
+    }
+}

@@ -1,0 +1,60 @@
+//! Nobody becomes an account with a script where that script would see nothing: in a session whose login has
+//! passed through the proxy, and which runs other scripts, or none.
+
+use std::path::PathBuf;
+
+use auth::Found;
+use net::Endpoint;
+
+use crate::pooled::login::examine::origin_of;
+use crate::worker::Worker;
+use link::failure::{Failure, FailureKind};
+
+/// Whether `user` may go on in a session that runs these scripts.
+///
+/// # Errors
+/// Its account has others: what the client is told.
+pub(crate) fn stay_in_sight(
+    worker: &Worker,
+    user: &[u8],
+    remote: &Endpoint,
+    running: &[PathBuf],
+) -> Result<(), Failure> {
+    let accounts = worker.surroundings.accounts.borrow();
+    let Found::Account(account) = accounts.find(user, &origin_of(remote)) else {
+        return Ok(());
+    };
+    match account.script.as_deref() {
+        Some(files) if !files.is_empty() && files != running => Err(out_of_sight()),
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// Whether a session may go on whose commands nobody can tell from one another any more.
+///
+/// # Errors
+/// One of them could be a change of user to an account with a script.
+pub(crate) fn unfollowed(worker: &Worker) -> Result<(), Failure> {
+    if !worker
+        .surroundings
+        .settings
+        .borrow()
+        .config
+        .accounts_run_scripts()
+    {
+        return Ok(());
+    }
+    let text = "(lua) accounts have scripts, and what follows this command cannot be followed: closing connection";
+    Err(Failure::relaying(
+        FailureKind::ScriptRefused,
+        text,
+        script::err_payload(text),
+    ))
+}
+
+/// An account with scripts whose login only a backend can judge, behind which nothing is looked at.
+pub(crate) fn out_of_sight() -> Failure {
+    let text = "(lua) this account has a script, and a login that passes through the proxy: its script would see \
+                nothing";
+    Failure::relaying(FailureKind::ScriptFailed, text, script::err_payload(text))
+}

@@ -1,0 +1,150 @@
+//! What the rules say of a statement, in words.
+
+use std::fmt::Debug;
+
+use super::actions::{Limit, Reply};
+use super::injection::{Injected, Injection};
+use super::judge::{By, Judgement};
+use super::{RuleIndex, Rules};
+
+/// One thing that a rule says of a statement.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RuleEffect {
+    /// The setting with which it says so.
+    pub setting: &'static str,
+    /// What it says.
+    pub text: String,
+    /// Which rule.
+    pub rule: RuleIndex,
+}
+
+impl Judgement<'_> {
+    /// All that is said, in the order of the settings.
+    pub fn said(&self) -> Vec<RuleEffect> {
+        let log = self.log.map(|rule| RuleEffect {
+            setting: "log",
+            text: "the statement is logged".to_owned(),
+            rule,
+        });
+        let profile = self.profile.map(|rule| RuleEffect {
+            setting: "profile",
+            text: "the statement is profiled".to_owned(),
+            rule,
+        });
+        let all = [
+            said("cluster", self.cluster, str::to_owned),
+            said("role", self.role, |role| role.name().to_owned()),
+            said("backend", self.backend, str::to_owned),
+            said("rewrite", self.rewritten.as_ref().map(borrowed), |it| {
+                String::from_utf8_lossy(&it.text).into_owned()
+            }),
+            said("answer", self.reply.as_ref().map(borrowed), shown_reply),
+            said("timeout", self.timeout, debugged),
+            said("delay", self.delay, debugged),
+            said("rate", self.limit, |it| shown_limit(it.limit)),
+            said("mirror", self.mirror, str::to_owned),
+            said("before", self.sent_besides(|it| &it.before), shown_injected),
+            said("after", self.sent_besides(|it| &it.after), shown_injected),
+            said("injected", self.injection, |it| {
+                it.results.name().to_owned()
+            }),
+            profile,
+            said("retry", self.retry, |times| times.to_string()),
+            log,
+            said("set_tag", self.set_tag, str::to_owned),
+            said("session", self.session, |mode| mode.name().to_owned()),
+            said("pin", self.pin, |pins| {
+                let names: Vec<_> = pins.iter().map(|pin| pin.name()).collect();
+                names.join(", ")
+            }),
+            said("lanes", self.lanes, |it| it.name().to_owned()),
+            said("consistency", self.consistency, |it| it.name().to_owned()),
+        ];
+        all.into_iter().flatten().collect()
+    }
+
+    /// What is sent on one side of the statement; none where that is nothing.
+    fn sent_besides(
+        &self,
+        side: impl Fn(&Injection) -> &Box<[Injected]>,
+    ) -> Option<By<&[Injected]>> {
+        let by = self.injection?;
+        let value = &**side(by.value);
+        (!value.is_empty()).then_some(By {
+            value,
+            rule: by.rule,
+        })
+    }
+}
+
+impl Rules {
+    /// A rule's name; nothing for one that is not there.
+    pub fn name(&self, rule: RuleIndex) -> &str {
+        self.rule(rule).map_or("", |rule| &rule.name)
+    }
+}
+
+fn said<T>(
+    setting: &'static str,
+    by: Option<By<T>>,
+    shown: impl Fn(T) -> String,
+) -> Option<RuleEffect> {
+    by.map(|by| RuleEffect {
+        setting,
+        text: shown(by.value),
+        rule: by.rule,
+    })
+}
+
+fn borrowed<T>(by: &By<T>) -> By<&T> {
+    By {
+        value: &by.value,
+        rule: by.rule,
+    }
+}
+
+fn debugged(value: impl Debug) -> String {
+    format!("{value:?}")
+}
+
+fn shown_reply(reply: &Reply<'_>) -> String {
+    match reply {
+        Reply::Ok => "OK".to_owned(),
+        Reply::Rows { columns, rows } => {
+            let noun = if rows.len() == 1 { "row" } else { "rows" };
+            format!("{} {noun} of {}", rows.len(), columns.join(", "))
+        }
+        Reply::Error {
+            code,
+            sqlstate,
+            message,
+        } => {
+            let sqlstate = String::from_utf8_lossy(sqlstate);
+            format!("error {code} ({sqlstate}): {message}")
+        }
+    }
+}
+
+fn shown_injected(all: &[Injected]) -> String {
+    let texts: Vec<_> = all.iter().map(|it| &*it.text).collect();
+    texts.join("; ")
+}
+
+fn shown_limit(limit: &Limit) -> String {
+    let rate = limit
+        .rate
+        .map(|rate| format!("{rate} a second, {} at once", limit.burst));
+    let concurrency = limit
+        .concurrency
+        .map(|count| format!("{count} at the same time"));
+    let counts: Vec<_> = rate.into_iter().chain(concurrency).collect();
+    format!(
+        "{}; by {}; {}",
+        counts.join("; "),
+        limit.by.name(),
+        match limit.over {
+            config::Over::Queue => format!("others wait for {:?}", limit.timeout),
+            config::Over::Refuse => "others are refused".to_owned(),
+        }
+    )
+}
