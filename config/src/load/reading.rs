@@ -129,7 +129,7 @@ impl Reading {
     }
 
     /// The tables below each table of a list, such as `[[rule.test]]`. They are counted through the whole list.
-    fn read_below<T: Item>(
+    fn read_below<T: ArrayTable>(
         &mut self,
         source: Source<'_>,
         list: &Spanned<DeValue<'_>>,
