@@ -1,12 +1,12 @@
 //! The control plane: one ordinary thread that knows how the backends are.
 //!
 //! ```text
-//!   configuration ──► ControlLoop ──── snapshots (route::Topology) ───► workers
-//!         │            │  ▲  └────── learned accounts ─┐               │  ▲
-//!         │            │  └───────── reports (route::Report) ◄─────────┘  │
-//!         │            ▼                               ▼                  │
+//!   configuration ──► ControlLoop ─── snapshots (route::Topology) ───────► workers
+//!         │            │  ▲  └──── learned accounts ┐                       │   ▲
+//!         │            │  └───────── reports (route::Report) ◄──────────────┘   │
+//!         │            ▼                            ▼                           │
 //!         │   lookup · probe · ask · kill · SnapshotPublisher (auth::Accounts) ─┘
-//!         └── configured accounts ─────────────────────▲
+//!         └── configured accounts ──────────────────▲
 //! ```
 //!
 //! [`Control`] is the handle. Behind it the control loop hears reports and findings, lets the backend set
