@@ -1,5 +1,4 @@
-//! Somebody who has been let in, by whichever port: who it is, what the role allows, and what comes of what
-//! is asked.
+//! An administrator's session, on either port: whose it is, what the role allows, and how its statements run.
 
 mod changing;
 mod checking;
@@ -29,7 +28,7 @@ use changing::Transaction;
 /// The longest text that is read at once, in bytes: some 100 µs.
 const READ_AT_ONCE_BYTES: usize = 8 << 10;
 
-/// See the module.
+/// An administrator's session.
 pub struct AdminSession {
     /// As whom statements are asked.
     pub asker: Asker,

@@ -1,4 +1,4 @@
-//! Who may come in, by whichever port, and how many.
+//! Authenticates administrators on each port, and limits their connections.
 
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -21,7 +21,7 @@ use crate::table::Schema;
 /// What the audit log calls the port of MySQL's protocol.
 pub const PORT: &str = "admin";
 
-/// What all connections of administrators share.
+/// What all connections of administrators share, from their login on.
 pub struct Authenticator {
     /// Where the proxy is seen.
     pub window: Window,
@@ -118,8 +118,8 @@ impl Authenticator {
     ) -> Result<AdminClient, AdminClientError> {
         let settings = self.window.settings();
         let people = self.people(&settings.config);
-        let house = house(&people, &settings, id);
-        self.reception.receive(accepted, &house).await
+        let admin_state = admin_state(&people, &settings, id);
+        self.reception.receive(accepted, &admin_state).await
     }
 
     /// Sees COM_CHANGE_USER through, likewise.
@@ -128,14 +128,16 @@ impl Authenticator {
     /// [`AdminClientError::Login`]
     pub async fn change_user(
         &self,
-        guest: &mut AdminClient,
+        admin_client: &mut AdminClient,
         argument: &[u8],
         id: u32,
     ) -> Result<(), AdminClientError> {
         let settings = self.window.settings();
         let people = self.people(&settings.config);
-        let house = house(&people, &settings, id);
-        self.reception.change_user(guest, argument, &house).await
+        let admin_state = admin_state(&people, &settings, id);
+        self.reception
+            .change_user(admin_client, argument, &admin_state)
+            .await
     }
 
     /// What a user may do who has been let in.
@@ -181,7 +183,7 @@ impl Authenticator {
     }
 }
 
-fn house<'a>(people: &'a Directory, settings: &'a Settings, id: u32) -> AdminState<'a> {
+fn admin_state<'a>(people: &'a Directory, settings: &'a Settings, id: u32) -> AdminState<'a> {
     AdminState {
         accounts: people,
         settings,
@@ -194,22 +196,23 @@ fn house<'a>(people: &'a Directory, settings: &'a Settings, id: u32) -> AdminSta
 
 /// One of those that are counted, until it is dropped.
 pub struct Count {
-    porter: Arc<Authenticator>,
+    authenticator: Arc<Authenticator>,
     of: fn(&Authenticator) -> &AtomicUsize,
 }
 
 impl Count {
     /// One more, if there are fewer than `max`.
     pub fn of(
-        porter: &Arc<Authenticator>,
+        authenticator: &Arc<Authenticator>,
         of: fn(&Authenticator) -> &AtomicUsize,
         max: usize,
     ) -> Option<Self> {
-        let counted = of(porter).fetch_update(Ordering::Relaxed, Ordering::Relaxed, |count| {
-            (count < max).then_some(count + 1)
-        });
+        let counted =
+            of(authenticator).fetch_update(Ordering::Relaxed, Ordering::Relaxed, |count| {
+                (count < max).then_some(count + 1)
+            });
         counted.ok().map(|_| Self {
-            porter: Arc::clone(porter),
+            authenticator: Arc::clone(authenticator),
             of,
         })
     }
@@ -217,6 +220,6 @@ impl Count {
 
 impl Drop for Count {
     fn drop(&mut self) {
-        (self.of)(&self.porter).fetch_sub(1, Ordering::Relaxed);
+        (self.of)(&self.authenticator).fetch_sub(1, Ordering::Relaxed);
     }
 }

@@ -1,4 +1,4 @@
-//! One guest of the admin port: a command, its answer, again.
+//! One admin client of the admin port: a command, its answer, again.
 
 use std::sync::Arc;
 
@@ -20,9 +20,9 @@ use crate::tables::status;
 
 /// Who is spoken with, and what holds of the session.
 pub struct Conversation {
-    guest: AdminClient,
-    porter: Arc<Authenticator>,
-    visitor: AdminSession,
+    admin_client: AdminClient,
+    authenticator: Arc<Authenticator>,
+    admin_session: AdminSession,
     statements: Statements,
     id: u32,
     /// Who is asked first.
@@ -38,25 +38,25 @@ enum Answer {
 
 impl Conversation {
     /// Begins with somebody who has logged in.
-    pub fn new(guest: AdminClient, id: u32, porter: Arc<Authenticator>) -> Self {
+    pub fn new(admin_client: AdminClient, id: u32, authenticator: Arc<Authenticator>) -> Self {
         Self {
-            visitor: visitor(&guest, id, &porter),
-            guest,
-            porter,
+            admin_session: admin_session(&admin_client, id, &authenticator),
+            admin_client,
+            authenticator,
             statements: Statements::default(),
             id,
             clerk: None,
         }
     }
 
-    /// From the greeting's end until the guest goes; who that was in the end.
+    /// From the greeting's end until the admin client goes; who that was in the end.
     pub async fn run(mut self) -> String {
         self.call_clerk().await;
         let broken = self.commands().await;
         self.send_clerk_home();
-        let user = self.guest.user.clone();
+        let user = self.admin_client.user.clone();
         if let Some(fault) = broken {
-            self.guest.dismiss(&fault.payload()).await;
+            self.admin_client.dismiss(&fault.payload()).await;
         }
         user
     }
@@ -70,7 +70,11 @@ impl Conversation {
 
     /// The script begins, if there is one.
     async fn call_clerk(&mut self) {
-        let Some(clerk) = self.visitor.window().clerk(&self.guest, self.id) else {
+        let Some(clerk) = self
+            .admin_session
+            .window()
+            .clerk(&self.admin_client, self.id)
+        else {
             return;
         };
         match aside(move || Ok(clerk())).await {
@@ -84,12 +88,12 @@ impl Conversation {
         }
     }
 
-    /// Command after command; what the guest has broken.
+    /// Command after command; what the admin client has broken.
     async fn commands(&mut self) -> Option<Fault> {
         loop {
-            let answered = match self.guest.command().await {
+            let answered = match self.admin_client.command().await {
                 Ok(Some(payload)) => match self.answer(&payload).await {
-                    Answer::Packets(packets) => self.guest.say(&packets).await,
+                    Answer::Packets(packets) => self.admin_client.say(&packets).await,
                     Answer::End => return None,
                 },
                 Ok(None) => return None,
@@ -99,14 +103,14 @@ impl Conversation {
                 Ok(()) => {}
                 Err(AdminClientError::Broken(code, text)) => {
                     tracing::info!(
-                        user = self.visitor.asker.user,
+                        user = self.admin_session.asker.user,
                         cause = text,
                         "an administrator broke the protocol"
                     );
                     return Some(Fault::new(code, text));
                 }
                 Err(error) => {
-                    tracing::debug!(user = self.visitor.asker.user, %error, "an administrator is gone");
+                    tracing::debug!(user = self.admin_session.asker.user, %error, "an administrator is gone");
                     return None;
                 }
             }
@@ -123,11 +127,11 @@ impl Conversation {
         }
         let answered = match Command(*command) {
             Command::QUIT => return Answer::End,
-            Command::PING => Ok(reply::ok(self.guest.capabilities)),
+            Command::PING => Ok(reply::ok(self.admin_client.capabilities)),
             Command::RESET_CONNECTION => {
-                self.visitor.reset();
+                self.admin_session.reset();
                 self.statements = Statements::default();
-                Ok(reply::ok(self.guest.capabilities))
+                Ok(reply::ok(self.admin_client.capabilities))
             }
             Command::CHANGE_USER => match self.change_user(argument).await {
                 // It has been told.
@@ -148,7 +152,7 @@ impl Conversation {
             Command::STMT_PREPARE => self.prepare(argument).await,
             Command::STMT_EXECUTE => self.execute(argument).await,
             Command::STMT_RESET => {
-                let capabilities = self.guest.capabilities;
+                let capabilities = self.admin_client.capabilities;
                 self.statements
                     .reset(argument)
                     .map(|()| reply::ok(capabilities))
@@ -170,18 +174,20 @@ impl Conversation {
         Answer::Packets(answered.unwrap_or_else(|fault| reply::fault(&fault)))
     }
 
-    /// COM_CHANGE_USER: whoever the guest is then begins anew.
+    /// COM_CHANGE_USER: whoever the admin client is then begins anew.
     async fn change_user(&mut self, argument: &[u8]) -> Result<(), AdminClientError> {
-        let before = self.guest.user.clone();
-        let changed = self.porter.change_user(&mut self.guest, argument, self.id);
+        let before = self.admin_client.user.clone();
+        let changed = self
+            .authenticator
+            .change_user(&mut self.admin_client, argument, self.id);
         let changed = changed.await;
-        let user = &self.guest.user;
+        let user = &self.admin_client.user;
         let (event, detail) = match &changed {
             Ok(()) => ("change_user", format!("was {before}")),
             Err(error) => ("change_user_failed", error.to_string()),
         };
-        let who = (self.id, &**user, &self.guest.remote);
-        self.porter.audit(PORT, event, who, detail);
+        let who = (self.id, &**user, &self.admin_client.remote);
+        self.authenticator.audit(PORT, event, who, detail);
         match &changed {
             Ok(()) => tracing::info!(
                 kind = "admin_user_changed",
@@ -197,7 +203,7 @@ impl Conversation {
             ),
         }
         changed?;
-        self.visitor = visitor(&self.guest, self.id, &self.porter);
+        self.admin_session = admin_session(&self.admin_client, self.id, &self.authenticator);
         self.statements = Statements::default();
         self.send_clerk_home();
         self.call_clerk().await;
@@ -207,8 +213,8 @@ impl Conversation {
     /// What the script answers, if it is one for it.
     async fn ask_clerk(&mut self, payload: &[u8]) -> Option<Vec<u8>> {
         let mut clerk = self.clerk.take()?;
-        let (payload, capabilities) = (payload.to_vec(), self.guest.capabilities);
-        let (topology, connections_max) = self.visitor.backends();
+        let (payload, capabilities) = (payload.to_vec(), self.admin_client.capabilities);
+        let (topology, connections_max) = self.admin_session.backends();
         let asked = aside(move || {
             let said = clerk.answer(&topology, connections_max, &payload, capabilities);
             Ok((clerk, said))
@@ -221,16 +227,18 @@ impl Conversation {
     /// Understands a statement and keeps it.
     async fn prepare(&mut self, text: &[u8]) -> Result<Vec<u8>, Fault> {
         let text = std::str::from_utf8(text).map_err(|_| Fault::no_text())?;
-        let (parameters, columns) = self.visitor.understand(text).await?;
+        let (parameters, columns) = self.admin_session.understand(text).await?;
         let parameters = u16::try_from(parameters)
             .map_err(|_| Fault::wrong_arguments("Too many placeholders"))?;
         let id = self.statements.add(text.to_owned(), parameters)?;
-        let capabilities = self.guest.capabilities;
+        let capabilities = self.admin_client.capabilities;
         Ok(reply::prepared(capabilities, id, parameters, &columns))
     }
 
     async fn execute(&mut self, argument: &[u8]) -> Result<Vec<u8>, Fault> {
-        let (text, values) = self.statements.execute(argument, self.guest.capabilities)?;
+        let (text, values) = self
+            .statements
+            .execute(argument, self.admin_client.capabilities)?;
         self.query(text.as_bytes(), values, Format::Binary).await
     }
 
@@ -241,8 +249,8 @@ impl Conversation {
         format: Format,
     ) -> Result<Vec<u8>, Fault> {
         let text = std::str::from_utf8(text).map_err(|_| Fault::no_text())?;
-        let capabilities = self.guest.capabilities;
-        match self.visitor.run(text, values).await? {
+        let capabilities = self.admin_client.capabilities;
+        match self.admin_session.run(text, values).await? {
             Outcome::Done => Ok(reply::done(capabilities, self.status(), 0, 0)),
             Outcome::Changed(rows, warnings) => {
                 Ok(reply::done(capabilities, self.status(), rows, warnings))
@@ -256,7 +264,7 @@ impl Conversation {
 
     /// What the client is told of the session with each answer.
     fn status(&self) -> StatusFlags {
-        match self.visitor.is_in_transaction() {
+        match self.admin_session.is_in_transaction() {
             true => reply::STATUS.with(StatusFlags::IN_TRANS, true),
             false => reply::STATUS,
         }
@@ -264,8 +272,9 @@ impl Conversation {
 
     fn use_schema(&mut self, name: &[u8]) -> Result<Vec<u8>, Fault> {
         let name = String::from_utf8_lossy(name);
-        self.visitor.asker.schema = Schema::named(&name).ok_or_else(|| Fault::no_schema(&name))?;
-        Ok(reply::ok(self.guest.capabilities))
+        self.admin_session.asker.schema =
+            Schema::named(&name).ok_or_else(|| Fault::no_schema(&name))?;
+        Ok(reply::ok(self.admin_client.capabilities))
     }
 
     /// A table's columns; what may be behind its name are wildcards of columns, which clients leave empty.
@@ -273,12 +282,12 @@ impl Conversation {
         let name = argument.split(|byte| *byte == 0).next().unwrap_or_default();
         let name = String::from_utf8_lossy(name);
         let table = registry::table(None, &name).ok_or_else(|| Fault::no_table(&name))?;
-        Ok(reply::fields(self.guest.capabilities, table))
+        Ok(reply::fields(self.admin_client.capabilities, table))
     }
 
     /// A line of figures, as servers write it.
     async fn statistics(&self) -> Vec<u8> {
-        let material = self.visitor.gather(&[&status::TABLE]).await;
+        let material = self.admin_session.gather(&[&status::TABLE]).await;
         let figures = status::items(&material);
         let line = figures
             .iter()
@@ -317,27 +326,31 @@ impl Conversation {
             ));
         };
         let id = u32::from_le_bytes(*id);
-        self.visitor.kill(id, KillScope::Connection).await?;
-        Ok(reply::ok(self.guest.capabilities))
+        self.admin_session.kill(id, KillScope::Connection).await?;
+        Ok(reply::ok(self.admin_client.capabilities))
     }
 }
 
-/// A guest as somebody who may ask.
-fn visitor(guest: &AdminClient, id: u32, porter: &Arc<Authenticator>) -> AdminSession {
-    let host = match &guest.remote {
+/// An admin client as somebody who may ask.
+fn admin_session(
+    admin_client: &AdminClient,
+    id: u32,
+    authenticator: &Arc<Authenticator>,
+) -> AdminSession {
+    let host = match &admin_client.remote {
         Endpoint::Tcp(address) => address.ip().to_string(),
         Endpoint::Unix(_) => "localhost".to_owned(),
     };
-    let schema = guest.schema.as_deref().and_then(Schema::named);
+    let schema = admin_client.schema.as_deref().and_then(Schema::named);
     let asker = Asker {
-        user: format!("{}@{host}", guest.user),
-        client: guest.remote.to_string(),
+        user: format!("{}@{host}", admin_client.user),
+        client: admin_client.remote.to_string(),
         id,
         schema: schema.unwrap_or(Schema::Pilotfish),
     };
-    let role = Authenticator::role(&porter.window.settings().config, &guest.user);
-    let (window, editor) = (porter.window.clone(), porter.editor.clone());
-    let of_port = Arc::clone(porter);
+    let role = Authenticator::role(&authenticator.window.settings().config, &admin_client.user);
+    let (window, editor) = (authenticator.window.clone(), authenticator.editor.clone());
+    let of_port = Arc::clone(authenticator);
     let facts = Arc::new(move || of_port.facts());
     AdminSession::new(asker, role, window, editor, facts)
 }

@@ -52,7 +52,7 @@ pub enum What {
     FlushLogs,
 }
 
-/// What a wish has come to.
+/// The result of a request to change the configuration.
 pub enum EditOutcome {
     /// A configuration that does not hold, or not yet.
     View(View),

@@ -45,7 +45,7 @@ const TIMEOUT_BUSY: Duration = Duration::from_secs(2);
 /// Instructions of SQLite's machine between two looks at the clock: some 100 µs.
 const PACE: i32 = 10_000;
 
-/// A statement that has been understood.
+/// A SELECT, prepared.
 pub struct PreparedSelect {
     database: Connection,
     text: String,

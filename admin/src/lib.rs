@@ -1,13 +1,13 @@
 //! The window into the proxy: its state as tables, which any MySQL client can select from.
 //!
 //! ```text
-//!   sheet      what a table is: a name, columns, and how their values are had
+//!   table      what a table is: a name, columns, and how their values are had
 //!   tables/    each table, once               registry    all of them
 //!
-//!   port ──► conversation ──► visitor ──► statement ──► engine: SQLite ──► reply
-//!   who        a command      what may      which?        prepare: which tables?
-//!   may        at a time      be done       (dialect,     material: gathered from workers and snapshots
-//!   come in                                  show)        run: filled, read, gone
+//!   port ──► conversation ──► admin_session ──► statement ──► engine: SQLite ──► reply
+//!   who        a command      what may          which?        prepare: which tables?
+//!   may        at a time      be done           (dialect,     material: gathered from workers and snapshots
+//!   log in                                       show)        run: filled, read, gone
 //! ```
 //!
 //! Prometheus' metrics (`metrics/`) are another face of the same tables, and so is the crate `http` above this one.

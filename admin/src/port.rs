@@ -222,10 +222,10 @@ fn live(
         let Ok(seen) = started.await else {
             return;
         };
-        let porter = Arc::new(Authenticator::new(seen, bound.guests, bound.callers));
-        let door = http(Arc::clone(&porter));
+        let authenticator = Arc::new(Authenticator::new(seen, bound.guests, bound.callers));
+        let door = http(Arc::clone(&authenticator));
         tokio::select! {
-            () = serve(guests, |accepted| welcome(&porter, accepted)) => {}
+            () = serve(guests, |accepted| welcome(&authenticator, accepted)) => {}
             () = serve(callers, |accepted| door.welcome(accepted)) => {}
             _ = stopped => {}
         }
@@ -304,21 +304,21 @@ where
 
 /// Somebody who speaks MySQL's protocol, unless too many log in at once.
 fn welcome(
-    porter: &Arc<Authenticator>,
+    authenticator: &Arc<Authenticator>,
     accepted: Accepted,
 ) -> Option<impl Future<Output = ()> + use<>> {
-    let login = Count::of(porter, |it| &it.logins, LOGINS_MAX)?;
-    Some(converse(Arc::clone(porter), accepted, login))
+    let login = Count::of(authenticator, |it| &it.logins, LOGINS_MAX)?;
+    Some(converse(Arc::clone(authenticator), accepted, login))
 }
 
 /// One connection, from its first byte to its last.
-async fn converse(porter: Arc<Authenticator>, accepted: Accepted, login: Count) {
+async fn converse(authenticator: Arc<Authenticator>, accepted: Accepted, login: Count) {
     let remote = accepted.remote.clone();
-    let id = porter.next_id();
-    let guest = match porter.receive(accepted, id).await {
-        Ok(guest) => guest,
+    let id = authenticator.next_id();
+    let admin_client = match authenticator.receive(accepted, id).await {
+        Ok(admin_client) => admin_client,
         Err(error) => {
-            porter.audit(PORT, "login_failed", (id, "", &remote), error.to_string());
+            authenticator.audit(PORT, "login_failed", (id, "", &remote), error.to_string());
             return tracing::warn!(
                 kind = "admin_login_failed",
                 client = %remote,
@@ -327,18 +327,23 @@ async fn converse(porter: Arc<Authenticator>, accepted: Accepted, login: Count) 
             );
         }
     };
-    porter.audit(PORT, "login", (id, &guest.user, &remote), String::new());
+    authenticator.audit(
+        PORT,
+        "login",
+        (id, &admin_client.user, &remote),
+        String::new(),
+    );
     drop(login);
-    let config = Arc::clone(&porter.window.settings().config);
-    let role = Authenticator::role(&config, &guest.user);
+    let config = Arc::clone(&authenticator.window.settings().config);
+    let role = Authenticator::role(&config, &admin_client.user);
     let max = config.admin.connections_max;
-    let Some(_place) = Count::of(&porter, |it| &it.guests, max) else {
+    let Some(_place) = Count::of(&authenticator, |it| &it.guests, max) else {
         let text = format!("Too many connections: there are {max} (admin.connections_max)");
         let fault = crate::fault::Fault::new(wire::ErrorCode::CON_COUNT, text);
-        return guest.dismiss(&fault.payload()).await;
+        return admin_client.dismiss(&fault.payload()).await;
     };
-    tracing::info!(client = %remote, user = guest.user, role = role.name(), "an administrator has come");
-    let conversation = Conversation::new(guest, id, Arc::clone(&porter));
+    tracing::info!(client = %remote, user = admin_client.user, role = role.name(), "an administrator has come");
+    let conversation = Conversation::new(admin_client, id, Arc::clone(&authenticator));
     let user = conversation.run().await;
-    porter.audit(PORT, "disconnect", (id, &user, &remote), String::new());
+    authenticator.audit(PORT, "disconnect", (id, &user, &remote), String::new());
 }

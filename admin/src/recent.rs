@@ -30,7 +30,7 @@ impl Default for Recent {
     }
 }
 
-/// A moment, and what was asked of it so far.
+/// What was gathered at one moment, and the answers made of it so far.
 pub struct RecentSnapshot {
     /// What was gathered.
     pub material: Arc<Material>,

@@ -1,4 +1,4 @@
-//! What all workers keep about statements, put together.
+//! The statistics of statements of all workers, merged.
 
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
@@ -11,7 +11,7 @@ use stats::{
     Attribution, Counts, DigestRow, ErrorRow, ProfileView, StatementStatsView, StatementView,
 };
 
-/// See the module.
+/// The statistics of statements of all workers, merged.
 pub struct MergedStatementStats {
     /// Digests, those that have taken the longest in all first.
     pub digests: Vec<Arc<DigestRow>>,

@@ -1,4 +1,4 @@
-//! One attempt to learn the servers' accounts: ask one backend, or else the next.
+//! One attempt to load the servers' accounts: from one backend, or else from the next.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +20,7 @@ pub(crate) struct Teacher {
     pub destination: Destination,
 }
 
-/// What an attempt brought.
+/// The accounts that an attempt has loaded.
 #[derive(Debug)]
 pub(crate) struct LoadedAccounts {
     /// Who was asked.
@@ -29,7 +29,7 @@ pub(crate) struct LoadedAccounts {
     pub news: Option<Arc<Directory>>,
 }
 
-/// Why an attempt was in vain.
+/// Why no accounts were loaded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LoadError {
     /// Who was asked first; nobody, if there is nobody to ask.

@@ -1,4 +1,4 @@
-//! One backend under watch: its health and what is to be done for it when.
+//! One monitored backend: its health and what is to be done for it when.
 //!
 //! ```text
 //!             answers, or a session connected
@@ -43,7 +43,7 @@ pub(crate) struct Rhythm {
     pub resolve_interval: Option<Duration>,
 }
 
-/// Something that takes time and is done beside the keeper.
+/// Something that takes time and is done beside the control loop.
 #[derive(Debug)]
 pub(crate) enum Task {
     /// Is it well?
@@ -87,7 +87,7 @@ pub(crate) struct Settings {
     pub questions: Questions,
 }
 
-/// One configured backend.
+/// The state of one configured backend.
 #[derive(Debug)]
 pub(crate) struct BackendMonitor {
     pub id: BackendId,

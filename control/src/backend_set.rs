@@ -1,4 +1,4 @@
-//! All backends under watch, and what follows from what is heard of them. No socket, no clock:
+//! All monitored backends, and what follows from reports on them. No socket, no clock:
 //! time is an argument.
 
 use std::collections::HashMap;
@@ -36,7 +36,7 @@ pub(crate) struct Ticket {
     pub epoch: u64,
 }
 
-/// The backends.
+/// All monitored backends and their clusters.
 #[derive(Debug)]
 pub(crate) struct BackendSet {
     /// In the configuration's order.
@@ -155,7 +155,7 @@ impl BackendSet {
         let found = places.get(&address).cloned().unwrap_or(Ok(Vec::new()));
         let mut watched =
             BackendMonitor::new(&backend.name, identity, address, self.epoch, settings, now);
-        // The roster's change is noted already.
+        // The backend set's change is noted already.
         let _ = watched.looked_up(found, now, &self.rhythm, &mut self.dice);
         watched
     }

@@ -29,7 +29,7 @@ pub struct Control {
     orders: mpsc::UnboundedSender<Order>,
     reports: mpsc::UnboundedSender<Report>,
     topology: watch::Receiver<Arc<Topology>>,
-    board: SnapshotPublisher,
+    publisher: SnapshotPublisher,
 }
 
 impl Control {
@@ -53,7 +53,7 @@ impl Control {
         started: Instant,
         resolver: Arc<dyn Resolver>,
     ) -> io::Result<Control> {
-        let board = SnapshotPublisher::new(config)?;
+        let publisher = SnapshotPublisher::new(config)?;
         let runtime = runtime()?;
         let (orders, ordered) = mpsc::unbounded_channel();
         let (reports, reported) = mpsc::unbounded_channel();
@@ -61,16 +61,16 @@ impl Control {
         let (begun, has_begun) = std::sync::mpsc::sync_channel(1);
         let config = Arc::new(config.clone());
         let seed = RandomState::new().hash_one(std::process::id());
-        let posted = board.clone();
+        let posted = publisher.clone();
         let thread = std::thread::Builder::new()
             .name("control".to_owned())
             .spawn(move || {
-                let mut keeper = ControlLoop::new(started, seed, resolver, snapshots, posted);
+                let mut control_loop = ControlLoop::new(started, seed, resolver, snapshots, posted);
                 runtime.block_on(async {
-                    keeper.begin(config).await;
+                    control_loop.begin(config).await;
                     // Whoever started this waits for it.
                     let _ = begun.send(());
-                    keeper.run(ordered, reported).await;
+                    control_loop.run(ordered, reported).await;
                 });
                 // A resolver that hangs is left to itself.
                 runtime.shutdown_background();
@@ -84,7 +84,7 @@ impl Control {
             orders,
             reports,
             topology,
-            board,
+            publisher,
         })
     }
 
@@ -97,13 +97,13 @@ impl Control {
     /// The accounts: a receiver has the newest snapshot, is woken by later ones, and may miss some in
     /// between.
     pub fn accounts(&self) -> watch::Receiver<Arc<Accounts>> {
-        self.board.receiver()
+        self.publisher.receiver()
     }
 
     /// What is known of views, routines and triggers: a receiver has the newest snapshot, is woken by later
     /// ones, and may miss some in between.
     pub fn definitions(&self) -> watch::Receiver<Arc<Definitions>> {
-        self.board.definitions()
+        self.publisher.definitions()
     }
 
     /// Where workers report to.
@@ -117,7 +117,7 @@ impl Control {
     /// # Errors
     /// Every account that cannot be used; then nothing of it takes effect.
     pub fn reconfigure(&self, config: Arc<Config>) -> Result<(), Vec<FaultyAccount>> {
-        self.board.configure(&config)?;
+        self.publisher.configure(&config)?;
         // It fails only when the thread has ended, which `stop` reports.
         let _ = self.orders.send(Order::Reconfigure(config));
         Ok(())
@@ -128,7 +128,7 @@ impl Control {
     /// # Errors
     /// Those that cannot.
     pub fn check(&self, config: &Config) -> Result<(), Vec<FaultyAccount>> {
-        self.board.check(config)
+        self.publisher.check(config)
     }
 
     /// Resolves when all that was configured up to now has taken effect, in the snapshots, too.
@@ -154,9 +154,9 @@ pub fn as_configured(config: &Config) -> Topology {
         config: Arc::new(config.clone()),
         places: Places::default(),
     };
-    let mut roster = BackendSet::new(0);
-    roster.apply(&plan, Moment::START);
-    roster.snapshot().unwrap_or_else(nothing_yet)
+    let mut backend_set = BackendSet::new(0);
+    backend_set.apply(&plan, Moment::START);
+    backend_set.snapshot().unwrap_or_else(nothing_yet)
 }
 
 /// The backends of a configuration as they are now: each is looked at and, where there is a monitor
@@ -168,12 +168,18 @@ pub fn survey(config: &Config) -> io::Result<Arc<Topology>> {
     let mut config = config.clone();
     config.accounts.learn = false;
     config.balance.learn_definitions = false;
-    let board = SnapshotPublisher::new(&config)?;
+    let publisher = SnapshotPublisher::new(&config)?;
     let (snapshots, _topology) = watch::channel(Arc::new(nothing_yet()));
     let (started, seed) = (Instant::now(), 0);
-    let keeper = ControlLoop::new(started, seed, Arc::new(SystemResolver), snapshots, board);
+    let control_loop = ControlLoop::new(
+        started,
+        seed,
+        Arc::new(SystemResolver),
+        snapshots,
+        publisher,
+    );
     let runtime = runtime()?;
-    let seen = runtime.block_on(keeper.survey(Arc::new(config)));
+    let seen = runtime.block_on(control_loop.survey(Arc::new(config)));
     // A resolver that hangs is left to itself.
     runtime.shutdown_background();
     Ok(seen)

@@ -64,11 +64,11 @@ enum Finding {
     },
 }
 
-/// Owns all that the control plane knows.
+/// The control plane's loop and its state.
 pub(crate) struct ControlLoop {
     started: Instant,
     resolver: Arc<dyn Resolver>,
-    roster: BackendSet,
+    backend_set: BackendSet,
     access: Arc<Access>,
     kills: Kills,
     /// The log knows that there is no account to kill with.
@@ -88,7 +88,7 @@ pub(crate) struct ControlLoop {
     lines: HashMap<Ticket, Line>,
     tasks: JoinSet<Finding>,
     topology: watch::Sender<Arc<Topology>>,
-    board: SnapshotPublisher,
+    publisher: SnapshotPublisher,
 }
 
 impl ControlLoop {
@@ -98,12 +98,12 @@ impl ControlLoop {
         seed: u64,
         resolver: Arc<dyn Resolver>,
         topology: watch::Sender<Arc<Topology>>,
-        board: SnapshotPublisher,
+        publisher: SnapshotPublisher,
     ) -> ControlLoop {
         ControlLoop {
             started,
             resolver,
-            roster: BackendSet::new(seed),
+            backend_set: BackendSet::new(seed),
             access: Arc::new(Access::new(&Config::default())),
             kills: Kills::default(),
             told_no_account: false,
@@ -117,7 +117,7 @@ impl ControlLoop {
             lines: HashMap::new(),
             tasks: JoinSet::new(),
             topology,
-            board,
+            publisher,
         }
     }
 
@@ -139,12 +139,12 @@ impl ControlLoop {
         Arc::clone(&self.topology.borrow())
     }
 
-    /// Does what is due while the roster waits for something, as long as a login and an answer may
+    /// Does what is due while the backend set waits for something, as long as a login and an answer may
     /// take. Those that have not answered by then are found out later.
     async fn find_out_while(&mut self, waits: impl Fn(&BackendSet) -> bool) {
         let limit = self.access.timeout * 3;
         let finding_out = async {
-            while waits(&self.roster) {
+            while waits(&self.backend_set) {
                 self.start_due();
                 match self.tasks.join_next().await {
                     Some(finding) => self.found(finding),
@@ -185,7 +185,7 @@ impl ControlLoop {
     }
 
     fn next_due(&self) -> Option<Moment> {
-        let due = self.roster.next_due().into_iter();
+        let due = self.backend_set.next_due().into_iter();
         due.chain(self.learning.next())
             .chain(self.definitions.next())
             .min()
@@ -198,7 +198,11 @@ impl ControlLoop {
     fn plan(&mut self, config: Arc<Config>) {
         self.plans += 1;
         let number = self.plans;
-        let planning = prepare(config, self.roster.places(), Arc::clone(&self.resolver));
+        let planning = prepare(
+            config,
+            self.backend_set.places(),
+            Arc::clone(&self.resolver),
+        );
         self.tasks.spawn(async move {
             let plan = planning.await;
             Finding::Planned { plan, number }
@@ -219,19 +223,22 @@ impl ControlLoop {
         self.access = Arc::new(Access::new(&plan.config));
         self.told_no_account = false;
         let now = self.now();
-        self.roster.apply(plan, now);
+        self.backend_set.apply(plan, now);
         self.learning.apply(&plan.config, now);
         self.definitions.apply(&plan.config, now);
         if !self.definitions.is_on() {
-            self.board.forget_definitions();
+            self.publisher.forget_definitions();
         }
         self.leave_strangers();
     }
 
     /// Lines to backends that are not there any more are of no use.
     fn leave_strangers(&mut self) {
-        let roster = &self.roster;
-        for (_, line) in self.lines.extract_if(|ticket, _| !roster.knows(*ticket)) {
+        let backend_set = &self.backend_set;
+        for (_, line) in self
+            .lines
+            .extract_if(|ticket, _| !backend_set.knows(*ticket))
+        {
             tokio::spawn(line.hang_up());
         }
     }
@@ -255,19 +262,22 @@ impl ControlLoop {
                 user,
                 cause,
             } => {
-                if let Some(watched) = self.roster.watched(backend) {
+                if let Some(watched) = self.backend_set.watched(backend) {
                     self.learning.refused(backend, &watched.name, &user, &cause);
                 }
                 self.learning.asked(now);
             }
-            report => self.roster.heard(&report, now),
+            report => self.backend_set.heard(&report, now),
         }
     }
 
     /// On a backend that has fallen the statement may have fallen with it, and after a restart its
     /// number may be another's: then nothing is killed.
     fn kill_asked(&mut self, backend: BackendId, thread_id: u32, why: KillReason) {
-        let is_usable = self.roster.watched(backend).is_some_and(|w| w.is_usable());
+        let is_usable = self
+            .backend_set
+            .watched(backend)
+            .is_some_and(|w| w.is_usable());
         if self.access.account.is_none() {
             if !std::mem::replace(&mut self.told_no_account, true) {
                 tracing::info!(
@@ -283,12 +293,12 @@ impl ControlLoop {
     fn found(&mut self, finding: Result<Finding, tokio::task::JoinError>) {
         let now = self.now();
         match finding {
-            Ok(Finding::Looked(of, sight)) => self.roster.looked(of, sight, now),
-            Ok(Finding::LookedUp(of, found)) => self.roster.looked_up(of, found, now),
+            Ok(Finding::Looked(of, sight)) => self.backend_set.looked(of, sight, now),
+            Ok(Finding::LookedUp(of, found)) => self.backend_set.looked_up(of, found, now),
             Ok(Finding::Answered(of, answer, line)) => {
                 let answer = *answer;
                 self.lines.extend(line.map(|line| (of, line)));
-                self.roster.answered(of, answer, now);
+                self.backend_set.answered(of, answer, now);
                 self.leave_strangers();
             }
             Ok(Finding::Killed(backend)) => self.kills.end(backend),
@@ -301,11 +311,11 @@ impl ControlLoop {
             }) => {
                 self.checks.end();
                 self.check_line = line;
-                self.board.teach_of(&users, found, begun);
+                self.publisher.teach_of(&users, found, begun);
             }
             Ok(Finding::Defined { epoch, told }) => {
                 if self.definitions.ended(epoch, &told, now) {
-                    self.board.define(told);
+                    self.publisher.define(told);
                 }
             }
             Ok(Finding::Planned { plan, number }) if number == self.plans => {
@@ -320,9 +330,12 @@ impl ControlLoop {
 
     fn learned(&mut self, epoch: u64, outcome: Result<LoadedAccounts, LoadError>, now: Moment) {
         match self.learning.ended(epoch, &outcome, now) {
-            Attempt::Counts { begun } => self
-                .board
-                .teach(outcome.ok().and_then(|lesson| lesson.news), begun),
+            Attempt::Counts { begun } => self.publisher.teach(
+                outcome
+                    .ok()
+                    .and_then(|loaded_accounts| loaded_accounts.news),
+                begun,
+            ),
             Attempt::Outdated => (),
         }
     }
@@ -337,7 +350,7 @@ impl ControlLoop {
         if let Some(epoch) = self.definitions.begin(self.now()) {
             self.start_defining(epoch);
         }
-        for (ticket, task) in self.roster.begin_due(self.now()) {
+        for (ticket, task) in self.backend_set.begin_due(self.now()) {
             self.start(ticket, task);
         }
         while let Some((backend, kills)) = self.kills.begin() {
@@ -378,7 +391,7 @@ impl ControlLoop {
     }
 
     fn start_kills(&mut self, backend: BackendId, kills: Vec<Kill>) {
-        let Some(watched) = self.roster.watched(backend) else {
+        let Some(watched) = self.backend_set.watched(backend) else {
             return self.kills.end(backend);
         };
         let (name, destination) = (watched.name.clone(), watched.destination());
@@ -396,8 +409,8 @@ impl ControlLoop {
     fn start_lesson(&mut self, epoch: u64) {
         let access = Arc::clone(&self.access);
         access.reload_certificates();
-        let teachers = self.roster.teachers();
-        let (before, secret) = (self.board.learned(), self.board.secret());
+        let teachers = self.backend_set.teachers();
+        let (before, secret) = (self.publisher.learned(), self.publisher.secret());
         let learning = tokio::spawn(async move { learn(&access, &teachers, before, secret).await });
         self.tasks.spawn(async move {
             let outcome = learning
@@ -410,7 +423,7 @@ impl ControlLoop {
     /// Asks for the accounts of these users, and for the anonymous ones, which may stand in front of theirs.
     fn start_check(&mut self, mut users: Vec<String>) {
         let access = Arc::clone(&self.access);
-        let teachers = self.roster.teachers();
+        let teachers = self.backend_set.teachers();
         let (begun, line) = (self.now(), self.check_line.take());
         users.push(String::new());
         let asked = users.clone();
@@ -432,7 +445,7 @@ impl ControlLoop {
     fn start_defining(&mut self, epoch: u64) {
         let access = Arc::clone(&self.access);
         access.reload_certificates();
-        let clusters = self.roster.teachers_by_cluster();
+        let clusters = self.backend_set.teachers_by_cluster();
         let asking = tokio::spawn(async move { ask_all(&access, clusters).await });
         self.tasks.spawn(async move {
             let told = asking.await.unwrap_or_else(|panic| {
@@ -444,7 +457,7 @@ impl ControlLoop {
     }
 
     fn publish(&mut self) {
-        if let Some(topology) = self.roster.snapshot() {
+        if let Some(topology) = self.backend_set.snapshot() {
             self.topology.send_replace(Arc::new(topology));
         }
     }

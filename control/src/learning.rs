@@ -114,8 +114,8 @@ impl Learning {
             return Attempt::Outdated;
         };
         let wait = match outcome {
-            Ok(lesson) => {
-                self.note(lesson);
+            Ok(loaded_accounts) => {
+                self.note(loaded_accounts);
                 interval
             }
             Err(trouble) => {
@@ -129,11 +129,11 @@ impl Learning {
         Attempt::Counts { begun }
     }
 
-    fn note(&mut self, lesson: &LoadedAccounts) {
+    fn note(&mut self, loaded_accounts: &LoadedAccounts) {
         self.backoff.reset();
-        let backend = &lesson.backend;
+        let backend = &loaded_accounts.backend;
         let was_in_trouble = self.trouble.take().is_some();
-        match &lesson.news {
+        match &loaded_accounts.news {
             Some(directory) => {
                 self.refused.clear();
                 tell(backend, directory);

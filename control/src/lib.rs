@@ -1,18 +1,18 @@
 //! The control plane: one ordinary thread that knows how the backends are.
 //!
 //! ```text
-//!   configuration ──► Keeper ──── snapshots (route::Topology) ───► workers
-//!         │            │  ▲  └─── learned accounts ─┐                │  ▲
-//!         │            │  └───────── reports (route::Report) ◄───────┘  │
-//!         │            ▼                            ▼                   │
-//!         │   lookup · look · ask · kill · lesson Board (auth::Accounts) ┘
+//!   configuration ──► ControlLoop ─── snapshots (route::Topology) ───────► workers
+//!         │            │  ▲  └──── learned accounts ┐                       │   ▲
+//!         │            │  └───────── reports (route::Report) ◄──────────────┘   │
+//!         │            ▼                            ▼                           │
+//!         │   lookup · probe · ask · kill · SnapshotPublisher (auth::Accounts) ─┘
 //!         └── configured accounts ──────────────────▲
 //! ```
 //!
-//! [`Control`] is the handle. Behind it the keeper hears reports and findings, lets the roster
+//! [`Control`] is the handle. Behind it the control loop hears reports and findings, lets the backend set
 //! decide (no socket, time is an argument), starts what is due, and publishes a new snapshot when
-//! something changed. Each of these is a task beside it, one of a kind per backend; lessons, in which
-//! the servers' accounts are learned, are one at a time. A backend that is down is probed until it is
+//! something changed. Each of these is a task beside it, one of a kind per backend. The servers' accounts
+//! are loaded by one task at a time. A backend that is down is probed until it is
 //! up again; with a monitor account those that are up are looked at as well, and asked about
 //! replication: from what they answer follow roles, lag and positions. No session's bytes pass here,
 //! and nothing here delays one.

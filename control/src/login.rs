@@ -31,7 +31,7 @@ pub(crate) struct Access {
     key: PublicKeyPolicy,
 }
 
-/// By whose key a password may be encrypted on a connection in clear.
+/// With which public key a password may be encrypted on a connection without TLS.
 #[derive(Debug)]
 enum PublicKeyPolicy {
     Refused,

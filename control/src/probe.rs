@@ -1,11 +1,11 @@
-//! A look at one backend: is it well?
+//! A probe of one backend: does it answer?
 
 use wire::{ErrPacket, reply};
 
 use crate::failure::{Failure, printable};
 use crate::login::{Access, Destination, Entry};
 
-/// What a look saw of a backend that is well.
+/// What a probe has found of a backend that answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ProbeResult {
     /// It answers.

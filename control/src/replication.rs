@@ -60,7 +60,7 @@ enum Lost {
     Yes,
 }
 
-/// What the log knows.
+/// What the log has last said of the replication.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct LoggedReplication {
     failure: Option<Failing>,

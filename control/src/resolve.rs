@@ -29,7 +29,7 @@ impl Resolver for SystemResolver {
     }
 }
 
-/// What a configured address is.
+/// Whether a configured address must be resolved.
 pub(crate) enum AddressKind {
     /// An IP address or a Unix socket: nobody need be asked.
     Known(Endpoint),

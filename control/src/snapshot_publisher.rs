@@ -1,5 +1,5 @@
-//! Where the accounts are posted: the configured half by the handle, so that it changes with the
-//! configuration, the learned half by the keeper, whenever it has news.
+//! Publishes snapshots of the accounts: the configured half comes from the handle, so that it changes with the
+//! configuration; the learned half comes from the control loop.
 
 use std::io;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use tokio::sync::watch;
 
 use crate::definitions::FetchedDefinitions;
 
-/// The accounts of the moment; its copies are the same board.
+/// Publishes the current accounts. All copies publish to the same receivers.
 #[derive(Debug, Clone)]
 pub(crate) struct SnapshotPublisher {
     accounts: Arc<watch::Sender<Arc<Accounts>>>,

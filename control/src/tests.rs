@@ -340,25 +340,25 @@ async fn kills_are_done_with_the_monitor_account() {
     }
 }
 
-/// Runs a keeper that hears these reports and is told to stop before any of them takes effect.
+/// Runs a control loop that hears these reports and is told to stop before any of them takes effect.
 async fn run_to_the_stop(config: Config, reports: impl IntoIterator<Item = Report>) {
     let (snapshots, _topology) = watch::channel(Arc::new(nothing_yet()));
-    let board = SnapshotPublisher::new(&config).unwrap();
-    let mut keeper = ControlLoop::new(
+    let publisher = SnapshotPublisher::new(&config).unwrap();
+    let mut control_loop = ControlLoop::new(
         Instant::now(),
         1,
         Arc::new(SystemResolver),
         snapshots,
-        board,
+        publisher,
     );
-    keeper.begin(Arc::new(config)).await;
+    control_loop.begin(Arc::new(config)).await;
     let (orders, ordered) = mpsc::unbounded_channel();
     let (reporting, reported) = mpsc::unbounded_channel();
     for report in reports {
         reporting.send(report).unwrap();
     }
     orders.send(Order::Stop).unwrap();
-    let running = keeper.run(ordered, reported);
+    let running = control_loop.run(ordered, reported);
     tokio::time::timeout(PATIENCE, running).await.unwrap();
 }
 

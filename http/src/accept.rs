@@ -90,9 +90,12 @@ enum Unserved {
 
 impl HttpPort {
     /// Opens it.
-    pub fn new(porter: Arc<Authenticator>) -> Self {
+    pub fn new(authenticator: Arc<Authenticator>) -> Self {
         let recent = Arc::new(Recent::default());
-        let state = Arc::new(HttpState { porter, recent });
+        let state = Arc::new(HttpState {
+            authenticator,
+            recent,
+        });
         let router = super::router(&state);
         Self { state, router }
     }
@@ -100,12 +103,12 @@ impl HttpPort {
 
 impl Callers for HttpPort {
     fn welcome(&self, accepted: Accepted) -> Option<Stay> {
-        let porter = &self.state.porter;
-        let max = porter.window.settings().config.http.connections_max;
-        let place = Count::of(porter, |it| &it.callers, max);
+        let authenticator = &self.state.authenticator;
+        let max = authenticator.window.settings().config.http.connections_max;
+        let place = Count::of(authenticator, |it| &it.callers, max);
         let checker = match place {
             Some(_) => None,
-            None => Some(Count::of(porter, |it| &it.checkers, CHECKERS_MAX)?),
+            None => Some(Count::of(authenticator, |it| &it.checkers, CHECKERS_MAX)?),
         };
         let room = match place {
             Some(_) => Room::Full,
@@ -130,7 +133,7 @@ async fn stay(
     accepted: Accepted,
     room: Room,
 ) -> Result<(), Unserved> {
-    let settings = state.porter.window.settings();
+    let settings = state.authenticator.window.settings();
     let Accepted { socket, remote } = accepted;
     let mut socket = Socket::from_raw(socket)?;
     let caller = Caller {

@@ -42,7 +42,7 @@ pub async fn receive(
     request: Request,
     next: Next,
 ) -> Response {
-    let settings = state.porter.window.settings();
+    let settings = state.authenticator.window.settings();
     let checked = match HEALTH.contains(&request.uri().path()) {
         true => Ok(()),
         false => check(&request, &settings.config.http.names),
@@ -130,7 +130,7 @@ pub async fn admit(
     mut request: Request,
     next: Next,
 ) -> Response {
-    let settings = state.porter.window.settings();
+    let settings = state.authenticator.window.settings();
     let caller = request.extensions().get::<Caller>().cloned();
     let shown = request.headers().get(header::AUTHORIZATION).cloned();
     let (Some(caller), Some(shown)) = (caller, shown) else {
@@ -149,9 +149,9 @@ pub async fn admit(
         None => (String::new(), None),
     };
     let Some(known) = known else {
-        let who = (state.porter.next_id(), &*named, &caller.remote);
+        let who = (state.authenticator.next_id(), &*named, &caller.remote);
         let path = request.uri().path().to_owned();
-        state.porter.audit("http", "login_failed", who, path);
+        state.authenticator.audit("http", "login_failed", who, path);
         tracing::warn!(
             kind = "http_login_failed",
             client = %caller.remote,
@@ -194,9 +194,9 @@ async fn by_password(
     user: String,
     password: &Password,
 ) -> Option<AuthenticatedUser> {
-    let porter = &state.porter;
-    let people = porter.people(&settings.config);
-    let reception = &porter.reception;
+    let authenticator = &state.authenticator;
+    let people = authenticator.people(&settings.config);
+    let reception = &authenticator.reception;
     let is_right = reception.proves(&caller.remote, &user, password, &people, settings);
     let role = Authenticator::role(&settings.config, &user);
     is_right.await.then_some(AuthenticatedUser { user, role })
@@ -210,7 +210,7 @@ async fn by_token(
 ) -> Option<AuthenticatedUser> {
     let right = settings.config.http.token.as_ref();
     let is_right = right.is_some_and(|right| Password::new(right.expose()) == *token);
-    let reception = &state.porter.reception;
+    let reception = &state.authenticator.reception;
     let is_right = reception.weighs(&caller.remote, TOKEN_USER, is_right, settings);
     is_right.await.then(|| AuthenticatedUser {
         user: TOKEN_USER.to_owned(),
@@ -226,7 +226,7 @@ fn unknown(text: &str) -> Response {
 
 impl AuthenticatedUser {
     /// Somebody to do what is asked.
-    pub fn visitor(&self, state: &HttpState, caller: &Caller) -> AdminSession {
+    pub fn admin_session(&self, state: &HttpState, caller: &Caller) -> AdminSession {
         let host = match &caller.remote {
             net::Endpoint::Tcp(address) => address.ip().to_string(),
             net::Endpoint::Unix(_) => "localhost".to_owned(),
@@ -234,14 +234,14 @@ impl AuthenticatedUser {
         let asker = Asker {
             user: format!("{}@{host}", self.user),
             client: caller.remote.to_string(),
-            id: state.porter.next_id(),
+            id: state.authenticator.next_id(),
             schema: Schema::Pilotfish,
         };
-        let porter = Arc::clone(&state.porter);
-        let (window, editor) = (porter.window.clone(), porter.editor.clone());
-        let facts = Arc::new(move || porter.facts());
-        let visitor = AdminSession::new(asker, self.role, window, editor, facts);
-        visitor.content_with(Arc::clone(&state.recent))
+        let authenticator = Arc::clone(&state.authenticator);
+        let (window, editor) = (authenticator.window.clone(), authenticator.editor.clone());
+        let facts = Arc::new(move || authenticator.facts());
+        let admin_session = AdminSession::new(asker, self.role, window, editor, facts);
+        admin_session.content_with(Arc::clone(&state.recent))
     }
 }
 

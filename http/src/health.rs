@@ -22,7 +22,7 @@ pub async fn is_ready(
         Ok(asked) => asked,
         Err(fault) => return (StatusCode::BAD_REQUEST, format!("{fault}\n")),
     };
-    let window = &state.porter.window;
+    let window = &state.authenticator.window;
     if window.is_stopping() {
         return not_ready("the proxy stops");
     }

@@ -46,20 +46,25 @@ use admin::recent::{Recent, RecentSnapshot};
 use admin::table::{Demands, Table};
 
 /// Serves HTTP in the admin port's thread.
-pub fn open(porter: Arc<Authenticator>) -> Box<dyn Callers> {
-    Box::new(HttpPort::new(porter))
+pub fn open(authenticator: Arc<Authenticator>) -> Box<dyn Callers> {
+    Box::new(HttpPort::new(authenticator))
 }
 
 /// What all requests share.
 struct HttpState {
-    porter: Arc<Authenticator>,
+    authenticator: Arc<Authenticator>,
     recent: Arc<Recent>,
 }
 
 impl HttpState {
     /// What these tables are made of, at most a second ago.
     async fn moment(&self, tables: &[&dyn Table]) -> Arc<RecentSnapshot> {
-        let gather = Material::gather(&self.porter.window, tables, self.porter.facts(), None);
+        let gather = Material::gather(
+            &self.authenticator.window,
+            tables,
+            self.authenticator.facts(),
+            None,
+        );
         self.recent.moment(Demands::of(tables), gather).await
     }
 }

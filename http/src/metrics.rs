@@ -22,7 +22,7 @@ const FORMAT: &str = "text/plain; version=0.0.4; charset=utf-8";
 pub async fn admit(state: State<Arc<HttpState>>, request: Request, next: Next) -> Response {
     let caller = request.extensions().get::<Caller>();
     let is_at_home = caller.is_some_and(|caller| caller.is_at_home);
-    let is_open = match state.porter.window.settings().config.http.metrics {
+    let is_open = match state.authenticator.window.settings().config.http.metrics {
         MetricsReaders::Login => false,
         MetricsReaders::Local => is_at_home,
         MetricsReaders::Everybody => true,

@@ -35,15 +35,15 @@ pub async fn query(
 ) -> Result<Response, Refusal> {
     let asked = body::read(request).await?;
     let asked = asked_in(asked).map_err(|text| Refusal::new(StatusCode::BAD_REQUEST, text))?;
-    let mut visitor = known.visitor(&state, &caller);
+    let mut admin_session = known.admin_session(&state, &caller);
     let outcome = match asked.check {
         true => {
-            let rows = visitor.check(&asked.sql, asked.values).await?;
-            Outcome::Rows(rows, visitor.warnings.clone())
+            let rows = admin_session.check(&asked.sql, asked.values).await?;
+            Outcome::Rows(rows, admin_session.warnings.clone())
         }
-        false => visitor.run(&asked.sql, asked.values).await?,
+        false => admin_session.run(&asked.sql, asked.values).await?,
     };
-    told(&state, outcome, visitor.warnings).await
+    told(&state, outcome, admin_session.warnings).await
 }
 
 /// What has come of a statement, with its warnings.

@@ -71,10 +71,12 @@ pub async fn show(
     let shown = state.moment(&[table]).await;
     let question = request.uri().to_string();
     let answer = shown.answer(&question, async {
-        let visitor = known.visitor(&state, &caller);
-        let prepared = visitor.prepare(wanted.sql).await?;
+        let admin_session = known.admin_session(&state, &caller);
+        let prepared = admin_session.prepare(wanted.sql).await?;
         let material = Arc::clone(&shown.material);
-        let rows = visitor.finish(prepared, material, wanted.values).await?;
+        let rows = admin_session
+            .finish(prepared, material, wanted.values)
+            .await?;
         let warnings = shown.material.warnings();
         let write = move || {
             let columns: Vec<_> = wanted.columns.iter().map(described).collect();

@@ -117,7 +117,7 @@ pub struct SandboxArguments {
     pub schema_history: bool,
 }
 
-/// An option that was given, with its place among the arguments.
+/// An option of the command line, with its place among the arguments.
 #[derive(Clone)]
 struct ParsedOption {
     index: usize,
@@ -132,7 +132,7 @@ impl fmt::Debug for ParsedOption {
     }
 }
 
-/// An option that can be given.
+/// An option that the command line can have.
 #[derive(Clone, Copy)]
 enum KnownOption {
     /// A setting or a list of backends, under our name for it.

@@ -148,7 +148,7 @@ impl<'a> MakeWriter<'a> for Output {
     }
 }
 
-/// One line; the layer writes it whole.
+/// One line of the log; the layer writes it whole.
 struct LogLine {
     file: Option<Arc<RwLock<File>>>,
 }

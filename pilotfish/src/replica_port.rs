@@ -40,7 +40,7 @@ struct Shared {
 
 /// A replica that has logged in.
 struct Replica {
-    guest: AdminClient,
+    admin_client: AdminClient,
     cluster: String,
 }
 
@@ -126,9 +126,18 @@ async fn serve(client: Client, shared: Arc<Shared>) {
         return;
     };
     match shared.receive(client, &log).await {
-        Ok(guest) => {
+        Ok(admin_client) => {
             let feeds = Arc::clone(shared.streams.feeds());
-            feed(Replica { guest, cluster }, log, feeds, shared.clock).await;
+            feed(
+                Replica {
+                    admin_client,
+                    cluster,
+                },
+                log,
+                feeds,
+                shared.clock,
+            )
+            .await;
         }
         Err(error) => tracing::warn!(kind = "replica_refused", %error, "a replica cannot log in"),
     }
@@ -144,7 +153,7 @@ impl Shared {
         let settings = self.window.settings();
         let accounts = self.accounts(&settings.config);
         let version = log.version();
-        let house = AdminState {
+        let admin_state = AdminState {
             accounts: &accounts,
             settings: &settings,
             version: &version,
@@ -152,7 +161,7 @@ impl Shared {
             id: self.last_id.fetch_add(1, Ordering::Relaxed).wrapping_add(1),
             has_schema: |_| true,
         };
-        self.reception.receive(client.accepted, &house).await
+        self.reception.receive(client.accepted, &admin_state).await
     }
 
     /// The accounts with `replication = true`.
@@ -184,19 +193,22 @@ fn greeting_plugin(family: Family) -> Plugin {
 
 impl ReplicaConnection for Replica {
     async fn command(&mut self) -> Option<Vec<u8>> {
-        self.guest.command().await.ok().flatten()
+        self.admin_client.command().await.ok().flatten()
     }
 
     async fn say(&mut self, packets: &[u8]) -> bool {
-        self.guest.say(packets).await.is_ok()
+        self.admin_client.say(packets).await.is_ok()
     }
 
     fn capabilities(&self) -> Capabilities {
-        self.guest.capabilities
+        self.admin_client.capabilities
     }
 
     fn name(&self) -> String {
-        format!("{} from {}", self.guest.user, self.guest.remote)
+        format!(
+            "{} from {}",
+            self.admin_client.user, self.admin_client.remote
+        )
     }
 
     fn cluster(&self) -> String {

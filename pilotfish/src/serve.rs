@@ -136,8 +136,8 @@ async fn play(config: Config, mut serving: Serving<'_>, log: &Log) -> Result<(),
         events: Arc::clone(&events),
         started,
     })?;
-    let surroundings = surroundings(&control, &outlets, settings, scripts, started);
-    let mut plane = DataPlane::start(config.workers, &surroundings)
+    let plane_context = plane_context(&control, &outlets, settings, scripts, started);
+    let mut plane = DataPlane::start(config.workers, &plane_context)
         .map_err(|error| format!("no worker can be started: {error}"))?;
     log_ready(&config, &listeners);
     tokio::spawn(follow_backends(control.topology(), Arc::clone(&events)));
@@ -228,7 +228,7 @@ impl Outlets {
 }
 
 /// What the workers are given.
-fn surroundings(
+fn plane_context(
     control: &Control,
     outlets: &Outlets,
     settings: watch::Receiver<Arc<Settings>>,

@@ -47,7 +47,7 @@ pub(crate) async fn connect(
     header: &proxy_protocol::Header,
     course: &RoutingState,
 ) -> Result<Greeted, Failure> {
-    let mut topologies = worker.surroundings.topology.clone();
+    let mut topologies = worker.plane_context.topology.clone();
     let mut attempts = Attempts::default();
     let began = Instant::now();
     loop {
@@ -131,7 +131,7 @@ async fn try_all(
         let chosen = route::choose(
             topology,
             &whole,
-            worker.surroundings.now(),
+            worker.plane_context.now(),
             &mut worker.dice.borrow_mut(),
         );
         let backend = chosen?;
@@ -142,7 +142,7 @@ async fn try_all(
         match greet(config, header, &backend).await {
             Ok((stream, greeting, payload)) => {
                 if !matches!(backend.health, Health::Up { .. }) {
-                    worker.surroundings.report(Report::Connected {
+                    worker.plane_context.report(Report::Connected {
                         backend: backend.id,
                     });
                 }
@@ -173,11 +173,11 @@ impl Attempts {
                     backend: backend.id,
                     cause: cause.clone(),
                 };
-                worker.surroundings.report(report);
+                worker.plane_context.report(report);
                 cause
             }
             Refusal::Full { cause, payload } => {
-                backend.load.note_server_full(worker.surroundings.now());
+                backend.load.note_server_full(worker.plane_context.now());
                 self.err = Some(payload);
                 self.has_met_full = true;
                 cause

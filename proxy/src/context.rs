@@ -23,7 +23,7 @@ use stats::process_start::ProcessStart;
 use stats::profiles::ProfilingCounts;
 use stats::traces::Traces;
 
-/// Everything the data plane is given; cheap to clone.
+/// Everything that the data plane needs from outside; cheap to clone.
 #[derive(Clone)]
 pub struct DataPlaneContext {
     /// The configuration of the moment.
@@ -116,7 +116,7 @@ impl Shared {
     }
 }
 
-/// One session's place among all; given back when dropped.
+/// Permits one session, of the number that may run; returned when dropped.
 pub(crate) struct SessionPermit(Arc<Shared>);
 
 impl Drop for SessionPermit {

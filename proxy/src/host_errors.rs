@@ -39,7 +39,7 @@ pub(crate) fn check(
 /// Notes how a login ended.
 pub(crate) fn note(worker: &Worker, client: &Endpoint, failure: Option<&Failure>) {
     let max = worker
-        .surroundings
+        .plane_context
         .settings
         .borrow()
         .config

@@ -30,14 +30,14 @@ impl DataPlane {
     ///
     /// # Errors
     /// The kernel's, when a thread or its reactor cannot be had.
-    pub fn start(count: usize, surroundings: &DataPlaneContext) -> std::io::Result<DataPlane> {
+    pub fn start(count: usize, plane_context: &DataPlaneContext) -> std::io::Result<DataPlane> {
         let shared = Arc::new(Shared::default());
-        let given = (surroundings.clone(), Arc::clone(&shared));
+        let given = (plane_context.clone(), Arc::clone(&shared));
         let workers = Workers::start(count, "worker", move |context| {
-            let (surroundings, shared) = given.clone();
-            Worker::run(context, surroundings, shared)
+            let (plane_context, shared) = given.clone();
+            Worker::run(context, plane_context, shared)
         })?;
-        let window = Window::new(workers.mailboxes(), shared, surroundings.clone());
+        let window = Window::new(workers.mailboxes(), shared, plane_context.clone());
         Ok(DataPlane { workers, window })
     }
 

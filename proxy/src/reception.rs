@@ -1,5 +1,5 @@
 //! A login that the proxy answers for itself, by accounts of its own: no backend is asked and no session
-//! begins. What the guest says then is another's affair, a command at a time.
+//! begins. What the admin client says then is another's affair, a command at a time.
 
 mod changing;
 
@@ -34,7 +34,7 @@ pub struct Reception {
     started: Instant,
 }
 
-/// Somebody who has logged in.
+/// A client of the admin port that has logged in.
 pub struct AdminClient {
     /// The name of the account.
     pub user: String,
@@ -49,10 +49,10 @@ pub struct AdminClient {
     stream: PacketStream,
 }
 
-/// Why a guest is one no more, or never was.
+/// Why an admin client's connection or login has failed.
 #[derive(Debug, thiserror::Error)]
 pub enum AdminClientError {
-    /// The login failed, or a later one on the same connection. The guest has been told what can be told.
+    /// The login failed, or a later one on the same connection. The admin client has been told what can be told.
     #[error("{0}")]
     Login(String),
     /// A command that is longer than any may be, or broken packets: what is to be told then.
@@ -63,7 +63,7 @@ pub enum AdminClientError {
     Gone(io::Error),
 }
 
-/// What a guest finds.
+/// What a login to the admin port needs of the port.
 pub struct AdminState<'a> {
     /// Who may come in.
     pub accounts: &'a Directory,
@@ -112,7 +112,7 @@ struct Claim<'a> {
 /// `utf8mb4_general_ci`, which every client knows.
 const COLLATION: u8 = 45;
 
-/// How long a guest may take to accept what it is told.
+/// How long an admin client may take to accept what it is told.
 const TIMEOUT_SAY: Duration = Duration::from_secs(60);
 
 impl Reception {
@@ -131,14 +131,18 @@ impl Reception {
     pub async fn receive(
         &self,
         accepted: Accepted,
-        house: &AdminState<'_>,
+        admin_state: &AdminState<'_>,
     ) -> Result<AdminClient, AdminClientError> {
         let Accepted { socket, remote } = accepted;
         let socket = Socket::from_raw(socket).map_err(AdminClientError::Gone)?;
         let mut client = PacketStream::new(Transport::from(socket), 0);
         let mut who = Who::default();
-        let limit = house.settings.config.limits.timeout_login;
-        let entered = timeout(limit, self.enter(&mut client, &mut who, &remote, house)).await;
+        let limit = admin_state.settings.config.limits.timeout_login;
+        let entered = timeout(
+            limit,
+            self.enter(&mut client, &mut who, &remote, admin_state),
+        )
+        .await;
         let entered = entered.unwrap_or_else(|_| Err(crate::session_end::late(limit)));
         match entered {
             Ok((capabilities, scramble)) => Ok(AdminClient {
@@ -198,23 +202,24 @@ impl Reception {
         client: &mut PacketStream,
         who: &mut Who,
         remote: &Endpoint,
-        house: &AdminState<'_>,
+        admin_state: &AdminState<'_>,
     ) -> Result<(Capabilities, Scramble), Failure> {
         let scramble = Scramble::of_random(random());
         let greeting = Greeting {
-            version: house.version.as_bytes().to_vec(),
-            thread_id: house.id,
+            version: admin_state.version.as_bytes().to_vec(),
+            thread_id: admin_state.id,
             scramble: scramble.as_bytes().to_vec(),
-            capabilities: OFFERED.with(Capabilities::SSL, house.settings.client_tls.is_some()),
+            capabilities: OFFERED
+                .with(Capabilities::SSL, admin_state.settings.client_tls.is_some()),
             collation: COLLATION,
             status: StatusFlags::AUTOCOMMIT,
-            plugin: house.plugin.client_name().to_vec(),
+            plugin: admin_state.plugin.client_name().to_vec(),
         };
         let mut payload = Vec::new();
         greeting.encode(&mut payload);
         let sent = client.write(&payload).await;
         sent.map_err(|error| client_broke(error.into()))?;
-        let (request, answer) = read_response(house.settings, client, who).await?;
+        let (request, answer) = read_response(admin_state.settings, client, who).await?;
         let response = match &request {
             Some(request) => HandshakeResponse::decode_behind(request, &answer),
             None => HandshakeResponse::decode(&answer),
@@ -230,7 +235,8 @@ impl Reception {
                 privacy: client.privacy(),
             },
         };
-        self.admit(client, remote, house, &scramble, claim).await?;
+        self.admit(client, remote, admin_state, &scramble, claim)
+            .await?;
         let agreed = response.head.capabilities & greeting.capabilities;
         Ok((agreed, scramble))
     }
@@ -240,21 +246,22 @@ impl Reception {
         &self,
         client: &mut PacketStream,
         remote: &Endpoint,
-        house: &AdminState<'_>,
+        admin_state: &AdminState<'_>,
         scramble: &Scramble,
         claim: Claim<'_>,
     ) -> Result<(), Failure> {
         let origin = origin_of(remote);
-        self.hold_back(house.settings, &origin, claim.user).await;
-        let examined = self.examine(client, house, &origin, scramble, &claim);
+        self.hold_back(admin_state.settings, &origin, claim.user)
+            .await;
+        let examined = self.examine(client, admin_state, &origin, scramble, &claim);
         let payload = match examined.await? {
             Ok(payload) => payload,
             Err(denial) => {
-                self.failed(house.settings, &origin, claim.user).await;
+                self.failed(admin_state.settings, &origin, claim.user).await;
                 return Err(denied(denial, claim.user, &origin));
             }
         };
-        if !claim.schema.is_empty() && !(house.has_schema)(claim.schema) {
+        if !claim.schema.is_empty() && !(admin_state.has_schema)(claim.schema) {
             return Err(no_schema(claim.schema));
         }
         if let Some(address) = origin.address() {
@@ -268,17 +275,19 @@ impl Reception {
     async fn examine(
         &self,
         client: &mut PacketStream,
-        house: &AdminState<'_>,
+        admin_state: &AdminState<'_>,
         origin: &Origin,
         scramble: &Scramble,
         claim: &Claim<'_>,
     ) -> Result<Result<Option<Vec<u8>>, Denial>, Failure> {
-        let account = house.accounts.find(claim.user, origin);
+        let account = admin_state.accounts.find(claim.user, origin);
         let verifiers = match account.map(|account| &account.way) {
             Some(auth::LoginMethod::Examined(verifiers)) => Arc::clone(verifiers),
-            Some(auth::LoginMethod::PassedThrough(_)) | None => house.accounts.decoy(claim.user),
+            Some(auth::LoginMethod::PassedThrough(_)) | None => {
+                admin_state.accounts.decoy(claim.user)
+            }
         };
-        let (plugin, candidate) = (house.plugin, claim.candidate);
+        let (plugin, candidate) = (admin_state.plugin, claim.candidate);
         let verdict =
             ServerAuthentication::begin(plugin, scramble, verifiers, None, candidate, random());
         let passed = match examine(&self.shared, client, verdict).await? {
@@ -338,7 +347,7 @@ fn no_schema(name: &str) -> Failure {
 }
 
 impl AdminClient {
-    /// Waits for the next command, its number and what follows; none when the guest has closed.
+    /// Waits for the next command, its number and what follows; none when the admin client has closed.
     ///
     /// # Errors
     /// All but [`AdminClientError::Login`].

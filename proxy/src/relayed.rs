@@ -141,7 +141,7 @@ impl Session {
             |transport| PacketStream::new(transport, AFTER_COMMAND).with_sequences(sequences);
         let mut client = stream(&mut self.relay.client.transport);
         let mut backend = stream(&mut self.relay.backend.transport);
-        let settings = Arc::clone(&worker.surroundings.settings.borrow());
+        let settings = Arc::clone(&worker.plane_context.settings.borrow());
         let mut dialogue = Dialogue {
             client: &mut client,
             backend: &mut backend,
@@ -190,7 +190,7 @@ impl Session {
             FailureKind::BackendLost | FailureKind::BackendProtocol => {
                 let cause = failure.cause.clone();
                 worker
-                    .surroundings
+                    .plane_context
                     .report(Report::SessionBroken { backend, cause });
             }
             FailureKind::ClientLeft
@@ -204,7 +204,7 @@ impl Session {
                     FailureKind::BackendDisabled => KillReason::Disabled,
                     _ => KillReason::ClientGone,
                 };
-                worker.surroundings.report(Report::KillStatement {
+                worker.plane_context.report(Report::KillStatement {
                     backend,
                     thread_id,
                     why,

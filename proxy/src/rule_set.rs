@@ -1,4 +1,4 @@
-//! The rules of the moment as one worker uses them: they hold for all of its sessions, whenever those
+//! The current rules as one worker uses them: they hold for all of its sessions, whenever those
 //! began.
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,7 +8,7 @@ use route::rules::{Compiled, Counters, Tally};
 
 use backend::settings::Settings;
 
-/// Rules, and one worker's counts of them.
+/// The rules, and one worker's counts of their matches.
 pub(crate) struct RuleSet {
     /// The rules, and what hints mean.
     pub compiled: Arc<Compiled>,

@@ -47,7 +47,7 @@ pub(crate) async fn serve(worker: Rc<Worker>, registered: Registered, arrival: A
         id: worker.shared.next_number(),
         client: newcomer.remote.clone(),
         listener: Arc::clone(&newcomer.listener),
-        began: worker.surroundings.now(),
+        began: worker.plane_context.now(),
         user: Box::default(),
         schema: Box::default(),
         way: SessionKind::Login,
@@ -136,7 +136,7 @@ async fn begin(
     let AcceptedClient {
         socket, listener, ..
     } = newcomer;
-    let settings = Arc::clone(&worker.surroundings.settings.borrow());
+    let settings = Arc::clone(&worker.plane_context.settings.borrow());
     let mut socket = Socket::from_raw(socket).map_err(|error| {
         Failure::new(
             FailureKind::LoginAbandoned,
@@ -220,7 +220,7 @@ async fn take_in(
 
 /// Whether the proxy itself answers the logins of a listener's clients.
 fn answers_logins(worker: &Worker, listener: &ListenerConfig) -> bool {
-    let answers = worker.surroundings.accounts.borrow().answers_logins();
+    let answers = worker.plane_context.accounts.borrow().answers_logins();
     answers && listener.session != Some(SessionMode::Transparent)
 }
 
@@ -299,7 +299,7 @@ async fn log_in(
     let login = Login {
         settings,
         own_key: &worker.shared.own_key,
-        now: worker.surroundings.now(),
+        now: worker.plane_context.now(),
         header,
         client,
         backend: &mut greeted,

@@ -38,7 +38,7 @@ pub(crate) async fn has_thread_ended(
 }
 
 async fn greets(worker: &Worker, backend: &Backend) -> bool {
-    let config = worker.surroundings.settings.borrow().config.clone();
+    let config = worker.plane_context.settings.borrow().config.clone();
     match timeout(TIMEOUT_GREET, greet(&config, &Header::Own, backend)).await {
         Ok(Ok((stream, ..))) => {
             decline(stream);

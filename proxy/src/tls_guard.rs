@@ -83,7 +83,7 @@ pub(crate) async fn await_accounts(worker: &Worker, settings: &Settings, user: &
         return;
     }
     let (learns, are_known) = {
-        let accounts = worker.surroundings.accounts.borrow();
+        let accounts = worker.plane_context.accounts.borrow();
         (accounts.learns(), accounts.learned().is_some())
     };
     if are_known {
@@ -119,7 +119,7 @@ impl Guard<'_> {
         let (worker, settings, origin) = (self.worker, self.settings, self.origin);
         let user = response.user;
         await_accounts(worker, settings, user).await;
-        let accounts = Arc::clone(&worker.surroundings.accounts.borrow());
+        let accounts = Arc::clone(&worker.plane_context.accounts.borrow());
         let facts = client.tls();
         let claimant = Claimant {
             user,
@@ -177,8 +177,8 @@ impl Guard<'_> {
 /// # Errors
 /// What the client is told.
 pub(crate) fn may_become(worker: &Worker, claimant: &Claimant<'_>) -> Result<(), Failure> {
-    let settings = Arc::clone(&worker.surroundings.settings.borrow());
-    let accounts = Arc::clone(&worker.surroundings.accounts.borrow());
+    let settings = Arc::clone(&worker.plane_context.settings.borrow());
+    let accounts = Arc::clone(&worker.plane_context.accounts.borrow());
     match unmet(&settings, &accounts, claimant) {
         None => Ok(()),
         Some(unmet) => {
@@ -193,7 +193,7 @@ pub(crate) fn may_become(worker: &Worker, claimant: &Claimant<'_>) -> Result<(),
 fn denied(worker: &Worker, denial: Denial, dialect: Dialect, claimant: &Claimant<'_>) -> Failure {
     let names = worker
         .host_names
-        .known(&worker.surroundings.accounts.borrow());
+        .known(&worker.plane_context.accounts.borrow());
     let shown = claimant.origin.shown(names);
     let payload = denial.payload(dialect, claimant.user, &shown);
     let user = String::from_utf8_lossy(claimant.user);

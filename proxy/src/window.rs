@@ -33,19 +33,19 @@ const TIMEOUT_LOOK: Duration = Duration::from_secs(5);
 pub struct Window {
     workers: Mailboxes<Message>,
     shared: Arc<Shared>,
-    surroundings: DataPlaneContext,
+    plane_context: DataPlaneContext,
 }
 
 impl Window {
     pub(crate) fn new(
         workers: Mailboxes<Message>,
         shared: Arc<Shared>,
-        surroundings: DataPlaneContext,
+        plane_context: DataPlaneContext,
     ) -> Self {
         Self {
             workers,
             shared,
-            surroundings,
+            plane_context,
         }
     }
 
@@ -123,17 +123,17 @@ impl Window {
 
     /// The way to the logs of statements and logins.
     pub fn journal(&self) -> &Journal {
-        &self.surroundings.journal
+        &self.plane_context.journal
     }
 
     /// The way of spans to whoever sends them.
     pub fn traces(&self) -> &Traces {
-        &self.surroundings.traces
+        &self.plane_context.traces
     }
 
     /// Somebody has done something that the audit log is to have, if there is one.
     pub fn audit(&self, event: impl FnOnce() -> AuditEvent) {
-        self.surroundings.audit(event);
+        self.plane_context.audit(event);
     }
 
     /// Ends a session, or its statement.
@@ -143,7 +143,7 @@ impl Window {
             id,
             scope,
             at: None,
-            said: self.surroundings.now().0,
+            said: self.plane_context.now().0,
         };
         self.workers.send_all(|| Message::Kill(kill, to.clone()));
         drop(to);
@@ -170,32 +170,32 @@ impl Window {
 
     /// Where those log in who look.
     pub fn reception(&self) -> Reception {
-        Reception::new(Arc::clone(&self.shared), self.surroundings.started)
+        Reception::new(Arc::clone(&self.shared), self.plane_context.started)
     }
 
     /// The configuration of the moment.
     pub fn settings(&self) -> Arc<Settings> {
-        Arc::clone(&self.surroundings.settings.borrow())
+        Arc::clone(&self.plane_context.settings.borrow())
     }
 
     /// The backends of the moment.
     pub fn topology(&self) -> Arc<Topology> {
-        Arc::clone(&self.surroundings.topology.borrow())
+        Arc::clone(&self.plane_context.topology.borrow())
     }
 
     /// What is known of views, routines and triggers.
     pub fn definitions(&self) -> Arc<route::Definitions> {
-        Arc::clone(&self.surroundings.definitions.borrow())
+        Arc::clone(&self.plane_context.definitions.borrow())
     }
 
     /// The accounts of the moment.
     pub fn accounts(&self) -> Arc<Accounts> {
-        Arc::clone(&self.surroundings.accounts.borrow())
+        Arc::clone(&self.plane_context.accounts.borrow())
     }
 
     /// How long the process has run.
     pub fn now(&self) -> Moment {
-        Moment::of(Instant::now(), self.surroundings.started)
+        Moment::of(Instant::now(), self.plane_context.started)
     }
 
     /// What rules have matched since the start, by all workers.
@@ -220,19 +220,19 @@ impl Window {
 
     /// What scripts have together; `None` where no session runs any.
     pub fn scripts(&self) -> Option<&script::Commons> {
-        self.surroundings.scripts.commons().map(|it| &**it)
+        self.plane_context.scripts.commons().map(|it| &**it)
     }
 
     /// Makes the script that answers this administrator, if there is one; or says why it cannot. It may last:
     /// its body runs.
-    pub fn clerk(
+    pub fn admin_script(
         &self,
-        guest: &AdminClient,
+        admin_client: &AdminClient,
         id: u32,
     ) -> Option<impl FnOnce() -> Result<AdminScript, String> + Send + 'static> {
-        let all = self.surroundings.scripts.of_admin()?.clone();
+        let all = self.plane_context.scripts.of_admin()?.clone();
         let file = self.settings().config.admin.script.clone()?;
-        let facts = AdminScript::facts(guest);
+        let facts = AdminScript::facts(admin_client);
         Some(move || AdminScript::new(all, file, &facts, id).map_err(|fault| fault.to_string()))
     }
 

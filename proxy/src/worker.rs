@@ -64,12 +64,12 @@ pub(crate) struct Worker {
     pub env: Rc<PoolEnv>,
     /// Backend connections that sessions take turns on.
     pub pool: Rc<WorkerPool>,
-    pub surroundings: DataPlaneContext,
+    pub plane_context: DataPlaneContext,
     pub shared: Arc<Shared>,
     pub clock: Clock,
     pub dice: RefCell<Dice>,
     /// The rules of the moment.
-    pub book: RefCell<Rc<RuleSet>>,
+    pub rule_set: RefCell<Rc<RuleSet>>,
     /// What its sessions have sent of late.
     pub seen: SeenDigests,
     /// What it keeps about statements.
@@ -121,8 +121,8 @@ impl Worker {
     }
 
     /// The rules of the moment, to be looked at for one command.
-    pub(crate) fn book(&self) -> Rc<RuleSet> {
-        Rc::clone(&self.book.borrow())
+    pub(crate) fn rule_set(&self) -> Rc<RuleSet> {
+        Rc::clone(&self.rule_set.borrow())
     }
 
     pub(crate) fn register(self: &Rc<Self>) -> Registered {

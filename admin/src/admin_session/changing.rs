@@ -1,4 +1,4 @@
-//! What a visitor changes: at once, or what is between BEGIN and COMMIT together. Each time the whole
+//! What an admin session changes: at once, or what is between BEGIN and COMMIT together. Each time the whole
 //! configuration is checked as it would be, and takes effect whole, or not at all.
 
 use std::sync::Arc;

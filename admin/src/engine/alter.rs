@@ -16,7 +16,7 @@ use crate::material::Material;
 use crate::registry::TABLES;
 use crate::table::{Alterable, Cell, ColumnFacts, Row, Table, Target};
 
-/// A statement that has been understood.
+/// A statement that changes the configuration, prepared.
 pub struct PreparedChange {
     database: Connection,
     text: String,

@@ -1,4 +1,4 @@
-//! What digests have cost between two looks: workers count from the start, or from when they were told to
+//! What digests have cost between two readings: workers count from the start, or from when they were told to
 //! begin anew.
 
 use std::collections::HashMap;

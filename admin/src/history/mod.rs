@@ -142,7 +142,7 @@ fn is_wanted(config: &Config) -> bool {
     config.insight.digests && config.is_looked_at()
 }
 
-/// What is kept between two intervals.
+/// Writes the history; its fields are kept between two intervals.
 struct HistoryRecorder {
     facts: Facts,
     events: Arc<Events>,

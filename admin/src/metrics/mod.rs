@@ -29,7 +29,7 @@ struct Family {
     sources: &'static [Source],
 }
 
-/// What a family's numbers do.
+/// How the numbers of a metric's family change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum MetricKind {
     /// They grow, until the process ends.

@@ -49,34 +49,34 @@ fn plan(config: &Config) -> Plan {
     }
 }
 
-/// A roster of backends nobody has seen yet.
-fn roster(config: &Config) -> BackendSet {
-    let mut roster = BackendSet::new(1);
-    roster.apply(&plan(config), at(0));
-    roster.snapshot().unwrap();
-    roster
+/// A backend set of backends nobody has seen yet.
+fn backend_set(config: &Config) -> BackendSet {
+    let mut backend_set = BackendSet::new(1);
+    backend_set.apply(&plan(config), at(0));
+    backend_set.snapshot().unwrap();
+    backend_set
 }
 
 /// The tickets of the looks due at `now`.
-fn looks(roster: &mut BackendSet, now: Moment) -> Vec<Ticket> {
-    let due = roster.begin_due(now).into_iter();
+fn looks(backend_set: &mut BackendSet, now: Moment) -> Vec<Ticket> {
+    let due = backend_set.begin_due(now).into_iter();
     due.filter(|(_, task)| matches!(task, Task::Look(_)))
         .map(|(ticket, _)| ticket)
         .collect()
 }
 
-/// A roster of one backend that a look at 0 has seen well.
+/// A backend set of one backend that a look at 0 has seen well.
 fn well(config: &Config) -> (BackendSet, Ticket) {
-    let mut roster = roster(config);
-    let ticket = looks(&mut roster, at(0))[0];
-    roster.looked(ticket, Ok(ProbeResult::Well), at(0));
-    assert!(matches!(health(&mut roster), Health::Up { .. }));
-    (roster, ticket)
+    let mut backend_set = backend_set(config);
+    let ticket = looks(&mut backend_set, at(0))[0];
+    backend_set.looked(ticket, Ok(ProbeResult::Well), at(0));
+    assert!(matches!(health(&mut backend_set), Health::Up { .. }));
+    (backend_set, ticket)
 }
 
 /// The first backend's health in a snapshot that must be there.
-fn health(roster: &mut BackendSet) -> Health {
-    roster.snapshot().expect("there was a change").backends[0]
+fn health(backend_set: &mut BackendSet) -> Health {
+    backend_set.snapshot().expect("there was a change").backends[0]
         .health
         .clone()
 }
@@ -101,51 +101,51 @@ fn session_broken(ticket: Ticket) -> Report {
 
 #[test]
 fn every_backend_is_looked_at_once_at_the_start() {
-    let mut roster = roster(&config(&["a", "b"]));
-    assert_eq!(looks(&mut roster, at(0)).len(), 2);
-    assert_eq!(looks(&mut roster, at(SECOND)), []);
-    assert_eq!(roster.next_due(), None);
+    let mut backend_set = backend_set(&config(&["a", "b"]));
+    assert_eq!(looks(&mut backend_set, at(0)).len(), 2);
+    assert_eq!(looks(&mut backend_set, at(SECOND)), []);
+    assert_eq!(backend_set.next_due(), None);
 }
 
 #[test]
 fn without_a_monitor_account_a_backend_that_is_up_is_left_alone() {
-    let (roster, _) = well(&config(&["a"]));
-    assert_eq!(roster.next_due(), None);
+    let (backend_set, _) = well(&config(&["a"]));
+    assert_eq!(backend_set.next_due(), None);
 }
 
 #[test]
 fn with_a_monitor_account_it_is_looked_at_every_interval() {
     let mut config = config(&["a"]);
     config.health.monitor_user = Some("monitor".into());
-    let (roster, _) = well(&config);
+    let (backend_set, _) = well(&config);
     assert_eq!(
-        roster.next_due(),
+        backend_set.next_due(),
         Some(Moment(config.health.monitor_interval))
     );
 }
 
 #[test]
 fn a_session_that_connected_shows_an_unseen_backend_to_be_up() {
-    let mut roster = roster(&config(&["a"]));
-    let ticket = looks(&mut roster, at(0))[0];
+    let mut backend_set = backend_set(&config(&["a"]));
+    let ticket = looks(&mut backend_set, at(0))[0];
     let connected = Report::Connected {
         backend: ticket.backend,
     };
-    roster.heard(&connected, at(1));
-    assert_eq!(health(&mut roster), Health::Up { since: at(1) });
-    roster.heard(&connected, at(2));
-    assert!(roster.snapshot().is_none(), "no news");
+    backend_set.heard(&connected, at(1));
+    assert_eq!(health(&mut backend_set), Health::Up { since: at(1) });
+    backend_set.heard(&connected, at(2));
+    assert!(backend_set.snapshot().is_none(), "no news");
 }
 
 #[test]
 fn probes_come_after_waits_that_double_up_to_their_bound() {
     let config = config(&["a"]);
-    let (mut roster, ticket) = well(&config);
-    roster.heard(&connect_failed(ticket), at(0));
-    assert!(matches!(health(&mut roster), Health::Down { .. }));
+    let (mut backend_set, ticket) = well(&config);
+    backend_set.heard(&connect_failed(ticket), at(0));
+    assert!(matches!(health(&mut backend_set), Health::Down { .. }));
     let mut now = at(0);
     for seconds in [1, 2, 4, 8, 16, 30, 30] {
-        let due = roster.next_due().unwrap();
+        let due = backend_set.next_due().unwrap();
         let wait = due.since(now);
         let whole = Duration::from_secs(seconds);
         assert!(
@@ -153,57 +153,57 @@ fn probes_come_after_waits_that_double_up_to_their_bound() {
             "{wait:?} of {whole:?}"
         );
         now = due;
-        assert_eq!(looks(&mut roster, now), [ticket]);
-        roster.looked(ticket, Err(Failure::Io("timed out".into())), now);
-        assert!(roster.snapshot().is_none(), "nothing new to be told");
+        assert_eq!(looks(&mut backend_set, now), [ticket]);
+        backend_set.looked(ticket, Err(Failure::Io("timed out".into())), now);
+        assert!(backend_set.snapshot().is_none(), "nothing new to be told");
     }
 }
 
 #[test]
 fn a_backend_that_falls_again_soon_keeps_its_long_waits() {
     let config = config(&["a"]);
-    let (mut roster, ticket) = well(&config);
+    let (mut backend_set, ticket) = well(&config);
     let mut now = at(0);
     let mut waits = Vec::new();
     for _ in 0..4 {
-        roster.heard(&connect_failed(ticket), now);
-        let due = roster.next_due().unwrap();
+        backend_set.heard(&connect_failed(ticket), now);
+        let due = backend_set.next_due().unwrap();
         waits.push(due.since(now));
         now = due;
-        assert_eq!(looks(&mut roster, now), [ticket]);
-        roster.looked(ticket, Ok(ProbeResult::Well), now);
+        assert_eq!(looks(&mut backend_set, now), [ticket]);
+        backend_set.looked(ticket, Ok(ProbeResult::Well), now);
     }
     assert!(waits.windows(2).all(|pair| pair[1] > pair[0]), "{waits:?}");
     // After a long good time it begins with the first wait again.
     let later = now + config.health.probe_interval_max;
-    roster.heard(&connect_failed(ticket), later);
-    assert!(roster.next_due().unwrap().since(later) <= config.health.probe_interval);
+    backend_set.heard(&connect_failed(ticket), later);
+    assert!(backend_set.next_due().unwrap().since(later) <= config.health.probe_interval);
 }
 
 #[test]
 fn a_look_begun_before_the_fall_does_not_raise_the_backend() {
-    let mut roster = roster(&config(&["a"]));
-    let ticket = looks(&mut roster, at(0))[0];
-    roster.heard(&connect_failed(ticket), at(10));
-    roster.looked(ticket, Ok(ProbeResult::Well), at(20));
-    assert!(matches!(health(&mut roster), Health::Down { since, .. } if since == at(10)));
-    let due = roster.next_due().unwrap();
-    assert_eq!(looks(&mut roster, due), [ticket]);
-    roster.looked(ticket, Ok(ProbeResult::Well), due);
-    let backend = roster.snapshot().unwrap().backends[0].clone();
+    let mut backend_set = backend_set(&config(&["a"]));
+    let ticket = looks(&mut backend_set, at(0))[0];
+    backend_set.heard(&connect_failed(ticket), at(10));
+    backend_set.looked(ticket, Ok(ProbeResult::Well), at(20));
+    assert!(matches!(health(&mut backend_set), Health::Down { since, .. } if since == at(10)));
+    let due = backend_set.next_due().unwrap();
+    assert_eq!(looks(&mut backend_set, due), [ticket]);
+    backend_set.looked(ticket, Ok(ProbeResult::Well), due);
+    let backend = backend_set.snapshot().unwrap().backends[0].clone();
     assert_eq!(backend.health, Health::Up { since: due });
     assert_eq!(backend.returned, Some(due));
 }
 
 #[test]
 fn many_broken_sessions_make_few_looks() {
-    let (mut roster, ticket) = well(&config(&["a"]));
+    let (mut backend_set, ticket) = well(&config(&["a"]));
     let mut count = 0;
     for millisecond in 0..3 * SECOND {
-        roster.heard(&session_broken(ticket), at(5 * SECOND + millisecond));
-        for ticket in looks(&mut roster, at(5 * SECOND + millisecond)) {
+        backend_set.heard(&session_broken(ticket), at(5 * SECOND + millisecond));
+        for ticket in looks(&mut backend_set, at(5 * SECOND + millisecond)) {
             count += 1;
-            roster.looked(ticket, Ok(ProbeResult::Well), at(5 * SECOND + millisecond));
+            backend_set.looked(ticket, Ok(ProbeResult::Well), at(5 * SECOND + millisecond));
         }
     }
     assert_eq!(count, 3, "one at once, then one per probe interval");
@@ -211,13 +211,16 @@ fn many_broken_sessions_make_few_looks() {
 
 #[test]
 fn a_backend_that_does_not_answer_a_hints_look_is_down() {
-    let (mut roster, ticket) = well(&config(&["a"]));
-    roster.heard(&session_broken(ticket), at(5 * SECOND));
-    assert!(roster.snapshot().is_none(), "a hint alone changes nothing");
-    assert_eq!(looks(&mut roster, at(5 * SECOND)), [ticket]);
-    roster.looked(ticket, Err(refused()), at(5 * SECOND));
+    let (mut backend_set, ticket) = well(&config(&["a"]));
+    backend_set.heard(&session_broken(ticket), at(5 * SECOND));
     assert!(
-        matches!(health(&mut roster), Health::Down { cause, .. } if cause == "Connection refused")
+        backend_set.snapshot().is_none(),
+        "a hint alone changes nothing"
+    );
+    assert_eq!(looks(&mut backend_set, at(5 * SECOND)), [ticket]);
+    backend_set.looked(ticket, Err(refused()), at(5 * SECOND));
+    assert!(
+        matches!(health(&mut backend_set), Health::Down { cause, .. } if cause == "Connection refused")
     );
 }
 
@@ -232,14 +235,14 @@ fn by_name() -> Config {
 }
 
 /// Has the look-up that is due find this.
-fn look_up(roster: &mut BackendSet, found: Result<Vec<Endpoint>, Failure>) {
-    let due = roster.next_due().unwrap();
-    let tasks = roster.begin_due(due);
+fn look_up(backend_set: &mut BackendSet, found: Result<Vec<Endpoint>, Failure>) {
+    let due = backend_set.next_due().unwrap();
+    let tasks = backend_set.begin_due(due);
     let asked = tasks
         .iter()
         .find(|(_, task)| matches!(task, Task::LookUp(_)));
     let (ticket, _) = asked.expect("a look-up is due");
-    roster.looked_up(*ticket, found, due);
+    backend_set.looked_up(*ticket, found, due);
 }
 
 fn endpoint(last: u8) -> Endpoint {
@@ -248,56 +251,56 @@ fn endpoint(last: u8) -> Endpoint {
 
 #[test]
 fn a_lost_name_keeps_its_addresses() {
-    let (mut roster, _) = well(&by_name());
+    let (mut backend_set, _) = well(&by_name());
     let lost = Failure::Unresolved {
         host: "db.example".into(),
         reason: "no such name".into(),
     };
     for _ in 0..3 {
-        look_up(&mut roster, Err(lost.clone()));
-        assert!(roster.snapshot().is_none());
+        look_up(&mut backend_set, Err(lost.clone()));
+        assert!(backend_set.snapshot().is_none());
     }
-    look_up(&mut roster, Ok(vec![endpoint(9)]));
-    assert!(roster.snapshot().is_none(), "found again where it was");
+    look_up(&mut backend_set, Ok(vec![endpoint(9)]));
+    assert!(backend_set.snapshot().is_none(), "found again where it was");
 }
 
 #[test]
 fn other_addresses_make_a_snapshot_and_a_look_but_another_order_does_not() {
-    let (mut roster, ticket) = well(&by_name());
-    look_up(&mut roster, Ok(vec![endpoint(1), endpoint(2)]));
-    let backend = roster.snapshot().unwrap().backends[0].clone();
+    let (mut backend_set, ticket) = well(&by_name());
+    look_up(&mut backend_set, Ok(vec![endpoint(1), endpoint(2)]));
+    let backend = backend_set.snapshot().unwrap().backends[0].clone();
     assert_eq!(backend.endpoints, [endpoint(1), endpoint(2)]);
     assert!(backend.is_usable());
-    let due = roster.next_due().unwrap();
-    assert_eq!(looks(&mut roster, due), [ticket]);
-    look_up(&mut roster, Ok(vec![endpoint(2), endpoint(1)]));
-    assert!(roster.snapshot().is_none());
+    let due = backend_set.next_due().unwrap();
+    assert_eq!(looks(&mut backend_set, due), [ticket]);
+    look_up(&mut backend_set, Ok(vec![endpoint(2), endpoint(1)]));
+    assert!(backend_set.snapshot().is_none());
 }
 
 #[test]
 fn a_look_at_former_addresses_says_nothing_about_the_new_ones() {
-    let (mut roster, ticket) = well(&by_name());
-    roster.heard(&session_broken(ticket), at(SECOND));
-    assert_eq!(looks(&mut roster, at(SECOND)), [ticket]);
-    look_up(&mut roster, Ok(vec![endpoint(1)]));
-    roster.snapshot().unwrap();
+    let (mut backend_set, ticket) = well(&by_name());
+    backend_set.heard(&session_broken(ticket), at(SECOND));
+    assert_eq!(looks(&mut backend_set, at(SECOND)), [ticket]);
+    look_up(&mut backend_set, Ok(vec![endpoint(1)]));
+    backend_set.snapshot().unwrap();
     let later = at(60 * SECOND);
-    roster.looked(ticket, Err(refused()), later);
-    assert!(roster.snapshot().is_none());
-    assert_eq!(looks(&mut roster, later), [ticket]);
+    backend_set.looked(ticket, Err(refused()), later);
+    assert!(backend_set.snapshot().is_none());
+    assert_eq!(looks(&mut backend_set, later), [ticket]);
 }
 
 #[test]
 fn a_reload_keeps_id_load_and_health_of_a_backend_that_stays() {
-    let (mut roster, ticket) = well(&config(&["a"]));
-    roster.heard(&connect_failed(ticket), at(SECOND));
-    let before = roster.snapshot().unwrap().backends[0].clone();
+    let (mut backend_set, ticket) = well(&config(&["a"]));
+    backend_set.heard(&connect_failed(ticket), at(SECOND));
+    let before = backend_set.snapshot().unwrap().backends[0].clone();
     let _slot = before.begin().unwrap();
     let mut config = config(&["a", "b"]);
     config.backends[0].weight = 5;
     config.limits.backend_sessions_max = Some(100);
-    roster.apply(&plan(&config), at(2 * SECOND));
-    let topology = roster.snapshot().unwrap();
+    backend_set.apply(&plan(&config), at(2 * SECOND));
+    let topology = backend_set.snapshot().unwrap();
     let after = &topology.backends[0];
     assert_eq!((after.id, &after.health), (before.id, &before.health));
     assert_eq!((after.weight, after.sessions_max), (5, Some(100)));
@@ -307,36 +310,39 @@ fn a_reload_keeps_id_load_and_health_of_a_backend_that_stays() {
 
 #[test]
 fn a_backend_that_moved_is_seen_anew_and_what_was_asked_before_does_not_count() {
-    let (mut roster, _) = well(&config(&["a"]));
+    let (mut backend_set, _) = well(&config(&["a"]));
     let mut moved = config(&["a"]);
     moved.backends[0].address = BackendAddress::Unix("/run/a.sock".into());
-    roster.heard(
+    backend_set.heard(
         &session_broken(Ticket {
             backend: BackendId(0),
             epoch: 0,
         }),
         at(SECOND),
     );
-    let asked_before = looks(&mut roster, at(SECOND))[0];
-    roster.apply(&plan(&moved), at(SECOND));
-    let backend = roster.snapshot().unwrap().backends[0].clone();
+    let asked_before = looks(&mut backend_set, at(SECOND))[0];
+    backend_set.apply(&plan(&moved), at(SECOND));
+    let backend = backend_set.snapshot().unwrap().backends[0].clone();
     assert_eq!(
         (backend.id, &backend.health),
         (asked_before.backend, &Health::Unknown)
     );
-    roster.looked(asked_before, Err(refused()), at(SECOND));
-    assert!(roster.snapshot().is_none());
-    assert_eq!(looks(&mut roster, at(SECOND)).len(), 1);
+    backend_set.looked(asked_before, Err(refused()), at(SECOND));
+    assert!(backend_set.snapshot().is_none());
+    assert_eq!(looks(&mut backend_set, at(SECOND)).len(), 1);
 }
 
 #[test]
 fn a_backend_that_was_removed_and_comes_back_has_its_sessions_counted() {
-    let (mut roster, _) = well(&config(&["a"]));
-    roster.apply(&plan(&config(&["a", "b"])), at(0));
-    let slot = roster.snapshot().unwrap().backends[1].begin();
-    roster.apply(&plan(&config(&["a"])), at(0));
-    assert_eq!(roster.snapshot().unwrap().backends.len(), 1);
-    roster.apply(&plan(&config(&["a", "b"])), at(0));
-    assert_eq!(roster.snapshot().unwrap().backends[1].load.sessions(), 1);
+    let (mut backend_set, _) = well(&config(&["a"]));
+    backend_set.apply(&plan(&config(&["a", "b"])), at(0));
+    let slot = backend_set.snapshot().unwrap().backends[1].begin();
+    backend_set.apply(&plan(&config(&["a"])), at(0));
+    assert_eq!(backend_set.snapshot().unwrap().backends.len(), 1);
+    backend_set.apply(&plan(&config(&["a", "b"])), at(0));
+    assert_eq!(
+        backend_set.snapshot().unwrap().backends[1].load.sessions(),
+        1
+    );
     drop(slot);
 }

@@ -1,4 +1,4 @@
-//! What a backend says of its views, routines, triggers and defaults. `information_schema` has what the monitor
+//! Fetches the definitions of a backend's views, routines, triggers and defaults. `information_schema` has what the monitor
 //! account may see.
 
 use std::collections::HashMap;
@@ -73,7 +73,7 @@ pub(crate) struct Teachers {
     pub teachers: Vec<Teacher>,
 }
 
-/// What came of asking in one cluster.
+/// The definitions that were fetched in one cluster, or why they were not.
 #[derive(Debug)]
 pub(crate) struct FetchedDefinitions {
     pub cluster: ClusterId,
@@ -81,7 +81,7 @@ pub(crate) struct FetchedDefinitions {
     pub outcome: Result<Arc<ClusterDefinitions>, FetchError>,
 }
 
-/// Why nothing was learned.
+/// Why no definitions were fetched.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FetchError {
     pub backend: Option<String>,

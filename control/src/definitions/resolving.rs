@@ -7,7 +7,7 @@ use route::{ClusterDefinitions, Listed, OnTable, fold};
 use session::state::{Expression, Named, Use};
 use sql::Does;
 
-/// What is defined.
+/// What kind of object is defined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DefinitionKind {
     View,

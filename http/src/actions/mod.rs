@@ -62,9 +62,9 @@ impl Action {
         named: &str,
         request: Request,
     ) -> Result<Response, Refusal> {
-        let mut visitor = known.visitor(state, caller);
+        let mut admin_session = known.admin_session(state, caller);
         if self.role == AdminRole::Admin {
-            visitor.check_change(&self.means.sql())?;
+            admin_session.check_change(&self.means.sql())?;
         }
         let mut fields = match self.method.has_body() {
             true => body::read(request).await?,
@@ -78,11 +78,14 @@ impl Action {
         } = self.means.order(named, fields)?;
         let (outcome, rows) = match only_checks {
             true => {
-                let (rows, differences) = visitor.foresee(statement, values).await?;
-                (Outcome::Rows(differences, visitor.warnings.clone()), rows)
+                let (rows, differences) = admin_session.foresee(statement, values).await?;
+                (
+                    Outcome::Rows(differences, admin_session.warnings.clone()),
+                    rows,
+                )
             }
             false => {
-                let outcome = visitor.carry_out(statement, &text, values).await?;
+                let outcome = admin_session.carry_out(statement, &text, values).await?;
                 let rows = match outcome {
                     Outcome::Changed(rows, _) => rows,
                     Outcome::Rows(..) | Outcome::Done => 0,
@@ -98,7 +101,7 @@ impl Action {
                 state.recent.forget().await;
                 Ok(StatusCode::NO_CONTENT.into_response())
             }
-            outcome => told(state, outcome, visitor.warnings).await,
+            outcome => told(state, outcome, admin_session.warnings).await,
         }
     }
 }

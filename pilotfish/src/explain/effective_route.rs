@@ -11,8 +11,8 @@ use sql::{Facts, Server};
 
 use super::{Outlook, Verdict};
 
-/// Of all who have a say in it, the first: its hints, the rules, its account and listener. As the
-/// proxy's `Order` has it.
+/// How a statement is routed after its hints, the rules, its account and its listener were applied, in this
+/// order, as by the proxy's `CommandPolicy`.
 pub(super) struct EffectiveRoute<'a> {
     pub cluster: &'a str,
     pub replicas: ReplicaUse,

@@ -6,7 +6,7 @@ use sql::{Analysis, Flags, TrustedFunctions};
 
 use crate::arguments::AskerArguments;
 
-/// A statement and all around it that rules may look at.
+/// The statement to explain, and everything about its session that rules may look at.
 #[derive(Debug, Clone)]
 pub struct ExplainedStatement {
     /// The statement.

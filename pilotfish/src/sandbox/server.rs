@@ -219,7 +219,7 @@ fn read_version(text: &str) -> Result<(Family, String), String> {
     }
 }
 
-/// What a server of the sandbox is to the others.
+/// The replication role of a server of the sandbox.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ServerRole {
     /// Takes the writes.

@@ -49,7 +49,7 @@ impl Interrupts {
     }
 }
 
-/// What the sandbox and the proxy tell each other across threads.
+/// The channels between the sandbox's thread and the proxy's thread.
 pub struct ThreadChannels {
     /// The proxy runs.
     pub ready: oneshot::Receiver<()>,

@@ -9,7 +9,7 @@ use super::screen::{ColumnKind, SCREENS, Screen};
 /// Throughputs that are kept for the curve.
 const HISTORY: usize = 300;
 
-/// What one look has found.
+/// The figures of one moment.
 #[derive(Debug, Clone)]
 pub struct Sample {
     /// When.

@@ -29,7 +29,7 @@ pub enum Failure {
     Refused(String),
 }
 
-/// Where batches go, and what goes with them.
+/// Where batches of spans are sent, and with which header.
 pub struct Destination<'a> {
     /// The collector.
     pub target: &'a TraceTarget,

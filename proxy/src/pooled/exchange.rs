@@ -42,14 +42,14 @@ impl PooledSession {
         let delivery = self.command.delivery;
         // A client that is told of a change of privileges or global variables finds it done in its next session.
         let keeps = job.changes_server
-            || self.worker.book.borrow().some_see_all && job.haste == Haste::Write;
+            || self.worker.rule_set.borrow().some_see_all && job.haste == Haste::Write;
         if keeps && delivery == Delivery::AtOnce {
             self.command.delivery = Delivery::Kept;
         }
         let outcome = self.exchange_on(&mut lent.conn, job).await;
         self.command.delivery = delivery;
         if let Ok(done) = &outcome {
-            self.command.timing.ends(self.worker.surroundings.now().0);
+            self.command.timing.ends(self.worker.plane_context.now().0);
             // What is read again for the client's next statement is in front of that.
             if job.is_statement() && delivery != Delivery::Nobody {
                 let traffic = Traffic {
@@ -285,7 +285,9 @@ impl PooledSession {
 
     /// Its command leaves now.
     pub(crate) fn leaves(&mut self) {
-        self.command.timing.leaves(self.worker.surroundings.now().0);
+        self.command
+            .timing
+            .leaves(self.worker.plane_context.now().0);
     }
 
     /// A statement has had its reply: how long that took is noted, and how much it was.

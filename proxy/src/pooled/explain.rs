@@ -13,7 +13,7 @@ use wire::{Capabilities, StatusFlags};
 use super::session::PooledSession;
 use stats::spread::Spreads;
 
-/// A table as a client is told it: text, all of it.
+/// A result whose values are all texts.
 pub(crate) struct TextTable {
     columns: Vec<&'static str>,
     rows: Vec<Vec<Option<String>>>,
@@ -231,9 +231,9 @@ impl PooledSession {
             "not_understood",
         ];
         let mut answer = TextTable::new(&columns);
-        let book = self.worker.book();
+        let rule_set = self.worker.rule_set();
         let tallies = self.worker.shared.tallies.sum();
-        for (_, rule) in book.compiled.rules.iter() {
+        for (_, rule) in rule_set.compiled.rules.iter() {
             let tally = tallies.iter().find(|it| it.name == rule.name);
             let tally = tally.cloned().unwrap_or_default();
             let watches = match rule.then {

@@ -131,7 +131,7 @@ impl PooledSession {
             id: target.id,
             scope: target.scope,
             at: None,
-            said: self.worker.surroundings.now().0,
+            said: self.worker.plane_context.now().0,
         });
         Ok(Killing::Told(self.say_killed(sequence, part, 0)))
     }

@@ -1,4 +1,4 @@
-//! COM_CHANGE_USER of a guest: a new login on the same connection.
+//! COM_CHANGE_USER of an admin client: a new login on the same connection.
 
 use auth::Candidate;
 use tokio::time::timeout;
@@ -15,27 +15,27 @@ impl Reception {
     /// [`AdminClientError::Login`]
     pub async fn change_user(
         &self,
-        guest: &mut AdminClient,
+        admin_client: &mut AdminClient,
         argument: &[u8],
-        house: &AdminState<'_>,
+        admin_state: &AdminState<'_>,
     ) -> Result<(), AdminClientError> {
-        let limit = house.settings.config.limits.timeout_login;
-        let changed = timeout(limit, self.change(guest, argument, house)).await;
+        let limit = admin_state.settings.config.limits.timeout_login;
+        let changed = timeout(limit, self.change(admin_client, argument, admin_state)).await;
         let failure = match changed.unwrap_or_else(|_| Err(crate::session_end::late(limit))) {
             Ok(()) => return Ok(()),
             Err(failure) => failure,
         };
-        crate::session_end::tell(&mut guest.stream, &failure, true).await;
+        crate::session_end::tell(&mut admin_client.stream, &failure, true).await;
         Err(AdminClientError::Login(failure.cause))
     }
 
     async fn change(
         &self,
-        guest: &mut AdminClient,
+        admin_client: &mut AdminClient,
         argument: &[u8],
-        house: &AdminState<'_>,
+        admin_state: &AdminState<'_>,
     ) -> Result<(), link::failure::Failure> {
-        let wish = ChangeUser::decode(argument, guest.capabilities).map_err(malformed)?;
+        let wish = ChangeUser::decode(argument, admin_client.capabilities).map_err(malformed)?;
         let schema = String::from_utf8_lossy(wish.schema.unwrap_or_default()).into_owned();
         let claim = Claim {
             user: wish.user,
@@ -44,14 +44,20 @@ impl Reception {
                 // MySQL asks again, whatever it was answered.
                 plugin: wish.plugin.map(|_| &b""[..]),
                 answer: wish.auth_response,
-                privacy: guest.stream.privacy(),
+                privacy: admin_client.stream.privacy(),
             },
         };
-        let (remote, scramble) = (&guest.remote, &guest.scramble);
-        let admitted = self.admit(&mut guest.stream, remote, house, scramble, claim);
+        let (remote, scramble) = (&admin_client.remote, &admin_client.scramble);
+        let admitted = self.admit(
+            &mut admin_client.stream,
+            remote,
+            admin_state,
+            scramble,
+            claim,
+        );
         admitted.await?;
-        guest.user = String::from_utf8_lossy(wish.user).into_owned();
-        guest.schema = Some(schema).filter(|schema| !schema.is_empty());
+        admin_client.user = String::from_utf8_lossy(wish.user).into_owned();
+        admin_client.schema = Some(schema).filter(|schema| !schema.is_empty());
         Ok(())
     }
 }

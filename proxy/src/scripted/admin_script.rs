@@ -19,7 +19,7 @@ use crate::reception::AdminClient;
 const NO_RESULT: &str = "need a resultset + proxy.PROXY_SEND_RESULT";
 const SOMETHING_ELSE: &str = "need a resultset + proxy.PROXY_SEND_RESULT ... got something else";
 
-/// One administrator's.
+/// The script of one administrator's session.
 pub struct AdminScript {
     scripts: Scripts,
     /// Nobody else counts the backends' sessions for its scripts.
@@ -29,11 +29,11 @@ pub struct AdminScript {
 
 impl AdminScript {
     /// What the script is told of an administrator.
-    pub(crate) fn facts(guest: &AdminClient) -> SocketFacts {
+    pub(crate) fn facts(admin_client: &AdminClient) -> SocketFacts {
         SocketFacts {
-            source: address_facts(&guest.remote),
-            user: Some(guest.user.clone().into_bytes()),
-            schema: guest.schema.clone().unwrap_or_default().into_bytes(),
+            source: address_facts(&admin_client.remote),
+            user: Some(admin_client.user.clone().into_bytes()),
+            schema: admin_client.schema.clone().unwrap_or_default().into_bytes(),
             ..SocketFacts::default()
         }
     }

@@ -1,4 +1,4 @@
-//! What a script hears of a login that passes through: `read_auth_result`, for each of the backend's
+//! Shows a script the packets of a login that passes through: `read_auth_result`, for each of the backend's
 //! packets.
 
 use script::{Decision, FAILED, Hook, Session, err_payload};
@@ -9,7 +9,7 @@ use link::dialogue::{LoginObserver, Relayed};
 /// As MySQL Proxy says it.
 pub(crate) const RESET: &str = "(lua) read-auth-old-password failed as backend_ndx got reset.";
 
-/// A script that listens to a login.
+/// A script that observes a login.
 pub(crate) struct AuthObserver<'a> {
     script: &'a mut Session,
     /// The connection that logs in, where scripts can move it.

@@ -1,4 +1,4 @@
-//! What comes of a scripted session's login: the session, once its client's stream is there.
+//! A scripted session's completed login, which becomes the session when the client's stream is handed over.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use link::packets::PacketStream;
 use registry::session_control::SessionControl;
 use registry::session_registry::Registration;
 
-/// A login that has ended well; the client's stream is with whoever has lent it.
+/// A login that has succeeded. The client's stream is not in it yet.
 pub(crate) struct CompletedLogin {
     pub script: script::Session,
     pub id: u64,

@@ -117,7 +117,7 @@ impl Scripted {
             }
             return heard;
         }
-        worker.surroundings.report(Report::KillStatement {
+        worker.plane_context.report(Report::KillStatement {
             backend,
             thread_id,
             why: KillReason::OverTime,
@@ -346,7 +346,7 @@ impl Scripted {
         let asked = self.watch.poll_asked(context);
         if asked.contains(Ask::KillStatement) {
             self.watch.withdraw(Ask::KillStatement);
-            self.worker.surroundings.report(Report::KillStatement {
+            self.worker.plane_context.report(Report::KillStatement {
                 backend: server.backend.id,
                 thread_id: server.greeting.thread_id,
                 why: KillReason::Asked,

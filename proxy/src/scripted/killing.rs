@@ -59,7 +59,7 @@ impl Scripted {
             id,
             scope,
             at: None,
-            said: self.worker.surroundings.now().0,
+            said: self.worker.plane_context.now().0,
         });
         Ok(Some(statement_of("DO 0", server)))
     }

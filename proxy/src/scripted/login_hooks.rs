@@ -24,7 +24,7 @@ pub(crate) struct LoginHooks {
     pub server: SocketFacts,
 }
 
-/// Who has logged in to an account that has scripts of its own.
+/// A client that has logged in to an account that has scripts of its own.
 pub(crate) struct LoggedInClient<'a> {
     pub remote: &'a Endpoint,
     pub local: Option<Endpoint>,

@@ -96,7 +96,7 @@ impl Begin<'_> {
                 if !matches!(backend.health, Health::Up { .. }) {
                     let backend = backend.id;
                     self.worker
-                        .surroundings
+                        .plane_context
                         .report(Report::Connected { backend });
                 }
                 self.hooks.script.settle(index);
@@ -122,7 +122,7 @@ impl Begin<'_> {
                 );
                 let backend = backend.id;
                 let report = Report::ConnectFailed { backend, cause };
-                self.worker.surroundings.report(report);
+                self.worker.plane_context.report(report);
                 Ok(None)
             }
         }
@@ -142,7 +142,7 @@ impl Begin<'_> {
             };
             backend
                 .load
-                .note_server_full(self.worker.surroundings.now());
+                .note_server_full(self.worker.plane_context.now());
             let now = Instant::now();
             if now >= deadline {
                 return greeted;

@@ -5,7 +5,7 @@
 //!  begin     connect_server, and the login
 //!  passing   logins that go to a backend
 //!  entering  logins that the proxy answers
-//!  begun     the session that comes of it
+//!  completed_login  the session that follows from it
 //!  alone     greeting and login of sessions that a script answers all by itself
 //!  login_hooks  read_handshake, read_auth, read_auth_result
 //!  stage     one command at a time: read_query decides
@@ -23,9 +23,9 @@
 //!
 //!  scripting sessions whose login the proxy has answered: the connection is whichever they get
 //!
-//!  sight     nobody becomes an account with a script where that sees nothing
+//!  script_coverage  a client may not become an account with a script where that script sees nothing
 //!
-//!  clerk     the admin port's script
+//!  admin_script     the admin port's script
 //! ```
 //!
 //! Sessions without a script never come here. What a script could not read is bridged where the proxy has

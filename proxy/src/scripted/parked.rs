@@ -14,7 +14,7 @@ use super::host::Host;
 use super::server::Server;
 use link::dialogue::LOGIN_ONLY;
 
-/// Whoever wants a connection sends where it is to be brought.
+/// A request for a parked connection: the sender over which the connection is handed over.
 type HandoverRequest = oneshot::Sender<oneshot::Sender<Server>>;
 
 /// What a client and a connection must have agreed on alike for one to use the other.

@@ -1,4 +1,4 @@
-//! Nobody becomes an account with a script where that script would see nothing: in a session whose login has
+//! A client may not become an account with a script where that script would see nothing: in a session whose login has
 //! passed through the proxy, and which runs other scripts, or none.
 
 use std::path::PathBuf;
@@ -20,7 +20,7 @@ pub(crate) fn stay_in_sight(
     remote: &Endpoint,
     running: &[PathBuf],
 ) -> Result<(), Failure> {
-    let accounts = worker.surroundings.accounts.borrow();
+    let accounts = worker.plane_context.accounts.borrow();
     let Found::Account(account) = accounts.find(user, &origin_of(remote)) else {
         return Ok(());
     };
@@ -36,7 +36,7 @@ pub(crate) fn stay_in_sight(
 /// One of them could be a change of user to an account with a script.
 pub(crate) fn unfollowed(worker: &Worker) -> Result<(), Failure> {
     if !worker
-        .surroundings
+        .plane_context
         .settings
         .borrow()
         .config

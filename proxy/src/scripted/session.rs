@@ -69,13 +69,13 @@ pub(crate) struct Scripted {
     pub _place: SessionPermit,
 }
 
-/// What has come of a client.
+/// What has come from a client: a command, or its end.
 enum ClientInput {
     Command(Incoming),
     End(SessionEnd),
 }
 
-/// What ends the wait for a command.
+/// What ends a scripted session's wait for a command.
 enum ScriptedIdleEvent {
     Bytes,
     Closed,
@@ -372,7 +372,7 @@ impl Scripted {
             },
             _ => return,
         };
-        self.worker.surroundings.report(report);
+        self.worker.plane_context.report(report);
     }
 }
 

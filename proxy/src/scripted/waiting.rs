@@ -22,7 +22,7 @@ pub(crate) enum Settled {
     Killed,
 }
 
-/// What has come of a wish.
+/// What has ended the wait of a hook.
 enum WaitEnd {
     Given(WishOutcome),
     /// The session has ended.

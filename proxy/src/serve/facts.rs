@@ -42,7 +42,7 @@ impl Facts {
         event: &'static str,
         detail: impl FnOnce() -> String,
     ) {
-        worker.surroundings.audit(|| AuditEvent {
+        worker.plane_context.audit(|| AuditEvent {
             at: SystemTime::now(),
             event,
             port: "clients",

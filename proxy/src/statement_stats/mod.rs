@@ -1,5 +1,5 @@
-//! What is kept about statements for whoever looks: by each worker alone, in bounded memory, handed over
-//! when somebody asks.
+//! Statistics of statements: each worker collects its own in bounded memory, and hands them over when the admin
+//! port or HTTP asks.
 //!
 //! ```text
 //!   a statement comes ─► digests.read   its digest, and the text of one that is new here

@@ -127,7 +127,7 @@ impl PooledSession {
         let Ok(error) = ErrPacket::decode(payload) else {
             return;
         };
-        let now = self.worker.surroundings.now().0;
+        let now = self.worker.plane_context.now().0;
         let (proxy, queue) = self.own_time(now);
         let end = StatementEnd {
             error: Some((error.number, error.sqlstate)),
@@ -169,7 +169,7 @@ impl PooledSession {
         let Some(subject) = self.command.subject.take() else {
             return;
         };
-        let now = self.worker.surroundings.now().0;
+        let now = self.worker.plane_context.now().0;
         let (proxy, queue) = self.own_time(now);
         let end = StatementEnd {
             error: None,

@@ -101,7 +101,7 @@ impl Observer {
             }
             _ => None,
         };
-        let came = self.worker.surroundings.now().0;
+        let came = self.worker.plane_context.now().0;
         self.current = subject.map(|subject| Current {
             command,
             subject,
@@ -157,7 +157,7 @@ impl Observer {
         if current.first_byte.is_some() {
             return;
         }
-        current.first_byte = Some(self.worker.surroundings.now().0);
+        current.first_byte = Some(self.worker.plane_context.now().0);
         if current.command == Command::STMT_PREPARE
             && let Some([0, a, b, c, d]) = bytes.get(HEADER_BYTES..).and_then(|it| it.first_chunk())
         {
@@ -180,7 +180,7 @@ impl Observer {
         if current.command == Command::STMT_PREPARE {
             return self.keep_prepared(current);
         }
-        let now = self.worker.surroundings.now().0;
+        let now = self.worker.plane_context.now().0;
         let error = match outcome {
             Outcome::Ok => None,
             Outcome::Err(number) => Some((

@@ -18,7 +18,7 @@ use stats::slow::StatementView;
 use stats::statement_stats::{Subject, Wants};
 use stats::table::{EndedStatement, SAMPLE_BYTES_MAX, shortened};
 
-/// How a statement has ended.
+/// How a statement has ended, for its statistics.
 pub(crate) struct StatementEnd<'a> {
     pub error: Option<(u16, Option<[u8; 5]>)>,
     pub message: &'a [u8],
@@ -77,7 +77,7 @@ fn tell_single(
     (whole, parent): (Duration, Option<&TraceParent>),
     view: impl Fn(bool) -> StatementView,
 ) {
-    let journal = &worker.surroundings.journal;
+    let journal = &worker.plane_context.journal;
     let is_picked =
         |one_of: u32| one_of <= 1 || worker.dice.borrow_mut().below(u64::from(one_of)) == 0;
     if wants.slow.is_some_and(|limit| whole >= limit) {
@@ -101,7 +101,10 @@ fn tell_single(
     if let Some((one_of, _)) = wants.tracing
         && is_traced(one_of, parent, is_picked)
     {
-        worker.surroundings.traces.offer(view(wants.tracing_values));
+        worker
+            .plane_context
+            .traces
+            .offer(view(wants.tracing_values));
     }
 }
 

@@ -33,7 +33,7 @@ impl Arrival {
     }
 }
 
-/// A client that has its place.
+/// A client that was accepted and has its permit.
 pub(crate) struct AcceptedClient {
     pub socket: RawSocket,
     pub remote: Endpoint,

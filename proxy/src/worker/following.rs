@@ -13,7 +13,7 @@ use super::Worker;
 impl Worker {
     /// As long as the worker lives.
     pub(super) async fn follow_accounts(self: Rc<Self>) {
-        let mut accounts = self.surroundings.accounts.clone();
+        let mut accounts = self.plane_context.accounts.clone();
         let mut known = Arc::clone(&accounts.borrow_and_update());
         while accounts.changed().await.is_ok() {
             let accounts = Arc::clone(&accounts.borrow_and_update());
@@ -32,7 +32,7 @@ impl Worker {
 
     /// As long as the worker lives.
     pub(super) async fn follow_definitions(self: Rc<Self>) {
-        let mut definitions = self.surroundings.definitions.clone();
+        let mut definitions = self.plane_context.definitions.clone();
         while definitions.changed().await.is_ok() {
             let learned = Arc::clone(&definitions.borrow_and_update());
             *self.definitions.borrow_mut() = learned;
@@ -42,7 +42,7 @@ impl Worker {
 
 /// Ends the sessions of learned accounts that are gone, if that is configured.
 fn end_dropped_sessions(worker: &Worker, before: &Accounts, after: &Accounts) {
-    let settings = Arc::clone(&worker.surroundings.settings.borrow());
+    let settings = Arc::clone(&worker.plane_context.settings.borrow());
     let (Some(before), Some(after)) = (before.learned(), after.learned()) else {
         return;
     };
@@ -58,7 +58,7 @@ fn end_dropped_sessions(worker: &Worker, before: &Accounts, after: &Accounts) {
             id: *id,
             scope: KillScope::Connection,
             at: None,
-            said: worker.surroundings.now().0,
+            said: worker.plane_context.now().0,
         });
     }
     if !ids.is_empty() {

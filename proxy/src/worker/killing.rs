@@ -46,7 +46,7 @@ impl Worker {
                                without QUERY ends it whole";
                     return Some(Killed::Impossible(why));
                 }
-                self.surroundings.report(Report::KillStatement {
+                self.plane_context.report(Report::KillStatement {
                     backend,
                     thread_id: card.thread_id,
                     why: KillReason::Asked,
@@ -67,7 +67,7 @@ impl Worker {
 
     /// Whether somebody kills statements that sessions cannot kill themselves.
     pub(crate) fn has_monitor(&self) -> bool {
-        let settings = self.surroundings.settings.borrow();
+        let settings = self.plane_context.settings.borrow();
         settings.config.health.monitor_user.is_some()
     }
 }

@@ -37,7 +37,7 @@ impl Worker {
     fn view_of(&self, watch: &SessionControl) -> Option<SessionView> {
         let card = watch.card()?;
         let (activity, state_seconds) = watch.activity(self.clock.now());
-        let age = self.surroundings.now().since(card.began);
+        let age = self.plane_context.now().since(card.began);
         let (state, state_seconds) = match (card.way, activity) {
             (SessionKind::Login, _) => (SessionState::Login, u32::try_from(age.as_secs()).ok()?),
             (_, Activity::Idle) => (SessionState::Idle, state_seconds),

@@ -39,14 +39,14 @@ impl Worker {
     /// A worker's main future: takes sessions until its inbox ends or it has drained.
     pub(crate) async fn run(
         mut context: WorkerContext<Message>,
-        surroundings: DataPlaneContext,
+        plane_context: DataPlaneContext,
         shared: Arc<Shared>,
     ) {
-        let mut settings = surroundings.settings.clone();
+        let mut settings = plane_context.settings.clone();
         settings.mark_unchanged();
         let (kills, mut killed) = mpsc::unbounded_channel();
         shared.people.enlist(context.index, kills);
-        let worker = Worker::new(context.index, surroundings, shared);
+        let worker = Worker::new(context.index, plane_context, shared);
         worker.begin_tasks();
         let mut is_draining = false;
         while !(is_draining && worker.watches.borrow().is_empty()) {
@@ -66,14 +66,14 @@ impl Worker {
         }
     }
 
-    fn new(index: usize, surroundings: DataPlaneContext, shared: Arc<Shared>) -> Rc<Self> {
-        let env = pool_env(&surroundings, &shared);
+    fn new(index: usize, plane_context: DataPlaneContext, shared: Arc<Shared>) -> Rc<Self> {
+        let env = pool_env(&plane_context, &shared);
         let pool = Rc::new(WorkerPool::new(Rc::clone(&env), index as u64));
-        let settings = Arc::clone(&surroundings.settings.borrow());
-        let book = RuleSet::new(&settings);
-        shared.tallies.enter(index, &book.counters);
-        let definitions = RefCell::new(Arc::clone(&surroundings.definitions.borrow()));
-        let script = surroundings.scripts.of_worker(index).map(|of_worker| {
+        let settings = Arc::clone(&plane_context.settings.borrow());
+        let rule_set = RuleSet::new(&settings);
+        shared.tallies.enter(index, &rule_set.counters);
+        let definitions = RefCell::new(Arc::clone(&plane_context.definitions.borrow()));
+        let script = plane_context.scripts.of_worker(index).map(|of_worker| {
             if of_worker.scripts.keeps_time() {
                 spawn_local(of_worker.clone().keep_time());
             }
@@ -81,7 +81,7 @@ impl Worker {
         });
         Rc::new(Self {
             index,
-            book: RefCell::new(Rc::new(book)),
+            rule_set: RefCell::new(Rc::new(rule_set)),
             seen: SeenDigests::new(&settings.config.digests),
             insight: Rc::new(StatementStats::new(&settings.config)),
             host_names: HostNames::default(),
@@ -99,7 +99,7 @@ impl Worker {
             emptied: Notify::new(),
             env,
             pool,
-            surroundings,
+            plane_context,
             shared,
         })
     }
@@ -108,7 +108,7 @@ impl Worker {
     fn begin_tasks(self: &Rc<Self>) {
         spawn_local(Rc::clone(self).sweep());
         if self.index == 0
-            && let Some(of_admin) = self.surroundings.scripts.of_admin()
+            && let Some(of_admin) = self.plane_context.scripts.of_admin()
             && let Some(timekeeper) = of_admin.timekeeper()
         {
             spawn_local(timekeeper.keep_time());
@@ -161,7 +161,7 @@ impl Worker {
 
     /// What this worker counts begins from nothing.
     fn reset_counts(&self) {
-        self.book().counters.reset();
+        self.rule_set().counters.reset();
         self.lanes.counts.reset();
         self.times.reset();
         self.pool.reset_counts();
@@ -170,23 +170,23 @@ impl Worker {
     fn take_rules(&self, settings: &Settings) {
         self.seen.follow(&settings.config.digests);
         self.insight.follow(&settings.config);
-        let book = self.book().followed_by(settings);
-        self.shared.tallies.enter(self.index, &book.counters);
-        *self.book.borrow_mut() = Rc::new(book);
+        let rule_set = self.rule_set().followed_by(settings);
+        self.shared.tallies.enter(self.index, &rule_set.counters);
+        *self.rule_set.borrow_mut() = Rc::new(rule_set);
         self.env.store.forget_definitions();
     }
 }
 
 /// What a worker's connections to backends need.
-fn pool_env(surroundings: &DataPlaneContext, shared: &Shared) -> Rc<PoolEnv> {
-    let timer = surroundings.clone();
+fn pool_env(plane_context: &DataPlaneContext, shared: &Shared) -> Rc<PoolEnv> {
+    let timer = plane_context.clone();
     Rc::new(PoolEnv {
-        workers: surroundings.settings.borrow().config.workers,
+        workers: plane_context.settings.borrow().config.workers,
         clock: Box::new(move || timer.now()),
-        settings: surroundings.settings.clone(),
-        topologies: surroundings.topology.clone(),
-        topology: RefCell::new(Arc::clone(&surroundings.topology.borrow())),
-        reports: surroundings.reports.clone(),
+        settings: plane_context.settings.clone(),
+        topologies: plane_context.topology.clone(),
+        topology: RefCell::new(Arc::clone(&plane_context.topology.borrow())),
+        reports: plane_context.reports.clone(),
         shared: Arc::clone(&shared.pools),
         scratch: RefCell::new(vec![0; SCRATCH_BYTES].into_boxed_slice()),
         greeting: OwnGreeting::default(),

@@ -42,7 +42,7 @@ impl Worker {
         ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
         loop {
             ticks.tick().await;
-            let config = Arc::clone(&self.surroundings.settings.borrow().config);
+            let config = Arc::clone(&self.plane_context.settings.borrow().config);
             self.end_idle(config.limits.timeout_idle);
             self.end_half_closed(config.limits.timeout_half_closed);
             self.end_waiting(config.health.timeout_down);
@@ -69,7 +69,7 @@ impl Worker {
 
     /// A client has closed its side of the connection, within a statement.
     pub(crate) fn note_half_closed(&self, watch: &SessionControl) {
-        let settings = self.surroundings.settings.borrow();
+        let settings = self.plane_context.settings.borrow();
         match settings.config.limits.timeout_half_closed.is_zero() {
             true => watch.ask(Ask::ClientGone),
             false => watch.client_closes(self.clock.now()),
@@ -92,8 +92,8 @@ impl Worker {
     /// A command of a session that has been idle there since before does not wait so long: nothing
     /// says that its connection still works.
     fn end_waiting(&self, limit: Duration) {
-        let now = self.surroundings.now();
-        let topology = Arc::clone(&self.surroundings.topology.borrow());
+        let now = self.plane_context.now();
+        let topology = Arc::clone(&self.plane_context.topology.borrow());
         let gone: Vec<(BackendId, Duration)> = topology
             .backends
             .iter()

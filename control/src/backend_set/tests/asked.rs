@@ -26,9 +26,9 @@ fn configured() -> Config {
     config
 }
 
-/// A roster whose backends are all up, and asked.
+/// A backend set whose backends are all up, and asked.
 struct Stage {
-    roster: BackendSet,
+    backend_set: BackendSet,
     now: Moment,
     /// Asked, and not heard of.
     under_way: Vec<Ticket>,
@@ -37,7 +37,7 @@ struct Stage {
 impl Stage {
     fn new(config: &Config) -> Stage {
         let mut stage = Stage {
-            roster: roster(config),
+            backend_set: backend_set(config),
             now: at(0),
             under_way: Vec::new(),
         };
@@ -47,9 +47,11 @@ impl Stage {
 
     /// Begins what is due; who is looked at is well.
     fn step(&mut self) {
-        for (ticket, task) in self.roster.begin_due(self.now) {
+        for (ticket, task) in self.backend_set.begin_due(self.now) {
             match task {
-                Task::Look(_) => self.roster.looked(ticket, Ok(ProbeResult::Well), self.now),
+                Task::Look(_) => self
+                    .backend_set
+                    .looked(ticket, Ok(ProbeResult::Well), self.now),
                 Task::Ask(..) => self.under_way.push(ticket),
                 Task::LookUp(_) => (),
             }
@@ -63,7 +65,7 @@ impl Stage {
             if let Some(ticket) = asked.find(|it| it.backend == BackendId(backend)) {
                 return *ticket;
             }
-            self.now = self.now.max(self.roster.next_due().unwrap());
+            self.now = self.now.max(self.backend_set.next_due().unwrap());
             self.step();
         }
         unreachable!("it is not asked any more");
@@ -71,21 +73,24 @@ impl Stage {
 
     /// The backend answers so.
     fn hear(&mut self, backend: u32, answer: Result<Answer, Failure>) {
-        let known = self.roster.watched(BackendId(backend)).unwrap();
+        let known = self.backend_set.watched(BackendId(backend)).unwrap();
         let ticket = Ticket {
             backend: known.id,
             epoch: known.epoch,
         };
         self.under_way.retain(|it| *it != ticket);
-        self.roster.answered(ticket, answer, self.now);
+        self.backend_set.answered(ticket, answer, self.now);
     }
 
     fn backend(&self, index: u32) -> Backend {
-        self.roster.watched(BackendId(index)).unwrap().backend()
+        self.backend_set
+            .watched(BackendId(index))
+            .unwrap()
+            .backend()
     }
 
     fn roles(&self) -> Vec<Option<Role>> {
-        self.roster.watched.iter().map(|w| w.role).collect()
+        self.backend_set.watched.iter().map(|w| w.role).collect()
     }
 }
 
@@ -147,21 +152,21 @@ fn behind(seconds: u64) -> Lag {
 #[test]
 fn roles_are_what_the_backends_say_and_follow_them() {
     let mut stage = Stage::new(&open(&["a", "b"]));
-    assert!(stage.roster.awaits_roles());
+    assert!(stage.backend_set.awaits_roles());
     assert_eq!(stage.roles(), [None, None]);
     stage.hear(0, leads());
     stage.hear(1, lags(0));
-    assert!(!stage.roster.awaits_roles());
+    assert!(!stage.backend_set.awaits_roles());
     assert_eq!(stage.roles(), [PRIMARY, REPLICA]);
     // They change places.
     stage.hear(0, lags(0));
     stage.hear(1, leads());
     assert_eq!(stage.roles(), [REPLICA, PRIMARY]);
-    let topology = stage.roster.snapshot().expect("workers hear of it");
+    let topology = stage.backend_set.snapshot().expect("workers hear of it");
     assert_eq!(topology.backends[1].role, PRIMARY);
     // Nothing new is told for an answer like the last.
     stage.hear(1, leads());
-    assert!(stage.roster.snapshot().is_none());
+    assert!(stage.backend_set.snapshot().is_none());
 }
 
 #[test]
@@ -170,7 +175,7 @@ fn a_primary_that_falls_stays_it_unless_another_takes_over() {
     stage.hear(0, leads());
     stage.hear(1, lags(0));
     let ticket = stage.asked(0);
-    stage.roster.heard(&connect_failed(ticket), stage.now);
+    stage.backend_set.heard(&connect_failed(ticket), stage.now);
     assert_eq!(stage.roles(), [PRIMARY, REPLICA]);
     stage.hear(1, leads());
     assert_eq!(stage.roles(), [None, PRIMARY]);
@@ -229,7 +234,7 @@ fn a_replica_that_returns_is_left_out_until_it_has_told_its_lag() {
     stage.hear(1, lags(0));
     let fallen = |stage: &mut Stage| {
         let ticket = stage.asked(1);
-        stage.roster.heard(&connect_failed(ticket), stage.now);
+        stage.backend_set.heard(&connect_failed(ticket), stage.now);
         stage.hear(1, silent());
         stage.asked(1);
         assert!(stage.backend(1).is_usable() && stage.backend(1).is_left_out());
@@ -243,7 +248,7 @@ fn a_replica_that_returns_is_left_out_until_it_has_told_its_lag() {
     assert!(!stage.backend(1).is_left_out());
     // It has nobody to follow, and nothing to miss.
     let ticket = stage.asked(0);
-    stage.roster.heard(&connect_failed(ticket), stage.now);
+    stage.backend_set.heard(&connect_failed(ticket), stage.now);
     fallen(&mut stage);
     stage.hear(1, cut_off());
     assert!(!stage.backend(1).is_left_out());
@@ -261,7 +266,7 @@ fn a_replica_without_its_primary_keeps_its_lag_where_that_is_down() {
         "for one answer it may be so"
     );
     let ticket = stage.asked(0);
-    stage.roster.heard(&connect_failed(ticket), stage.now);
+    stage.backend_set.heard(&connect_failed(ticket), stage.now);
     stage.hear(1, cut_off());
     assert_eq!(stage.backend(1).standing.lag(), behind(2));
     assert!(!stage.backend(1).is_left_out());
@@ -293,7 +298,7 @@ fn a_replica_has_its_lag_back_when_the_primary_that_it_cannot_reach_is_found_to_
     }
     let cut_off_for = stage.now.since(since);
     let ticket = stage.asked(0);
-    stage.roster.heard(&connect_failed(ticket), stage.now);
+    stage.backend_set.heard(&connect_failed(ticket), stage.now);
     for _ in 0..2 {
         stage.hear(1, cut_off());
         let lag = Lag::Behind(Duration::from_secs(2) + cut_off_for);
@@ -359,7 +364,7 @@ fn where_lag_may_not_be_asked_the_role_is_found_out_all_the_same() {
     let told = stage.backend(1).complaint.unwrap();
     assert!(told.ends_with("what helps is GRANT …"), "{told}");
     stage.hear(1, lags(0));
-    let topology = stage.roster.snapshot().expect("workers hear of it");
+    let topology = stage.backend_set.snapshot().expect("workers hear of it");
     assert_eq!(topology.backends[1].complaint, None);
 }
 
@@ -385,7 +390,7 @@ fn a_name_that_leads_elsewhere_leaves_nothing_known_of_the_backend() {
     let ticket = stage.asked(1);
     let moved = Ok(vec![endpoint(1)]);
     stage.now = stage.now + Duration::from_millis(1);
-    stage.roster.looked_up(ticket, moved, stage.now);
+    stage.backend_set.looked_up(ticket, moved, stage.now);
     assert!(!stage.backend(1).standing.has(&common));
     // It was asked where it was before.
     stage.hear(1, lags(0));
@@ -398,8 +403,8 @@ fn a_name_that_leads_elsewhere_leaves_nothing_known_of_the_backend() {
 #[test]
 fn who_is_alone_is_asked_whether_it_takes_writes() {
     let asks = |config: &Config| {
-        let mut roster = roster(config);
-        let due = roster.begin_due(at(0)).into_iter();
+        let mut backend_set = backend_set(config);
+        let due = backend_set.begin_due(at(0)).into_iter();
         due.filter(|(_, task)| matches!(task, Task::Ask(..)))
             .count()
     };
@@ -420,7 +425,7 @@ fn what_was_known_is_forgotten_with_the_last_question() {
     assert!(stage.backend(1).is_left_out());
     let mut alone = configured();
     alone.backends.remove(0);
-    stage.roster.apply(&plan(&alone), stage.now);
+    stage.backend_set.apply(&plan(&alone), stage.now);
     assert_eq!(stage.backend(1).standing.lag(), Lag::Unknown);
 }
 
@@ -492,7 +497,7 @@ fn a_refused_write_makes_a_primary_read_only_until_it_is_asked() {
     assert!(!stage.backend(0).is_read_only_primary());
     let id = stage.backend(0).id;
     stage
-        .roster
+        .backend_set
         .heard(&Report::WritesRefused { backend: id }, stage.now);
     assert!(stage.backend(0).is_read_only_primary());
     let now = stage.now;

@@ -26,7 +26,7 @@ const PAUSE_RETRY: Duration = Duration::from_millis(250);
 impl PooledSession {
     /// Sees to it that the session has a connection for a command with this aim. One that it cannot
     /// leave is kept.
-    pub(crate) async fn hold(&mut self, aim: CommandTarget) -> Result<(), Failure> {
+    pub(crate) async fn hold(&mut self, command_target: CommandTarget) -> Result<(), Failure> {
         if self.held.lease.is_some() {
             return Ok(());
         }
@@ -35,7 +35,7 @@ impl PooledSession {
             Box::pin(self.outwait_saving()).await;
         }
         self.take_up_saved();
-        let backend = self.backend(aim, &[]);
+        let backend = self.backend(command_target, &[]);
         let mut begun = match &backend {
             Ok(backend) if !self.leaves_answers(backend) => Some(self.begin(backend)),
             _ => None,
@@ -45,14 +45,14 @@ impl PooledSession {
         }
         let lent = match begun {
             Some(CheckoutStep::HeldConnection(lent)) => lent,
-            begun => Box::pin(self.hold_slowly(aim, backend, begun)).await?,
+            begun => Box::pin(self.hold_slowly(command_target, backend, begun)).await?,
         };
         let is_apart = self.sql_state.aftermath.is_apart_from(&lent.conn);
         self.held.lease = Some(lent);
         if is_apart {
             Box::pin(self.recall()).await?;
             if self.held.lease.is_none() {
-                return Box::pin(self.hold(aim)).await;
+                return Box::pin(self.hold(command_target)).await;
             }
         }
         self.routing.riding.ridden = None;
@@ -99,7 +99,7 @@ impl PooledSession {
     /// leads to now, and `begun` what came of asking there.
     async fn hold_slowly(
         &mut self,
-        aim: CommandTarget,
+        command_target: CommandTarget,
         mut found: Result<Arc<Backend>, NoBackend>,
         mut begun: Option<CheckoutStep>,
     ) -> Result<HeldConnection, Failure> {
@@ -134,12 +134,12 @@ impl PooledSession {
                     Err(failure) => return Err(failure),
                 },
                 Err(none) => {
-                    if let Some(known) = self.backend_once_known(aim, &tried).await {
+                    if let Some(known) = self.backend_once_known(command_target, &tried).await {
                         found = Ok(known);
                         continue;
                     }
                     let now = Instant::now();
-                    let patience = self.patience(last.as_ref(), aim);
+                    let patience = self.patience(last.as_ref(), command_target);
                     let deadline = *since.get_or_insert(now) + patience;
                     if now >= deadline {
                         let none = || Failure::new(FailureKind::NoBackend, none.to_string());
@@ -153,15 +153,15 @@ impl PooledSession {
                     tried.clear();
                 }
             }
-            found = self.backend(aim, &tried);
+            found = self.backend(command_target, &tried);
         }
     }
 
     /// How long a backend is waited for after such a failure: while a server is full, as long as while the pool is.
-    fn patience(&self, last: Option<&Failure>, aim: CommandTarget) -> Duration {
+    fn patience(&self, last: Option<&Failure>, command_target: CommandTarget) -> Duration {
         let config = &self.settings.config;
         let Some(full) = last.filter(|it| it.kind == FailureKind::BackendsFull) else {
-            return patience(&config.balance, aim);
+            return patience(&config.balance, command_target);
         };
         tracing::warn!(
             kind = "server_full",
@@ -176,10 +176,13 @@ impl PooledSession {
     /// primary is asked for that, and it goes where that leads.
     async fn backend_once_known(
         &mut self,
-        aim: CommandTarget,
+        command_target: CommandTarget,
         tried: &[BackendId],
     ) -> Option<Arc<Backend>> {
-        let is_placed = matches!(aim, CommandTarget::Replica | CommandTarget::Ordered(_));
+        let is_placed = matches!(
+            command_target,
+            CommandTarget::Replica | CommandTarget::Ordered(_)
+        );
         if !is_placed || *self.must_see() != Written::Unknown {
             return None;
         }
@@ -207,7 +210,7 @@ impl PooledSession {
                 return None;
             }
         }
-        self.backend(aim, tried).ok()
+        self.backend(command_target, tried).ok()
     }
 
     /// The primary of the cluster where the command of the moment reads.
@@ -219,7 +222,7 @@ impl PooledSession {
             seats: seat.as_slice(),
             ..Wish::to(self.level().0, Roles::Primary)
         };
-        let now = worker.surroundings.now();
+        let now = worker.plane_context.now();
         let dice = &mut worker.dice.borrow_mut();
         let placed = route::place(&topology, &wish, &worker.loads, now, dice, &mut ());
         placed.ok().map(|placed| Arc::clone(placed.backend))
@@ -292,26 +295,26 @@ impl PooledSession {
     /// The backend that the aim leads to.
     pub(crate) fn backend(
         &mut self,
-        aim: CommandTarget,
+        command_target: CommandTarget,
         tried: &[BackendId],
     ) -> Result<Arc<Backend>, NoBackend> {
         match self.backends_out() {
-            [] => self.backend_but(aim, tried),
+            [] => self.backend_but(command_target, tried),
             out => {
                 let but = [out, tried].concat();
-                self.backend_but(aim, &but)
+                self.backend_but(command_target, &but)
             }
         }
     }
 
     fn backend_but(
         &mut self,
-        aim: CommandTarget,
+        command_target: CommandTarget,
         tried: &[BackendId],
     ) -> Result<Arc<Backend>, NoBackend> {
         self.routing.course.awaited = None;
         self.routing.course.wants_position = false;
-        match aim {
+        match command_target {
             CommandTarget::Home => self.at_home(tried),
             CommandTarget::Replica => match self.only_backend(tried) {
                 Some(only) => Ok(only),
@@ -405,7 +408,7 @@ impl PooledSession {
             use_for,
         };
         loop {
-            let now = worker.surroundings.now();
+            let now = worker.plane_context.now();
             let dice = &mut worker.dice.borrow_mut();
             let backend = route::choose(&topology, &whole, now, dice)?;
             // Another worker may have been faster; then the choice is made again.
@@ -426,7 +429,7 @@ impl PooledSession {
         let seat = self.routing.home.as_ref().map(|home| home.backend.id);
         let written = self.must_see();
         let wish = self.ordered(roles, tried, seat.as_slice(), &written);
-        let now = worker.surroundings.now();
+        let now = worker.plane_context.now();
         let dice = &mut worker.dice.borrow_mut();
         let placed = route::place(&topology, &wish, &worker.loads, now, dice, &mut ())?;
         if placed.arrival == Arrival::AfterWait {
@@ -470,9 +473,9 @@ impl PooledSession {
 }
 
 /// How long a backend is waited for. Who has no replica left and wants an error gets it at once.
-fn patience(balance: &BalanceConfig, aim: CommandTarget) -> Duration {
+fn patience(balance: &BalanceConfig, command_target: CommandTarget) -> Duration {
     let is_for_replica = matches!(
-        aim,
+        command_target,
         CommandTarget::Replica | CommandTarget::Ordered(Roles::Replica)
     );
     match is_for_replica && balance.fallback == Fallback::Error {

@@ -95,7 +95,7 @@ impl PooledSession {
 
     /// The audit log is told, if there is one.
     fn audit_change(&self, wish: &ChangeUser<'_>, before: &str, failure: Option<&Failure>) {
-        self.worker.surroundings.audit(|| {
+        self.worker.plane_context.audit(|| {
             let card = self.watch.card();
             let text = |text: &[u8]| String::from_utf8_lossy(text).into_owned();
             AuditEvent {
@@ -123,7 +123,7 @@ impl PooledSession {
 
     /// What a client is told whose connection does not meet what `user` demands, see [`crate::tls_guard`].
     fn unmet(&self, user: &[u8], there: &[u8], password_used: bool) -> Option<Denial> {
-        let accounts = Arc::clone(&self.worker.surroundings.accounts.borrow());
+        let accounts = Arc::clone(&self.worker.plane_context.accounts.borrow());
         let claimant = Claimant {
             user,
             there,
@@ -437,7 +437,7 @@ impl PooledSession {
     }
 }
 
-/// Whose a session is, and what it began with.
+/// What a session was before COM_CHANGE_USER, to be restored if the new login fails.
 struct SavedIdentity {
     course: RoutingState,
     kind: Rc<PoolKey>,

@@ -32,7 +32,7 @@ impl PooledSession {
     /// Asks the rules about a command that says in a byte what a statement says in words. `Some`: it is refused, and
     /// the client knows.
     pub(crate) fn rule_command(&mut self, incoming: &Incoming) -> Option<After> {
-        if self.worker.book.borrow().compiled.rules.is_empty() {
+        if self.worker.rule_set.borrow().compiled.rules.is_empty() {
             return None;
         }
         let text = text_of(incoming.command, &incoming.argument())?;
@@ -42,7 +42,7 @@ impl PooledSession {
 
     /// Refuses a command if a rule refuses, answers or rewrites the statement that it stands for.
     fn refuses_unsent(&mut self, sequence: u8, text: &[u8], facts: &Facts) -> Option<After> {
-        let book = self.worker.book();
+        let rule_set = self.worker.rule_set();
         let errand = RuleInput {
             text,
             facts,
@@ -51,10 +51,10 @@ impl PooledSession {
             sequence,
             form: Form::Text,
         };
-        let judgement = self.judge(&book, &errand, &book.counters, &mut ());
-        self.log_not_understood(&book, &judgement);
+        let judgement = self.judge(&rule_set, &errand, &rule_set.counters, &mut ());
+        self.log_not_understood(&rule_set, &judgement);
         let by = |rule| {
-            let name = book.compiled.rules.name(rule);
+            let name = rule_set.compiled.rules.name(rule);
             format!(
                 "Rule '{name}' answers or rewrites the statement that this command stands for. Send the statement"
             )

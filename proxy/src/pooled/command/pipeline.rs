@@ -53,13 +53,13 @@ impl PooledSession {
             }
         }
         self.trace(statement.facts());
-        let aim = self.target(statement);
-        if let Err(failure) = self.leave_replica(aim, statement.facts()).await {
+        let command_target = self.target(statement);
+        if let Err(failure) = self.leave_replica(command_target, statement.facts()).await {
             let refused = self.refuse(&failure, statement.sequence());
             return refused.map(Ending::last);
         }
-        let repeat = self.repeat_of(effect_of(statement.facts()), aim);
-        let on_lane = self.try_lane(statement, aim).await?;
+        let repeat = self.repeat_of(effect_of(statement.facts()), command_target);
+        let on_lane = self.try_lane(statement, command_target).await?;
         self.deliver(statement, repeat, on_lane).await
     }
 
@@ -67,13 +67,13 @@ impl PooledSession {
     pub(crate) async fn send_command(
         &mut self,
         command: BackendCommand<'_>,
-        (effect, aim): (Effect, CommandTarget),
+        (effect, command_target): (Effect, CommandTarget),
     ) -> Result<After, CutOff> {
         // What the statement before has wished for is of no use to it.
         self.routing.riding.wish = None;
         let mut statement = Statement::Command(command);
         let on_lane = LaneOutcome::NotOnLane { was_sent: false };
-        let ending = self.deliver(&mut statement, Repeat::of(effect, aim), on_lane);
+        let ending = self.deliver(&mut statement, Repeat::of(effect, command_target), on_lane);
         Ok(ending.await?.after)
     }
 
@@ -84,7 +84,7 @@ impl PooledSession {
         mut repeat: Repeat,
         mut on_lane: LaneOutcome,
     ) -> Result<Ending, CutOff> {
-        let aim = repeat.aim;
+        let command_target = repeat.command_target;
         loop {
             match on_lane {
                 LaneOutcome::Told(ending) => return Ok(ending),
@@ -92,10 +92,10 @@ impl PooledSession {
                 LaneOutcome::Refused => {
                     self.note_refused(statement);
                     repeat.note_refusal();
-                    repeat.aim = self.after_refusal(repeat.aim);
+                    repeat.command_target = self.after_refusal(repeat.command_target);
                 }
             }
-            if let Err(failure) = self.hold(repeat.aim).await {
+            if let Err(failure) = self.hold(repeat.command_target).await {
                 let refused = self.refuse(&failure, statement.sequence());
                 return refused.map(Ending::last);
             }
@@ -103,12 +103,14 @@ impl PooledSession {
                 self.say_lost(statement.sequence());
                 return Ok(Ending::last(After::Next));
             }
-            on_lane = self.try_new_lane(statement, repeat.aim).await?;
+            on_lane = self.try_new_lane(statement, repeat.command_target).await?;
             if !on_lane.is_untried() {
                 continue;
             }
             match self.run_here(statement, &repeat).await {
-                Ok(Ok(done)) => return self.statement_ended(statement, aim, &done).await,
+                Ok(Ok(done)) => {
+                    return self.statement_ended(statement, command_target, &done).await;
+                }
                 Ok(Err(own)) => {
                     self.pass_error(statement.sequence(), &own);
                     return Ok(Ending::last(After::Next));
@@ -139,9 +141,9 @@ impl PooledSession {
             Statement::Execution(executing) if executing.key.cursor.is_some() => at_home(),
             Statement::Bulk(_) => at_home(),
             // Another part may write, and what is prepared may not be BEGIN.
-            _ => match self.aim(facts) {
+            _ => match self.command_target(facts) {
                 CommandTarget::Optimistic if !statement.is_text_alone() => CommandTarget::Home,
-                aim => aim,
+                command_target => command_target,
             },
         }
     }
@@ -150,7 +152,7 @@ impl PooledSession {
     async fn statement_ended(
         &mut self,
         statement: &mut Statement<'_>,
-        aim: CommandTarget,
+        command_target: CommandTarget,
         done: &Done,
     ) -> Result<Ending, CutOff> {
         if !matches!(statement, Statement::Command(_)) {
@@ -164,7 +166,7 @@ impl PooledSession {
                 if self.routing.optimism.is_some()
                     || matches!(query.facts.kind, StatementKind::Begin(_))
                 {
-                    self.note_optimism(query, aim, done);
+                    self.note_optimism(query, command_target, done);
                 }
             }
             Statement::Execution(executing) => {

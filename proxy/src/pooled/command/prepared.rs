@@ -78,14 +78,15 @@ impl PooledSession {
             }
             return Ok(self.tell_prepared(incoming.sequence, key, &known));
         }
-        let aim = self.ordered_aim(&key.facts).unwrap_or(CommandTarget::Home);
+        let command_target = self.ordered_aim(&key.facts).unwrap_or(CommandTarget::Home);
         let command = BackendCommand {
             incoming: &incoming,
             argument: Cow::Borrowed(&[]),
             facts: Rc::clone(&key.facts),
             task: CommandTask::Prepare(key),
         };
-        self.send_command(command, (Effect::Nothing, aim)).await
+        self.send_command(command, (Effect::Nothing, command_target))
+            .await
     }
 
     pub(crate) fn statement_key(&mut self, text: &[u8]) -> StatementKey {
@@ -114,7 +115,7 @@ impl PooledSession {
             &self.identity.key,
             self.routing.course.cluster,
             flags,
-            &self.worker.book.borrow().compiled.functions,
+            &self.worker.rule_set.borrow().compiled.functions,
         )
     }
 

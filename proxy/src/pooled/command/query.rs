@@ -66,7 +66,7 @@ impl PooledSession {
     #[inline]
     pub(crate) fn trust(&self, facts: &mut Facts, text: &[u8]) {
         if facts.marks.has(sql::Marks::UNKNOWN_FUNCTION) {
-            facts.trust(text, &self.worker.book.borrow().compiled.functions);
+            facts.trust(text, &self.worker.rule_set.borrow().compiled.functions);
         }
     }
 

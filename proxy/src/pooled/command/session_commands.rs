@@ -113,7 +113,7 @@ impl PooledSession {
     async fn through(
         &mut self,
         incoming: Incoming,
-        aim: CommandTarget,
+        command_target: CommandTarget,
         effect: Effect,
         haste: Haste,
     ) -> Result<After, CutOff> {
@@ -123,7 +123,7 @@ impl PooledSession {
             facts: Rc::default(),
             task: CommandTask::Reply(haste),
         };
-        self.send_command(command, (effect, aim)).await
+        self.send_command(command, (effect, command_target)).await
     }
 
     /// To MySQL a command that is no statement begins no list of warnings: it tells how long that is,

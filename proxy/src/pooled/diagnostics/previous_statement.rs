@@ -27,7 +27,7 @@ use link::query_command::CommandPart;
 use link::query_command::QueryCommand;
 use sql::parts_that_ask;
 
-/// What became of a statement that asks.
+/// What became of a statement that asks for diagnostics.
 enum QuestionOutcome {
     /// Its client has its reply.
     Told(Ending),
@@ -232,7 +232,7 @@ impl PooledSession {
         let is_about_rows = facts.uses.has(Uses::FOUND_ROWS)
             && self.sql_state.session.aftermath().found_rows.is_none();
         if is_about_list || is_about_rows {
-            self.hold(self.aim(facts)).await?;
+            self.hold(self.command_target(facts)).await?;
             // Somebody may have taken it meanwhile.
             wait_unless_killed(self).await;
         }

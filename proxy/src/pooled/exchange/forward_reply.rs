@@ -70,7 +70,7 @@ impl PooledSession {
                     // Where a reply comes in one piece its end is read from the clock, and that is enough.
                     if reply.has_begun() {
                         let worker = &self.worker;
-                        self.command.timing.begins(|| worker.surroundings.now().0);
+                        self.command.timing.begins(|| worker.plane_context.now().0);
                     }
                 }
                 Poll::Ready(done) => return Poll::Ready(done),

@@ -136,7 +136,7 @@ impl PooledSession {
         if !is_change || privilege_changes::has_done_nothing(facts, done.outcome) {
             return;
         }
-        let accounts = Arc::clone(&self.worker.surroundings.accounts.borrow());
+        let accounts = Arc::clone(&self.worker.plane_context.accounts.borrow());
         let login = Rc::clone(&self.identity.login);
         let is_anonymous = self.identity.account.user.is_empty();
         // An anonymous account has sessions of any name, and is written with an empty one.

@@ -43,7 +43,7 @@ pub(crate) struct Ask {
     pub packets: Vec<u8>,
 }
 
-/// What a statement in front is for.
+/// What a statement of the preamble is for.
 pub(crate) enum PreamblePurpose {
     /// What the session before may still ask for.
     Save(Question),

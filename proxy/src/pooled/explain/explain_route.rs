@@ -38,7 +38,7 @@ impl PooledSession {
 
     /// What each rule says of a statement, and what its hints do; what is to be done of it.
     fn tell_rules(&self, told: &mut Explanation, facts: &Facts, text: &[u8]) -> CommandPolicy {
-        let book = self.worker.book();
+        let rule_set = self.worker.rule_set();
         let errand = RuleInput {
             text,
             facts,
@@ -47,12 +47,12 @@ impl PooledSession {
             sequence: 0,
             form: Form::Text,
         };
-        let hints = self.hints(&book, &errand);
+        let hints = self.hints(&rule_set, &errand);
         told.hints(&hints);
         let mut record = Record::default();
-        let judgement = self.judge(&book, &errand, &Counters::default(), &mut record);
-        told.rules(&book.compiled.rules, &record, &judgement);
-        self.order_of(&book, &judgement, &hints)
+        let judgement = self.judge(&rule_set, &errand, &Counters::default(), &mut record);
+        told.rules(&rule_set.compiled.rules, &record, &judgement);
+        self.order_of(&rule_set, &judgement, &hints)
     }
 
     /// Returns the backend that is decided for.
@@ -66,9 +66,9 @@ impl PooledSession {
             told.find("decision", "(none)", unknown_place(unknown));
             return None;
         }
-        let aim = self.aim(facts);
+        let command_target = self.command_target(facts);
         let is_ordered = self.command.policy.as_ref().is_some_and(|it| it.directs());
-        let roles = match aim {
+        let roles = match command_target {
             CommandTarget::Ordered(roles) => Some(roles),
             // The session's own would do.
             CommandTarget::Home if is_ordered => Some(self.routing.course.roles()),
@@ -82,27 +82,31 @@ impl PooledSession {
             None => told.wanted(self.wanted(facts)),
         }
         match &self.held.lease {
-            Some(_) if self.routing.optimism.is_some() && aim == CommandTarget::Home => {
-                self.tell_candidates(told, aim)
+            Some(_) if self.routing.optimism.is_some() && command_target == CommandTarget::Home => {
+                self.tell_candidates(told, command_target)
             }
             Some(lent) => {
                 let pins = format!("pinned by {}", self.pins());
                 told.find("decision", &lent.conn.backend.name, pins);
                 Some(lent.conn.backend.id)
             }
-            None => self.tell_candidates(told, aim),
+            None => self.tell_candidates(told, command_target),
         }
     }
 
-    fn tell_candidates(&self, told: &mut Explanation, aim: CommandTarget) -> Option<BackendId> {
-        if let (CommandTarget::Same, Some(last)) = (aim, self.last_backend(&[])) {
+    fn tell_candidates(
+        &self,
+        told: &mut Explanation,
+        command_target: CommandTarget,
+    ) -> Option<BackendId> {
+        if let (CommandTarget::Same, Some(last)) = (command_target, self.last_backend(&[])) {
             let why = "it ran the session's last command";
             told.find("decision", &last.name, why);
             return Some(last.id);
         }
         let home = self.routing.home.as_ref().map(|home| home.backend.id);
         let goes_home = matches!(
-            aim,
+            command_target,
             CommandTarget::Home | CommandTarget::Same | CommandTarget::Any
         );
         let written = match goes_home {
@@ -110,7 +114,7 @@ impl PooledSession {
             false => self.must_see(),
         };
         told.find("must see", "", shown(&written));
-        let roles = match aim {
+        let roles = match command_target {
             CommandTarget::Replica | CommandTarget::Optimistic => Roles::Replica,
             CommandTarget::Ordered(roles) => roles,
             CommandTarget::Home | CommandTarget::Same | CommandTarget::Any => {
@@ -122,7 +126,7 @@ impl PooledSession {
             ..self.ordered(roles, &[], home.as_slice(), &written)
         };
         let topology = self.worker.env.topology.borrow();
-        let now = self.worker.surroundings.now();
+        let now = self.worker.plane_context.now();
         let dice = &mut self.worker.dice.borrow().clone();
         let mut heard: Vec<Considered> = Vec::new();
         let placed = route::place(&topology, &wish, &self.worker.loads, now, dice, &mut heard);

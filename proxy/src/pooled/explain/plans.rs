@@ -79,10 +79,10 @@ impl PooledSession {
             return;
         };
         let worker = &self.worker;
-        let now = worker.surroundings.now().0;
+        let now = worker.plane_context.now().0;
         let interval = self
             .worker
-            .surroundings
+            .plane_context
             .settings
             .borrow()
             .config

@@ -36,7 +36,7 @@ impl PooledSession {
         if refused.is_empty() || facts.access != Access::Read {
             return false;
         }
-        let now = self.worker.surroundings.now();
+        let now = self.worker.plane_context.now();
         refused.has(self.level().0, digest(), now)
     }
 
@@ -60,7 +60,7 @@ impl PooledSession {
             && facts.access == Access::Read
             && self.is_whole_and_alone(part)
             && repeat.has_tries()
-            && self.may_leave_refusing(facts, repeat.aim)
+            && self.may_leave_refusing(facts, repeat.command_target)
     }
 
     /// Whether this statement waits for the primary to take writes if the backend that the session holds refuses it.
@@ -81,11 +81,13 @@ impl PooledSession {
         part == CommandPart::Whole && !self.injects() && self.command.delivery != Delivery::Nobody
     }
 
-    fn may_leave_refusing(&self, facts: &Facts, aim: CommandTarget) -> bool {
+    fn may_leave_refusing(&self, facts: &Facts, command_target: CommandTarget) -> bool {
         match self.transaction() {
             Transaction::None => {
-                matches!(aim, CommandTarget::Replica | CommandTarget::Ordered(_))
-                    && !self.is_pinned()
+                matches!(
+                    command_target,
+                    CommandTarget::Replica | CommandTarget::Ordered(_)
+                ) && !self.is_pinned()
             }
             Transaction::Optimistic => {
                 let mut pins = self.pins();
@@ -110,13 +112,13 @@ impl PooledSession {
             self.sql_state.session.transaction_lost();
             return self.move_to_primary(sequence).await;
         }
-        repeat.aim = self.after_refusal(repeat.aim);
+        repeat.command_target = self.after_refusal(repeat.command_target);
         Ok(None)
     }
 
-    /// Where a read goes that was refused on its way to `aim`.
-    pub(crate) fn after_refusal(&mut self, aim: CommandTarget) -> CommandTarget {
-        match aim {
+    /// Where a read goes that was refused on its way to `command_target`.
+    pub(crate) fn after_refusal(&mut self, command_target: CommandTarget) -> CommandTarget {
+        match command_target {
             CommandTarget::Ordered(roles) => self.after_ordered(roles),
             _ => CommandTarget::Home,
         }
@@ -131,7 +133,7 @@ impl PooledSession {
             digest = format_args!("{digest:#018x}"),
             "a replica has refused a read because it writes; the read goes to the primary"
         );
-        let now = self.worker.surroundings.now();
+        let now = self.worker.plane_context.now();
         self.worker.refused.remember(self.level().0, digest, now);
         statement.doubt(Marks::REFUSED);
     }

@@ -90,7 +90,7 @@ impl PooledSession {
         {
             let backend = lent.conn.backend.id;
             self.worker
-                .surroundings
+                .plane_context
                 .report(Report::WritesRefused { backend });
         }
     }

@@ -15,7 +15,7 @@ pub(crate) struct Repeat {
     pub retries: u32,
     pub retries_max: u32,
     /// Where it goes now.
-    pub aim: CommandTarget,
+    pub command_target: CommandTarget,
     /// A server has refused it because that takes no writes.
     pub was_refused: bool,
     /// How often a server had no room for the statement that it prepares.
@@ -25,12 +25,12 @@ pub(crate) struct Repeat {
 }
 
 impl Repeat {
-    pub(crate) fn of(effect: Effect, aim: CommandTarget) -> Self {
+    pub(crate) fn of(effect: Effect, command_target: CommandTarget) -> Self {
         Self {
             effect,
             retries: 0,
             retries_max: RETRIES_MAX,
-            aim,
+            command_target,
             was_refused: false,
             refused_for_room: 0,
             refused_until: None,

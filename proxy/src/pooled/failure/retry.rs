@@ -54,11 +54,11 @@ enum Bond {
 
 impl PooledSession {
     /// How often a command may be sent again: as often as a rule says, where one does.
-    pub(crate) fn repeat_of(&self, effect: Effect, aim: CommandTarget) -> Repeat {
+    pub(crate) fn repeat_of(&self, effect: Effect, command_target: CommandTarget) -> Repeat {
         let ordered = self.command.policy.as_ref().and_then(|it| it.retries);
         Repeat {
             retries_max: ordered.unwrap_or(RETRIES_MAX),
-            ..Repeat::of(effect, aim)
+            ..Repeat::of(effect, command_target)
         }
     }
 
@@ -71,7 +71,7 @@ impl PooledSession {
             && (is_harmless || cut.reached == Reached::Nobody)
         {
             // The connection is in order; what was written is where it was written.
-            repeat.aim = match repeat.aim {
+            repeat.command_target = match repeat.command_target {
                 CommandTarget::Ordered(roles) => self.after_ordered(roles),
                 _ => CommandTarget::Home,
             };
@@ -102,8 +102,8 @@ impl PooledSession {
         );
         self.drop_lent(CloseReason::Broken);
         // Of the replicas another one may be as far from well; the session's own backend has all.
-        if !matches!(repeat.aim, CommandTarget::Ordered(_)) {
-            repeat.aim = CommandTarget::Home;
+        if !matches!(repeat.command_target, CommandTarget::Ordered(_)) {
+            repeat.command_target = CommandTarget::Home;
         }
         true
     }
@@ -150,7 +150,7 @@ impl PooledSession {
             };
             self.kill_thread(&running, KillReason::Disabled.scope());
         } else if let (Cut::Backend(broken), Some(lent)) = (&cut.cut, &self.held.lease) {
-            self.worker.surroundings.report(Report::SessionBroken {
+            self.worker.plane_context.report(Report::SessionBroken {
                 backend: lent.conn.backend.id,
                 cause: broken.to_string(),
             });

@@ -59,7 +59,7 @@ impl PooledSession {
             false => ERROR_BYTES_MAX,
         };
         if let Some(rule) = injecting.rule {
-            self.worker.book().counters.injected(rule);
+            self.worker.rule_set().counters.injected(rule);
         }
         let own = self
             .hear_injected(injecting, statement, bytes_max, side)

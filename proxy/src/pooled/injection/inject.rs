@@ -308,7 +308,7 @@ impl PooledSession {
 
     pub(crate) fn injected_failed(&self, injecting: &Injecting, statement: &str, why: &str) {
         match injecting.rule {
-            Some(rule) => self.worker.book().counters.injected_failed(rule),
+            Some(rule) => self.worker.rule_set().counters.injected_failed(rule),
             None => self.worker.shared.profiling.fails(),
         }
         if injecting.injection.fails() {

@@ -32,8 +32,8 @@ pub(crate) struct Injecting {
 }
 
 impl Injecting {
-    pub(crate) fn new(book: &RuleSet, by: By<&Arc<Injection>>, tag: Option<&str>) -> Self {
-        let rule = book.compiled.rules.rule(by.rule);
+    pub(crate) fn new(rule_set: &RuleSet, by: By<&Arc<Injection>>, tag: Option<&str>) -> Self {
+        let rule = rule_set.compiled.rules.rule(by.rule);
         let name = rule.map(|rule| Arc::clone(&rule.name)).unwrap_or_default();
         Self {
             rule: Some(by.rule),

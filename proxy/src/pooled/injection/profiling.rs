@@ -25,20 +25,20 @@ use stats::table::{SAMPLE_BYTES_MAX, shortened};
 
 impl PooledSession {
     /// Whether chance has chosen the next statement, as far as its text need not be looked at.
-    pub(crate) fn is_picked(&self, book: &RuleSet) -> bool {
-        if !book.samples {
+    pub(crate) fn is_picked(&self, rule_set: &RuleSet) -> bool {
+        if !rule_set.samples {
             return false;
         }
         let below = |bound| self.worker.dice.borrow_mut().below(bound);
         let user = self.user();
-        let profiling = &book.compiled.profiling;
+        let profiling = &rule_set.compiled.profiling;
         profiling.picks(self.identity.registered.id(), user, below)
     }
 
     /// Who has chosen a statement to be profiled, if anybody has.
     pub(crate) fn profiled_by(
         &self,
-        book: &RuleSet,
+        rule_set: &RuleSet,
         errand: &RuleInput<'_>,
         (judgement, hints): (&Judgement<'_>, &Hints<'_>),
     ) -> Option<Arc<str>> {
@@ -46,21 +46,21 @@ impl PooledSession {
             return None;
         }
         if let Some(rule) = judgement.profile {
-            let rule = book.compiled.rules.rule(rule);
+            let rule = rule_set.compiled.rules.rule(rule);
             return rule.map(|rule| Arc::clone(&rule.name));
         }
         if hints.profile {
             return Some(Arc::from("hint"));
         }
         let digest = || sql::digest(errand.text, self.sql_state.session.flags()).hash();
-        let is_meant = self.command.is_sampled && book.compiled.profiling.picks_digest(digest);
+        let is_meant = self.command.is_sampled && rule_set.compiled.profiling.picks_digest(digest);
         is_meant.then(|| Arc::from("chance"))
     }
 
     /// What is sent around a statement that was chosen, unless a rule has something sent.
     pub(crate) fn profile(
         &self,
-        book: &RuleSet,
+        rule_set: &RuleSet,
         by: Arc<str>,
         tag: Option<&str>,
         injecting: &mut Option<Box<Injecting>>,
@@ -69,7 +69,7 @@ impl PooledSession {
             self.worker.shared.profiling.leaves_out(LeftOut::Rule);
             return;
         }
-        let profiling = &book.compiled.profiling;
+        let profiling = &rule_set.compiled.profiling;
         let profile = Injecting::profile(profiling, by, tag);
         *injecting = Some(Box::new(profile));
     }
@@ -106,7 +106,7 @@ impl PooledSession {
         if !has_values {
             injecting.after.iter_mut().for_each(redact);
         }
-        let now = self.worker.surroundings.now().0;
+        let now = self.worker.plane_context.now().0;
         let view = self.profile_view(injecting, statement, done, (now, taken, backend));
         if self.settings_now().config.profiling.file.is_some() {
             self.write_profile(injecting, &view);
@@ -116,7 +116,7 @@ impl PooledSession {
     }
 
     fn settings_now(&self) -> Arc<backend::settings::Settings> {
-        Arc::clone(&self.worker.surroundings.settings.borrow())
+        Arc::clone(&self.worker.plane_context.settings.borrow())
     }
 
     fn profile_view(
@@ -194,7 +194,7 @@ impl PooledSession {
             Ok(mut line) => {
                 line.push('\n');
                 let entry = Entry::Line(Log::Profiles, line.into());
-                self.worker.surroundings.journal.offer(entry);
+                self.worker.plane_context.journal.offer(entry);
             }
             Err(error) => tracing::error!(%error, "a profile cannot be told"),
         }

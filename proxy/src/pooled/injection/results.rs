@@ -82,7 +82,7 @@ pub(crate) struct Cost {
     pub microseconds: u64,
 }
 
-/// What one of them has come to, as it is told.
+/// The result of one injected statement, as the log and the profile have it.
 #[derive(Serialize)]
 pub(crate) struct InjectionReport<'a> {
     statement: &'a str,

@@ -56,7 +56,7 @@ impl PooledSession {
             How::QueryOfUser => KillScope::Statement,
             _ => KillScope::Connection,
         };
-        let said = self.worker.surroundings.now().0;
+        let said = self.worker.plane_context.now().0;
         for id in &ids {
             self.worker.shared.people.kill(Kill {
                 id: *id,

@@ -23,7 +23,7 @@ use backend::connection_error::ConnectionError;
 use backend::own_reply::OwnReply;
 use session::effect::Effect;
 
-/// A KILL, and how its client has said it.
+/// A KILL, as a text or as a prepared statement.
 pub(super) struct KillStatement<'a> {
     pub kill: KillText,
     /// The statement that the server has not yet read: what is wrong with it the server says.
@@ -38,7 +38,7 @@ pub(super) struct Values<'a> {
     pub types: Option<Rc<[u8]>>,
 }
 
-/// What came of the question.
+/// The value of an expression of KILL.
 enum EvaluatedValue {
     Number(u64),
     /// The server's error.

@@ -26,7 +26,7 @@ pub(crate) struct LaneRequest {
     pub(super) waker: RefCell<Option<Waker>>,
 }
 
-/// How a ride ends.
+/// How a request on a lane ends.
 pub(crate) enum LaneRequestEnd {
     /// With its reply.
     Over(Done, LanePlan),

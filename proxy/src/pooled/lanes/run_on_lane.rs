@@ -53,13 +53,13 @@ impl PooledSession {
             return Ok(None);
         };
         self.sql_state.aftermath.rides();
-        let passenger = LaneGuard {
+        let lane_guard = LaneGuard {
             lane,
             seat,
             ride: &ride,
         };
-        let outcome = poll_fn(|context| self.poll_ride(&passenger, context)).await;
-        drop(passenger);
+        let outcome = poll_fn(|context| self.poll_ride(&lane_guard, context)).await;
+        drop(lane_guard);
         self.swap_luggage(&ride);
         outcome.map(Some)
     }
@@ -73,10 +73,10 @@ impl PooledSession {
 
     fn poll_ride(
         &mut self,
-        passenger: &LaneGuard<'_>,
+        lane_guard: &LaneGuard<'_>,
         context: &mut Context<'_>,
     ) -> Poll<Result<LaneReply, CutReply>> {
-        let ride = passenger.ride;
+        let ride = lane_guard.ride;
         if let Some(end) = ride.end.borrow_mut().take() {
             return Poll::Ready(self.arrive(end));
         }
@@ -91,7 +91,7 @@ impl PooledSession {
         }
         self.watch.note(self.worker.clock.now(), false);
         std::mem::swap(&mut self.client.leg, &mut ride.client.borrow_mut());
-        let meanwhile = self.poll_aboard(passenger, context);
+        let meanwhile = self.poll_aboard(lane_guard, context);
         std::mem::swap(&mut self.client.leg, &mut ride.client.borrow_mut());
         match meanwhile {
             Poll::Ready(Err(cut)) => Poll::Ready(Err(CutReply {
@@ -111,15 +111,15 @@ impl PooledSession {
     /// unless some of the reply has come: then all of it will.
     fn poll_aboard(
         &mut self,
-        passenger: &LaneGuard<'_>,
+        lane_guard: &LaneGuard<'_>,
         context: &mut Context<'_>,
     ) -> Poll<Result<(), Cut>> {
         let asked = self.watch.poll_asked(context);
         if asked.contains(Ask::KillStatement)
             && self.watch.takes_kill(self.command.timing.read())
-            && passenger.ride.bytes.get() == 0
+            && lane_guard.ride.bytes.get() == 0
         {
-            self.kill_aboard(passenger);
+            self.kill_aboard(lane_guard);
             return Poll::Ready(Ok(()));
         }
         self.poll_meanwhile(context)
@@ -127,9 +127,9 @@ impl PooledSession {
 
     /// Kills a statement that is aboard, and nobody else's: where the server is at it, all others go
     /// elsewhere first, and the connection is closed behind it.
-    fn kill_aboard(&self, passenger: &LaneGuard<'_>) {
-        if passenger.lane.leave(passenger.seat)
-            && let Some(running) = passenger.lane.isolate()
+    fn kill_aboard(&self, lane_guard: &LaneGuard<'_>) {
+        if lane_guard.lane.leave(lane_guard.seat)
+            && let Some(running) = lane_guard.lane.isolate()
         {
             self.kill_thread(&running, KillScope::Statement);
         }
@@ -154,7 +154,7 @@ impl PooledSession {
     }
 }
 
-/// Who is aboard; one that goes before its reply has come leaves its place.
+/// A request on a lane. Dropped before its reply has come, it gives its place up.
 struct LaneGuard<'a> {
     lane: &'a Rc<SharedLane>,
     seat: LaneRequestId,

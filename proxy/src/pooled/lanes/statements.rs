@@ -24,7 +24,7 @@ use backend::worker_pool::HeldConnection;
 /// Statements that are remembered to have been wanted once.
 const WANTED_MAX: usize = 1024;
 
-/// What a reply on a lane is the reply to.
+/// The command on a lane that a reply belongs to.
 pub(crate) enum LaneCommand {
     Query,
     /// Of this statement.
@@ -39,8 +39,8 @@ pub(crate) struct Preparation {
     packets: Vec<u8>,
 }
 
-/// Which statements were wanted on lanes that did not have them: one that is executed once is not
-/// worth it.
+/// Statements that were requested on a lane that had not prepared them. The lane prepares a statement at the
+/// second request, because a statement that is executed once does not repay it.
 #[derive(Default)]
 pub(crate) struct WantedStatements(RefCell<HashSet<StatementKey>>);
 

@@ -53,13 +53,13 @@ impl PooledSession {
     pub(crate) async fn try_lane(
         &mut self,
         statement: &Statement<'_>,
-        aim: CommandTarget,
+        command_target: CommandTarget,
     ) -> Result<LaneOutcome, CutOff> {
         self.routing.riding.probe = None;
         self.routing.riding.wish = None;
         self.take_up_saved();
-        match self.choice(statement, aim) {
-            Ok(choice) => self.travel(statement, aim, choice).await,
+        match self.choice(statement, command_target) {
+            Ok(choice) => self.travel(statement, command_target, choice).await,
             Err(stays) => {
                 self.worker.lanes.counts.note_unused(stays);
                 Ok(LaneOutcome::NotOnLane { was_sent: false })
@@ -72,10 +72,10 @@ impl PooledSession {
     pub(crate) async fn try_new_lane(
         &mut self,
         statement: &Statement<'_>,
-        aim: CommandTarget,
+        command_target: CommandTarget,
     ) -> Result<LaneOutcome, CutOff> {
         match self.new_lane(statement) {
-            Some(choice) => self.travel(statement, aim, choice).await,
+            Some(choice) => self.travel(statement, command_target, choice).await,
             None => Ok(LaneOutcome::NotOnLane { was_sent: false }),
         }
     }
@@ -108,7 +108,7 @@ impl PooledSession {
     async fn travel(
         &mut self,
         statement: &Statement<'_>,
-        aim: CommandTarget,
+        command_target: CommandTarget,
         choice: LaneChoice,
     ) -> Result<LaneOutcome, CutOff> {
         let worker = Rc::clone(&self.worker);
@@ -144,7 +144,7 @@ impl PooledSession {
                 Ok(LaneOutcome::Told(Ending::of(&done)))
             }
             Err(cut) => {
-                let repeat = self.repeat_of(effect_of(statement.facts()), aim);
+                let repeat = self.repeat_of(effect_of(statement.facts()), command_target);
                 let ended = self.cut_short(cut, sequence, statement.command(), repeat);
                 ended.map(Ending::last).map(LaneOutcome::Told)
             }
@@ -162,7 +162,7 @@ impl PooledSession {
         let first = text.trim_ascii_start().first();
         let may_use =
             self.routing.course.lanes != LaneUse::Off && matches!(first, Some(b's' | b'S'));
-        let for_rules = self.worker.book.borrow().compiled.rules.needs().digest;
+        let for_rules = self.worker.rule_set.borrow().compiled.rules.needs().digest;
         self.read_digest(facts, text, bytes, may_use || for_rules)
     }
 
@@ -176,7 +176,7 @@ impl PooledSession {
     fn choice(
         &mut self,
         statement: &Statement<'_>,
-        aim: CommandTarget,
+        command_target: CommandTarget,
     ) -> Result<LaneChoice, NotLaneable> {
         let bytes = statement.incoming().packets.len();
         self.check(bytes, statement.facts(), statement.part())?;
@@ -186,7 +186,9 @@ impl PooledSession {
             Statement::Bulk(_) | Statement::Command(_) => return Err(NotLaneable::Execution),
         }
         self.is_left_one().map_err(|_| NotLaneable::NoLane)?;
-        let backend = self.backend(aim, &[]).map_err(|_| NotLaneable::NoLane)?;
+        let backend = self
+            .backend(command_target, &[])
+            .map_err(|_| NotLaneable::NoLane)?;
         if self.routing.course.awaited.is_some() || self.routing.course.wants_position {
             return Err(NotLaneable::Waits);
         }

@@ -17,7 +17,7 @@ pub(crate) fn since_1970() -> Duration {
     since.unwrap_or_default()
 }
 
-/// An exam that was not passed.
+/// A failed authentication.
 pub(crate) struct AuthenticationFailure {
     pub denial: Denial,
     /// What the client has shown, for another judge.

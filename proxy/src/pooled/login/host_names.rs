@@ -28,7 +28,7 @@ pub(crate) async fn host_names(
         return names;
     }
     let told = ask(worker, settings, course).await;
-    let names = told.unwrap_or_else(|| configured(&worker.surroundings.accounts.borrow()));
+    let names = told.unwrap_or_else(|| configured(&worker.plane_context.accounts.borrow()));
     own.note(names);
     names
 }

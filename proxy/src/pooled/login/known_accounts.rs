@@ -7,7 +7,7 @@ use auth::{Found, KnownAccount, Origin, Source, Verifier};
 use super::retry_after_reload::{AGE_MAX, AGE_MAX_REFUSED, accounts_of, learned_anew};
 use crate::worker::Worker;
 
-/// What the accounts say of a user.
+/// The result of looking a user up in the accounts.
 pub(crate) enum AccountLookup {
     Account(Arc<KnownAccount>),
     /// No account: the client is examined by these, which nobody passes.
@@ -19,7 +19,7 @@ pub(crate) enum AccountLookup {
 impl AccountLookup {
     /// The account of `user`, by what a server has said of it lately.
     pub(crate) async fn find(worker: &Worker, user: &[u8], origin: &Origin) -> Self {
-        let accounts = Arc::clone(&worker.surroundings.accounts.borrow());
+        let accounts = Arc::clone(&worker.plane_context.accounts.borrow());
         let age_max = match accounts.find(user, origin) {
             Found::Account(account) if account.source == Source::Configured => {
                 return Self::Account(Arc::clone(account));

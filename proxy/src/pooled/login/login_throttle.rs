@@ -16,7 +16,7 @@ pub(crate) fn longest(settings: &Settings) -> Duration {
 /// A user that failed often waits before its login is examined, whether its password is right or wrong.
 pub(crate) async fn hold_back(worker: &Worker, settings: &Settings, origin: &Origin, user: &[u8]) {
     if let (true, Some(address)) = (settings.config.accounts.delay_failures, origin.address()) {
-        let now = worker.surroundings.now().0;
+        let now = worker.plane_context.now().0;
         let delay = worker.shared.throttle.delay(address, user, now);
         let delay = delay.min(longest(settings));
         if !delay.is_zero() {
@@ -33,7 +33,7 @@ pub(crate) async fn after_failure(
     user: &[u8],
 ) {
     if let (true, Some(address)) = (settings.config.accounts.delay_failures, origin.address()) {
-        let now = worker.surroundings.now().0;
+        let now = worker.plane_context.now().0;
         let throttle = &worker.shared.throttle;
         let waited = throttle.delay(address, user, now).min(longest(settings));
         let delay = throttle.failed(address, user, now).min(longest(settings));
@@ -47,6 +47,6 @@ pub(crate) fn succeeded(worker: &Worker, origin: &Origin, user: &[u8]) {
         worker
             .shared
             .throttle
-            .succeeded(address, user, worker.surroundings.now().0);
+            .succeeded(address, user, worker.plane_context.now().0);
     }
 }

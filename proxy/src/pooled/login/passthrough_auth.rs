@@ -52,7 +52,7 @@ impl PassOn<'_, '_> {
         let login = Login {
             settings: self.settings,
             own_key: &self.worker.shared.own_key,
-            now: self.worker.surroundings.now(),
+            now: self.worker.plane_context.now(),
             header: self.header,
             client: self.client,
             backend: &mut greeted,

@@ -37,13 +37,13 @@ const TIMEOUT_CHECK: Duration = Duration::from_secs(1);
 
 /// The accounts, in which what is known of `user` is younger than `age_max` if a backend answers in time.
 pub(crate) async fn accounts_of(worker: &Worker, user: &[u8], age_max: Duration) -> Arc<Accounts> {
-    let surroundings = &worker.surroundings;
-    let mut accounts = surroundings.accounts.clone();
+    let plane_context = &worker.plane_context;
+    let mut accounts = plane_context.accounts.clone();
     let known = Arc::clone(&accounts.borrow_and_update());
     if known.learned().is_none() {
         return known;
     }
-    let now = surroundings.now().0;
+    let now = plane_context.now().0;
     let age = |accounts: &Accounts| {
         let since = accounts.known_since(user).unwrap_or_default();
         now.saturating_sub(since)
@@ -51,7 +51,7 @@ pub(crate) async fn accounts_of(worker: &Worker, user: &[u8], age_max: Duration)
     if age(&known) < AGE_MAX_REFUSED {
         return known;
     }
-    surroundings.report(Report::CheckAccount {
+    plane_context.report(Report::CheckAccount {
         user: String::from_utf8_lossy(user).into_owned(),
     });
     if age(&known) < age_max {
@@ -93,13 +93,13 @@ pub(crate) async fn conditions_anew(
 /// The accounts as they are from now on, if they are learned and come in time; `user` is whom the
 /// accounts of the moment do not know, or not so.
 pub(crate) async fn learned_anew(worker: &Worker, user: &[u8]) -> Option<Arc<Accounts>> {
-    let surroundings = &worker.surroundings;
-    let mut accounts = surroundings.accounts.clone();
+    let plane_context = &worker.plane_context;
+    let mut accounts = plane_context.accounts.clone();
     if !accounts.borrow_and_update().learns() {
         return None;
     }
-    let now = surroundings.now().0;
-    surroundings.report(Report::UnknownAccount {
+    let now = plane_context.now().0;
+    plane_context.report(Report::UnknownAccount {
         user: String::from_utf8_lossy(user).into_owned(),
     });
     let again = async {
@@ -114,7 +114,7 @@ pub(crate) async fn learned_anew(worker: &Worker, user: &[u8]) -> Option<Arc<Acc
     timeout(TIMEOUT_LEARN, again).await.ok().flatten()
 }
 
-/// What becomes of a login whose exam failed.
+/// What becomes of a login whose authentication failed.
 pub(crate) enum RetryOutcome {
     /// It stays refused.
     Refused,

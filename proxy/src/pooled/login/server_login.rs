@@ -257,7 +257,7 @@ impl Enter<'_> {
         password_used: bool,
     ) -> Option<Unmet> {
         let user = answered.response.user;
-        let accounts = Arc::clone(&self.worker.surroundings.accounts.borrow());
+        let accounts = Arc::clone(&self.worker.plane_context.accounts.borrow());
         let login = account.and_then(|account| account.backend.as_ref());
         let tls = self.client.tls();
         let claimant = Claimant {
@@ -407,7 +407,7 @@ impl Enter<'_> {
             None => {}
             Some(Unmet::Transport(denial)) => return Err(self.deny(denial, &answered).await),
             Some(Unmet::Account) => {
-                let accounts = Arc::clone(&self.worker.surroundings.accounts.borrow());
+                let accounts = Arc::clone(&self.worker.plane_context.accounts.borrow());
                 let verifiers = accounts.in_vain(user, &answered.origin);
                 return Err(self.turn_away(&answered, verifiers).await);
             }

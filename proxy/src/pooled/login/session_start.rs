@@ -143,7 +143,7 @@ async fn let_in(
     Ok(Some(Box::new(Scripting::of(hooks, host))))
 }
 
-/// A session that has yet to take over its client.
+/// A session whose login has succeeded and that does not have its client's stream yet.
 pub(crate) struct StartedSession {
     session: PooledSession,
     compression: Option<(Algorithm, u8)>,

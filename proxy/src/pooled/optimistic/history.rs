@@ -29,7 +29,7 @@ pub(crate) struct Read {
     pub fingerprint: Fingerprint,
 }
 
-/// A read, to be said again.
+/// A read of an optimistic transaction, which the replay repeats.
 pub(crate) enum RecordedRead {
     Text(Incoming),
     Prepared(Execution),

@@ -91,7 +91,7 @@ impl PooledSession {
     async fn begin_again(&mut self, begin: &Incoming) -> Result<(), ReplayFailure> {
         let mut repeat = Repeat::of(Effect::Begin, CommandTarget::Home);
         loop {
-            self.hold(repeat.aim)
+            self.hold(repeat.command_target)
                 .await
                 .map_err(ReplayFailure::Unreachable)?;
             match self.say_again(begin).await {

@@ -206,7 +206,12 @@ impl PooledSession {
     }
 
     /// Behind a statement in text: an optimistic transaction has begun, or has read.
-    pub(crate) fn note_optimism(&mut self, query: &QueryCommand, aim: CommandTarget, done: &Done) {
+    pub(crate) fn note_optimism(
+        &mut self,
+        query: &QueryCommand,
+        command_target: CommandTarget,
+        done: &Done,
+    ) {
         let (facts, incoming) = (&query.facts, query.incoming());
         let is_open = self.client.status.contains(StatusFlags::IN_TRANS);
         if let Some(optimism) = &mut self.routing.optimism {
@@ -229,7 +234,7 @@ impl PooledSession {
             .as_ref()
             .and_then(|lent| lent.conn.backend.role);
         match role {
-            Some(Role::Replica) if aim == CommandTarget::Optimistic => {
+            Some(Role::Replica) if command_target == CommandTarget::Optimistic => {
                 self.routing.optimism =
                     Some(Box::new(OptimisticTransaction::new(incoming.clone())));
             }

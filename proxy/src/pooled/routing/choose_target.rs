@@ -12,7 +12,7 @@ use link::failure::{Failure, FailureKind};
 
 impl PooledSession {
     /// Where a statement of these facts is to go.
-    pub(crate) fn aim(&self, facts: &Facts) -> CommandTarget {
+    pub(crate) fn command_target(&self, facts: &Facts) -> CommandTarget {
         self.routing
             .course
             .use_for
@@ -20,8 +20,8 @@ impl PooledSession {
                 true => Use::Writes,
                 false => Use::Any,
             });
-        if let Some(aim) = self.ordered_aim(facts) {
-            return aim;
+        if let Some(command_target) = self.ordered_aim(facts) {
+            return command_target;
         }
         match self.wanted(facts) {
             None | Some(Wanted::Primary(_)) => CommandTarget::Home,

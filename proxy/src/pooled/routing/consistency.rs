@@ -24,11 +24,12 @@ impl PooledSession {
 
     /// Whether its reads have to see certain writes.
     pub(crate) fn is_consistent(&self) -> bool {
-        let book = self.worker.book.borrow();
-        let is_directed = book.directs || self.has_scripts();
+        let rule_set = self.worker.rule_set.borrow();
+        let is_directed = rule_set.directs || self.has_scripts();
         let may_differ = self.is_split() || (is_directed && self.mode != SessionMode::Transparent);
-        let sees = self.routing.course.consistency != Consistency::None || book.raises_consistency;
-        (may_differ && sees) || book.some_see_all
+        let sees =
+            self.routing.course.consistency != Consistency::None || rule_set.raises_consistency;
+        (may_differ && sees) || rule_set.some_see_all
     }
 
     /// Whether one that a connection does not tell of was not made, unless its reply had no room for
@@ -151,7 +152,7 @@ impl PooledSession {
             Gtids::TooMany => Some(None),
         };
         let is_unknown = has_written && !was_told_all && !is_undone(done);
-        let for_all = (self.worker.book.borrow().some_see_all)
+        let for_all = (self.worker.rule_set.borrow().some_see_all)
             .then(|| self.written_by_all(backend.cluster))
             .flatten();
         if let Some(Some(position)) = &position {

@@ -56,8 +56,8 @@ impl PooledSession {
     pub(crate) fn note_definitions(&self, facts: &Facts, outcome: Outcome) {
         let mut parts = facts.parts.iter();
         if outcome == Outcome::Ok && parts.any(|part| defines(part.kind)) {
-            let surroundings = &self.worker.surroundings;
-            surroundings.report(route::Report::DefinitionsChanged);
+            let plane_context = &self.worker.plane_context;
+            plane_context.report(route::Report::DefinitionsChanged);
         }
     }
 }

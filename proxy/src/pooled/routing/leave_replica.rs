@@ -32,11 +32,14 @@ impl PooledSession {
     /// The session holds more there than that.
     pub(crate) async fn leave_replica(
         &mut self,
-        aim: CommandTarget,
+        command_target: CommandTarget,
         facts: &Facts,
     ) -> Result<(), Failure> {
         let role = self.held.lease.as_ref().map(|lent| lent.conn.backend.role);
-        if role != Some(Some(Role::Replica)) || aim != CommandTarget::Home || !self.is_split() {
+        if role != Some(Some(Role::Replica))
+            || command_target != CommandTarget::Home
+            || !self.is_split()
+        {
             return Ok(());
         }
         match self.wanted(facts) {

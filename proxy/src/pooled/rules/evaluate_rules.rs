@@ -39,7 +39,7 @@ const NO_PLACE: ErrorCode = ErrorCode {
     sqlstate: *b"HY000",
 };
 
-/// What a client wants done.
+/// A client's statement, as rules look at it.
 pub(crate) struct RuleInput<'a> {
     pub text: &'a [u8],
     pub facts: &'a Facts,
@@ -80,12 +80,12 @@ impl PooledSession {
         if matches!(self.routing.reflection, Reflection::Itself) {
             return false;
         }
-        let book = self.worker.book.borrow();
-        self.command.is_sampled = self.is_picked(&book);
+        let rule_set = self.worker.rule_set.borrow();
+        self.command.is_sampled = self.is_picked(&rule_set);
         self.command.is_sampled
-            || !book.compiled.rules.is_empty()
+            || !rule_set.compiled.rules.is_empty()
             || ((carries == Carries::Attributes || !facts.comments.is_empty())
-                && !book.hints_of(&self.identity.account).is_empty())
+                && !rule_set.hints_of(&self.identity.account).is_empty())
     }
 
     /// Where the command's script sends it, as a hint.
@@ -156,19 +156,19 @@ impl PooledSession {
 
     /// Asks about a command, and does what is to be done before it is sent.
     pub(crate) async fn rule(&mut self, errand: &RuleInput<'_>) -> Result<Ruled, CutOff> {
-        let book = self.worker.book();
+        let rule_set = self.worker.rule_set();
         let nothing = Counters::default();
         let counters = match errand.form {
             Form::Prepare => &nothing,
-            Form::Text | Form::Binary => &book.counters,
+            Form::Text | Form::Binary => &rule_set.counters,
         };
-        let judgement = self.judge(&book, errand, counters, &mut ());
-        self.log_not_understood(&book, &judgement);
-        let hints = self.hints(&book, errand);
-        let mut order = self.order_of(&book, &judgement, &hints);
-        if let Some(by) = self.profiled_by(&book, errand, (&judgement, &hints)) {
+        let judgement = self.judge(&rule_set, errand, counters, &mut ());
+        self.log_not_understood(&rule_set, &judgement);
+        let hints = self.hints(&rule_set, errand);
+        let mut order = self.order_of(&rule_set, &judgement, &hints);
+        if let Some(by) = self.profiled_by(&rule_set, errand, (&judgement, &hints)) {
             let tag = judgement.set_tag.map(|it| it.value);
-            self.profile(&book, by, tag, &mut order.injecting);
+            self.profile(&rule_set, by, tag, &mut order.injecting);
         }
         if let Some(note) = &mut order.note {
             let mut analysis = sql::Analysis::default();
@@ -190,7 +190,7 @@ impl PooledSession {
             return Ok(Ruled::Answered(After::Next));
         }
         if let Some(limited) = &judgement.limit
-            && let Some(after) = self.pass_limit(&book, errand.sequence, limited).await?
+            && let Some(after) = self.pass_limit(&rule_set, errand.sequence, limited).await?
         {
             return Ok(Ruled::Answered(after));
         }
@@ -239,7 +239,7 @@ impl PooledSession {
     /// What the rules say of a command.
     pub(crate) fn judge<'r>(
         &self,
-        book: &'r RuleSet,
+        rule_set: &'r RuleSet,
         errand: &RuleInput<'_>,
         counters: &Counters,
         recorder: &mut impl RuleRecorder,
@@ -247,7 +247,7 @@ impl PooledSession {
         if matches!(self.routing.reflection, Reflection::Itself) {
             return Judgement::default();
         }
-        let rules = &book.compiled.rules;
+        let rules = &rule_set.compiled.rules;
         let tag = self.script_route().and_then(Hints::tag_of);
         let tag = tag.map(|value| Attribute {
             name: b"tag",
@@ -284,11 +284,11 @@ impl PooledSession {
     }
 
     /// Logs a refusal for what is not understood: the client's statement may be right, and the rule too wide.
-    pub(crate) fn log_not_understood(&self, book: &RuleSet, judgement: &Judgement<'_>) {
+    pub(crate) fn log_not_understood(&self, rule_set: &RuleSet, judgement: &Judgement<'_>) {
         let Some(By { value, rule }) = judgement.not_understood else {
             return;
         };
-        let rule = book.compiled.rules.rule(rule);
+        let rule = rule_set.compiled.rules.rule(rule);
         tracing::warn!(
             kind = "not_understood",
             rule = rule.map(|rule| &*rule.name).unwrap_or_default(),
@@ -299,9 +299,9 @@ impl PooledSession {
     }
 
     /// What the statement's script says, and the statement itself.
-    pub(crate) fn hints<'a>(&'a self, book: &'a RuleSet, errand: &RuleInput<'a>) -> Hints<'a> {
-        let accepted: &[HintStyle] = book.hints_of(&self.identity.account);
-        let rules = &book.compiled.hints;
+    pub(crate) fn hints<'a>(&'a self, rule_set: &'a RuleSet, errand: &RuleInput<'a>) -> Hints<'a> {
+        let accepted: &[HintStyle] = rule_set.hints_of(&self.identity.account);
+        let rules = &rule_set.compiled.hints;
         let mut hints = Hints::default();
         if let Some(route) = self.script_route() {
             hints.attribute(route);
@@ -383,7 +383,7 @@ impl PooledSession {
     /// Waits until a limit lets the command through. `Some`: it does not, and the client knows.
     async fn pass_limit(
         &mut self,
-        book: &RuleSet,
+        rule_set: &RuleSet,
         sequence: u8,
         by: &By<Limited<'_>>,
     ) -> Result<Option<After>, CutOff> {
@@ -392,16 +392,16 @@ impl PooledSession {
         match worker
             .shared
             .limits
-            .turn(limited, worker.surroundings.now())
+            .turn(limited, worker.plane_context.now())
         {
             Admission::Now => {}
             Admission::After(wait) => {
-                book.counters.queued(by.rule);
+                rule_set.counters.queued(by.rule);
                 if let Err(failure) = self.wait_unless_killed(tokio::time::sleep(wait)).await {
                     return self.refuse(&failure, sequence).map(Some);
                 }
             }
-            Admission::Refused => return Ok(Some(self.over_limit(book, sequence, by))),
+            Admission::Refused => return Ok(Some(self.over_limit(rule_set, sequence, by))),
         }
         let Some(max) = limited.limit.concurrency else {
             return Ok(None);
@@ -411,7 +411,7 @@ impl PooledSession {
             Passage::Waits(_) if limited.limit.over == Over::Refuse => None,
             Passage::Waits(mut waiting) => {
                 self.command.timing.queues();
-                book.counters.queued(by.rule);
+                rule_set.counters.queued(by.rule);
                 let called = timeout(limited.limit.timeout, waiting.called());
                 match self.wait_unless_killed(called).await {
                     Ok(called) => called.ok(),
@@ -420,7 +420,7 @@ impl PooledSession {
             }
         };
         match inside {
-            None => Ok(Some(self.over_limit(book, sequence, by))),
+            None => Ok(Some(self.over_limit(rule_set, sequence, by))),
             Some(inside) => {
                 self.stay_inside(inside);
                 Ok(None)
@@ -432,9 +432,9 @@ impl PooledSession {
         self.command.policy.get_or_insert_default().inside = Some(inside);
     }
 
-    fn over_limit(&mut self, book: &RuleSet, sequence: u8, by: &By<Limited<'_>>) -> After {
-        book.counters.refused(by.rule);
-        let rule = book.compiled.rules.rule(by.rule);
+    fn over_limit(&mut self, rule_set: &RuleSet, sequence: u8, by: &By<Limited<'_>>) -> After {
+        rule_set.counters.refused(by.rule);
+        let rule = rule_set.compiled.rules.rule(by.rule);
         let name = rule.map(|rule| &*rule.name).unwrap_or_default();
         let text = format!("Rule '{name}' lets no more statements like this through for now");
         self.say_error(sequence, LIMIT_REACHED, &text);

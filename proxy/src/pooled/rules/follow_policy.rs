@@ -40,7 +40,7 @@ impl PooledSession {
     /// What rules and hints want of a command.
     pub(crate) fn order_of(
         &self,
-        book: &RuleSet,
+        rule_set: &RuleSet,
         judgement: &Judgement<'_>,
         hints: &Hints<'_>,
     ) -> CommandPolicy {
@@ -69,10 +69,10 @@ impl PooledSession {
         let tag = judgement.set_tag.map(|it| it.value.into());
         let rule = judgement
             .log
-            .and_then(|index| book.compiled.rules.rule(index));
+            .and_then(|index| rule_set.compiled.rules.rule(index));
         order.injecting = judgement.injection.map(|by| {
             let tag = judgement.set_tag.map(|it| it.value);
-            Box::new(Injecting::new(book, by, tag))
+            Box::new(Injecting::new(rule_set, by, tag))
         });
         order.note = rule.map(|rule| Note {
             rule: Arc::clone(&rule.name),

@@ -124,7 +124,7 @@ impl PooledSession {
         if !self.is_ruled(&facts, Carries::Nothing) {
             return Ok(());
         }
-        let book = self.worker.book();
+        let rule_set = self.worker.rule_set();
         let errand = RuleInput {
             text: query.text,
             facts: &facts,
@@ -133,8 +133,8 @@ impl PooledSession {
             sequence: incoming.sequence,
             form: Form::Text,
         };
-        let judgement = self.judge(&book, &errand, &book.counters, &mut ());
-        self.log_not_understood(&book, &judgement);
+        let judgement = self.judge(&rule_set, &errand, &rule_set.counters, &mut ());
+        self.log_not_understood(&rule_set, &judgement);
         let text = match &judgement.reply.as_ref().map(|by| &by.value) {
             Some(Reply::Error { message, .. }) => message.to_string(),
             None if judgement.rewritten.is_none() => return Ok(()),

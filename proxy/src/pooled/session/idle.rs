@@ -16,7 +16,7 @@ use link::client_command::Incoming;
 use link::failure::{Failure, FailureKind};
 use registry::session_control::Ask;
 
-/// What ends the wait for a command.
+/// What ends a pooled session's wait for a command.
 enum IdleEvent {
     Bytes,
     Closed,
@@ -51,7 +51,7 @@ impl PooledSession {
             let limit = self.payload_bytes_max();
             match self.client.inbox.command(held, limit) {
                 Ok(Some(incoming)) => {
-                    self.command = CurrentCommand::arrived(self.worker.surroundings.now().0);
+                    self.command = CurrentCommand::arrived(self.worker.plane_context.now().0);
                     // A script may answer it, so that it gets no further.
                     if incoming.command == Command::STMT_PREPARE {
                         self.sql_state.statements.begin_prepare();

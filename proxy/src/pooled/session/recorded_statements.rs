@@ -94,7 +94,7 @@ impl PooledSession {
         let mut analysis = sql::Analysis::default();
         analysis.read(text, self.sql_state.session.flags());
         told.digest(&analysis.digest);
-        let book = self.worker.book();
+        let rule_set = self.worker.rule_set();
         let errand = RuleInput {
             text,
             facts,
@@ -103,10 +103,10 @@ impl PooledSession {
             sequence: 0,
             form: Form::Text,
         };
-        told.hints(&self.hints(&book, &errand));
+        told.hints(&self.hints(&rule_set, &errand));
         let mut record = Record::default();
-        let judgement = self.judge(&book, &errand, &Counters::default(), &mut record);
-        told.rules(&book.compiled.rules, &record, &judgement);
+        let judgement = self.judge(&rule_set, &errand, &Counters::default(), &mut record);
+        told.rules(&rule_set.compiled.rules, &record, &judgement);
         match trace.pins.is_empty() {
             true => told.wanted(trace.wanted),
             false => told.find("pinned by", "", &trace.pins),

@@ -87,8 +87,8 @@ impl PooledSession {
     }
 
     fn not_mirrored(&self, reflected: Reflected) {
-        let book = self.worker.book();
-        book.counters.mirror_dropped(reflected.rule);
+        let rule_set = self.worker.rule_set();
+        rule_set.counters.mirror_dropped(reflected.rule);
     }
 }
 

@@ -40,7 +40,7 @@ pub(crate) struct ShadowSession {
 /// It takes no more statements for now, or has broken off.
 pub(crate) struct Overloaded;
 
-/// One statement on its way.
+/// One mirrored statement in the queue.
 pub(crate) struct ShadowStatement {
     pub(super) work: Work,
     /// The client's schema and variables at that time.
@@ -103,7 +103,7 @@ impl ShadowStatement {
     }
 }
 
-/// An inquiry on its way.
+/// A script's query in the queue.
 pub(crate) struct QueuedScriptQuery {
     pub inquiry: ScriptQuery,
     pub scripts: Scripts,

@@ -116,7 +116,7 @@ async fn run(
 ) {
     while let Some(item) = items.recv().await {
         bytes.set(bytes.get().saturating_sub(item.bytes));
-        double.command = CurrentCommand::arrived(double.worker.surroundings.now().0);
+        double.command = CurrentCommand::arrived(double.worker.plane_context.now().0);
         if double.sql_state.session.values() != &item.values {
             double.sql_state.session.swap_values(item.values);
         }

@@ -27,9 +27,9 @@ impl PooledSession {
     pub(super) async fn read_schema(&mut self, cluster: &Arc<str>, schema: &str) {
         let worker = Rc::clone(&self.worker);
         let plans = &worker.shared.plans;
-        let now = worker.surroundings.now().0;
+        let now = worker.plane_context.now().0;
         let interval = worker
-            .surroundings
+            .plane_context
             .settings
             .borrow()
             .config
