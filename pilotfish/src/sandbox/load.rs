@@ -142,7 +142,8 @@ impl LoadSession {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(new) => new.insert(self.client.prepare(text).await?),
         };
-        let executed = self.client.execute(statement, &[value], BOUNDS);
+        let values = [value];
+        let executed = self.client.execute(statement, &values, BOUNDS);
         executed.await.map(drop)
     }
 }
