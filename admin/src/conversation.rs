@@ -73,7 +73,7 @@ impl Conversation {
         let Some(clerk) = self
             .admin_session
             .window()
-            .clerk(&self.admin_client, self.id)
+            .admin_script(&self.admin_client, self.id)
         else {
             return;
         };

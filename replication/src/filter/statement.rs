@@ -2,7 +2,7 @@
 
 use binlog::{EventHeader, Query, query_flags, query_text, rewrite_query};
 use config::FilteredChange;
-use sql::{Charset, Facts, Flags, Kind, Mention, Object, Role};
+use sql::{Charset, Facts, Flags, Mention, Object, Role, StatementKind};
 
 use super::error::FilterError;
 use super::policy::{Origin, Policy};
@@ -47,14 +47,14 @@ impl LoggedStatement<'_> {
     pub fn fate(&self, policy: &Policy) -> Result<Fate, FilterError> {
         let facts = sql::facts(&self.query.text, query_flags(self.query));
         match facts.kind {
-            Kind::Begin(_)
-            | Kind::Commit(_)
-            | Kind::Rollback(_)
-            | Kind::Savepoint
-            | Kind::RollbackTo
-            | Kind::ReleaseSavepoint
-            | Kind::Xa(_)
-            | Kind::Empty => Ok(Fate::Pass),
+            StatementKind::Begin(_)
+            | StatementKind::Commit(_)
+            | StatementKind::Rollback(_)
+            | StatementKind::Savepoint
+            | StatementKind::RollbackTo
+            | StatementKind::ReleaseSavepoint
+            | StatementKind::Xa(_)
+            | StatementKind::Empty => Ok(Fate::Pass),
             kind => match class(kind) {
                 Some(change) => self.object_change(policy, change, &facts),
                 None => self.row_change(policy, &facts),
@@ -78,7 +78,8 @@ impl LoggedStatement<'_> {
         }
         let schema = self.query.schema;
         if !dropped.is_empty() {
-            let Kind::Drop(object @ (Object::Table | Object::TemporaryTable)) = facts.kind else {
+            let StatementKind::Drop(object @ (Object::Table | Object::TemporaryTable)) = facts.kind
+            else {
                 return Err(FilterError::Mixed(self.shown()));
             };
             let text = drop_tables(policy, object, &kept);
@@ -129,9 +130,11 @@ impl LoggedStatement<'_> {
     /// A statement that changes rows, and that replicas would execute.
     fn row_change(&self, policy: &Policy, facts: &Facts) -> Result<Fate, FilterError> {
         let change = match facts.kind {
-            Kind::Insert | Kind::Replace | Kind::Load => Some(FilteredChange::Insert),
-            Kind::Update => Some(FilteredChange::Update),
-            Kind::Delete => Some(FilteredChange::Delete),
+            StatementKind::Insert | StatementKind::Replace | StatementKind::Load => {
+                Some(FilteredChange::Insert)
+            }
+            StatementKind::Update => Some(FilteredChange::Update),
+            StatementKind::Delete => Some(FilteredChange::Delete),
             _ => None,
         };
         let (mut kept, mut dropped) = (0, 0);
@@ -281,36 +284,47 @@ impl LoggedStatement<'_> {
 }
 
 /// What a statement changes besides rows; none if it changes rows.
-fn class(kind: Kind) -> Option<FilteredChange> {
+fn class(kind: StatementKind) -> Option<FilteredChange> {
     Some(match kind {
-        Kind::Truncate => FilteredChange::Truncate,
-        Kind::Create(object) | Kind::Alter(object) | Kind::Drop(object) | Kind::Rename(object) => {
-            match object {
-                Object::View | Object::Routine | Object::Trigger | Object::Event => {
-                    FilteredChange::Code
-                }
-                Object::Account => FilteredChange::Account,
-                _ => FilteredChange::Ddl,
+        StatementKind::Truncate => FilteredChange::Truncate,
+        StatementKind::Create(object)
+        | StatementKind::Alter(object)
+        | StatementKind::Drop(object)
+        | StatementKind::Rename(object) => match object {
+            Object::View | Object::Routine | Object::Trigger | Object::Event => {
+                FilteredChange::Code
             }
-        }
+            Object::Account => FilteredChange::Account,
+            _ => FilteredChange::Ddl,
+        },
         // SET PASSWORD, SET DEFAULT ROLE: the log has no other SET.
-        Kind::Grant | Kind::Revoke | Kind::Set => FilteredChange::Account,
-        Kind::Maintain | Kind::Flush(_) | Kind::Import | Kind::Install => FilteredChange::Ddl,
+        StatementKind::Grant | StatementKind::Revoke | StatementKind::Set => {
+            FilteredChange::Account
+        }
+        StatementKind::Maintain
+        | StatementKind::Flush(_)
+        | StatementKind::Import
+        | StatementKind::Install => FilteredChange::Ddl,
         _ => return None,
     })
 }
 
-fn is_of_schema(kind: Kind) -> bool {
+fn is_of_schema(kind: StatementKind) -> bool {
     matches!(
         kind,
-        Kind::Create(Object::Schema) | Kind::Alter(Object::Schema) | Kind::Drop(Object::Schema)
+        StatementKind::Create(Object::Schema)
+            | StatementKind::Alter(Object::Schema)
+            | StatementKind::Drop(Object::Schema)
     )
 }
 
 /// Whether the names of the objects are found by words such as PROCEDURE, and not as tables.
-fn is_named_by_words(kind: Kind) -> bool {
+fn is_named_by_words(kind: StatementKind) -> bool {
     match kind {
-        Kind::Create(object) | Kind::Alter(object) | Kind::Drop(object) | Kind::Rename(object) => {
+        StatementKind::Create(object)
+        | StatementKind::Alter(object)
+        | StatementKind::Drop(object)
+        | StatementKind::Rename(object) => {
             matches!(
                 object,
                 Object::Schema | Object::Routine | Object::Trigger | Object::Event
