@@ -26,7 +26,7 @@ pub struct Conversation {
     statements: Statements,
     id: u32,
     /// Who is asked first.
-    clerk: Option<AdminScript>,
+    admin_script: Option<AdminScript>,
 }
 
 /// What is answered to a command.
@@ -45,7 +45,7 @@ impl Conversation {
             authenticator,
             statements: Statements::default(),
             id,
-            clerk: None,
+            admin_script: None,
         }
     }
 
@@ -63,22 +63,22 @@ impl Conversation {
 
     /// The script ends; its last hook runs where nobody else waits for it.
     fn send_clerk_home(&mut self) {
-        if let Some(clerk) = self.clerk.take() {
-            drop(tokio::task::spawn_blocking(move || drop(clerk)));
+        if let Some(admin_script) = self.admin_script.take() {
+            drop(tokio::task::spawn_blocking(move || drop(admin_script)));
         }
     }
 
     /// The script begins, if there is one.
     async fn call_clerk(&mut self) {
-        let Some(clerk) = self
+        let Some(admin_script) = self
             .admin_session
             .window()
             .admin_script(&self.admin_client, self.id)
         else {
             return;
         };
-        match aside(move || Ok(clerk())).await {
-            Ok(Ok(clerk)) => self.clerk = Some(clerk),
+        match aside(move || Ok(admin_script())).await {
+            Ok(Ok(admin_script)) => self.admin_script = Some(admin_script),
             Ok(Err(cause)) => tracing::error!(
                 kind = "admin_script_failed",
                 cause,
@@ -212,15 +212,15 @@ impl Conversation {
 
     /// What the script answers, if it is one for it.
     async fn ask_clerk(&mut self, payload: &[u8]) -> Option<Vec<u8>> {
-        let mut clerk = self.clerk.take()?;
+        let mut admin_script = self.admin_script.take()?;
         let (payload, capabilities) = (payload.to_vec(), self.admin_client.capabilities);
         let (topology, connections_max) = self.admin_session.backends();
         let asked = aside(move || {
-            let said = clerk.answer(&topology, connections_max, &payload, capabilities);
-            Ok((clerk, said))
+            let said = admin_script.answer(&topology, connections_max, &payload, capabilities);
+            Ok((admin_script, said))
         });
-        let (clerk, said) = asked.await.ok()?;
-        self.clerk = Some(clerk);
+        let (admin_script, said) = asked.await.ok()?;
+        self.admin_script = Some(admin_script);
         said
     }
 
