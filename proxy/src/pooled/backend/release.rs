@@ -97,7 +97,7 @@ impl PooledSession {
     /// What keeps the session on its connection.
     pub(crate) fn pins(&self) -> Pins {
         let mut pins = self.sql_state.session.pins();
-        // Whoever takes the connection asks for the count first, see `aftermath`.
+        // Whoever takes the connection asks for the count first, see `statement_diagnostics`.
         pins.remove(Held::FoundRows);
         pins
     }
