@@ -42,6 +42,7 @@ pub mod pool_env;
 pub mod pool_maintenance;
 pub mod prepared_statement;
 pub mod privilege_changes;
+pub mod recorded_reads;
 pub mod refused_reads;
 pub mod secure;
 pub mod settings;

@@ -26,6 +26,7 @@ pub mod snapshot;
 pub mod spread;
 pub mod statement_stats;
 pub mod table;
+pub mod timing;
 pub mod traces;
 
 pub use attribution::Attribution;

@@ -41,7 +41,7 @@ pub fn show(guide: &str) {
 
 /// The page that is shown when everything runs: where things are, commands to paste, and last where all of it
 /// is to be seen.
-pub fn guide(cluster: &Cluster, doors: Doors, folder: &Path, shown: Shown) -> String {
+pub fn guide(cluster: &Cluster, doors: Doors, folder: &Path, shown: GuideOptions) -> String {
     let mut page = String::new();
     // Writing to a string cannot fail.
     let _ = write_guide(&mut page, cluster, doors, folder)
@@ -55,7 +55,7 @@ pub fn guide(cluster: &Cluster, doors: Doors, folder: &Path, shown: Shown) -> St
 
 /// What the guide shows besides.
 #[derive(Debug, Clone, Copy)]
-pub struct Shown {
+pub struct GuideOptions {
     /// That clients use the servers.
     pub load: bool,
     /// The history of the schemas.

@@ -37,7 +37,7 @@ use tokio::sync::oneshot;
 use crate::arguments::SandboxArguments;
 use fault::{During, Fault};
 use folder::Folder;
-use guide::{Doors, Shown, guide, say, show, tell};
+use guide::{Doors, GuideOptions, guide, say, show, tell};
 use replication::{Cluster, MONITOR_PASSWORD};
 use server::{Program, Server, ServerRole};
 use watch::{Interrupts, ThreadChannels};
@@ -101,7 +101,7 @@ fn play(
     let set_up = set_up(&runtime, interrupts, program, &folder, arguments.replicas);
     let played = set_up.map(|set_up| match set_up {
         Some((cluster, interrupts)) => {
-            let shown = Shown {
+            let shown = GuideOptions {
                 load: arguments.load,
                 history: arguments.schema_history,
             };

@@ -7,7 +7,6 @@ pub(crate) mod job;
 pub(crate) mod observe;
 pub(crate) mod outcome;
 pub(crate) mod preamble;
-pub(crate) mod timing;
 
 use std::rc::Rc;
 use std::sync::Arc;

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use crate::pooled::command::trace::Trace;
 use crate::pooled::exchange::delivery::Delivery;
-use crate::pooled::exchange::timing::Timing;
 use crate::pooled::rules::command_policy::CommandPolicy;
 use stats::statement_stats::Subject;
+use stats::timing::Timing;
 
 /// One command. A new value takes its place when the next packet has come, when a script sends a further command, and
 /// while the proxy runs a command of its own for the session: so nothing of one command reaches another.

@@ -12,8 +12,8 @@ use wire::attribute::QueryAttribute;
 use wire::execute::Execute;
 
 use crate::pooled::exchange::job::Haste;
-use crate::pooled::optimistic::history::Execution;
 use backend::prepared_statement::StatementKey;
+use backend::recorded_reads::Execution;
 use link::client_command::Incoming;
 use link::query_command::CommandPart;
 use link::query_command::QueryCommand;

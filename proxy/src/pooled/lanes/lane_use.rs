@@ -9,7 +9,7 @@ use route::{Backend, BackendId};
 use super::lane::SharedLane;
 use super::lane_request::LaneRequest;
 use crate::pooled::command::statement::Statement;
-use crate::pooled::optimistic::history::Execution;
+use backend::recorded_reads::Execution;
 
 /// A statement that may use a lane: how long statements with its digest take, and where.
 pub(crate) struct LaneChoice {

@@ -9,10 +9,10 @@ use wire::query::Query;
 use wire::{Command, ErrorCode};
 
 use crate::pooled::exchange::outcome::Done;
-use crate::pooled::optimistic::history::Execution;
 use crate::pooled::session::PooledSession;
 use backend::connection_error::ConnectionError;
 use backend::own_reply::OwnReply;
+use backend::recorded_reads::Execution;
 
 /// ER_QUERY_INTERRUPTED.
 const INTERRUPTED: ErrorCode = ErrorCode {

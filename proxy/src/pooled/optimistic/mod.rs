@@ -1,6 +1,5 @@
 //! Transactions that can begin again on another server.
 
-pub(crate) mod history;
 pub(crate) mod movable_transaction;
 pub(crate) mod replay;
 pub(crate) mod transaction;

@@ -9,8 +9,8 @@ use sql::{Facts, StatementKind};
 use wire::StatusFlags;
 
 use crate::pooled::exchange::outcome::{CutReply, Done, Reached};
-use crate::pooled::optimistic::history::OptimisticTransaction;
 use crate::pooled::session::PooledSession;
+use backend::recorded_reads::OptimisticTransaction;
 use link::client_command::Incoming;
 use session::effect::{Effect, effect_of};
 

@@ -8,7 +8,7 @@
 //!           a repeatable read
 //! ```
 
-use crate::pooled::optimistic::history::{Execution, OptimisticTransaction, RecordedRead};
+use backend::recorded_reads::{Execution, OptimisticTransaction, RecordedRead};
 
 use route::{Role, Transaction, Wanted};
 use session::Outcome;

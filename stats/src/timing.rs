@@ -5,7 +5,7 @@ use std::time::Duration;
 
 /// One command's times, since the process began.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Timing {
+pub struct Timing {
     /// When the client's command was read; each of its parts comes by itself.
     read: Duration,
     came: Duration,
@@ -23,7 +23,7 @@ pub(crate) struct Timing {
 
 impl Timing {
     /// A command has been read.
-    pub(crate) fn comes(&mut self, now: Duration) {
+    pub fn comes(&mut self, now: Duration) {
         *self = Self {
             read: now,
             came: now,
@@ -37,93 +37,93 @@ impl Timing {
     }
 
     /// Its next part comes, after the end of the one before.
-    pub(crate) fn goes_on(&mut self) {
+    pub fn goes_on(&mut self) {
         let read = self.read;
         self.comes(self.ended);
         self.read = read;
     }
 
     /// It leaves; one that is sent again has waited until then.
-    pub(crate) fn leaves(&mut self, now: Duration) {
+    pub fn leaves(&mut self, now: Duration) {
         self.left = now;
         self.begun = None;
     }
 
     /// It has to wait for others.
-    pub(crate) fn queues(&mut self) {
+    pub fn queues(&mut self) {
         self.has_queued = true;
     }
 
     /// Whether it had to.
-    pub(crate) fn has_queued(&self) -> bool {
+    pub fn has_queued(&self) -> bool {
         self.has_queued
     }
 
     /// More of it has been sent than was held.
-    pub(crate) fn follows(&mut self, bytes: u64) {
+    pub fn follows(&mut self, bytes: u64) {
         self.further_bytes += bytes;
     }
 
     /// How much more that was.
-    pub(crate) fn further_bytes(&self) -> u64 {
+    pub fn further_bytes(&self) -> u64 {
         self.further_bytes
     }
 
     /// Something of its reply has come, and it is not all.
-    pub(crate) fn begins(&mut self, now: impl FnOnce() -> Duration) {
+    pub fn begins(&mut self, now: impl FnOnce() -> Duration) {
         if self.begun.is_none() {
             self.begun = Some(now());
         }
     }
 
     /// How long its backend had it until something of its reply came.
-    pub(crate) fn first_byte(&self) -> Duration {
+    pub fn first_byte(&self) -> Duration {
         self.begun.unwrap_or(self.ended).saturating_sub(self.left)
     }
 
     /// When its reply had ended.
-    pub(crate) fn ended(&self) -> Duration {
+    pub fn ended(&self) -> Duration {
         self.ended
     }
 
     /// When the whole of it was read.
-    pub(crate) fn read(&self) -> Duration {
+    pub fn read(&self) -> Duration {
         self.read
     }
 
     /// How long ago it came.
-    pub(crate) fn spent(&self, now: Duration) -> Duration {
+    pub fn spent(&self, now: Duration) -> Duration {
         now.saturating_sub(self.came)
     }
 
     /// Its reply has ended.
-    pub(crate) fn ends(&mut self, now: Duration) {
+    pub fn ends(&mut self, now: Duration) {
         self.ended = now;
         self.is_fresh = true;
     }
 
     /// Both, as somebody else has seen it.
-    pub(crate) fn was(&mut self, left: Duration, ended: Duration) {
+    pub fn was(&mut self, left: Duration, ended: Duration) {
         (self.left, self.ended) = (left, ended);
     }
 
     /// How long it waited before it left.
-    pub(crate) fn waited(&self) -> Duration {
+    pub fn waited(&self) -> Duration {
         self.left.saturating_sub(self.came)
     }
 
     /// How long its backend had it, up to the end of its reply.
-    pub(crate) fn taken(&self) -> Duration {
+    pub fn taken(&self) -> Duration {
         self.ended.saturating_sub(self.left)
     }
 
     /// Both together.
-    pub(crate) fn whole(&self) -> Duration {
+    pub fn whole(&self) -> Duration {
         self.ended.saturating_sub(self.came)
     }
 
     /// The end, in place of a look at the clock; once.
-    pub(crate) fn take_end(&mut self) -> Option<Duration> {
+    pub fn take_end(&mut self) -> Option<Duration> {
         std::mem::take(&mut self.is_fresh).then_some(self.ended)
     }
 }
