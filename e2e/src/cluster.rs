@@ -38,6 +38,7 @@ impl Cluster {
             follow(replica, cluster.primary.port());
             set_read_only(replica);
         }
+        cluster.replicas.iter().for_each(wait_connected);
         cluster.wait_caught_up();
         cluster
     }
@@ -189,14 +190,24 @@ fn stop_replication(replica: &Server) {
 /// Returns when it is connected.
 fn start_replication(replica: &Server) {
     let is_mariadb = replica.product.is_mariadb();
-    let (start, status, column) = match is_mariadb {
-        true => ("START SLAVE", "SHOW SLAVE STATUS", 10),
-        false => ("START REPLICA", "SHOW REPLICA STATUS", 10),
+    replica.root().run(match is_mariadb {
+        true => "START SLAVE",
+        false => "START REPLICA",
+    });
+    wait_connected(replica);
+}
+
+/// Waits until a replica is connected to its primary. It has reached an empty position without that.
+fn wait_connected(replica: &Server) {
+    /// Where `Slave_IO_Running` and `Replica_IO_Running` stand.
+    const IO_RUNNING: usize = 10;
+    let status = match replica.product.is_mariadb() {
+        true => "SHOW SLAVE STATUS",
+        false => "SHOW REPLICA STATUS",
     };
     let mut root = replica.root();
-    root.run(start);
     wait::until("a replica is connected", wait::SOON, || {
-        root.run(status).text(0, column).as_deref() == Some("Yes")
+        root.run(status).text(0, IO_RUNNING).as_deref() == Some("Yes")
     });
 }
 
