@@ -78,7 +78,7 @@ impl Conversation {
             Ok(Err(cause)) => tracing::error!(
                 kind = "admin_script_failed",
                 cause,
-                "admin.script cannot be run; the tables are served without it"
+                "admin.script cannot be run; the admin port works without it"
             ),
             Err(_) => {}
         }
@@ -193,7 +193,7 @@ impl Conversation {
                 kind = "admin_user_change_failed",
                 user,
                 %error,
-                "no change of user at the admin port"
+                "an administrator's change to another user has failed"
             ),
         }
         changed?;

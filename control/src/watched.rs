@@ -374,7 +374,7 @@ impl Watched {
             kind = "backend_down",
             backend = self.name,
             cause,
-            "backend is down"
+            "backend is down: it gets no sessions until it answers"
         );
         // One that falls again soon goes on with the long waits it had reached.
         match self.health {
@@ -437,7 +437,7 @@ impl Watched {
                 tracing::warn!(
                     backend = self.name,
                     cause,
-                    "backend refuses the monitor account"
+                    "backend refuses the monitor account; it stays in use, and the proxy knows less about it"
                 );
             }
             Sight::Well if self.account_refused => {
@@ -465,7 +465,11 @@ impl Watched {
                 if !self.name_lost {
                     self.name_lost = true;
                     let cause = failure.to_string();
-                    tracing::warn!(backend = self.name, cause, "known addresses stay in use");
+                    tracing::warn!(
+                        backend = self.name,
+                        cause,
+                        "a backend's name cannot be looked up; the proxy keeps the addresses that it knows"
+                    );
                 }
                 Change::None
             }

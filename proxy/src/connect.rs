@@ -99,7 +99,7 @@ pub(crate) fn tell_full(cause: &str) {
         kind = "server_full",
         cause,
         limit = "pool.timeout_wait",
-        "a login waits for a connection to a server that is full"
+        "a server takes no more connections; a login waits for one"
     );
 }
 
@@ -191,7 +191,7 @@ impl Attempts {
             side = "backend",
             backend = backend.name,
             cause,
-            "backend did not take a session"
+            "a backend has not taken a session; the proxy tries the next one"
         );
         self.causes.push(format!("{}: {cause}", backend.name));
     }

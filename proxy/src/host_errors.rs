@@ -55,7 +55,7 @@ pub(crate) fn note(worker: &Worker, client: &Endpoint, failure: Option<&Failure>
                 kind = "host_blocked",
                 client = %host,
                 errors = max,
-                "logins from this host failed too often in a row: the proxy refuses it until FLUSH HOSTS"
+                "logins from a host have failed too often in a row; the proxy refuses its logins until FLUSH HOSTS on the admin port"
             );
         }
         Some(_) => {}

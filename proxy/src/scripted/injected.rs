@@ -127,7 +127,9 @@ impl<'a, S: Stage> Queue<'a, S> {
         }
         if !heard.is_reply {
             if self.stage.script().next_query().is_some() {
-                tracing::error!("nothing is sent behind a command that has no reply");
+                tracing::error!(
+                    "(read_query_result) queries are queued behind a command that has no reply: the proxy does not send them"
+                );
                 self.stage.script().clear_queue();
             }
             return Ok(after);
@@ -225,7 +227,7 @@ impl<'a, S: Stage> Queue<'a, S> {
             Decision::Nothing => self.tell_kept(kept),
             Decision::SendQuery | Decision::Unknown(_) | Decision::Waits => {
                 tracing::error!(
-                    "(read_query_result) {decision} is no decision: the result is sent"
+                    "(read_query_result) {decision} is not a decision: the proxy sends the result"
                 );
                 self.tell_kept(kept);
             }
@@ -271,9 +273,13 @@ impl<'a, S: Stage> Queue<'a, S> {
     fn tell(&mut self, say: impl FnOnce(&mut S, u8)) {
         match self.is_told {
             _ if !self.is_awaited() => {
-                tracing::error!("a result for a command that has none: it is not sent");
+                tracing::error!(
+                    "a script gives a result to a command that has none: the proxy does not send it"
+                );
             }
-            true => tracing::error!("a second result for one command: it is not sent"),
+            true => tracing::error!(
+                "a script gives a second result to a command: the proxy does not send it"
+            ),
             false => say(self.stage, self.sequence),
         }
         self.is_told = true;
@@ -293,8 +299,8 @@ impl<'a, S: Stage> Queue<'a, S> {
         };
         if decision != Decision::Nothing {
             tracing::error!(
-                "(read_query_result) {decision}: the result is sent already; \
-                 it is kept with resultset_is_needed = true"
+                "(read_query_result) {decision} has no effect: the client has the result already; \
+                 queue the query with resultset_is_needed = true"
             );
         }
         Ok(After::Next)

@@ -118,7 +118,7 @@ impl Begin<'_> {
                     side = "backend",
                     backend = backend.name,
                     cause,
-                    "backend did not take a session"
+                    "a backend has not taken a session; the proxy tries the next one"
                 );
                 let backend = backend.id;
                 let report = Report::ConnectFailed { backend, cause };

@@ -148,16 +148,20 @@ async fn decided(
             return Queue::of(stage, incoming, shown).send().await;
         }
         Decision::SendQuery => {
-            tracing::error!("(read_query) PROXY_SEND_QUERY with nothing queued")
+            tracing::error!(
+                "(read_query) PROXY_SEND_QUERY, but no query is queued: the proxy sends the client's"
+            )
         }
         Decision::Nothing if queued > 0 => {
-            tracing::error!("(read_query) {queued} queries queued without PROXY_SEND_QUERY");
+            tracing::error!(
+                "(read_query) {queued} queries queued without PROXY_SEND_QUERY: the proxy drops them"
+            );
         }
         Decision::Nothing | Decision::Waits => {}
         Decision::IgnoreResult => {
-            tracing::error!("(read_query) PROXY_IGNORE_RESULT means nothing here")
+            tracing::error!("(read_query) PROXY_IGNORE_RESULT has no effect here")
         }
-        Decision::Unknown(number) => tracing::error!("(read_query) {number} is no decision"),
+        Decision::Unknown(number) => tracing::error!("(read_query) {number} is not a decision"),
     }
     stage.script().clear_queue();
     stage.forward(incoming).await
@@ -174,7 +178,7 @@ async fn send_result(
     }
     if queued > 0 {
         tracing::error!(
-            "(read_query) PROXY_SEND_RESULT with {queued} queries queued: they are not sent"
+            "(read_query) PROXY_SEND_RESULT with {queued} queries queued: the proxy drops them"
         );
         stage.script().clear_queue();
     }
@@ -185,7 +189,7 @@ async fn send_result(
     if !has_reply(incoming.command) {
         tracing::error!(
             command = %incoming.command,
-            "(read_query) PROXY_SEND_RESULT for a command without a reply: nothing is sent"
+            "(read_query) PROXY_SEND_RESULT for a command without a reply: the proxy sends nothing"
         );
         return Ok(After::Next);
     }

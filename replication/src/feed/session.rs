@@ -112,7 +112,7 @@ impl Session {
             kind = "replica_refused",
             replica = connection.name(),
             cause = refusal.text,
-            "a replica is refused the stream, or its stream has ended"
+            "the proxy has refused a replica's stream or ended it"
         );
         let mut packets = Vec::new();
         let payload = error(refusal.number, *b"HY000", &refusal.text);

@@ -201,7 +201,7 @@ impl PooledSession {
                 "a statement of a rule, with what was sent around it"
             ),
             Err(error) => {
-                tracing::error!(%error, "what was sent around a statement cannot be told")
+                tracing::error!(%error, "the results of a rule's statements cannot be written to the log")
             }
         }
     }
@@ -318,7 +318,7 @@ impl PooledSession {
                 profile = injecting.is_profile(),
                 statement,
                 why = shown_failure(why),
-                "what is sent besides statements fails; this is told once"
+                "a statement that a rule or profiling adds has failed; clients' statements go on, and further failures are not logged"
             );
         }
     }

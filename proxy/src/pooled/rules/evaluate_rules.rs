@@ -294,7 +294,7 @@ impl PooledSession {
             rule = rule.map(|rule| &*rule.name).unwrap_or_default(),
             user = %self.identity.account.id(),
             reason = value.reason(),
-            "a statement was refused: a rule may concern it, and the proxy does not understand it"
+            "the proxy has refused a statement, because a rule may concern it and the proxy does not understand it"
         );
     }
 
