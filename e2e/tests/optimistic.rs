@@ -581,7 +581,7 @@ fn a_primary_that_is_gone_is_told(product: Product) {
     let reply = client.query("SELECT 1");
     let error = reply.error().unwrap();
     assert!(
-        error.text.contains("Not executed before ROLLBACK"),
+        error.text.contains("send ROLLBACK first"),
         "{error}"
     );
     client.run("ROLLBACK");

@@ -7,7 +7,7 @@ use config::{Config, OverLimit};
 use net::proxy_protocol;
 use route::{Backend, BackendId, Health, NoBackend, Report, SessionSlot, Topology, Use, Whole};
 use tokio::time::{Instant, timeout_at};
-use wire::Greeting;
+use wire::{Greeting, errors};
 
 use crate::pooled::routing::routing_state::RoutingState;
 use crate::worker::Worker;
@@ -200,12 +200,9 @@ impl Attempts {
         let causes = self.causes.join("; ");
         match (self.err, none) {
             (Some(err), _) => Failure::relaying(Kind::NoBackend, causes, err),
-            (None, NoBackend::AllFull) => Failure::new(Kind::BackendsFull, none.to_string()),
-            (None, _) if causes.is_empty() => Failure::new(Kind::NoBackend, none.to_string()),
-            (None, _) => Failure::new(
-                Kind::NoBackend,
-                format!("Can't connect to MySQL server: tried {causes}"),
-            ),
+            (None, NoBackend::AllFull) => Failure::saying(Kind::BackendsFull, none.error()),
+            (None, _) if causes.is_empty() => Failure::saying(Kind::NoBackend, none.error()),
+            (None, _) => Failure::saying(Kind::NoBackend, errors::cannot_connect(causes)),
         }
     }
 }

@@ -16,13 +16,14 @@ use route::Backend;
 use session::{Event, Held, Outcome, Tracker, Violation};
 use sql::Server;
 use tokio::io::{AsyncRead, ReadBuf};
-use wire::{Capabilities, Command, HEADER_BYTES, StatusFlags};
+use wire::{Capabilities, Command, HEADER_BYTES, StatusFlags, errors};
 
 use crate::insight::observer::Observer;
 use crate::scripted::sight::unfollowed;
 use crate::session_end::End;
 use crate::user_change::UserChange;
 use crate::worker::Worker;
+use backend::connection_error::ConnectionError;
 use link::failure::{Failure, Kind};
 use link::leg::Leg;
 use registry::session_control::{Ask, Requests, SessionControl};
@@ -117,7 +118,7 @@ impl Relay {
         self.ahead = from_client;
         self.tracker
             .backend_bytes(&mut from_backend, |_| {})
-            .map_err(backend_violation)?;
+            .map_err(|violation| backend_violation(&self.to.name, violation))?;
         self.client.keep(from_backend);
         Ok(())
     }
@@ -172,10 +173,8 @@ impl Relay {
         if is_at_rest && (ends_now || asked.contains(Ask::Drain)) {
             Ok(Some(End::Drained))
         } else if ends_now {
-            Err(Failure::new(
-                Kind::Stopped,
-                "The proxy is shutting down, and the statement or transaction did not end in time",
-            ))
+            let error = errors::shutting_down_within("the statement or transaction");
+            Err(Failure::saying(Kind::Stopped, error))
         } else if asked.contains(Ask::ClientGone) && !self.tracker.has_quit() {
             Err(match self.tracker.command() {
                 Some(command) => self.client_left(command, "it closed the connection"),
@@ -187,29 +186,16 @@ impl Relay {
             let outcome = match (is_at_rest, is_idle) {
                 (true, _) => "",
                 (false, true) => "; the transaction is rolled back",
-                (false, false) => "; what it was asked may have been executed",
+                (false, false) => MAY_HAVE_RUN,
             };
-            Err(Failure::new(
-                Kind::BackendDisabled,
-                format!(
-                    "Lost connection to backend {}: an administrator has disabled it{outcome}",
-                    self.to.name
-                ),
-            ))
+            let cause = format_args!("{}{outcome}", ConnectionError::Disabled);
+            let error = errors::lost(&self.to.name, cause);
+            Err(Failure::saying(Kind::BackendDisabled, error))
         } else if asked.contains(Ask::BackendDown) && !is_idle {
-            Err(Failure::new(
-                Kind::BackendLost,
-                format!(
-                    "Lost connection to backend {}: it is down and has not answered \
-                     (health.timeout_down); what it was asked may have been executed",
-                    self.to.name
-                ),
-            ))
+            let error = errors::lost(&self.to.name, format_args!("{SILENT}{MAY_HAVE_RUN}"));
+            Err(Failure::saying(Kind::BackendLost, error))
         } else if asked.contains(Ask::IdleTimeout) && is_idle {
-            Err(Failure::new(
-                Kind::IdleTimeout,
-                "The client was disconnected by the proxy because of inactivity (limits.timeout_idle)",
-            ))
+            Err(Failure::saying(Kind::IdleTimeout, errors::idle_timeout()))
         } else {
             // Something has moved since these were asked.
             self.watch.withdraw(Ask::BackendDown);
@@ -262,7 +248,7 @@ impl Relay {
                 }
                 _ => {}
             })
-            .map_err(backend_violation)?;
+            .map_err(|violation| backend_violation(&self.to.name, violation))?;
         self.is_forewarned |= is_forewarned;
         if is_lost {
             unfollowed(&self.worker)?;
@@ -411,7 +397,7 @@ impl Relay {
             }
             (false, None) => Err(Failure::new(
                 Kind::ClientLeft,
-                "the client left within a command",
+                "the client has closed the connection within a command",
             )),
             (false, Some(_)) => Ok(Step::Blocked),
         }
@@ -426,7 +412,7 @@ impl Relay {
             }
             None => Err(Failure::new(
                 Kind::ClientLeft,
-                "the client left within a command",
+                "the client has closed the connection within a command",
             )),
         }
     }
@@ -441,7 +427,7 @@ impl Relay {
             (false, Some(command)) => Err(self.client_left(command, &error.to_string())),
             (false, None) => Err(Failure::new(
                 Kind::ClientLost,
-                format!("the client is gone: {error}"),
+                format!("the connection to the client is lost: {error}"),
             )),
         }
     }
@@ -453,7 +439,7 @@ impl Relay {
         };
         Failure::new(
             Kind::ClientLeft,
-            format!("the client left {when} {command}: {how}"),
+            format!("the client has left {when} {command}: {how}"),
         )
     }
 
@@ -465,36 +451,35 @@ impl Relay {
         match self.tracker.command() {
             _ if self.tracker.has_quit() => Ok(Step::Over(Turn::Ended(End::Quit))),
             _ if is_expected => Ok(Step::Over(Turn::Ended(End::BackendClosed))),
-            None => Err(Failure::new(
-                Kind::BackendLost,
-                format!("Lost connection to backend {name} while a command was being sent: {how}"),
-            )),
-            Some(command) => Err(Failure::new(
-                Kind::BackendLost,
-                format!(
-                    "Lost connection to backend {name} during {command}: {how}; it may have been executed"
-                ),
-            )),
+            None => {
+                let error = errors::lost_before_command(name, how);
+                Err(Failure::saying(Kind::BackendLost, error))
+            }
+            Some(command) => {
+                let cause = format_args!("{how}; it may have been executed");
+                let error = errors::lost_during(name, command, cause);
+                Err(Failure::saying(Kind::BackendLost, error))
+            }
         }
     }
 }
 
-fn backend_violation(violation: Violation) -> Failure {
-    Failure::new(
-        Kind::BackendProtocol,
-        format!("The backend broke the protocol: {violation}"),
-    )
+pub(crate) fn backend_violation(name: &str, violation: Violation) -> Failure {
+    let error = errors::protocol_broken(name, violation);
+    Failure::saying(Kind::BackendProtocol, error)
 }
+
+/// Why a backend that is down is given up.
+pub(crate) const SILENT: &str = "it is down and has not answered (health.timeout_down)";
+
+/// What may have become of the statement that a lost backend was executing.
+pub(crate) const MAY_HAVE_RUN: &str = "; the statement may have been executed";
 
 pub(crate) fn client_violation(violation: Violation) -> Failure {
     match violation {
-        Violation::PayloadTooLarge { limit } => Failure::new(
-            Kind::PayloadTooLarge,
-            format!("Got a packet bigger than {limit} bytes (limits.packet_bytes_max)"),
-        ),
-        _ => Failure::new(
-            Kind::ClientProtocol,
-            format!("Got packets out of order: {violation}"),
-        ),
+        Violation::PayloadTooLarge { limit } => {
+            Failure::saying(Kind::PayloadTooLarge, errors::payload_too_large(limit))
+        }
+        _ => Failure::saying(Kind::ClientProtocol, errors::out_of_order(violation)),
     }
 }

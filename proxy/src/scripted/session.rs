@@ -11,7 +11,7 @@ use route::{KillReason, Report};
 use script::{Inquiry, Move, Rows};
 use session::Outcome;
 use tokio::io::{AsyncRead, ReadBuf};
-use wire::{Capabilities, Command, ErrPacket, StatusFlags};
+use wire::{Capabilities, Command, ErrPacket, StatusFlags, errors};
 
 use super::all::unless_zero;
 use super::host::Host;
@@ -26,6 +26,7 @@ use crate::session_end::End;
 use crate::surroundings::Place;
 use crate::thread_ended::has_thread_ended;
 use crate::worker::Worker;
+use backend::connection_error::ConnectionError;
 use backend::greeting::server_of;
 use backend::settings::Settings;
 use link::client_command::{EndOf, Inbox, Incoming, Passage};
@@ -188,7 +189,7 @@ impl Scripted {
                 Idle::BackendClosed => return Ok(Came::End(End::BackendClosed)),
                 Idle::Closed if self.inbox.is_empty() => return Ok(Came::End(End::ClientClosed)),
                 Idle::Closed => {
-                    let text = "the client left within a command";
+                    let text = "the client has closed the connection within a command";
                     return Err(CutOff::new(Failure::new(Kind::ClientLeft, text), None));
                 }
             }
@@ -198,7 +199,10 @@ impl Scripted {
     /// Between two commands: the client, its unsent bytes, the connection it has, the worker.
     fn poll_idle(&mut self, context: &mut Context<'_>) -> Poll<Result<Idle, CutOff>> {
         if let Poll::Ready(Err(error)) = self.client.poll_drain(context) {
-            let failure = Failure::new(Kind::ClientLost, format!("the client is gone: {error}"));
+            let failure = Failure::new(
+                Kind::ClientLost,
+                format!("the connection to the client is lost: {error}"),
+            );
             return Poll::Ready(Err(CutOff::new(failure, None)));
         }
         // A backend that has gone is not asked any more.
@@ -247,7 +251,7 @@ impl Scripted {
             return Poll::Ready(Ok(Idle::BackendClosed));
         };
         let name = &server.backend.name;
-        let text = format!("Lost connection to backend {name} between two commands");
+        let text = errors::lost_between_commands(name);
         let failure = Failure::relaying(Kind::HeldBackendLost, text, words.to_vec());
         Poll::Ready(Err(CutOff::new(failure, Some(0))))
     }
@@ -255,14 +259,14 @@ impl Scripted {
     /// While a hook waits: what was said before leaves. Ready: the command is to end, or the session ends.
     fn poll_waiting(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Failure>> {
         if let Poll::Ready(Err(error)) = self.client.poll_drain(context) {
-            let text = format!("the client is gone: {error}");
+            let text = format!("the connection to the client is lost: {error}");
             return Poll::Ready(Err(Failure::new(Kind::ClientLost, text)));
         }
         match self.poll_server(context) {
             Poll::Ready(Err(cut)) => return Poll::Ready(Err(cut.failure)),
             Poll::Ready(Ok(_)) => {
-                let text = "Lost connection to the backend while a hook waited";
-                return Poll::Ready(Err(Failure::new(Kind::HeldBackendLost, text)));
+                let error = errors::lost_in_hook();
+                return Poll::Ready(Err(Failure::saying(Kind::HeldBackendLost, error)));
             }
             Poll::Pending => {}
         }
@@ -315,9 +319,7 @@ impl Scripted {
             return None;
         }
         let name = &server.backend.name;
-        Some(format!(
-            "Lost connection to backend {name}: an administrator has disabled it"
-        ))
+        Some(errors::lost(name, ConnectionError::Disabled).into())
     }
 
     /// Ends a session that cannot go on: tells the client what it can still be told, and sees to it

@@ -4,7 +4,7 @@
 use script::{Answer, Decision, Given, Inquiry, Parameters, Wish};
 use sql::{Kind, Uses};
 use wire::query::Query;
-use wire::{Capabilities, Command, ErrPacket, ErrorCode};
+use wire::{Capabilities, Command, errors};
 
 use super::bridge::Bridge;
 use super::injected::{incoming_of, payloads_of, reply_facts};
@@ -65,15 +65,7 @@ pub(crate) async fn settle(
 
 /// The ERR of a command whose hook was killed.
 pub(crate) fn interrupted() -> Vec<u8> {
-    let code = ErrorCode::QUERY_INTERRUPTED;
-    let mut payload = Vec::new();
-    ErrPacket {
-        number: code.number,
-        sqlstate: Some(code.sqlstate),
-        text: b"Query execution was interrupted",
-    }
-    .encode(&mut payload);
-    payload
+    errors::interrupted().payload()
 }
 
 async fn fulfil(stage: &mut impl Stage, wish: Option<Wish>, sequence: u8) -> Result<Came, CutOff> {
@@ -93,7 +85,7 @@ async fn fulfil(stage: &mut impl Stage, wish: Option<Wish>, sequence: u8) -> Res
             Some(Err(refusal)) => Came::Given(refused(&refusal)),
             None => Came::Killed,
         },
-        None => Came::Given(refused("this cannot be waited for")),
+        None => Came::Given(refused("a hook cannot wait for this")),
     })
 }
 
@@ -106,7 +98,7 @@ async fn ask(
     // Its file is the client's to send, for a statement of its own.
     let facts = sql::facts(&inquiry.text, sql::Flags::default());
     if facts.kind == Kind::Load || facts.uses.has(Uses::CLIENT_FILE) {
-        return Ok(Ok(refused("LOAD DATA cannot be asked")));
+        return Ok(Ok(refused("a script cannot run LOAD DATA")));
     }
     if !stage.has_server() {
         return Ok(Ok(refused("the session has no backend")));

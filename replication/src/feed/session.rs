@@ -9,7 +9,7 @@ use wire::reply::{OkHeader, OkPacket};
 use wire::result::put_text_result;
 use wire::session_track::put_ok;
 use wire::write::put_packets;
-use wire::{Capabilities, Command, ErrPacket, StatusFlags};
+use wire::{Capabilities, Command, ErrPacket, StatusFlags, errors};
 
 use super::dump::{Dump, Refusal, Request};
 use super::statement::{Statement, Value, read};
@@ -249,10 +249,7 @@ fn packets(payload: &[u8]) -> Vec<u8> {
 }
 
 fn not_here() -> Vec<u8> {
-    // ER_NOT_SUPPORTED_YET
-    let text =
-        "This listener serves replication only; it answers what replicas ask, and nothing else";
-    packets(&error(1235, *b"42000", text))
+    packets(&errors::replication_only().payload())
 }
 
 /// The payload of an error.

@@ -9,7 +9,6 @@ use super::shown;
 use crate::pooled::routing::target::Aim;
 use crate::pooled::rules::command_policy::CommandPolicy;
 use crate::pooled::rules::evaluate_rules::{Errand, Form};
-use crate::pooled::rules::follow_policy::unknown_place;
 use crate::pooled::session::PooledSession;
 
 impl PooledSession {
@@ -63,7 +62,7 @@ impl PooledSession {
             .as_ref()
             .and_then(|it| it.unknown.as_ref())
         {
-            told.find("decision", "(none)", unknown_place(unknown));
+            told.find("decision", "(none)", wire::errors::no_such_place(unknown));
             return None;
         }
         let aim = self.aim(facts);

@@ -5,6 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use auth::{Certificate, Denial, Origin, Passed, Shown, TlsSession, Verdict};
 use net::Endpoint;
+use wire::errors;
 
 use crate::surroundings::Shared;
 use link::dialogue::client_broke;
@@ -56,7 +57,7 @@ where
                 let shared = Arc::clone(shared);
                 let worked = tokio::task::spawn_blocking(move || work.run(&shared.own_key)).await;
                 worked.map_err(|error| {
-                    Failure::new(Kind::KeyExchange, format!("the exam broke off: {error}"))
+                    Failure::saying(Kind::KeyExchange, errors::password_check_failed(error))
                 })?
             }
         }

@@ -7,7 +7,7 @@ use session::{Files, Outcome, Withholds};
 use sql::Facts;
 use wire::execute::Execute;
 use wire::query::Query;
-use wire::{Command, StatusFlags};
+use wire::{Command, StatusFlags, errors};
 
 use crate::pooled::exchange::job::{Haste, Job};
 use crate::pooled::exchange::outcome::{CutReply, Done, Reached};
@@ -61,8 +61,11 @@ impl PooledSession {
         self.transaction_lost();
         if let Some(lent) = &self.held.lease {
             let (name, pins) = (&lent.conn.backend.name, self.pins());
-            let text = format!("The session is held at replica {name} by: {pins}");
-            return Err(Failed::Unreachable(Failure::new(Kind::HeldAtReplica, text)));
+            let error = errors::held_at_replica(name, pins);
+            return Err(Failed::Unreachable(Failure::saying(
+                Kind::HeldAtReplica,
+                error,
+            )));
         }
         self.begin_again(begin).await?;
         for (read, number) in reads.iter().zip(1..) {
@@ -72,7 +75,7 @@ impl PooledSession {
             };
             let is_over = done.outcome == Outcome::Ok && !self.is_in_transaction();
             if is_over || done.fingerprint != Some(read.fingerprint) {
-                let text = format!("read {number} of {} has another result", reads.len());
+                let text = format!("read {number} of {} has another result there", reads.len());
                 return Err(Failed::Changed(text));
             }
         }
@@ -93,7 +96,11 @@ impl PooledSession {
                 Ok(done) if done.outcome == Outcome::Ok && self.is_in_transaction() => {
                     return Ok(());
                 }
-                Ok(_) => return Err(Failed::Changed("it does not begin".to_owned())),
+                Ok(_) => {
+                    return Err(Failed::Changed(
+                        "the transaction does not begin there".to_owned(),
+                    ));
+                }
                 Err(cut) if self.again(&cut, &mut repeat) => {}
                 Err(cut) => return Err(Failed::Cut(cut)),
             }
@@ -207,11 +214,7 @@ impl PooledSession {
             Failed::Changed(how) => {
                 self.end_at_replica(ROLLBACK).await;
                 self.routing.course.optimistic = Optimistic::NotTheNext;
-                let text = format!(
-                    "The transaction has read on a replica what is not so on the primary ({how}); it is \
-                     rolled back, nothing was written; try restarting transaction"
-                );
-                Failure::new(Kind::ReadsChanged, text)
+                Failure::saying(Kind::ReadsChanged, errors::reads_changed(how))
             }
         };
         let after = self.refuse(&failure, sequence)?;
@@ -221,7 +224,7 @@ impl PooledSession {
 
     /// The same where the client is still sending.
     pub(crate) fn cut_within_command(&self) -> CutOff {
-        let text = "the transaction was rolled back within a long statement";
+        let text = "the transaction was rolled back while the client was sending a long statement";
         CutOff::new(Failure::new(Kind::BackendLost, text), None)
     }
 }

@@ -2,9 +2,9 @@
 
 use route::{BackendId, Transaction, Use, Wanted, Why};
 use sql::Facts;
-use wire::StatusFlags;
+use wire::{StatusFlags, errors};
 
-use super::script_route::{ALL_DOWN, Place, ScriptRoute};
+use super::script_route::{Place, ScriptRoute};
 use super::target::Aim;
 use crate::pooled::rules::command_policy::CommandPolicy;
 use crate::pooled::session::PooledSession;
@@ -79,5 +79,5 @@ impl PooledSession {
 }
 
 fn all_down() -> Failure {
-    Failure::relaying(Kind::NoBackend, ALL_DOWN, script::err_payload(ALL_DOWN))
+    Failure::saying(Kind::NoBackend, errors::backends_down())
 }
