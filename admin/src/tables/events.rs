@@ -28,7 +28,7 @@ pub static TABLE: Sheet<Arc<Event>> = Sheet {
             it.subject.clone().into()
         }),
         text("text", "What has happened.", |it| it.text.clone().into()),
-        text("user", "Who has done it; NULL: nobody.", |it| {
+        text("user", "The administrator who has done it; NULL: it has happened by itself.", |it| {
             it.user.clone().into()
         }),
     ],

@@ -27,7 +27,7 @@ pub static TABLE: Sheet<Item> = Sheet {
         text("cluster", "Where the statements run.", |it| {
             (&*it.explained.plan.cluster).into()
         }),
-        text("backend", "Who was asked; NULL: nobody yet.", |it| {
+        text("backend", "The backend that was asked; NULL: none yet.", |it| {
             let backend = &*it.explained.plan.backend;
             Some(backend).filter(|it| !it.is_empty()).into()
         }),
