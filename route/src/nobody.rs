@@ -40,10 +40,9 @@ impl fmt::Display for NoBackend {
 impl NoBackend {
     /// What the client is told.
     pub fn error(&self) -> ProxyError {
-        let listed = |fallen: &[Fallen], separator| {
-            let each = fallen
-                .iter()
-                .map(|it| [&it.backend, separator, &*it.cause].concat());
+        let listed = |fallen: &[Fallen], separator: &str| {
+            let each = fallen.iter();
+            let each = each.map(|it| format!("{}{separator}{}", it.backend, it.cause));
             each.collect::<Vec<_>>().join("; ")
         };
         match self {

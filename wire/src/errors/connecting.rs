@@ -1,6 +1,6 @@
 //! Errors of logins, and of connections to backends that cannot be had.
 
-use super::errors;
+use super::definition::errors;
 
 errors! {
     CON_COUNT too_many_sessions(max) =

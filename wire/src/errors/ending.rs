@@ -1,6 +1,6 @@
 //! Errors that end a session, and those of a connection to a backend that is lost.
 
-use super::errors;
+use super::definition::errors;
 
 errors! {
     SERVER_SHUTDOWN shutting_down_within(what) =

@@ -1,6 +1,6 @@
 //! Errors of KILL. The ids that clients see are the proxy's own, so the proxy must read every KILL.
 
-use super::errors;
+use super::definition::errors;
 
 errors! {
     NO_SUCH_THREAD no_such_session(id) =

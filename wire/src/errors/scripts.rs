@@ -1,6 +1,6 @@
 //! Errors of sessions with [scripts](scripts.md), with the number and the SQLSTATE that MySQL Proxy gives them.
 
-use super::errors;
+use super::definition::errors;
 
 errors! {
     SCRIPT script_not_loaded() =

@@ -1,6 +1,6 @@
 //! Errors that end a statement of a pooled session.
 
-use super::errors;
+use super::definition::errors;
 
 errors! {
     UNKNOWN_COM unknown_command() =

@@ -11,7 +11,7 @@ use auth::{
 use config::SessionMode;
 use session::state::SessionState;
 use wire::change_user::ChangeUser;
-use wire::{Capabilities, Command, ErrPacket, errors};
+use wire::{Capabilities, Command, errors};
 
 use crate::connect::Greeted;
 use crate::login::Agreement;

@@ -121,7 +121,7 @@ impl PooledSession {
         };
         self.sql_state.session.answered(Answered::Error);
         let mut list = before.map_or(empty, |list| Diagnostics::clone(&list));
-        list.push_error(code, text);
+        list.push_error(error.code, &error.text);
         self.sql_state.aftermath.keep_list(Rc::new(list));
     }
 
