@@ -528,7 +528,7 @@ pub async fn aside<T: Send + 'static>(
         Err(error) => {
             tracing::error!(%error, "a statement of the admin port has failed because of a fault in Pilotfish; please report this line");
             Err(Fault::other(
-                "The statement has failed inside the proxy; its log tells more",
+                "The statement has failed because of a fault in the proxy; its log has the details",
             ))
         }
     }
