@@ -57,7 +57,9 @@ pub fn tokens(text: &str) -> Result<Vec<Token>, Fault> {
         .iter()
         .any(|token| token.kind == TokenKind::Semicolon)
     {
-        true => Err(Fault::syntax("The admin port takes one statement at a time")),
+        true => Err(Fault::syntax(
+            "The admin port takes one statement at a time",
+        )),
         false => Ok(tokens),
     }
 }

@@ -110,8 +110,7 @@ impl Fault {
 
     /// ER_LOCK_DEADLOCK, which clients take as a reason to try again.
     pub fn overtaken() -> Self {
-        let text =
-            "Another administrator has changed the configuration meanwhile; try restarting the transaction";
+        let text = "Another administrator has changed the configuration meanwhile; try restarting the transaction";
         Self::new(code(1213, b"40001"), text)
     }
 
@@ -123,8 +122,7 @@ impl Fault {
 
     /// ER_NO_SUCH_THREAD.
     pub fn no_session(id: u32) -> Self {
-        let text =
-            format!("Unknown thread id: {id}; SELECT id FROM sessions lists the sessions");
+        let text = format!("Unknown thread id: {id}; SELECT id FROM sessions lists the sessions");
         Self::new(ErrorCode::NO_SUCH_THREAD, text)
     }
 

@@ -332,7 +332,9 @@ async fn converse(porter: Arc<Porter>, accepted: Accepted, login: Count) {
     let role = Porter::role(&config, &guest.user);
     let max = config.admin.connections_max;
     let Some(_place) = Count::of(&porter, |it| &it.guests, max) else {
-        let text = format!("Too many connections: the admin port has {max}, which is its limit (admin.connections_max)");
+        let text = format!(
+            "Too many connections: the admin port has {max}, which is its limit (admin.connections_max)"
+        );
         let fault = crate::fault::Fault::new(wire::ErrorCode::CON_COUNT, text);
         return guest.dismiss(&fault.payload()).await;
     };

@@ -57,7 +57,9 @@ pub const FAMILIES: &[Family] = &[
         )
     },
     Family {
-        about: Some("1: the replica follows its primary; 0: it has stopped, or its state is not known."),
+        about: Some(
+            "1: the replica follows its primary; 0: it has stopped, or its state is not known.",
+        ),
         ..of(
             "pilotfish_backend_replicating",
             Gauge,

@@ -28,9 +28,11 @@ pub static TABLE: Sheet<Arc<Event>> = Sheet {
             it.subject.clone().into()
         }),
         text("text", "What has happened.", |it| it.text.clone().into()),
-        text("user", "The administrator who has done it; NULL: it has happened by itself.", |it| {
-            it.user.clone().into()
-        }),
+        text(
+            "user",
+            "The administrator who has done it; NULL: it has happened by itself.",
+            |it| it.user.clone().into(),
+        ),
     ],
     items: |material| material.port.events.all(),
 };

@@ -154,8 +154,7 @@ impl Visitor {
     /// BEGIN; what was gathered before takes effect, as on servers.
     pub(super) async fn begin(&mut self) -> Result<Outcome, Fault> {
         if self.recent.is_some() {
-            let text =
-                "A request takes one statement; use a connection to the admin port for a transaction";
+            let text = "A request takes one statement; use a connection to the admin port for a transaction";
             return Err(Fault::syntax(text));
         }
         let outcome = self.commit().await?;

@@ -95,7 +95,8 @@ fn pooled_sessions_leave_a_disabled_backend(product: Product) {
     wait::until("all have left it", wait::SOON, || admin.value(lent) == "0");
     // No transaction is lost without a word.
     let why = format!("{LOST}: {WHY}; the transaction is rolled back");
-    let then = format!("Not executed, because the transaction has failed; send ROLLBACK first: {why}");
+    let then =
+        format!("Not executed, because the transaction has failed; send ROLLBACK first: {why}");
     let insert = "INSERT INTO disabling.t VALUES (8)";
     assert_eq!(told(&mut writes, insert), then);
     assert_eq!(

@@ -28,7 +28,7 @@ errors! {
         when "A reload has given an account a script, and there was no script before."
         advice "Restart the proxy.";
     SCRIPT script_cannot_see_login() =
-        "(lua) this account has a script, which would see nothing, because its login passes through the proxy to a backend"
+        "(lua) this account has a script, and its login passes through the proxy to a backend, so its script would see nothing"
         when "Only a backend knows the account, and the proxy does not read what comes after the login."
         advice "Make the [account](accounts.md) known to the proxy, or give it `script = []`.";
     SCRIPT script_cannot_follow() =
@@ -37,7 +37,7 @@ errors! {
         when "The client asks for the binary log, for instance, and scripts must see every command."
         advice "Use a listener or an account without scripts.";
     SCRIPT change_user_out_of_sight() =
-        "(lua) COM_CHANGE_USER cannot change to an account that only a backend knows if scripts run. Log in anew"
+        "(lua) COM_CHANGE_USER cannot change to an account that only a backend knows if scripts run; log in anew"
         when "The client changes to a user whose login passes through, and scripts must see every command."
         advice "Log in anew, or make the [account](accounts.md) known to the proxy.";
     SCRIPT own_change_user() =

@@ -144,7 +144,11 @@ fn table(pages: &Pages) -> String {
         let _ = writeln!(table, "{:46} {count:>6}", rule.name);
     }
     let clean = pages.iter().filter(|(_, faults)| faults.is_empty()).count();
-    let _ = write!(table, "{clean} of {} pages and files have no faults", pages.len());
+    let _ = write!(
+        table,
+        "{clean} of {} pages and files have no faults",
+        pages.len()
+    );
     table
 }
 
