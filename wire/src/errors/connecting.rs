@@ -1,8 +1,8 @@
 //! Errors of logins, and of connections to backends that cannot be had.
 
-use super::definition::errors;
+use super::definition::define;
 
-errors! {
+define! {
     CON_COUNT too_many_sessions(max) =
         "Too many connections: the proxy has {max} sessions, which is its limit (limits.sessions_max)"
         when "The proxy has as many sessions as [`limits.sessions_max`](limits.md) allows."

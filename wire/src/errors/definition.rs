@@ -54,7 +54,7 @@ pub struct Definition {
 }
 
 /// Defines errors: the code, a function that makes the error, its arguments, its text, and what the manual says.
-macro_rules! errors {
+macro_rules! define {
     ($($code:ident $name:ident ( $($argument:ident),* ) = $text:literal when $when:literal advice $advice:literal;)*) => {
         $(
             #[doc = $when]
@@ -84,4 +84,4 @@ macro_rules! text_of {
     };
 }
 
-pub(super) use {errors, text_of};
+pub(super) use {define, text_of};

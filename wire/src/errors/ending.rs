@@ -1,12 +1,12 @@
 //! Errors that end a session, and those of a connection to a backend that is lost.
 
-use super::definition::errors;
+use super::definition::define;
 
-errors! {
+define! {
     SERVER_SHUTDOWN shutting_down_within(what) =
         "The proxy is shutting down, and {what} did not end in time"
         when "The proxy was stopped, and the statement or transaction took longer than `timeout_drain` (`stopped`)."
-        advice "Connect again. Raise [`timeout_drain`](service.md) if such statements are normal.";
+        advice "Connect again. Raise [`timeout_drain`](service.md) if long statements are normal.";
     PACKET_TOO_LARGE payload_too_large(limit) =
         "Got a packet bigger than {limit} bytes (limits.packet_bytes_max)"
         when "A command of the client is longer than `limits.packet_bytes_max`. The session ends."

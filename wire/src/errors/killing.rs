@@ -1,8 +1,8 @@
 //! Errors of KILL. The ids that clients see are the proxy's own, so the proxy must read every KILL.
 
-use super::definition::errors;
+use super::definition::define;
 
-errors! {
+define! {
     NO_SUCH_THREAD no_such_session(id) =
         "Unknown thread id: {id}"
         when "`KILL` names an id that no session of this proxy has."

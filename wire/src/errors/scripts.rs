@@ -1,8 +1,8 @@
 //! Errors of sessions with [scripts](scripts.md), with the number and the SQLSTATE that MySQL Proxy gives them.
 
-use super::definition::errors;
+use super::definition::define;
 
-errors! {
+define! {
     SCRIPT script_not_loaded() =
         "MySQL Proxy Lua script failed to load. Check the error log."
         when "The script cannot be read, or has an error of syntax. The session ends."

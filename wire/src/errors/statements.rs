@@ -1,8 +1,8 @@
 //! Errors that end a statement of a pooled session.
 
-use super::definition::errors;
+use super::definition::define;
 
-errors! {
+define! {
     UNKNOWN_COM unknown_command() =
         "Unknown command"
         when "The command is none that servers of this family know, or the client has failed to change its user too often."

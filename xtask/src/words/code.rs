@@ -64,7 +64,7 @@ impl<'ast> Visit<'ast> for Found {
         let name = it.path.segments.last().map(|last| last.ident.to_string());
         let texts = match name.as_deref() {
             Some("warn" | "error") => literals(&it.tokens, None).pop().into_iter().collect(),
-            Some("errors") => literals(&it.tokens, Some('=')),
+            Some("define") => literals(&it.tokens, Some('=')),
             _ => Vec::new(),
         };
         for text in &texts {
@@ -148,7 +148,7 @@ mod tests {
 
     #[test]
     fn texts_of_errors_are_found_and_what_the_manual_says_is_not() {
-        let code = r#"errors! { CODE name(id) = "Unknown {id}" when "It is." advice "Ask."; }"#;
+        let code = r#"define! { CODE name(id) = "Unknown {id}" when "It is." advice "Ask."; }"#;
         assert_eq!(found(code), ["Unknown {id}"]);
     }
 

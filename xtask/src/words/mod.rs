@@ -20,7 +20,7 @@ use sentences::{Sentence, of_block, sentences};
 const FILE: File = File {
     path: "xtask/words.toml",
     head: "\
-# How many faults of plain English each page has today. A figure may only fall. A page that is not here has none.
+# How many faults of plain English each page or file has today. A figure may only fall. One that is not here has none.
 # `cargo run -p xtask -- words PAGE` prints the sentences.
 # `cargo run -p xtask -- words --write` writes this file, and refuses a figure that has grown.
 ",
