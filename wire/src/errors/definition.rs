@@ -66,7 +66,7 @@ macro_rules! define {
             }
         )*
 
-        pub(super) const ALL: &[crate::errors::definition::Definition] = &[$(crate::errors::definition::Definition {
+        pub(crate) const ALL: &[crate::errors::definition::Definition] = &[$(crate::errors::definition::Definition {
             code: crate::ErrorCode::$code,
             text: $text,
             when: $when,
@@ -84,4 +84,4 @@ macro_rules! text_of {
     };
 }
 
-pub(super) use {define, text_of};
+pub(crate) use {define, text_of};
