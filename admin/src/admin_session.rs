@@ -525,9 +525,9 @@ pub async fn aside<T: Send + 'static>(
     match tokio::task::spawn_blocking(work).await {
         Ok(done) => done,
         Err(error) => {
-            tracing::error!(%error, "a statement of the admin port has failed");
+            tracing::error!(%error, "a statement of the admin port has failed because of a fault in Pilotfish; please report this line");
             Err(Fault::other(
-                "The statement has failed inside the proxy; its log tells more",
+                "The statement has failed because of a fault in the proxy; its log has the details",
             ))
         }
     }

@@ -82,7 +82,7 @@ impl Conversation {
             Ok(Err(cause)) => tracing::error!(
                 kind = "admin_script_failed",
                 cause,
-                "admin.script cannot be run; the tables are served without it"
+                "admin.script cannot be run; the admin port works without it"
             ),
             Err(_) => {}
         }
@@ -119,7 +119,7 @@ impl Conversation {
 
     async fn answer(&mut self, payload: &[u8]) -> Answer {
         let Some((command, argument)) = payload.split_first() else {
-            let fault = Fault::new(ErrorCode::MALFORMED_PACKET, "A command of no bytes");
+            let fault = Fault::new(ErrorCode::MALFORMED_PACKET, "The command is empty");
             return Answer::Packets(reply::fault(&fault));
         };
         if let Some(packets) = self.ask_clerk(payload).await {
@@ -199,7 +199,7 @@ impl Conversation {
                 kind = "admin_user_change_failed",
                 user,
                 %error,
-                "no change of user at the admin port"
+                "an administrator's change to another user has failed"
             ),
         }
         changed?;
@@ -310,7 +310,7 @@ impl Conversation {
             [STATUS] => "FLUSH STATUS",
             _ => {
                 return Err(Fault::not_here(
-                    "FLUSH HOSTS, FLUSH LOGS and FLUSH STATUS are all there is to be flushed",
+                    "The admin port knows FLUSH HOSTS, FLUSH LOGS and FLUSH STATUS only",
                 ));
             }
         };
@@ -322,7 +322,7 @@ impl Conversation {
         let Some(id) = argument.first_chunk::<4>() else {
             return Err(Fault::new(
                 ErrorCode::MALFORMED_PACKET,
-                "No id to be killed",
+                "The command has no id of a session to kill",
             ));
         };
         let id = u32::from_le_bytes(*id);

@@ -57,7 +57,9 @@ pub fn tokens(text: &str) -> Result<Vec<Token>, Fault> {
         .iter()
         .any(|token| token.kind == TokenKind::Semicolon)
     {
-        true => Err(Fault::syntax("One statement at a time, please")),
+        true => Err(Fault::syntax(
+            "The admin port takes one statement at a time",
+        )),
         false => Ok(tokens),
     }
 }
@@ -216,7 +218,7 @@ impl<'a> Text<'a> {
         match token.kind {
             TokenKind::String => match string(token, self.text) {
                 Some(value) => Ok((quoted(&value), 1)),
-                None => Err(Fault::syntax(format!("No string: {text}"))),
+                None => Err(Fault::syntax(format!("Not a string: {text}"))),
             },
             TokenKind::SystemVariable => self.system_variable(at),
             TokenKind::UserVariable => {
@@ -294,7 +296,7 @@ impl<'a> Text<'a> {
         let Some(setting) = setting(wanted) else {
             let shown: String = wanted.chars().take(VARIABLE_BYTES_MAX).collect();
             return Err(Fault::no_variable(format!(
-                "Unknown system variable '{shown}'; SELECT name FROM settings lists those there are"
+                "Unknown system variable '{shown}'; SELECT name FROM settings lists the settings"
             )));
         };
         let name = quoted(setting.name);

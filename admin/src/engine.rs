@@ -139,7 +139,7 @@ impl PreparedSelect {
         limits: Limits,
     ) -> Result<ResultRows, Fault> {
         if values.len() != self.parameters {
-            let text = "There are placeholders in the statement, and not as many values";
+            let text = "The statement has more placeholders than values";
             return Err(Fault::wrong_arguments(text));
         }
         let tables = self.tables();

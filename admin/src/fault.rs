@@ -46,7 +46,7 @@ impl Fault {
     /// ER_NO_SUCH_TABLE.
     pub fn no_table(name: &str) -> Self {
         let bare = name.rsplit('.').next().unwrap_or(name).to_ascii_lowercase();
-        let hint = replaced::table(&bare).unwrap_or("SHOW TABLES lists those there are");
+        let hint = replaced::table(&bare).unwrap_or("SHOW TABLES lists the tables");
         let text = format!("Table '{name}' doesn't exist; {hint}");
         Self::new(code(1146, b"42S02"), text)
     }
@@ -80,15 +80,15 @@ impl Fault {
 
     /// ER_TABLEACCESS_DENIED_ERROR.
     pub fn read_only() -> Self {
-        let text = "Rows of settings, backends, rules, accounts and admin_accounts can be changed, and nothing else; SELECT * FROM help \
-                    lists what can be said";
+        let text = "Only rows of settings, backends, rules, accounts and admin_accounts can be changed; SELECT * FROM help \
+                    lists the statements";
         Self::new(code(1142, b"42000"), text)
     }
 
     /// The same, of TRUNCATE.
     pub fn not_emptied() -> Self {
-        let text = "TRUNCATE is for digests, errors, slow_statements, profiles and index_usage; rows that can be \
-                    changed go with DELETE";
+        let text = "TRUNCATE empties digests, errors, slow_statements, profiles and index_usage only; remove rows \
+                    of other tables with DELETE";
         Self::new(code(1142, b"42000"), text)
     }
 
@@ -110,8 +110,7 @@ impl Fault {
 
     /// ER_LOCK_DEADLOCK, which clients take as a reason to try again.
     pub fn overtaken() -> Self {
-        let text =
-            "Somebody else has changed the configuration meanwhile; try restarting the transaction";
+        let text = "Another administrator has changed the configuration meanwhile; try restarting the transaction";
         Self::new(code(1213, b"40001"), text)
     }
 
@@ -123,8 +122,7 @@ impl Fault {
 
     /// ER_NO_SUCH_THREAD.
     pub fn no_session(id: u32) -> Self {
-        let text =
-            format!("Unknown thread id: {id}; SELECT id FROM sessions lists those there are");
+        let text = format!("Unknown thread id: {id}; SELECT id FROM sessions lists the sessions");
         Self::new(ErrorCode::NO_SUCH_THREAD, text)
     }
 

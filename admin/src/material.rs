@@ -118,7 +118,7 @@ impl Material {
     pub fn warnings(&self) -> Vec<String> {
         let silent = self.silent.iter();
         silent
-            .map(|worker| format!("worker {worker} is too busy to answer: what it has is missing"))
+            .map(|worker| format!("worker {worker} is too busy to answer; its figures are missing"))
             .collect()
     }
 

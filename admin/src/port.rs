@@ -169,7 +169,9 @@ impl AdminPort {
         }
         match Self::bind(&config, self.http) {
             Ok(bound) => *self = bound,
-            Err(error) => tracing::error!(%error, "the admin port cannot be opened"),
+            Err(error) => {
+                tracing::error!(%error, "the proxy cannot open the admin port; correct the cause and reload")
+            }
         }
         self.open(seen);
     }
@@ -251,7 +253,7 @@ fn bind_all(addresses: &[ListenAddress], setting: &str) -> Vec<Listener> {
                 tracing::error!(
                     kind = "admin_port_failed",
                     %address, %error, setting,
-                    "the admin port cannot be had there; clients are served without it"
+                    "the proxy cannot listen at an address of the admin port and goes on without it; the setting names the address"
                 );
                 None
             }
@@ -290,12 +292,12 @@ where
                 }
             }
             Err(AcceptError::Exhausted { cause, pause }) => {
-                tracing::error!(error = %cause, "administrators wait to be accepted");
+                tracing::error!(error = %cause, "the admin port cannot accept connections for now; they wait in the listener's queue");
                 tokio::time::sleep(pause).await;
             }
             Err(AcceptError::Broken(error)) => {
                 let listener = listener.endpoint();
-                tracing::error!(%listener, %error, "a listener of the admin port is broken and closed");
+                tracing::error!(%listener, %error, "a listener of the admin port has failed and the proxy has closed it; restart the proxy to listen there again");
                 return;
             }
         }
@@ -323,7 +325,7 @@ async fn converse(authenticator: Arc<Authenticator>, accepted: Accepted, login: 
                 kind = "admin_login_failed",
                 client = %remote,
                 %error,
-                "no login to the admin port"
+                "a login to the admin port has failed"
             );
         }
     };
@@ -338,7 +340,9 @@ async fn converse(authenticator: Arc<Authenticator>, accepted: Accepted, login: 
     let role = Authenticator::role(&config, &admin_client.user);
     let max = config.admin.connections_max;
     let Some(_place) = Count::of(&authenticator, |it| &it.guests, max) else {
-        let text = format!("Too many connections: there are {max} (admin.connections_max)");
+        let text = format!(
+            "Too many connections: the admin port has {max}, which is its limit (admin.connections_max)"
+        );
         let fault = crate::fault::Fault::new(wire::ErrorCode::CON_COUNT, text);
         return admin_client.dismiss(&fault.payload()).await;
     };

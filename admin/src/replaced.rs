@@ -132,7 +132,7 @@ const STATEMENTS: &[(&str, &str)] = &[
         "SIGTERM ends the proxy, and sessions come to rest first",
     ),
     ("PROXYSQL KILL", "two SIGTERM end the proxy at once"),
-    ("PROXYSQL", "SELECT * FROM help lists what can be said"),
+    ("PROXYSQL", "SELECT * FROM help lists the statements"),
     (
         "SHOW MYSQL STATUS",
         "SELECT * FROM stats_mysql_global, or SHOW STATUS",

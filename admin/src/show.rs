@@ -104,7 +104,7 @@ pub fn describe(text: Text<'_>, schema: Schema) -> ShowResult {
 }
 
 fn wrong() -> Fault {
-    Fault::syntax("This cannot be shown; SELECT * FROM help lists what can")
+    Fault::syntax("The admin port does not know this SHOW; SELECT * FROM help lists the statements")
 }
 
 fn tables(rest: Text<'_>, schema: Schema, is_full: bool) -> ShowResult {

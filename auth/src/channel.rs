@@ -29,8 +29,8 @@ pub struct Channel<'a> {
 /// A password would have to pass in full, and may not on this connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "the server asks for the full password, which is not sent over a connection in clear: use TLS (backend_tls.mode), \
-     or set backend_tls.server_public_key = FILE or backend_tls.get_server_public_key = true"
+    "the server asks for the full password, which the proxy does not send over a connection in clear. Use TLS \
+     (backend_tls.mode), or set backend_tls.server_public_key or backend_tls.get_server_public_key"
 )]
 pub struct NotPrivate;
 

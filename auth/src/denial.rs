@@ -1,8 +1,8 @@
-//! Why somebody is not let in, and what he is told: the servers' own numbers and words.
+//! Why a login is refused, and what its client is told: the servers' own numbers and texts.
 
 use std::fmt;
 
-use wire::{ErrPacket, ErrorCode};
+use wire::errors::{self, ProxyError};
 
 use crate::Dialect;
 
@@ -50,55 +50,33 @@ impl Denial {
             // `%-.48s` in MySQL's texts.
             Dialect::MySql | Dialect::MySqlWithoutCidr => user.chars().take(48).collect(),
         };
-        let (code, text) = self.words(dialect, &user, host);
-        let mut payload = Vec::new();
-        ErrPacket {
-            number: code.number,
-            sqlstate: Some(code.sqlstate),
-            text: text.as_bytes(),
-        }
-        .encode(&mut payload);
-        payload
+        self.error(dialect, &user, host).payload()
     }
 
-    fn words(self, dialect: Dialect, user: &str, host: &str) -> (ErrorCode, String) {
-        let code = |number, sqlstate: &[u8; 5]| ErrorCode {
-            number,
-            sqlstate: *sqlstate,
-        };
+    fn error(self, dialect: Dialect, user: &str, host: &str) -> ProxyError {
         match (self, dialect) {
             (Self::Access { password_used }, _) => {
                 let used = if password_used { "YES" } else { "NO" };
-                let text =
-                    format!("Access denied for user '{user}'@'{host}' (using password: {used})");
-                (ErrorCode::ACCESS_DENIED, text)
+                errors::access_denied(user, host, used)
             }
-            (Self::Handshake, _) => (ErrorCode::HANDSHAKE, "Bad handshake".to_owned()),
+            (Self::Handshake, _) => errors::answer_malformed(),
             (Self::ClientTooOld, dialect) => {
                 let product = match dialect {
                     Dialect::MariaDb => "MariaDB",
                     Dialect::MySql | Dialect::MySqlWithoutCidr => "MySQL",
                 };
-                let text = format!(
-                    "Client does not support authentication protocol requested by server; consider upgrading {product} client"
-                );
-                (code(1251, b"08004"), text) // ER_NOT_SUPPORTED_AUTH_MODE
+                errors::client_too_old(product)
             }
             (Self::InsecureTransport, dialect) => {
-                let text = "Connections using insecure transport are prohibited while --require_secure_transport=ON.";
-                let sqlstate = match dialect {
-                    Dialect::MariaDb => b"08004",
-                    Dialect::MySql | Dialect::MySqlWithoutCidr => b"HY000",
-                };
-                (code(3159, sqlstate), text.to_owned()) // ER_SECURE_TRANSPORT_REQUIRED
+                let mut error = errors::tls_required_by_servers();
+                if dialect == Dialect::MariaDb {
+                    error.code.sqlstate = *b"08004";
+                }
+                error
             }
-            (Self::Locked, Dialect::MariaDb) => {
-                let text = "Access denied, this account is locked".to_owned();
-                (code(4151, b"HY000"), text) // ER_ACCOUNT_HAS_BEEN_LOCKED
-            }
+            (Self::Locked, Dialect::MariaDb) => errors::this_account_locked(),
             (Self::Locked, Dialect::MySql | Dialect::MySqlWithoutCidr) => {
-                let text = format!("Access denied for user '{user}'@'{host}'. Account is locked.");
-                (code(3118, b"HY000"), text) // ER_ACCOUNT_HAS_BEEN_LOCKED
+                errors::account_locked(user, host)
             }
         }
     }

@@ -15,7 +15,7 @@ pub enum ConnectionError {
     #[error("it ended the connection with error {0}")]
     Farewell(u16),
     /// The account has reached one of its limits there; the backend's ERR.
-    #[error("the account has reached a limit there")]
+    #[error("its account has reached one of its limits")]
     Limited(Box<[u8]>),
     /// Reading or writing has failed.
     #[error("{0}")]

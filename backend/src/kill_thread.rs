@@ -53,7 +53,7 @@ pub async fn kill_in_time(
             backend = &*sub_pool.backend.name,
             thread_id,
             limit = ?TIMEOUT_KILL,
-            "a backend has not taken a KILL in time: what was to be killed may run on"
+            "a backend has not executed a KILL in time; the statement or session may go on there"
         );
     }
 }

@@ -15,7 +15,7 @@ use wire::auth::AuthPacket;
 use wire::compression::{Algorithm, Remote};
 use wire::handshake::HandshakeHead;
 use wire::write::put_lenenc_bytes;
-use wire::{Capabilities, Command, ErrPacket, ErrorCode, Greeting, HandshakeResponse};
+use wire::{Capabilities, Command, ErrPacket, ErrorCode, Greeting, HandshakeResponse, errors};
 
 use crate::ask::text;
 use crate::connection::BackendConn;
@@ -173,8 +173,8 @@ fn unreachable(env: &PoolEnv, backend: &Backend, refusal: Refusal) -> Failure {
                 backend: backend.id,
                 cause: cause.clone(),
             });
-            let text = format!("Can't connect to MySQL server: tried {name}: {cause}");
-            Failure::new(FailureKind::NoBackend, text)
+            let causes = format!("{name}: {cause}");
+            Failure::saying(FailureKind::NoBackend, errors::cannot_connect(causes))
         }
         Refusal::Full { cause, payload } => {
             backend.load.note_server_full(env.now());
@@ -191,10 +191,9 @@ fn unreachable(env: &PoolEnv, backend: &Backend, refusal: Refusal) -> Failure {
 }
 
 fn broke_off(backend: &Backend, how: &str) -> Failure {
-    let name = &backend.name;
-    Failure::new(
+    Failure::saying(
         FailureKind::BackendLogin,
-        format!("Can't connect to MySQL server: backend {name}: {how}"),
+        errors::cannot_open(&backend.name, how),
     )
 }
 
@@ -267,7 +266,7 @@ fn broken_login(error: PacketError) -> ConnectionError {
     match error {
         PacketError::Io(error) => ConnectionError::Io(error),
         PacketError::Closed => ConnectionError::Closed,
-        _ => ConnectionError::Unexpected("its login packets make no sense"),
+        _ => ConnectionError::Unexpected("it sent a login packet that makes no sense"),
     }
 }
 
@@ -374,7 +373,7 @@ async fn look_around(
     conn: &mut BackendConn,
 ) -> Result<ConnectionState, ConnectionError> {
     const UNSAID: ConnectionError =
-        ConnectionError::Unexpected("it does not say how its session is");
+        ConnectionError::Unexpected("it does not give the state of its session");
     let server = server_of(greeting);
     // What clients would be told, before it is changed; warnings of a SET last until the next question.
     let asks = [
@@ -391,7 +390,9 @@ async fn look_around(
         return Err(UNSAID);
     };
     if follow.outcome != Outcome::Ok {
-        return Err(ConnectionError::Unexpected("it does not tell of changes"));
+        return Err(ConnectionError::Unexpected(
+            "it does not report changes of its session's state",
+        ));
     }
     let of_sight = table(sight, conn.capabilities)?.row;
     let of_sight: Vec<Option<&[u8]>> = of_sight.iter().map(Option::as_deref).collect();
@@ -412,7 +413,7 @@ fn is_limit(payload: &[u8]) -> bool {
 /// Logs in again on the same connection (COM_CHANGE_USER), which leaves no schema.
 pub async fn log_in_again(env: &PoolEnv, conn: &mut BackendConn) -> Result<(), ConnectionError> {
     const REFUSED: ConnectionError =
-        ConnectionError::Unexpected("it does not take the account again");
+        ConnectionError::Unexpected("it refuses the account at a later login");
     let trusted_at = env.shared.privileges.now();
     let inherits_at = env.shared.globals.now();
     let sub_pool = Rc::clone(&conn.sub_pool);
@@ -472,7 +473,7 @@ impl BackendConn {
         let follow = self.ask(env, Command::QUERY, &after).await?;
         if reset.outcome != Outcome::Ok || follow.outcome != Outcome::Ok {
             return Err(ConnectionError::Unexpected(
-                "it does not reset the connection",
+                "it has not reset the connection",
             ));
         }
         self.state.reset(&env.store.values);

@@ -6,7 +6,7 @@ use net::tls::{self, ClientTls};
 use route::Backend;
 use wire::compression::{Algorithm, Codec, Remote};
 use wire::handshake::HandshakeHead;
-use wire::{Capabilities, Greeting};
+use wire::{Capabilities, Greeting, errors};
 
 use crate::settings::Settings;
 use link::failure::{Failure, FailureKind};
@@ -33,20 +33,28 @@ pub async fn secure_backend(
     let Some(client_tls) = client_tls else {
         return Ok(());
     };
-    let backend_failed = |cause: String| Failure::new(FailureKind::BackendTls, cause);
     let name = &backend.name;
+    let backend_failed = |cause: String| {
+        Failure::saying(
+            FailureKind::BackendTls,
+            errors::backend_tls_failed(name, cause),
+        )
+    };
     if !greeting.capabilities.contains(Capabilities::SSL) {
         // A Unix socket needs none.
         return match settings.config.backend_tls.mode {
             BackendTlsMode::Off | BackendTlsMode::Preferred => Ok(()),
             _ if stream.privacy() == Privacy::Local => Ok(()),
-            _ => Err(backend_failed(format!("backend {name} does not offer TLS"))),
+            _ => Err(Failure::saying(
+                FailureKind::BackendTls,
+                errors::backend_tls_missing(name),
+            )),
         };
     }
     let host = backend.host.as_deref().unwrap_or("localhost");
     let server_name = client_tls
         .server_name(host)
-        .map_err(|error| backend_failed(format!("TLS with backend {name}: {error}")))?;
+        .map_err(|error| backend_failed(error.to_string()))?;
     let capabilities = head.capabilities.with(LEG, false) | leg | Capabilities::SSL;
     let mut request = Vec::new();
     HandshakeHead {
@@ -64,9 +72,7 @@ pub async fn secure_backend(
         }
         Err(error) => Err(error),
     };
-    upgraded.map_err(|error| {
-        backend_failed(format!("TLS with backend {name}: {}", tls::explain(&error)))
-    })
+    upgraded.map_err(|error| backend_failed(tls::explain(&error).to_string()))
 }
 
 /// How a backend's leg is compressed, if it offers that: the algorithm and its level.

@@ -10,6 +10,7 @@ use pool::{
     Wake, Wish,
 };
 use route::{Backend, BackendId, Duty, Health};
+use wire::errors;
 
 use crate::connection::BackendConn;
 use crate::connection::Connection;
@@ -243,11 +244,11 @@ impl WorkerPool {
         let topology = self.env.topology.borrow();
         let backend = id.and_then(|id| topology.backend(id));
         let Some(backend) = backend else {
-            return "is not known any more: it was removed from the configuration";
+            return REMOVED;
         };
         match (backend.duty, &backend.health) {
             (Duty::Disabled, _) => "is disabled by an administrator",
-            (Duty::Draining, _) => "is drained: it takes no new work",
+            (Duty::Draining, _) => "is draining: it takes no new statements",
             (Duty::Serving, Health::Down { .. }) => "is down",
             (Duty::Serving, _) => "was down or drained a moment ago",
         }
@@ -260,21 +261,17 @@ impl WorkerPool {
             .get(&sub_pool)
             .map(|sub_pool| sub_pool.backend.name.clone())
             .unwrap_or_default();
-        let text = match refusal {
-            Refusal::TimedOut => format!(
-                "No connection to backend {name} became free within {patience:?} (pool.timeout_wait)"
-            ),
-            Refusal::Crowded => format!(
-                "Too many sessions wait for a connection to backend {name} (pool.waiters_max)"
-            ),
-            Refusal::Shut => format!("Backend {name} {}", self.shut_because(sub_pool)),
-            Refusal::Unknown => format!(
-                "Backend {name} is not known any more: it was removed from the configuration"
-            ),
+        let error = match refusal {
+            Refusal::TimedOut => errors::no_connection_in_time(name, format_args!("{patience:?}")),
+            Refusal::Crowded => errors::too_many_waiters(name),
+            Refusal::Shut => errors::backend_not_usable(name, self.shut_because(sub_pool)),
+            Refusal::Unknown => errors::backend_not_usable(name, REMOVED),
         };
         match refusal {
-            Refusal::TimedOut | Refusal::Crowded => Failure::new(FailureKind::PoolExhausted, text),
-            Refusal::Shut | Refusal::Unknown => Failure::new(FailureKind::NoBackend, text),
+            Refusal::TimedOut | Refusal::Crowded => {
+                Failure::saying(FailureKind::PoolExhausted, error)
+            }
+            Refusal::Shut | Refusal::Unknown => Failure::saying(FailureKind::NoBackend, error),
         }
     }
 
@@ -467,12 +464,11 @@ impl WorkerPool {
     }
 }
 
+/// What has become of a backend that the pool does not have.
+const REMOVED: &str = "was removed from the configuration";
+
 /// It was, while a connection to it was opened.
 fn disabled(backend: &Backend) -> Failure {
-    let text = format!(
-        "Can't connect to backend {}: {}",
-        backend.name,
-        ConnectionError::Disabled
-    );
-    Failure::new(FailureKind::NoBackend, text)
+    let error = errors::cannot_open(&backend.name, ConnectionError::Disabled);
+    Failure::saying(FailureKind::NoBackend, error)
 }

@@ -231,7 +231,7 @@ async fn build(
         (!is_same).then(|| Arc::new(directory))
     });
     building.await.unwrap_or_else(|panic| {
-        tracing::error!(%panic, "learned accounts could not be put in order");
+        tracing::error!(%panic, "the proxy has failed to sort the accounts that it has read; please report this line");
         None
     })
 }

@@ -376,7 +376,7 @@ impl BackendMonitor {
             kind = "backend_down",
             backend = self.name,
             cause,
-            "backend is down"
+            "backend is down: it gets no sessions until it answers"
         );
         // One that falls again soon goes on with the long waits it had reached.
         match self.health {
@@ -439,7 +439,7 @@ impl BackendMonitor {
                 tracing::warn!(
                     backend = self.name,
                     cause,
-                    "backend refuses the monitor account"
+                    "backend refuses the monitor account; it stays in use, and the proxy knows less about it"
                 );
             }
             ProbeResult::Well if self.account_refused => {
@@ -467,7 +467,11 @@ impl BackendMonitor {
                 if !self.name_lost {
                     self.name_lost = true;
                     let cause = failure.to_string();
-                    tracing::warn!(backend = self.name, cause, "known addresses stay in use");
+                    tracing::warn!(
+                        backend = self.name,
+                        cause,
+                        "a backend's name cannot be looked up; the proxy keeps the addresses that it knows"
+                    );
                 }
                 Change::None
             }

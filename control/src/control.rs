@@ -143,7 +143,9 @@ impl Control {
     pub fn stop(self) {
         let _ = self.orders.send(Order::Stop);
         if self.thread.join().is_err() {
-            tracing::error!("the control plane had failed");
+            tracing::error!(
+                "the control plane has failed before the proxy stopped; please report this line"
+            );
         }
     }
 }

@@ -324,7 +324,9 @@ impl ControlLoop {
             }
             // Another configuration was asked for meanwhile.
             Ok(Finding::Planned { .. }) => (),
-            Err(error) => tracing::error!(%error, "a task of the control plane failed"),
+            Err(error) => {
+                tracing::error!(%error, "a task of the control plane has failed; please report this line")
+            }
         }
     }
 
@@ -400,7 +402,7 @@ impl ControlLoop {
             tokio::spawn(async move { kill_all(&access, &name, &destination, &kills).await });
         self.tasks.spawn(async move {
             if let Err(error) = killing.await {
-                tracing::error!(%error, "kills failed");
+                tracing::error!(%error, "the proxy has failed to send KILL to a backend; please report this line");
             }
             Finding::Killed(backend)
         });
@@ -430,7 +432,7 @@ impl ControlLoop {
         let checking = tokio::spawn(async move { check(&access, &teachers, line, &asked).await });
         self.tasks.spawn(async move {
             let (found, line) = checking.await.unwrap_or_else(|panic| {
-                tracing::error!(%panic, "accounts could not be asked for by name");
+                tracing::error!(%panic, "the proxy has failed to read accounts by their names; please report this line");
                 (None, None)
             });
             Finding::Checked {
@@ -449,7 +451,7 @@ impl ControlLoop {
         let asking = tokio::spawn(async move { ask_all(&access, clusters).await });
         self.tasks.spawn(async move {
             let told = asking.await.unwrap_or_else(|panic| {
-                tracing::error!(%panic, "definitions could not be put in order");
+                tracing::error!(%panic, "the proxy has failed to read definitions of views and routines; please report this line");
                 Vec::new()
             });
             Finding::Defined { epoch, told }
@@ -491,7 +493,7 @@ impl ControlLoop {
         if tokio::time::timeout(limit, finishing).await.is_err() {
             tracing::warn!(
                 ?limit,
-                "statements nobody waits for may run on: kills took too long"
+                "the proxy stops before it could kill all statements that no client waits for; they may run on at their backends"
             );
         }
     }

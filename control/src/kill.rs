@@ -87,7 +87,7 @@ pub(crate) async fn kill_all(
                 backend,
                 count,
                 cause,
-                "statements nobody waits for may run on"
+                "the proxy could not kill statements that no client waits for; they may run on at the backend"
             );
         }
     }
@@ -129,7 +129,7 @@ async fn do_one(connection: &mut Connection, backend: &str, kill: Kill) -> Resul
         }
         Ok(err) => {
             let cause = printable(err.text);
-            tracing::warn!(backend, thread_id, %why, error = err.number, cause, "kill refused");
+            tracing::warn!(backend, thread_id, %why, error = err.number, cause, "a backend has refused to kill a statement; it may run on there");
         }
     }
     Ok(())

@@ -91,7 +91,7 @@ impl LoggedLeaders {
                 tracing::warn!(
                     kind = "primary_missing",
                     cluster,
-                    "cluster has no primary: nobody there takes writes"
+                    "the cluster has no primary: no backend takes writes"
                 );
             }
             (true, Some(primary)) => {
@@ -116,8 +116,8 @@ impl LoggedLeaders {
                 kind = "independent_writers",
                 cluster,
                 backends,
-                "several primaries take writes and do not replicate from each other: their data \
-                 will differ; if that is meant, set backend.independent"
+                "several primaries take writes and do not replicate from each other, so their data \
+                 will differ; if that is intended, set backend.independent"
             );
         }
         self.rivals = rivals;
@@ -140,8 +140,8 @@ impl LoggedLeaders {
                 cluster,
                 primary,
                 left_out,
-                "several servers take writes and follow nobody: those left out get nothing until \
-                 they are read-only, or follow"
+                "several servers take writes and replicate from no server: the backends in left_out get no statements \
+                 until they are read-only or replicate"
             );
         }
         self.others = others;

@@ -88,7 +88,12 @@ impl Learning {
         let is_known =
             self.refused.len() >= TOLD_MAX || !self.refused.insert((id, user.to_owned()));
         if !is_known {
-            tracing::warn!(backend, user, cause, "backend refuses an account's login");
+            tracing::warn!(
+                backend,
+                user,
+                cause,
+                "a backend has refused an account that the proxy knows; compare the account there"
+            );
         }
     }
 
@@ -165,9 +170,13 @@ impl Learning {
                 backend,
                 cause,
                 missing,
-                "accounts cannot be learned: the monitor account may not read them"
+                "the proxy cannot read the servers' accounts, because the monitor account lacks a privilege; the field missing names it"
             ),
-            None => tracing::warn!(backend, cause, "accounts cannot be learned"),
+            None => tracing::warn!(
+                backend,
+                cause,
+                "the proxy cannot read the servers' accounts and tries again later"
+            ),
         }
     }
 }

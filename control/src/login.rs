@@ -147,7 +147,7 @@ impl Access {
         if let Tls::Preferred(tls) | Tls::Required(tls) = &self.tls
             && let Err(error) = tls.reload_if_changed()
         {
-            tracing::warn!(%error, "changed certificates for backends are not used");
+            tracing::warn!(%error, "changed certificates for backends have a fault; the proxy keeps the old ones");
         }
     }
 

@@ -351,14 +351,14 @@ impl Replication {
                 kind = "replication_status_denied",
                 backend,
                 cause,
-                "the monitor account may not ask about replication: the backend stays in its role, \
-                 its lag is not known and not limited"
+                "the monitor account may not read the replication status: the backend keeps its role, \
+                 and the proxy does not limit its lag, which is not known"
             ),
             Failing::Silent => tracing::warn!(
                 backend,
                 cause,
-                "backend cannot be asked about replication: it stays in its role, and counts as \
-                 lagging by as much more as it is silent"
+                "backend does not give its replication status: it keeps its role, and the proxy adds \
+                 the time since its last answer to its lag"
             ),
         }
     }
@@ -380,7 +380,7 @@ impl Replication {
                 kind = "lag_unknown",
                 backend,
                 missing,
-                "lag is not known and not limited: the monitor account may not ask"
+                "the monitor account may not read the lag, and the proxy does not limit it; the field missing has the GRANT that helps"
             );
         }
     }
@@ -395,11 +395,14 @@ impl Replication {
         }
         match role {
             Some(Role::Primary) => {
-                tracing::warn!(backend, "primary is read-only: writes will fail there");
+                tracing::warn!(
+                    backend,
+                    "primary is read-only: writes wait, then fail; make it writable or promote another server"
+                );
             }
             _ => tracing::warn!(
                 backend,
-                "replica takes writes: set read_only there, or super_read_only on MySQL"
+                "replica takes writes: set read_only there (super_read_only on MySQL)"
             ),
         }
     }
@@ -411,7 +414,7 @@ impl Replication {
             tracing::warn!(
                 kind = "replica_without_source",
                 backend,
-                "replica follows nobody: its lag is not known"
+                "replica replicates from no server: its lag is not known"
             );
         }
         let (applier, receiver) = match following {
@@ -432,7 +435,7 @@ impl Replication {
                     %applier,
                     %receiver,
                     cause = self.complaint,
-                    "replica is left out: its replication does not run"
+                    "replica gets no reads: its replication does not run"
                 );
             }
             (true, false) => tracing::info!(
@@ -458,7 +461,7 @@ impl Replication {
                     backend,
                     ?max,
                     lag = %lag,
-                    "replica is left out: it {lag}"
+                    "replica gets no reads: it {lag}"
                 );
             }
             (true, false) => tracing::info!(backend, "replica is used again: it {lag}"),

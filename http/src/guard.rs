@@ -155,7 +155,7 @@ pub async fn admit(
         tracing::warn!(
             kind = "http_login_failed",
             client = %caller.remote,
-            "no login to the HTTP port"
+            "a login to the HTTP port has failed"
         );
         return unknown("The user or the password, or the token, is not right");
     };

@@ -75,7 +75,7 @@ fn send((_, kind, packed): File, headers: &HeaderMap) -> Response {
         Ok(_) => ([policy, kind], plain).into_response(),
         // What is within the program is as it was built.
         Err(error) => {
-            tracing::error!(%error, "the dashboard cannot be unpacked");
+            tracing::error!(%error, "the dashboard cannot be shown because its page cannot be unpacked; please report this line");
             axum::http::StatusCode::INTERNAL_SERVER_ERROR.into_response()
         }
     }

@@ -7,12 +7,14 @@
 //! on the other; see [`auth::key_exchange`]. A backend's leg in clear gets no password for a key that the backend
 //! presents, unless that is configured.
 
+use std::fmt::Display;
+
 use auth::key_exchange::encrypt;
 use auth::plugin::{FULL_AUTHENTICATION, MORE_DATA, REQUEST_KEY_CACHING_SHA2, REQUEST_KEY_SHA256};
 use auth::{Answer, KeyExchangeError, NotPrivate, OwnKey, Privacy, ServerKey};
 use tokio::io::{AsyncRead, AsyncWrite};
-use wire::Capabilities;
 use wire::auth::{AuthPacket, CACHING_SHA2_PASSWORD, SHA256_PASSWORD};
+use wire::{Capabilities, errors};
 
 use crate::failure::{Failure, FailureKind};
 use crate::packets::{PacketError, PacketStream};
@@ -206,12 +208,13 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Dialogue<'_, T> {
     /// Relays what ends a login.
     pub async fn conclude(&mut self, payload: Vec<u8>) -> Result<AuthEnd, Failure> {
         let end = self.hear_backend(payload).await?;
-        end.ok_or_else(|| Failure::new(FailureKind::BackendLogin, "the login has no end"))
+        end.ok_or_else(|| backend_failed(self.backend_name, "its login has no end"))
     }
 
     async fn hear_backend(&mut self, payload: Vec<u8>) -> Result<Option<AuthEnd>, Failure> {
         let packet = AuthPacket::decode(&payload).map_err(|error| {
-            Failure::new(FailureKind::BackendLogin, format!("login packet: {error}"))
+            let cause = format!("its login packet makes no sense: {error}");
+            backend_failed(self.backend_name, cause)
         })?;
         match (packet, std::mem::take(&mut self.exchange)) {
             (AuthPacket::MoreData(key), Exchange::KeyDue { password }) => {
@@ -317,34 +320,37 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Dialogue<'_, T> {
 
 /// The backend wants a password in full, and may not have it.
 pub fn not_private(name: &str) -> Failure {
-    let cause = format!("Can't connect to MySQL server: backend {name}: {NotPrivate}");
-    Failure::new(FailureKind::FullAuthentication, cause)
+    Failure::saying(
+        FailureKind::FullAuthentication,
+        errors::cannot_open(name, NotPrivate),
+    )
 }
 
 /// The failure when a password cannot be read or encrypted.
 pub fn key_exchange(error: KeyExchangeError) -> Failure {
-    Failure::new(FailureKind::KeyExchange, format!("key exchange: {error}"))
+    Failure::saying(FailureKind::KeyExchange, errors::key_exchange_failed(error))
 }
 
 /// The failure when the client does not keep to the protocol, or closes.
 pub fn client_broke(error: PacketError) -> Failure {
-    let kind = match &error {
+    match &error {
         PacketError::Closed | PacketError::Truncated | PacketError::Io(_) => {
-            FailureKind::LoginAbandoned
+            let cause = format!("the client has broken off its login: {error}");
+            Failure::new(FailureKind::LoginAbandoned, cause)
         }
         PacketError::OutOfOrder { .. } | PacketError::TooLong(_) | PacketError::ProxyHeader => {
-            FailureKind::LoginMalformed
+            Failure::saying(FailureKind::LoginMalformed, errors::login_malformed(error))
         }
-    };
-    Failure::new(kind, format!("login: {error}"))
+    }
 }
 
 /// The failure when the backend does not keep to the protocol, or closes.
 pub fn backend_broke(name: &str, error: PacketError) -> Failure {
-    Failure::new(
-        FailureKind::BackendLogin,
-        format!("backend {name} broke off the login: {error}"),
-    )
+    backend_failed(name, format!("it has broken off the login: {error}"))
+}
+
+fn backend_failed(name: &str, cause: impl Display) -> Failure {
+    Failure::saying(FailureKind::BackendLogin, errors::cannot_open(name, cause))
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use std::fmt;
 
 use sql::Server;
 use tracing::Level;
+use wire::errors::ProxyError;
 use wire::{ErrPacket, ErrorCode};
 
 /// Whose doing it was.
@@ -318,6 +319,17 @@ impl Failure {
             kind,
             told: ClientMessage::Text(cause.clone()),
             cause,
+        }
+    }
+
+    /// The client is told an error of the proxy's own, under the error's number if the kind has another.
+    pub fn saying(kind: FailureKind, error: ProxyError) -> Self {
+        match kind.verdict().told == Some(error.code) {
+            true => Self::new(kind, error),
+            false => {
+                let payload = error.payload();
+                Self::relaying(kind, error, payload)
+            }
         }
     }
 

@@ -229,7 +229,7 @@ impl ReplyObserver {
             passed.extend_from_slice(bytes);
         });
         if let Err(violation) = fed {
-            tracing::error!(%violation, "a script cannot hear a reply to the end");
+            tracing::error!(%violation, "a backend's reply breaks the protocol; the script gets only the part before");
         }
         if let Some(preparing) = &mut self.preparing {
             self.heard.prepared = preparing.feed(&passed);

@@ -7,10 +7,12 @@
 //!    └──────────── more results ────────┘      a row cannot be rewritten: ERR, and nothing behind it
 //! ```
 
-use script::{ResultRows, Rows, err_payload};
+use script::{ResultRows, Rows};
 use wire::reply::{EOF, EOF_BYTES_LIMIT, ERR, LOCAL_INFILE, OK, OkPacket, is_progress_report};
 use wire::write::put_packets;
-use wire::{Capabilities, Command, HEADER_BYTES, Header, PACKET_PAYLOAD_MAX, Reader, StatusFlags};
+use wire::{
+    Capabilities, Command, HEADER_BYTES, Header, PACKET_PAYLOAD_MAX, Reader, StatusFlags, errors,
+};
 
 /// See the module.
 pub struct Rewriting {
@@ -169,7 +171,7 @@ impl Rewriting {
 
     fn fail(&mut self, out: &mut Vec<u8>, next: u8, cause: &str) -> u8 {
         self.stage = Stage::Failed;
-        put_packets(out, next, &err_payload(&format!("(lua) {cause}")))
+        put_packets(out, next, &errors::rows_not_rewritten(cause).payload())
     }
 }
 

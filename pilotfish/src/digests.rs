@@ -53,7 +53,7 @@ impl Notes {
         let outcome = written.unwrap_or_else(|error| Err(io::Error::other(error)));
         match &outcome {
             Err(error) if !self.has_failed => {
-                tracing::error!(file = shown, %error, "the file of digests cannot be written");
+                tracing::error!(file = shown, %error, "the proxy cannot write the file of digests (digests.file) and tries again later");
             }
             _ => {}
         }

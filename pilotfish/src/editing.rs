@@ -69,13 +69,13 @@ impl<'a> Editing<'a> {
             Ok((loaded, draft)) => match reloading.apply(&loaded.config) {
                 Ok(()) => {
                     for warning in &loaded.warnings {
-                        tracing::warn!(%warning, "configuration");
+                        tracing::warn!(%warning, "reload: a setting is allowed but may not be what you want");
                     }
                     for change in diff(&self.saved.config, &self.current.config) {
                         tracing::warn!(
                             kind = "unsaved_change_lost",
                             %change,
-                            "reload: a change that was not saved is given up"
+                            "reload: the proxy has undone a change that no administrator had saved"
                         );
                     }
                     let source = arguments.source();
@@ -104,10 +104,13 @@ impl<'a> Editing<'a> {
             tracing::error!(
                 kind = "config_faulty",
                 fault,
-                "reload: the new configuration is faulty"
+                "reload: the new configuration has a fault; correct it and reload again"
             );
         }
-        tracing::error!(faults = faults.len(), "the old configuration stays");
+        tracing::error!(
+            faults = faults.len(),
+            "reload: the new configuration has faults; the proxy keeps the old one"
+        );
     }
 
     /// Grants a wish, or says why not.

@@ -67,7 +67,7 @@ fn adopt(inherited: Vec<Listener>, config: &Config) -> Vec<Bound> {
         if !inherited.iter().any(is_handed_over) {
             tracing::warn!(
                 address = %configured.address,
-                "nobody listens there: the service manager has handed over other sockets"
+                "the proxy does not listen at this address: the service manager has handed over other sockets; add it to the socket unit"
             );
         }
     }
@@ -161,7 +161,7 @@ async fn accept_all(bound: Bound, clients: mpsc::Sender<Client>) {
                 tokio::time::sleep(pause).await;
             }
             Err(AcceptError::Broken(error)) => {
-                tracing::error!(listener = %listener.endpoint(), %error, "a listener is broken and closed");
+                tracing::error!(listener = %listener.endpoint(), %error, "a listener has failed and the proxy has closed it; restart the proxy to listen there again");
                 return;
             }
         }
@@ -172,7 +172,7 @@ fn log_exhausted(listener: &Listener, error: &io::Error) {
     tracing::error!(
         listener = %listener.endpoint(),
         %error,
-        "clients wait to be accepted: the process is out of files or memory"
+        "the proxy cannot accept clients for now, because it has no files or memory left; they wait in the listener's queue"
     );
 }
 

@@ -53,7 +53,12 @@ impl Log {
                 .map(ToString::to_string)
                 .unwrap_or_default();
             let text = panic.payload_as_str().unwrap_or("a panic without a text");
-            tracing::error!(side = "proxy", place, text, "panic");
+            tracing::error!(
+                side = "proxy",
+                place,
+                text,
+                "panic: a fault in Pilotfish has ended a session or a task; please report this line"
+            );
         }));
         bound.tell_each_second()?;
         Ok(Log {

@@ -55,7 +55,7 @@ pub fn raise_open_files(config: &Config) {
     let limit = match net::limits::raise_open_files(wanted) {
         Ok(limit) => limit.soft,
         Err(error) => {
-            tracing::warn!(%error, wanted, "the limit of open files cannot be raised");
+            tracing::warn!(%error, wanted, "the proxy cannot raise its limit of open files");
             net::limits::open_files().soft
         }
     };
@@ -63,7 +63,7 @@ pub fn raise_open_files(config: &Config) {
         tracing::warn!(
             limit,
             needed,
-            "the limit of open files is too low for limits.sessions_max; further clients will wait to be accepted"
+            "the limit of open files is too low for limits.sessions_max: clients beyond it will wait to be accepted; raise the limit or lower the setting"
         );
     }
 }

@@ -95,7 +95,9 @@ impl ReplicaPort {
         if let Some((sender, thread)) = self.running {
             drop(sender);
             if thread.join().is_err() {
-                tracing::error!("the thread that feeds replicas had failed");
+                tracing::error!(
+                    "the thread that feeds replicas has failed; replicas get no events until the proxy is restarted"
+                );
             }
         }
     }
@@ -121,7 +123,7 @@ async fn serve(client: Client, shared: Arc<Shared>) {
         tracing::warn!(
             kind = "replica_refused",
             cluster,
-            "a replica is turned away: the stream of the cluster has not begun to keep transactions yet"
+            "the proxy refuses a replica, because the stream of its cluster keeps no transactions yet; the replica will connect again"
         );
         return;
     };
@@ -139,7 +141,9 @@ async fn serve(client: Client, shared: Arc<Shared>) {
             )
             .await;
         }
-        Err(error) => tracing::warn!(kind = "replica_refused", %error, "a replica cannot log in"),
+        Err(error) => {
+            tracing::warn!(kind = "replica_refused", %error, "the login of a replica has failed")
+        }
     }
 }
 

@@ -106,7 +106,7 @@ pub fn run(config: Config, serving: Serving<'_>) -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(cause) => {
-            tracing::error!(cause, "pilotfish cannot go on");
+            tracing::error!(cause, "pilotfish stops because of an error");
             if has_file {
                 eprintln!("pilotfish: {cause}");
             }
@@ -302,7 +302,7 @@ async fn wait(
                 }
                 Want::Logs => match reloading.reopen_logs() {
                     Ok(()) => tracing::info!("SIGUSR1: log files are opened again"),
-                    Err(error) => tracing::error!(error, "SIGUSR1: the old log is written on"),
+                    Err(error) => tracing::error!(error, "SIGUSR1: the proxy cannot open the log again and writes to the old file"),
                 },
             },
             Some(wish) = wishes.recv() => editing.answer(wish, reloading),
@@ -435,13 +435,13 @@ impl Reloading<'_> {
             return Err(faulty.iter().map(ToString::to_string).collect());
         }
         if let Err(error) = self.streams.borrow_mut().apply(&reloaded) {
-            tracing::error!(%error, "the schema history cannot be kept; no cluster is followed");
+            tracing::error!(%error, "the proxy cannot open the schema history and follows no cluster; correct the cause and reload");
         }
         // At once: who begins now is to find the new accounts and the new settings.
         self.publish.send_replace(Arc::new(settings));
         self.journals.reopen();
         if let Err(error) = self.log.reload(&reloaded.log) {
-            tracing::error!(%error, "the log cannot be opened again; the old one is written on");
+            tracing::error!(%error, "reload: the proxy cannot open the log and writes to the old file");
         }
         Ok(())
     }
@@ -459,7 +459,7 @@ impl Reloading<'_> {
 
 fn tell_manager(states: &[NotifyState<'_>]) {
     if let Err(error) = notify(states) {
-        tracing::warn!(%error, "the service manager does not listen");
+        tracing::warn!(%error, "the proxy cannot send its state to the service manager (systemd), which may take it for not ready");
     }
 }
 
@@ -467,7 +467,9 @@ fn tell_manager(states: &[NotifyState<'_>]) {
 fn tell_reloading() {
     match NotifyState::monotonic_usec_now() {
         Ok(now) => tell_manager(&[NotifyState::Reloading, now]),
-        Err(error) => tracing::warn!(%error, "the monotonic clock cannot be read"),
+        Err(error) => {
+            tracing::warn!(%error, "the proxy cannot read the monotonic clock and does not tell the service manager that it reloads")
+        }
     }
 }
 

@@ -139,7 +139,7 @@ pub fn reload_certificates(settings: &Settings) {
                 tracing::info!(section, "certificates have changed and are loaded")
             }
             Err(error) => {
-                tracing::error!(section, %error, "changed certificates are faulty; the old ones stay")
+                tracing::error!(section, %error, "changed certificates have a fault; the proxy keeps the old ones")
             }
         }
     }

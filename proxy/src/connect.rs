@@ -7,7 +7,7 @@ use config::{Config, OverLimit};
 use net::proxy_protocol;
 use route::{Backend, BackendId, Health, NoBackend, Report, SessionSlot, Topology, Use, Whole};
 use tokio::time::{Instant, timeout_at};
-use wire::Greeting;
+use wire::{Greeting, errors};
 
 use crate::pooled::routing::routing_state::RoutingState;
 use crate::worker::Worker;
@@ -99,7 +99,7 @@ pub(crate) fn tell_full(cause: &str) {
         kind = "server_full",
         cause,
         limit = "pool.timeout_wait",
-        "a login waits for a connection to a server that is full"
+        "a server takes no more connections; a login waits for one"
     );
 }
 
@@ -191,7 +191,7 @@ impl Attempts {
             side = "backend",
             backend = backend.name,
             cause,
-            "backend did not take a session"
+            "a backend has not taken a session; the proxy tries the next one"
         );
         self.causes.push(format!("{}: {cause}", backend.name));
     }
@@ -200,14 +200,9 @@ impl Attempts {
         let causes = self.causes.join("; ");
         match (self.err, none) {
             (Some(err), _) => Failure::relaying(FailureKind::NoBackend, causes, err),
-            (None, NoBackend::AllFull) => Failure::new(FailureKind::BackendsFull, none.to_string()),
-            (None, _) if causes.is_empty() => {
-                Failure::new(FailureKind::NoBackend, none.to_string())
-            }
-            (None, _) => Failure::new(
-                FailureKind::NoBackend,
-                format!("Can't connect to MySQL server: tried {causes}"),
-            ),
+            (None, NoBackend::AllFull) => Failure::saying(FailureKind::BackendsFull, none.error()),
+            (None, _) if causes.is_empty() => Failure::saying(FailureKind::NoBackend, none.error()),
+            (None, _) => Failure::saying(FailureKind::NoBackend, errors::cannot_connect(causes)),
         }
     }
 }

@@ -4,7 +4,7 @@
 use std::net::IpAddr;
 
 use net::Endpoint;
-use wire::ErrPacket;
+use wire::{ErrPacket, errors};
 
 use crate::worker::Worker;
 use backend::settings::Settings;
@@ -29,11 +29,8 @@ pub(crate) fn check(
     if worker.shared.host_errors.errors(host) < max {
         return Ok(());
     }
-    let text = format!(
-        "Host '{host}' is blocked because of many connection errors; unblock it with FLUSH HOSTS on the admin port \
-         of the proxy (limits.connect_errors_max)"
-    );
-    Err(Failure::new(FailureKind::HostBlocked, text))
+    let error = errors::host_blocked(host);
+    Err(Failure::saying(FailureKind::HostBlocked, error))
 }
 
 /// Notes how a login ended.
@@ -55,7 +52,7 @@ pub(crate) fn note(worker: &Worker, client: &Endpoint, failure: Option<&Failure>
                 kind = "host_blocked",
                 client = %host,
                 errors = max,
-                "logins from this host failed too often in a row: the proxy refuses it until FLUSH HOSTS"
+                "logins from a host have failed too often in a row; the proxy refuses its logins until FLUSH HOSTS on the admin port"
             );
         }
         Some(_) => {}

@@ -22,7 +22,7 @@ use wire::compression::Algorithm;
 use wire::greeting::patch_capabilities;
 use wire::handshake::{HandshakeHead, PROTOCOL_40};
 use wire::reply::OkPacket;
-use wire::{Capabilities, ErrPacket, ErrorCode, HandshakeResponse, StatusFlags};
+use wire::{Capabilities, ErrPacket, ErrorCode, HandshakeResponse, StatusFlags, errors};
 
 use crate::connect::Greeted;
 use crate::tls_guard::Guard;
@@ -411,18 +411,16 @@ pub(crate) async fn read_response(
     who.has_answered = true;
     if !head.capabilities.contains(Capabilities::SSL) {
         return match settings.config.client_tls.mode {
-            ClientTlsMode::Required if client.privacy() == Privacy::Open => Err(Failure::new(
+            ClientTlsMode::Required if client.privacy() == Privacy::Open => Err(Failure::saying(
                 FailureKind::TlsRequired,
-                "Connections using insecure transport are prohibited by the proxy (client_tls.mode = required)",
+                errors::tls_required(),
             )),
             _ => Ok((None, first)),
         };
     }
     let Some(server_tls) = &settings.client_tls else {
-        return Err(Failure::new(
-            FailureKind::LoginMalformed,
-            "Bad handshake: TLS was not offered",
-        ));
+        let error = errors::tls_not_offered();
+        return Err(Failure::saying(FailureKind::LoginMalformed, error));
     };
     let acceptor = server_tls.acceptor();
     client
@@ -431,7 +429,7 @@ pub(crate) async fn read_response(
         .map_err(|error| {
             Failure::new(
                 FailureKind::ClientTls,
-                format!("TLS with the client: {}", tls::explain(&error)),
+                format!("TLS with the client has failed: {}", tls::explain(&error)),
             )
         })?;
     let answer = client.read().await.map_err(client_broke)?;
@@ -440,22 +438,21 @@ pub(crate) async fn read_response(
 
 /// Before 4.1 an ERR had no SQLSTATE, and the number is the one that those clients know for it.
 fn too_old() -> Failure {
-    const CR_VERSION_ERROR: u16 = 2007;
-    let text = "4.0 protocol is not supported";
+    let error = errors::old_protocol();
     let mut payload = Vec::new();
     wire::ErrPacket {
-        number: CR_VERSION_ERROR,
+        number: error.code.number,
         sqlstate: None,
-        text: text.as_bytes(),
+        text: error.text.as_bytes(),
     }
     .encode(&mut payload);
-    Failure::relaying(FailureKind::LoginMalformed, text, payload)
+    Failure::relaying(FailureKind::LoginMalformed, error, payload)
 }
 
 /// The client answers the greeting's plugin and no other.
 fn cannot_switch(dialect: Dialect, response: &HandshakeResponse<'_>) -> Failure {
     let payload = Denial::ClientTooOld.payload(dialect, response.user, "");
-    let cause = "the client cannot be asked by another plugin (no PLUGIN_AUTH)";
+    let cause = "the client cannot use the plugin that the account needs (no PLUGIN_AUTH)";
     Failure::relaying(FailureKind::LoginMalformed, cause, payload)
 }
 
@@ -463,10 +460,7 @@ pub(crate) fn malformed(error: wire::Malformed) -> Failure {
     if error == PROTOCOL_40 {
         return too_old();
     }
-    Failure::new(
-        FailureKind::LoginMalformed,
-        format!("Bad handshake: {error}"),
-    )
+    Failure::saying(FailureKind::LoginMalformed, errors::login_malformed(error))
 }
 
 /// The backend's ERR has been relayed; the log gets its text.

@@ -59,7 +59,10 @@ impl DataPlane {
             )
             .is_err()
         {
-            tracing::error!(worker, "a client was turned away: its worker is gone");
+            tracing::error!(
+                worker,
+                "the proxy has refused a client because a worker has failed; restart the proxy"
+            );
         }
     }
 
@@ -117,7 +120,7 @@ impl DataPlane {
         {
             tracing::warn!(
                 sessions = self.sessions(),
-                "sessions did not say goodbye in time"
+                "the proxy stops while sessions are still open; their connections break"
             );
         }
         cut

@@ -16,13 +16,14 @@ use route::Backend;
 use session::{ChangeUserHold, Event, Outcome, Tracker, Violation};
 use sql::Server;
 use tokio::io::{AsyncRead, ReadBuf};
-use wire::{Capabilities, Command, HEADER_BYTES, StatusFlags};
+use wire::{Capabilities, Command, HEADER_BYTES, StatusFlags, errors};
 
 use crate::scripted::script_coverage::unfollowed;
 use crate::session_end::SessionEnd;
 use crate::statement_stats::observer::Observer;
 use crate::user_change::UserChange;
 use crate::worker::Worker;
+use backend::connection_error::ConnectionError;
 use link::failure::{Failure, FailureKind};
 use link::leg::Leg;
 use registry::session_control::{Ask, Requests, SessionControl};
@@ -117,7 +118,7 @@ impl Relay {
         self.ahead = from_client;
         self.tracker
             .backend_bytes(&mut from_backend, |_| {})
-            .map_err(backend_violation)?;
+            .map_err(|violation| backend_violation(&self.to.name, violation))?;
         self.client.keep(from_backend);
         Ok(())
     }
@@ -172,10 +173,8 @@ impl Relay {
         if is_at_rest && (ends_now || asked.contains(Ask::Drain)) {
             Ok(Some(SessionEnd::Drained))
         } else if ends_now {
-            Err(Failure::new(
-                FailureKind::Stopped,
-                "The proxy is shutting down, and the statement or transaction did not end in time",
-            ))
+            let error = errors::shutting_down_within("the statement or transaction");
+            Err(Failure::saying(FailureKind::Stopped, error))
         } else if asked.contains(Ask::ClientGone) && !self.tracker.has_quit() {
             Err(match self.tracker.command() {
                 Some(command) => self.client_left(command, "it closed the connection"),
@@ -190,28 +189,18 @@ impl Relay {
             let outcome = match (is_at_rest, is_idle) {
                 (true, _) => "",
                 (false, true) => "; the transaction is rolled back",
-                (false, false) => "; what it was asked may have been executed",
+                (false, false) => MAY_HAVE_RUN,
             };
-            Err(Failure::new(
-                FailureKind::BackendDisabled,
-                format!(
-                    "Lost connection to backend {}: an administrator has disabled it{outcome}",
-                    self.to.name
-                ),
-            ))
+            let cause = format_args!("{}{outcome}", ConnectionError::Disabled);
+            let error = errors::lost(&self.to.name, cause);
+            Err(Failure::saying(FailureKind::BackendDisabled, error))
         } else if asked.contains(Ask::BackendDown) && !is_idle {
-            Err(Failure::new(
-                FailureKind::BackendLost,
-                format!(
-                    "Lost connection to backend {}: it is down and has not answered \
-                     (health.timeout_down); what it was asked may have been executed",
-                    self.to.name
-                ),
-            ))
+            let error = errors::lost(&self.to.name, format_args!("{SILENT}{MAY_HAVE_RUN}"));
+            Err(Failure::saying(FailureKind::BackendLost, error))
         } else if asked.contains(Ask::IdleTimeout) && is_idle {
-            Err(Failure::new(
+            Err(Failure::saying(
                 FailureKind::IdleTimeout,
-                "The client was disconnected by the proxy because of inactivity (limits.timeout_idle)",
+                errors::idle_timeout(),
             ))
         } else {
             // Something has moved since these were asked.
@@ -265,7 +254,7 @@ impl Relay {
                 }
                 _ => {}
             })
-            .map_err(backend_violation)?;
+            .map_err(|violation| backend_violation(&self.to.name, violation))?;
         self.is_forewarned |= is_forewarned;
         if is_lost {
             unfollowed(&self.worker)?;
@@ -414,7 +403,7 @@ impl Relay {
             }
             (false, None) => Err(Failure::new(
                 FailureKind::ClientLeft,
-                "the client left within a command",
+                "the client has closed the connection within a command",
             )),
             (false, Some(_)) => Ok(Step::Blocked),
         }
@@ -429,7 +418,7 @@ impl Relay {
             }
             None => Err(Failure::new(
                 FailureKind::ClientLeft,
-                "the client left within a command",
+                "the client has closed the connection within a command",
             )),
         }
     }
@@ -444,7 +433,7 @@ impl Relay {
             (false, Some(command)) => Err(self.client_left(command, &error.to_string())),
             (false, None) => Err(Failure::new(
                 FailureKind::ClientLost,
-                format!("the client is gone: {error}"),
+                format!("the connection to the client is lost: {error}"),
             )),
         }
     }
@@ -456,7 +445,7 @@ impl Relay {
         };
         Failure::new(
             FailureKind::ClientLeft,
-            format!("the client left {when} {command}: {how}"),
+            format!("the client has left {when} {command}: {how}"),
         )
     }
 
@@ -468,36 +457,36 @@ impl Relay {
         match self.tracker.command() {
             _ if self.tracker.has_quit() => Ok(Step::Over(RelayStop::Ended(SessionEnd::Quit))),
             _ if is_expected => Ok(Step::Over(RelayStop::Ended(SessionEnd::BackendClosed))),
-            None => Err(Failure::new(
-                FailureKind::BackendLost,
-                format!("Lost connection to backend {name} while a command was being sent: {how}"),
-            )),
-            Some(command) => Err(Failure::new(
-                FailureKind::BackendLost,
-                format!(
-                    "Lost connection to backend {name} during {command}: {how}; it may have been executed"
-                ),
-            )),
+            None => {
+                let error = errors::lost_before_command(name, how);
+                Err(Failure::saying(FailureKind::BackendLost, error))
+            }
+            Some(command) => {
+                let cause = format_args!("{how}; it may have been executed");
+                let error = errors::lost_during(name, command, cause);
+                Err(Failure::saying(FailureKind::BackendLost, error))
+            }
         }
     }
 }
 
-fn backend_violation(violation: Violation) -> Failure {
-    Failure::new(
-        FailureKind::BackendProtocol,
-        format!("The backend broke the protocol: {violation}"),
-    )
+pub(crate) fn backend_violation(name: &str, violation: Violation) -> Failure {
+    let error = errors::protocol_broken(name, violation);
+    Failure::saying(FailureKind::BackendProtocol, error)
 }
+
+/// Why a backend that is down is given up.
+pub(crate) const SILENT: &str = "it is down and has not answered (health.timeout_down)";
+
+/// What may have become of the statement that a lost backend was executing.
+pub(crate) const MAY_HAVE_RUN: &str = "; the statement may have been executed";
 
 pub(crate) fn client_violation(violation: Violation) -> Failure {
     match violation {
-        Violation::PayloadTooLarge { limit } => Failure::new(
+        Violation::PayloadTooLarge { limit } => Failure::saying(
             FailureKind::PayloadTooLarge,
-            format!("Got a packet bigger than {limit} bytes (limits.packet_bytes_max)"),
+            errors::payload_too_large(limit),
         ),
-        _ => Failure::new(
-            FailureKind::ClientProtocol,
-            format!("Got packets out of order: {violation}"),
-        ),
+        _ => Failure::saying(FailureKind::ClientProtocol, errors::out_of_order(violation)),
     }
 }

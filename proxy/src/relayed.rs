@@ -12,18 +12,20 @@ use sql::Server;
 use tokio::time::timeout;
 use wire::compression::Remote;
 use wire::reply::OkPacket;
+use wire::{Command, errors};
 
 use crate::connect::Greeted;
 use crate::context::SessionPermit;
 use crate::login::Agreement;
 use crate::pooled::session::outcome::Relayed;
 use crate::pooled::session::{Places, PooledSession};
-use crate::relay::{Relay, RelayStop};
+use crate::relay::{Relay, RelayStop, SILENT};
 use crate::scripted::session_script::Scripting;
 use crate::session_end::SessionEnd;
 use crate::session_end::{TIMEOUT_TELL, lost_at_login};
 use crate::thread_ended::has_thread_ended;
 use crate::worker::Worker;
+use backend::connection_error::ConnectionError;
 use backend::greeting::server_of;
 use backend::secure::compress;
 use backend::settings::Settings;
@@ -246,19 +248,16 @@ async fn unless_asked<T>(
 fn end_of_dialogue(worker: &Worker, asked: Requests, to: &Backend) -> Option<Failure> {
     let name = &to.name;
     if asked.contains(Ask::Stop) {
-        let text = "The proxy is shutting down, and the change of user did not end in time";
-        Some(Failure::new(FailureKind::Stopped, text))
+        let error = errors::shutting_down_within("the change of user");
+        Some(Failure::saying(FailureKind::Stopped, error))
     } else if asked.contains(Ask::KillSession) {
         Some(Failure::new(FailureKind::Killed, "Connection was killed"))
     } else if asked.contains(Ask::BackendDisabled) && worker.env.is_disabled(to.id) {
-        let text = format!("backend {name} was disabled within a change of user");
-        Some(Failure::new(FailureKind::BackendDisabled, text))
+        let error = errors::lost_during(name, Command::CHANGE_USER, ConnectionError::Disabled);
+        Some(Failure::saying(FailureKind::BackendDisabled, error))
     } else if asked.contains(Ask::BackendDown) {
-        let text = format!(
-            "Lost connection to backend {name} during Change user: it is down and has not answered \
-             (health.timeout_down)"
-        );
-        Some(Failure::new(FailureKind::BackendLost, text))
+        let error = errors::lost_during(name, Command::CHANGE_USER, SILENT);
+        Some(Failure::saying(FailureKind::BackendLost, error))
     } else {
         None
     }

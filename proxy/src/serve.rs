@@ -12,6 +12,7 @@ use facts::Facts;
 use net::{Endpoint, Socket, proxy_protocol};
 use scripted::{begin_scripted, own_script, scripted};
 use tokio::time::timeout;
+use wire::errors;
 
 use crate::connect::connect;
 use crate::context::SessionPermit;
@@ -140,7 +141,7 @@ async fn begin(
     let mut socket = Socket::from_raw(socket).map_err(|error| {
         Failure::new(
             FailureKind::LoginAbandoned,
-            format!("the client was gone at once: {error}"),
+            format!("the client has closed the connection at once: {error}"),
         )
     })?;
     let header = proxy_header(&settings, &mut socket, facts).await?;
@@ -159,7 +160,7 @@ async fn begin(
     let begun = tokio::select! {
         begun = log_in(worker, &settings, &mut client, &header, &listener, facts) => begun,
         () = registered.watch.asked() => {
-            Err(Failure::new(FailureKind::Stopped, "The proxy is shutting down"))
+            Err(Failure::saying(FailureKind::Stopped, errors::shutting_down()))
         }
     };
     let failed = match begun {
@@ -242,7 +243,11 @@ async fn proxy_header(
         );
         let header = match read.await {
             Ok(read) => read.map_err(|error| failed(error.to_string()))?,
-            Err(_) => return Err(failed("no PROXY header came in time".to_owned())),
+            Err(_) => {
+                return Err(failed(
+                    "the client has sent no PROXY header in time".to_owned(),
+                ));
+            }
         };
         if let proxy_protocol::Header::Proxied { source, .. } = header {
             facts.client = Endpoint::from(source);
@@ -357,13 +362,7 @@ async fn enter(worker: &Worker, settings: &Settings) -> Result<SessionPermit, Fa
             }
         }
     });
-    entered.await.map_err(|_| {
-        Failure::new(
-            FailureKind::SessionsMax,
-            format!(
-                "Too many connections: the proxy carries {} (limits.sessions_max)",
-                limits.sessions_max
-            ),
-        )
-    })
+    let full = || errors::too_many_sessions(limits.sessions_max);
+    let entered = entered.await;
+    entered.map_err(|_| Failure::saying(FailureKind::SessionsMax, full()))
 }

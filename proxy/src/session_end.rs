@@ -4,6 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use tokio::time::timeout;
+use wire::errors;
 
 use link::failure::{Failure, FailureKind};
 use link::packets::PacketStream;
@@ -36,16 +37,14 @@ impl fmt::Display for SessionEnd {
 }
 
 pub(crate) fn late(limit: Duration) -> Failure {
-    let text = format!(
-        "Got timeout reading communication packets: no login within {limit:?} (limits.timeout_login)"
-    );
-    Failure::new(FailureKind::LoginTimeout, text)
+    let error = errors::login_timeout(format_args!("{limit:?}"));
+    Failure::saying(FailureKind::LoginTimeout, error)
 }
 
 pub(crate) fn lost_at_login() -> Failure {
     Failure::new(
         FailureKind::LoginAbandoned,
-        "the connection was lost at the end of the login",
+        "the connection to the client was lost at the end of the login",
     )
 }
 

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use route::BackendId;
 use session::state::{Pins, Values};
-use wire::StatusFlags;
+use wire::{StatusFlags, errors};
 
 use crate::session_info::SessionInfo;
 use link::failure::{Failure, FailureKind};
@@ -71,29 +71,21 @@ impl Requests {
     /// The end that is asked of a session between two commands, if it is now; `is_free`: it is in no transaction.
     pub fn end(self, is_at_rest: bool, is_free: bool) -> Option<Failure> {
         let stops = self.contains(Ask::Stop) || self.contains(Ask::Drain);
-        let (kind, text) = if self.contains(Ask::KillSession) {
-            (FailureKind::Killed, "Connection was killed")
+        Some(if self.contains(Ask::KillSession) {
+            Failure::new(FailureKind::Killed, "Connection was killed")
         } else if self.contains(Ask::ClientGone) {
-            (
-                FailureKind::ClientLost,
-                "the client has closed the connection, and does not take its reply",
-            )
+            let cause = "the client has closed the connection, and does not take its reply";
+            Failure::new(FailureKind::ClientLost, cause)
         } else if is_at_rest && is_free && stops {
-            (FailureKind::Drained, "The proxy is shutting down")
+            Failure::new(FailureKind::Drained, errors::shutting_down())
         } else if self.contains(Ask::Stop) {
-            (
-                FailureKind::Stopped,
-                "The proxy is shutting down, and the transaction did not end in time",
-            )
+            let error = errors::shutting_down_within("the transaction");
+            Failure::saying(FailureKind::Stopped, error)
         } else if self.contains(Ask::IdleTimeout) && is_at_rest {
-            (
-                FailureKind::IdleTimeout,
-                "The client was disconnected by the proxy because of inactivity (limits.timeout_idle)",
-            )
+            Failure::saying(FailureKind::IdleTimeout, errors::idle_timeout())
         } else {
             return None;
-        };
-        Some(Failure::new(kind, text))
+        })
     }
 }
 

@@ -8,6 +8,7 @@ use std::time::Duration;
 use auth::AccountId;
 use route::{BackendId, KillScope};
 use tokio::sync::mpsc::UnboundedSender;
+use wire::errors;
 
 use link::failure::{Failure, FailureKind};
 
@@ -214,12 +215,8 @@ impl Registration {
         let count = known.of_account.entry(account.clone()).or_default();
         if sessions_max.is_some_and(|max| *count >= max) {
             let user = String::from_utf8_lossy(user);
-            return Err(Failure::new(
-                FailureKind::AccountSessionsMax,
-                format!(
-                    "User {user} already has more than 'max_user_connections' active connections"
-                ),
-            ));
+            let error = errors::account_sessions_max(user);
+            return Err(Failure::saying(FailureKind::AccountSessionsMax, error));
         }
         *count += 1;
         if let Some(entry) = known.by_id.get_mut(&self.id) {

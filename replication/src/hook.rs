@@ -58,7 +58,7 @@ pub async fn tell_changes(
                     kind = "schema_hook_failed",
                     error,
                     ?wait,
-                    "schema_history.hook has not taken a change; the proxy tries again"
+                    "schema_history.hook has failed for a change; the proxy runs it again after the wait"
                 );
                 tokio::select! {
                     () = sleep(wait) => wait = (wait * 2).min(WAIT_MAX),

@@ -110,7 +110,9 @@ impl Replication {
         };
         drop(configs);
         if thread.join().is_err() {
-            tracing::error!("replication had failed");
+            tracing::error!(
+                "the thread that follows clusters has failed before the proxy stopped; please report this line"
+            );
         }
     }
 }

@@ -113,7 +113,7 @@ impl Stream {
     pub async fn run(mut self) {
         // Replicas are fed from what is there, even if no server can be followed yet.
         if let Err(error) = self.open_relay() {
-            tracing::error!(stream = self.settings.name, %error, "the relay cannot be opened");
+            tracing::error!(stream = self.settings.name, %error, "the proxy cannot open the relay files of a stream; replicas get nothing from it until it can");
         }
         loop {
             let Err(error) = self.follow_one().await;
@@ -136,7 +136,7 @@ impl Stream {
                 cause = error.kind(),
                 %error,
                 wait = ?self.wait,
-                "replication has failed; the proxy tries again"
+                "a stream of replication has failed; the proxy begins it again after the wait"
             );
             let now = (self.shared.clock)();
             self.status.change(|view| {
@@ -402,7 +402,7 @@ impl Stream {
                     kind = "replication_gap",
                     stream = self.settings.name,
                     missing = purged.missing,
-                    "the server has deleted transactions; the schema history has a gap"
+                    "the server has deleted transactions that a stream needs; the proxy goes on behind them, and the schema history has a gap"
                 );
                 let uuid = stored.uuid;
                 self.begin_anew(StoredStream { position, uuid }, backend)

@@ -85,7 +85,7 @@ impl fmt::Display for Rejection {
             Rejection::Disabled => f.write_str("is disabled"),
             Rejection::ReadOnly => f.write_str("is read-only"),
             Rejection::NotReplicating => f.write_str("has stopped replicating"),
-            Rejection::LagUnknown => f.write_str("lags nobody knows how far"),
+            Rejection::LagUnknown => f.write_str("has a lag that is not known"),
             Rejection::Lagging { lag, max } => write!(f, "{lag}, {max:?} are allowed"),
             Rejection::Behind(Lag::Unknown) => f.write_str("has not yet what was written"),
             Rejection::Behind(lag) => write!(f, "has not yet what was written, and {lag}"),

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use wire::errors::{self, ProxyError};
+
 use crate::candidate::Terms;
 use crate::{Backend, Health, Rejection, Topology};
 
@@ -31,26 +33,24 @@ pub struct Fallen {
 
 impl fmt::Display for NoBackend {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.error().text)
+    }
+}
+
+impl NoBackend {
+    /// What the client is told.
+    pub fn error(&self) -> ProxyError {
+        let listed = |fallen: &[Fallen], separator: &str| {
+            let each = fallen.iter();
+            let each = each.map(|it| format!("{}{separator}{}", it.backend, it.cause));
+            each.collect::<Vec<_>>().join("; ")
+        };
         match self {
-            NoBackend::NoneConfigured => f.write_str("No backend is configured for this session"),
-            NoBackend::AllTried => f.write_str("Can't connect to MySQL server"),
-            NoBackend::AllFull => f.write_str("Too many connections: all backends are full"),
-            NoBackend::AllDown(fallen) => {
-                f.write_str("Can't connect to MySQL server: all backends are down")?;
-                for (index, Fallen { backend, cause }) in fallen.iter().enumerate() {
-                    let separator = if index == 0 { ", tried " } else { "; " };
-                    write!(f, "{separator}{backend}: {cause}")?;
-                }
-                Ok(())
-            }
-            NoBackend::NoneUsable(fallen) => {
-                f.write_str("No MySQL server can take this now")?;
-                for (index, Fallen { backend, cause }) in fallen.iter().enumerate() {
-                    let separator = if index == 0 { ": " } else { "; " };
-                    write!(f, "{separator}{backend} {cause}")?;
-                }
-                Ok(())
-            }
+            NoBackend::NoneConfigured => errors::none_configured(),
+            NoBackend::AllTried => errors::all_backends_tried(),
+            NoBackend::AllFull => errors::all_backends_full(),
+            NoBackend::AllDown(fallen) => errors::all_backends_down(listed(fallen, ": ")),
+            NoBackend::NoneUsable(fallen) => errors::no_usable_backend(listed(fallen, " ")),
         }
     }
 }

@@ -54,7 +54,7 @@ impl Lag {
 impl fmt::Display for Lag {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Lag::Unknown => f.write_str("lags nobody knows how far"),
+            Lag::Unknown => f.write_str("has a lag that is not known"),
             Lag::Behind(Duration::ZERO) => f.write_str("does not lag"),
             Lag::Behind(behind) => write!(f, "lags {behind:?}"),
             Lag::Stopped => f.write_str("has stopped replicating"),

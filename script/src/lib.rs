@@ -67,7 +67,7 @@ pub use interpreter::{Interpreter, Setup};
 pub use log::{Level, Log};
 pub use parameters::Parameters;
 pub use payloads::Payloads;
-pub use response::{FAILED, err_payload};
+pub use response::err_payload;
 pub use rows::{ResultRows, Rows};
 pub use scripts::Scripts;
 pub use session::{Session, SessionFault};

@@ -31,9 +31,6 @@ const COLUMNS_MAX: usize = 4096;
 const ER_UNKNOWN: u16 = 1105;
 const SQLSTATE: [u8; 5] = *b"07000";
 
-/// What a client is told where the script's answer cannot be built.
-pub const FAILED: &str = "(lua) handling proxy.response failed, check error-log";
-
 /// The answer's payloads and what was taken for something in them; or why there are none.
 ///
 /// # Errors

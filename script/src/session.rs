@@ -10,6 +10,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use mlua::{Function, IntoLuaMulti, Lua, LuaString, Table, Thread, Value};
+use wire::errors::{self, ProxyError};
 
 use crate::answer::Answer;
 use crate::budget::Limit;
@@ -19,7 +20,7 @@ use crate::fault::Fault;
 use crate::log::Level;
 use crate::payloads::Payloads;
 use crate::prepared::Prepared;
-use crate::response::{self, err_payload};
+use crate::response;
 use crate::rows::Rows;
 use crate::scripts::{HookCall, Scripts};
 
@@ -59,10 +60,10 @@ pub enum SessionFault {
 
 impl SessionFault {
     /// What the client is told.
-    pub fn told(&self) -> &'static str {
+    pub fn told(&self) -> ProxyError {
         match self {
-            Self::Unreadable(_) => "MySQL Proxy Lua script failed to load. Check the error log.",
-            Self::Raised(_) => "MySQL Proxy Lua script failed to execute. Check the error log.",
+            Self::Unreadable(_) => errors::script_not_loaded(),
+            Self::Raised(_) => errors::script_not_run(),
         }
     }
 }
@@ -544,9 +545,9 @@ impl Session {
     }
 
     /// Nothing is sent, and the client is told this.
-    fn refuse(&mut self, text: &str) -> Decision {
+    fn refuse(&mut self, error: &ProxyError) -> Decision {
         self.clear_queue();
-        self.refusal = Some(refusal(text));
+        self.refusal = Some(refusal(error));
         Decision::SendResult
     }
 
@@ -554,7 +555,7 @@ impl Session {
     fn refuse_unasked(&mut self, fault: &Fault) -> Decision {
         self.scripts.log(Level::Critical, &cannot_be_asked(fault));
         self.queued = usize::MAX;
-        self.refuse("(lua) the script cannot be asked for its hooks. Check the error log.")
+        self.refuse(&errors::script_without_hooks())
     }
 
     /// Notes which hooks there are.
@@ -585,14 +586,13 @@ impl Drop for Session {
 }
 
 /// What the client is told of a limit.
-fn passed(what: &str, limit: Limit) -> String {
-    let setting = limit.setting();
-    format!("(lua) {what} has passed its limit of {limit} ({setting})")
+fn passed(part: &str, limit: Limit) -> ProxyError {
+    errors::script_over_limit(part, limit, limit.setting())
 }
 
-fn refusal(text: &str) -> Payloads {
+fn refusal(error: &ProxyError) -> Payloads {
     let mut refusal = Payloads::default();
-    refusal.put(|out| out.extend_from_slice(&err_payload(text)));
+    refusal.put(|out| out.extend_from_slice(&error.payload()));
     refusal
 }
 

@@ -8,6 +8,8 @@
 //!   compressed frame                     compression
 //! ```
 //!
+//! The errors that the proxy itself gives are defined in [`errors`].
+//!
 //! Nothing here touches a socket, a clock or a thread. Decoders take a shrinking slice and name the
 //! item that was missing; encoders append to a growing one. Both families are covered: where MySQL and
 //! MariaDB differ, the difference is a capability flag, never a version number.
@@ -23,6 +25,7 @@ pub mod change_user;
 pub mod column;
 pub mod command;
 pub mod compression;
+pub mod errors;
 pub mod execute;
 pub mod greeting;
 pub mod handshake;

@@ -169,6 +169,24 @@ impl ErrorCode {
     pub const OPTION_PREVENTS_STATEMENT: Self = Self::new(1290, *b"HY000");
     /// ER_CONNECTION_KILLED: MariaDB's, by KILL.
     pub const CONNECTION_KILLED: Self = Self::new(1927, *b"70100");
+    /// ER_WRONG_ARGUMENTS.
+    pub const WRONG_ARGUMENTS: Self = Self::new(1210, *b"HY000");
+    /// ER_SPECIFIC_ACCESS_DENIED_ERROR.
+    pub const SPECIFIC_ACCESS_DENIED: Self = Self::new(1227, *b"42000");
+    /// ER_NOT_SUPPORTED_YET.
+    pub const NOT_SUPPORTED: Self = Self::new(1235, *b"42000");
+    /// ER_NOT_SUPPORTED_AUTH_MODE.
+    pub const NOT_SUPPORTED_AUTH_MODE: Self = Self::new(1251, *b"08004");
+    /// ER_STMT_HAS_NO_OPEN_CURSOR.
+    pub const NO_OPEN_CURSOR: Self = Self::new(1421, *b"HY000");
+    /// ER_ACCOUNT_HAS_BEEN_LOCKED of MySQL.
+    pub const ACCOUNT_LOCKED_MYSQL: Self = Self::new(3118, *b"HY000");
+    /// ER_ACCOUNT_HAS_BEEN_LOCKED of MariaDB.
+    pub const ACCOUNT_LOCKED_MARIADB: Self = Self::new(4151, *b"HY000");
+    /// CR_VERSION_ERROR, for clients of the protocol before 4.1. It is sent without an SQLSTATE.
+    pub const VERSION: Self = Self::new(2007, *b"HY000");
+    /// The number and the SQLSTATE of MySQL Proxy's own errors.
+    pub const SCRIPT: Self = Self::new(1105, *b"07000");
     /// ER_CLIENT_INTERACTION_TIMEOUT.
     pub const INTERACTION_TIMEOUT: Self = Self::new(4031, *b"HY000");
     /// ER_SECURE_TRANSPORT_REQUIRED.

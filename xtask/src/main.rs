@@ -1,5 +1,6 @@
 //! The house's chores: pages made from the source, and rules that are tests.
 
+mod errors;
 mod floors;
 mod limits;
 mod ratchet;
@@ -23,6 +24,8 @@ cargo run -p xtask -- words --write       writes down figures that have fallen
 cargo run -p xtask -- modules CRATE       which modules of a crate refer to which, circles together
 cargo run -p xtask -- settings            writes the manual's page of settings
 cargo run -p xtask -- settings --check    is that page what it would write?
+cargo run -p xtask -- errors              writes the manual's table of errors
+cargo run -p xtask -- errors --check      is that table what it would write?
 cargo run -p xtask -- tests fast          tests that need no server
 cargo run -p xtask -- tests change        everything that must hold for each change
 cargo run -p xtask -- tests nightly       the same in full
@@ -43,6 +46,8 @@ fn main() -> ExitCode {
         ["modules", name] => limits::references(&root(), name),
         ["settings"] => settings::write(&root()),
         ["settings", "--check"] => settings::check(&root()),
+        ["errors"] => errors::write(&root()),
+        ["errors", "--check"] => errors::check(&root()),
         ["tests", "fast"] => tests::run(&root(), Suite::Fast),
         ["tests", "change"] => tests::run(&root(), Suite::Change),
         ["tests", "nightly"] => tests::run(&root(), Suite::Nightly),

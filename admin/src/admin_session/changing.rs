@@ -156,8 +156,7 @@ impl AdminSession {
     /// BEGIN; what was gathered before takes effect, as on servers.
     pub(super) async fn begin(&mut self) -> Result<Outcome, Fault> {
         if self.recent.is_some() {
-            let text =
-                "A request is one statement; transactions are for connections to the admin port";
+            let text = "A request takes one statement; use a connection to the admin port for a transaction";
             return Err(Fault::syntax(text));
         }
         let outcome = self.commit().await?;
@@ -191,7 +190,7 @@ impl AdminSession {
     pub(super) async fn done(&mut self, name: &str, what: What) -> Result<Outcome, Fault> {
         self.check_role()?;
         if self.transaction.is_some() {
-            let text = format!("{name} is not for transactions; COMMIT or ROLLBACK first");
+            let text = format!("{name} cannot run in a transaction; COMMIT or ROLLBACK first");
             return Err(Fault::syntax(text));
         }
         self.warnings = self.applied(what).await?;
@@ -236,8 +235,8 @@ pub fn rows_of(differences: &[Difference], before: &str) -> ResultRows {
 /// What is said where no row of a table was meant.
 fn nothing_meant(table: &str) -> String {
     let elsewhere = match table {
-        "admin_accounts" => "; the user of admin.username stands in settings",
+        "admin_accounts" => "; the user of admin.username is in settings",
         _ => "",
     };
-    format!("No row of {table} was meant, and nothing has changed{elsewhere}")
+    format!("No row of {table} matches, and nothing has changed{elsewhere}")
 }

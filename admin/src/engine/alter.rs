@@ -60,7 +60,7 @@ pub fn prepare(text: String, asker: &Asker) -> Result<PreparedChange, Fault> {
     let parameters = {
         let statement = database.prepare(&text)?;
         if statement.column_count() > 0 {
-            return Err(Fault::syntax("RETURNING is not known here"));
+            return Err(Fault::syntax("The admin port does not know RETURNING"));
         }
         statement.parameter_count()
     };
@@ -135,7 +135,7 @@ impl PreparedChange {
         limits: Limits,
     ) -> Result<Alteration, Fault> {
         if values.len() != self.parameters {
-            let text = "There are placeholders in the statement, and not as many values";
+            let text = "The statement has more placeholders than values";
             return Err(Fault::wrong_arguments(text));
         }
         let tables = self.tables();
@@ -241,7 +241,7 @@ impl Telling<'_> {
         match self.how.target {
             Target::List(list) => Ok(Edit::Remove { list, title }),
             Target::Settings => Err(Fault::not_alterable(
-                "Settings do not go; UPDATE settings SET value = NULL WHERE name = '…' takes one back to its \
+                "Settings cannot be deleted; UPDATE settings SET value = NULL WHERE name = '…' sets one to its \
                  default",
             )),
         }
@@ -250,7 +250,7 @@ impl Telling<'_> {
     fn come(&self, cells: &[Cell]) -> Result<Edit, Fault> {
         let Target::List(list) = self.how.target else {
             return Err(Fault::not_alterable(
-                "Every setting is there already; UPDATE settings SET value = '…' WHERE name = '…'",
+                "Settings cannot be inserted, because each has a row; UPDATE settings SET value = '…' WHERE name = '…'",
             ));
         };
         let mut values = Vec::new();
@@ -313,7 +313,7 @@ impl Telling<'_> {
         match self.how.key(column) {
             Some(key) => Ok(Meaning::Key(key)),
             None => Err(Fault::not_alterable(format!(
-                "Column '{column}' of {} says how things are, and cannot be set",
+                "Column '{column}' of {} shows a state, and cannot be set",
                 self.table.name()
             ))),
         }
@@ -324,7 +324,7 @@ impl Telling<'_> {
             Cell::Integer(place) => usize::try_from(*place).ok().filter(|it| *it > 0),
             _ => None,
         };
-        place.ok_or_else(|| Fault::wrong_value("A place is a whole number from 1"))
+        place.ok_or_else(|| Fault::wrong_value("A rule's place is a whole number from 1"))
     }
 }
 

@@ -277,7 +277,7 @@ impl HistoryRecorder {
         let subject = file.map_or_else(String::new, |file| file.display().to_string());
         match (before, trouble) {
             (None, Some(error)) => {
-                tracing::warn!(file = subject, %error, "the history of digests cannot be written");
+                tracing::warn!(file = subject, %error, "the proxy cannot write the history of digests and tries again later");
                 let text = format!("cannot be written: {error}");
                 self.events.note(EventKind::History, &subject, text, None);
             }

@@ -31,7 +31,7 @@ pub const FAMILIES: &[Family] = &[
     of("process_open_fds", Gauge, &[PROCESS.of("open_files")]),
     of("process_max_fds", Gauge, &[PROCESS.of("open_files_max")]),
     Family {
-        about: Some("1: the backend is up; 0: it is down, or nobody knows yet."),
+        about: Some("1: the backend is up; 0: it is down, or has not answered yet."),
         ..of(
             "pilotfish_backend_up",
             Gauge,
@@ -57,7 +57,9 @@ pub const FAMILIES: &[Family] = &[
         )
     },
     Family {
-        about: Some("1: the replica follows its primary; 0: it has stopped, or nobody knows."),
+        about: Some(
+            "1: the replica follows its primary; 0: it has stopped, or its state is not known.",
+        ),
         ..of(
             "pilotfish_backend_replicating",
             Gauge,

@@ -55,18 +55,18 @@ pub fn fault(text: Text<'_>) -> Fault {
     if let Some(instead) = replaced::statement(&text.words()) {
         return Fault::not_here(format!("This is no statement of the admin port: {instead}"));
     }
-    let help = "SELECT * FROM help lists what can be said";
+    let help = "SELECT * FROM help lists the statements";
     match &*word {
         "TRUNCATE" => Fault::not_emptied(),
         "SAVE" => Fault::syntax(
             "SAVE writes the file that the proxy was started with, and nothing stands behind it",
         ),
-        "SHOW" => Fault::not_here(format!("This cannot be shown; {help}")),
+        "SHOW" => Fault::not_here(format!("The admin port does not know this SHOW; {help}")),
         "REVERT" => {
             Fault::syntax("REVERT goes back to the whole file, and nothing stands behind it")
         }
         _ if OF_SERVERS.contains(&&*word) => Fault::not_here(format!(
-            "{word} is a statement of servers, and none of the admin port's; {help}"
+            "{word} is a statement for servers, and the admin port does not know it; {help}"
         )),
         _ => {
             let word: String = text.first().chars().take(WORD_CHARS_MAX).collect();

@@ -79,7 +79,7 @@ const SHEET: TableDefinition<AccountRow> = TableDefinition {
             "The user that its sessions are at a backend.",
             |it| it.account.backend_user().into(),
         ),
-        integer("locked", "Whether nobody gets in.", |it| {
+        integer("locked", "Whether all its logins are refused.", |it| {
             it.account.locked.into()
         }),
         integer(

@@ -135,7 +135,7 @@ const SHEET: TableDefinition<BackendRow> = TableDefinition {
         ),
         integer(
             "writes",
-            "Whether it takes writes; NULL: nobody has asked.",
+            "Whether it takes writes; NULL: the proxy has not asked.",
             |it| match it.backend.writes {
                 Writes::Unknown => Cell::Null,
                 Writes::Taken => true.into(),
@@ -156,7 +156,7 @@ const SHEET: TableDefinition<BackendRow> = TableDefinition {
         measure(
             "read_latency_us",
             "us",
-            "How fast it has answered statements of late, by the slowest worker; NULL: nobody measures.",
+            "How fast it has answered statements lately, as the slowest worker has measured; NULL: not measured.",
             |it| it.read_latency.map_or(Cell::Null, microseconds),
         ),
         integer("in_flight", "Pooled statements under way there.", |it| {

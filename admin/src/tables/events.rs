@@ -28,9 +28,11 @@ pub static TABLE: TableDefinition<Arc<Event>> = TableDefinition {
             it.subject.clone().into()
         }),
         text("text", "What has happened.", |it| it.text.clone().into()),
-        text("user", "Who has done it; NULL: nobody.", |it| {
-            it.user.clone().into()
-        }),
+        text(
+            "user",
+            "The administrator who has done it; NULL: it has happened by itself.",
+            |it| it.user.clone().into(),
+        ),
     ],
     items: |material| material.port.events.all(),
 };

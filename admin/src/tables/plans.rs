@@ -27,10 +27,14 @@ pub static TABLE: TableDefinition<PlanRow> = TableDefinition {
         text("cluster", "Where the statements run.", |it| {
             (&*it.explained.plan.cluster).into()
         }),
-        text("backend", "Who was asked; NULL: nobody yet.", |it| {
-            let backend = &*it.explained.plan.backend;
-            Some(backend).filter(|it| !it.is_empty()).into()
-        }),
+        text(
+            "backend",
+            "The backend that was asked; NULL: none yet.",
+            |it| {
+                let backend = &*it.explained.plan.backend;
+                Some(backend).filter(|it| !it.is_empty()).into()
+            },
+        ),
         integer("count", "How often the statements have run.", |it| {
             it.explained.executions.into()
         }),

@@ -24,7 +24,7 @@ pub static TABLE: TableDefinition<PoolView> = TableDefinition {
             "The user that they are logged in as.",
             |it| it.user.clone().into(),
         ),
-        integer("idle", "Connections that nobody uses.", |it| {
+        integer("idle", "Connections that no session uses.", |it| {
             it.figures.idle.into()
         }),
         integer("in_use", "Connections that a session has.", |it| {
@@ -92,7 +92,7 @@ pub static TABLE: TableDefinition<PoolView> = TableDefinition {
         }),
         integer(
             "closed_idle_too_long",
-            "Closed because nobody used them.",
+            "Closed because no session used them.",
             |it| closed(&it.figures, CloseReason::IdleTooLong),
         ),
         integer(

@@ -29,7 +29,7 @@ pub static TABLE: TableDefinition<StatsConnectionPoolRow> = TableDefinition {
         integer("ConnUsed", "Connections that a session has.", |it| {
             it.used.into()
         }),
-        integer("ConnFree", "Connections that nobody uses.", |it| {
+        integer("ConnFree", "Connections that no session uses.", |it| {
             it.free.into()
         }),
         integer("ConnOK", "Connections opened so far.", |it| {

@@ -15,7 +15,7 @@ pub static TABLE: TableDefinition<WorkerRow> = TableDefinition {
         integer("worker", "Its number, from 0.", |it| it.worker.into()),
         integer(
             "answers",
-            "Whether it has answered in time; where it has not, what it has is missing in all tables.",
+            "Whether it has answered in time; if not, all tables lack its figures.",
             |it| it.view.is_some().into(),
         ),
         integer("sessions", "Sessions that live on it.", |it| {

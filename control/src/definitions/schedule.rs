@@ -102,7 +102,7 @@ impl Schedule {
                 kind = "definitions_unknown",
                 cluster = told.name,
                 cause = complaint,
-                "views, triggers and routines that do more than read may not be known"
+                "the proxy cannot read all definitions of views, triggers and routines, and may not know which of them write"
             );
         }
     }

@@ -118,7 +118,7 @@ fn what_is_wrong_is_refused_whole_and_says_why() {
         (
             "INSERT INTO backends (address, state) VALUES ('a:1', 'up')",
             1348,
-            "says how things are",
+            "shows a state",
         ),
         (
             "INSERT INTO backends (adress) VALUES ('a:1')",

@@ -95,7 +95,8 @@ fn pooled_sessions_leave_a_disabled_backend(product: Product) {
     wait::until("all have left it", wait::SOON, || admin.value(lent) == "0");
     // No transaction is lost without a word.
     let why = format!("{LOST}: {WHY}; the transaction is rolled back");
-    let then = format!("Not executed before ROLLBACK: {why}");
+    let then =
+        format!("Not executed, because the transaction has failed; send ROLLBACK first: {why}");
     let insert = "INSERT INTO disabling.t VALUES (8)";
     assert_eq!(told(&mut writes, insert), then);
     assert_eq!(
@@ -202,7 +203,7 @@ fn end_with_it(watched: &Watched, server: &Server, seconds: u32) {
     let lost = [LOST, WHY, "the transaction is rolled back"];
     watched.proxy.wait_event("backend_disabled", &lost);
     let (text, _) = runs.join().unwrap();
-    let expected = format!("{LOST}: {WHY}; what it was asked may have been executed");
+    let expected = format!("{LOST}: {WHY}; the statement may have been executed");
     assert_eq!(text, expected);
     let mut root = server.root();
     let words = format!("SLEEP({seconds})");

@@ -207,7 +207,7 @@ fn nothing_is_sent_behind_a_command_without_reply(product: Product) {
         assert!(seen(&mut conn).is_empty());
         scripted
             .proxy
-            .wait_logged(&["nothing is sent behind a command that has no reply"]);
+            .wait_logged(&["queries are queued behind a command that has no reply"]);
         assert_eq!(conn.run("SELECT @behind").text(0, 0), None);
     }
     // A client that does not wait is told nothing, whatever is sent for it.
@@ -398,9 +398,9 @@ fn a_result_is_judged_in_every_way(product: Product) {
         ("nil", ""),
         ("0", ""),
         ("true", ""),
-        ("99", "(read_query_result) 99 is no decision"),
-        ("1", "proxy.PROXY_SEND_QUERY is no decision"),
-        ("3", "(read_query_result) 3 is no decision"),
+        ("99", "(read_query_result) 99 is not a decision"),
+        ("1", "proxy.PROXY_SEND_QUERY is not a decision"),
+        ("3", "(read_query_result) 3 is not a decision"),
         ("no syntax", "on purpose"),
     ] {
         let text = format!("kept {body}");
@@ -422,7 +422,7 @@ fn a_result_is_judged_in_every_way(product: Product) {
         assert_eq!(conn.value(&format!("SELECT '{text}'")), text);
         scripted
             .proxy
-            .wait_logged(&[logged, "the result is sent already"]);
+            .wait_logged(&[logged, "the client has the result already"]);
     }
     assert_eq!(conn.value("SELECT 'next'"), "next");
 }

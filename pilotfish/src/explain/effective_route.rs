@@ -187,5 +187,5 @@ impl<'a> EffectiveRoute<'a> {
 
 /// The words in which its client hears of it.
 fn nowhere(what: &str, name: &str) -> String {
-    format!("There is no {what} \"{name}\" to which this statement could go")
+    wire::errors::no_such_place(format_args!("{what} \"{name}\"")).into()
 }

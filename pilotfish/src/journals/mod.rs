@@ -164,7 +164,7 @@ impl OneLog {
                         kind = "log_write_failed",
                         log,
                         %error,
-                        "a log cannot be written; its entries are dropped"
+                        "the proxy cannot write a log and drops its entries until it can"
                     );
                 }
             }

@@ -89,7 +89,7 @@ impl LineBound {
                 kind = "lines_left_out",
                 of,
                 left_out = count,
-                "the log leaves out lines of a kind that come too often"
+                "more than 100 lines of one kind in a second: the log has left out the others"
             );
         }
     }

@@ -219,7 +219,12 @@ impl Sending {
             return;
         }
         match has_trouble {
-            true => tracing::warn!(kind = "traces_failed", collector = place, text, "traces"),
+            true => tracing::warn!(
+                kind = "traces_failed",
+                collector = place,
+                text,
+                "the collector does not take spans; the proxy drops them"
+            ),
             false => tracing::info!(
                 kind = "traces_sent_again",
                 collector = place,

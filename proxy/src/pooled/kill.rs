@@ -22,8 +22,9 @@ use session::state::{Answered, List, Needs};
 use sql::{Facts, Flags, Kill as How, Killed};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
+use wire::Command;
+use wire::errors::{self, ProxyError};
 use wire::reply::OK;
-use wire::{Command, ErrorCode};
 
 use super::routing::target::CommandTarget;
 use super::session::PooledSession;
@@ -38,12 +39,6 @@ use link::client_command::Incoming;
 use link::query_command::CommandPart;
 use registry::session_registry::{IdOwner, Kill, is_given_out};
 use session::effect::Effect;
-
-/// ER_NOT_SUPPORTED_YET.
-const NOT_SUPPORTED: ErrorCode = ErrorCode {
-    number: 1235,
-    sqlstate: *b"42000",
-};
 
 /// What became of a KILL.
 pub(crate) enum Killing {
@@ -97,9 +92,8 @@ impl PooledSession {
         let found = self.worker.shared.people.find(target.id);
         match found {
             IdOwner::Nobody if is_given_out(target.id) => {
-                let text = format!("Unknown thread id: {}", target.id);
-                let code = ErrorCode::NO_SUCH_THREAD;
-                Ok(Killing::Told(self.refuse_kill(sequence, code, &text).await))
+                let error = errors::no_such_session(target.id);
+                Ok(Killing::Told(self.refuse_kill(sequence, error).await))
             }
             // The id of a backend's own thread.
             IdOwner::Nobody => Ok(Killing::Left),
@@ -123,8 +117,8 @@ impl PooledSession {
         is_own: bool,
     ) -> Result<Killing, CutOff> {
         if !is_own && !self.may_kill_others().await {
-            let (code, text) = (ErrorCode::KILL_DENIED, not_owner(target.id));
-            let told = self.refuse_kill(sequence, code, &text).await;
+            let error = errors::not_owner(target.id);
+            let told = self.refuse_kill(sequence, error).await;
             return Ok(Killing::Told(told));
         }
         self.worker.shared.people.kill(Kill {
@@ -160,10 +154,10 @@ impl PooledSession {
     }
 
     /// The error of a KILL that the proxy does not carry out.
-    async fn refuse_kill(&mut self, sequence: u8, code: ErrorCode, text: &str) -> Ending {
+    async fn refuse_kill(&mut self, sequence: u8, error: ProxyError) -> Ending {
         self.forget_past();
-        Box::pin(self.put_down_error(code, text)).await;
-        self.say_error(sequence, code, text);
+        Box::pin(self.put_down_error(&error)).await;
+        self.say_error(sequence, &error);
         Ending::last(After::Next)
     }
 
@@ -224,9 +218,8 @@ impl PooledSession {
     ) -> Result<Killing, CutOff> {
         let topology = Arc::clone(&self.worker.env.topology.borrow());
         let Some(backend) = topology.backend(backend) else {
-            let text = format!("Unknown thread id: {thread_id}");
-            let code = ErrorCode::NO_SUCH_THREAD;
-            let told = self.refuse_kill(sequence, code, &text).await;
+            let error = errors::no_such_session(thread_id);
+            let told = self.refuse_kill(sequence, error).await;
             return Ok(Killing::Told(told));
         };
         let pool = &self.settings.config.pool;
@@ -312,11 +305,6 @@ impl PooledSession {
 
 /// How long a connection has to answer after a kill.
 const TIMEOUT_ABSORB: Duration = Duration::from_secs(2);
-
-/// As servers say it.
-pub(crate) fn not_owner(id: u32) -> String {
-    format!("You are not owner of thread {id}")
-}
 
 /// Whom a KILL of a session with a connection of its own names; `own` is that one's id at its backend.
 pub(crate) fn killed_by(text: &[u8], own: u32, flags: Flags) -> Option<Target> {

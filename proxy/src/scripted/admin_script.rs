@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use route::Topology;
-use script::{Decision, FAILED, Payloads, Scripts, SocketFacts, err_payload};
+use script::{Decision, Payloads, Scripts, SocketFacts, err_payload};
 use wire::write::put_packets;
-use wire::{Capabilities, Command};
+use wire::{Capabilities, Command, errors};
 
 use super::all::OfAdmin;
 use super::bridge::Bridge;
@@ -88,10 +88,11 @@ impl AdminScript {
             self.script.give_up();
         }
         self.script.clear_queue();
+        let failed = errors::response_unusable().text;
         let told = match answer {
             Some(answer) => Bridge::new(capabilities).told(command, answer),
             None => refusal(match decision {
-                Decision::SendResult => FAILED,
+                Decision::SendResult => &failed,
                 Decision::Nothing | Decision::Waits => NO_RESULT,
                 Decision::SendQuery | Decision::IgnoreResult | Decision::Unknown(_) => {
                     SOMETHING_ELSE

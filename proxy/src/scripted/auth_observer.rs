@@ -1,13 +1,14 @@
 //! Shows a script the packets of a login that passes through: `read_auth_result`, for each of the backend's
 //! packets.
 
-use script::{Decision, FAILED, Hook, Session, err_payload};
+use script::{Decision, Hook, Session};
+use wire::errors;
 use wire::reply::{ERR, OK};
 
 use link::dialogue::{LoginObserver, Relayed};
 
-/// As MySQL Proxy says it.
-pub(crate) const RESET: &str = "(lua) read-auth-old-password failed as backend_ndx got reset.";
+/// For the log.
+pub(crate) const RESET: &str = "the script has given the connection away before the login was done";
 
 /// A script that observes a login.
 pub(crate) struct AuthObserver<'a> {
@@ -35,14 +36,15 @@ impl LoginObserver for AuthObserver<'_> {
         }
         let decision = self.script.read_auth_result(payload);
         if self.is_reset(payload) {
-            return Relayed::Last(vec![err_payload(RESET)], RESET);
+            let payload = errors::connection_moved().payload();
+            return Relayed::Last(vec![payload], RESET);
         }
         if decision != Decision::SendResult {
             return Relayed::AsItIs;
         }
         let payloads: Vec<Vec<u8>> = match self.script.response() {
             Some(payloads) => payloads.iter().map(<[u8]>::to_vec).collect(),
-            None => vec![err_payload(FAILED)],
+            None => vec![errors::response_unusable().payload()],
         };
         match payloads.iter().any(|it| it.first() == Some(&ERR)) {
             true => Relayed::Last(payloads, "read_auth_result has answered the client"),

@@ -5,9 +5,8 @@ use std::sync::Arc;
 
 use config::ListenerConfig;
 use net::{Endpoint, proxy_protocol};
-use script::FAILED;
 use wire::handshake::HandshakeHead;
-use wire::{Capabilities, Greeting, HandshakeResponse};
+use wire::{Capabilities, Greeting, HandshakeResponse, errors};
 
 use super::bridge::UNBRIDGED;
 use super::completed_login::CompletedLogin;
@@ -179,7 +178,10 @@ impl Begin<'_> {
                     false => self.anew(*server, response).await,
                 }
             }
-            Met::Here => Err(refused("nobody has examined the client", FAILED)),
+            Met::Here => Err(refused(
+                "the script has not checked the client's password",
+                errors::response_unusable(),
+            )),
             Met::Alone(_) => {
                 self.let_in(&response).await?;
                 let compression = client_compression(self.settings, &response);

@@ -16,7 +16,7 @@ impl Begin<'_> {
     /// The proxy answers the login itself, and the script sees it.
     pub(super) async fn enter(mut self) -> Result<Entry, Failure> {
         let Some(answering) = self.answering.take() else {
-            return Err(ended("nobody answers the login"));
+            return Err(ended("the proxy does not answer this login"));
         };
         self.hooks.server = self.facts_of_default();
         let enter = Enter {

@@ -11,7 +11,7 @@ use route::{KillReason, Report};
 use session::{Files, Outcome, Piece, Progress, Reply, Sequences};
 use tokio::io::{AsyncRead, ReadBuf};
 use tokio::time::timeout;
-use wire::{Capabilities, Command, ErrorCode};
+use wire::{Capabilities, Command, ErrorCode, errors};
 
 use super::injected::incoming_of;
 use super::server::Server;
@@ -19,6 +19,7 @@ use super::session::Scripted;
 use super::stage::{Stage, lacks_server};
 use super::waiting::query;
 use crate::pooled::session::outcome::CutOff;
+use crate::relay::{MAY_HAVE_RUN, SILENT, backend_violation};
 use backend::kill_thread::TIMEOUT_KILL;
 use link::client_command::Incoming;
 use link::failure::{Failure, FailureKind};
@@ -128,9 +129,7 @@ impl Scripted {
         {
             return heard;
         }
-        let text = "a statement of a script's own has not ended in script.timeout_query: closing \
-                    connection";
-        let failure = Failure::new(FailureKind::ScriptRefused, text);
+        let failure = Failure::saying(FailureKind::ScriptRefused, errors::script_query_timeout());
         Err(CutOff::new(failure, Some(towards.sequence())))
     }
 
@@ -240,11 +239,11 @@ impl Scripted {
         let mut buffer = ReadBuf::new(&mut scratch);
         let read = ready!(Pin::new(&mut server.leg.transport).poll_read(context, &mut buffer));
         let lost = |how: &str| {
-            let name = &server.backend.name;
-            let text = format!(
-                "Lost connection to backend {name}: {how}; what it was asked may have been executed"
-            );
-            Failure::new(FailureKind::BackendLost, text)
+            let cause = format_args!("{how}{MAY_HAVE_RUN}");
+            Failure::saying(
+                FailureKind::BackendLost,
+                errors::lost(&server.backend.name, cause),
+            )
         };
         if let Err(error) = read {
             return Poll::Ready(Err(lost(&error.to_string())));
@@ -306,11 +305,7 @@ impl Scripted {
             }
         });
         sent.map_err(left_within_reply)?;
-        fed.map_err(|violation| {
-            let name = &server.backend.name;
-            let text = format!("Backend {name} broke the protocol: {violation}");
-            Failure::new(FailureKind::BackendProtocol, text)
-        })
+        fed.map_err(|violation| backend_violation(&server.backend.name, violation))
     }
 
     /// The client has the reports of progress at once that come before a reply that is kept.
@@ -353,16 +348,13 @@ impl Scripted {
             });
         }
         if let Some(cause) = self.cut_off_from(server) {
-            let text = cause + "; what it was asked may have been executed";
+            let text = cause + MAY_HAVE_RUN;
             return Poll::Ready(Err(Failure::new(FailureKind::BackendDisabled, text)));
         }
         if asked.contains(Ask::BackendDown) {
-            let name = &server.backend.name;
-            let text = format!(
-                "Lost connection to backend {name}: it is down and has not answered \
-                 (health.timeout_down); what it was asked may have been executed"
-            );
-            return Poll::Ready(Err(Failure::new(FailureKind::BackendLost, text)));
+            let cause = format_args!("{SILENT}{MAY_HAVE_RUN}");
+            let error = errors::lost(&server.backend.name, cause);
+            return Poll::Ready(Err(Failure::saying(FailureKind::BackendLost, error)));
         }
         Poll::Pending
     }
@@ -379,7 +371,7 @@ impl Scripted {
                 }
                 Poll::Ready(Ok(_)) => {}
                 Poll::Ready(Err(_)) => {
-                    let text = "the client left while its command was executed";
+                    let text = "the client has left while its command was executed";
                     return Poll::Ready(Failure::new(FailureKind::ClientLeft, text));
                 }
             }
@@ -391,11 +383,11 @@ impl Scripted {
     pub(crate) fn poll_end(&self, context: &Context<'_>) -> Poll<Failure> {
         let asked = self.watch.poll_asked(context);
         if asked.contains(Ask::Stop) {
-            let text = "The proxy is shutting down, and the statement did not end in time";
-            return Poll::Ready(Failure::new(FailureKind::Stopped, text));
+            let error = errors::shutting_down_within("the statement");
+            return Poll::Ready(Failure::saying(FailureKind::Stopped, error));
         }
         if asked.contains(Ask::ClientGone) {
-            let text = "the client left while its command was executed";
+            let text = "the client has left while its command was executed";
             return Poll::Ready(Failure::new(FailureKind::ClientLeft, text));
         }
         if asked.contains(Ask::KillSession) {
@@ -450,6 +442,6 @@ impl Passing {
 fn left_within_reply(error: std::io::Error) -> Failure {
     Failure::new(
         FailureKind::ClientLeft,
-        format!("the client left within a reply: {error}"),
+        format!("the client has left within a reply: {error}"),
     )
 }

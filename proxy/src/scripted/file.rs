@@ -85,8 +85,12 @@ impl Scripted {
         passage: &mut Passage,
         context: &mut Context<'_>,
     ) -> Poll<Result<(), Failure>> {
-        let left =
-            |how: &str| Failure::new(FailureKind::ClientLeft, format!("within its file: {how}"));
+        let left = |how: &str| {
+            Failure::new(
+                FailureKind::ClientLeft,
+                format!("the client has left while it was sending a file: {how}"),
+            )
+        };
         loop {
             ready!(server.leg.poll_drain_or_break(context));
             if let Err(error) = ready!(self.client.poll_drain(context)) {
@@ -117,8 +121,12 @@ impl Scripted {
         passage: &mut Passage,
         context: &mut Context<'_>,
     ) -> Poll<Result<(), Failure>> {
-        let left =
-            |how: &str| Failure::new(FailureKind::ClientLeft, format!("within its file: {how}"));
+        let left = |how: &str| {
+            Failure::new(
+                FailureKind::ClientLeft,
+                format!("the client has left while it was sending a file: {how}"),
+            )
+        };
         loop {
             if let Err(error) = ready!(self.client.poll_drain(context)) {
                 return Poll::Ready(Err(left(&error.to_string())));

@@ -1,11 +1,11 @@
 //! What a script wants to be sent instead of the client's command: one after the other, each reply shown
 //! to `read_query_result`. One result at most reaches the client.
 
-use script::{Answer, Decision, FAILED, Hook, Injection, Payloads, ReplyFacts, err_payload};
+use script::{Answer, Decision, Hook, Injection, Payloads, ReplyFacts};
 use session::Outcome;
 use wire::reply::OK;
 use wire::write::put_packets;
-use wire::{Command, ErrPacket, HEADER_BYTES, Header};
+use wire::{Command, HEADER_BYTES, Header, errors};
 
 use super::bridge::Bridge;
 use super::stage::{Stage, asks_for_file, has_reply, lacks_server, say, say_all, swallow_file};
@@ -75,11 +75,11 @@ impl<'a, S: Stage> Queue<'a, S> {
 
     /// The script has had what it may send.
     fn send_no_more(&mut self) {
-        let text = "(lua) a script wants more than script.statements_max sent for one command";
-        tracing::error!("{text}");
+        let error = errors::too_many_queries();
+        tracing::error!("{error}");
         self.stage.script().clear_queue();
         if !self.is_told && self.is_awaited() {
-            say(self.stage, self.sequence, &err_payload(text));
+            say(self.stage, self.sequence, &error.payload());
             self.is_told = true;
         }
     }
@@ -127,7 +127,9 @@ impl<'a, S: Stage> Queue<'a, S> {
         }
         if !heard.is_reply {
             if self.stage.script().next_query().is_some() {
-                tracing::error!("nothing is sent behind a command that has no reply");
+                tracing::error!(
+                    "(read_query_result) queries are queued behind a command that has no reply: the proxy does not send them"
+                );
                 self.stage.script().clear_queue();
             }
             return Ok(after);
@@ -150,10 +152,9 @@ impl<'a, S: Stage> Queue<'a, S> {
 
     /// A command that is not sent anywhere: an ERR is its reply.
     async fn refuse(&mut self, command: Command, towards: Towards) -> Result<After, CutOff> {
-        let text = "(lua) a script cannot send a COM_CHANGE_USER of its own";
-        tracing::error!("{text}");
-        let payload = err_payload(text);
-        let number = ErrPacket::decode(&payload).map_or(0, |err| err.number);
+        let error = errors::own_change_user();
+        tracing::error!("{error}");
+        let (payload, number) = (error.payload(), error.code.number);
         let now = self.stage.script().now();
         let mut heard = ObservedReply {
             is_reply: true,
@@ -196,11 +197,10 @@ impl<'a, S: Stage> Queue<'a, S> {
     /// A reply that was kept: the script decides.
     async fn judge(&mut self, command: Command, mut heard: ObservedReply) -> Result<After, CutOff> {
         if heard.is_cut {
-            let text =
-                "(lua) the result of an injected query is longer than script.result_bytes_max";
-            tracing::error!("{text}");
+            let error = errors::result_too_long();
+            tracing::error!("{error}");
             self.stage.script().clear_queue();
-            self.tell(|stage, sequence| say(stage, sequence, &err_payload(text)));
+            self.tell(|stage, sequence| say(stage, sequence, &error.payload()));
             return Ok(After::Next);
         }
         let kept = std::mem::take(&mut heard.kept);
@@ -225,7 +225,7 @@ impl<'a, S: Stage> Queue<'a, S> {
             Decision::Nothing => self.tell_kept(kept),
             Decision::SendQuery | Decision::Unknown(_) | Decision::Waits => {
                 tracing::error!(
-                    "(read_query_result) {decision} is no decision: the result is sent"
+                    "(read_query_result) {decision} is not a decision: the proxy sends the result"
                 );
                 self.tell_kept(kept);
             }
@@ -236,7 +236,8 @@ impl<'a, S: Stage> Queue<'a, S> {
     /// The client gets the script's answer, behind which it may have to send a file.
     async fn answer(&mut self) -> Result<(), CutOff> {
         let Some(payloads) = self.stage.script().response() else {
-            self.tell(|stage, sequence| say(stage, sequence, &err_payload(FAILED)));
+            let payload = errors::response_unusable().payload();
+            self.tell(|stage, sequence| say(stage, sequence, &payload));
             return Ok(());
         };
         let command = self.incoming.command;
@@ -271,9 +272,13 @@ impl<'a, S: Stage> Queue<'a, S> {
     fn tell(&mut self, say: impl FnOnce(&mut S, u8)) {
         match self.is_told {
             _ if !self.is_awaited() => {
-                tracing::error!("a result for a command that has none: it is not sent");
+                tracing::error!(
+                    "a script gives a result to a command that has none: the proxy does not send it"
+                );
             }
-            true => tracing::error!("a second result for one command: it is not sent"),
+            true => tracing::error!(
+                "a script gives a second result to a command: the proxy does not send it"
+            ),
             false => say(self.stage, self.sequence),
         }
         self.is_told = true;
@@ -293,8 +298,8 @@ impl<'a, S: Stage> Queue<'a, S> {
         };
         if decision != Decision::Nothing {
             tracing::error!(
-                "(read_query_result) {decision}: the result is sent already; \
-                 it is kept with resultset_is_needed = true"
+                "(read_query_result) {decision} has no effect: the client has the result already; \
+                 queue the query with resultset_is_needed = true"
             );
         }
         Ok(After::Next)
@@ -314,8 +319,7 @@ pub(crate) fn incoming_of(command: Command, payload: &[u8]) -> Incoming {
 }
 
 fn second_result() -> CutOff {
-    let text =
-        "a second result for one command, with resultset_is_needed = false: closing connection";
+    let text = "a script gives a second result to a command, with resultset_is_needed = false: the proxy closes the connection";
     tracing::error!("{text}");
     CutOff::new(Failure::new(FailureKind::ScriptEnded, text), None)
 }

@@ -2,14 +2,15 @@
 //! are the backend's, which knows who may.
 
 use route::KillScope;
+use wire::Command;
+use wire::errors::{self, ProxyError};
 use wire::query::Query;
-use wire::{Command, ErrorCode};
 
 use super::injected::incoming_of;
 use super::server::Server;
 use super::session::Scripted;
 use super::waiting::query;
-use crate::pooled::kill::{Target, killed_by, not_owner};
+use crate::pooled::kill::{Target, killed_by};
 use crate::pooled::session::outcome::CutOff;
 use backend::greeting::dialect_of;
 use backend::greeting::server_of;
@@ -38,8 +39,7 @@ impl Scripted {
             IdOwner::Passed(..) => people.scripted_user(id),
             IdOwner::Session(user) | IdOwner::Alone(user) => Some(user),
             IdOwner::Nobody if is_given_out(id) => {
-                let text = format!("Unknown thread id: {id}");
-                let refusal = refusal(ErrorCode::NO_SUCH_THREAD, &text);
+                let refusal = refusal(&errors::no_such_session(id));
                 return Ok(Some(statement_of(&refusal, server)));
             }
             IdOwner::Nobody => None,
@@ -52,7 +52,7 @@ impl Scripted {
             .card()
             .is_some_and(|card| card.user.as_bytes() == &*user);
         if !is_own && !self.may_kill_others(server).await? {
-            let refusal = refusal(ErrorCode::KILL_DENIED, &not_owner(id));
+            let refusal = refusal(&errors::not_owner(id));
             return Ok(Some(statement_of(&refusal, server)));
         }
         self.worker.shared.people.kill(Kill {
@@ -116,7 +116,7 @@ impl Scripted {
 const GRANTS_BYTES_MAX: usize = 1 << 20;
 
 /// A statement that the server answers with this error.
-fn refusal(code: ErrorCode, text: &str) -> String {
+fn refusal(ProxyError { code, text }: &ProxyError) -> String {
     let number = code.number;
     format!("SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = {number}, MESSAGE_TEXT = '{text}'")
 }

@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use net::Endpoint;
-use script::{Decision, FAILED, Hook, Payloads, SocketFacts, err_payload};
+use script::{Decision, Hook, Payloads, SocketFacts};
+use wire::errors::{self, ProxyError};
 use wire::handshake::HandshakeHead;
 use wire::reply::OK;
 use wire::{Greeting, HandshakeResponse};
@@ -64,11 +65,11 @@ impl LoginHooks {
                 facts,
                 server: SocketFacts::default(),
             }),
-            Err(fault) => Err(Failure::relaying(
-                FailureKind::ScriptFailed,
-                fault.to_string(),
-                script::err_payload(fault.told()),
-            )),
+            Err(fault) => {
+                let payload = fault.told().payload();
+                let cause = fault.to_string();
+                Err(Failure::relaying(FailureKind::ScriptFailed, cause, payload))
+            }
         }
     }
 
@@ -127,7 +128,10 @@ impl LoginHooks {
         let replaced = match decision {
             Decision::SendResult => {
                 let Some(payloads) = self.script.response() else {
-                    return Err(refused("proxy.response cannot be sent", FAILED));
+                    return Err(refused(
+                        "proxy.response cannot be sent",
+                        errors::response_unusable(),
+                    ));
                 };
                 say(client, &payloads).await?;
                 return match payloads.at(0).and_then(<[u8]>::first) {
@@ -195,7 +199,10 @@ impl LoginHooks {
             return sent.map_err(|error| client_broke(error.into()));
         }
         let Some(payloads) = self.script.response() else {
-            return Err(refused("proxy.response cannot be sent", FAILED));
+            return Err(refused(
+                "proxy.response cannot be sent",
+                errors::response_unusable(),
+            ));
         };
         say(client, &payloads).await?;
         match payloads.at(0).and_then(<[u8]>::first) {
@@ -226,7 +233,7 @@ impl LoginHooks {
                 Ok(()) => ended(&format!("{hook} has answered the client")),
                 Err(failure) => failure,
             },
-            None => refused("proxy.response cannot be sent", FAILED),
+            None => refused("proxy.response cannot be sent", errors::response_unusable()),
         }
     }
 }
@@ -258,8 +265,8 @@ pub(crate) fn replaced<'a>(
             })
         }
         Err(error) => {
-            let cause = format!("read_auth has queued what is no login: {error}");
-            Err(refused(&cause, FAILED))
+            let cause = format!("read_auth has queued a query that is not a login: {error}");
+            Err(refused(&cause, errors::response_unusable()))
         }
     }
 }
@@ -279,6 +286,6 @@ pub(crate) fn ended(cause: &str) -> Failure {
 }
 
 /// A client that is told an error of MySQL Proxy's kind, and goes.
-pub(crate) fn refused(cause: &str, told: &str) -> Failure {
-    Failure::relaying(FailureKind::ScriptRefused, cause, err_payload(told))
+pub(crate) fn refused(cause: &str, told: ProxyError) -> Failure {
+    Failure::relaying(FailureKind::ScriptRefused, cause, told.payload())
 }

@@ -3,18 +3,18 @@
 use std::sync::Arc;
 
 use script::facts::{BACKEND_STATE_DOWN, BACKEND_STATE_UP};
-use script::{Decision, FAILED, Hook, Move, Payloads};
+use script::{Decision, Hook, Move, Payloads};
 
 use route::{Backend, Duty, Health, Report};
 use tokio::time::{Instant, sleep_until};
 use wire::Greeting;
+use wire::errors::{self, ProxyError};
 
 use super::begin::Begin;
 use super::login_hooks::refused;
 use super::parked::Parked;
 use super::server::Server;
 use crate::connect::{Greeted, PAUSE_FULL, tell_full};
-use crate::pooled::routing::script_route::ALL_DOWN;
 use backend::greet::{Refusal, greet};
 use link::failure::{Failure, FailureKind};
 use link::packets::PacketStream;
@@ -45,7 +45,10 @@ impl Begin<'_> {
             if decision == Decision::SendResult {
                 return match self.hooks.script.response() {
                     Some(payloads) => Ok(Met::Alone(payloads)),
-                    None => Err(refused("proxy.response cannot be sent", FAILED)),
+                    None => Err(refused(
+                        "proxy.response cannot be sent",
+                        errors::response_unusable(),
+                    )),
                 };
             }
             if self.answering.is_some() {
@@ -87,8 +90,8 @@ impl Begin<'_> {
             return Err(all_down());
         };
         let Some(slot) = backend.begin() else {
-            let text = format!("Too many connections: backend {} is full", backend.name);
-            return Err(Failure::new(FailureKind::BackendsFull, text));
+            let error = errors::backend_full(&backend.name);
+            return Err(Failure::saying(FailureKind::BackendsFull, error));
         };
         match self.greet_patiently(&backend).await {
             Ok((stream, greeting, payload)) => {
@@ -118,7 +121,7 @@ impl Begin<'_> {
                     side = "backend",
                     backend = backend.name,
                     cause,
-                    "backend did not take a session"
+                    "a backend has not taken a session; the proxy tries the next one"
                 );
                 let backend = backend.id;
                 let report = Report::ConnectFailed { backend, cause };
@@ -190,16 +193,18 @@ impl Begin<'_> {
 
 /// No backend is left, by the script's own word.
 fn all_down() -> Failure {
-    Failure::relaying(FailureKind::NoBackend, ALL_DOWN, before_login(ALL_DOWN))
+    let error = errors::backends_down();
+    let payload = before_login(&error);
+    Failure::relaying(FailureKind::NoBackend, error, payload)
 }
 
 /// An ERR for a client that has not named its capabilities: without SQLSTATE.
-fn before_login(text: &str) -> Vec<u8> {
+fn before_login(error: &ProxyError) -> Vec<u8> {
     let mut payload = Vec::new();
     wire::ErrPacket {
-        number: 1105,
+        number: error.code.number,
         sqlstate: None,
-        text: text.as_bytes(),
+        text: error.text.as_bytes(),
     }
     .encode(&mut payload);
     payload

@@ -4,7 +4,7 @@
 use script::SocketFacts;
 use wire::compression::Remote;
 use wire::reply::ERR;
-use wire::{ErrPacket, HandshakeResponse, StatusFlags};
+use wire::{ErrPacket, HandshakeResponse, StatusFlags, errors};
 
 use super::auth_observer::{AuthObserver, RESET};
 use super::begin::Begin;
@@ -48,7 +48,7 @@ impl Begin<'_> {
         facts.kind = Some(kind_of(agreed));
         if self.hooks.script.server_id() != facts.id {
             self.abandon(Met::Greeted(Box::new(greeted), index));
-            return Err(refused(RESET, RESET));
+            return Err(refused(RESET, errors::connection_moved()));
         }
         self.hooks.introduce(&mut facts);
         self.hooks.script.set_server(Some(&facts));
@@ -92,16 +92,14 @@ impl Begin<'_> {
     ) -> Result<CompletedLogin, Failure> {
         self.put_back(server);
         let Some(Met::Greeted(greeted, index)) = self.call_on().await? else {
-            return Err(Failure::new(
-                FailureKind::NoBackend,
-                "no parked connection suits the client, and the backend takes no other",
-            ));
+            let error = errors::no_fitting_connection();
+            return Err(Failure::saying(FailureKind::NoBackend, error));
         };
         let promised = (response.head.capabilities & self.offered).with(LOGIN_ONLY, false);
         if !greeted.greeting.capabilities.contains(promised) {
+            let error = errors::missing_capabilities(&greeted.backend.name);
             self.abandon(Met::Greeted(greeted, index));
-            let text = "Bad handshake: the backend lacks capabilities that were offered";
-            return Err(Failure::new(FailureKind::BackendLogin, text));
+            return Err(Failure::saying(FailureKind::BackendLogin, error));
         }
         self.hooks.server = server_facts(&self.host, &greeted, index);
         self.hooks.meet(&greeted.greeting);
@@ -117,7 +115,7 @@ impl Begin<'_> {
     ) -> Result<CompletedLogin, Failure> {
         if self.hooks.script.server_id() != Some(server.id) {
             self.put_back(server);
-            return Err(refused(RESET, RESET));
+            return Err(refused(RESET, errors::connection_moved()));
         }
         let mut facts = server.facts.clone();
         self.hooks.introduce(&mut facts);

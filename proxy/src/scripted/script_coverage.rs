@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use auth::Found;
 use net::Endpoint;
+use wire::errors;
 
 use crate::pooled::login::examine::origin_of;
 use crate::worker::Worker;
@@ -44,17 +45,11 @@ pub(crate) fn unfollowed(worker: &Worker) -> Result<(), Failure> {
     {
         return Ok(());
     }
-    let text = "(lua) accounts have scripts, and what follows this command cannot be followed: closing connection";
-    Err(Failure::relaying(
-        FailureKind::ScriptRefused,
-        text,
-        script::err_payload(text),
-    ))
+    let error = errors::script_cannot_follow();
+    Err(Failure::saying(FailureKind::ScriptRefused, error))
 }
 
 /// An account with scripts whose login only a backend can judge, behind which nothing is looked at.
 pub(crate) fn out_of_sight() -> Failure {
-    let text = "(lua) this account has a script, and a login that passes through the proxy: its script would see \
-                nothing";
-    Failure::relaying(FailureKind::ScriptFailed, text, script::err_payload(text))
+    Failure::saying(FailureKind::ScriptFailed, errors::script_cannot_see_login())
 }

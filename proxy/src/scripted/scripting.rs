@@ -11,7 +11,7 @@ use std::time::Duration;
 use script::{Move, Rows, ScriptQuery};
 use sql::{StatementKind, Uses};
 use tokio::sync::oneshot;
-use wire::{Capabilities, Command, StatusFlags};
+use wire::{Capabilities, Command, StatusFlags, errors};
 
 use super::all::unless_zero;
 use super::host::Host;
@@ -49,8 +49,7 @@ impl Scripting {
 
 /// An account came with scripts to a proxy that has begun without any: it must not do without.
 pub(crate) fn no_scripts_yet() -> Failure {
-    let text = "(lua) this account has a script, and the proxy was started without any: restart it";
-    Failure::relaying(FailureKind::ScriptFailed, text, script::err_payload(text))
+    Failure::saying(FailureKind::ScriptFailed, errors::no_scripts_loaded())
 }
 
 impl PooledSession {
@@ -199,14 +198,16 @@ impl Staged<'_> {
         let session = &self.session;
         let facts = sql::facts(&inquiry.text, session.sql_state.session.flags());
         if facts.kind == StatementKind::Load || facts.uses.has(Uses::CLIENT_FILE) {
-            return Err("LOAD DATA runs in the session itself only".to_owned());
+            return Err(
+                "LOAD DATA needs the session itself, and cannot run in another cluster".to_owned(),
+            );
         }
         let cluster = session.routing.course.cluster;
         let beside = match self.scripting.beside.take() {
             Some(beside) if beside.is_in(cluster) => beside,
             _ => session
                 .beside(cluster)
-                .ok_or("there are too many sessions")?,
+                .ok_or("the proxy has too many sessions")?,
         };
         let beside = self.scripting.beside.insert(beside);
         let (reply, answered) = oneshot::channel();
@@ -219,7 +220,7 @@ impl Staged<'_> {
             session.sql_state.session.values(),
             Work::Asked(asked),
         ));
-        sent.map_err(|_| "too much waits already".to_owned())?;
+        sent.map_err(|_| "too many statements of this script wait already".to_owned())?;
         Ok(answered)
     }
 

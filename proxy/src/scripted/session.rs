@@ -11,7 +11,7 @@ use route::{KillReason, Report};
 use script::{Move, Rows, ScriptQuery};
 use session::Outcome;
 use tokio::io::{AsyncRead, ReadBuf};
-use wire::{Capabilities, Command, ErrPacket, StatusFlags};
+use wire::{Capabilities, Command, ErrPacket, StatusFlags, errors};
 
 use super::all::unless_zero;
 use super::host::Host;
@@ -26,6 +26,7 @@ use crate::session_end::SessionEnd;
 use crate::statement_stats::observer::Observer;
 use crate::thread_ended::has_thread_ended;
 use crate::worker::Worker;
+use backend::connection_error::ConnectionError;
 use backend::greeting::server_of;
 use backend::settings::Settings;
 use link::client_command::{EndOf, Inbox, Incoming, Passage};
@@ -186,13 +187,13 @@ impl Scripted {
             match poll_fn(|context| self.poll_idle(context)).await? {
                 ScriptedIdleEvent::Bytes => {}
                 ScriptedIdleEvent::BackendClosed => {
-                    return Ok(ClientInput::End(SessionEnd::BackendClosed));
+                    return Ok(ClientInput::End(End::BackendClosed));
                 }
                 ScriptedIdleEvent::Closed if self.inbox.is_empty() => {
-                    return Ok(ClientInput::End(SessionEnd::ClientClosed));
+                    return Ok(ClientInput::End(End::ClientClosed));
                 }
                 ScriptedIdleEvent::Closed => {
-                    let text = "the client left within a command";
+                    let text = "the client has closed the connection within a command";
                     return Err(CutOff::new(
                         Failure::new(FailureKind::ClientLeft, text),
                         None,
@@ -207,7 +208,7 @@ impl Scripted {
         if let Poll::Ready(Err(error)) = self.client.poll_drain(context) {
             let failure = Failure::new(
                 FailureKind::ClientLost,
-                format!("the client is gone: {error}"),
+                format!("the connection to the client is lost: {error}"),
             );
             return Poll::Ready(Err(CutOff::new(failure, None)));
         }
@@ -260,7 +261,7 @@ impl Scripted {
             return Poll::Ready(Ok(ScriptedIdleEvent::BackendClosed));
         };
         let name = &server.backend.name;
-        let text = format!("Lost connection to backend {name} between two commands");
+        let text = errors::lost_between_commands(name);
         let failure = Failure::relaying(FailureKind::HeldBackendLost, text, words.to_vec());
         Poll::Ready(Err(CutOff::new(failure, Some(0))))
     }
@@ -268,14 +269,14 @@ impl Scripted {
     /// While a hook waits: what was said before leaves. Ready: the command is to end, or the session ends.
     fn poll_waiting(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Failure>> {
         if let Poll::Ready(Err(error)) = self.client.poll_drain(context) {
-            let text = format!("the client is gone: {error}");
+            let text = format!("the connection to the client is lost: {error}");
             return Poll::Ready(Err(Failure::new(FailureKind::ClientLost, text)));
         }
         match self.poll_server(context) {
             Poll::Ready(Err(cut)) => return Poll::Ready(Err(cut.failure)),
             Poll::Ready(Ok(_)) => {
-                let text = "Lost connection to the backend while a hook waited";
-                return Poll::Ready(Err(Failure::new(FailureKind::HeldBackendLost, text)));
+                let error = errors::lost_in_hook();
+                return Poll::Ready(Err(Failure::saying(FailureKind::HeldBackendLost, error)));
             }
             Poll::Pending => {}
         }
@@ -328,9 +329,7 @@ impl Scripted {
             return None;
         }
         let name = &server.backend.name;
-        Some(format!(
-            "Lost connection to backend {name}: an administrator has disabled it"
-        ))
+        Some(errors::lost(name, ConnectionError::Disabled).into())
     }
 
     /// Ends a session that cannot go on: tells the client what it can still be told, and sees to it

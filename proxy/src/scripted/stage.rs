@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use script::{Decision, FAILED, Hook, Payloads, Rows, ScriptQuery, err_payload};
+use script::{Decision, Hook, Payloads, Rows};
 use wire::reply::{LOCAL_INFILE, OK};
 use wire::write::put_packets;
-use wire::{Capabilities, Command, StatusFlags};
+use wire::{Capabilities, Command, StatusFlags, errors};
 
 use super::bridge::Bridge;
 use super::injected::Queue;
@@ -90,11 +90,8 @@ pub(crate) trait Stage {
 /// Asks the script what is to be done with a command, and does it.
 pub(crate) async fn act(stage: &mut impl Stage, incoming: Incoming) -> Result<After, CutOff> {
     if incoming.command == Command::CHANGE_USER && is_broken(stage.server_version()) {
-        say(
-            stage,
-            incoming.sequence,
-            &err_payload(CHANGE_USER_IS_BROKEN),
-        );
+        let payload = errors::change_user_broken().payload();
+        say(stage, incoming.sequence, &payload);
         return Ok(After::Next);
     }
     if !stage.script().has(Hook::ReadQuery) {
@@ -125,8 +122,7 @@ pub(crate) async fn act(stage: &mut impl Stage, incoming: Incoming) -> Result<Af
     };
     let rows = stage.script().take_rows();
     if rows.is_some() && is_of_cursor(&incoming) {
-        let text = "(lua) rows of a cursor cannot be rewritten";
-        say(stage, incoming.sequence, &err_payload(text));
+        say(stage, incoming.sequence, &errors::cursor_rows().payload());
         return Ok(After::Next);
     }
     stage.rewrite_rows(rows);
@@ -148,16 +144,20 @@ async fn decided(
             return Queue::of(stage, incoming, shown).send().await;
         }
         Decision::SendQuery => {
-            tracing::error!("(read_query) PROXY_SEND_QUERY with nothing queued")
+            tracing::error!(
+                "(read_query) PROXY_SEND_QUERY, but no query is queued: the proxy sends the client's"
+            )
         }
         Decision::Nothing if queued > 0 => {
-            tracing::error!("(read_query) {queued} queries queued without PROXY_SEND_QUERY");
+            tracing::error!(
+                "(read_query) {queued} queries queued without PROXY_SEND_QUERY: the proxy drops them"
+            );
         }
         Decision::Nothing | Decision::Waits => {}
         Decision::IgnoreResult => {
-            tracing::error!("(read_query) PROXY_IGNORE_RESULT means nothing here")
+            tracing::error!("(read_query) PROXY_IGNORE_RESULT has no effect here")
         }
-        Decision::Unknown(number) => tracing::error!("(read_query) {number} is no decision"),
+        Decision::Unknown(number) => tracing::error!("(read_query) {number} is not a decision"),
     }
     stage.script().clear_queue();
     stage.forward(incoming).await
@@ -174,7 +174,7 @@ async fn send_result(
     }
     if queued > 0 {
         tracing::error!(
-            "(read_query) PROXY_SEND_RESULT with {queued} queries queued: they are not sent"
+            "(read_query) PROXY_SEND_RESULT with {queued} queries queued: the proxy drops them"
         );
         stage.script().clear_queue();
     }
@@ -185,7 +185,7 @@ async fn send_result(
     if !has_reply(incoming.command) {
         tracing::error!(
             command = %incoming.command,
-            "(read_query) PROXY_SEND_RESULT for a command without a reply: nothing is sent"
+            "(read_query) PROXY_SEND_RESULT for a command without a reply: the proxy sends nothing"
         );
         return Ok(After::Next);
     }
@@ -206,15 +206,11 @@ pub(crate) fn has_reply(command: Command) -> bool {
 /// A command that is not executed, and whose client does not wait to be told so: what comes behind it may
 /// rely on it.
 fn unseen(incoming: &Incoming) -> CutOff {
-    let text = "(lua) read_query was ended before it could decide: the command is not executed";
-    let failure = Failure::relaying(FailureKind::ScriptFailed, text, err_payload(text));
+    let failure = Failure::saying(FailureKind::ScriptFailed, errors::hook_ended());
     CutOff::new(failure, Some(incoming.sequence))
 }
 
-/// What MySQL Proxy says of servers that answer it twice (MySQL bug 25371).
-const CHANGE_USER_IS_BROKEN: &str =
-    "COM_CHANGE_USER is broken on 5.1.14-.17, please upgrade the MySQL Server";
-
+/// These servers answer COM_CHANGE_USER twice (MySQL bug 25371).
 fn is_broken(version: Option<u32>) -> bool {
     version.is_some_and(|version| (50_114..=50_117).contains(&version))
 }
@@ -264,7 +260,7 @@ pub(crate) fn note_prepared(
 fn answer(stage: &mut impl Stage, incoming: &Incoming) -> bool {
     let sequence = incoming.sequence;
     let Some(payloads) = stage.script().response() else {
-        say(stage, sequence, &err_payload(FAILED));
+        say(stage, sequence, &errors::response_unusable().payload());
         return false;
     };
     let asks_for_file = asks_for_file(incoming.command, &payloads);
@@ -305,8 +301,8 @@ pub(crate) fn say_all(stage: &mut impl Stage, sequence: u8, payloads: &Payloads)
 
 /// Nobody is there to ask, and the script has not answered.
 pub(crate) fn lacks_server(sequence: u8) -> CutOff {
-    let text = "I have no server backend, closing connection";
-    tracing::error!("{text}");
-    let failure = Failure::relaying(FailureKind::ScriptRefused, text, err_payload(text));
+    let error = errors::script_without_backend();
+    tracing::error!("{error}");
+    let failure = Failure::saying(FailureKind::ScriptRefused, error);
     CutOff::new(failure, Some(sequence))
 }

@@ -4,7 +4,7 @@
 use script::{Answer, Decision, Parameters, ScriptQuery, Wish, WishOutcome};
 use sql::{StatementKind, Uses};
 use wire::query::Query;
-use wire::{Capabilities, Command, ErrPacket, ErrorCode};
+use wire::{Capabilities, Command, errors};
 
 use super::bridge::Bridge;
 use super::injected::{incoming_of, payloads_of, reply_facts};
@@ -65,15 +65,7 @@ pub(crate) async fn settle(
 
 /// The ERR of a command whose hook was killed.
 pub(crate) fn interrupted() -> Vec<u8> {
-    let code = ErrorCode::QUERY_INTERRUPTED;
-    let mut payload = Vec::new();
-    ErrPacket {
-        number: code.number,
-        sqlstate: Some(code.sqlstate),
-        text: b"Query execution was interrupted",
-    }
-    .encode(&mut payload);
-    payload
+    errors::interrupted().payload()
 }
 
 async fn fulfil(
@@ -97,7 +89,7 @@ async fn fulfil(
             Some(Err(refusal)) => WaitEnd::Given(refused(&refusal)),
             None => WaitEnd::Killed,
         },
-        None => WaitEnd::Given(refused("this cannot be waited for")),
+        None => WaitEnd::Given(refused("a hook cannot wait for this")),
     })
 }
 
@@ -110,7 +102,7 @@ async fn ask(
     // Its file is the client's to send, for a statement of its own.
     let facts = sql::facts(&inquiry.text, sql::Flags::default());
     if facts.kind == StatementKind::Load || facts.uses.has(Uses::CLIENT_FILE) {
-        return Ok(Ok(refused("LOAD DATA cannot be asked")));
+        return Ok(Ok(refused("a script cannot run LOAD DATA")));
     }
     if !stage.has_server() {
         return Ok(Ok(refused("the session has no backend")));

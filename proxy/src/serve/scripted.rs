@@ -6,7 +6,7 @@ use std::sync::Arc;
 use config::ListenerConfig;
 use net::proxy_protocol;
 use tokio::time::timeout;
-use wire::Capabilities;
+use wire::{Capabilities, errors};
 
 use super::facts::Facts;
 use super::{LoggedInSession, answers_logins, enter, late, take_in, tell};
@@ -121,7 +121,7 @@ pub(super) async fn begin_scripted(
     let begun = tokio::select! {
         begun = begun => begun,
         () = registered.watch.asked() => {
-            Err(Failure::new(FailureKind::Stopped, "The proxy is shutting down"))
+            Err(Failure::saying(FailureKind::Stopped, errors::shutting_down()))
         }
     };
     let failed = match begun {

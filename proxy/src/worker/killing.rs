@@ -42,8 +42,8 @@ impl Worker {
         match (kill.scope, card.way, watch.backend()) {
             (KillScope::Statement, SessionKind::Relayed, Some(backend)) => {
                 if !self.has_monitor() {
-                    let why = "A session that is not pooled needs health.monitor_user for that; KILL \
-                               without QUERY ends it whole";
+                    let why = "KILL QUERY of a session that is not pooled needs health.monitor_user; \
+                               KILL without QUERY ends the session";
                     return Some(Killed::Impossible(why));
                 }
                 self.plane_context.report(Report::KillStatement {
@@ -55,8 +55,8 @@ impl Worker {
             (KillScope::Statement, SessionKind::Scripted, _)
                 if !watch.has_waiting_hook() && !self.has_monitor() =>
             {
-                let why = "A session that runs a script and is not pooled needs health.monitor_user \
-                           for that, unless a hook of it waits; KILL without QUERY ends it whole";
+                let why = "KILL QUERY of a session that runs a script and is not pooled needs \
+                           health.monitor_user unless a hook waits; KILL without QUERY ends the session";
                 return Some(Killed::Impossible(why));
             }
             (KillScope::Statement, _, _) => watch.kill_statement(kill.said),

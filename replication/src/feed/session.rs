@@ -9,7 +9,7 @@ use wire::reply::{OkHeader, OkPacket};
 use wire::result::put_text_result;
 use wire::session_track::put_ok;
 use wire::write::put_packets;
-use wire::{Capabilities, Command, ErrPacket, StatusFlags};
+use wire::{Capabilities, Command, ErrPacket, StatusFlags, errors};
 
 use super::dump::{Dump, Refusal, Request};
 use super::statement::{Statement, Value, read};
@@ -112,7 +112,7 @@ impl Session {
             kind = "replica_refused",
             replica = connection.name(),
             cause = refusal.text,
-            "a replica is refused the stream, or its stream has ended"
+            "the proxy has refused a replica's stream or ended it"
         );
         let mut packets = Vec::new();
         let payload = error(refusal.number, *b"HY000", &refusal.text);
@@ -249,10 +249,7 @@ fn packets(payload: &[u8]) -> Vec<u8> {
 }
 
 fn not_here() -> Vec<u8> {
-    // ER_NOT_SUPPORTED_YET
-    let text =
-        "This listener serves replication only; it answers what replicas ask, and nothing else";
-    packets(&error(1235, *b"42000", text))
+    packets(&errors::replication_only().payload())
 }
 
 /// The payload of an error.

@@ -49,7 +49,7 @@ pub fn recover(folder: &Path, limits: Limits) -> Result<Option<Recovered>, Relay
             tracing::warn!(
                 kind = "relay_gap",
                 file = %path.display(),
-                "a relay file is missing in front of this one; the files before it are not used"
+                "the relay file before this one is missing; the proxy does not use the older files"
             );
             found.clear();
         }

@@ -468,13 +468,13 @@ fn one_that_drains_or_lags_or_has_no_role_yet_gets_no_session() {
     let none = choose(&all, &whole(&all, &[]), at(0), &mut dice).unwrap_err();
     assert_eq!(
         none.to_string(),
-        "No MySQL server can take this now: a is draining"
+        "No backend can take this session or statement now: a is draining"
     );
     let all = roles(Roles::Replica, backends.clone());
     let none = choose(&all, &whole(&all, &[]), at(0), &mut dice).unwrap_err();
     assert_eq!(
         none.to_string(),
-        "No MySQL server can take this now: b lags 7s, 5s are allowed"
+        "No backend can take this session or statement now: b lags 7s, 5s are allowed"
     );
     // Whoever takes any role takes one that nobody knows.
     let all = roles(Roles::Any, backends);

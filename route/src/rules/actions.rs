@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use config::{Cell, Consistency, LaneUse, LimitBy, Over, PinRule, ReplicaUse, SessionMode};
+use wire::errors::ProxyError;
 
 use super::injection::Injection;
 use super::rewrite::Rewrite;
@@ -74,6 +75,15 @@ pub enum Reply<'r> {
 }
 
 impl Reply<'_> {
+    /// An error of the proxy's own.
+    pub(crate) fn of(error: ProxyError) -> Reply<'static> {
+        Reply::Error {
+            code: error.code.number,
+            sqlstate: error.code.sqlstate,
+            message: error.text,
+        }
+    }
+
     /// The same, without memory of its own.
     pub(crate) fn borrowed(&self) -> Reply<'_> {
         match self {

@@ -7,10 +7,9 @@
 //!                       └─ each statement inside, by itself ─────► each rule: the same
 //! ```
 
-use std::borrow::Cow;
-
 use config::WhenUnsure;
 use sql::{Doubts, Inside, InsideStatement};
+use wire::errors;
 
 use super::actions::Reply;
 use super::condition::{Condition, Scene};
@@ -19,9 +18,6 @@ use super::judge::{By, Judgement, Next};
 use super::occasion::{Client, Occasion};
 use super::record::{Outcome, RuleRecorder, Unsure};
 use super::{Rule, RuleIndex, Rules, Then};
-
-/// Error 1227, `ER_SPECIFIC_ACCESS_DENIED_ERROR`.
-const ACCESS_DENIED: u16 = 1227;
 
 /// What one look at a rule gives.
 enum MatchResult<'r> {
@@ -201,15 +197,12 @@ impl<'r> Pass<'_, 'r> {
         match &rule.actions.reply {
             Some(reply @ Reply::Error { .. }) if is_alike => reply.borrowed(),
             _ if self.doubts.is_empty() => apart(rule, "answers"),
-            _ if self.doubts.without(Doubts::TABLES).is_empty() => denied(format!(
-                "Rule '{}' may concern this statement: {}",
-                rule.name,
-                self.doubts.reason()
-            )),
-            _ => denied(format!(
-                "Rule '{}' may concern this statement, which the proxy does not understand: {}",
-                rule.name,
-                self.doubts.reason()
+            _ if self.doubts.without(Doubts::TABLES).is_empty() => {
+                Reply::of(errors::rule_may_concern(&rule.name, self.doubts.reason()))
+            }
+            _ => Reply::of(errors::rule_not_understood(
+                &rule.name,
+                self.doubts.reason(),
             )),
         }
     }
@@ -301,16 +294,5 @@ impl Rule {
 }
 
 fn apart(rule: &Rule, does: &str) -> Reply<'static> {
-    denied(format!(
-        "Rule '{}' {does} a statement that stands inside this command. Send that statement as a command of its own",
-        rule.name
-    ))
-}
-
-fn denied(message: String) -> Reply<'static> {
-    Reply::Error {
-        code: ACCESS_DENIED,
-        sqlstate: *b"42000",
-        message: Cow::Owned(message),
-    }
+    Reply::of(errors::rule_concerns_part(&rule.name, does))
 }

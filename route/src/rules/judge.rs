@@ -1,11 +1,11 @@
 //! Asking all rules about a statement.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
 use config::{Consistency, LaneUse, LimitBy, PinRule, ReplicaUse, SessionMode};
 use sql::Doubts;
+use wire::errors;
 
 use super::actions::{Actions, Limit, Reply};
 use super::condition::{Scene, mixed};
@@ -278,15 +278,7 @@ impl<'r> Judgement<'r> {
             Ok(rewritten) => self.rewritten = Some(By::new(rewritten, index)),
             Err(_) => {
                 counters.unfit(index);
-                let message = format!(
-                    "Rule \"{}\" makes no single statement of this one",
-                    rule.name
-                );
-                let reply = Reply::Error {
-                    code: 1105,
-                    sqlstate: *b"HY000",
-                    message: Cow::Owned(message),
-                };
+                let reply = Reply::of(errors::rewrite_unfit(&rule.name));
                 self.reply = Some(By::new(reply, index));
             }
         }

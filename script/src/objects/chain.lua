@@ -41,7 +41,7 @@ local function ask(session, environment, name, ...)
 	if name == "read_query" and queued > 0 then
 		session.queue = {}
 		if ran then
-			local text = "(read_query) [%s] %d queries queued without PROXY_SEND_QUERY"
+			local text = "(read_query) [%s] %d queries queued without PROXY_SEND_QUERY: the proxy drops them"
 			host.log("critical", string.format(text, file, queued))
 		end
 	end

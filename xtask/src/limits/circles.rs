@@ -173,6 +173,7 @@ mod tests {
             path: path.split('/').map(str::to_owned).collect(),
             items: syn::parse_file(text).unwrap().items,
             lines: 0,
+            file: String::new(),
         };
         let of = Crate {
             name: "house".to_owned(),

@@ -4,7 +4,7 @@
 mod circles;
 mod names;
 mod sizes;
-mod source;
+pub mod source;
 mod surroundings;
 
 use std::fmt::Write as _;

@@ -21,6 +21,8 @@ pub struct Module {
     pub items: Vec<Item>,
     /// Its lines without tests.
     pub lines: usize,
+    /// The file's name, from the crate's source folder.
+    pub file: String,
 }
 
 impl Crate {
@@ -31,7 +33,8 @@ impl Crate {
         for file in
             files(&source).map_err(|error| vec![format!("{}: {error}", source.display())])?
         {
-            let path = module_path(file.strip_prefix(&source).unwrap_or(&file));
+            let name = file.strip_prefix(&source).unwrap_or(&file);
+            let path = module_path(name);
             if path
                 .iter()
                 .any(|part| part == "tests" || part.ends_with("_tests"))
@@ -42,7 +45,11 @@ impl Crate {
             let parsed = syn::parse_file(&text)
                 .map_err(|error| vec![format!("{}: {error}", file.display())])?;
             if !is_test(&parsed.attrs) {
-                modules.push(Module::of(path, parsed.items, text.lines().count()));
+                let module = Module::of(path, parsed.items, text.lines().count());
+                modules.push(Module {
+                    file: name.display().to_string(),
+                    ..module
+                });
             }
         }
         Ok(Self {
@@ -62,6 +69,7 @@ impl Module {
             path,
             items,
             lines: lines.saturating_sub(lines_of_tests),
+            file: String::new(),
         }
     }
 

@@ -1,7 +1,9 @@
-//! The rules of plain English that a machine can check, for the texts that people read first. The number of sentences
-//! that break a rule is written down for each page in `xtask/words.toml`. It may only fall.
+//! The rules of plain English that a machine can check, for the texts that people read first: pages, and texts in the
+//! code. The number of sentences that break a rule is written down for each page and file in `xtask/words.toml`. It may
+//! only fall.
 
 mod blocks;
+mod code;
 mod pages;
 mod rules;
 mod sentences;
@@ -11,13 +13,14 @@ use std::path::Path;
 
 use crate::ratchet::{self, Excess, Figures, File, Ratchet};
 use crate::{Outcome, read};
+use blocks::Block;
 use rules::RULES;
-use sentences::{Sentence, sentences};
+use sentences::{Sentence, of_block, sentences};
 
 const FILE: File = File {
     path: "xtask/words.toml",
     head: "\
-# How many faults of plain English each page has today. A figure may only fall. A page that is not here has none.
+# How many faults of plain English each page or file has today. A figure may only fall. One that is not here has none.
 # `cargo run -p xtask -- words PAGE` prints the sentences.
 # `cargo run -p xtask -- words --write` writes this file, and refuses a figure that has grown.
 ",
@@ -64,7 +67,12 @@ pub fn write(root: &Path) -> Outcome {
 
 /// The sentences of a page that break a rule, a line each.
 pub fn list(root: &Path, page: &str) -> Outcome {
-    let faults = faults(&read(&root.join(page))?);
+    let of_code = |(file, faults): (String, Vec<Fault>)| (file == page).then_some(faults);
+    let faults = match page.ends_with(".rs") {
+        true => faults_in_code(root)?.into_iter().find_map(of_code),
+        false => Some(faults(&read(&root.join(page))?)),
+    };
+    let faults = faults.unwrap_or_default();
     if faults.is_empty() {
         Ok(format!("words: {page} has no faults"))
     } else {
@@ -78,12 +86,26 @@ type Pages = Vec<(String, Vec<Fault>)>;
 fn faults_by_page(root: &Path) -> Result<Pages, Vec<String>> {
     let pages = pages::all(root)?.into_iter();
     let faults_of = |page: String| Ok((page.clone(), faults(&read(&root.join(page))?)));
-    pages.map(faults_of).collect()
+    let mut all: Pages = pages.map(faults_of).collect::<Result<_, Vec<String>>>()?;
+    all.extend(faults_in_code(root)?);
+    Ok(all)
+}
+
+fn faults_in_code(root: &Path) -> Result<Pages, Vec<String>> {
+    let files = code::texts(root)?.into_iter();
+    let faults_of = |blocks: Vec<Block>| faults_among(blocks.iter().flat_map(of_block));
+    Ok(files
+        .map(|(file, blocks)| (file, faults_of(blocks)))
+        .collect())
 }
 
 fn faults(text: &str) -> Vec<Fault> {
+    faults_among(sentences(text))
+}
+
+fn faults_among(sentences: impl IntoIterator<Item = Sentence>) -> Vec<Fault> {
     let mut faults = Vec::new();
-    for sentence in sentences(text) {
+    for sentence in sentences {
         let broken = RULES.iter().filter(|rule| (rule.breaks)(&sentence));
         faults.extend(broken.map(|rule| Fault {
             rule: rule.name,
@@ -122,7 +144,11 @@ fn table(pages: &Pages) -> String {
         let _ = writeln!(table, "{:46} {count:>6}", rule.name);
     }
     let clean = pages.iter().filter(|(_, faults)| faults.is_empty()).count();
-    let _ = write!(table, "{clean} of {} pages have no faults", pages.len());
+    let _ = write!(
+        table,
+        "{clean} of {} pages and files have no faults",
+        pages.len()
+    );
     table
 }
 

@@ -44,7 +44,8 @@ pub fn sentences(page: &str) -> Vec<Sentence> {
     blocks(page).iter().flat_map(of_block).collect()
 }
 
-fn of_block(block: &Block) -> Vec<Sentence> {
+/// The sentences of one block.
+pub fn of_block(block: &Block) -> Vec<Sentence> {
     let text = masked(&block.text);
     let mut sentences = Vec::new();
     let mut rest = text.as_str();

@@ -167,7 +167,7 @@ impl PooledSession {
             kind = "server_full",
             cause = full.cause,
             limit = "pool.timeout_wait",
-            "a session waits for a connection to a server that is full"
+            "a server takes no more connections; a session waits for one"
         );
         config.pool.timeout_wait
     }

@@ -11,7 +11,7 @@ use auth::{
 use config::SessionMode;
 use session::state::SessionState;
 use wire::change_user::ChangeUser;
-use wire::{Capabilities, Command, ErrPacket, ErrorCode};
+use wire::{Capabilities, Command, errors};
 
 use crate::connect::Greeted;
 use crate::login::Agreement;
@@ -73,7 +73,7 @@ impl PooledSession {
             let _ = stream.write(&payload).await;
         }
         let Some((transport, ahead)) = stream.into_parts() else {
-            return Err(lost("the client is gone".to_owned()));
+            return Err(lost("the connection to the client is lost".to_owned()));
         };
         self.client.leg = Leg::new(transport);
         self.client.inbox = Inbox::new(ahead);
@@ -154,10 +154,8 @@ impl PooledSession {
         {
             return self.pass_on(stream, wish).await.map(Changed::of);
         }
-        let text = "(lua) COM_CHANGE_USER cannot lead to an account whose login passes through where \
-                    scripts run: log in anew";
-        let payload = script::err_payload(text);
-        Err(Failure::relaying(FailureKind::LoginDenied, text, payload))
+        let error = errors::change_user_out_of_sight();
+        Err(Failure::saying(FailureKind::LoginDenied, error))
     }
 
     /// What the account logs in with at backends. One that this login has proven is kept for later logins.
@@ -466,15 +464,8 @@ impl Changed {
 }
 
 fn no_more_changes() -> Failure {
-    let code = ErrorCode::UNKNOWN_COM;
-    let mut payload = Vec::new();
-    ErrPacket {
-        number: code.number,
-        sqlstate: Some(code.sqlstate),
-        text: b"Unknown command",
-    }
-    .encode(&mut payload);
     let cause = "too many changes of user were refused before";
+    let payload = errors::unknown_command().payload();
     Failure::relaying(FailureKind::LoginDenied, cause, payload)
 }
 

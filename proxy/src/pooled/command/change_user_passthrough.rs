@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use wire::change_user::ChangeUser;
 use wire::handshake::HandshakeHead;
-use wire::{Capabilities, HandshakeResponse};
+use wire::{Capabilities, HandshakeResponse, errors};
 
 use crate::connect::Greeted;
 use crate::login::{Agreement, Who};
@@ -30,12 +30,9 @@ impl PooledSession {
     ) -> Result<(Greeted, Agreement), Failure> {
         let collation = wish.collation.unwrap_or(self.identity.key.collation);
         let Ok(collation) = u8::try_from(collation) else {
-            let text = format!(
-                "Bad handshake: user {} is known to a backend only, and collation {collation} cannot \
-                 be asked for at a login there",
-                String::from_utf8_lossy(wish.user)
-            );
-            return Err(Failure::new(FailureKind::LoginMalformed, text));
+            let user = String::from_utf8_lossy(wish.user);
+            let error = errors::collation_needs_own_login(user, collation);
+            return Err(Failure::saying(FailureKind::LoginMalformed, error));
         };
         let has_schema = wish.schema.is_some();
         let response = HandshakeResponse {

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use pool::ClientStatementId;
 use session::state::Needs;
 use wire::statement::statement_id;
-use wire::{Command, ErrorCode};
+use wire::{Command, errors};
 
 use super::prepared::with_id;
 use super::statement::{BackendCommand, CommandTask};
@@ -71,12 +71,7 @@ impl PooledSession {
         let prepared = self.backend_statement(&key, &Needs::NONE).await;
         self.sql_state.session.left_alone(before);
         let Ok(Ok(backend_id)) = prepared else {
-            let code = ErrorCode {
-                number: 1421,
-                sqlstate: *b"HY000",
-            };
-            let text = format!("The statement ({number}) has no open cursor");
-            self.say_error(sequence, code, &text);
+            self.say_error(sequence, &errors::no_cursor(number));
             return Ok(After::Next);
         };
         let mistake = Mistake {

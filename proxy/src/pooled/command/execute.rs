@@ -6,12 +6,12 @@ use std::rc::Rc;
 use pool::{BackendStatementId, ClientStatementId, LongData, Lookup};
 use session::Outcome;
 use session::state::Needs;
+use wire::Command;
 use wire::attribute::QueryAttribute;
+use wire::errors::{self, ProxyError};
 use wire::execute::Execute;
 use wire::statement::statement_id;
-use wire::{Command, ErrorCode};
 
-use super::prepared::unknown;
 use super::statement::{BulkExecution, Executing, NEED_REPREPARE, Statement, UNKNOWN_HANDLER};
 use crate::pooled::exchange::outcome::{CutReply, Done};
 use crate::pooled::session::PooledSession;
@@ -42,17 +42,16 @@ impl PooledSession {
         let Ok(execute) = Execute::decode(&argument, self.client.capabilities, parameter_count)
         else {
             let function = self.server_function("mysqld_stmt_execute", "COM_STMT_EXECUTE");
-            let text = format!("Incorrect arguments to {function}");
-            self.refuse_execution(incoming, WRONG_ARGUMENTS, &text)
-                .await;
+            let error = errors::wrong_arguments(function);
+            self.refuse_execution(incoming, &error).await;
             return Ok(After::Next);
         };
         let types = self.note_types(id, &execute);
         let long_data = match self.sql_state.statements.take_long_data(id) {
             Ok(long_data) => long_data,
             Err(fault) => {
-                let (code, text) = self.long_data_fault(&fault);
-                self.refuse_execution(incoming, code, &text).await;
+                let error = self.long_data_fault(&fault);
+                self.refuse_execution(incoming, &error).await;
                 return Ok(After::Next);
             }
         };
@@ -124,15 +123,14 @@ impl PooledSession {
             let told = self.unknown_statement(incoming.sequence, incoming.command, number);
             return Box::pin(told).await.map(Err);
         }
-        let text = unknown(number, "mysqld_stmt_bulk_execute");
-        self.refuse_execution(incoming, ErrorCode::UNKNOWN_STMT_HANDLER, &text)
-            .await;
+        let error = errors::unknown_handler_given(number, "mysqld_stmt_bulk_execute");
+        self.refuse_execution(incoming, &error).await;
         Ok(Err(After::Next))
     }
 
-    async fn refuse_execution(&mut self, incoming: &Incoming, code: ErrorCode, text: &str) {
-        Box::pin(self.put_down_error(code, text)).await;
-        self.say_error(incoming.sequence, code, text);
+    async fn refuse_execution(&mut self, incoming: &Incoming, error: &ProxyError) {
+        Box::pin(self.put_down_error(error)).await;
+        self.say_error(incoming.sequence, error);
     }
 
     /// Keeps in mind which types the client gives its parameters. Returned: those of this execution.
@@ -256,9 +254,3 @@ struct NamedStatement {
 
 /// The flags of an EXECUTE that ask for a cursor of whatever kind.
 const CURSOR_TYPES: u8 = 0b111;
-
-/// ER_WRONG_ARGUMENTS.
-pub(crate) const WRONG_ARGUMENTS: ErrorCode = ErrorCode {
-    number: 1210,
-    sqlstate: *b"HY000",
-};

@@ -6,27 +6,14 @@ use std::rc::Rc;
 use route::rules::{By, Reply};
 use session::state::Answered;
 use sql::{Doubts, Facts};
-use wire::{Command, ErrorCode};
+use wire::Command;
+use wire::errors::{self, ProxyError};
 
 use crate::pooled::rules::evaluate_rules::{Form, RuleInput};
 use crate::pooled::session::PooledSession;
 use crate::pooled::session::outcome::{After, CutOff};
 use backend::diagnostics::Diagnostics;
 use link::client_command::Incoming;
-
-/// `ER_SPECIFIC_ACCESS_DENIED_ERROR`
-const ACCESS_DENIED: ErrorCode = ErrorCode {
-    number: 1227,
-    sqlstate: *b"42000",
-};
-
-const UNKNOWN: &str = "Unknown command";
-
-const NO_REPLICATION: &str = "Access denied: this account may not replicate through the proxy. Give it replication = \
-                              true in its [[account]], or let the replica connect to a backend";
-
-const SCRIPTED_REPLICATION: &str =
-    "Replication is not for sessions with a script: give the account script = []";
 
 impl PooledSession {
     /// Asks the rules about a command that says in a byte what a statement says in words. `Some`: it is refused, and
@@ -53,12 +40,7 @@ impl PooledSession {
         };
         let judgement = self.judge(&rule_set, &errand, &rule_set.counters, &mut ());
         self.log_not_understood(&rule_set, &judgement);
-        let by = |rule| {
-            let name = rule_set.compiled.rules.name(rule);
-            format!(
-                "Rule '{name}' answers or rewrites the statement that this command stands for. Send the statement"
-            )
-        };
+        let by = |rule| errors::rule_concerns_command(rule_set.compiled.rules.name(rule));
         match (&judgement.reply, &judgement.rewritten) {
             (Some(By { value, .. }), _) if self.refuses(sequence, value) => {}
             (
@@ -68,7 +50,7 @@ impl PooledSession {
                 }),
                 _,
             )
-            | (None, Some(By { rule, .. })) => self.say_error(sequence, ACCESS_DENIED, &by(*rule)),
+            | (None, Some(By { rule, .. })) => self.say_error(sequence, &by(*rule)),
             (None, None) => return None,
         }
         Some(After::Next)
@@ -78,17 +60,18 @@ impl PooledSession {
     pub(crate) async fn other_command(&mut self, incoming: Incoming) -> Result<After, CutOff> {
         let sequence = incoming.sequence;
         if !incoming.command.is_replication() {
-            self.say_error(sequence, ErrorCode::UNKNOWN_COM, UNKNOWN);
-            Box::pin(self.put_down_only(ErrorCode::UNKNOWN_COM, UNKNOWN)).await;
+            let error = errors::unknown_command();
+            self.say_error(sequence, &error);
+            Box::pin(self.put_down_only(&error)).await;
             return Ok(After::Next);
         }
         if !self.identity.account.replicates {
-            self.say_error(sequence, ACCESS_DENIED, NO_REPLICATION);
+            self.say_error(sequence, &errors::replication_denied());
             return Ok(After::Next);
         }
         if self.has_scripts() {
             // Relayed, it would be out of their sight.
-            self.say_error(sequence, ACCESS_DENIED, SCRIPTED_REPLICATION);
+            self.say_error(sequence, &errors::replication_with_script());
             return Ok(After::Next);
         }
         let unread = Facts {
@@ -102,10 +85,10 @@ impl PooledSession {
     }
 
     /// An error of the proxy's own is put down as if a server had made it, in place of what was there.
-    async fn put_down_only(&mut self, code: ErrorCode, text: &str) {
+    async fn put_down_only(&mut self, error: &ProxyError) {
         if let Some(empty) = self.ask_empty_list().await {
             let mut list = Diagnostics::clone(&empty);
-            list.push_error(code, text);
+            list.push_error(error.code, &error.text);
             self.sql_state.session.answered(Answered::Error);
             self.sql_state.aftermath.keep_list(Rc::new(list));
         }

@@ -8,13 +8,13 @@ use pool::{BackendStatementId, LongDataFault};
 use session::state::{Answered, List, Needs, Pin, Ran, Seen};
 use session::{Outcome, Tally};
 use sql::{Access, Answers, Effects, Uses};
+use wire::errors::{self, ProxyError};
 use wire::reply::OK;
 use wire::statement::{
     LongData as Piece, PrepareOk, patch_eof_flags, patch_statement_id, statement_id,
 };
-use wire::{Command, ErrorCode, HEADER_BYTES, StatusFlags};
+use wire::{Command, HEADER_BYTES, StatusFlags};
 
-use super::execute::WRONG_ARGUMENTS;
 use super::statement::{BackendCommand, CommandTask};
 use crate::pooled::exchange::outcome::CutReply;
 use crate::pooled::routing::target::CommandTarget;
@@ -34,21 +34,13 @@ const OF_TRANSACTION: StatusFlags = StatusFlags(
     StatusFlags::IN_TRANS.0 | StatusFlags::IN_TRANS_READONLY.0 | StatusFlags::AUTOCOMMIT.0,
 );
 
-/// What a client is told who names a statement that is not there (`ER_UNKNOWN_STMT_HANDLER`).
-pub(crate) fn unknown(number: u32, function: &str) -> String {
-    format!("Unknown prepared statement handler ({number}) given to {function}")
-}
-
 impl PooledSession {
     /// COM_STMT_PREPARE.
     pub(crate) async fn prepare(&mut self, incoming: Incoming) -> Result<After, CutOff> {
         self.sql_state.statements.begin_prepare();
         if let Err(full) = self.sql_state.statements.has_room() {
-            let text = format!(
-                "Can't create more than max_prepared_stmt_count statements (current value: {})",
-                full.count_max
-            );
-            self.say_error(incoming.sequence, ErrorCode::MAX_PREPARED_STMT_COUNT, &text);
+            let error = errors::too_many_statements(full.count_max);
+            self.say_error(incoming.sequence, &error);
             return Ok(After::Next);
         }
         self.learn_status().await;
@@ -141,11 +133,7 @@ impl PooledSession {
                 self.say_renumbered(sequence, packets);
             }
             Err(full) => {
-                let text = format!(
-                    "Can't create more than max_prepared_stmt_count statements (current value: {})",
-                    full.count_max
-                );
-                self.say_error(sequence, ErrorCode::MAX_PREPARED_STMT_COUNT, &text);
+                self.say_error(sequence, &errors::too_many_statements(full.count_max));
             }
         }
         if self
@@ -323,21 +311,14 @@ impl PooledSession {
     }
 
     /// What was wrong with long data is told at EXECUTE, in the servers' words.
-    pub(crate) fn long_data_fault(&self, fault: &LongDataFault) -> (ErrorCode, String) {
+    pub(crate) fn long_data_fault(&self, fault: &LongDataFault) -> ProxyError {
         match fault {
             LongDataFault::NoSuchParameter(_) => {
                 let function =
                     self.server_function("mysqld_stmt_send_long_data", "mysql_stmt_precheck");
-                (
-                    WRONG_ARGUMENTS,
-                    format!("Incorrect arguments to {function}"),
-                )
+                errors::wrong_arguments(function)
             }
-            LongDataFault::TooLong { .. } => {
-                let text = "Parameter of prepared statement which is set through \
-                            mysql_send_long_data() is longer than 'max_allowed_packet' bytes";
-                (UNKNOWN_ERROR, text.to_owned())
-            }
+            LongDataFault::TooLong { .. } => errors::long_data_too_long(),
         }
     }
 
@@ -353,12 +334,6 @@ impl PooledSession {
         }
     }
 }
-
-/// ER_UNKNOWN_ERROR.
-const UNKNOWN_ERROR: ErrorCode = ErrorCode {
-    number: 1105,
-    sqlstate: *b"HY000",
-};
 
 /// Whether a statement changes what statements are prepared as.
 pub(crate) fn defines(facts: &sql::Facts) -> bool {

@@ -191,8 +191,7 @@ impl PooledSession {
 
     /// A command whose payload does not hold what it must: the servers' own answer.
     pub(crate) fn malformed(&mut self, sequence: u8) -> Result<After, CutOff> {
-        let code = wire::ErrorCode::MALFORMED_PACKET;
-        self.say_error(sequence, code, "Malformed communication packet.");
+        self.say_error(sequence, &wire::errors::malformed_packet());
         Ok(After::Next)
     }
 }

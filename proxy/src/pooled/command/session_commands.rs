@@ -159,15 +159,10 @@ impl PooledSession {
             // Their ids must be changed, so they must be held.
             _ => {
                 let limit = self.settings.config.pool.long_data_bytes_max;
-                let text = format!(
-                    "Got a {} bigger than {limit} bytes (pool.long_data_bytes_max)",
-                    incoming.command
-                );
+                let error = wire::errors::command_too_large(incoming.command, limit);
                 let kind = link::failure::FailureKind::PayloadTooLarge;
-                return Err(CutOff::new(
-                    link::failure::Failure::new(kind, text),
-                    Some(next),
-                ));
+                let failure = link::failure::Failure::saying(kind, error);
+                return Err(CutOff::new(failure, Some(next)));
             }
         }
         self.rule_large(&incoming)?;
@@ -213,7 +208,7 @@ impl PooledSession {
         match self.cut_short(cut, sequence, Command::QUERY, repeat) {
             Ok(_) => {
                 let kind = link::failure::FailureKind::BackendLost;
-                let text = "the backend broke within a long statement";
+                let text = "the connection to the backend broke while the client was sending a long statement";
                 CutOff::new(link::failure::Failure::new(kind, text), None)
             }
             Err(cut) => cut,
@@ -231,8 +226,7 @@ impl PooledSession {
             Some(0) => true,
             Some(1) => false,
             _ => {
-                let code = wire::ErrorCode::UNKNOWN_COM;
-                self.say_error(incoming.sequence, code, "Unknown command");
+                self.say_error(incoming.sequence, &wire::errors::unknown_command());
                 return Ok(After::Next);
             }
         };

@@ -13,9 +13,6 @@ use crate::pooled::session::outcome::CutOff;
 use link::client_command::{EndOf, Passage};
 use link::failure::{Failure, FailureKind};
 
-/// The servers' words.
-const TEXT: &str = "Got a packet bigger than 'max_allowed_packet' bytes";
-
 /// Shorter commands are left to the server: they and its answer fit in the buffers of any socket.
 const LOOKED_AT_BYTES: usize = 16 << 10;
 
@@ -74,5 +71,9 @@ pub(crate) fn answered_too_large(command: Command, done: &Done) -> Option<CutOff
 }
 
 fn too_large(sequence: Option<u8>) -> CutOff {
-    CutOff::new(Failure::new(FailureKind::PayloadTooLarge, TEXT), sequence)
+    let error = wire::errors::packet_too_large();
+    CutOff::new(
+        Failure::saying(FailureKind::PayloadTooLarge, error),
+        sequence,
+    )
 }

@@ -7,7 +7,8 @@ use std::rc::Rc;
 use session::state::{Answered, Needs};
 use session::{Outcome, Tally};
 use sql::Facts;
-use wire::{Command, ErrPacket, ErrorCode};
+use wire::errors::{self, ProxyError};
+use wire::{Command, ErrPacket};
 
 use crate::pooled::exchange::outcome::Done;
 use crate::pooled::routing::target::CommandTarget;
@@ -68,9 +69,7 @@ impl PooledSession {
             Some(own) if own.outcome != Outcome::Ok => own,
             _ => {
                 self.drop_lent(pool::CloseReason::Broken);
-                let code = wire::ErrorCode::UNKNOWN_STMT_HANDLER;
-                let text = format!("Unknown prepared statement handler ({})", mistake.meant);
-                self.say_error(sequence, code, &text);
+                self.say_error(sequence, &errors::unknown_handler(mistake.meant));
                 return Ok(After::Next);
             }
         };
@@ -105,7 +104,7 @@ impl PooledSession {
 
     /// An error of the proxy's own is put down as if a server had made it, in the language of the
     /// proxy. Where no connection is to be had nothing is put down.
-    pub(crate) async fn put_down_error(&mut self, code: ErrorCode, text: &str) {
+    pub(crate) async fn put_down_error(&mut self, error: &ProxyError) {
         if self.hold(CommandTarget::Same).await.is_err() || !self.keep_past().await {
             return;
         }
@@ -122,7 +121,7 @@ impl PooledSession {
         };
         self.sql_state.session.answered(Answered::Error);
         let mut list = before.map_or(empty, |list| Diagnostics::clone(&list));
-        list.push_error(code, text);
+        list.push_error(error.code, &error.text);
         self.sql_state.aftermath.keep_list(Rc::new(list));
     }
 

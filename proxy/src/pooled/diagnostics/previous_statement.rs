@@ -12,7 +12,7 @@ use session::state::{
 };
 use sql::{Effects, Facts, Show, StatementKind, TrustedFunctions, Uses};
 use stand_in::StandIn;
-use wire::{Capabilities, Command, ErrorCode, StatusFlags};
+use wire::{Capabilities, Command, StatusFlags, errors};
 
 use crate::pooled::command::ending::Ending;
 use crate::pooled::command::statement::{Executing, Statement};
@@ -65,18 +65,6 @@ enum Role {
     /// GET STACKED DIAGNOSTICS, which fails and leaves the list alone.
     Stacked,
 }
-
-/// ER_UNKNOWN_ERROR.
-const GONE: ErrorCode = ErrorCode {
-    number: 1105,
-    sqlstate: *b"HY000",
-};
-
-const GONE_TEXT: &str = "This is not known of the last statement any more: its connection has moved \
-                         on (an account with pin = [\"warnings\"] keeps it)";
-
-const LOST_TEXT: &str = "LAST_INSERT_ID() is not known any more: the only connection that knew it was \
-                         lost. The next row that is inserted makes it known again";
 
 impl PooledSession {
     /// Answers a statement that asks about the one before it, or takes it to a backend.
@@ -151,7 +139,7 @@ impl PooledSession {
         }
         let get = Box::pin(self.read_get(facts, text, &place)).await;
         let Ok(stand_in) = self.stand_in(facts, text, &place, get.as_ref()) else {
-            self.say_error(sequence, GONE, GONE_TEXT);
+            self.say_error(sequence, &errors::diagnostics_gone());
             return Ok(QuestionOutcome::Told(Ending::last(After::Next)));
         };
         let Some(StandIn { text, role }) = stand_in else {
@@ -193,7 +181,7 @@ impl PooledSession {
         }
         let get = Box::pin(self.read_get(&key.facts, text, &place)).await;
         let Ok(stand_in) = self.stand_in(&key.facts, text, &place, get.as_ref()) else {
-            self.say_error(sequence, GONE, GONE_TEXT);
+            self.say_error(sequence, &errors::diagnostics_gone());
             return Ok(QuestionOutcome::Told(Ending::last(After::Next)));
         };
         let Some(StandIn { text, role }) = stand_in else {
@@ -252,7 +240,7 @@ impl PooledSession {
 
     /// Tells so.
     pub(crate) fn say_lost(&mut self, sequence: u8) {
-        self.say_error(sequence, GONE, LOST_TEXT);
+        self.say_error(sequence, &errors::last_insert_id_lost());
     }
 
     /// Where the list is when a command with these needs runs: what restores the session's state, or

@@ -8,8 +8,7 @@ use sql::Facts;
 use super::shown;
 use crate::pooled::routing::target::CommandTarget;
 use crate::pooled::rules::command_policy::CommandPolicy;
-use crate::pooled::rules::evaluate_rules::{Form, RuleInput};
-use crate::pooled::rules::follow_policy::unknown_place;
+use crate::pooled::rules::evaluate_rules::{Form};
 use crate::pooled::session::PooledSession;
 
 impl PooledSession {
@@ -63,7 +62,7 @@ impl PooledSession {
             .as_ref()
             .and_then(|it| it.unknown.as_ref())
         {
-            told.find("decision", "(none)", unknown_place(unknown));
+            told.find("decision", "(none)", wire::errors::no_such_place(unknown));
             return None;
         }
         let command_target = self.command_target(facts);

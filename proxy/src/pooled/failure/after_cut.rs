@@ -4,6 +4,7 @@
 
 use sql::{Facts, StatementKind};
 use wire::Command;
+use wire::errors::{self, ProxyError};
 use wire::statement::statement_id;
 
 use crate::pooled::session::PooledSession;
@@ -36,13 +37,14 @@ impl PooledSession {
                 return self.perform(arrived).await;
             }
             CutTransactionEffect::Apart => return self.perform(arrived).await,
-            CutTransactionEffect::Commit => format!("Nothing was committed: {}", cut.why),
-            CutTransactionEffect::Within => format!("Not executed before ROLLBACK: {}", cut.why),
+            CutTransactionEffect::Commit => errors::nothing_committed(&cut.why),
+            CutTransactionEffect::Within => errors::not_executed(&cut.why),
         };
+        let told = ProxyError { code, ..told };
         if let CutTransactionEffect::Commit = meaning {
             self.routing.cut_transaction = None;
         }
-        self.say_error(arrived.incoming().sequence, code, &told);
+        self.say_error(arrived.incoming().sequence, &told);
         if arrived.incoming().is_cut {
             // The rest of it is still to come, and nobody to take it.
             let kind = link::failure::FailureKind::HeldBackendLost;

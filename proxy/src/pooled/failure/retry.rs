@@ -17,7 +17,7 @@ use route::{KillReason, Report};
 use session::has_no_room;
 use session::state::Pin;
 use sql::{Access, Facts};
-use wire::{Command, StatusFlags};
+use wire::{Command, StatusFlags, errors};
 
 use super::cut_transaction::CutTransaction;
 use crate::pooled::exchange::outcome::Cut;
@@ -27,6 +27,7 @@ use crate::pooled::failure::repeat::{RETRIES_MAX, Repeat};
 use crate::pooled::routing::target::CommandTarget;
 use crate::pooled::session::PooledSession;
 use crate::pooled::session::outcome::{After, CutOff};
+use crate::relay::SILENT;
 use backend::connection_error::ConnectionError;
 use backend::kill_thread::Running;
 use link::failure::{Failure, FailureKind};
@@ -179,8 +180,8 @@ impl PooledSession {
                 Ok(After::Next)
             }
             Cut::Unequal(unequal) if !matches!(self.bond(), Bond::None) => {
-                let text = format!("backend {name}: the session's state is lost: {unequal}");
-                self.lose(text, cut.reached, repeat.effect, place)
+                let error = errors::state_lost(name, unequal);
+                self.lose(error.into(), cut.reached, repeat.effect, place)
             }
             Cut::Unequal(unequal) => {
                 let failure = unequal_failure(unequal, &name);
@@ -190,16 +191,13 @@ impl PooledSession {
                 Ok(After::Next)
             }
             Cut::Backend(broken) => {
-                let text = format!("Lost connection to backend {name} during {command}: {broken}");
-                self.lose(text, cut.reached, repeat.effect, place)
+                let error = errors::lost_during(name, command, broken);
+                self.lose(error.into(), cut.reached, repeat.effect, place)
             }
             Cut::Asked(Ask::BackendDown) => {
-                let text = format!(
-                    "Lost connection to backend {name} during {command}: it is down and has not \
-                     answered (health.timeout_down)"
-                );
                 self.watch.withdraw(Ask::BackendDown);
-                self.lose(text, cut.reached, repeat.effect, place)
+                let error = errors::lost_during(name, command, SILENT);
+                self.lose(error.into(), cut.reached, repeat.effect, place)
             }
             // It has not been sent, and its connection is in order.
             Cut::Asked(ask @ Ask::KillStatement) => {
@@ -218,7 +216,7 @@ impl PooledSession {
                 Ok(After::Next)
             }
             Cut::Client(how) => {
-                let text = format!("the client left during {command}: {how}");
+                let text = format!("the client has left during {command}: {how}");
                 self.kill_and_drop(KillReason::ClientGone);
                 Err(CutOff::new(
                     Failure::new(FailureKind::ClientLeft, text),
@@ -390,14 +388,11 @@ impl PooledSession {
 fn asked(ask: Ask) -> Failure {
     match ask {
         Ask::KillSession => Failure::new(FailureKind::Killed, "Connection was killed"),
-        Ask::KillStatement => Failure::new(
-            FailureKind::StatementKilled,
-            "Query execution was interrupted",
-        ),
-        _ => Failure::new(
-            FailureKind::Stopped,
-            "The proxy is shutting down, and the statement or transaction did not end in time",
-        ),
+        Ask::KillStatement => Failure::saying(FailureKind::StatementKilled, errors::interrupted()),
+        _ => {
+            let error = errors::shutting_down_within("the statement or transaction");
+            Failure::saying(FailureKind::Stopped, error)
+        }
     }
 }
 
@@ -406,22 +401,21 @@ pub(crate) fn waiting(cut: &Cut) -> Failure {
     match cut {
         Cut::Client(how) => Failure::new(
             FailureKind::ClientLeft,
-            format!("the client left while it waited for a connection: {how}"),
+            format!("the client has left while it waited for a connection: {how}"),
         ),
         Cut::Asked(ask) => asked(*ask),
-        Cut::Backend(_) | Cut::Unequal(_) | Cut::Refused(_) => Failure::new(
-            FailureKind::NoBackend,
-            "the wait for a connection was cut short",
-        ),
+        Cut::Backend(_) | Cut::Unequal(_) | Cut::Refused(_) => {
+            Failure::saying(FailureKind::NoBackend, errors::wait_cut())
+        }
     }
 }
 
 /// The backend did not become what the session needs; its own words where it has some.
 fn unequal_failure(unequal: &Unequal, name: &str) -> Failure {
-    let cause = format!("backend {name}: the session's state cannot be restored: {unequal}");
+    let error = errors::state_not_restored(name, unequal);
     match &unequal.error {
-        Some(payload) => Failure::relaying(FailureKind::StateNotRestored, cause, payload.clone()),
-        None => Failure::new(FailureKind::StateNotRestored, cause),
+        Some(payload) => Failure::relaying(FailureKind::StateNotRestored, error, payload.clone()),
+        None => Failure::saying(FailureKind::StateNotRestored, error),
     }
 }
 
@@ -436,10 +430,10 @@ pub(crate) fn at_login(cut: &Cut) -> Failure {
             ),
             None => Failure::new(FailureKind::StateNotRestored, unequal.to_string()),
         },
-        Cut::Backend(broken) => Failure::new(
-            FailureKind::NoBackend,
-            format!("Can't connect to MySQL server: {broken}"),
-        ),
+        Cut::Backend(broken) => {
+            let error = errors::cannot_log_in(broken);
+            Failure::saying(FailureKind::NoBackend, error)
+        }
         Cut::Client(_) | Cut::Asked(_) | Cut::Refused(_) => waiting(cut),
     }
 }

@@ -13,7 +13,7 @@ use route::rules::{Injected, Injection, Purpose};
 use session::Outcome;
 use session::state::{Needs, Pin};
 use sql::Facts;
-use wire::StatusFlags;
+use wire::{StatusFlags, errors};
 
 use super::bounded_queries::Side;
 use super::events::of_statement;
@@ -201,7 +201,7 @@ impl PooledSession {
                 "a statement of a rule, with what was sent around it"
             ),
             Err(error) => {
-                tracing::error!(%error, "what was sent around a statement cannot be told")
+                tracing::error!(%error, "the results of a rule's statements cannot be written to the log")
             }
         }
     }
@@ -318,7 +318,7 @@ impl PooledSession {
                 profile = injecting.is_profile(),
                 statement,
                 why = shown_failure(why),
-                "what is sent besides statements fails; this is told once"
+                "a statement that a rule or profiling adds has failed; clients' statements go on, and further failures are not logged"
             );
         }
     }
@@ -327,12 +327,7 @@ impl PooledSession {
     /// commands.
     fn lost_behind(&mut self, cut: &Cut) -> Result<(), CutOff> {
         let name = self.backend_name().unwrap_or_default();
-        let text = match cut {
-            Cut::Backend(broken) => {
-                format!("Lost connection to backend {name} behind a statement: {broken}")
-            }
-            _ => format!("Lost connection to backend {name} behind a statement"),
-        };
+        let text = String::from(errors::lost_after_reply(name, cut));
         if !self.is_pinned() {
             tracing::info!(cause = text, "a connection broke behind a statement");
             self.drop_lent(CloseReason::Broken);

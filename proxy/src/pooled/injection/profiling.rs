@@ -196,7 +196,7 @@ impl PooledSession {
                 let entry = Entry::Line(Log::Profiles, line.into());
                 self.worker.plane_context.journal.offer(entry);
             }
-            Err(error) => tracing::error!(%error, "a profile cannot be told"),
+            Err(error) => tracing::error!(%error, "the proxy cannot write a profile to the log"),
         }
     }
 }

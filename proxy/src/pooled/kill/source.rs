@@ -2,8 +2,8 @@
 
 use session::Outcome;
 use session::state::{Needs, Ran};
-use sql::{DynamicSource, Facts, Flags, Lexer, Marks, Role, StatementKind, TokenKind};
-use wire::Command;
+use sql::{DynamicSource, Facts, Flags, Lexer, Marks, Role, TokenKind};
+use wire::{Command, errors};
 
 use super::value::is_refused;
 use crate::pooled::command::ending::Ending;
@@ -18,9 +18,6 @@ use backend::connection_error::ConnectionError;
 use backend::own_reply::table;
 use link::query_command::QueryCommand;
 use session::effect::Effect;
-
-const UNREADABLE: &str = "The proxy has read this text before it is prepared, to see whether it kills, and cannot put \
-                          it in the place of what gives it: it is not ASCII. Give the text as a literal";
 
 /// What is known of the text.
 pub(super) enum Prepares {
@@ -94,7 +91,7 @@ impl PooledSession {
         let has_effects = !inner.effects.is_empty();
         if has_effects || kills && query.facts.kind == StatementKind::Prepare {
             if !said.is_ascii() {
-                let told = self.refuse_text(sequence, UNREADABLE).await;
+                let told = self.refuse_kill(sequence, errors::kill_not_ascii()).await;
                 return Ok(Prepares::Told(told));
             }
             let (before, behind) = text.split_at(span.start as usize);

@@ -2,11 +2,11 @@
 //! translated is refused: the server would take an id of the proxy's for one of its own threads.
 
 use sql::{Effects, Facts, Kill as How, Killed, Marks, Role, Show, StatementKind};
-use wire::{Capabilities, ErrorCode};
+use wire::{Capabilities, errors};
 
 use super::source::Prepares;
 use super::value::{KillStatement, Value, Values};
-use super::{Killing, NOT_SUPPORTED, Target, scope_of, thread_id};
+use super::{Killing, Target, scope_of, thread_id};
 use crate::pooled::command::ending::Ending;
 use crate::pooled::command::statement::{Executing, Statement};
 use crate::pooled::session::PooledSession;
@@ -15,21 +15,6 @@ use link::client_command::Incoming;
 use link::query_command::CommandPart;
 use link::query_command::QueryCommand;
 use sql::parts_that_kill;
-
-const IN_BLOCK: &str = "The proxy does not support KILL inside a compound statement: the ids that clients see are \
-                        the proxy's own, and the server does not know them. Send KILL as a statement of its own";
-
-const CROWDED: &str = "The proxy cannot take this command apart, and one of its statements is KILL, or may be. Send \
-                       that as a command of its own";
-
-const LONG_DATA: &str = "The proxy does not support KILL with a value that was sent by COM_STMT_SEND_LONG_DATA. Send \
-                         the value with the command";
-
-/// ER_WRONG_ARGUMENTS.
-const WRONG_ARGUMENTS: ErrorCode = ErrorCode {
-    number: 1210,
-    sqlstate: *b"HY000",
-};
 
 /// What became of a statement that kills, or may.
 enum KillingText {
@@ -108,7 +93,8 @@ impl PooledSession {
                 self.kill_by_dynamic_text(query, &text).await?
             }
             StatementKind::Compound if query.facts.marks.has(Marks::KILLS) => {
-                Killing::Told(self.refuse_text(query.incoming().sequence, IN_BLOCK).await)
+                let error = errors::kill_in_block();
+                Killing::Told(self.refuse_kill(query.incoming().sequence, error).await)
             }
             _ => Killing::Left,
         };
@@ -120,13 +106,18 @@ impl PooledSession {
         let (flags, sequence) = (self.sql_state.session.flags(), executing.incoming.sequence);
         let key = &executing.key;
         let Some(kill) = key.facts.kill_text(key.text.bytes(), flags) else {
-            return Ok(Some(self.refuse_text(sequence, IN_BLOCK).await));
+            return Ok(Some(
+                self.refuse_kill(sequence, errors::kill_in_block()).await,
+            ));
         };
         if kill.kill == How::QueryId {
             return Ok(None);
         }
         if !executing.long_data.is_empty() {
-            return Ok(Some(self.refuse_text(sequence, LONG_DATA).await));
+            return Ok(Some(
+                self.refuse_kill(sequence, errors::kill_with_long_data())
+                    .await,
+            ));
         }
         let has_values = key.facts.marks.has(Marks::PLACEHOLDERS);
         let said = KillStatement {
@@ -159,8 +150,7 @@ impl PooledSession {
 
     /// A prepared KILL with many rows of values at once.
     async fn refuse_bulk_kill(&mut self, sequence: u8) -> Ending {
-        const TEXT: &str = "The proxy does not support KILL by COM_STMT_BULK_EXECUTE. Send each by COM_STMT_EXECUTE";
-        self.refuse_text(sequence, TEXT).await
+        self.refuse_kill(sequence, errors::kill_in_bulk()).await
     }
 
     /// One of several statements kills, or may.
@@ -181,7 +171,8 @@ impl PooledSession {
         if is_known && !facts.marks.has(Marks::KILLS) {
             return Ok(KillingText::Killing(Killing::Left));
         }
-        let told = self.refuse_text(query.incoming().sequence, CROWDED).await;
+        let error = errors::kill_among_others();
+        let told = self.refuse_kill(query.incoming().sequence, error).await;
         Ok(KillingText::Killing(Killing::Told(told)))
     }
 
@@ -246,7 +237,8 @@ impl PooledSession {
             return Ok(Killing::Left);
         }
         let Some(kill) = inner.kill_text(&runs, flags) else {
-            let told = self.refuse_text(query.incoming().sequence, IN_BLOCK).await;
+            let error = errors::kill_in_block();
+            let told = self.refuse_kill(query.incoming().sequence, error).await;
             return Ok(Killing::Told(told));
         };
         if kill.kill == How::QueryId {
@@ -254,8 +246,8 @@ impl PooledSession {
         }
         let unread = (query.facts.kind == StatementKind::ExecuteImmediate).then_some(runs);
         let Some(kill) = kill.with_arguments(&source, flags) else {
-            let text = "Incorrect arguments to EXECUTE";
-            let told = self.refuse_kill(query.incoming().sequence, WRONG_ARGUMENTS, text);
+            let error = errors::wrong_arguments("EXECUTE");
+            let told = self.refuse_kill(query.incoming().sequence, error);
             return Ok(Killing::Told(told.await));
         };
         let said = KillStatement {
@@ -308,10 +300,6 @@ impl PooledSession {
             query.replace_text(&kill.of_thread(number), flags);
         }
         Ok(Killing::Left)
-    }
-
-    pub(super) async fn refuse_text(&mut self, sequence: u8, text: &str) -> Ending {
-        self.refuse_kill(sequence, NOT_SUPPORTED, text).await
     }
 }
 

@@ -3,16 +3,13 @@
 
 use route::KillScope;
 use sql::{Flags, Kill as How, KillText, Lexer, TokenKind};
-use wire::ErrorCode;
+use wire::errors;
 
-use super::{Killing, not_owner};
+use super::Killing;
 use crate::pooled::session::PooledSession;
 use crate::pooled::session::outcome::CutOff;
 use link::query_command::CommandPart;
 use registry::session_registry::Kill;
-
-const WITH_HOST: &str = "The proxy does not support KILL USER with a host. Name the user alone, or connect to the \
-                         server directly";
 
 /// Whom a KILL USER names.
 #[derive(Debug, PartialEq, Eq)]
@@ -37,7 +34,8 @@ impl PooledSession {
             Some(Named::User(user)) => user,
             Some(Named::Own) => own.clone(),
             Some(Named::WithHost) => {
-                let told = self.refuse_text(sequence, WITH_HOST).await;
+                let error = errors::kill_user_with_host();
+                let told = self.refuse_kill(sequence, error).await;
                 return Ok(Killing::Told(told));
             }
             // The server says what is wrong.
@@ -48,8 +46,8 @@ impl PooledSession {
             && user != own
             && !self.may_kill_others().await
         {
-            let (code, text) = (ErrorCode::KILL_DENIED, not_owner(*first));
-            let told = self.refuse_kill(sequence, code, &text).await;
+            let error = errors::not_owner(first);
+            let told = self.refuse_kill(sequence, error).await;
             return Ok(Killing::Told(told));
         }
         let scope = match kill.kill {

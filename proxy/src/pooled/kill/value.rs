@@ -9,7 +9,7 @@ use session::state::{Needs, Ran, Seen};
 use sql::{Answers, Facts, Flags, KillText, Marks, Uses};
 use wire::execute::Execute;
 use wire::statement::PrepareOk;
-use wire::{Command, ErrPacket, ErrorCode};
+use wire::{Command, ErrPacket, ErrorCode, errors};
 
 use crate::pooled::command::ending::Ending;
 use crate::pooled::exchange::outcome::CutReply;
@@ -53,9 +53,6 @@ pub(super) enum Value {
     Told(Ending),
 }
 
-const UNKNOWN: &str = "The proxy cannot tell which connection this KILL names: the ids that clients see are the \
-                       proxy's own. Send KILL with a number, or with an expression of variables";
-
 impl PooledSession {
     /// The number that the target of a KILL stands for.
     pub(super) async fn value_of_target(
@@ -84,8 +81,8 @@ impl PooledSession {
                 Ok(told(After::Next))
             }
             Ok(EvaluatedValue::Unknown) => {
-                let code = super::NOT_SUPPORTED;
-                let ending = self.refuse_kill(sequence, code, UNKNOWN).await;
+                let error = errors::kill_unclear();
+                let ending = self.refuse_kill(sequence, error).await;
                 Ok(Value::Told(ending))
             }
             Err(cut) => {

@@ -5,8 +5,9 @@ use crate::pooled::lanes::lane_use::Past;
 use session::state::Needs;
 use session::{Outcome, Tally};
 use sql::{Facts, StatementKind};
+use wire::Command;
+use wire::errors::{self, ProxyError};
 use wire::query::Query;
-use wire::{Command, ErrorCode};
 
 use crate::pooled::exchange::outcome::Done;
 use crate::pooled::session::PooledSession;
@@ -14,30 +15,23 @@ use backend::connection_error::ConnectionError;
 use backend::own_reply::OwnReply;
 use backend::recorded_reads::Execution;
 
-/// ER_QUERY_INTERRUPTED.
-const INTERRUPTED: ErrorCode = ErrorCode {
-    number: 1317,
-    sqlstate: *b"70100",
-};
-
-const INTERRUPTED_TEXT: &str = "Query execution was interrupted";
-
 impl PooledSession {
     /// It was killed, as KILL QUERY does it.
     pub(crate) fn interrupted(&mut self, sequence: u8) {
+        let error = errors::interrupted();
         let tally = Tally {
-            error: Some((INTERRUPTED.number, INTERRUPTED.sqlstate)),
+            error: Some((error.code.number, error.code.sqlstate)),
             ..Tally::default()
         };
         let done = Done {
-            outcome: Outcome::Err(INTERRUPTED.number),
+            outcome: Outcome::Err(error.code.number),
             tally,
             next_sequence: sequence,
             fingerprint: None,
             message: None,
         };
         self.observe(Command::QUERY, &Facts::default(), b"", &done);
-        self.say_error(sequence, INTERRUPTED, INTERRUPTED_TEXT);
+        self.say_error(sequence, &error);
         self.routing.riding.ridden = Some(Past::Interrupted);
     }
 
@@ -62,7 +56,9 @@ impl PooledSession {
                     .ask(&self.worker.env, Command::QUERY, &argument)
                     .await
             }
-            Err(_) => Err(ConnectionError::Unexpected("it is not like the session")),
+            Err(_) => Err(ConnectionError::Unexpected(
+                "it does not take the session's state",
+            )),
         };
         self.held.lease = Some(lent);
         // One that breaks is noticed by the command that follows.
@@ -103,8 +99,7 @@ impl PooledSession {
 
 /// A statement that leaves what one leaves that was killed.
 fn interruption() -> String {
-    format!(
-        "SIGNAL SQLSTATE '70100' SET MYSQL_ERRNO={}, MESSAGE_TEXT='{INTERRUPTED_TEXT}'",
-        INTERRUPTED.number
-    )
+    let ProxyError { code, text } = errors::interrupted();
+    let number = code.number;
+    format!("SIGNAL SQLSTATE '70100' SET MYSQL_ERRNO={number}, MESSAGE_TEXT='{text}'")
 }

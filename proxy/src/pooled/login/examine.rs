@@ -5,6 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use auth::{Certificate, Denial, Origin, Passed, Shown, TlsSession, Verdict};
 use net::Endpoint;
+use wire::errors;
 
 use crate::context::Shared;
 use link::dialogue::client_broke;
@@ -56,9 +57,9 @@ where
                 let shared = Arc::clone(shared);
                 let worked = tokio::task::spawn_blocking(move || work.run(&shared.own_key)).await;
                 worked.map_err(|error| {
-                    Failure::new(
+                    Failure::saying(
                         FailureKind::KeyExchange,
-                        format!("the exam broke off: {error}"),
+                        errors::password_check_failed(error),
                     )
                 })?
             }

@@ -3,7 +3,7 @@
 
 use net::proxy_protocol;
 use wire::handshake::HandshakeHead;
-use wire::{Greeting, HandshakeResponse};
+use wire::{Greeting, HandshakeResponse, errors};
 
 use crate::connect::{Greeted, connect};
 use crate::login::{Agreement, Login, Who};
@@ -43,11 +43,9 @@ impl PassOn<'_, '_> {
         let offered = self.greeting.capabilities.with(LOGIN_ONLY, false);
         let promised = response.head.capabilities & offered;
         if !greeted.greeting.capabilities.contains(promised) {
-            let name = &greeted.backend.name;
-            let text =
-                format!("Bad handshake: backend {name} lacks capabilities that were offered");
+            let error = errors::missing_capabilities(&greeted.backend.name);
             decline(greeted.stream);
-            return Err(Failure::new(FailureKind::BackendLogin, text));
+            return Err(Failure::saying(FailureKind::BackendLogin, error));
         }
         let login = Login {
             settings: self.settings,

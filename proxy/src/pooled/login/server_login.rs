@@ -12,7 +12,7 @@ use net::{Endpoint, proxy_protocol};
 use wire::auth::MYSQL_NATIVE_PASSWORD;
 use wire::compression::Algorithm;
 use wire::handshake::HandshakeHead;
-use wire::{Capabilities, Greeting, HandshakeResponse, StatusFlags};
+use wire::{Capabilities, Greeting, HandshakeResponse, StatusFlags, errors};
 
 use super::examine::{AuthenticationFailure, examine, origin_of, random, since_1970, tls_session};
 use super::host_names::host_names;
@@ -239,7 +239,7 @@ impl Enter<'_> {
         own.learn(&greeted.greeting);
         decline(greeted.stream);
         own.for_client(self.settings, id, scramble)
-            .ok_or_else(|| Failure::new(FailureKind::NoBackend, "no backend has greeted"))
+            .ok_or_else(|| Failure::saying(FailureKind::NoBackend, errors::no_greeting_yet()))
     }
 
     fn mode_of(&self, account: &Account) -> SessionMode {
@@ -362,13 +362,8 @@ impl Enter<'_> {
         let credential = own.or_else(|| keyring.find(account.id()));
         let Some(credential) = credential else {
             // Its proof yields nothing that a backend would take.
-            return Err(Failure::new(
-                FailureKind::LoginMalformed,
-                format!(
-                    "account {} can be examined, but no backend login is known for it (backend_user)",
-                    account.id()
-                ),
-            ));
+            let error = errors::no_backend_login(account.id());
+            return Err(Failure::saying(FailureKind::LoginMalformed, error));
         };
         let named = response.schema.filter(|schema| !schema.is_empty());
         let of_account = || account.schema.as_ref().map(|it| it.clone().into_bytes());

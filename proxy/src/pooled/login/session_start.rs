@@ -153,7 +153,7 @@ impl StartedSession {
     /// Takes over the client, who has heard OK.
     pub(crate) fn join(mut self, client: PacketStream) -> Result<PooledSession, Failure> {
         let lost = || {
-            let text = "the connection was lost at the end of the login";
+            let text = "the connection to the client was lost at the end of the login";
             Failure::new(FailureKind::LoginAbandoned, text)
         };
         let (transport, ahead) = client.into_parts().ok_or_else(lost)?;

@@ -7,7 +7,7 @@ use session::{Files, Outcome, Withholds};
 use sql::Facts;
 use wire::execute::Execute;
 use wire::query::Query;
-use wire::{Command, StatusFlags};
+use wire::{Command, StatusFlags, errors};
 
 use crate::pooled::exchange::job::{Haste, Job};
 use crate::pooled::exchange::outcome::{CutReply, Done, Reached};
@@ -61,10 +61,10 @@ impl PooledSession {
         self.transaction_lost();
         if let Some(lent) = &self.held.lease {
             let (name, pins) = (&lent.conn.backend.name, self.pins());
-            let text = format!("The session is held at replica {name} by: {pins}");
-            return Err(ReplayFailure::Unreachable(Failure::new(
+            let error = errors::held_at_replica(name, pins);
+            return Err(ReplayFailure::Unreachable(Failure::saying(
                 FailureKind::HeldAtReplica,
-                text,
+                error,
             )));
         }
         self.begin_again(begin).await?;
@@ -75,7 +75,7 @@ impl PooledSession {
             };
             let is_over = done.outcome == Outcome::Ok && !self.is_in_transaction();
             if is_over || done.fingerprint != Some(read.fingerprint) {
-                let text = format!("read {number} of {} has another result", reads.len());
+                let text = format!("read {number} of {} has another result there", reads.len());
                 return Err(ReplayFailure::Changed(text));
             }
         }
@@ -98,7 +98,11 @@ impl PooledSession {
                 Ok(done) if done.outcome == Outcome::Ok && self.is_in_transaction() => {
                     return Ok(());
                 }
-                Ok(_) => return Err(ReplayFailure::Changed("it does not begin".to_owned())),
+                Ok(_) => {
+                    return Err(ReplayFailure::Changed(
+                        "the transaction does not begin there".to_owned(),
+                    ));
+                }
                 Err(cut) if self.again(&cut, &mut repeat) => {}
                 Err(cut) => return Err(ReplayFailure::Cut(cut)),
             }
@@ -221,11 +225,7 @@ impl PooledSession {
             ReplayFailure::Changed(how) => {
                 self.end_at_replica(ROLLBACK).await;
                 self.routing.course.optimistic = Optimistic::NotTheNext;
-                let text = format!(
-                    "The transaction has read on a replica what is not so on the primary ({how}); it is \
-                     rolled back, nothing was written; try restarting transaction"
-                );
-                Failure::new(FailureKind::ReadsChanged, text)
+                Failure::saying(FailureKind::ReadsChanged, errors::reads_changed(how))
             }
         };
         let after = self.refuse(&failure, sequence)?;
@@ -235,7 +235,7 @@ impl PooledSession {
 
     /// The same where the client is still sending.
     pub(crate) fn cut_within_command(&self) -> CutOff {
-        let text = "the transaction was rolled back within a long statement";
+        let text = "the transaction was rolled back while the client was sending a long statement";
         CutOff::new(Failure::new(FailureKind::BackendLost, text), None)
     }
 }

@@ -2,9 +2,9 @@
 
 use route::{BackendId, Transaction, Use, Wanted, Why};
 use sql::Facts;
-use wire::StatusFlags;
+use wire::{StatusFlags, errors};
 
-use super::script_route::{ALL_DOWN, ScriptRoute, ScriptTarget};
+use super::script_route::{ScriptRoute};
 use super::target::CommandTarget;
 use crate::pooled::rules::command_policy::CommandPolicy;
 use crate::pooled::session::PooledSession;
@@ -80,9 +80,5 @@ impl PooledSession {
 }
 
 fn all_down() -> Failure {
-    Failure::relaying(
-        FailureKind::NoBackend,
-        ALL_DOWN,
-        script::err_payload(ALL_DOWN),
-    )
+    Failure::saying(FailureKind::NoBackend, errors::backends_down())
 }

@@ -6,7 +6,7 @@ use route::{Role, Transaction, Wanted, Why};
 use session::Outcome;
 use session::state::{Pin, Ran, Seen};
 use sql::{Effects, Facts, Marks, Object, StatementKind, Uses};
-use wire::{Command, StatusFlags};
+use wire::{Command, StatusFlags, errors};
 
 use super::target::CommandTarget;
 use crate::pooled::exchange::outcome::LASTING;
@@ -56,11 +56,8 @@ impl PooledSession {
             None => Ok(()),
             Some(lent) => {
                 let (name, pins) = (&lent.conn.backend.name, self.pins());
-                let text = format!(
-                    "The session is held at replica {name}, which takes no writes, by: {pins}; end that \
-                     first, or begin what writes with START TRANSACTION READ WRITE before it"
-                );
-                Err(Failure::new(FailureKind::HeldAtReplica, text))
+                let error = errors::held_at_replica(name, pins);
+                Err(Failure::saying(FailureKind::HeldAtReplica, error))
             }
         }
     }

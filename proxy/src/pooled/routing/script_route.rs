@@ -3,9 +3,6 @@
 
 use route::{BackendId, ClusterId};
 
-/// What MySQL Proxy says where a script leaves no backend.
-pub(crate) const ALL_DOWN: &str = "(proxy) all backends are down";
-
 /// See the module.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ScriptRoute {

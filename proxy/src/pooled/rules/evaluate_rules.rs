@@ -14,9 +14,9 @@ use sql::Facts;
 use tokio::time::timeout;
 use wire::ErrorCode;
 use wire::attribute::QueryAttribute;
+use wire::errors::{self, ProxyError};
 
 use super::command_policy::CommandPolicy;
-use super::follow_policy::unknown_place;
 use super::statement_limits::{Inside, Passage, enter};
 use crate::pooled::command::ending::Ending;
 use crate::pooled::command::statement::Statement;
@@ -27,19 +27,7 @@ use crate::pooled::shadow::shadow_queue::Reflection;
 use crate::rule_set::RuleSet;
 use link::query_command::{Carries, QueryCommand};
 
-/// Of a refusal for which no rule has words.
-const LIMIT_REACHED: ErrorCode = ErrorCode {
-    number: 1226,
-    sqlstate: *b"42000",
-};
-
-/// Of a place that is not there.
-const NO_PLACE: ErrorCode = ErrorCode {
-    number: 1105,
-    sqlstate: *b"HY000",
-};
-
-/// A client's statement, as rules look at it.
+/// What a client wants done.
 pub(crate) struct RuleInput<'a> {
     pub text: &'a [u8],
     pub facts: &'a Facts,
@@ -176,7 +164,7 @@ impl PooledSession {
             note.digest = String::from_utf8_lossy(analysis.digest.text()).into_owned();
         }
         if let Some(unknown) = order.unknown.take() {
-            self.say_error(errand.sequence, NO_PLACE, &unknown_place(&unknown));
+            self.say_error(errand.sequence, &errors::no_such_place(unknown));
             return Ok(Ruled::Answered(After::Next));
         }
         let text = judgement.rewritten.map(|by| by.value.text);
@@ -294,7 +282,7 @@ impl PooledSession {
             rule = rule.map(|rule| &*rule.name).unwrap_or_default(),
             user = %self.identity.account.id(),
             reason = value.reason(),
-            "a statement was refused: a rule may concern it, and the proxy does not understand it"
+            "the proxy has refused a statement, because a rule may concern it and the proxy does not understand it"
         );
     }
 
@@ -328,7 +316,8 @@ impl PooledSession {
             number: *code,
             sqlstate: *sqlstate,
         };
-        self.say_error(sequence, code, message);
+        let text = message.to_string().into();
+        self.say_error(sequence, &ProxyError { code, text });
         true
     }
 
@@ -436,8 +425,7 @@ impl PooledSession {
         rule_set.counters.refused(by.rule);
         let rule = rule_set.compiled.rules.rule(by.rule);
         let name = rule.map(|rule| &*rule.name).unwrap_or_default();
-        let text = format!("Rule '{name}' lets no more statements like this through for now");
-        self.say_error(sequence, LIMIT_REACHED, &text);
+        self.say_error(sequence, &errors::rule_limit(name));
         After::Next
     }
 

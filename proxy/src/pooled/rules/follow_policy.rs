@@ -262,8 +262,3 @@ impl PooledSession {
         );
     }
 }
-
-/// Why nothing is sent where names are nobody's.
-pub(crate) fn unknown_place(what: &str) -> String {
-    format!("There is no {what} to which this statement could go")
-}

@@ -11,7 +11,7 @@ use wire::attribute::QueryAttribute;
 use wire::column::{ColumnDefinition, ColumnType};
 use wire::query::Query;
 use wire::statement::PrepareOk;
-use wire::{Capabilities, StatusFlags};
+use wire::{Capabilities, StatusFlags, errors};
 
 use super::evaluate_rules::{Form, RuleInput, Ruled};
 use crate::pooled::session::PooledSession;
@@ -138,9 +138,7 @@ impl PooledSession {
         let text = match &judgement.reply.as_ref().map(|by| &by.value) {
             Some(Reply::Error { message, .. }) => message.to_string(),
             None if judgement.rewritten.is_none() => return Ok(()),
-            _ => "A rule answers or rewrites this statement, which is longer than \
-                  pool.statement_bytes_max"
-                .to_owned(),
+            _ => errors::too_large_for_rules().into(),
         };
         let failure = Failure::new(FailureKind::PayloadTooLarge, text);
         Err(CutOff::new(

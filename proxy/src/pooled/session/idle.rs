@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, ReadBuf};
-use wire::{Command, ErrPacket, StatusFlags};
+use wire::{Command, ErrPacket, StatusFlags, errors};
 
 use super::PooledSession;
 use crate::pooled::command::current_command::CurrentCommand;
@@ -65,7 +65,7 @@ impl PooledSession {
                 IdleEvent::Bytes => {}
                 IdleEvent::Closed if self.client.inbox.is_empty() => return Ok(None),
                 IdleEvent::Closed => {
-                    let text = "the client left within a command";
+                    let text = "the client has closed the connection within a command";
                     let failure = Failure::new(FailureKind::ClientLeft, text);
                     return Err(CutOff::new(failure, None));
                 }
@@ -76,7 +76,7 @@ impl PooledSession {
     /// Between two commands: the client, its unsent bytes, the connection it holds, the worker.
     fn poll_idle(&mut self, context: &mut Context<'_>) -> Poll<Result<IdleEvent, CutOff>> {
         let lost = |error: std::io::Error| {
-            let text = format!("the client is gone: {error}");
+            let text = format!("the connection to the client is lost: {error}");
             CutOff::new(Failure::new(FailureKind::ClientLost, text), None)
         };
         if let Poll::Ready(Err(error)) = self.client.leg.poll_drain(context) {
@@ -142,11 +142,7 @@ impl PooledSession {
         if !self.is_cut_off(backend.id) {
             return None;
         }
-        let text = format!(
-            "Lost connection to backend {}: {}",
-            backend.name,
-            ConnectionError::Disabled
-        );
+        let text = String::from(errors::lost(&backend.name, ConnectionError::Disabled));
         if self.cut_while_idle(&text) {
             return None;
         }
@@ -164,9 +160,10 @@ impl PooledSession {
 
     /// The end that a server makes of a session after its `wait_timeout`.
     fn waited_too_long(&self) -> CutOff {
-        let text = "The client was disconnected by the server because of inactivity. See wait_timeout \
-                    and interactive_timeout for configuring this behavior.";
-        self.unasked(Failure::new(FailureKind::IdleTimeout, text))
+        self.unasked(Failure::saying(
+            FailureKind::IdleTimeout,
+            errors::wait_timeout(),
+        ))
     }
 
     /// Its `wait_timeout` may be another one now.
@@ -189,7 +186,7 @@ impl PooledSession {
         };
         drop(scratch);
         let name = &lent.conn.backend.name;
-        let text = format!("Lost connection to backend {name} between two commands");
+        let text = String::from(errors::lost_between_commands(name));
         let may_go_on =
             last_words.is_empty() || self.routing.optimism.is_some() || self.has_only_begun();
         if may_go_on && self.cut_while_idle(&text) {

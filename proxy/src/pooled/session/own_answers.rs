@@ -1,8 +1,9 @@
 //! What the proxy itself says to a client.
 
+use wire::HEADER_BYTES;
+use wire::errors::ProxyError;
 use wire::reply::{ERR, OK};
 use wire::write::put_packets;
-use wire::{ErrPacket, ErrorCode, HEADER_BYTES};
 
 use super::PooledSession;
 use link::failure::Failure;
@@ -38,15 +39,8 @@ impl PooledSession {
         self.say(sequence, &[OK, 0, 0, low, high, few, many]);
     }
 
-    pub(crate) fn say_error(&mut self, sequence: u8, code: ErrorCode, text: &str) {
-        let mut payload = Vec::new();
-        ErrPacket {
-            number: code.number,
-            sqlstate: Some(code.sqlstate),
-            text: text.as_bytes(),
-        }
-        .encode(&mut payload);
-        self.say(sequence, &payload);
+    pub(crate) fn say_error(&mut self, sequence: u8, error: &ProxyError) {
+        self.say(sequence, &error.payload());
     }
 
     /// Tells of a failure that ends a command and not the session.

@@ -127,7 +127,7 @@ async fn run(
             Err(cut) => Err(cut),
         };
         if let Err(CutOff { failure, .. }) = rested {
-            tracing::warn!(cause = failure.cause, user = %double.identity.account.id(), "a session beside another breaks off");
+            tracing::warn!(cause = failure.cause, user = %double.identity.account.id(), "a session of a script beside a client's has ended with an error");
             double.drop_lent(pool::CloseReason::Broken);
             break;
         }

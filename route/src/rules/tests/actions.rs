@@ -59,7 +59,7 @@ fn what_cannot_be_rewritten_is_refused_and_counted() {
         let expected = Reply::Error {
             code: 1105,
             sqlstate: *b"HY000",
-            message: "Rule \"r\" makes no single statement of this one".into(),
+            message: "Rule 'r' does not rewrite this statement to a single statement, so it was not executed".into(),
         };
         assert_eq!(it.reply.as_ref().unwrap().value, expected);
         assert!(it.rewritten.is_none());
