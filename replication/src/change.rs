@@ -76,17 +76,11 @@ impl Change {
 
 /// What kind of object a statement changes. Temporary tables do not count, because only their session sees them.
 fn kind_of_object(kind: StatementKind) -> Option<Object> {
-    match kind {
-        StatementKind::Create(object)
-        | StatementKind::Alter(object)
-        | StatementKind::Drop(object)
-        | StatementKind::Rename(object) => {
-            let counts = !matches!(object, Object::TemporaryTable | Object::Other);
-            counts.then_some(object)
-        }
-        StatementKind::Truncate => Some(Object::Table),
-        _ => None,
+    if kind == StatementKind::Truncate {
+        return Some(Object::Table);
     }
+    let object = kind.changed_object();
+    object.filter(|it| !matches!(it, Object::TemporaryTable | Object::Other))
 }
 
 /// The tables, views and sequences that a statement writes, each once.
@@ -137,14 +131,8 @@ fn words(kind: StatementKind, first: Option<&ObjectName>) -> String {
         ObjectKind::Account => "USER".to_owned(),
         other => other.name().to_ascii_uppercase(),
     });
-    match (noun, kind) {
-        (
-            Some(noun),
-            StatementKind::Create(object)
-            | StatementKind::Alter(object)
-            | StatementKind::Drop(object)
-            | StatementKind::Rename(object),
-        ) if object != Object::Index => format!("{verb} {noun}"),
+    match noun {
+        Some(noun) if kind.changed_object() != Some(Object::Index) => format!("{verb} {noun}"),
         _ => kind.to_string(),
     }
 }

@@ -312,6 +312,17 @@ impl fmt::Display for Finish {
 }
 
 impl StatementKind {
+    /// The kind of object that it creates, alters, drops or renames.
+    pub const fn changed_object(self) -> Option<Object> {
+        match self {
+            Self::Create(object)
+            | Self::Alter(object)
+            | Self::Drop(object)
+            | Self::Rename(object) => Some(object),
+            _ => None,
+        }
+    }
+
     /// The words of the kinds that have no part that varies, or whose part they hide.
     const fn words(self) -> &'static str {
         match self {

@@ -97,12 +97,6 @@ impl<'a> Selection<'a> {
 
 /// Whether a statement changes objects of the server. Temporary tables do not count, because only their session sees them.
 fn is_ddl(kind: StatementKind) -> bool {
-    match kind {
-        StatementKind::Create(object)
-        | StatementKind::Alter(object)
-        | StatementKind::Drop(object)
-        | StatementKind::Rename(object) => object != Object::TemporaryTable,
-        StatementKind::Truncate => true,
-        _ => false,
-    }
+    let object = kind.changed_object();
+    kind == StatementKind::Truncate || object.is_some_and(|it| it != Object::TemporaryTable)
 }

@@ -285,18 +285,17 @@ impl LoggedStatement<'_> {
 
 /// What a statement changes besides rows; none if it changes rows.
 fn class(kind: StatementKind) -> Option<FilteredChange> {
-    Some(match kind {
-        StatementKind::Truncate => FilteredChange::Truncate,
-        StatementKind::Create(object)
-        | StatementKind::Alter(object)
-        | StatementKind::Drop(object)
-        | StatementKind::Rename(object) => match object {
+    if let Some(object) = kind.changed_object() {
+        return Some(match object {
             Object::View | Object::Routine | Object::Trigger | Object::Event => {
                 FilteredChange::Code
             }
             Object::Account => FilteredChange::Account,
             _ => FilteredChange::Ddl,
-        },
+        });
+    }
+    Some(match kind {
+        StatementKind::Truncate => FilteredChange::Truncate,
         // SET PASSWORD, SET DEFAULT ROLE: the log has no other SET.
         StatementKind::Grant | StatementKind::Revoke | StatementKind::Set => {
             FilteredChange::Account
@@ -320,18 +319,10 @@ fn is_of_schema(kind: StatementKind) -> bool {
 
 /// Whether the names of the objects are found by words such as PROCEDURE, and not as tables.
 fn is_named_by_words(kind: StatementKind) -> bool {
-    match kind {
-        StatementKind::Create(object)
-        | StatementKind::Alter(object)
-        | StatementKind::Drop(object)
-        | StatementKind::Rename(object) => {
-            matches!(
-                object,
-                Object::Schema | Object::Routine | Object::Trigger | Object::Event
-            )
-        }
-        _ => false,
-    }
+    matches!(
+        kind.changed_object(),
+        Some(Object::Schema | Object::Routine | Object::Trigger | Object::Event)
+    )
 }
 
 fn is_written(role: Role) -> bool {

@@ -11,8 +11,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use binlog::{
-    Checksum, Decoder, Event, EventFlags, EventHeader, EventType, MariadbGtidEvent, RawEvent,
-    RewrittenRows, RowsEvent, RowsKind, TableMap, TransactionPayload, mark_statement_end,
+    Checksum, Decoder, Event, EventFlags, EventHeader, EventType, HEADER_BYTES, MariadbGtidEvent,
+    RawEvent, RewrittenRows, RowsEvent, RowsKind, TableMap, TransactionPayload, mark_statement_end,
     put_statement, rename_table, with_transaction_bytes,
 };
 use config::FilteredChange;
@@ -26,6 +26,9 @@ use super::{EventSink, Filtered, query_post_header};
 use crate::error::StreamError;
 use crate::follow::Brought;
 use crate::position::Gtid;
+
+/// How many events may belong to the next one: values of a statement, or pieces of a rows event of 1 GiB.
+const HELD_MAX: usize = 4096;
 
 /// An event in memory of its own.
 struct Held {
@@ -133,10 +136,7 @@ impl Transaction {
             Event::RowsFragment(_)
             | Event::Integer(_)
             | Event::Rand(..)
-            | Event::UserVariable(_) => {
-                self.before.push(Held::of(raw));
-                Ok(())
-            }
+            | Event::UserVariable(_) => self.hold_before(raw, decoder.limits().event_bytes_max),
             Event::ExecuteLoad(_) | Event::LoadBlock(..) | Event::DeleteFile(_)
                 if policy.filters() =>
             {
@@ -144,6 +144,18 @@ impl Transaction {
             }
             _ => self.pass(raw),
         }
+    }
+
+    /// Keeps an event that belongs to the next one.
+    fn hold_before(&mut self, raw: &RawEvent<'_>, limit: usize) -> Result<(), FilterError> {
+        let held = self.before.iter().map(|it| it.body.len() + HEADER_BYTES);
+        let length = held.sum::<usize>() + raw.bytes().len();
+        if length > limit || self.before.len() >= HELD_MAX {
+            let length = length as u64;
+            return Err(binlog::EventError::TooLong { length, limit }.into());
+        }
+        self.before.push(Held::of(raw));
+        Ok(())
     }
 
     /// A compressed transaction. It stays as it is if nothing of it is filtered.

@@ -30,7 +30,7 @@ impl PooledSession {
     /// Refuses a command if a rule refuses, answers or rewrites the statement that it stands for.
     fn refuses_unsent(&mut self, sequence: u8, text: &[u8], facts: &Facts) -> Option<After> {
         let rule_set = self.worker.rule_set();
-        let errand = RuleInput {
+        let input = RuleInput {
             text,
             facts,
             digest: None,
@@ -38,7 +38,7 @@ impl PooledSession {
             sequence,
             form: Form::Text,
         };
-        let judgement = self.judge(&rule_set, &errand, &rule_set.counters, &mut ());
+        let judgement = self.judge(&rule_set, &input, &rule_set.counters, &mut ());
         self.log_not_understood(&rule_set, &judgement);
         let by = |rule| errors::rule_concerns_command(rule_set.compiled.rules.name(rule));
         match (&judgement.reply, &judgement.rewritten) {

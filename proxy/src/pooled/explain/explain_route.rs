@@ -38,7 +38,7 @@ impl PooledSession {
     /// What each rule says of a statement, and what its hints do; what is to be done of it.
     fn tell_rules(&self, told: &mut Explanation, facts: &Facts, text: &[u8]) -> CommandPolicy {
         let rule_set = self.worker.rule_set();
-        let errand = RuleInput {
+        let input = RuleInput {
             text,
             facts,
             digest: None,
@@ -46,10 +46,10 @@ impl PooledSession {
             sequence: 0,
             form: Form::Text,
         };
-        let hints = self.hints(&rule_set, &errand);
+        let hints = self.hints(&rule_set, &input);
         told.hints(&hints);
         let mut record = Record::default();
-        let judgement = self.judge(&rule_set, &errand, &Counters::default(), &mut record);
+        let judgement = self.judge(&rule_set, &input, &Counters::default(), &mut record);
         told.rules(&rule_set.compiled.rules, &record, &judgement);
         self.order_of(&rule_set, &judgement, &hints)
     }

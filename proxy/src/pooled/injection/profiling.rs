@@ -39,10 +39,10 @@ impl PooledSession {
     pub(crate) fn profiled_by(
         &self,
         rule_set: &RuleSet,
-        errand: &RuleInput<'_>,
+        input: &RuleInput<'_>,
         (judgement, hints): (&Judgement<'_>, &Hints<'_>),
     ) -> Option<Arc<str>> {
-        if errand.form == Form::Prepare {
+        if input.form == Form::Prepare {
             return None;
         }
         if let Some(rule) = judgement.profile {
@@ -52,7 +52,7 @@ impl PooledSession {
         if hints.profile {
             return Some(Arc::from("hint"));
         }
-        let digest = || sql::digest(errand.text, self.sql_state.session.flags()).hash();
+        let digest = || sql::digest(input.text, self.sql_state.session.flags()).hash();
         let is_meant = self.command.is_sampled && rule_set.compiled.profiling.picks_digest(digest);
         is_meant.then(|| Arc::from("chance"))
     }

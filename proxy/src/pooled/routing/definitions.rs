@@ -64,26 +64,23 @@ impl PooledSession {
 
 /// Whether a statement may change what views, routines, triggers and defaults do.
 fn defines(kind: StatementKind) -> bool {
-    match kind {
-        StatementKind::Create(object)
-        | StatementKind::Alter(object)
-        | StatementKind::Drop(object)
-        | StatementKind::Rename(object) => {
-            matches!(
-                object,
-                Object::View
-                    | Object::Routine
-                    | Object::Trigger
-                    | Object::Table
-                    | Object::Schema
-                    | Object::Sequence
-                    | Object::Other
-            )
-        }
-        StatementKind::Execute
-        | StatementKind::ExecuteImmediate
-        | StatementKind::Compound
-        | StatementKind::Unknown => true,
-        _ => false,
+    match kind.changed_object() {
+        Some(object) => matches!(
+            object,
+            Object::View
+                | Object::Routine
+                | Object::Trigger
+                | Object::Table
+                | Object::Schema
+                | Object::Sequence
+                | Object::Other
+        ),
+        None => matches!(
+            kind,
+            StatementKind::Execute
+                | StatementKind::ExecuteImmediate
+                | StatementKind::Compound
+                | StatementKind::Unknown
+        ),
     }
 }

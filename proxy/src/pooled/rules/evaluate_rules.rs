@@ -121,7 +121,7 @@ impl PooledSession {
         let ruled = {
             let decoded = query.query();
             let attributes = decoded.named_attributes(self.client.capabilities);
-            let errand = RuleInput {
+            let input = RuleInput {
                 text: decoded.text,
                 facts: &query.facts,
                 digest: query.digest,
@@ -129,7 +129,7 @@ impl PooledSession {
                 sequence: query.incoming().sequence,
                 form: Form::Text,
             };
-            self.rule(&errand).await?
+            self.rule(&input).await?
         };
         match ruled {
             Ruled::Answered(after) => return Ok(Some(after)),
@@ -143,42 +143,42 @@ impl PooledSession {
     }
 
     /// Asks about a command, and does what is to be done before it is sent.
-    pub(crate) async fn rule(&mut self, errand: &RuleInput<'_>) -> Result<Ruled, CutOff> {
+    pub(crate) async fn rule(&mut self, input: &RuleInput<'_>) -> Result<Ruled, CutOff> {
         let rule_set = self.worker.rule_set();
         let nothing = Counters::default();
-        let counters = match errand.form {
+        let counters = match input.form {
             Form::Prepare => &nothing,
             Form::Text | Form::Binary => &rule_set.counters,
         };
-        let judgement = self.judge(&rule_set, errand, counters, &mut ());
+        let judgement = self.judge(&rule_set, input, counters, &mut ());
         self.log_not_understood(&rule_set, &judgement);
-        let hints = self.hints(&rule_set, errand);
+        let hints = self.hints(&rule_set, input);
         let mut order = self.order_of(&rule_set, &judgement, &hints);
-        if let Some(by) = self.profiled_by(&rule_set, errand, (&judgement, &hints)) {
+        if let Some(by) = self.profiled_by(&rule_set, input, (&judgement, &hints)) {
             let tag = judgement.set_tag.map(|it| it.value);
             self.profile(&rule_set, by, tag, &mut order.injecting);
         }
         if let Some(note) = &mut order.note {
             let mut analysis = sql::Analysis::default();
-            analysis.read(errand.text, self.sql_state.session.flags());
+            analysis.read(input.text, self.sql_state.session.flags());
             note.digest = String::from_utf8_lossy(analysis.digest.text()).into_owned();
         }
         if let Some(unknown) = order.unknown.take() {
-            self.say_error(errand.sequence, &errors::no_such_place(unknown));
+            self.say_error(input.sequence, &errors::no_such_place(unknown));
             return Ok(Ruled::Answered(After::Next));
         }
         let text = judgement.rewritten.map(|by| by.value.text);
-        if errand.form == Form::Prepare {
+        if input.form == Form::Prepare {
             let reply = judgement.reply.as_ref().map(|by| &by.value);
-            return Ok(self.rule_of_prepare(errand.sequence, &order, reply, text));
+            return Ok(self.rule_of_prepare(input.sequence, &order, reply, text));
         }
         self.command.policy = (!order.is_idle()).then(|| Box::new(order));
         if let Some(By { value, .. }) = &judgement.reply {
-            self.reply(errand, value);
+            self.reply(input, value);
             return Ok(Ruled::Answered(After::Next));
         }
         if let Some(limited) = &judgement.limit
-            && let Some(after) = self.pass_limit(&rule_set, errand.sequence, limited).await?
+            && let Some(after) = self.pass_limit(&rule_set, input.sequence, limited).await?
         {
             return Ok(Ruled::Answered(after));
         }
@@ -187,18 +187,18 @@ impl PooledSession {
                 .wait_unless_killed(tokio::time::sleep(delay.value))
                 .await
         {
-            let refused = self.refuse(&failure, errand.sequence);
+            let refused = self.refuse(&failure, input.sequence);
             return refused.map(Ruled::Answered);
         }
         if judgement.session.is_some() || judgement.pin.is_some() {
             let mode = judgement.session.map(|it| it.value);
             self.keep_longer(mode, judgement.pin.map_or(&[], |it| it.value));
         }
-        if let (Form::Text, Some(order)) = (errand.form, &self.command.policy)
+        if let (Form::Text, Some(order)) = (input.form, &self.command.policy)
             && let Some(reflected) = order.mirror
         {
-            let sent = text.as_deref().unwrap_or(errand.text);
-            self.mirror_query(reflected, errand.facts, sent);
+            let sent = text.as_deref().unwrap_or(input.text);
+            self.mirror_query(reflected, input.facts, sent);
         }
         Ok(Ruled::Goes(text))
     }
@@ -228,7 +228,7 @@ impl PooledSession {
     pub(crate) fn judge<'r>(
         &self,
         rule_set: &'r RuleSet,
-        errand: &RuleInput<'_>,
+        input: &RuleInput<'_>,
         counters: &Counters,
         recorder: &mut impl RuleRecorder,
     ) -> Judgement<'r> {
@@ -242,15 +242,15 @@ impl PooledSession {
             value,
         });
         let attributes: Vec<Attribute<'_>> = match rules.needs().attributes {
-            true => attributes(errand.attributes).chain(tag).collect(),
+            true => attributes(input.attributes).chain(tag).collect(),
             false => tag.into_iter().collect(),
         };
         let occasion = Occasion {
-            text: errand.text,
+            text: input.text,
             flags: self.sql_state.session.flags(),
-            facts: errand.facts,
+            facts: input.facts,
             digest: None,
-            digest_hash: errand.digest,
+            digest_hash: input.digest,
             client: Client {
                 user: self.user(),
                 schema: self.sql_state.session.values().schema().unwrap_or_default(),
@@ -287,16 +287,16 @@ impl PooledSession {
     }
 
     /// What the statement's script says, and the statement itself.
-    pub(crate) fn hints<'a>(&'a self, rule_set: &'a RuleSet, errand: &RuleInput<'a>) -> Hints<'a> {
+    pub(crate) fn hints<'a>(&'a self, rule_set: &'a RuleSet, input: &RuleInput<'a>) -> Hints<'a> {
         let accepted: &[HintStyle] = rule_set.hints_of(&self.identity.account);
         let rules = &rule_set.compiled.hints;
         let mut hints = Hints::default();
         if let Some(route) = self.script_route() {
             hints.attribute(route);
         }
-        let mut hints = hints.or(rules.read(errand.text, errand.facts, accepted));
+        let mut hints = hints.or(rules.read(input.text, input.facts, accepted));
         if accepted.contains(&HintStyle::Pilotfish) {
-            let own = attributes(errand.attributes).filter(|it| it.name == b"pilotfish");
+            let own = attributes(input.attributes).filter(|it| it.name == b"pilotfish");
             own.for_each(|it| hints.attribute(it.value));
         }
         hints
@@ -322,17 +322,17 @@ impl PooledSession {
     }
 
     /// Says a rule's answer.
-    fn reply(&mut self, errand: &RuleInput<'_>, reply: &Reply<'_>) {
+    fn reply(&mut self, input: &RuleInput<'_>, reply: &Reply<'_>) {
         match reply {
-            Reply::Ok => self.say_ok(errand.sequence),
+            Reply::Ok => self.say_ok(input.sequence),
             Reply::Error { .. } => {
-                self.refuses(errand.sequence, reply);
+                self.refuses(input.sequence, reply);
             }
-            Reply::Rows { columns, rows } => self.say_rows(errand, columns, rows),
+            Reply::Rows { columns, rows } => self.say_rows(input, columns, rows),
         }
     }
 
-    fn say_rows(&mut self, errand: &RuleInput<'_>, columns: &[String], rows: &[Vec<config::Cell>]) {
+    fn say_rows(&mut self, input: &RuleInput<'_>, columns: &[String], rows: &[Vec<config::Cell>]) {
         use wire::column::{ColumnDefinition, ColumnType};
         /// `utf8mb4_general_ci`, which every server knows.
         const COLLATION: u16 = 45;
@@ -351,7 +351,7 @@ impl PooledSession {
             subject.answer.rows += rows.len() as u64;
         }
         let rows = rows.iter().map(|row| row.iter().map(config::Cell::bytes));
-        let form = match errand.form {
+        let form = match input.form {
             Form::Binary => wire::result::put_binary_result,
             Form::Text | Form::Prepare => wire::result::put_text_result,
         };
@@ -359,7 +359,7 @@ impl PooledSession {
         let mut packets = Vec::new();
         form(
             &mut packets,
-            sequence.unwrap_or(errand.sequence),
+            sequence.unwrap_or(input.sequence),
             self.client.capabilities,
             &definitions,
             rows,

@@ -43,7 +43,7 @@ impl PooledSession {
             text: key.text.clone(),
             facts: Rc::clone(&key.facts),
         };
-        let errand = RuleInput {
+        let input = RuleInput {
             text: original.text.bytes(),
             facts: &original.facts,
             digest: None,
@@ -51,7 +51,7 @@ impl PooledSession {
             sequence,
             form: Form::Prepare,
         };
-        let mut key = match self.rule(&errand).await? {
+        let mut key = match self.rule(&input).await? {
             Ruled::Answered(after) => return Ok(Preparing::Answered(after)),
             Ruled::Promised(columns) => {
                 let definitions = self.promise(&key, &columns);
@@ -87,7 +87,7 @@ impl PooledSession {
         if !self.is_ruled(&facts, carries) {
             return Ok(None);
         }
-        let errand = RuleInput {
+        let input = RuleInput {
             text: text.bytes(),
             facts: &facts,
             digest: None,
@@ -95,7 +95,7 @@ impl PooledSession {
             sequence,
             form: Form::Binary,
         };
-        Ok(match Box::pin(self.rule(&errand)).await? {
+        Ok(match Box::pin(self.rule(&input)).await? {
             Ruled::Answered(after) => Some(after),
             Ruled::Goes(_) | Ruled::Promised(_) => None,
         })
@@ -125,7 +125,7 @@ impl PooledSession {
             return Ok(());
         }
         let rule_set = self.worker.rule_set();
-        let errand = RuleInput {
+        let input = RuleInput {
             text: query.text,
             facts: &facts,
             digest: None,
@@ -133,7 +133,7 @@ impl PooledSession {
             sequence: incoming.sequence,
             form: Form::Text,
         };
-        let judgement = self.judge(&rule_set, &errand, &rule_set.counters, &mut ());
+        let judgement = self.judge(&rule_set, &input, &rule_set.counters, &mut ());
         self.log_not_understood(&rule_set, &judgement);
         let text = match &judgement.reply.as_ref().map(|by| &by.value) {
             Some(Reply::Error { message, .. }) => message.to_string(),

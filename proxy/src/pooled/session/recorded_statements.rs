@@ -95,7 +95,7 @@ impl PooledSession {
         analysis.read(text, self.sql_state.session.flags());
         told.digest(&analysis.digest);
         let rule_set = self.worker.rule_set();
-        let errand = RuleInput {
+        let input = RuleInput {
             text,
             facts,
             digest: None,
@@ -103,9 +103,9 @@ impl PooledSession {
             sequence: 0,
             form: Form::Text,
         };
-        told.hints(&self.hints(&rule_set, &errand));
+        told.hints(&self.hints(&rule_set, &input));
         let mut record = Record::default();
-        let judgement = self.judge(&rule_set, &errand, &Counters::default(), &mut record);
+        let judgement = self.judge(&rule_set, &input, &Counters::default(), &mut record);
         told.rules(&rule_set.compiled.rules, &record, &judgement);
         match trace.pins.is_empty() {
             true => told.wanted(trace.wanted),
