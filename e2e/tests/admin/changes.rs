@@ -162,7 +162,7 @@ fn what_is_wrong_is_refused_whole_and_says_why() {
             1231,
             "admin_account.role",
         ),
-        ("BEGIN; SAVE", 1064, "One statement"),
+        ("BEGIN; SAVE", 1064, "one statement"),
         ("SAVE TO '/etc/passwd'", 1064, "SAVE writes the file"),
         ("ROLLBACK TO SAVEPOINT x", 1064, "savepoints"),
     ] {

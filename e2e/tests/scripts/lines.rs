@@ -657,7 +657,7 @@ fn a_queue_without_its_decision_is_not_sent(product: Product) {
     assert!(is_the_answer, "{:?}", reply.outcomes);
     scripted
         .proxy
-        .wait_logged(&["PROXY_SEND_RESULT with 2 queries queued: they are not sent"]);
+        .wait_logged(&["PROXY_SEND_RESULT with 2 queries queued: the proxy drops them"]);
     assert_eq!(conn.run("SELECT @queued").text(0, 0), None);
     assert!(!scripted.proxy.log().contains("there is none"));
 }
