@@ -15,6 +15,9 @@ const INTERVAL_MIN: Duration = Duration::from_secs(1);
 /// The servers spend one part in so many of the time on being asked, however often DDL is seen.
 const SHARE: u32 = 20;
 
+/// DDL does not wait longer than this to be learned of: an attempt may have been slow for once, on a slow network.
+const PAUSE_MAX: Duration = Duration::from_secs(30);
+
 /// The rhythm of learning definitions, and its news.
 #[derive(Debug, Default)]
 pub(crate) struct Schedule {
@@ -48,7 +51,7 @@ impl Schedule {
     /// A worker has seen DDL.
     pub(crate) fn asked(&mut self, now: Moment) {
         if self.interval.is_some() {
-            let pause = INTERVAL_MIN.max(self.took * SHARE);
+            let pause = (self.took * SHARE).clamp(INTERVAL_MIN, PAUSE_MAX);
             let earliest = self.task.began().map_or(now, |began| began + pause);
             self.task.schedule(earliest.max(now));
         }
@@ -142,6 +145,19 @@ mod tests {
         assert_eq!(schedule.next(), None, "one is under way");
         assert!(schedule.ended(epoch, &[], at(20)));
         assert!(schedule.next().is_some_and(|next| next <= at(40)));
+    }
+
+    #[test]
+    fn after_a_slow_attempt_ddl_is_learned_of_within_half_a_minute() {
+        let mut schedule = schedule();
+        let epoch = schedule.begin(at(0)).unwrap();
+        schedule.asked(at(5));
+        assert!(schedule.ended(epoch, &[], at(9)));
+        assert_eq!(schedule.next(), Some(at(5)), "asked while it ran");
+        let epoch = schedule.begin(at(9)).unwrap();
+        assert!(schedule.ended(epoch, &[], at(18)));
+        schedule.asked(at(19));
+        assert_eq!(schedule.next(), Some(at(39)));
     }
 
     #[test]

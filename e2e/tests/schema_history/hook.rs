@@ -27,20 +27,26 @@ fn a_hook_is_told_of_each_change_and_again_until_it_takes_it(product: Product) {
         .wait_event("schema_hook_failed", &["not yet", "exit status: 3"]);
     assert!(!told.exists());
     std::fs::write(&ready, "").unwrap();
-    let lines = || std::fs::read_to_string(&told).unwrap_or_default();
-    let wait_lines = |count: usize| {
-        wait::until("the hook is told", wait::SOON, || {
-            lines().lines().count() >= count
-        });
+    // A change comes once more if the proxy ends after the program took it and before the proxy noted that.
+    let changes = || -> Vec<serde_json::Value> {
+        let text = std::fs::read_to_string(&told).unwrap_or_default();
+        let lines = text
+            .split_inclusive('\n')
+            .filter(|line| line.ends_with('\n'));
+        let mut changes: Vec<serde_json::Value> = lines
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect();
+        changes.dedup_by(|next, change| next["id"] == change["id"]);
+        changes
     };
-    wait_lines(2);
+    let wait_changes = |count: usize| {
+        wait::until("the hook is told", wait::SOON, || changes().len() >= count);
+    };
+    wait_changes(2);
     let following = following.again();
     run(&server, &["ALTER TABLE shop.goods ADD stock INT"]);
-    wait_lines(3);
-    let changes: Vec<serde_json::Value> = lines()
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect();
+    wait_changes(3);
+    let changes = changes();
     let kinds: Vec<_> = changes
         .iter()
         .map(|it| it["kind"].as_str().unwrap())
