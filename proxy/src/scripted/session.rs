@@ -187,10 +187,10 @@ impl Scripted {
             match poll_fn(|context| self.poll_idle(context)).await? {
                 ScriptedIdleEvent::Bytes => {}
                 ScriptedIdleEvent::BackendClosed => {
-                    return Ok(ClientInput::End(End::BackendClosed));
+                    return Ok(ClientInput::End(SessionEnd::BackendClosed));
                 }
                 ScriptedIdleEvent::Closed if self.inbox.is_empty() => {
-                    return Ok(ClientInput::End(End::ClientClosed));
+                    return Ok(ClientInput::End(SessionEnd::ClientClosed));
                 }
                 ScriptedIdleEvent::Closed => {
                     let text = "the client has closed the connection within a command";

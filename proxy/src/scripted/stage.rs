@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use script::{Decision, Hook, Payloads, Rows};
+use script::{Decision, Hook, Payloads, Rows, ScriptQuery};
 use wire::reply::{LOCAL_INFILE, OK};
 use wire::write::put_packets;
 use wire::{Capabilities, Command, StatusFlags, errors};

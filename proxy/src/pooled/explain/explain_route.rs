@@ -8,7 +8,7 @@ use sql::Facts;
 use super::shown;
 use crate::pooled::routing::target::CommandTarget;
 use crate::pooled::rules::command_policy::CommandPolicy;
-use crate::pooled::rules::evaluate_rules::{Form};
+use crate::pooled::rules::evaluate_rules::{Form, RuleInput};
 use crate::pooled::session::PooledSession;
 
 impl PooledSession {

@@ -2,7 +2,7 @@
 
 use session::Outcome;
 use session::state::{Needs, Ran};
-use sql::{DynamicSource, Facts, Flags, Lexer, Marks, Role, TokenKind};
+use sql::{DynamicSource, Facts, Flags, Lexer, Marks, Role, StatementKind, TokenKind};
 use wire::{Command, errors};
 
 use super::value::is_refused;

@@ -4,7 +4,7 @@ use route::{BackendId, Transaction, Use, Wanted, Why};
 use sql::Facts;
 use wire::{StatusFlags, errors};
 
-use super::script_route::{ScriptRoute};
+use super::script_route::{ScriptRoute, ScriptTarget};
 use super::target::CommandTarget;
 use crate::pooled::rules::command_policy::CommandPolicy;
 use crate::pooled::session::PooledSession;
