@@ -380,7 +380,7 @@ impl Replication {
                 kind = "lag_unknown",
                 backend,
                 missing,
-                "the monitor account may not read the lag, and the proxy does not limit it; the field missing has the GRANT that helps"
+                "the monitor account may not read the lag, and the proxy does not limit it: the field missing has the statement that helps"
             );
         }
     }

@@ -204,12 +204,12 @@ fn what_belongs_to_the_session_and_what_cannot_go_anywhere_is_told() {
         (
             "/* pilotfish: cluster=nowhere */ SELECT 1 FROM t",
             &["--user", "report"],
-            "decision (none) A rule or a hint sends this statement to cluster \"nowhere\", which does not exist",
+            "decision (none) A rule, a hint or a script sends this statement to cluster \"nowhere\", which does not exist",
         ),
         (
             "/* pilotfish: backend=db9 */ SELECT 1 FROM t",
             &["--user", "report"],
-            "decision (none) A rule or a hint sends this statement to backend \"db9\", which does not exist",
+            "decision (none) A rule, a hint or a script sends this statement to backend \"db9\", which does not exist",
         ),
         (
             // It names its cluster itself.

@@ -61,7 +61,7 @@ const COLUMNS: [(&str, &str, ColumnFacts); 20] = [
         "nullif(series.account, '')",
         CellType::Text,
         None,
-        "Attribution they were.",
+        "The account of the statements.",
     ),
     of(
         "backend",

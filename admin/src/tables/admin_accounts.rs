@@ -28,7 +28,9 @@ const SHEET: TableDefinition<AdminAccountConfig> = TableDefinition {
     asks: Asks::Nothing,
     columns: &[
         text("user", "The user's name.", |it| it.user.clone().into()),
-        text("role", "What the user may do.", |it| it.role.name().into()),
+        text("role", "The role, which says what the user may do.", |it| {
+            it.role.name().into()
+        }),
     ],
     items: |material| material.config.admin_accounts.clone(),
 };

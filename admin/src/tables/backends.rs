@@ -44,7 +44,9 @@ const SHEET: TableDefinition<BackendRow> = TableDefinition {
             "Its place in the configuration, from 1.",
             |it| it.place.into(),
         ),
-        text("address", "Where it is.", |it| it.address().into()),
+        text("address", "The address of the backend.", |it| {
+            it.address().into()
+        }),
         text(
             "state",
             "up; full: up, and without a connection left (its server gave error 1040, or it carries sessions_max); \
@@ -68,9 +70,11 @@ const SHEET: TableDefinition<BackendRow> = TableDefinition {
         integer("connected_clients", "Sessions that use it now.", |it| {
             it.sessions.into()
         }),
-        text("name", "What logs and errors call it.", |it| {
-            it.backend.name.clone().into()
-        }),
+        text(
+            "name",
+            "The name of the backend in logs and errors.",
+            |it| it.backend.name.clone().into(),
+        ),
         text("cluster", "The cluster that it belongs to.", |it| {
             it.cluster.clone().into()
         }),
@@ -172,13 +176,17 @@ const SHEET: TableDefinition<BackendRow> = TableDefinition {
             "Sessions that it takes at most; NULL: no limit.",
             |it| it.backend.sessions_max.into(),
         ),
-        text("version", "What it says it is.", |it| {
-            let server = it.backend.server.as_ref();
-            server.map(|server| server.version.clone()).into()
-        }),
+        text(
+            "version",
+            "The version that the server gives in its greeting.",
+            |it| {
+                let server = it.backend.server.as_ref();
+                server.map(|server| server.version.clone()).into()
+            },
+        ),
         text(
             "complaint",
-            "What could not be found out about it, and what would help.",
+            "The fact about the backend that the proxy could not find out, and the remedy.",
             |it| it.backend.complaint.clone().into(),
         ),
     ],

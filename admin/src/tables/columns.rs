@@ -8,7 +8,7 @@ use crate::table::{Asks, ColumnFacts, Schema, TableDefinition, text};
 pub static TABLE: TableDefinition<ColumnRow> = TableDefinition {
     schema: Schema::Pilotfish,
     name: "columns",
-    about: "What each column of each table means.",
+    about: "The meaning of each column of each table.",
     asks: Asks::Nothing,
     columns: &[
         text("table_name", "The table.", |it| it.table.into()),
@@ -18,10 +18,12 @@ pub static TABLE: TableDefinition<ColumnRow> = TableDefinition {
         }),
         text(
             "unit",
-            "What a number counts: s (seconds), us (microseconds), bytes.",
+            "The unit of a number: s (seconds), us (microseconds), bytes.",
             |it| it.column.unit.into(),
         ),
-        text("about", "What it says.", |it| it.column.about.into()),
+        text("about", "The meaning of the column.", |it| {
+            it.column.about.into()
+        }),
     ],
     items,
 };

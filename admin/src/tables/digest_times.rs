@@ -25,12 +25,12 @@ pub static TABLE: TableDefinition<DigestTimesRow> = TableDefinition {
                 schema.filter(|it| !it.is_empty()).into()
             })
         }),
-        text("account", "Attribution they were.", |it| {
+        text("account", "The account of the statements.", |it| {
             it.of(|row| (&row.whose.account).into())
         }),
         text(
             "backend",
-            "Where they ran; NULL: they reached no backend.",
+            "The backend that ran them; NULL: they reached no backend.",
             |it| it.of(|row| row.backend.as_ref().map(|ran| &*ran.name).into()),
         ),
         measure(

@@ -36,12 +36,12 @@ pub static TABLE: TableDefinition<DigestTotalsRow> = TableDefinition {
         }),
         text(
             "account",
-            "Attribution they were: the account, or what a session that is not pooled has called itself.",
+            "The account, or the name that a session that is not pooled has given.",
             |it| it.of(|row| (&row.whose.account).into()),
         ),
         text(
             "backend",
-            "Where they ran; NULL: they were answered before they reached one.",
+            "The backend that ran them; NULL: they were answered before they reached one.",
             |it| it.of(|row| row.backend.as_ref().map(|ran| &*ran.name).into()),
         ),
         integer("count", "How many.", |it| it.counts().count.into()),
@@ -62,13 +62,16 @@ pub static TABLE: TableDefinition<DigestTotalsRow> = TableDefinition {
              (profiling.asks with events); NULL: none does.",
             |it| it.examined.into(),
         ),
-        measure("bytes_in", "bytes", "What clients have sent.", |it| {
-            it.counts().bytes_in.into()
-        }),
+        measure(
+            "bytes_in",
+            "bytes",
+            "The bytes that clients have sent.",
+            |it| it.counts().bytes_in.into(),
+        ),
         measure(
             "bytes_out",
             "bytes",
-            "What they were answered, as the backends sent it.",
+            "The bytes of the replies, as the backends sent them.",
             |it| it.counts().bytes_out.into(),
         ),
         measure(

@@ -23,7 +23,7 @@ pub static TABLE: TableDefinition<ErrorTotalsRow> = TableDefinition {
         text("sqlstate", "Its SQLSTATE.", |it| {
             it.of(|row| (&row.sqlstate).into())
         }),
-        text("account", "Attribution statements ended so.", |it| {
+        text("account", "The account whose statements ended so.", |it| {
             it.of(|row| (&row.account).into())
         }),
         text(
@@ -45,7 +45,8 @@ pub static TABLE: TableDefinition<ErrorTotalsRow> = TableDefinition {
         }),
         text(
             "message",
-            "What it said last; without what it quotes, unless that can only be names or insight.samples allows.",
+            "The last text of the error. Values that it quotes are left out, unless they can only be names or \
+             insight.samples allows them.",
             |it| it.of(|row| (&row.message).into()),
         ),
     ],

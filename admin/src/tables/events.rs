@@ -9,8 +9,8 @@ use crate::table::{Asks, Schema, TableDefinition, integer, text};
 pub static TABLE: TableDefinition<Arc<Event>> = TableDefinition {
     schema: Schema::Pilotfish,
     name: "events",
-    about: "What has happened to backends and to the configuration, and what administrators have done; the last \
-            1,000, the oldest first.",
+    about: "The events of backends and of the configuration, and the actions of administrators; the last 1,000, the \
+            oldest first.",
     asks: Asks::Nothing,
     columns: &[
         integer("id", "Its number, counted from the start.", |it| {
@@ -24,10 +24,14 @@ pub static TABLE: TableDefinition<Arc<Event>> = TableDefinition {
             "backend, change, file, kill, reset, history or traces.",
             |it| it.kind.name().into(),
         ),
-        text("subject", "What it has happened to.", |it| {
-            it.subject.clone().into()
+        text(
+            "subject",
+            "The backend, setting or session that the event concerns.",
+            |it| it.subject.clone().into(),
+        ),
+        text("text", "The text of the event.", |it| {
+            it.text.clone().into()
         }),
-        text("text", "What has happened.", |it| it.text.clone().into()),
         text(
             "user",
             "The administrator who has done it; NULL: it has happened by itself.",

@@ -44,7 +44,7 @@ pub static TABLE: TableDefinition<ReplicaView> = TableDefinition {
         ),
         integer(
             "position",
-            "Where that event ends in the file, in bytes.",
+            "The position in the file at which that event ends, in bytes.",
             |it| it.position.into(),
         ),
         integer(

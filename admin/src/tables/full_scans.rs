@@ -22,7 +22,7 @@ pub static TABLE: TableDefinition<FullScan> = TableDefinition {
         text("db", "The default schema; NULL: none.", |it| {
             it.explained.schema().into()
         }),
-        text("cluster", "Where they run.", |it| {
+        text("cluster", "The cluster that runs them.", |it| {
             (&*it.explained.plan.cluster).into()
         }),
         text("schema_name", "The schema of the table.", |it| {
@@ -52,7 +52,7 @@ pub static TABLE: TableDefinition<FullScan> = TableDefinition {
                 Some(columns).filter(|it| !it.is_empty()).into()
             },
         ),
-        text("extra", "What else EXPLAIN says.", |it| {
+        text("extra", "The column Extra of EXPLAIN.", |it| {
             it.line.extra.clone().into()
         }),
     ],

@@ -8,11 +8,15 @@ use crate::table::{Asks, Schema, TableDefinition, text};
 pub static TABLE: TableDefinition<HelpRow> = TableDefinition {
     schema: Schema::Pilotfish,
     name: "help",
-    about: "What can be asked here.",
+    about: "The commands of the admin port.",
     asks: Asks::Nothing,
     columns: &[
-        text("command", "What to say.", |it| it.0.clone().into()),
-        text("description", "What comes of it.", |it| it.1.into()),
+        text("command", "The text of the command.", |it| {
+            it.0.clone().into()
+        }),
+        text("description", "The effect of the command.", |it| {
+            it.1.into()
+        }),
     ],
     items,
 };

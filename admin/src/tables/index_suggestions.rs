@@ -15,8 +15,9 @@ pub static TABLE: TableDefinition<Suggestion> = TableDefinition {
     columns: &[
         text(
             "suggestion",
-            "add: statements look for rows in a whole table; drop duplicate: another index has the same columns; \
-             drop prefix: another index begins with its columns; show: none of them may use the index that there is for them.",
+            "add: statements look for rows in a whole table. drop duplicate: another index has the same columns. \
+             drop prefix: another index begins with its columns. show: the statements may \
+             not use an index that exists.",
             |it| it.what.name().into(),
         ),
         text("cluster", "The cluster.", |it| (&*it.cluster).into()),
@@ -37,7 +38,7 @@ pub static TABLE: TableDefinition<Suggestion> = TableDefinition {
         }),
         text(
             "statement",
-            "What does it; the proxy never says it.",
+            "The statement that carries the suggestion out; the proxy never executes it.",
             |it| (&it.statement).into(),
         ),
         integer(

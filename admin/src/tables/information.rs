@@ -130,7 +130,7 @@ pub static COLUMNS: TableDefinition<InformationColumnRow> = TableDefinition {
         text("EXTRA", "Always empty.", |_| "".into()),
         text(
             "PRIVILEGES",
-            "What can be done with the table's rows.",
+            "The commands that are allowed on the table's rows.",
             |it| match it.table.alterable() {
                 Some(_) => "select,insert,update".into(),
                 None => "select".into(),

@@ -7,7 +7,7 @@ use crate::table::{Asks, Schema, TableDefinition, integer, text};
 pub static TABLE: TableDefinition<LaneRow> = TableDefinition {
     schema: Schema::Pilotfish,
     name: "lanes",
-    about: "What has become of statements that might share a connection with others at the same time, since \
+    about: "The number of statements, by outcome, that could share a connection with others at the same time, since \
             the start.",
     asks: Asks::Nothing,
     columns: &[

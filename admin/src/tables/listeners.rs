@@ -7,7 +7,7 @@ use crate::table::{Asks, Schema, TableDefinition, integer, text};
 pub static TABLE: TableDefinition<ListenerRow> = TableDefinition {
     schema: Schema::Pilotfish,
     name: "listeners",
-    about: "Where the proxy listens, by its configuration.",
+    about: "The addresses on which the proxy listens, by its configuration.",
     asks: Asks::Sessions,
     columns: &[
         text("address", "The address.", |it| it.address.clone().into()),

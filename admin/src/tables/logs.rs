@@ -21,7 +21,7 @@ pub static TABLE: TableDefinition<LogRow> = TableDefinition {
         ),
         text(
             "file",
-            "Where it is written; NULL: nowhere, but for the history, which is in memory then.",
+            "The file; NULL: the log is not written, and the history is kept in memory.",
             |it| {
                 let file = it.file.as_ref();
                 file.map(|file| file.display().to_string()).into()

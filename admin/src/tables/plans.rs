@@ -11,7 +11,7 @@ use advisor::Explained;
 pub static TABLE: TableDefinition<PlanRow> = TableDefinition {
     schema: Schema::Pilotfish,
     name: "plans",
-    about: "What EXPLAIN has said last of each digest, line by line; those that run most often first. Empty \
+    about: "The lines of the last EXPLAIN of each digest; the digest that runs most often comes first. Empty \
             without insight.index_usage.",
     asks: Asks::Insight,
     columns: &[
@@ -24,7 +24,7 @@ pub static TABLE: TableDefinition<PlanRow> = TableDefinition {
         text("db", "The default schema; NULL: none.", |it| {
             it.explained.schema().into()
         }),
-        text("cluster", "Where the statements run.", |it| {
+        text("cluster", "The cluster that runs the statements.", |it| {
             (&*it.explained.plan.cluster).into()
         }),
         text(
@@ -62,7 +62,7 @@ pub static TABLE: TableDefinition<PlanRow> = TableDefinition {
         text("select_type", "As EXPLAIN says it.", |it| {
             it.of(|line| line.select_type.clone().into())
         }),
-        text("alias", "What the statement calls the table.", |it| {
+        text("alias", "The alias of the table in the statement.", |it| {
             it.of(|line| line.alias.clone().into())
         }),
         text(
@@ -91,13 +91,15 @@ pub static TABLE: TableDefinition<PlanRow> = TableDefinition {
                 Some(lengths.join(",")).filter(|it| !it.is_empty()).into()
             })
         }),
-        text("ref", "What the index is compared with.", |it| {
-            it.of(|line| line.reference.clone().into())
-        }),
+        text(
+            "ref",
+            "The columns or values that the index is compared with.",
+            |it| it.of(|line| line.reference.clone().into()),
+        ),
         integer("row_count", "About how many rows are looked at.", |it| {
             it.of(|line| line.rows.into())
         }),
-        text("extra", "What else EXPLAIN says.", |it| {
+        text("extra", "The column Extra of EXPLAIN.", |it| {
             it.of(|line| line.extra.clone().into())
         }),
     ],

@@ -22,13 +22,13 @@ pub static TABLE: TableDefinition<ProfileRow> = TableDefinition {
         integer("session", "The id of its session.", |it| {
             it.profile.session.into()
         }),
-        text("account", "Attribution it was.", |it| {
+        text("account", "The account of the statement.", |it| {
             (&it.profile.account).into()
         }),
         text("db", "The default schema; NULL: none.", |it| {
             it.profile.schema.clone().into()
         }),
-        text("backend", "Where it ran.", |it| {
+        text("backend", "The backend that ran it.", |it| {
             it.profile.backend.clone().into()
         }),
         text(
@@ -58,7 +58,7 @@ pub static TABLE: TableDefinition<ProfileRow> = TableDefinition {
         integer("rows_affected", "Rows that it has changed.", |it| {
             it.profile.affected_rows.into()
         }),
-        integer("warnings", "What it has warned of.", |it| {
+        integer("warnings", "The number of warnings.", |it| {
             it.profile.warnings.into()
         }),
         integer("error", "The number of its error; NULL: none.", |it| {
@@ -80,7 +80,7 @@ pub static TABLE: TableDefinition<ProfileRow> = TableDefinition {
         ),
         text(
             "status",
-            "What has changed of SHOW SESSION STATUS, a JSON object; NULL: it was not asked.",
+            "The differences of SHOW SESSION STATUS as a JSON object; NULL: the proxy did not ask for it.",
             |it| it.profile.status.clone().into(),
         ),
         text("results", "Other answers, a JSON array.", |it| {

@@ -11,15 +11,16 @@ use crate::table::{Asks, Schema, TableDefinition, integer, measure, microseconds
 pub static TABLE: TableDefinition<ProfilingRow> = TableDefinition {
     schema: Schema::Pilotfish,
     name: "profiling",
-    about: "What has become of statements that were chosen to be profiled, and what that has cost, since the \
-            start.",
+    about: "The number of statements that were chosen to be profiled, by outcome, and the time that profiling took, \
+            since the start.",
     asks: Asks::Nothing,
     columns: &[
         text("outcome", "profiled, or left_out.", |it| it.outcome.into()),
         text(
             "reason",
-            "Why it was left out: rule, as a rule has statements of its own sent around it; asks_about_last, as \
-             FOUND_ROWS() does; transaction, as one is about to begin, or is XA; unanswered by a backend.",
+            "The reason to leave it out. rule: a rule sends statements of its own around it. asks_about_last: it \
+             asks about the statement before, as FOUND_ROWS() does. transaction: a transaction is about to begin, or is \
+             XA. unanswered: the backend did not answer.",
             |it| it.reason.into(),
         ),
         integer("statements", "How many.", |it| it.statements.into()),

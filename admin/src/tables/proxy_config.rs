@@ -16,7 +16,9 @@ pub static TABLE: TableDefinition<ProxyConfigRow> = TableDefinition {
     asks: Asks::Nothing,
     columns: &[
         text("option", "Its name.", |it| it.option.clone().into()),
-        text("value", "What it is.", |it| it.value.clone().into()),
+        text("value", "The value of the option.", |it| {
+            it.value.clone().into()
+        }),
     ],
     items,
 };

@@ -13,9 +13,9 @@ use crate::table::{Asks, Cell, Schema, TableDefinition, integer, text};
 pub static TABLE: TableDefinition<Route> = TableDefinition {
     schema: Schema::Pilotfish,
     name: "routes",
-    about: "Where statements go, and which backends would take them now: first the rules that say so, in their \
-            order; then what holds without one, for each listener the accounts that say something of their own, \
-            and all others.",
+    about: "The targets of statements, and the backends that would take them now. The rules that set a target come \
+            first, in their order. Then come the targets without a rule: for each listener the accounts with \
+            settings of their own, and all others.",
     asks: Asks::Sessions,
     columns: &[
         integer("route", "Its place, from 1.", |it| it.place.into()),
@@ -24,12 +24,12 @@ pub static TABLE: TableDefinition<Route> = TableDefinition {
         }),
         text(
             "listener",
-            "By which address the sessions come; NULL: whichever.",
+            "The address of the listener by which the sessions come; NULL: any.",
             |it| it.listener.clone().into(),
         ),
         text(
             "account",
-            "Attribution they are; NULL: everybody else's.",
+            "The account of the sessions; NULL: all other accounts.",
             |it| it.account.clone().into(),
         ),
         text(
@@ -52,7 +52,7 @@ pub static TABLE: TableDefinition<Route> = TableDefinition {
         }),
         text(
             "consistency",
-            "What reads see of earlier writes; NULL: as for the session.",
+            "The earlier writes that reads see; NULL: as for the session.",
             |it| it.consistency.into(),
         ),
         text(

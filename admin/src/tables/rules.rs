@@ -37,7 +37,7 @@ const SHEET: TableDefinition<RuleRow> = TableDefinition {
         text("rule", "Its name.", |it| it.tally.name.to_string().into()),
         text(
             "effect",
-            "What it does to the rules behind it: stop, continue or watch.",
+            "The effect on the rules after it: stop, continue or watch.",
             |it| it.effect.into(),
         ),
         text(
@@ -47,7 +47,7 @@ const SHEET: TableDefinition<RuleRow> = TableDefinition {
         ),
         text(
             "actions",
-            "What is done about them, by its settings.",
+            "The actions of the rule, by its settings.",
             |it| it.actions.clone().into(),
         ),
         integer("hits", "Statements that it has matched.", |it| {

@@ -72,7 +72,7 @@ pub static TABLE: TableDefinition<Rule> = TableDefinition {
         }),
         text(
             "replace_pattern",
-            "What replaces matches, as rules.rewrite has it.",
+            "The text that replaces matches, as rules.rewrite has it.",
             |it| it.config.rewrite.as_ref().map(SqlText::to_string).into(),
         ),
         integer(
@@ -135,9 +135,11 @@ pub static TABLE: TableDefinition<Rule> = TableDefinition {
         integer("apply", "Whether rules behind it are left unread.", |it| {
             it.config.stop.into()
         }),
-        text("attributes", "What else the rule says, as JSON.", |it| {
-            others(&it.config).into()
-        }),
+        text(
+            "attributes",
+            "The other settings of the rule, as JSON.",
+            |it| others(&it.config).into(),
+        ),
         text("comment", "Its name behind the number.", |it| {
             Some(it.comment.clone()).filter(|it| !it.is_empty()).into()
         }),

@@ -51,9 +51,11 @@ pub static TABLE: TableDefinition<Server> = TableDefinition {
             "The setting backend_tls.mode says it: 0.",
             |_| 0_u32.into(),
         ),
-        integer("max_latency_ms", "There is no such limit: 0.", |_| {
-            0_u32.into()
-        }),
+        integer(
+            "max_latency_ms",
+            "Always 0: the proxy has no limit of this kind.",
+            |_| 0_u32.into(),
+        ),
         text("comment", "Its name here.", |it| {
             it.backend.name.clone().into()
         }),

@@ -30,9 +30,11 @@ pub static TABLE: TableDefinition<User> = TableDefinition {
         text("default_schema", "The schema to begin with.", |it| {
             it.config.schema.clone().into()
         }),
-        integer("schema_locked", "There is no such lock: 0.", |_| {
-            0_u32.into()
-        }),
+        integer(
+            "schema_locked",
+            "Always 0: the proxy locks no account to a schema.",
+            |_| 0_u32.into(),
+        ),
         integer(
             "transaction_persistent",
             "A transaction stays on its backend: 1.",

@@ -6,8 +6,8 @@ use crate::kept::SchemaTable;
 /// See the module.
 pub static TABLE: SchemaTable = SchemaTable {
     name: "schema_versions",
-    about: "What the objects of the clusters that are followed by [[replication]] were after each change, as the \
-            server has shown them. schema_at('schema', 'time') joins those of one schema at one time.",
+    about: "The definitions of the objects of the clusters in [[replication]] after each change, as the server has \
+            shown them. schema_at('schema', 'time') joins the definitions of one schema at one time.",
     columns: &[
         number("id", None, "Its number; later ones are higher."),
         text("stream", "The stream that has told it."),

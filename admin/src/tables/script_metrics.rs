@@ -9,7 +9,7 @@ use crate::table::{Asks, Cell, Schema, TableDefinition, integer, text};
 pub static TABLE: TableDefinition<(Series, Measured)> = TableDefinition {
     schema: Schema::Pilotfish,
     name: "script_metrics",
-    about: "What scripts count and measure, with pilotfish.count, .gauge and .observe.",
+    about: "The metrics of scripts, which pilotfish.count, .gauge and .observe set.",
     asks: Asks::Nothing,
     columns: &[
         text("name", "Its name.", |it| it.0.name.clone().into()),

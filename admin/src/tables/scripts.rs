@@ -14,7 +14,7 @@ pub static TABLE: TableDefinition<(PathBuf, FileFacts)> = TableDefinition {
     about: "The scripts that sessions have run, since the start.",
     asks: Asks::Nothing,
     columns: &[
-        text("file", "Where it stands.", |it| {
+        text("file", "The path of the file.", |it| {
             it.0.display().to_string().into()
         }),
         integer("sessions", "Sessions for which its body has run.", |it| {

@@ -15,13 +15,13 @@ pub static TABLE: TableDefinition<SessionRow> = TableDefinition {
     columns: &[
         integer(
             "id",
-            "What KILL takes here. It is the connection id that the client sees, if the proxy has answered \
+            "The id that KILL takes here. It is the connection id that the client sees, if the proxy has answered \
              its login; otherwise a number of the proxy's own.",
             |it| it.session.id.into(),
         ),
         text(
             "user",
-            "Whom it has logged in as; NULL before that.",
+            "The account of the session; NULL before its login.",
             |it| {
                 let user = Some(it.session.user.clone());
                 user.filter(|user| !user.is_empty()).into()
@@ -81,8 +81,8 @@ pub static TABLE: TableDefinition<SessionRow> = TableDefinition {
         ),
         text(
             "pins",
-            "What keeps a pooled session on its connection, by name, with commas between; NULL: it keeps \
-             none.",
+            "The names of the pins that keep a pooled session on its connection, with commas between; NULL: it \
+             keeps none.",
             |it| it.session.pins.map(|pins| pins.to_string()).into(),
         ),
         measure("age_seconds", "s", "How long ago it began.", |it| {

@@ -35,19 +35,21 @@ const SHEET: TableDefinition<SettingRow> = TableDefinition {
             "Its name, as in the manual; of lists with the item's name.",
             |it| it.name.clone().into(),
         ),
-        text("value", "What it is.", |it| it.value.clone().into()),
-        text(
-            "default_value",
-            "What it is unless something is said.",
-            |it| it.default.clone().into(),
-        ),
+        text("value", "The value of the setting.", |it| {
+            it.value.clone().into()
+        }),
+        text("default_value", "The default value of the setting.", |it| {
+            it.default.clone().into()
+        }),
         integer("is_default", "Whether the two are the same.", |it| {
             (it.value == it.default).into()
         }),
         text("applies", "When a change takes effect.", |it| {
             it.applies.into()
         }),
-        text("about", "What it is for.", |it| it.about.clone().into()),
+        text("about", "The purpose of the setting.", |it| {
+            it.about.clone().into()
+        }),
     ],
     items,
 };

@@ -22,19 +22,21 @@ pub static TABLE: TableDefinition<SlowStatementRow> = TableDefinition {
         integer("session", "The id of its session.", |it| {
             it.statement.session.into()
         }),
-        text("account", "Attribution it was.", |it| {
+        text("account", "The account of the statement.", |it| {
             (&it.statement.whose.account).into()
         }),
-        text("client", "Where its client is.", |it| {
+        text("client", "The address of its client.", |it| {
             (&*it.statement.client).into()
         }),
         text("db", "The default schema; NULL: none.", |it| {
             let schema = Some(it.statement.whose.schema.clone());
             schema.filter(|it| !it.is_empty()).into()
         }),
-        text("backend", "Where it ran; NULL: it reached none.", |it| {
-            it.statement.backend.as_ref().map(|ran| &*ran.name).into()
-        }),
+        text(
+            "backend",
+            "The backend that ran it; NULL: it reached none.",
+            |it| it.statement.backend.as_ref().map(|ran| &*ran.name).into(),
+        ),
         measure(
             "total_us",
             "us",
@@ -71,9 +73,12 @@ pub static TABLE: TableDefinition<SlowStatementRow> = TableDefinition {
         integer("rows_affected", "Rows that it has changed.", |it| {
             it.statement.rows_affected.into()
         }),
-        measure("bytes_in", "bytes", "What its client has sent.", |it| {
-            it.statement.bytes_in.into()
-        }),
+        measure(
+            "bytes_in",
+            "bytes",
+            "The bytes that its client has sent.",
+            |it| it.statement.bytes_in.into(),
+        ),
         measure("bytes_out", "bytes", "Its reply.", |it| {
             it.statement.bytes_out.into()
         }),
@@ -84,7 +89,7 @@ pub static TABLE: TableDefinition<SlowStatementRow> = TableDefinition {
                 .map(|(number, _)| *number)
                 .into()
         }),
-        text("message", "What that error said, as in `errors`.", |it| {
+        text("message", "The text of that error, as in `errors`.", |it| {
             let error = it.statement.error.as_ref();
             error.map(|(_, message)| message.clone()).into()
         }),

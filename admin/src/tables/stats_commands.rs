@@ -20,7 +20,8 @@ pub static TABLE: TableDefinition<StatsCommandRow> = TableDefinition {
     columns: &[
         text(
             "Command",
-            "What they are; UNKNOWN: all that ProxySQL has no name for, and what has made room for other digests.",
+            "The kind of the statements; UNKNOWN: statements for which ProxySQL has no name, and statements whose \
+             digest was dropped.",
             |it| it.command.into(),
         ),
         measure(

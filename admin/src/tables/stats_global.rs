@@ -12,8 +12,12 @@ pub static TABLE: TableDefinition<StatsGlobalRow> = TableDefinition {
     about: "Figures of the whole proxy, by the names of ProxySQL, as far as they are known here.",
     asks: Asks::Sessions,
     columns: &[
-        text("Variable_Name", "What is counted.", |it| it.0.into()),
-        text("Variable_Value", "How many.", |it| it.1.to_string().into()),
+        text("Variable_Name", "The name of the counter.", |it| {
+            it.0.into()
+        }),
+        text("Variable_Value", "The value of the counter.", |it| {
+            it.1.to_string().into()
+        }),
     ],
     items,
 };

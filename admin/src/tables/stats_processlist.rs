@@ -17,10 +17,10 @@ pub static TABLE: TableDefinition<StatsProcesslistRow> = TableDefinition {
         integer("ThreadID", "The worker that it lives on.", |it| {
             it.session.worker.into()
         }),
-        integer("SessionID", "What KILL takes here.", |it| {
+        integer("SessionID", "The id that KILL takes here.", |it| {
             it.session.id.into()
         }),
-        text("user", "Whom it has logged in as.", |it| {
+        text("user", "The account of the session.", |it| {
             it.session.user.clone().into()
         }),
         text("db", "Its default schema.", |it| {

@@ -12,8 +12,10 @@ pub static TABLE: TableDefinition<StatusRow> = TableDefinition {
     about: "Figures of the whole proxy, by the names that servers have for them where they have one.",
     asks: Asks::Sessions,
     columns: &[
-        text("name", "What is counted.", |it| it.0.into()),
-        text("value", "How many.", |it| it.1.to_string().into()),
+        text("name", "The name of the counter.", |it| it.0.into()),
+        text("value", "The value of the counter.", |it| {
+            it.1.to_string().into()
+        }),
     ],
     items,
 };

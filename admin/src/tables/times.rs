@@ -9,9 +9,8 @@ use crate::table::{Asks, Schema, TableDefinition, integer, measure, microseconds
 pub static TABLE: TableDefinition<TimesView> = TableDefinition {
     schema: Schema::Pilotfish,
     name: "times",
-    about: "How long statements have waited in the proxy and backends have taken for them, and how much they and their \
-            replies were, since the start; those of \
-            sessions that are not pooled with insight.transparent.",
+    about: "The times that statements have waited in the proxy and taken at backends, and the bytes of statements and \
+            replies, since the start. Statements of sessions that are not pooled need insight.transparent.",
     asks: Asks::Nothing,
     columns: &[
         text("cluster", "The backend's cluster.", |it| {

@@ -24,9 +24,11 @@ pub static TABLE: TableDefinition<TracingRow> = TableDefinition {
             "How many: four of a statement that a backend has answered, two of others.",
             |it| it.spans.into(),
         ),
-        text("endpoint", "Where they are sent; NULL: nowhere.", |it| {
-            it.endpoint.clone().into()
-        }),
+        text(
+            "endpoint",
+            "The address that spans are sent to; NULL: none.",
+            |it| it.endpoint.clone().into(),
+        ),
         text(
             "trouble",
             "Why none can be sent now; NULL: they can.",

@@ -23,7 +23,7 @@ pub static TABLE: TableDefinition<UnusedIndexRow> = TableDefinition {
         }),
         text(
             "kept_for",
-            "What it is needed for all the same: primary key, unique, foreign key; NULL: nothing that is known.",
+            "The constraint that needs the index: primary key, unique, foreign key; NULL: none that is known.",
             |it| kept_for(&it.facts).into(),
         ),
         text(

@@ -12,7 +12,9 @@ pub static TABLE: TableDefinition<VariableRow> = TableDefinition {
     asks: Asks::Nothing,
     columns: &[
         text("name", "Its name.", |it| it.0.clone().into()),
-        text("value", "What it is.", |it| it.1.clone().into()),
+        text("value", "The value of the variable.", |it| {
+            it.1.clone().into()
+        }),
     ],
     items,
 };

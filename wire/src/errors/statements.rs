@@ -8,9 +8,9 @@ define! {
         when "The command is none that servers of this family know, or the client has failed to change its user too often."
         advice "Update the client's library, or connect again.";
     UNKNOWN no_such_place(place) =
-        "A rule or a hint sends this statement to {place}, which does not exist"
-        when "The cluster, backend or GTID that a [rule](rules.md) or a hint names is not there."
-        advice "Correct the name in the rule or in the hint.";
+        "A rule, a hint or a script sends this statement to {place}, which does not exist"
+        when "The cluster, backend or GTID that a [rule](rules.md), a hint or a script names is not there."
+        advice "Correct the name in the rule, the hint or the script.";
     UNKNOWN rewrite_unfit(rule) =
         "Rule '{rule}' does not rewrite this statement to a single statement, so it was not executed"
         when "The rule's `rewrite` yields no statement, or several."
