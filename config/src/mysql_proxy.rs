@@ -94,7 +94,7 @@ pub const OPTIONS: &[Legacy] = &[
     value(
         "proxy-write-timeout",
         Meaning::Refused(
-            "there is no such limit: the server's net_write_timeout ends a reply that no client \
+            "the proxy has no limit of this kind: the server's net_write_timeout ends a reply that no client \
          takes, and limits.timeout_idle a session that does nothing; leave the option out",
         ),
     ),

@@ -15,8 +15,8 @@ pub static TABLE: TableDefinition<Suggestion> = TableDefinition {
     columns: &[
         text(
             "suggestion",
-            "add: statements look for rows in a whole table. drop duplicate: another index has the same columns. \
-             drop prefix: another index begins with its columns. show: the statements may \
+            "`add`: statements look for rows in a whole table. `drop duplicate`: another index has the same columns. \
+             `drop prefix`: another index begins with its columns. `show`: the statements may \
              not use an index that exists.",
             |it| it.what.name().into(),
         ),

@@ -18,9 +18,9 @@ pub static TABLE: TableDefinition<ProfilingRow> = TableDefinition {
         text("outcome", "profiled, or left_out.", |it| it.outcome.into()),
         text(
             "reason",
-            "The reason to leave it out. rule: a rule sends statements of its own around it. asks_about_last: it \
-             asks about the statement before, as FOUND_ROWS() does. transaction: a transaction is about to begin, or is \
-             XA. unanswered: the backend did not answer.",
+            "The reason to leave it out. `rule`: a rule sends statements of its own around it. `asks_about_last`: it \
+             asks about the statement before, as FOUND_ROWS() does. `transaction`: a transaction is about to begin, or \
+             is XA. `unanswered`: the backend did not answer.",
             |it| it.reason.into(),
         ),
         integer("statements", "How many.", |it| it.statements.into()),

@@ -113,9 +113,9 @@ pub fn workers(page: &mut String, results: &Results) {
     }
     let _ = writeln!(
         page,
-        "## Workers\n\nPoint selects before the minimal backend, {CPU_CLIENTS} clients: CPU that a query \
-         costs with one worker and with two, and what two would serve in two cores of their own by that \
-         account. Load and backend share the cores with them, so throughput shows nothing.\n\n\
+        "## Workers\n\nPoint selects before the minimal backend, {CPU_CLIENTS} clients: the CPU of a query with \
+         one worker and with two. The last column is the throughput that two workers would have in two cores \
+         of their own. Load and backend share the cores with them, so throughput shows nothing.\n\n\
          | | 1 worker, µs | 2 workers, µs | two serve |\n|---|--:|--:|--:|"
     );
     for (name, single, double, ratio) in rows {

@@ -33,15 +33,15 @@ pub fn all(page: &mut String, results: &Results) {
 }
 
 const INTRODUCTION: &str = "\
-What others have published about proxies for MySQL, on their machines and years apart, with the same \
-loads run here. **Read along a row, not across the line between theirs and ours**: here load, proxy and \
-server share two cores and the loopback, there each had more; the servers are years apart; runs here \
-take a second or two where theirs took minutes, once, and sysbench does not warm up; `sbtest1` is one \
-table of the size named above; every proxy has one thread. A proxy that an article measures and that is \
-not found on this machine has no column of ours; MySQL Router stands in as a proxy that speaks the \
-protocol. × is against the direct way of the same row. A run that failed or had errors says so in its \
-place, and so does one that was lost: for want of time, or because the proxy did not come up (see *left \
-out* above).";
+Other authors have published figures about proxies for MySQL, on their machines and years apart. The \
+same loads were run here. **Compare the figures of one row only within the article or within this \
+machine.** Here load, proxy and server share two cores and the loopback interface; in the articles \
+each had more. The servers are years apart. A run here takes a second or two and is done once; in \
+the articles it took minutes. sysbench does not warm up. `sbtest1` is one table of the size named \
+above. Every proxy has one thread. A proxy of an article that is not installed on this machine has \
+no column under *here*; MySQL Router stands in as a proxy that speaks the protocol. The ratio × is against the \
+direct way of the same row. A run that failed or had errors says so in its cell. A run that is \
+missing says so too: there was no time, or the proxy did not start (see *left out* above).";
 
 /// A table of an article's figures and ours.
 struct Sheet {

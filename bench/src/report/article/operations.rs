@@ -32,12 +32,12 @@ const FIGURES: [(&str, [f64; 2], [f64; 2]); 5] = [
 ];
 
 const TEXT: &str = "\
-From the announcement of MySQL Proxy: one client, 30 to 150 runs of each call of the C library, spikes \
-removed from the means. What costs nothing on the wire (mysql_stmt_bind_result, mysql_stmt_fetch, \
-mysql_store_result: 1 to 20 µs either way) is not re-created, nor are the sums of several calls \
-(test_prep_stmt + 0.2 ms, test_select + 0.4 ms, benchmark done + 0.9 ms). The article does not say what its \
-large query is. Here our own generator with one client for a second or two, nothing removed; a prepared \
-statement is closed behind each mysql_stmt_prepare().";
+The announcement of MySQL Proxy has these figures: one client, 30 to 150 runs of each call of the C \
+library, spikes removed from the means. Calls that send nothing are left out here: \
+mysql_stmt_bind_result, mysql_stmt_fetch and mysql_store_result took 1 to 20 µs either way. Sums of \
+several calls are left out too: test_prep_stmt + 0.2 ms, test_select + 0.4 ms, benchmark done + 0.9 \
+ms. The article does not name its large query. Here our own generator runs one client for a second \
+or two, and no value is removed. It closes a prepared statement after each mysql_stmt_prepare().";
 
 pub fn write(page: &mut String, results: &Results) {
     let heading = "Latencies by operation (2007)";

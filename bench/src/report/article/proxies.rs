@@ -34,11 +34,12 @@ const SLAP: [[f64; 2]; 8] = [
 const STATEMENTS: f64 = 100_000.0;
 
 const TEXT: &str = "\
-MySQL 5.6, 24 hardware threads; sysbench 0.4.12, one table of 100,000 rows, `--db-ps-mode=disable`; \
-mysqlslap with 100,000 times `SELECT 1111` for each client. HAProxy had one thread; MySQL Proxy crashed at \
-its end, and mysqlslap could not log in through it. Here sysbench is 1.0.20, whose `oltp_read_only` has \
-the same 16 statements in a transaction; `SELECT 1111` comes from our own generator for a second or two, \
-and the seconds for 100,000 are reckoned from its rate.";
+The article used MySQL 5.6 on 24 hardware threads. It ran sysbench 0.4.12 with one table of 100,000 \
+rows and `--db-ps-mode=disable`. mysqlslap sent `SELECT 1111` 100,000 times for each client. HAProxy \
+had one thread; MySQL Proxy crashed at its end, and mysqlslap could not log in through it. Here \
+sysbench is 1.0.20, whose `oltp_read_only` has the same 16 statements in a transaction. Our own \
+generator sends `SELECT 1111` for a second or two, and the seconds for 100,000 are computed from its \
+rate.";
 
 pub fn write(page: &mut String, results: &Results) {
     let sheets = [read_only(), slap()];

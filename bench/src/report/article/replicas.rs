@@ -16,13 +16,14 @@ const CPU: [(f64, [f64; 2], f64); 6] = [
 ];
 
 const TEXT: &str = "\
-A server of four virtual cores against two such replicas, HAProxy 1.5.12 or LVS beside one of them, the load on another machine; \
-MySQL 5.5, sysbench 0.4.12 in its mode `simple` (one point select), 5,000,000 rows. The finding: two \
-replicas behind HAProxy gave half of what one server gave alone; behind LVS, which does not see the \
-replies, 1.3 times, and twice with a second machine for the load. Here two servers of MySQL 9.7 with the \
-same rows stand on the same two cores as load and proxy, so that nothing can be gained by the second: what \
-the table shows is what a balancer costs. LVS needs machines of its own and is not here. CPU is that of \
-all servers and of the proxy, 100 % being one core.";
+The article compares one server of four virtual cores with two replicas of the same size. HAProxy 1.5.12 or LVS \
+ran beside one of the replicas, the load on another machine. It used MySQL 5.5 and sysbench 0.4.12 \
+in its mode `simple` (one point select) with 5,000,000 rows. Two replicas behind HAProxy gave half \
+of the throughput of one server alone. LVS does not see the replies: two replicas behind it gave 1.3 \
+times, and twice with a second machine for the load. Here two servers of MySQL 9.7 with the same \
+rows stand on the same two cores as load and proxy. The second server adds no capacity, so the table \
+shows the cost of a balancer. LVS needs machines of its own and was not run. CPU is the CPU of all \
+servers and of the proxy; 100 % is one core.";
 
 pub fn write(page: &mut String, results: &Results) {
     let heading = "One server and two behind a balancer";

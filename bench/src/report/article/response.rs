@@ -8,10 +8,11 @@ use crate::run::plan::article::{RESPONSE_LOAD, RESPONSE_THREADS, SERVER};
 const LONGEST: [(usize, f64, f64); 2] = [(100, 13_795.69, 22.72), (300, 120_252.33, 97.88)];
 
 const TEXT: &str = "\
-MaxScale 1.4.1 with 8 threads and ProxySQL 1.2.0b with 16, load and proxy on one machine of 56 hardware \
-threads, MySQL 5.7 on another; ten tables of 10,000,000 rows, `--rand-type=pareto`. The throughput is in \
-pictures that the text does not repeat; what it found worth words is the longest response, which a comment \
-quotes for 100 and 300 threads. Neither product was found on this machine unless it has a column.";
+MaxScale 1.4.1 ran with 8 threads and ProxySQL 1.2.0b with 16. Load and proxy shared a machine of 56 \
+hardware threads, and MySQL 5.7 had another. There were ten tables of 10,000,000 rows, \
+`--rand-type=pareto`. The article shows the throughput only in pictures. A comment gives the longest \
+response for 100 and 300 threads. A product has a column under *here* if it is installed on this \
+machine.";
 
 pub fn write(page: &mut String, results: &Results) {
     let heading = "ProxySQL and MaxScale (2016)";

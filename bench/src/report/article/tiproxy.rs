@@ -88,12 +88,13 @@ const NAMES: [&str; 4] = [
 ];
 
 const TEXT: &str = "\
-TiProxy 0.2 and HAProxy 2.9 with four cores each in front of eight TiDB 7.6 of eight cores; 32 tables of \
-1,000,000 rows, `--rand-type=uniform`, 20 minutes a point. Here one MySQL and one table; writers meet in \
-it, and what they break off and start again is not an error. The article has no direct way; ours is the \
-server without a proxy. Its last table, 2 to 8 cores (58,508, 104,890, 155,520 and 202,134 queries per \
-second: 1.79, 2.66 and 3.45 times that of 2), cannot be had on two cores that also carry load and \
-server: see *Workers* for what a second worker costs.";
+TiProxy 0.2 and HAProxy 2.9 with four cores each stood in front of eight TiDB 7.6 of eight cores. \
+There were 32 tables of 1,000,000 rows, `--rand-type=uniform`, 20 minutes a point. Here there are \
+one MySQL and one table. Writers wait for each other in it, and a transaction that sysbench begins \
+again is not an error. The article has no direct way; the column here is the server without a proxy. \
+The article's last table has 2 to 8 cores: 58,508, 104,890, 155,520 and 202,134 queries per second. \
+The last three are 1.79, 2.66 and 3.45 times the first. Two cores that also carry load and server \
+cannot repeat it; *Workers* shows the cost of a second worker.";
 
 pub fn write(page: &mut String, results: &Results) {
     let mut sheets: Vec<Sheet> = (0..WORKLOADS.len()).map(workload).collect();
