@@ -15,7 +15,7 @@ interface Action {
 
 const DRAIN: Action = {
   title: "Drain",
-  ask: (name) => `Drain ${name}? It gets nothing new; what runs there ends in its own time.`,
+  ask: (name) => `Drain ${name}? The backend gets no new statements; statements that run there end in their own time.`,
   set: "drain = 1",
 };
 const DISABLE: Action = {
@@ -76,18 +76,18 @@ export class Backends {
           show: (row) => h("span", {}, h("span", { class: `state ${standing(row)}` }, standing(row)), trouble(row) !== null && ` (${trouble(row)})`),
           sort: standing,
         },
-        { title: "Statements", about: "That it has answered in each second.", numeric: true, show: (row) => perSecond(Number(row.rate)), sort: (row) => Number(row.rate) },
-        { title: "Sessions", about: "That use it now.", numeric: true, show: (row) => count(Number(row.connected_clients)), sort: (row) => Number(row.connected_clients) },
+        { title: "Statements", about: "Statements that the backend has answered per second.", numeric: true, show: (row) => perSecond(Number(row.rate)), sort: (row) => Number(row.rate) },
+        { title: "Sessions", about: "Clients that use the backend now.", numeric: true, show: (row) => count(Number(row.connected_clients)), sort: (row) => Number(row.connected_clients) },
         { title: "Under way", about: "Pooled statements that run there now.", numeric: true, show: (row) => count(Number(row.in_flight)), sort: (row) => Number(row.in_flight) },
         {
           title: "Behind",
-          about: "How far a replica is behind its primary.",
+          about: "The time by which a replica is behind its primary.",
           numeric: true,
           show: (row) => (row.lag_seconds === null ? "" : seconds(Number(row.lag_seconds))),
           sort: (row) => Number(row.lag_seconds ?? -1),
         },
-        { title: "Answers in", about: "How long it takes to answer the proxy's own question.", numeric: true, show: (row) => (row.latency_us === null || row.state === "down" ? "" : time(Number(row.latency_us))), sort: (row) => Number(row.latency_us ?? -1) },
-        { ...text("Complaint", "complaint"), about: "What could not be found out about it, and what would help.", aside: true },
+        { title: "Answers in", about: "The time that the backend takes to answer the proxy's health check.", numeric: true, show: (row) => (row.latency_us === null || row.state === "down" ? "" : time(Number(row.latency_us))), sort: (row) => Number(row.latency_us ?? -1) },
+        { ...text("Complaint", "complaint"), about: "The fact about the backend that the proxy could not find out, and the remedy.", aside: true },
         { title: "", show: (row) => this.buttons(row) },
       ],
       (row) => String(row.name),

@@ -26,7 +26,7 @@ function lanes(): View {
       title: "Shared lanes",
       question: `lanes?order=-statements&${LIMIT}`,
       key: ["outcome", "reason"],
-      empty: "No statement might have ridden one.",
+      empty: "No statement was eligible for a lane.",
     },
     {
       title: "Pools",
@@ -47,17 +47,17 @@ function errors(): View {
     },
     {
       title: "Events",
-      about: "What has happened to backends and to the configuration, and what administrators have done; the latest first.",
+      about: "Events of backends and of the configuration, and actions of administrators; the latest first.",
       question: `events?order=-id&${LIMIT}`,
       key: ["id"],
-      empty: "Nothing has happened.",
+      empty: "There is no event.",
       titles: { text: "What" },
     },
     {
       title: "Slow statements",
       question: "slow_statements?limit=100",
       key: ["ended", "session", "digest"],
-      empty: "None was slow, or none is kept.",
+      empty: "No statement was slow, or the proxy keeps none.",
       aside: SLOW_ASIDE,
     },
   );

@@ -25,10 +25,10 @@ class Trend {
   private readonly rate = new Told();
   private readonly latency = new Told();
   private readonly charts = [
-    new Chart("Statements by second", "Of the last day, as far as it is kept (history.interval).", this.rate, count),
-    new Chart("How long they took", "On the average, and the slowest backend's percentiles.", this.latency, time),
+    new Chart("Statements by second", "The statements of the last day, as far as the history has them (history.interval).", this.rate, count),
+    new Chart("How long they took", "The average time, and the percentiles of the slowest backend.", this.latency, time),
   ];
-  private readonly note = h("p", { class: "note" }, "What it has cost over time is shown when two intervals are over (history.interval).");
+  private readonly note = h("p", { class: "note" }, "The chart of its cost over time appears after two intervals (history.interval).");
   readonly element = h("section", { class: "trend" }, this.note, h("div", { class: "charts" }, ...this.charts.map((it) => it.element)));
   private asked = -Infinity;
 
@@ -61,7 +61,7 @@ class Plan {
       { title: "Type", about: "ALL: the whole table is read.", show: (row) => String(row.type ?? "") },
       { title: "Index", show: (row) => String(row.key ?? "") },
       { title: "Length", about: "Bytes of the index.", numeric: true, show: (row) => String(row.key_len ?? "") },
-      { title: "Ref", about: "What the index is compared with.", show: (row) => String(row.ref ?? "") },
+      { title: "Ref", about: "The columns or values that the index is compared with.", show: (row) => String(row.ref ?? "") },
       { title: "Rows", numeric: true, show: (row) => count(row.row_count == null ? null : number(row, "row_count")) },
       { title: "Extra", show: (row) => String(row.extra ?? "") },
     ],
@@ -99,7 +99,7 @@ export class Digest implements View {
       ...heads().slice(3),
     ],
     (row) => [row.backend, row.account, row.db].join("\n"),
-    { label: "Where it runs", empty: "It is not kept any more." },
+    { label: "Where it runs", empty: "The proxy no longer has this digest." },
   );
 
   /** `from`: where Esc leads. */
@@ -122,7 +122,7 @@ export class Digest implements View {
     await this.plan.refresh(this.digest);
     this.table.show(rows);
     const [first] = rows;
-    this.text.textContent = first ? String(first.digest_text) : "It is not kept any more, or has never been seen.";
+    this.text.textContent = first ? String(first.digest_text) : "The proxy no longer has this digest, or has never seen it.";
     if (!first) return;
     const sum = (name: string) => rows.reduce((all, row) => all + number(row, name), 0);
     const most = (name: string) => Math.max(...rows.map((row) => number(row, name)));

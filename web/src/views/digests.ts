@@ -68,7 +68,7 @@ export function heads(): Head<Row>[] {
   return [
     {
       title: "Share",
-      about: "Of the time of all statements.",
+      about: "The share of the time of all statements.",
       numeric: true,
       sort: share,
       show: (row) => h("span", { class: "share" }, h("meter", { value: share(row), "aria-hidden": "true" }), h("span", {}, `${(100 * share(row)).toFixed(1)} %`)),
@@ -76,18 +76,18 @@ export function heads(): Head<Row>[] {
     { title: "Statement", about: "Without its values.", wide: true, show: (row) => String(row.text ?? "") },
     {
       title: "Now",
-      about: "How often it is run, by second.",
+      about: "Executions per second.",
       numeric: true,
       sort: (row) => trends.rate(String(row.digest)) ?? -1,
       show: (row) => h("span", { class: "now" }, trends.draw(String(row.digest)), perSecond(trends.rate(String(row.digest)))),
     },
     of("Count", "count", "How many.", count),
-    of("Errors", "errors", "How many ended with an error.", count),
-    of("Total", "total_us", "All of their time.", time),
-    of("Average", "avg_us", "On the average.", time),
+    of("Errors", "errors", "Executions that ended with an error.", count),
+    of("Total", "total_us", "The time of all executions.", time),
+    of("Average", "avg_us", "The average time of an execution.", time),
     of("p95", "p95_us", "95 of a hundred took no longer; the slowest backend's.", time),
     of("p99", "p99_us", "99 of a hundred took no longer; the slowest backend's.", time),
-    of("Max", "max_us", "The slowest.", time),
+    of("Max", "max_us", "The time of the slowest execution.", time),
     of("Rows", "rows_sent", "Rows of their results.", count),
   ];
 }
@@ -100,7 +100,7 @@ export class Digests implements View {
   private readonly table = new Table<Row>(heads(), (row) => String(row.digest), {
     label: "Digests",
     open: (row) => (location.hash = digestPage(row.digest)),
-    empty: "No statement has been seen, or none with this.",
+    empty: "No statement was seen, or none matches.",
   });
 
   constructor() {

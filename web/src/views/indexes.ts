@@ -29,13 +29,13 @@ function wide(title: string, name: string, about: string): Head<Row> {
 
 const TABLE: Head<Row> = {
   title: "Table",
-  about: "With its schema.",
+  about: "The table with its schema.",
   show: (row) => `${row.schema_name}.${row.table_name}`,
   sort: (row) => `${row.schema_name}.${row.table_name}`,
 };
 
-const INDEX = text("Index", "index_name", "Its name.");
-const COLUMNS = text("Columns", "column_names", "In their order.");
+const INDEX = text("Index", "index_name", "The name of the index.");
+const COLUMNS = text("Columns", "column_names", "The columns in the order of the index.");
 const CLUSTER: Head<Row> = { ...text("Cluster", "cluster", "The backends that have it."), aside: true };
 
 const DIGEST: Head<Row> = { title: "Digest", about: "The page of the statement that looked at most rows.", show: (row) => digestLink(row.digest), aside: true };
@@ -50,7 +50,7 @@ export class Indexes extends Parts {
     super(
       {
         title: "Suggestions",
-        about: "To be thought about, not to be followed blindly: what counts is what was explained.",
+        about: "Think about each suggestion before you follow it: it knows only statements that were explained.",
         question: `index_suggestions?${LIMIT}`,
         key: [...KEY, "suggestion", "column_names"],
         heads: [
@@ -59,33 +59,33 @@ export class Indexes extends Parts {
           INDEX,
           COLUMNS,
           CLUSTER,
-          number("Rows", "rows_total", "About so many rows were looked at for want of it."),
-          text("Because", "because", "Why that is suggested."),
-          wide("Statement", "statement", "What does it; the proxy never says it."),
+          number("Rows", "rows_total", "The number of rows that statements read because the index is missing, roughly."),
+          text("Because", "because", "The reason for the suggestion."),
+          wide("Statement", "statement", "The statement that carries the suggestion out; the proxy never executes it."),
           DIGEST,
         ],
-        empty: "Nothing is suggested.",
+        empty: "There is no suggestion.",
       },
       {
         title: "Full scans",
-        about: "Statements that read a whole table, or the whole of an index; those that look at most rows first.",
+        about: "Statements that read a whole table or a whole index; the statement that reads the most rows comes first.",
         question: `full_scans?${LIMIT}`,
         key: ["digest", "db", ...KEY],
         heads: [
           wide("Statement", "digest_text", "Without its values."),
           TABLE,
           text("Type", "type", "ALL: the table; index: an index from its first entry to its last."),
-          number("Rows", "row_count", "About how many, each time."),
-          number("Count", "count", "How often it has run."),
-          number("In all", "rows_total", "Both multiplied."),
-          text("By", "column_names", "Columns by which it looks for rows."),
+          number("Rows", "row_count", "The rows of one execution, roughly."),
+          number("Count", "count", "The number of executions."),
+          number("In all", "rows_total", "The rows of one execution times the number of executions."),
+          text("By", "column_names", "The columns by which the statement looks for rows."),
         ],
         empty: "No statement that was explained reads a whole table.",
         leads: true,
       },
       {
         title: "Used indexes",
-        about: "The most used first: a use is an execution of a statement whose plan has it.",
+        about: "The index that is used most comes first. A use is an execution of a statement whose plan has the index.",
         question: `indexes?order=-used&${LIMIT}`,
         key: KEY,
         heads: [
@@ -94,16 +94,16 @@ export class Indexes extends Parts {
           COLUMNS,
           CLUSTER,
           number("Used", "used", "Executions of the statements that use it."),
-          number("Digests", "digests", "How many different statements use it."),
-          number("Length", "max_used_key_len", "Bytes of it that are compared, at most."),
-          text("Explained", "last_explained", "When a statement that uses it was explained last, in UTC."),
+          number("Digests", "digests", "The number of different statements that use the index."),
+          number("Length", "max_used_key_len", "The bytes of the index that are compared, at most."),
+          text("Explained", "last_explained", "The last time that a statement that uses the index was explained, in UTC."),
         ],
-        empty: "None is known to be used.",
+        empty: "No index is known to be used.",
         keep: (row) => Number(row.used) > 0,
       },
       {
         title: "Unused indexes",
-        about: "Of tables that nothing is known to read, nothing is known.",
+        about: "The proxy knows nothing about indexes of tables that no known statement reads.",
         question: `unused_indexes?${LIMIT}`,
         key: KEY,
         heads: [
@@ -111,10 +111,10 @@ export class Indexes extends Parts {
           INDEX,
           COLUMNS,
           CLUSTER,
-          text("Kept for", "kept_for", "What it is needed for all the same."),
-          number("Readers", "table_digests", "How many different statements are known to read its table."),
+          text("Kept for", "kept_for", "The constraint that needs the index."),
+          number("Readers", "table_digests", "The number of different statements that are known to read the table."),
         ],
-        empty: "None is known to be of no use.",
+        empty: "No index is known to be unused.",
       },
     );
     this.element.classList.add("indexes");
@@ -124,6 +124,6 @@ export class Indexes extends Parts {
     const [settings] = await Promise.all([table("settings?name=insight.index_usage"), super.refresh()]);
     const isOn = String(objects(settings)[0]?.value) === "true";
     const off = ["Nothing is explained: ", h("a", { href: "#settings/insight.index_usage" }, "insight.index_usage"), " is off."];
-    this.note.replaceChildren(...(isOn ? ["By the servers' EXPLAIN, once in a while for each digest."] : off));
+    this.note.replaceChildren(...(isOn ? ["The servers' EXPLAIN says so; the proxy runs it now and then for each digest."] : off));
   }
 }

@@ -49,14 +49,14 @@ export class Overview implements View {
   private errors: { at: number; count: number } | null = null;
   private turn = 0;
   private readonly tiles = {
-    rate: new Tile("Statements", "Statements that have been answered, by second."),
-    p50: new Tile("p50", "Half of the statements took backends no longer."),
-    p95: new Tile("p95", "95 of a hundred took backends no longer."),
-    p99: new Tile("p99", "99 of a hundred took backends no longer."),
-    wait: new Tile("Waiting, p99", "99 of a hundred waited in the proxy no longer before they were sent."),
-    cpu: new Tile("CPU/statement", "Processor time of the whole process, by statement."),
-    sessions: new Tile("Sessions", "Clients that are connected."),
-    errors: new Tile("Errors", "Statements that ended with an error, by second."),
+    rate: new Tile("Statements", "Statements that were answered, per second."),
+    p50: new Tile("p50", "Half of the statements took this time or less at backends."),
+    p95: new Tile("p95", "95 of 100 statements took this time or less at backends."),
+    p99: new Tile("p99", "99 of 100 statements took this time or less at backends."),
+    wait: new Tile("Waiting, p99", "99 of 100 statements waited this time or less in the proxy before they were sent."),
+    cpu: new Tile("CPU/statement", "Processor time of the whole process per statement."),
+    sessions: new Tile("Sessions", "Connected clients."),
+    errors: new Tile("Errors", "Statements that ended with an error, per second."),
     backends: new Tile("Backends", "Backends that are up and in use."),
   };
   private readonly throughput = new History();
@@ -71,9 +71,9 @@ export class Overview implements View {
   constructor() {
     this.charts = [
       new Chart("Statements per second, by backend", "Statements that have been answered.", this.throughput, count),
-      new Chart("Time at backends", "Of the statements of the last two seconds.", this.latency, time),
-      new Chart("CPU per statement", "Processor time of the whole process, by statement.", this.cpu, time),
-      new Chart("Sessions", "All, those that execute something, those that keep a connection.", this.sessions, count),
+      new Chart("Time at backends", "The times of the statements of the last two seconds.", this.latency, time),
+      new Chart("CPU per statement", "Processor time of the whole process per statement.", this.cpu, time),
+      new Chart("Sessions", "All sessions, sessions that execute a statement, and sessions that keep a connection.", this.sessions, count),
     ];
     const tiles = Object.values(this.tiles).map((it) => it.element);
     this.element = h(

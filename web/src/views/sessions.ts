@@ -27,7 +27,7 @@ export class Sessions implements View {
   private readonly table: Table<Row>;
   private readonly pins = new Table<Row>(
     [
-      { title: "Pinned by", about: "What keeps sessions on their connections.", show: (it) => String(it.pins), sort: (it) => String(it.pins) },
+      { title: "Pinned by", about: "The pins that keep sessions on their connections.", show: (it) => String(it.pins), sort: (it) => String(it.pins) },
       { title: "Sessions", numeric: true, show: (it) => count(Number(it.sessions)), sort: (it) => Number(it.sessions) },
       { title: "Oldest", numeric: true, show: (it) => seconds(Number(it.oldest)), sort: (it) => Number(it.oldest) },
     ],
@@ -56,26 +56,26 @@ export class Sessions implements View {
     });
     this.table = new Table<Row>(
       [
-        { title: "Id", about: "What KILL takes.", numeric: true, show: (row) => String(row.id), sort: (row) => Number(row.id) },
+        { title: "Id", about: "The id for KILL.", numeric: true, show: (row) => String(row.id), sort: (row) => Number(row.id) },
         text("User", "user"),
         text("Client", "client"),
         text("Schema", "db"),
         { ...text("State", "state"), first: true, show: (row) => h("span", { class: `state ${row.state}` }, String(row.state)) },
-        { ...text("Statement", "statement", "What it runs now, without its values, where digests are kept."), wide: true },
-        lasting("For", "state_seconds", "For how long nothing has moved in it."),
+        { ...text("Statement", "statement", "The statement that it runs now, without its values, if digests are on."), wide: true },
+        lasting("For", "state_seconds", "The time since its last bytes."),
         text("Backend", "backend", "The backend that it uses now, or whose connection it keeps."),
-        { ...text("Pins", "pins", "What keeps it on its connection."), first: true },
-        text("Mode", "mode", "For how long it keeps a connection."),
-        lasting("Age", "age_seconds", "How long ago it began."),
+        { ...text("Pins", "pins", "The pins that keep the session on its connection."), first: true },
+        text("Mode", "mode", "The time since the session began to keep a connection."),
+        lasting("Age", "age_seconds", "The time since the session began."),
         aside("Digest", "digest", "The page of the statement that it runs now.", (row) => digestLink(row.digest)),
-        aside("In a transaction", "in_transaction", "As of the last reply that the client has had.", (row) => (row.in_transaction === 1 ? "yes" : "no")),
-        aside("Listener", "listener", "The address that it has connected to."),
-        aside("Worker", "worker", "The worker that it lives on."),
+        aside("In a transaction", "in_transaction", "The state after the last reply to the client.", (row) => (row.in_transaction === 1 ? "yes" : "no")),
+        aside("Listener", "listener", "The listener's address that the client has connected to."),
+        aside("Worker", "worker", "The worker that serves the session."),
         aside("Thread", "thread_id", "The id of its connection at the backend, unless others use that as well."),
         { title: "", first: true, show: (row) => this.buttons(row) },
       ],
       (row) => String(row.id),
-      { label: "Sessions", empty: "Nobody is connected, or nobody like this." },
+      { label: "Sessions", empty: "No client is connected, or no session matches." },
     );
     this.filter.addEventListener("input", () => void this.refresh().catch(() => {}));
     this.element = h(

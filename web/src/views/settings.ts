@@ -29,7 +29,7 @@ export class Settings implements View {
     (row) => String(row.name),
     {
       label: "Settings",
-      empty: "There is no such setting.",
+      empty: "No setting matches.",
       open: (row, tell) => (isItem(row) ? tell() : void this.edit(row)),
     },
   );
@@ -112,7 +112,7 @@ function comesTo(told: Rows): Child {
     h("li", {}, h("code", {}, String(it.setting)), `: ${it.holds || "nothing"} → ${it.becomes || "nothing"}, takes effect ${it.takes_effect}`);
   const warning = (it: string) => h("p", { class: "warning" }, it);
   if (!changes.length) return h("div", {}, h("p", {}, "Nothing changes."), ...told.warnings.map(warning));
-  const saved = h("p", {}, "It is in the file when it is saved.");
+  const saved = h("p", {}, "Save the change to write it to the file.");
   return h("div", {}, h("ul", {}, ...changes.map(item)), ...told.warnings.map(warning), saved);
 }
 

@@ -1,9 +1,10 @@
-//! The rules of plain English that a machine can check, for the texts that people read first: pages, and texts in the
-//! code. The number of sentences that break a rule is written down for each page and file in `xtask/words.toml`. It may
+//! The rules of plain English that a machine can check, for the texts that people read first: pages, texts in the
+//! code, and the dashboard. The number of sentences that break a rule is written down for each page and file in `xtask/words.toml`. It may
 //! only fall.
 
 mod blocks;
 mod code;
+mod dashboard;
 mod pages;
 mod rules;
 mod sentences;
@@ -92,7 +93,9 @@ fn faults_by_page(root: &Path) -> Result<Pages, Vec<String>> {
 }
 
 fn faults_in_code(root: &Path) -> Result<Pages, Vec<String>> {
-    let files = code::texts(root)?.into_iter();
+    let files = code::texts(root)?
+        .into_iter()
+        .chain(dashboard::texts(root)?);
     let faults_of = |blocks: Vec<Block>| faults_among(blocks.iter().flat_map(of_block));
     Ok(files
         .map(|(file, blocks)| (file, faults_of(blocks)))
