@@ -11,11 +11,11 @@ use tokio::sync::{Notify, mpsc, watch};
 
 use crate::pooled::rules::statement_limits::Limits;
 use crate::rule_set::Tallies;
-use crate::scripted::all::AllScripts;
 use backend::pool_env::SharedPools;
 use backend::settings::Settings;
 use backend::times::AllTimes;
 use registry::session_registry::SessionRegistry;
+use script_host::interpreters::AllScripts;
 use stats::journal::{AuditEvent, Entry, Journal};
 use stats::lane_counts::AllLaneCounts;
 use stats::plans::store::Plans;

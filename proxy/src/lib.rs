@@ -43,6 +43,6 @@ pub use registry::session_registry::Killed;
 pub use registry::worker_view::{
     LoadView, PoolView, SessionState, SessionView, SpreadView, StepsView, TimesView, WorkerView,
 };
+pub use script_host::interpreters::AllScripts;
 pub use scripted::admin_script::AdminScript;
-pub use scripted::all::AllScripts;
 pub use window::Window;

@@ -25,8 +25,6 @@ use crate::pooled::routing::routing_state::RoutingState;
 use crate::pooled::session::PooledSession;
 use crate::pooled::session::outcome::After;
 use crate::relayed::Session;
-use crate::scripted::host::Host;
-use crate::scripted::login_hooks::LoginHooks;
 use crate::scripted::script_coverage::stay_in_sight;
 use crate::scripted::session::Scripted;
 use crate::session_end::{SessionEnd, late, tell};
@@ -39,6 +37,8 @@ use link::packets::PacketStream;
 use link::transport::Transport;
 use registry::session_info::{SessionInfo, SessionKind};
 use registry::session_registry::Registration;
+use script_host::host::Host;
+use script_host::login_hooks::LoginHooks;
 
 /// Sees a session through and says in one line how it ended, if it ended badly.
 pub(crate) async fn serve(worker: Rc<Worker>, registered: Registered, arrival: Arrival) {

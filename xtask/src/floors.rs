@@ -25,10 +25,11 @@ const FLOORS: &[(&str, Floor)] = &[
     ("backend", Floor::At(5)),
     ("control", Floor::At(4)),
     ("advisor", Floor::At(4)),
-    ("proxy", Floor::At(6)),
-    ("admin", Floor::At(7)),
-    ("http", Floor::At(8)),
-    ("pilotfish", Floor::At(9)),
+    ("script_host", Floor::At(6)),
+    ("proxy", Floor::At(7)),
+    ("admin", Floor::At(8)),
+    ("http", Floor::At(9)),
+    ("pilotfish", Floor::At(10)),
     ("replication", Floor::At(5)),
     ("e2e", Floor::Outside),
     ("e2e/clients/rust-mysql-async", Floor::Outside),
@@ -163,7 +164,7 @@ mod tests {
             "wire",
             "[dependencies]\nproxy.workspace = true\nbytes = \"1\"\n",
         );
-        assert_eq!(found, ["wire (At(0)) must not depend on proxy (At(6))"]);
+        assert_eq!(found, ["wire (At(0)) must not depend on proxy (At(7))"]);
     }
 
     #[test]

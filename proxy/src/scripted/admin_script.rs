@@ -9,11 +9,11 @@ use script::{Decision, Payloads, Scripts, SocketFacts, err_payload};
 use wire::write::put_packets;
 use wire::{Capabilities, Command, errors};
 
-use super::all::OfAdmin;
-use super::bridge::Bridge;
-use super::facts::{address_facts, facts_of};
 use super::stage::has_reply;
 use crate::reception::AdminClient;
+use script_host::bridge::Bridge;
+use script_host::facts::{address_facts, facts_of};
+use script_host::interpreters::OfAdmin;
 
 /// What MySQL Proxy said where nothing was decided, and of a decision that it could do nothing with.
 const NO_RESULT: &str = "need a resultset + proxy.PROXY_SEND_RESULT";

@@ -8,11 +8,11 @@ use wire::reply::OK;
 use wire::{Capabilities, Greeting, HandshakeResponse, StatusFlags};
 
 use super::begin::Begin;
-use super::login_hooks::{ended, say};
 use crate::login::own_offer;
 use crate::pooled::login::examine::random;
 use link::dialogue::client_broke;
 use link::failure::Failure;
+use script_host::login_hooks::{ended, say};
 
 /// What a script that answers everything says it is, unless it greets itself.
 const VERSION_OF_NOBODY: &[u8] = b"8.0.99-pilotfish";

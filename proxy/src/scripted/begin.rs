@@ -8,12 +8,8 @@ use net::{Endpoint, proxy_protocol};
 use wire::handshake::HandshakeHead;
 use wire::{Capabilities, Greeting, HandshakeResponse, errors};
 
-use super::bridge::UNBRIDGED;
 use super::completed_login::CompletedLogin;
-use super::host::Host;
-use super::login_hooks::{Auth, LoginHooks, refused, replaced};
 use super::meet::Met;
-use super::parked::kind_of;
 use super::passing::{AuthRounds, server_facts};
 use super::script_coverage::stay_in_sight;
 use crate::login::{Who, client_compression, malformed, own_offer, read_response};
@@ -26,6 +22,10 @@ use link::decline::decline;
 use link::dialogue::client_broke;
 use link::failure::Failure;
 use link::packets::PacketStream;
+use script_host::bridge::UNBRIDGED;
+use script_host::host::Host;
+use script_host::login_hooks::{Auth, LoginHooks, refused, replaced};
+use script_host::parked::kind_of;
 
 /// A login on its way.
 pub(crate) struct Begin<'a> {

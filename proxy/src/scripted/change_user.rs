@@ -3,7 +3,6 @@
 use session::{Outcome, Sequences};
 use wire::reply::OkPacket;
 
-use super::server::Server;
 use super::session::Scripted;
 use crate::pooled::session::outcome::CutOff;
 use crate::user_change::UserChange;
@@ -11,6 +10,7 @@ use link::dialogue::{AuthEnd, Dialogue, Exchange, Legs};
 use link::failure::{Failure, FailureKind};
 use link::packets::PacketStream;
 use link::reply_observer::ObservedReply;
+use script_host::server::Server;
 
 impl Scripted {
     /// Whether a COM_CHANGE_USER leads to an account that the session's scripts are for.

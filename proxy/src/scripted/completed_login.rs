@@ -7,8 +7,6 @@ use wire::compression::{Algorithm, Remote};
 use wire::{Capabilities, StatusFlags};
 
 use super::begin::Begin;
-use super::host::Host;
-use super::server::Server;
 use super::session::Scripted;
 use crate::context::SessionPermit;
 use crate::session_end::lost_at_login;
@@ -21,6 +19,8 @@ use link::leg::Leg;
 use link::packets::PacketStream;
 use registry::session_control::SessionControl;
 use registry::session_registry::Registration;
+use script_host::host::Host;
+use script_host::server::Server;
 
 /// A login that has succeeded. The client's stream is not in it yet.
 pub(crate) struct CompletedLogin {

@@ -4,13 +4,13 @@ use script::SocketFacts;
 
 use super::begin::{Begin, Entry};
 use super::completed_login::CompletedLogin;
-use super::facts::backend_address;
-use super::login_hooks::ended;
 use super::passing::{server_facts, server_of};
 use crate::connect::Greeted;
 use crate::login::Agreement;
 use crate::pooled::login::server_login::{Enter, Entered};
 use link::failure::Failure;
+use script_host::facts::backend_address;
+use script_host::login_hooks::ended;
 
 impl Begin<'_> {
     /// The proxy answers the login itself, and the script sees it.

@@ -14,7 +14,6 @@ use tokio::time::timeout;
 use wire::{Capabilities, Command, ErrorCode, errors};
 
 use super::injected::incoming_of;
-use super::server::Server;
 use super::session::Scripted;
 use super::stage::{Stage, lacks_server};
 use super::waiting::query;
@@ -27,6 +26,7 @@ use link::leg::Leg;
 use link::reply_observer::{ObservedReply, Preparing, Reports, Towards};
 use link::row_rewriting::Rewriting;
 use registry::session_control::Ask;
+use script_host::server::Server;
 
 /// A client that speaks before it is answered is read ahead up to so many bytes.
 const AHEAD_BYTES_MAX: usize = 64 * 1024;

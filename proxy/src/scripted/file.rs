@@ -8,12 +8,12 @@ use wire::query::Query;
 use wire::{Capabilities, Command};
 
 use super::exchange::Passing;
-use super::server::Server;
 use super::session::Scripted;
 use crate::pooled::session::outcome::CutOff;
 use link::client_command::{EndOf, Incoming, Passage};
 use link::failure::{Failure, FailureKind};
 use link::reply_observer::{Towards, renumbered};
+use script_host::server::Server;
 
 /// Names of files in prepared texts that a session keeps.
 const NAMES_MAX: usize = 256;

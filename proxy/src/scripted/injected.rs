@@ -7,13 +7,13 @@ use wire::reply::OK;
 use wire::write::put_packets;
 use wire::{Command, HEADER_BYTES, Header, errors};
 
-use super::bridge::Bridge;
 use super::stage::{Stage, asks_for_file, has_reply, lacks_server, say, say_all, swallow_file};
 use super::waiting::{Settled, interrupted, settle};
 use crate::pooled::session::outcome::{After, CutOff};
 use link::client_command::Incoming;
 use link::failure::{Failure, FailureKind};
 use link::reply_observer::{ObservedReply, Reports, Towards, renumbered};
+use script_host::bridge::Bridge;
 
 /// `query_status` of an ERR.
 const STATUS_ERR: u8 = 255;

@@ -7,7 +7,6 @@ use wire::errors::{self, ProxyError};
 use wire::query::Query;
 
 use super::injected::incoming_of;
-use super::server::Server;
 use super::session::Scripted;
 use super::waiting::query;
 use crate::pooled::kill::{Target, killed_by};
@@ -18,6 +17,7 @@ use backend::kill_thread::{let_kill_others, statement};
 use link::client_command::Incoming;
 use link::reply_observer::{Reports, Towards};
 use registry::session_registry::{IdOwner, Kill, is_given_out};
+use script_host::server::Server;
 
 impl Scripted {
     /// What is sent instead of a KILL that names an id of the proxy's: the server's answer to it is the answer

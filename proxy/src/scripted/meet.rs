@@ -11,13 +11,13 @@ use wire::Greeting;
 use wire::errors::{self, ProxyError};
 
 use super::begin::Begin;
-use super::login_hooks::refused;
-use super::parked::Parked;
-use super::server::Server;
 use crate::connect::{Greeted, PAUSE_FULL, tell_full};
 use backend::greet::{Refusal, greet};
 use link::failure::{Failure, FailureKind};
 use link::packets::PacketStream;
+use script_host::login_hooks::refused;
+use script_host::parked::Parked;
+use script_host::server::Server;
 
 /// What the script has found for its client.
 pub(crate) enum Met {

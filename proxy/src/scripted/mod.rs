@@ -33,27 +33,19 @@
 //! others'.
 
 pub(crate) mod admin_script;
-pub(crate) mod all;
 pub(crate) mod alone;
-pub(crate) mod auth_observer;
 pub(crate) mod begin;
-pub(crate) mod bridge;
 pub(crate) mod change_user;
 pub(crate) mod completed_login;
 pub(crate) mod entering;
 pub(crate) mod exchange;
-pub(crate) mod facts;
 pub(crate) mod file;
-pub(crate) mod host;
 pub(crate) mod injected;
 pub(crate) mod killing;
-pub(crate) mod login_hooks;
 pub(crate) mod meet;
-pub(crate) mod parked;
 pub(crate) mod passing;
 pub(crate) mod script_coverage;
 pub(crate) mod scripting;
-pub(crate) mod server;
 pub(crate) mod session;
 pub(crate) mod session_script;
 pub(crate) mod stage;

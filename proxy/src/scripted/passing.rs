@@ -6,15 +6,9 @@ use wire::compression::Remote;
 use wire::reply::ERR;
 use wire::{ErrPacket, HandshakeResponse, StatusFlags, errors};
 
-use super::auth_observer::{AuthObserver, RESET};
 use super::begin::Begin;
 use super::completed_login::CompletedLogin;
-use super::facts::{address_facts, backend_address, note_greeting};
-use super::host::Host;
-use super::login_hooks::refused;
 use super::meet::Met;
-use super::parked::kind_of;
-use super::server::Server;
 use crate::connect::Greeted;
 use crate::login::{Agreement, Login, client_compression};
 use crate::session_end::lost_at_login;
@@ -24,6 +18,12 @@ use link::dialogue::{AuthEnd, Dialogue, Exchange, Legs};
 use link::failure::{Failure, FailureKind};
 use link::leg::Leg;
 use link::packets::PacketStream;
+use script_host::auth_observer::{AuthObserver, RESET};
+use script_host::facts::{address_facts, backend_address, note_greeting};
+use script_host::host::Host;
+use script_host::login_hooks::refused;
+use script_host::parked::kind_of;
+use script_host::server::Server;
 
 /// How often the client is asked to prove itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

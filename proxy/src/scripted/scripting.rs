@@ -13,13 +13,9 @@ use sql::{StatementKind, Uses};
 use tokio::sync::oneshot;
 use wire::{Capabilities, Command, StatusFlags, errors};
 
-use super::all::unless_zero;
-use super::host::Host;
-use super::login_hooks::{LoggedInClient, LoginHooks};
 use super::session_script::Scripting;
 use super::stage::{Stage, act, note_prepared, prepared_text};
 use crate::pooled::failure::retry::waiting;
-use crate::pooled::routing::script_route::ScriptTarget;
 use crate::pooled::rules::command_policy::CommandPolicy;
 use crate::pooled::session::PooledSession;
 use crate::pooled::session::outcome::{After, CutOff};
@@ -32,6 +28,10 @@ use link::leg::Leg;
 use link::reply_observer::{ObservedReply, ReplyObserver, Towards};
 use link::row_rewriting::Rewriting;
 use registry::session_control::{Ask, HookWait};
+use script_host::host::Host;
+use script_host::interpreters::unless_zero;
+use script_host::login_hooks::{LoggedInClient, LoginHooks};
+use script_host::script_route::ScriptTarget;
 
 impl Scripting {
     /// The login has ended well.

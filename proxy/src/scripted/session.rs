@@ -13,10 +13,6 @@ use session::Outcome;
 use tokio::io::{AsyncRead, ReadBuf};
 use wire::{Capabilities, Command, ErrPacket, StatusFlags, errors};
 
-use super::all::unless_zero;
-use super::host::Host;
-use super::parked::{Parked, kind_of};
-use super::server::Server;
 use super::stage::{Stage, act, lacks_server, note_prepared, prepared_text};
 use crate::context::SessionPermit;
 use crate::pooled::session::outcome::{After, CutOff};
@@ -35,6 +31,10 @@ use link::leg::Leg;
 use link::reply_observer::{ObservedReply, Towards};
 use registry::session_control::{Ask, HookWait, SessionControl};
 use registry::session_registry::Registration;
+use script_host::host::Host;
+use script_host::interpreters::unless_zero;
+use script_host::parked::{Parked, kind_of};
+use script_host::server::Server;
 
 /// One session. Fields are dropped in this order: the connection goes before the session's place.
 pub(crate) struct Scripted {

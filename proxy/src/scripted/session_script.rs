@@ -2,8 +2,8 @@
 
 use std::rc::Rc;
 
-use super::host::Host;
 use crate::pooled::shadow::shadow_queue::ShadowSession;
+use script_host::host::Host;
 
 /// One session's.
 pub(crate) struct Scripting {

@@ -8,7 +8,6 @@ use wire::reply::{LOCAL_INFILE, OK};
 use wire::write::put_packets;
 use wire::{Capabilities, Command, StatusFlags, errors};
 
-use super::bridge::Bridge;
 use super::injected::Queue;
 use super::waiting::{Settled, interrupted, settle};
 use crate::pooled::session::outcome::{After, CutOff};
@@ -19,6 +18,7 @@ use link::failure::{Failure, FailureKind};
 use link::leg::Leg;
 use link::reply_observer::{ObservedReply, Towards};
 use registry::session_control::HookWait;
+use script_host::bridge::Bridge;
 
 /// A session with its script.
 pub(crate) trait Stage {

@@ -6,12 +6,12 @@ use sql::{StatementKind, Uses};
 use wire::query::Query;
 use wire::{Capabilities, Command, errors};
 
-use super::bridge::Bridge;
 use super::injected::{incoming_of, payloads_of, reply_facts};
 use super::stage::Stage;
 use crate::pooled::session::outcome::{After, CutOff};
 use link::reply_observer::{ObservedReply, Reports, Towards};
 use registry::session_control::HookWait;
+use script_host::bridge::Bridge;
 
 /// How a hook has ended.
 pub(crate) enum Settled {

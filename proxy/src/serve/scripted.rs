@@ -12,8 +12,6 @@ use super::facts::Facts;
 use super::{LoggedInSession, answers_logins, enter, late, take_in, tell};
 use crate::pooled::login::server_login::AdmittedLogin;
 use crate::scripted::begin::{Answering, Begin as BeginScripted, Entry};
-use crate::scripted::host::Host;
-use crate::scripted::login_hooks::{LoggedInClient as LoggedIn, LoginHooks};
 use crate::scripted::scripting::no_scripts_yet;
 use crate::scripted::session::Scripted;
 use crate::session_end::SessionEnd;
@@ -23,6 +21,8 @@ use link::failure::{Failure, FailureKind};
 use link::packets::PacketStream;
 use registry::session_info::SessionKind;
 use registry::session_registry::Registration;
+use script_host::host::Host;
+use script_host::login_hooks::{LoggedInClient as LoggedIn, LoginHooks};
 
 /// A session whose packets a script sees.
 pub(super) async fn scripted(

@@ -101,6 +101,7 @@ const CRATES: &[&str] = &[
     "registry",
     "backend",
     "proxy",
+    "script_host",
     "control",
     "advisor",
     "admin",

@@ -18,6 +18,7 @@ const CRATES: &[&str] = &[
     "backend",
     "control",
     "proxy",
+    "script_host",
     "replication",
     "admin",
     "http",

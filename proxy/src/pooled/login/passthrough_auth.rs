@@ -8,7 +8,6 @@ use wire::{Greeting, HandshakeResponse, errors};
 use crate::connect::{Greeted, connect};
 use crate::login::{Agreement, Login, Who};
 use crate::pooled::routing::routing_state::RoutingState;
-use crate::scripted::auth_observer::AuthObserver;
 use crate::worker::Worker;
 use backend::settings::Settings;
 use link::decline::decline;
@@ -16,6 +15,7 @@ use link::dialogue::LOGIN_ONLY;
 use link::dialogue::LoginObserver;
 use link::failure::{Failure, FailureKind};
 use link::packets::PacketStream;
+use script_host::auth_observer::AuthObserver;
 
 /// Whom it is about.
 pub(crate) struct PassOn<'a, 'b> {

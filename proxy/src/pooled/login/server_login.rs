@@ -23,9 +23,6 @@ use super::retry_after_reload::{RetryOutcome, appeal, conditions_anew};
 use crate::connect::{Greeted, connect};
 use crate::login::{Agreement, Who, client_compression, malformed, read_response};
 use crate::pooled::routing::routing_state::RoutingState;
-use crate::scripted::auth_observer::AuthObserver;
-use crate::scripted::bridge::UNBRIDGED;
-use crate::scripted::login_hooks::{Auth, LoginHooks, replaced};
 use crate::scripted::script_coverage::out_of_sight;
 use crate::tls_guard::{Claimant, Unmet, await_accounts, is_password_used, unmet};
 use crate::worker::Worker;
@@ -36,6 +33,9 @@ use link::dialogue::{LOGIN_ONLY, client_broke};
 use link::failure::{Failure, FailureKind};
 use link::packets::PacketStream;
 use registry::session_registry::Registration;
+use script_host::auth_observer::AuthObserver;
+use script_host::bridge::UNBRIDGED;
+use script_host::login_hooks::{Auth, LoginHooks, replaced};
 
 /// How a login ended.
 pub(crate) enum Entered {

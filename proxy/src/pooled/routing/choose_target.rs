@@ -4,11 +4,11 @@ use route::{BackendId, Transaction, Use, Wanted, Why};
 use sql::Facts;
 use wire::{StatusFlags, errors};
 
-use super::script_route::{ScriptRoute, ScriptTarget};
 use super::target::CommandTarget;
 use crate::pooled::rules::command_policy::CommandPolicy;
 use crate::pooled::session::PooledSession;
 use link::failure::{Failure, FailureKind};
+use script_host::script_route::{ScriptRoute, ScriptTarget};
 
 impl PooledSession {
     /// Where a statement of these facts is to go.

@@ -5,6 +5,5 @@ pub(crate) mod consistency;
 pub(crate) mod definitions;
 pub(crate) mod leave_replica;
 pub(crate) mod routing_state;
-pub(crate) mod script_route;
 pub(crate) mod session_routing;
 pub(crate) mod target;

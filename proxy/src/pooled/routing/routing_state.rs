@@ -7,8 +7,8 @@ use auth::Account;
 use config::{Config, Consistency, LaneUse, ListenerConfig, ReplicaUse};
 use route::{BackendId, ClusterId, Position, Roles, Use, Written};
 
-use super::script_route::ScriptRoute;
 use crate::worker::Worker;
+use script_host::script_route::ScriptRoute;
 
 /// Whether a session's transactions may begin on a replica.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -18,14 +18,14 @@ use wire::{Capabilities, Command, PACKET_PAYLOAD_MAX, Reader, StatusFlags};
 
 /// What sessions with a script do not agree on: columns that are left out, or that the client remembers, are
 /// columns that scripts cannot read. Without these the client gets them all.
-pub(crate) const UNBRIDGED: Capabilities = Capabilities(
+pub const UNBRIDGED: Capabilities = Capabilities(
     Capabilities::OPTIONAL_RESULTSET_METADATA.0
         | Capabilities::MARIADB_COM_MULTI.0
         | Capabilities::MARIADB_CACHE_METADATA.0,
 );
 
 /// What says how packets look, so that it is the client's to agree on, whatever a script says in its place.
-pub(crate) const SHAPES: Capabilities = Capabilities(
+pub const SHAPES: Capabilities = Capabilities(
     Capabilities::DEPRECATE_EOF.0
         | Capabilities::QUERY_ATTRIBUTES.0
         | Capabilities::SESSION_TRACK.0
@@ -35,7 +35,7 @@ pub(crate) const SHAPES: Capabilities = Capabilities(
 
 /// See the module.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Bridge {
+pub struct Bridge {
     capabilities: Capabilities,
 }
 
@@ -61,7 +61,7 @@ enum At {
 
 impl Bridge {
     /// For a session that has agreed on these.
-    pub(crate) fn new(capabilities: Capabilities) -> Self {
+    pub fn new(capabilities: Capabilities) -> Self {
         Self { capabilities }
     }
 
@@ -70,7 +70,7 @@ impl Bridge {
     }
 
     /// Whether replies may have reports of progress before them.
-    pub(crate) fn reports_progress(self) -> bool {
+    pub fn reports_progress(self) -> bool {
         self.has(Capabilities::MARIADB_PROGRESS)
     }
 
@@ -79,7 +79,7 @@ impl Bridge {
     }
 
     /// A command of the client's as scripts are shown it. `parameters` says how many a statement has.
-    pub(crate) fn shown<'a>(
+    pub fn shown<'a>(
         self,
         payload: Cow<'a, [u8]>,
         parameters: impl FnOnce(u32) -> Option<u16>,
@@ -128,11 +128,7 @@ impl Bridge {
     }
 
     /// A script's command as it is sent: without attributes.
-    pub(crate) fn sent(
-        self,
-        payload: Vec<u8>,
-        parameters: impl FnOnce(u32) -> Option<u16>,
-    ) -> Vec<u8> {
+    pub fn sent(self, payload: Vec<u8>, parameters: impl FnOnce(u32) -> Option<u16>) -> Vec<u8> {
         if !self.has(Capabilities::QUERY_ATTRIBUTES) {
             return payload;
         }
@@ -172,7 +168,7 @@ impl Bridge {
     }
 
     /// The reply to a statement as scripts read it.
-    pub(crate) fn read(self, command: Command, reply: Payloads) -> Payloads {
+    pub fn read(self, command: Command, reply: Payloads) -> Payloads {
         let reply = self.without_reports(reply);
         if !has_result(command) || !self.changes_replies() {
             return reply;
@@ -214,7 +210,7 @@ impl Bridge {
     }
 
     /// What a script answers to a command, as the client reads it.
-    pub(crate) fn told(self, command: Command, answer: Payloads) -> Payloads {
+    pub fn told(self, command: Command, answer: Payloads) -> Payloads {
         match command {
             _ if !self.changes_replies() => answer,
             command if has_result(command) => self.told_result(&answer),

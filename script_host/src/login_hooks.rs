@@ -9,15 +9,16 @@ use wire::handshake::HandshakeHead;
 use wire::reply::OK;
 use wire::{Greeting, HandshakeResponse};
 
-use super::bridge::SHAPES;
-use super::facts::{address_facts, note_greeting};
-use super::host::Host;
+use crate::bridge::SHAPES;
+use crate::facts::{address_facts, note_greeting};
+use crate::host::Host;
 use link::dialogue::client_broke;
 use link::failure::{Failure, FailureKind};
 use link::packets::PacketStream;
 
 /// One client's script, while it logs in.
-pub(crate) struct LoginHooks {
+pub struct LoginHooks {
+    /// The interpreter's part for this session.
     pub script: script::Session,
     /// What the script knows of the client.
     pub facts: SocketFacts,
@@ -26,16 +27,21 @@ pub(crate) struct LoginHooks {
 }
 
 /// A client that has logged in to an account that has scripts of its own.
-pub(crate) struct LoggedInClient<'a> {
+pub struct LoggedInClient<'a> {
+    /// Where the client is.
     pub remote: &'a Endpoint,
+    /// The address of the proxy that it has connected to.
     pub local: Option<Endpoint>,
+    /// The account's name.
     pub user: &'a [u8],
+    /// The schema that it has named.
     pub schema: &'a [u8],
+    /// The greeting that it has had.
     pub greeting: &'a Greeting,
 }
 
 /// What `read_auth` wants.
-pub(crate) enum Auth {
+pub enum Auth {
     /// The login goes on.
     Goes,
     /// With another answer of the client's.
@@ -46,7 +52,7 @@ pub(crate) enum Auth {
 
 impl LoginHooks {
     /// For a client that has just come.
-    pub(crate) fn of(
+    pub fn of(
         host: &Host,
         files: &[PathBuf],
         id: u64,
@@ -74,7 +80,7 @@ impl LoginHooks {
     }
 
     /// For a client whose account has scripts of its own, once it is known. `None`: it runs none.
-    pub(crate) fn of_account(
+    pub fn of_account(
         host: &Host,
         files: &[PathBuf],
         newcomer: &LoggedInClient<'_>,
@@ -92,10 +98,7 @@ impl LoginHooks {
     }
 
     /// Before the client is greeted.
-    pub(crate) async fn read_handshake(
-        &mut self,
-        client: &mut PacketStream,
-    ) -> Result<(), Failure> {
+    pub async fn read_handshake(&mut self, client: &mut PacketStream) -> Result<(), Failure> {
         let decision = self.script.call(Hook::ReadHandshake);
         if decision == Decision::SendQuery {
             tracing::warn!(
@@ -112,13 +115,13 @@ impl LoginHooks {
     }
 
     /// The client has been greeted.
-    pub(crate) fn note_greeting(&mut self, greeting: &Greeting) {
+    pub fn note_greeting(&mut self, greeting: &Greeting) {
         note_greeting(&mut self.facts, greeting);
         self.script.set_client(&self.facts);
     }
 
     /// The client has answered. With an ERR of the script's that is the end, as its author meant it.
-    pub(crate) async fn read_auth(
+    pub async fn read_auth(
         &mut self,
         client: &mut PacketStream,
         response: &HandshakeResponse<'_>,
@@ -160,13 +163,13 @@ impl LoginHooks {
     }
 
     /// A server is known by its greeting.
-    pub(crate) fn meet(&mut self, greeting: &Greeting) {
+    pub fn meet(&mut self, greeting: &Greeting) {
         note_greeting(&mut self.server, greeting);
         self.script.set_server(Some(&self.server));
     }
 
     /// Who logs in is known of the backend's side, too.
-    pub(crate) fn introduce(&self, facts: &mut SocketFacts) {
+    pub fn introduce(&self, facts: &mut SocketFacts) {
         facts.user.clone_from(&self.facts.user);
         facts.schema.clone_from(&self.facts.schema);
         facts
@@ -175,7 +178,7 @@ impl LoginHooks {
     }
 
     /// The proxy has examined the client: whatever connection it gets is this user's.
-    pub(crate) fn know_server(&mut self) {
+    pub fn know_server(&mut self) {
         let mut server = std::mem::take(&mut self.server);
         self.introduce(&mut server);
         self.script.know_server(&server);
@@ -184,11 +187,7 @@ impl LoginHooks {
 
     /// The proxy lets the client in, with this packet. What the script says instead is the end, unless
     /// it lets the client in as well.
-    pub(crate) async fn let_in(
-        &mut self,
-        client: &mut PacketStream,
-        ok: &[u8],
-    ) -> Result<(), Failure> {
+    pub async fn let_in(&mut self, client: &mut PacketStream, ok: &[u8]) -> Result<(), Failure> {
         self.know_server();
         let decision = match self.script.has(Hook::ReadAuthResult) {
             true => self.script.read_auth_result(ok),
@@ -212,7 +211,7 @@ impl LoginHooks {
     }
 
     /// The proxy does not let the client in; the script may word it otherwise.
-    pub(crate) async fn refused(&mut self, client: &mut PacketStream, failure: Failure) -> Failure {
+    pub async fn refused(&mut self, client: &mut PacketStream, failure: Failure) -> Failure {
         let Some(payload) = failure.err_payload(true) else {
             return failure;
         };
@@ -239,7 +238,7 @@ impl LoginHooks {
 }
 
 /// The client's answer as the script wants it; what it leaves out is as the client has it.
-pub(crate) fn replaced<'a>(
+pub fn replaced<'a>(
     payload: &'a [u8],
     head: HandshakeHead,
 ) -> Result<HandshakeResponse<'a>, Failure> {
@@ -272,7 +271,7 @@ pub(crate) fn replaced<'a>(
 }
 
 /// Says what the script wants said.
-pub(crate) async fn say(client: &mut PacketStream, payloads: &Payloads) -> Result<(), Failure> {
+pub async fn say(client: &mut PacketStream, payloads: &Payloads) -> Result<(), Failure> {
     for payload in payloads.iter() {
         let sent = client.write(payload).await;
         sent.map_err(|error| client_broke(error.into()))?;
@@ -281,11 +280,11 @@ pub(crate) async fn say(client: &mut PacketStream, payloads: &Payloads) -> Resul
 }
 
 /// The session is over, and its client has been told.
-pub(crate) fn ended(cause: &str) -> Failure {
+pub fn ended(cause: &str) -> Failure {
     Failure::new(FailureKind::ScriptEnded, cause)
 }
 
 /// A client that is told an error of MySQL Proxy's kind, and goes.
-pub(crate) fn refused(cause: &str, told: ProxyError) -> Failure {
+pub fn refused(cause: &str, told: ProxyError) -> Failure {
     Failure::relaying(FailureKind::ScriptRefused, cause, told.payload())
 }

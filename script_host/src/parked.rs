@@ -10,27 +10,27 @@ use route::{Backend, BackendId};
 use tokio::sync::oneshot;
 use wire::Capabilities;
 
-use super::host::Host;
-use super::server::Server;
+use crate::host::Host;
+use crate::server::Server;
 use link::dialogue::LOGIN_ONLY;
 
 /// A request for a parked connection: the sender over which the connection is handed over.
 type HandoverRequest = oneshot::Sender<oneshot::Sender<Server>>;
 
 /// What a client and a connection must have agreed on alike for one to use the other.
-pub(crate) fn kind_of(agreed: Capabilities) -> u64 {
+pub fn kind_of(agreed: Capabilities) -> u64 {
     agreed.with(LOGIN_ONLY, false).0
 }
 
 /// One worker's parked connections.
 #[derive(Default)]
-pub(crate) struct Parked {
+pub struct Parked {
     connections: RefCell<HashMap<u64, (BackendId, HandoverRequest)>>,
 }
 
 impl Parked {
     /// Takes a connection; the script's pools know it by its id.
-    pub(crate) fn park(host: &Rc<Host>, mut server: Server) {
+    pub fn park(host: &Rc<Host>, mut server: Server) {
         let (want, wanted) = oneshot::channel::<oneshot::Sender<Server>>();
         let id = server.id;
         let entry = (server.backend.id, want);
@@ -55,7 +55,7 @@ impl Parked {
     }
 
     /// Brings a connection back; `None` if it has ended meanwhile.
-    pub(crate) async fn take(&self, id: u64) -> Option<Server> {
+    pub async fn take(&self, id: u64) -> Option<Server> {
         let (_, want) = self.connections.borrow_mut().remove(&id)?;
         let (bring, brought) = oneshot::channel();
         want.send(bring).ok()?;
@@ -63,26 +63,26 @@ impl Parked {
     }
 
     /// Closes a connection.
-    pub(crate) fn close(&self, id: u64) {
+    pub fn close(&self, id: u64) {
         self.connections.borrow_mut().remove(&id);
     }
 
     /// Closes those to other backends: scripts know their pools no more.
-    pub(crate) fn keep(&self, backends: &[Arc<Backend>]) {
+    pub fn keep(&self, backends: &[Arc<Backend>]) {
         let is_known = |id: BackendId| backends.iter().any(|backend| backend.id == id);
         let mut connections = self.connections.borrow_mut();
         connections.retain(|_, (backend, _)| is_known(*backend));
     }
 
     /// Closes those to backends that nobody may use any more; their ids.
-    pub(crate) fn close_to(&self, backends: &[BackendId]) -> Vec<u64> {
+    pub fn close_to(&self, backends: &[BackendId]) -> Vec<u64> {
         let mut connections = self.connections.borrow_mut();
         let gone = connections.extract_if(|_, (backend, _)| backends.contains(backend));
         gone.map(|(id, _)| id).collect()
     }
 
     /// Closes all of them: the worker drains.
-    pub(crate) fn close_all(&self) {
+    pub fn close_all(&self) {
         self.connections.borrow_mut().clear();
     }
 }

@@ -7,14 +7,16 @@ use std::sync::Arc;
 use route::{Backend, BackendId, Topology};
 use script::Scripts;
 
-use super::facts::facts_of;
-use super::parked::Parked;
-use crate::pooled::routing::script_route::Out;
+use crate::facts::facts_of;
+use crate::parked::Parked;
+use crate::script_route::Out;
 use backend::settings::Settings;
 
 /// What the scripted sessions of one worker share.
-pub(crate) struct Host {
+pub struct Host {
+    /// The interpreter.
     pub scripts: Scripts,
+    /// The idle connections of the scripts' pools.
     pub parked: Parked,
     /// The backends in the order of `proxy.global.backends`.
     backends: RefCell<Vec<Arc<Backend>>>,
@@ -25,7 +27,8 @@ pub(crate) struct Host {
 }
 
 impl Host {
-    pub(crate) fn new(scripts: Scripts) -> Self {
+    /// The host of an interpreter; it knows no backend yet.
+    pub fn new(scripts: Scripts) -> Self {
         Self {
             scripts,
             parked: Parked::default(),
@@ -36,13 +39,13 @@ impl Host {
     }
 
     /// An id that no other session and no other connection of the worker's has.
-    pub(crate) fn next_id(&self) -> u64 {
+    pub fn next_id(&self) -> u64 {
         self.last_id.set(self.last_id.get() + 1);
         self.last_id.get()
     }
 
     /// Sees to it that scripts know the backends of the moment.
-    pub(crate) fn follow(&self, topology: &Topology, settings: &Settings) {
+    pub fn follow(&self, topology: &Topology, settings: &Settings) {
         let connections_max = settings.config.pool.backend_connections_max;
         let now = Some((topology.generation, connections_max));
         if self.known.replace(now) == now {
@@ -57,7 +60,7 @@ impl Host {
     }
 
     /// The backends that scripts have put down.
-    pub(crate) fn out(&self) -> Out {
+    pub fn out(&self) -> Out {
         let out = self.scripts.backends_out();
         if out.is_empty() {
             return Out::default();
@@ -75,14 +78,14 @@ impl Host {
     }
 
     /// The number by which scripts call a backend.
-    pub(crate) fn index_of(&self, id: BackendId) -> Option<usize> {
+    pub fn index_of(&self, id: BackendId) -> Option<usize> {
         let backends = self.backends.borrow();
         let at = backends.iter().position(|backend| backend.id == id)?;
         Some(at + 1)
     }
 
     /// The backend that scripts call by this number, from 1.
-    pub(crate) fn backend(&self, index: usize) -> Option<Arc<Backend>> {
+    pub fn backend(&self, index: usize) -> Option<Arc<Backend>> {
         let backends = self.backends.borrow();
         backends.get(index.checked_sub(1)?).cloned()
     }

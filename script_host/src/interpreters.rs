@@ -18,7 +18,8 @@ pub struct AllScripts {
 
 /// What a worker runs its sessions' scripts with.
 #[derive(Clone)]
-pub(crate) struct OfWorker {
+pub struct OfWorker {
+    /// The interpreter.
     pub scripts: Scripts,
     /// Told when a script has set a timer.
     pub timers: Arc<Notify>,
@@ -26,7 +27,8 @@ pub(crate) struct OfWorker {
 
 /// What the admin port runs its script with.
 #[derive(Clone)]
-pub(crate) struct OfAdmin {
+pub struct OfAdmin {
+    /// The interpreter.
     pub scripts: Scripts,
     /// No session runs a script in this interpreter.
     pub is_alone: bool,
@@ -85,15 +87,17 @@ impl AllScripts {
     }
 
     /// What all scripts have together; `None` where there are none.
-    pub(crate) fn commons(&self) -> Option<&Arc<Commons>> {
+    pub fn commons(&self) -> Option<&Arc<Commons>> {
         self.commons.as_ref()
     }
 
-    pub(crate) fn of_worker(&self, worker: usize) -> Option<OfWorker> {
+    /// The interpreter of a worker, by its number from 0; `None` where sessions run no script.
+    pub fn of_worker(&self, worker: usize) -> Option<OfWorker> {
         self.each.get(worker).cloned()
     }
 
-    pub(crate) fn of_admin(&self) -> Option<&OfAdmin> {
+    /// The interpreter of the admin port's script; `None` where it has none.
+    pub fn of_admin(&self) -> Option<&OfAdmin> {
         self.admin.as_ref()
     }
 }
@@ -125,7 +129,7 @@ impl OfWorker {
     }
 
     /// Runs scripts' timers when they are due, for ever.
-    pub(crate) async fn keep_time(self) {
+    pub async fn keep_time(self) {
         loop {
             match self.scripts.time_to_timer() {
                 None => self.timers.notified().await,
@@ -168,7 +172,7 @@ fn setup(
 }
 
 /// Settings say "no limit" by zero.
-pub(crate) fn unless_zero(limit: u64) -> u64 {
+pub fn unless_zero(limit: u64) -> u64 {
     match limit {
         0 => u64::MAX,
         limit => limit,

@@ -5,17 +5,20 @@ use route::{BackendId, ClusterId};
 
 /// See the module.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct ScriptRoute {
-    pub(super) place: ScriptTarget,
-    pub(super) out: Out,
+pub struct ScriptRoute {
+    /// The script's choice for this session.
+    pub place: ScriptTarget,
+    /// The backends that any script has put down.
+    pub out: Out,
 }
 
 /// Where a script has its session read and write.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) enum ScriptTarget {
+pub enum ScriptTarget {
     /// The proxy decides.
     #[default]
     Any,
+    /// This backend.
     At(BackendId, ClusterId),
     /// At a backend that there is not.
     Nowhere,
@@ -23,23 +26,26 @@ pub(crate) enum ScriptTarget {
 
 /// Backends that scripts have put down.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Out {
+pub struct Out {
+    /// Their ids.
     pub ids: Vec<BackendId>,
     /// No other is left.
     pub are_all: bool,
 }
 
 impl ScriptRoute {
-    pub(crate) fn choose(&mut self, place: ScriptTarget) {
+    /// The script has chosen.
+    pub fn choose(&mut self, place: ScriptTarget) {
         self.place = place;
     }
 
-    pub(crate) fn put_out(&mut self, out: Out) {
+    /// Scripts have put these backends down.
+    pub fn put_out(&mut self, out: Out) {
         self.out = out;
     }
 
     /// The backend of the script's choice. One that is down is none, as long as it is.
-    pub(crate) fn backend(&self) -> Option<(BackendId, ClusterId)> {
+    pub fn backend(&self) -> Option<(BackendId, ClusterId)> {
         match self.place {
             ScriptTarget::At(backend, cluster) if !self.is_out(backend) => Some((backend, cluster)),
             ScriptTarget::At(..) | ScriptTarget::Any | ScriptTarget::Nowhere => None,
@@ -47,7 +53,7 @@ impl ScriptRoute {
     }
 
     /// The same, which is given up.
-    pub(crate) fn take(&mut self) -> Option<(BackendId, ClusterId)> {
+    pub fn take(&mut self) -> Option<(BackendId, ClusterId)> {
         let backend = self.backend();
         if backend.is_some() {
             self.place = ScriptTarget::Any;
@@ -55,7 +61,8 @@ impl ScriptRoute {
         backend
     }
 
-    pub(crate) fn is_out(&self, backend: BackendId) -> bool {
+    /// Whether scripts have put this backend down.
+    pub fn is_out(&self, backend: BackendId) -> bool {
         self.out.ids.contains(&backend)
     }
 }

@@ -14,13 +14,16 @@ use wire::{Capabilities, Command, Greeting};
 use link::leg::Leg;
 
 /// One backend connection that a client's login has opened.
-pub(crate) struct Server {
+pub struct Server {
     /// By which scripts move it.
     pub id: u64,
+    /// The backend.
     pub backend: Arc<Backend>,
+    /// The connection.
     pub leg: Leg,
     /// Bytes of the backend that nobody has taken.
     pub inbox: Vec<u8>,
+    /// The backend's greeting.
     pub greeting: Greeting,
     /// What client and backend agreed on.
     pub capabilities: Capabilities,
@@ -36,7 +39,7 @@ pub(crate) struct Server {
 
 impl Server {
     /// Ready when the backend has closed, or says what nobody has asked for.
-    pub(crate) fn poll_ended(&mut self, context: &mut Context<'_>) -> Poll<Vec<u8>> {
+    pub fn poll_ended(&mut self, context: &mut Context<'_>) -> Poll<Vec<u8>> {
         let mut scratch = [0; 512];
         let mut buffer = ReadBuf::new(&mut scratch);
         let read = ready!(Pin::new(&mut self.leg.transport).poll_read(context, &mut buffer));
@@ -47,12 +50,12 @@ impl Server {
     }
 
     /// Waits for its end.
-    pub(crate) async fn ended(&mut self) {
+    pub async fn ended(&mut self) {
         poll_fn(|context| self.poll_ended(context)).await;
     }
 
     /// Sends packets; should it take none, its end is noticed by reading.
-    pub(crate) async fn send(&mut self, packets: &[u8]) {
+    pub async fn send(&mut self, packets: &[u8]) {
         poll_fn(|context| {
             self.leg.transport.begin_command();
             match self.leg.is_drained() {
@@ -65,11 +68,12 @@ impl Server {
     }
 
     /// Says COM_QUIT and closes.
-    pub(crate) async fn quit(mut self) {
+    pub async fn quit(mut self) {
         self.send(&[1, 0, 0, 0, Command::QUIT.0]).await;
     }
 
-    pub(crate) fn privacy(&self) -> Privacy {
+    /// How private the connection is.
+    pub fn privacy(&self) -> Privacy {
         self.leg.transport.privacy()
     }
 }

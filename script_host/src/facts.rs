@@ -15,7 +15,8 @@ const AF_UNIX: u16 = 1;
 const AF_INET: u16 = 2;
 const AF_INET6: u16 = 10;
 
-pub(crate) fn address_facts(endpoint: &Endpoint) -> AddressFacts {
+/// What scripts are told of an address.
+pub fn address_facts(endpoint: &Endpoint) -> AddressFacts {
     match endpoint {
         Endpoint::Tcp(address) => AddressFacts {
             name: address.to_string(),
@@ -57,7 +58,7 @@ fn backend_facts(backend: &Backend, connections_max: u32) -> BackendFacts {
 }
 
 /// The backends that scripts see, and what they are told of them.
-pub(crate) fn facts_of(
+pub fn facts_of(
     topology: &Topology,
     connections_max: u32,
 ) -> (Vec<Arc<Backend>>, Vec<BackendFacts>) {
@@ -74,7 +75,8 @@ pub(crate) fn facts_of(
     (backends, facts)
 }
 
-pub(crate) fn backend_address(backend: &Backend) -> AddressFacts {
+/// What scripts are told of a backend's address: the first one that is known.
+pub fn backend_address(backend: &Backend) -> AddressFacts {
     match backend.endpoints.first() {
         Some(route::Endpoint::Tcp(address)) => address_facts(&Endpoint::Tcp(*address)),
         Some(route::Endpoint::Unix(path)) => address_facts(&Endpoint::Unix(path.clone())),
@@ -89,7 +91,7 @@ pub(crate) fn backend_address(backend: &Backend) -> AddressFacts {
 }
 
 /// What a greeting says, put beside what is known of a side.
-pub(crate) fn note_greeting(facts: &mut SocketFacts, greeting: &Greeting) {
+pub fn note_greeting(facts: &mut SocketFacts, greeting: &Greeting) {
     facts.version = Some(version_number(&greeting.version));
     facts.thread_id = Some(greeting.thread_id);
     facts.scramble = Some(greeting.scramble_as_sent());

@@ -8,17 +8,18 @@ use wire::reply::{ERR, OK};
 use link::dialogue::{LoginObserver, Relayed};
 
 /// For the log.
-pub(crate) const RESET: &str = "the script has given the connection away before the login was done";
+pub const RESET: &str = "the script has given the connection away before the login was done";
 
 /// A script that observes a login.
-pub(crate) struct AuthObserver<'a> {
+pub struct AuthObserver<'a> {
     script: &'a mut Session,
     /// The connection that logs in, where scripts can move it.
     server_id: Option<u64>,
 }
 
 impl<'a> AuthObserver<'a> {
-    pub(crate) fn new(script: &'a mut Session, server_id: Option<u64>) -> Self {
+    /// Observes the login of a connection that scripts call `server_id`.
+    pub fn new(script: &'a mut Session, server_id: Option<u64>) -> Self {
         Self { script, server_id }
     }
 
