@@ -2,6 +2,7 @@
 //! parked.
 
 use std::cell::{Cell, RefCell};
+use std::rc::Rc;
 use std::sync::Arc;
 
 use route::{Backend, BackendId, Topology};
@@ -17,7 +18,7 @@ pub struct Host {
     /// The interpreter.
     pub scripts: Scripts,
     /// The idle connections of the scripts' pools.
-    pub parked: Parked,
+    pub parked: Rc<Parked>,
     /// The backends in the order of `proxy.global.backends`.
     backends: RefCell<Vec<Arc<Backend>>>,
     /// The snapshot they are of, and how many connections each may have.
@@ -31,7 +32,7 @@ impl Host {
     pub fn new(scripts: Scripts) -> Self {
         Self {
             scripts,
-            parked: Parked::default(),
+            parked: Rc::default(),
             backends: RefCell::default(),
             known: Cell::new(None),
             last_id: Cell::new(0),

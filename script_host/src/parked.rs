@@ -7,10 +7,10 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use route::{Backend, BackendId};
+use script::Scripts;
 use tokio::sync::oneshot;
 use wire::Capabilities;
 
-use crate::host::Host;
 use crate::server::Server;
 use link::dialogue::LOGIN_ONLY;
 
@@ -30,12 +30,12 @@ pub struct Parked {
 
 impl Parked {
     /// Takes a connection; the script's pools know it by its id.
-    pub fn park(host: &Rc<Host>, mut server: Server) {
+    pub fn park(self: &Rc<Self>, scripts: &Scripts, mut server: Server) {
         let (want, wanted) = oneshot::channel::<oneshot::Sender<Server>>();
         let id = server.id;
         let entry = (server.backend.id, want);
-        host.parked.connections.borrow_mut().insert(id, entry);
-        let host = Rc::clone(host);
+        self.connections.borrow_mut().insert(id, entry);
+        let (parked, scripts) = (Rc::clone(self), scripts.clone());
         tokio::task::spawn_local(async move {
             let wanted = tokio::select! {
                 () = server.ended() => None,
@@ -47,8 +47,8 @@ impl Parked {
                 // It is one too many, or the worker ends.
                 Some(Err(_)) => server.quit().await,
                 None => {
-                    host.parked.connections.borrow_mut().remove(&id);
-                    host.scripts.unpark(id);
+                    parked.connections.borrow_mut().remove(&id);
+                    scripts.unpark(id);
                 }
             }
         });

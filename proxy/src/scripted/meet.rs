@@ -16,7 +16,6 @@ use backend::greet::{Refusal, greet};
 use link::failure::{Failure, FailureKind};
 use link::packets::PacketStream;
 use script_host::login_hooks::refused;
-use script_host::parked::Parked;
 use script_host::server::Server;
 
 /// What the script has found for its client.
@@ -168,7 +167,7 @@ impl Begin<'_> {
                 }
                 Move::Park(_) => {
                     if let Some(server) = taken.take() {
-                        Parked::park(&self.host, server);
+                        self.host.parked.park(&self.host.scripts, server);
                     }
                 }
                 Move::Close(id) => self.host.parked.close(id),
@@ -187,7 +186,7 @@ impl Begin<'_> {
                 self.host.parked.close(id);
             }
         }
-        Parked::park(&self.host, server);
+        self.host.parked.park(&self.host.scripts, server);
     }
 }
 

@@ -1,13 +1,11 @@
 //! Sessions that run a script of MySQL Proxy's kind: their packets are whole, and hooks see them.
 //!
 //! ```text
-//!  all       the interpreters: one for all workers, or one for each
 //!  begin     connect_server, and the login
 //!  passing   logins that go to a backend
 //!  entering  logins that the proxy answers
 //!  completed_login  the session that follows from it
 //!  alone     greeting and login of sessions that a script answers all by itself
-//!  login_hooks  read_handshake, read_auth, read_auth_result
 //!  stage     one command at a time: read_query decides
 //!  injected  what the script wants to be sent, reply by reply: read_query_result decides
 //!  waiting   hooks that wait for something before they decide
@@ -19,7 +17,6 @@
 //!  change_user  COM_CHANGE_USER, which is a dialogue
 //!  file      a file that the client sends
 //!  killing   KILL, which may name ids of the proxy's
-//!  parked    connections that wait in the script's pools
 //!
 //!  scripting sessions whose login the proxy has answered: the connection is whichever they get
 //!
@@ -29,8 +26,8 @@
 //! ```
 //!
 //! Sessions without a script never come here. What a script could not read is bridged where the proxy has
-//! answered the login (`bridge`), and not agreed on where it has passed through: its connections may become
-//! others'.
+//! answered the login (`bridge` of crate `script_host`), and not agreed on where it has passed through: its
+//! connections may become others'.
 
 pub(crate) mod admin_script;
 pub(crate) mod alone;

@@ -33,7 +33,7 @@ use registry::session_control::{Ask, HookWait, SessionControl};
 use registry::session_registry::Registration;
 use script_host::host::Host;
 use script_host::interpreters::unless_zero;
-use script_host::parked::{Parked, kind_of};
+use script_host::parked::kind_of;
 use script_host::server::Server;
 
 /// One session. Fields are dropped in this order: the connection goes before the session's place.
@@ -418,7 +418,7 @@ impl Stage for Scripted {
                     if let Some(server) = self.server.take() {
                         self.watch.unsettle();
                         match self.has_changed {
-                            false => Parked::park(&self.host, server),
+                            false => self.host.parked.park(&self.host.scripts, server),
                             true => self.host.scripts.unpark(server.id),
                         }
                     }
