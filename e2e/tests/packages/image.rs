@@ -1,0 +1,1 @@
+//! The container image: what it is, and that it runs.
