@@ -16,14 +16,14 @@ certificates=/etc/ssl/certs/ca-certificates.crt
 packaging/stage.sh "$program" "$folder/staged"
 umask 022
 rm -rf "$root" "$own"
-mkdir -p "$root/usr/bin" "$root/usr/share/doc" "$root/etc/ssl/certs" "$own/etc/pilotfish" "$own/run/pilotfish" \
-    "$own/var/log/pilotfish" "$own/var/lib/pilotfish"
+mkdir -p "$root/usr/bin" "$root/usr/share/doc" "$root/etc/ssl/certs" "$root/run" "$root/var/log" "$root/var/lib" \
+    "$own/etc" "$own/empty"
 cp "$folder/staged/usr/bin/pilotfish" "$root/usr/bin/"
 cp -r "$folder/staged/usr/share/doc/pilotfish" "$root/usr/share/doc/"
 cp -L "$certificates" "$root/etc/ssl/certs/"
 echo 'pilotfish:x:65532:65532:Pilotfish proxy:/:/sbin/nologin' > "$root/etc/passwd"
 echo 'pilotfish:x:65532:' > "$root/etc/group"
-cp packaging/image/pilotfish.toml "$own/etc/pilotfish/"
+cp packaging/image/pilotfish.toml "$own/etc/"
 
 # A storage of its own, so that this neither needs nor changes the images of this machine's user.
 store="--root $folder/storage --runroot $folder/run --storage-driver vfs"

@@ -6,6 +6,8 @@ mod limits;
 mod ratchet;
 mod settings;
 mod tests;
+#[cfg(test)]
+mod versions;
 mod words;
 
 use std::path::{Path, PathBuf};

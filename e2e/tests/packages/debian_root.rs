@@ -77,7 +77,10 @@ impl DebianRoot {
         command
             .args(["--mount", "sh", "-c", script, self.path(), account])
             .args(words)
-            .env("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")
+            .env(
+                "PATH",
+                "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+            )
             .env("DEBIAN_FRONTEND", "noninteractive")
             .env_remove("TMPDIR");
         command
@@ -106,11 +109,16 @@ impl DebianRoot {
         let said = |key: &str| {
             let lines = unit.lines().filter_map(|line| line.split_once('='));
             let mut values = lines.filter(|(name, _)| *name == key);
-            values.next().map(|(_, value)| value).unwrap_or_else(|| panic!("no {key} in the unit"))
+            values
+                .next()
+                .map(|(_, value)| value)
+                .unwrap_or_else(|| panic!("no {key} in the unit"))
         };
         assert_eq!(said("Type"), "notify");
         let account = said("User");
-        let (user, group) = self.account(account).expect("the package has made the account");
+        let (user, group) = self
+            .account(account)
+            .expect("the package has made the account");
         for (key, place) in [("RuntimeDirectory", "run"), ("LogsDirectory", "var/log")] {
             let folder = self.file(&format!("{place}/{}", said(key)));
             fs::create_dir_all(&folder).expect("the root can be written");

@@ -32,7 +32,12 @@ fn the_debian_package_is_installed_runs_is_upgraded_and_removed() {
     };
     let kind = Kind {
         packages: [deb(1), deb(2)],
-        install: |root, package| apt(root, &["install", "--allow-downgrades", &copied(root, package)]),
+        install: |root, package| {
+            apt(
+                root,
+                &["install", "--allow-downgrades", &copied(root, package)],
+            )
+        },
         remove: |root| apt(root, &["remove", "pilotfish"]),
         left: CONFIG,
     };
@@ -62,7 +67,13 @@ fn the_rpm_package_is_installed_runs_is_upgraded_and_removed() {
         remove: |root| rpm(root, &["-e", "pilotfish"]),
         left: "etc/pilotfish/pilotfish.toml.rpmsave",
     };
-    let needs = run("rpm", &["-qpR", kind.packages[0].to_str().expect("a path of letters")]);
+    let needs = run(
+        "rpm",
+        &[
+            "-qpR",
+            kind.packages[0].to_str().expect("a path of letters"),
+        ],
+    );
     let needs = printed(&needs);
     assert!(!needs.contains(".so"), "it needs no library: {needs}");
     live(&root, &kind);
@@ -74,7 +85,10 @@ fn apt(root: &DebianRoot, words: &[&str]) -> Output {
 
 /// rpm enters the root for the package's scripts. What the package needs is a Debian package's there.
 fn rpm(root: &DebianRoot, words: &[&str]) -> Output {
-    run("rpm", &[&["--root", root.path(), "--nodeps"], words].concat())
+    run(
+        "rpm",
+        &[&["--root", root.path(), "--nodeps"], words].concat(),
+    )
 }
 
 /// The package within the root, as apt wants to have it named.
@@ -91,11 +105,26 @@ fn live(root: &DebianRoot, kind: &Kind) {
         !root.systemctl_calls().contains("start"),
         "a new installation waits for its configuration"
     );
-    let (user, group) = root.account("pilotfish").expect("an account for the service");
+    let (user, group) = root
+        .account("pilotfish")
+        .expect("an account for the service");
     let shipped = fs::metadata(root.file(CONFIG)).expect("a first configuration");
-    assert_eq!((shipped.uid(), shipped.gid(), shipped.mode() & 0o777), (user, group, 0o640));
-    printed(&root.run(&["/usr/bin/pilotfish", "-c", "/etc/pilotfish/pilotfish.toml", "--check"]));
-    printed(&root.run(&["systemd-analyze", "verify", "pilotfish.service", "pilotfish.socket"]));
+    assert_eq!(
+        (shipped.uid(), shipped.gid(), shipped.mode() & 0o777),
+        (user, group, 0o640)
+    );
+    printed(&root.run(&[
+        "/usr/bin/pilotfish",
+        "-c",
+        "/etc/pilotfish/pilotfish.toml",
+        "--check",
+    ]));
+    printed(&root.run(&[
+        "systemd-analyze",
+        "verify",
+        "pilotfish.service",
+        "pilotfish.socket",
+    ]));
 
     // The name is resolved by /etc/hosts of the root.
     let text = format!(
@@ -108,18 +137,32 @@ fn live(root: &DebianRoot, kind: &Kind) {
     query(port, &service);
 
     printed(&(kind.install)(root, &kind.packages[1]));
-    assert!(root.systemctl_calls().contains("try-restart pilotfish.service"));
-    assert_eq!(root.text(CONFIG), text, "an upgrade keeps the configuration");
+    assert!(
+        root.systemctl_calls()
+            .contains("try-restart pilotfish.service")
+    );
+    assert_eq!(
+        root.text(CONFIG),
+        text,
+        "an upgrade keeps the configuration"
+    );
     service.stop();
     let service = root.start_service();
     query(port, &service);
 
     printed(&(kind.remove)(root));
     let calls = root.systemctl_calls();
-    assert!(calls.contains("disable --now pilotfish.socket pilotfish.service"), "{calls}");
+    assert!(
+        calls.contains("disable --now pilotfish.socket pilotfish.service"),
+        "{calls}"
+    );
     service.stop();
     assert!(!root.file("usr/bin/pilotfish").exists());
-    assert_eq!(root.text(kind.left), text, "a removal keeps the configuration");
+    assert_eq!(
+        root.text(kind.left),
+        text,
+        "a removal keeps the configuration"
+    );
 }
 
 fn query(port: u16, service: &Service) {
