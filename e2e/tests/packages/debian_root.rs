@@ -42,7 +42,8 @@ impl DebianRoot {
         // The packages' scripts call systemctl only where systemd runs.
         fs::create_dir_all(root.file("run/systemd/system")).expect("the folder can be written");
         let note = format!("#!/bin/sh\necho \"$*\" >>/{CALLS}\n");
-        root.write("usr/local/bin/systemctl", &note, 0o755);
+        let _ = fs::remove_file(root.file("usr/bin/systemctl"));
+        root.write("usr/bin/systemctl", &note, 0o755);
         Some(root)
     }
 

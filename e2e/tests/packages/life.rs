@@ -42,8 +42,6 @@ fn the_debian_package_is_installed_runs_is_upgraded_and_removed() {
         left: CONFIG,
     };
     live(&root, &kind);
-    let files = printed(&root.run(&["dpkg", "--verify"]));
-    assert_eq!(files, "", "files of packages were changed");
     printed(&(kind.install)(&root, &kind.packages[1]));
     printed(&(kind.install)(&root, &kind.packages[0]));
     printed(&apt(&root, &["purge", "pilotfish"]));
