@@ -43,6 +43,9 @@ fn made(script: &str, program: &Path, release: u32) -> PathBuf {
     command
         .arg(program)
         .env("RELEASE", release.to_string())
+        // To compress the packages well takes most of the time, and shows nothing.
+        .env("DPKG_DEB_COMPRESSOR_TYPE", "gzip")
+        .env("DPKG_DEB_COMPRESSOR_LEVEL", "1")
         .env("XTASK", repository().join("target/debug/xtask"));
     let output = command.output().expect("the script can be started");
     repository().join(printed(&output).trim())
