@@ -6,7 +6,7 @@ SANDBOX ?=
 LOAD ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help build deb run dashboard test test-fast check nightly nap flaky random soak bench manual fuzz clean
+.PHONY: help build static deb rpm image run dashboard test test-fast check nightly nap flaky random soak bench manual fuzz clean
 
 help: ## this list
 	@awk -F ' ## ' '/^[a-z-]+:.* ## / { sub(/:.*/, "", $$1); printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -14,8 +14,17 @@ help: ## this list
 build: dashboard ## the program, in release: target/release/pilotfish
 	$(CARGO) build --release --locked
 
-deb: build ## a Debian package of it: target/debian/pilotfish_VERSION_ARCHITECTURE.deb
+static: dashboard ## the same without shared libraries, for any Linux; takes musl-gcc and a target of Rust's
+	@packaging/static.sh
+
+deb: build ## a Debian package of it: target/debian/pilotfish_VERSION-RELEASE_ARCHITECTURE.deb
 	@packaging/deb.sh
+
+rpm: static ## an RPM package of the static program, in target/rpm; takes rpmbuild
+	@packaging/rpm.sh
+
+image: static ## a container image of the static program, in target/image; takes buildah
+	@packaging/image.sh
 
 run: dashboard ## a primary, two replicas and the proxy in front, until Ctrl-C (LOAD=1: with clients; SANDBOX="--replicas 1": its options)
 	@$(CARGO) run --release --locked -- sandbox $(if $(LOAD),--load) $(SANDBOX)

@@ -33,12 +33,19 @@ tests() { PILOTFISH_SUMMARY=$folder/summary target/debug/xtask tests nightly; }
 end_to_end() { "$(target/debug/xtask binary e2e)" --nocapture "$@"; }
 random() { PILOTFISH_STATEMENTS=${STATEMENTS:-100000} PILOTFISH_SEED=$seed end_to_end random::; }
 soak() { PILOTFISH_SCRIPT_SECONDS=${SOAK_SECONDS:-60} end_to_end --test-threads=1 script_load::; }
+# Without the standard library of its target there is no static program; package-tools says so.
+static() {
+    [ -d "$(rustc --print sysroot)/lib/rustlib/$(uname -m)-unknown-linux-musl" ] || { echo 'LEFT OUT'; return 0; }
+    packaging/static.sh
+}
 fuzzing() { fuzz/run.sh "${FUZZ_SECONDS:-60}"; }
 
 step dashboard web/build.sh --demand
 step servers e2e/provision.sh
 step libraries e2e/clients/provision.sh
+step package-tools e2e/package-tools.sh
 step build .ci/build
+step static static
 step examples "$CARGO" test --quiet --locked --doc -p pilotfish-pool
 step tests tests
 step random random
@@ -48,6 +55,7 @@ step fuzzing fuzzing
 # What was counted, of each step's output.
 figures() {
     case $1 in
+    package-tools | static) grep -a 'LEFT OUT' "$folder/$1.log" ;;
     tests) grep -aE '^(FAILED|FLAKY|[0-9]+ passed)' "$folder/tests.log" | head -n 20 ;;
     random) grep -aoE 'PILOTFISH_SEED=[0-9]+|[0-9]+ statements.*' "$folder/random.log" | sort -u | head -n 10 ;;
     soak) grep -aE 'resident KiB' "$folder/soak.log" ;;
@@ -58,13 +66,13 @@ figures() {
 {
     printf '# Nightly run of %s\n\nSeed %s, ended %s.\n\n| step | outcome | seconds |\n|---|---|---|\n' \
         "$commit" "$seed" "$(date -u '+%F %H:%M UTC')"
-    for id in dashboard servers libraries build examples tests random soak fuzzing; do
+    for id in dashboard servers libraries package-tools build static examples tests random soak fuzzing; do
         for outcome in ok failed; do
             [ ! -e "$folder/$id.$outcome" ] ||
                 printf '| %s | %s | %s |\n' "$id" "$outcome" "$(cat "$folder/$id.$outcome")"
         done
     done
-    for id in tests random soak fuzzing; do
+    for id in package-tools static tests random soak fuzzing; do
         [ ! -e "$folder/$id.log" ] || printf '\n## %s\n\n```text\n%s\n```\n' "$id" "$(figures "$id")"
     done
 } >"$page"

@@ -1,38 +1,20 @@
 #!/bin/sh
-# packaging/deb.sh [PROGRAM]: makes target/debian/pilotfish_VERSION_ARCHITECTURE.deb of a program, the release build unless
-# named. It needs dpkg-deb, gzip and strip, and no root.
+# packaging/deb.sh [PROGRAM]: makes target/debian/pilotfish_VERSION-RELEASE_ARCHITECTURE.deb of a program, the release build
+# unless named. It needs dpkg-deb, gzip and strip, and no root. RELEASE counts packages of one version, from 1.
 set -eu
 cd "$(dirname "$0")/.."
 
 program=${1:-target/release/pilotfish}
-version=$("$program" --version | sed 's/.* //')
+version=$("$program" --version | sed 's/.* //')-${RELEASE:-1}
 architecture=$(dpkg --print-architecture)
 root=target/debian/root
 deb=target/debian/pilotfish_${version}_${architecture}.deb
 
-rm -rf "$root"
+packaging/stage.sh "$program" "$root"
 umask 022
-mkdir -p "$root/DEBIAN" "$root/usr/bin" "$root/usr/share/man/man1" "$root/etc/pilotfish" "$root/etc/logrotate.d" \
-    "$root/etc/apparmor.d" "$root/usr/lib/systemd/system" "$root/usr/lib/sysusers.d" "$root/usr/share/pilotfish" \
-    "$root/usr/share/doc/pilotfish" "$root/usr/share/bash-completion/completions" \
-    "$root/usr/share/zsh/vendor-completions" "$root/usr/share/fish/vendor_completions.d"
-
-strip -o "$root/usr/bin/pilotfish" "$program"
-chmod 755 "$root/usr/bin/pilotfish"
-"$program" man "$root/usr/share/man/man1"
-gzip -9n "$root"/usr/share/man/man1/*.1
-"$program" completions bash > "$root/usr/share/bash-completion/completions/pilotfish"
+mkdir -p "$root/DEBIAN" "$root/etc/apparmor.d" "$root/usr/share/zsh/vendor-completions"
 "$program" completions zsh > "$root/usr/share/zsh/vendor-completions/_pilotfish"
-"$program" completions fish > "$root/usr/share/fish/vendor_completions.d/pilotfish.fish"
-
-install -m 644 packaging/pilotfish.toml "$root/etc/pilotfish/pilotfish.toml"
-install -m 644 packaging/pilotfish.logrotate "$root/etc/logrotate.d/pilotfish"
 install -m 644 packaging/pilotfish.apparmor "$root/etc/apparmor.d/usr.bin.pilotfish"
-install -m 644 packaging/pilotfish.service packaging/pilotfish.socket "$root/usr/lib/systemd/system/"
-install -m 644 packaging/pilotfish.sysusers "$root/usr/lib/sysusers.d/pilotfish.conf"
-install -m 644 packaging/grafana.json packaging/prometheus-rules.yml "$root/usr/share/pilotfish/"
-install -m 644 LICENSE "$root/usr/share/doc/pilotfish/copyright"
-gzip -9nc CHANGELOG.md > "$root/usr/share/doc/pilotfish/changelog.gz"
 
 # The C library is the only one that the program loads.
 libc=$(objdump -T "$root/usr/bin/pilotfish" | sed -n 's/.*GLIBC_\([0-9.]*\).*/\1/p' | sort -Vu | tail -1)
@@ -44,6 +26,7 @@ Architecture: $architecture
 Maintainer: The Pilotfish authors <pilotfish@localhost>
 Installed-Size: $size
 Depends: libc6 (>= $libc), libgcc-s1
+Recommends: ca-certificates
 Suggests: logrotate, apparmor
 Section: database
 Priority: optional

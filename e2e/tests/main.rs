@@ -102,7 +102,7 @@ mod names;
 mod old_servers;
 mod optimistic;
 mod outage;
-mod package;
+mod packages;
 mod pooled;
 mod prepared;
 mod profiling;

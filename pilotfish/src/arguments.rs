@@ -32,7 +32,7 @@ use config::{
 use crate::rules;
 
 pub use admin::AdminArguments;
-pub use ask::{AskerArguments, ExplainArguments, PlanArguments, ProbeArguments};
+pub use ask::{AskerArguments, ExplainArguments, HealthArguments, PlanArguments, ProbeArguments};
 pub use binlog::BinlogArguments;
 pub use check::check;
 pub use console::{Console, OneBackend};
@@ -58,6 +58,8 @@ pub enum Command {
     Plan(PlanArguments),
     /// Ask the backends how they are.
     Probe(ProbeArguments),
+    /// Tell whether a proxy on this machine answers.
+    Health(HealthArguments),
     /// Look at a proxy that runs, or change it.
     Console(Console),
     /// Print completions for a shell.
@@ -163,6 +165,9 @@ impl Command {
             }
             Some(("probe", of)) => {
                 return Ok(Self::Probe(FromArgMatches::from_arg_matches(of)?));
+            }
+            Some(("health", of)) => {
+                return Ok(Self::Health(FromArgMatches::from_arg_matches(of)?));
             }
             Some(("completions", of)) => {
                 return Ok(Self::Completions(FromArgMatches::from_arg_matches(of)?));
@@ -443,6 +448,7 @@ pub fn command_line() -> clap::Command {
         .subcommand(ExplainArguments::augment_args(below("explain")))
         .subcommand(PlanArguments::augment_args(below("plan")))
         .subcommand(ProbeArguments::augment_args(below("probe")))
+        .subcommand(HealthArguments::augment_args(below("health")))
         .subcommand(BinlogArguments::augment_args(below("binlog")))
         .subcommand(SchemaArguments::augment_args(below("schema")))
         .subcommand(TopArguments::augment_args(below("top")))
@@ -475,6 +481,7 @@ pilotfish import PRODUCT FILE [-o FILE]  takes over the settings of ProxySQL, Ma
 pilotfish explain STATEMENT [-c FILE]    tells where a statement would go, and why
 pilotfish plan NEW.toml -c FILE          tells what a reload to another file would change
 pilotfish probe -c FILE                  asks the backends how they are, and tells
+pilotfish health -c FILE                 asks whether a proxy on this machine answers, for health checks
 pilotfish status -c FILE                 says whether a proxy that runs is well; see below
 pilotfish top -c FILE                    shows a proxy that runs, live
 pilotfish binlog FILE... [--ddl|--json]  prints the events of binary log files

@@ -7,6 +7,7 @@ mod console;
 mod digests;
 mod editing;
 mod explain;
+mod health;
 mod init;
 mod journals;
 mod listening;
@@ -44,6 +45,7 @@ fn main() -> ExitCode {
         Command::Check(arguments) => arguments::check(&arguments),
         Command::Explain(arguments) => explain::explain(&arguments),
         Command::Probe(arguments) => probe::probe(&arguments),
+        Command::Health(arguments) => health::health(&arguments),
         Command::Console(command) => console::console(&command),
         Command::Completions(arguments) => shell::completions(&arguments),
         Command::Man(arguments) => shell::man(&arguments),

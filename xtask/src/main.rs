@@ -2,10 +2,13 @@
 
 mod errors;
 mod floors;
+mod licences;
 mod limits;
 mod ratchet;
 mod settings;
 mod tests;
+#[cfg(test)]
+mod versions;
 mod words;
 
 use std::path::{Path, PathBuf};
@@ -15,6 +18,8 @@ use tests::Suite;
 
 const USAGE: &str = "\
 cargo run -p xtask -- floors              each crate knows only lower floors
+cargo run -p xtask -- licences            has every dependency a licence that is allowed?
+cargo run -p xtask -- licences --write F  writes the list of components and the licences' texts into a folder
 cargo run -p xtask -- limits              does the code's structure keep its limits?
 cargo run -p xtask -- limits --list TEXT  all that exceeds a limit, of the limits whose name contains TEXT
 cargo run -p xtask -- limits --write      writes down figures that have fallen
@@ -37,6 +42,8 @@ fn main() -> ExitCode {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let done = match arguments[..] {
         ["floors"] => floors::check(&root()),
+        ["licences"] => licences::check(&root()),
+        ["licences", "--write", folder] => licences::write(&root(), folder),
         ["limits"] => limits::check(&root()),
         ["limits", "--list", measure] => limits::list(&root(), measure),
         ["limits", "--write"] => limits::write(&root()),

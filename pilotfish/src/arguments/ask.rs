@@ -1,4 +1,4 @@
-//! The arguments of those who only ask: `explain`, `plan` and `probe`.
+//! The arguments of those who only ask: `explain`, `plan`, `probe` and `health`.
 
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -44,6 +44,14 @@ pub struct PlanArguments {
 /// Asks every backend how it is: its role, its lag, and what the monitor account may not ask
 #[derive(Debug, Args)]
 pub struct ProbeArguments {
+    /// The proxy's settings
+    #[arg(long, short, value_name = "FILE")]
+    pub config: PathBuf,
+}
+
+/// Asks the HTTP port of a proxy on this machine whether it answers, for the health check of a container
+#[derive(Debug, Args)]
+pub struct HealthArguments {
     /// The proxy's settings
     #[arg(long, short, value_name = "FILE")]
     pub config: PathBuf,

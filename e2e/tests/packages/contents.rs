@@ -1,20 +1,8 @@
-//! The Debian package: what is in it, and that what is in it works. It takes minutes, so it is for the night.
+//! What is in the Debian package.
 
-use std::path::Path;
-use std::process::{Command, Output};
+use e2e::{Folder, is_nightly};
 
-use e2e::{Folder, is_nightly, program};
-
-fn run(program: impl AsRef<std::ffi::OsStr>, arguments: &[&str]) -> Output {
-    let output = Command::new(program).args(arguments).output();
-    output.expect("the program can be started")
-}
-
-fn repository() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .parent()
-        .expect("the crate is in the repository")
-}
+use super::{deb, printed, run};
 
 const FILES: &[&str] = &[
     "usr/bin/pilotfish",
@@ -32,6 +20,8 @@ const FILES: &[&str] = &[
     "usr/share/pilotfish/grafana.json",
     "usr/share/doc/pilotfish/copyright",
     "usr/share/doc/pilotfish/changelog.gz",
+    "usr/share/doc/pilotfish/licences.txt.gz",
+    "usr/share/doc/pilotfish/pilotfish.cdx.json",
 ];
 
 /// The package of this build's program is unpacked: all files are there, the program starts, the shipped configuration
@@ -41,15 +31,7 @@ fn the_debian_package_has_all_that_a_service_needs() {
     if !is_nightly() {
         return;
     }
-    let script = repository().join("packaging/deb.sh");
-    let program = program();
-    let made = run(script, &[program.to_str().expect("a path of letters")]);
-    assert!(
-        made.status.success(),
-        "{}",
-        String::from_utf8_lossy(&made.stderr)
-    );
-    let deb = repository().join(String::from_utf8_lossy(&made.stdout).trim());
+    let deb = deb(1);
     let deb = deb.to_str().expect("a path of letters");
     let folder = Folder::new("deb");
     let root = folder.path().to_str().expect("a path of letters");
@@ -72,11 +54,7 @@ fn the_debian_package_has_all_that_a_service_needs() {
             "--check",
         ],
     );
-    assert!(
-        checked.status.success(),
-        "{}",
-        String::from_utf8_lossy(&checked.stdout)
-    );
+    printed(&checked);
     let kept = run("dpkg-deb", &["-I", deb, "conffiles"]);
     let kept = String::from_utf8_lossy(&kept.stdout).into_owned();
     for file in FILES.iter().filter(|it| it.starts_with("etc/")) {

@@ -1,0 +1,172 @@
+//! A package from its installation to its removal, in a fresh Debian: install, start, query, upgrade, query, remove.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::process::Output;
+
+use e2e::raw::{Login, RawConn};
+use e2e::{Product, Server, free_port, is_nightly};
+
+use super::debian_root::{DebianRoot, Service};
+use super::{deb, made, printed, run, static_program};
+
+const CONFIG: &str = "etc/pilotfish/pilotfish.toml";
+
+/// A kind of package: how it is made, installed (also over another release) and removed.
+struct Kind {
+    packages: [PathBuf; 2],
+    install: fn(&DebianRoot, &Path) -> Output,
+    remove: fn(&DebianRoot) -> Output,
+    /// What a removal leaves of a configuration that was changed.
+    left: &'static str,
+}
+
+#[test]
+fn the_debian_package_is_installed_runs_is_upgraded_and_removed() {
+    if !is_nightly() {
+        return;
+    }
+    let Some(root) = DebianRoot::unpack() else {
+        return;
+    };
+    let kind = Kind {
+        packages: [deb(1), deb(2)],
+        install: |root, package| {
+            apt(
+                root,
+                &["install", "--allow-downgrades", &copied(root, package)],
+            )
+        },
+        remove: |root| apt(root, &["remove", "pilotfish"]),
+        left: CONFIG,
+    };
+    live(&root, &kind);
+    printed(&(kind.install)(&root, &kind.packages[1]));
+    printed(&(kind.install)(&root, &kind.packages[0]));
+    printed(&apt(&root, &["purge", "pilotfish"]));
+    assert!(!root.file("etc/pilotfish").exists(), "purge leaves it");
+}
+
+/// The RPM package is installed into a Debian, because no other distribution can be had. Its static program needs no
+/// library of the distribution.
+#[test]
+fn the_rpm_package_is_installed_runs_is_upgraded_and_removed() {
+    let Some(program) = is_nightly().then(static_program).flatten() else {
+        return;
+    };
+    let Some(root) = DebianRoot::unpack() else {
+        return;
+    };
+    printed(&run("rpm", &["--root", root.path(), "--initdb"]));
+    let kind = Kind {
+        packages: [1, 2].map(|release| made("rpm.sh", &program, release)),
+        install: |root, package| rpm(root, &["-U", package.to_str().expect("a path of letters")]),
+        remove: |root| rpm(root, &["-e", "pilotfish"]),
+        left: "etc/pilotfish/pilotfish.toml.rpmsave",
+    };
+    let needs = run(
+        "rpm",
+        &[
+            "-qpR",
+            kind.packages[0].to_str().expect("a path of letters"),
+        ],
+    );
+    let needs = printed(&needs);
+    assert!(!needs.contains(".so"), "it needs no library: {needs}");
+    live(&root, &kind);
+}
+
+fn apt(root: &DebianRoot, words: &[&str]) -> Output {
+    root.run(&[&["apt-get", "-q", "-y", "--no-install-recommends"], words].concat())
+}
+
+/// rpm enters the root for the package's scripts. What the package needs is a Debian package's there.
+fn rpm(root: &DebianRoot, words: &[&str]) -> Output {
+    run(
+        "rpm",
+        &[&["--root", root.path(), "--nodeps"], words].concat(),
+    )
+}
+
+/// The package within the root, as apt wants to have it named.
+fn copied(root: &DebianRoot, package: &Path) -> String {
+    fs::copy(package, root.file("pilotfish.deb")).expect("the root can be written");
+    "/pilotfish.deb".to_owned()
+}
+
+fn live(root: &DebianRoot, kind: &Kind) {
+    let server = Server::shared(Product::MariaDb);
+    let port = free_port();
+    printed(&(kind.install)(root, &kind.packages[0]));
+    assert!(
+        !root.systemctl_calls().contains("start"),
+        "a new installation waits for its configuration"
+    );
+    let (user, group) = root
+        .account("pilotfish")
+        .expect("an account for the service");
+    let shipped = fs::metadata(root.file(CONFIG)).expect("a first configuration");
+    assert_eq!(
+        (shipped.uid(), shipped.gid(), shipped.mode() & 0o777),
+        (user, group, 0o640)
+    );
+    printed(&root.run(&[
+        "/usr/bin/pilotfish",
+        "-c",
+        "/etc/pilotfish/pilotfish.toml",
+        "--check",
+    ]));
+    printed(&root.run(&[
+        "systemd-analyze",
+        "verify",
+        "pilotfish.service",
+        "pilotfish.socket",
+    ]));
+
+    // The name is resolved by /etc/hosts of the root.
+    let text = format!(
+        "listen = [\"127.0.0.1:{port}\"]\n[[backend]]\nname = \"db1\"\naddress = \"db1:{}\"\n",
+        server.port()
+    );
+    fs::write(root.file(CONFIG), &text).expect("the root can be written");
+    let service = root.start_service();
+    assert_eq!(service.user(), user);
+    query(port, &service);
+
+    printed(&(kind.install)(root, &kind.packages[1]));
+    assert!(
+        root.systemctl_calls()
+            .contains("try-restart pilotfish.service")
+    );
+    assert_eq!(
+        root.text(CONFIG),
+        text,
+        "an upgrade keeps the configuration"
+    );
+    service.stop();
+    let service = root.start_service();
+    query(port, &service);
+
+    printed(&(kind.remove)(root));
+    let calls = root.systemctl_calls();
+    assert!(
+        calls.contains("disable --now pilotfish.socket pilotfish.service"),
+        "{calls}"
+    );
+    service.stop();
+    assert!(!root.file("usr/bin/pilotfish").exists());
+    assert_eq!(
+        root.text(kind.left),
+        text,
+        "a removal keeps the configuration"
+    );
+}
+
+fn query(port: u16, service: &Service) {
+    let address = std::net::SocketAddr::from(([127, 0, 0, 1], port));
+    match RawConn::connect(&address.into(), &Login::app()) {
+        Ok(mut conn) => assert_eq!(conn.value("SELECT 6 * 7"), "42"),
+        Err(error) => panic!("no login: {error}\n{}", service.process.log_tail()),
+    }
+}
