@@ -6,6 +6,7 @@ use e2e::raw::{Address, Login, RawConn};
 use e2e::{Cluster, PASSWORD, Product, Proxy, Server, Settings, free_port, wait};
 use tempfile::TempDir;
 
+mod accounts;
 mod faults;
 mod hook;
 mod manual;

@@ -420,16 +420,19 @@ impl Stream {
         self.status.change(|view| view.state = StreamState::Reading);
         let mut inquiry = Inquiry::begin(self.log_in(backend).await?).await?;
         let time = (self.shared.clock)();
-        let objects = inquiry.list().await?;
+        let mut objects = inquiry.list().await?;
+        let accounts = inquiry.accounts().await?;
+        let knows_accounts = accounts.is_some();
+        objects.extend(accounts.unwrap_or_default());
         let known = self
             .shared
             .store
             .borrow()
             .present(&self.settings.name, None)?;
         let is_listed: std::collections::HashSet<_> = objects.iter().collect();
-        let gone = known
-            .iter()
-            .filter(|it| it.kind != ObjectKind::Account && !is_listed.contains(it));
+        let gone = known.iter().filter(|it| {
+            (knows_accounts || it.kind != ObjectKind::Account) && !is_listed.contains(it)
+        });
         let all: Vec<&ObjectName> = gone.chain(&objects).collect();
         for batch in all.chunks(BATCH) {
             let mut observed = Vec::with_capacity(batch.len());
