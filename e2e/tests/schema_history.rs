@@ -9,6 +9,7 @@ use tempfile::TempDir;
 mod accounts;
 mod faults;
 mod hook;
+mod makers;
 mod manual;
 mod outputs;
 

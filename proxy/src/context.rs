@@ -15,6 +15,7 @@ use crate::scripted::all::AllScripts;
 use backend::pool_env::SharedPools;
 use backend::settings::Settings;
 use backend::times::AllTimes;
+use registry::change_origins::ChangeOrigins;
 use registry::session_registry::SessionRegistry;
 use stats::journal::{AuditEvent, Entry, Journal};
 use stats::lane_counts::AllLaneCounts;
@@ -38,6 +39,8 @@ pub struct DataPlaneContext {
     pub reports: mpsc::UnboundedSender<Report>,
     /// What runs sessions' scripts, if they run one.
     pub scripts: Arc<AllScripts>,
+    /// Who changes objects, for the schema history.
+    pub origins: Arc<ChangeOrigins>,
     /// The way to the logs of statements and logins.
     pub journal: Arc<Journal>,
     /// The way of spans to whoever sends them.

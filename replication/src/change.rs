@@ -26,7 +26,8 @@ pub struct Change {
     pub is_of_rows: bool,
     /// Its text, without passwords.
     pub statement: String,
-    /// The user and the host whose privileges were checked, if the server has written them.
+    /// The user and the host whose privileges were checked, if the server has written them; else the user and the
+    /// client's host that have sent the statement through the proxy, if it has.
     pub invoker: Option<(String, String)>,
     /// How long it took, in seconds.
     pub seconds: u32,

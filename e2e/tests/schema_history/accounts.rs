@@ -28,7 +28,7 @@ impl Following {
 
 fn users_roles_and_privileges_are_changes_with_versions(product: Product) {
     let server = start(product);
-    run(&server, &["CREATE USER before IDENTIFIED BY 'before4711'"]);
+    run(&server, &["CREATE USER elder IDENTIFIED BY 'elder4711'"]);
     let following = Following::start(&server, &[]);
     let is_mariadb = product.is_mariadb();
     let (role, password) = match is_mariadb {
@@ -96,7 +96,7 @@ fn users_roles_and_privileges_are_changes_with_versions(product: Product) {
     );
     assert!(versions("joan@%")[0].contains("CREATE USER `joan`@`%`"));
     // An account that was there before is known.
-    assert!(versions("before@%")[0].contains("CREATE USER `before`@`%`"));
+    assert!(versions("elder@%")[0].contains("CREATE USER `elder`@`%`"));
     let left = "SELECT count(*) FROM schema_versions WHERE object IN ('jane@%', 'joan@%', 'reader@%') \
                 AND until IS NULL";
     assert_eq!(following.rows(left), [["0"]]);
