@@ -160,23 +160,26 @@ impl ChangeOrigins {
                 && change.backends.contains(&backend)
                 && origin.time <= until
         };
-        let mut candidates = latest.iter().rev().filter(of_thread).peekable();
-        if candidates.peek()?.sent == Sent::All {
-            return candidates.next()?.sender.clone();
-        }
+        let candidates: Vec<_> = latest.iter().rev().filter(of_thread).collect();
         let since = change.time.saturating_sub(CLOCK_MARGIN);
-        let statements: Vec<_> = candidates
-            .take_while(|it| it.time >= since && it.sent != Sent::All)
-            .collect();
         let hash = hash(change.text);
-        let is_same = |it: &&&Origin| matches!(it.sent, Sent::Statement(_, it) if it == hash);
-        if let Some(same) = statements.iter().find(is_same) {
+        let is_same = |it: &&&Origin| {
+            it.time >= since && matches!(it.sent, Sent::Statement(_, it) if it == hash)
+        };
+        if let Some(same) = candidates.iter().find(is_same) {
             return same.sender.clone();
         }
+        let last = candidates.first()?;
+        if last.sent == Sent::All {
+            return last.sender.clone();
+        }
+        let statements = candidates
+            .iter()
+            .take_while(|it| it.time >= since && it.sent != Sent::All);
         // Servers write some statements in words of their own.
         let kind = sql::facts(change.text, sql::Flags::default()).kind;
         let is_alike = |it: &&&Origin| matches!(it.sent, Sent::Statement(it, _) if it == kind);
-        let mut alike = statements.iter().filter(is_alike).map(|it| &it.sender);
+        let mut alike = statements.filter(is_alike).map(|it| &it.sender);
         let first = alike.next()?;
         alike.all(|it| it == first).then(|| first.clone())?
     }

@@ -98,6 +98,17 @@ fn a_session_with_a_connection_of_its_own_sends_all_that_comes_from_there() {
         user_of(&origins, "DROP TABLE t", 90).as_deref(),
         Some("before")
     );
+    // A statement is told by its text, even if the connection has become another session's at once.
+    let bob = session("bob", tcp());
+    origins.note_session(Some(THREAD), || seconds(92), Some(&bob));
+    assert_eq!(
+        user_of(&origins, "DROP TABLE t", 90).as_deref(),
+        Some("before")
+    );
+    assert_eq!(
+        user_of(&origins, "DROP TABLE u", 93).as_deref(),
+        Some("bob")
+    );
     origins.note_session(Some(THREAD), || seconds(6000), None);
     assert_eq!(user_of(&origins, "DROP TABLE t", 6001), None);
 }
