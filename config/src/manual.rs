@@ -387,7 +387,10 @@ fn here(option: &Legacy) -> String {
         Meaning::Setting(name) => format!("`{name}`"),
         Meaning::Listen => "`listen`; without a port 3306 is meant".to_owned(),
         Meaning::BaseFolder => "relative paths of options start from it".to_owned(),
-        Meaning::Plugins => "`proxy` and `admin` are accepted, others are refused".to_owned(),
+        Meaning::Plugins => {
+            "`proxy`, `admin`, and `replicant` alone; others are refused".to_owned()
+        }
+        Meaning::Replicant(option) => option.describe().to_owned(),
         Meaning::Unneeded(text) => format!("accepted with a warning: {text}"),
         Meaning::Refused(text) => format!("refused: {text}"),
     }

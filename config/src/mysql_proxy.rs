@@ -1,6 +1,8 @@
 //! MySQL Proxy's options: what each means here. Those with a meaning become overrides of our
 //! settings, those that have none are refused with what to do instead, none is ignored in silence.
 
+mod replicant;
+
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
@@ -8,6 +10,8 @@ use crate::nearest::did_you_mean;
 use crate::nearest::nearest;
 use crate::setting::{ValueType, setting};
 use crate::{Fault, Override, PRIMARIES, REPLICAS, SourceLocation};
+
+pub use replicant::{Replicant, ReplicantOption};
 
 /// One option of MySQL Proxy 0.8.
 #[derive(Debug)]
@@ -34,6 +38,8 @@ pub enum Meaning {
     /// Plugins; that of the proxy itself is always there, that of the admin port where somebody may use
     /// it, no other is.
     Plugins,
+    /// Of the replication client.
+    Replicant(ReplicantOption),
     /// Accepted with a warning that says why nothing needs to be done.
     Unneeded(&'static str),
     /// Refused; the text says what to do.
@@ -67,7 +73,6 @@ const fn short(letter: char, option: Legacy) -> Legacy {
 
 const NO_C_MODULES: &str =
     "has no effect: modules in C cannot be loaded; those of MySQL Proxy are built in";
-const NO_REPLICANT: &str = "there is no replicant plugin; mysqlbinlog reads binary logs";
 
 /// Every option of MySQL Proxy but those for help, version and the defaults file.
 pub const OPTIONS: &[Legacy] = &[
@@ -165,10 +170,24 @@ pub const OPTIONS: &[Legacy] = &[
     value("admin-username", Meaning::Setting("admin.username")),
     value("admin-password", Meaning::Setting("admin.password")),
     value("admin-lua-script", Meaning::Setting("admin.script")),
-    value("replicant-master-address", Meaning::Refused(NO_REPLICANT)),
-    value("replicant-username", Meaning::Refused(NO_REPLICANT)),
-    value("replicant-password", Meaning::Refused(NO_REPLICANT)),
-    value("replicant-read-binlogs", Meaning::Refused(NO_REPLICANT)),
+    value(
+        "replicant-master-address",
+        Meaning::Replicant(ReplicantOption::Address),
+    ),
+    value(
+        "replicant-username",
+        Meaning::Replicant(ReplicantOption::Username),
+    ),
+    value(
+        "replicant-password",
+        Meaning::Replicant(ReplicantOption::Password),
+    ),
+    value(
+        "replicant-read-binlogs",
+        Meaning::Replicant(ReplicantOption::ReadBinlogs),
+    ),
+    value("repclient-port", Meaning::Replicant(ReplicantOption::Port)),
+    value("mode", Meaning::Replicant(ReplicantOption::Mode)),
     value(
         "debug-address",
         Meaning::Refused("there is no debug plugin; log.level = \"debug\" tells more"),
@@ -195,6 +214,8 @@ pub struct Translation {
     pub faults: Vec<Fault>,
     /// Where relative paths start from.
     pub base_folder: Option<PathBuf>,
+    /// The replication client, if it is asked for.
+    pub replicant: Replicant,
 }
 
 impl Translation {
@@ -225,7 +246,8 @@ impl Translation {
                 });
             }
             Meaning::BaseFolder => self.set_base_folder(name, place, words),
-            Meaning::Plugins => self.refuse_plugins(&name, &place, &words),
+            Meaning::Plugins => self.set_plugins(&name, &place, &words),
+            Meaning::Replicant(option) => self.set_replicant(option, (&name, &place), &words),
             Meaning::Unneeded(text) => self.warnings.push(Fault::new(place, name, text)),
             Meaning::Refused(text) => self.faults.push(Fault::new(place, name, text)),
         }
@@ -249,11 +271,20 @@ impl Translation {
         }
     }
 
-    fn refuse_plugins(&mut self, name: &str, place: &SourceLocation, words: &[String]) {
+    fn set_plugins(&mut self, name: &str, place: &SourceLocation, words: &[String]) {
         let plugins = words.iter().flat_map(|word| word.split(',')).map(str::trim);
-        for plugin in plugins.filter(|plugin| !matches!(*plugin, "proxy" | "admin" | "")) {
-            let text = format!("there is no plugin \"{plugin}\"");
-            self.faults.push(Fault::new(place.clone(), name, text));
+        let plugins: Vec<_> = plugins.filter(|plugin| !plugin.is_empty()).collect();
+        let mut refuse = |text| self.faults.push(Fault::new(place.clone(), name, text));
+        for plugin in &plugins {
+            if !matches!(*plugin, "proxy" | "admin" | "replicant") {
+                refuse(format!("there is no plugin \"{plugin}\""));
+            }
+        }
+        if plugins.contains(&"replicant") {
+            if plugins.len() > 1 {
+                refuse(replicant::NOT_ALONE.to_owned());
+            }
+            self.replicant.is_wanted = true;
         }
     }
 
@@ -263,6 +294,7 @@ impl Translation {
         self.warnings.extend(later.warnings);
         self.faults.extend(later.faults);
         self.base_folder = later.base_folder.or(self.base_folder);
+        self.replicant = self.replicant.then(later.replicant);
         self
     }
 
@@ -271,6 +303,9 @@ impl Translation {
         let Some(folder) = &self.base_folder else {
             return;
         };
+        if let Some(file) = &mut self.replicant.binlogs {
+            *file = folder.join(&*file);
+        }
         for given in &mut self.overrides {
             let kind = setting(given.setting).map(|setting| setting.kind);
             if matches!(

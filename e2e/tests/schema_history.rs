@@ -6,10 +6,13 @@ use e2e::raw::{Address, Login, RawConn};
 use e2e::{Cluster, PASSWORD, Product, Proxy, Server, Settings, free_port, wait};
 use tempfile::TempDir;
 
+mod accounts;
 mod faults;
 mod hook;
+mod makers;
 mod manual;
 mod outputs;
+mod replicant;
 
 both! {
     each_kind_of_change_is_a_row_and_the_server_is_asked_what_the_object_is
@@ -281,6 +284,8 @@ fn each_kind_of_change_is_a_row_and_the_server_is_asked_what_the_object_is(produ
     let present = following
         .rows("SELECT object FROM schema_versions WHERE db = 'shop' AND until IS NULL ORDER BY 1");
     assert_eq!(present, [["last_one"], ["shop"]]);
+    let address = "SELECT value FROM proxy_config WHERE option = 'repclient.master_address'";
+    assert_eq!(following.rows(address), [[server.tcp().to_string()]]);
     let shown = following.admin().run("SHOW REPLICATION").texts();
     assert_eq!(shown.len(), 1);
     let metrics = following.rows("SELECT changes, errors, ifnull(last_error, '') FROM replication");

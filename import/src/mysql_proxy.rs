@@ -1,7 +1,7 @@
 //! MySQL Proxy's `--defaults-file`. What its options mean is in `config`, because the program still understands them
 //! itself; here they become a file of ours.
 
-use config::mysql_proxy::{Translation, read_defaults_text};
+use config::mysql_proxy::{Replicant, Translation, read_defaults_text};
 use config::{BackendAddress, Fault, Override, PRIMARIES, REPLICAS, ValueType};
 
 use crate::note::Level;
@@ -59,6 +59,12 @@ fn line(fault: &Fault) -> Option<usize> {
 }
 
 fn notes(translation: &Translation, output: &mut Output<'_>) {
+    if translation.replicant != Replicant::default() {
+        let text = "the replication client is a process of its own, with the same options";
+        let nearest = "pilotfish --plugins=replicant, or [[replication]] in the proxy's file";
+        let origin = Origin::named(None, "replicant-…");
+        output.note(Level::Lost, &origin, text.to_owned(), nearest);
+    }
     let both = [
         (&translation.warnings, Level::Unneeded),
         (&translation.faults, Level::Lost),

@@ -405,3 +405,10 @@ fn options_of_mysql_proxy_become_settings() {
         "script.file stays a comment",
     );
 }
+
+#[test]
+fn the_replication_client_of_mysql_proxy_is_named() {
+    let imported = named(Product::MysqlProxy, "08");
+    tells(&imported, Level::Lost, "replicant", "a process of its own");
+    tells(&imported, Level::Lost, "plugins", "no plugin \"debug\"");
+}

@@ -23,7 +23,7 @@ use std::path::PathBuf;
 use clap::builder::ValueParser;
 use clap::{Arg, ArgAction, ArgMatches, Args, FromArgMatches, Subcommand};
 use config::manual::{self, LIST_OPTIONS};
-use config::mysql_proxy::{self, Legacy, Translation};
+use config::mysql_proxy::{self, Legacy, Replicant, Translation};
 use config::{
     Config, Draft, Fault, ListenAddress, Loaded, Override, SECTIONS, Setting, SourceLocation,
     settings,
@@ -264,6 +264,7 @@ impl ServeArguments {
             .unwrap_or_default();
         options = options.then(self.translate_options());
         options.resolve_paths();
+        options.follow_source();
         let loaded = load(&options.overrides).and_then(rules::checked);
         if options.faults.is_empty() {
             return loaded.map(|loaded| Loaded {
@@ -281,6 +282,16 @@ impl ServeArguments {
             || "the command line".to_owned(),
             |file| file.display().to_string(),
         )
+    }
+
+    /// MySQL Proxy's replication client, if the options ask for it.
+    pub fn replicant(&self) -> Option<Replicant> {
+        let file = self.defaults_file.as_deref();
+        let options = file.map(mysql_proxy::read_defaults_file);
+        let mut options = options.unwrap_or_default().then(self.translate_options());
+        options.resolve_paths();
+        let replicant = options.replicant;
+        replicant.is_asked_for().then_some(replicant)
     }
 
     fn translate_options(&self) -> Translation {

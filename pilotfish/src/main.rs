@@ -41,7 +41,10 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     match Command::parse() {
-        Command::Serve(arguments) => serve::serve(&arguments),
+        Command::Serve(arguments) => match arguments.replicant() {
+            Some(replicant) => binlog_files::replicant(&arguments, &replicant),
+            None => serve::serve(&arguments),
+        },
         Command::Check(arguments) => arguments::check(&arguments),
         Command::Explain(arguments) => explain::explain(&arguments),
         Command::Probe(arguments) => probe::probe(&arguments),

@@ -11,8 +11,8 @@ use admin::{AdminPort, Editor, Events, History, Seen, Wish};
 use config::{Applies, Change, Config, Draft, Fault, Serves, SessionMode, diff};
 use control::Control;
 use net::worker::WorkerEnd;
-use proxy::{AllScripts, DataPlane, DataPlaneContext, Settings};
-use replication::Replication;
+use proxy::{AllScripts, ChangeOrigins, DataPlane, DataPlaneContext, LoggedChange, Settings};
+use replication::{LoggedStatement, Origins, Replication};
 use route::Topology;
 use sd_notify::{NotifyState, notify};
 use stats::{Journal, Traces};
@@ -144,7 +144,7 @@ async fn play(config: Config, mut serving: Serving<'_>, log: &Log) -> Result<(),
     let (editor, mut wishes) = Editor::channel(Arc::clone(&events));
     let mut history = History::start(plane.window(), &events)
         .map_err(|error| format!("the history of digests cannot be kept: {error}"))?;
-    let streams = follow_clusters(&config, &control)?;
+    let streams = follow_clusters(&config, &control, (&outlets.origins, started))?;
     let views = Arc::clone(streams.borrow().streams());
     let seen = Seen::new(plane.window(), &editor, &history, &views);
     admin.open(&seen);
@@ -160,7 +160,7 @@ async fn play(config: Config, mut serving: Serving<'_>, log: &Log) -> Result<(),
         publish: &publish,
         control: &control,
         log,
-        journals: &outlets.journals,
+        outlets: &outlets,
         streams: &streams,
     };
     let outcome = wait(
@@ -196,10 +196,12 @@ fn write_pid_and_change_user(config: &Config) -> Result<Option<PidFile>, String>
     Ok(pid_file)
 }
 
-/// The ways out for what is noted of statements and logins: the logs' files, and the collector of spans.
+/// The ways out for what is noted of statements and logins: the logs' files, the collector of spans, and the schema
+/// history.
 struct Outlets {
     journal: Arc<Journal>,
     traces: Arc<Traces>,
+    origins: Arc<ChangeOrigins>,
     journals: Journals,
     exporter: Exporter,
 }
@@ -215,6 +217,7 @@ impl Outlets {
         Ok(Self {
             journal,
             traces,
+            origins: Arc::default(),
             journals,
             exporter,
         })
@@ -236,6 +239,7 @@ fn plane_context(
     started: Instant,
 ) -> DataPlaneContext {
     DataPlaneContext {
+        origins: Arc::clone(&outlets.origins),
         journal: Arc::clone(&outlets.journal),
         traces: Arc::clone(&outlets.traces),
         scripts: Arc::new(scripts),
@@ -356,12 +360,35 @@ const CLOCK: replication::Clock = || {
     now.map_or(0, |now| i64::try_from(now.as_micros()).unwrap_or(i64::MAX))
 };
 
+/// Who has sent a statement of a log through this process, which began then.
+fn origins_of(origins: &Arc<ChangeOrigins>, started: Instant) -> Origins {
+    let origins = Arc::clone(origins);
+    Arc::new(move |statement: LoggedStatement<'_>| {
+        let age = Duration::from_micros(
+            CLOCK()
+                .saturating_sub(statement.time)
+                .try_into()
+                .unwrap_or(0),
+        );
+        let sender = origins.sender_of(LoggedChange {
+            backends: statement.backends,
+            thread_id: statement.thread_id,
+            time: started.elapsed().checked_sub(age)?,
+            text: statement.text,
+        })?;
+        Some((sender.user, sender.host))
+    })
+}
+
 /// The clusters whose changes are followed.
 fn follow_clusters(
     config: &Arc<Config>,
     control: &Control,
+    (origins, started): (&Arc<ChangeOrigins>, Instant),
 ) -> Result<RefCell<Replication>, String> {
-    let streams = Replication::start(config, control.topology(), CLOCK);
+    origins.want(!config.replications.is_empty());
+    let origins = origins_of(origins, started);
+    let streams = Replication::start(config, control.topology(), CLOCK, origins);
     let streams = streams.map_err(|error| format!("the schema history cannot be kept: {error}"))?;
     Ok(RefCell::new(streams))
 }
@@ -387,7 +414,7 @@ pub struct Reloading<'a> {
     /// Where backends and accounts are looked after.
     pub control: &'a Control,
     log: &'a Log,
-    journals: &'a Journals,
+    outlets: &'a Outlets,
     streams: &'a RefCell<Replication>,
 }
 
@@ -434,12 +461,14 @@ impl Reloading<'_> {
         if let Some(faulty) = faulty {
             return Err(faulty.iter().map(ToString::to_string).collect());
         }
+        let keeps_history = !reloaded.replications.is_empty();
+        self.outlets.origins.want(keeps_history);
         if let Err(error) = self.streams.borrow_mut().apply(&reloaded) {
             tracing::error!(%error, "the proxy cannot open the schema history and follows no cluster; correct the cause and reload");
         }
         // At once: who begins now is to find the new accounts and the new settings.
         self.publish.send_replace(Arc::new(settings));
-        self.journals.reopen();
+        self.outlets.journals.reopen();
         if let Err(error) = self.log.reload(&reloaded.log) {
             tracing::error!(%error, "reload: the proxy cannot open the log and writes to the old file");
         }
@@ -451,7 +480,7 @@ impl Reloading<'_> {
     /// # Errors
     /// The log cannot be opened; the old file is written on.
     pub fn reopen_logs(&self) -> Result<(), String> {
-        self.journals.reopen();
+        self.outlets.journals.reopen();
         let opened = self.log.reopen();
         opened.map_err(|error| format!("The log cannot be opened: {error}"))
     }

@@ -14,6 +14,7 @@ use crate::rule_set::Tallies;
 use backend::pool_env::SharedPools;
 use backend::settings::Settings;
 use backend::times::AllTimes;
+use registry::change_origins::ChangeOrigins;
 use registry::session_registry::SessionRegistry;
 use script_host::interpreters::AllScripts;
 use stats::journal::{AuditEvent, Entry, Journal};
@@ -38,6 +39,8 @@ pub struct DataPlaneContext {
     pub reports: mpsc::UnboundedSender<Report>,
     /// What runs sessions' scripts, if they run one.
     pub scripts: Arc<AllScripts>,
+    /// Who changes objects, for the schema history.
+    pub origins: Arc<ChangeOrigins>,
     /// The way to the logs of statements and logins.
     pub journal: Arc<Journal>,
     /// The way of spans to whoever sends them.

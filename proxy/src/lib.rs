@@ -39,6 +39,7 @@ pub use backend::settings::Settings;
 pub use context::DataPlaneContext;
 pub use plane::DataPlane;
 pub use reception::{AdminClient, AdminClientError, AdminState, Reception};
+pub use registry::change_origins::{ChangeOrigins, LoggedChange};
 pub use registry::session_registry::Killed;
 pub use registry::worker_view::{
     LoadView, PoolView, SessionState, SessionView, SpreadView, StepsView, TimesView, WorkerView,

@@ -98,7 +98,11 @@ impl Relay {
 
     /// Has its statements seen, if that is wanted. Before that its session is known to be whose it is.
     pub(crate) fn observe(&mut self, capabilities: Capabilities) {
-        self.observer = Observer::of(&self.worker, self.watch.card());
+        let (card, context) = (self.watch.card(), &self.worker.plane_context);
+        let thread = card.as_ref().map(|card| (self.to.id, card.thread_id));
+        let origins = &context.origins;
+        origins.note_session(thread, || context.now().0, card.as_ref());
+        self.observer = Observer::of(&self.worker, card);
         if let Some(observer) = &mut self.observer {
             observer.runs_on(self.to.id, capabilities);
         }

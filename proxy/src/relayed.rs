@@ -166,6 +166,11 @@ impl Session {
             AuthEnd::Err(_) => None,
         };
         self.scramble = std::mem::take(&mut dialogue.scramble);
+        // From here on it may be another user's.
+        let (context, thread) = (&worker.plane_context, (to.id, self.thread_id));
+        context
+            .origins
+            .note_session(Some(thread), || context.now().0, None);
         let ahead = |stream: PacketStream<_>| {
             stream
                 .into_parts()

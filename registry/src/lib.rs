@@ -5,6 +5,7 @@
 //!             ──► session_control   what it does: a few cells; and what it is asked: to stop, to end its statement
 //!   KILL, SHOW PROCESSLIST ──► session_registry   the id that a client sees, over all workers
 //!   admin port ──► worker_view      what a worker tells of itself, as values
+//!   schema history ──► change_origins   which session has sent a statement that changes objects
 //! ```
 //!
 //! A session writes cells without a lock or a system call. The sweep of its worker reads them once a second. No session
@@ -12,6 +13,7 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+pub mod change_origins;
 pub mod session_control;
 pub mod session_info;
 pub mod session_registry;

@@ -3,7 +3,7 @@
 use binlog::{EventHeader, Query, printable, query_flags, query_text};
 use sql::{Charset, Facts, Flags, Object, Role, StatementKind};
 
-use crate::names::named_objects;
+use crate::names::{AccountChange, account_change, named_objects};
 use crate::object::{ObjectKind, ObjectName};
 
 /// The longest statement that is kept, in bytes.
@@ -26,7 +26,8 @@ pub struct Change {
     pub is_of_rows: bool,
     /// Its text, without passwords.
     pub statement: String,
-    /// The user and the host whose privileges were checked, if the server has written them.
+    /// The user and the host whose privileges were checked, if the server has written them; else the user and the
+    /// client's host that have sent the statement through the proxy, if it has.
     pub invoker: Option<(String, String)>,
     /// How long it took, in seconds.
     pub seconds: u32,
@@ -48,39 +49,57 @@ impl Change {
         let facts = sql::facts(text.as_bytes(), flags);
         let object = kind_of_object(facts.kind)?;
         let schema = String::from_utf8_lossy(query.schema).into_owned();
-        let objects = match object {
-            Object::Table | Object::View | Object::Index | Object::Sequence => {
-                tables(&facts, &text, &schema)
+        let invoker = invoker(query);
+        let (kind, objects) = match object {
+            Object::Account => {
+                let change = account_change(&text, flags, facts.kind, invoker.as_ref())?;
+                let AccountChange { kind, accounts } = change;
+                (kind.to_owned(), accounts)
             }
-            _ => named_objects(&text, flags, &schema),
+            Object::Table | Object::View | Object::Index | Object::Sequence => {
+                let tables = tables(&facts, &text, &schema);
+                (words(facts.kind, tables.first()), tables)
+            }
+            _ => {
+                let objects = named_objects(&text, flags, &schema);
+                (words(facts.kind, objects.first()), objects)
+            }
         };
         let micros = i64::from(query.status.microseconds.unwrap_or(0));
-        let owned = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        let invoker = query.status.invoker;
         Some(Self {
             time: i64::from(header.time) * 1_000_000 + micros,
             server_id: header.server_id,
             thread_id: query.thread_id,
-            kind: words(facts.kind, objects.first()),
+            kind,
             objects,
             is_of_rows: facts.kind == StatementKind::Truncate,
             statement: cut(printable(&text)),
-            invoker: invoker
-                .filter(|(user, _)| !user.is_empty())
-                .map(|(user, host)| (owned(user), owned(host))),
+            invoker,
             seconds: query.seconds,
             error_code: query.error_code,
         })
     }
 }
 
+/// Whose privileges the server has checked, if it has written that.
+fn invoker(query: &Query<'_>) -> Option<(String, String)> {
+    let owned = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let written = query.status.invoker;
+    let (user, host) = written.filter(|(user, _)| !user.is_empty())?;
+    Some((owned(user), owned(host)))
+}
+
 /// What kind of object a statement changes. Temporary tables do not count, because only their session sees them.
 fn kind_of_object(kind: StatementKind) -> Option<Object> {
-    if kind == StatementKind::Truncate {
-        return Some(Object::Table);
+    match kind {
+        StatementKind::Truncate => Some(Object::Table),
+        // SET PASSWORD, SET DEFAULT ROLE: the log has no other SET.
+        StatementKind::Grant | StatementKind::Revoke | StatementKind::Set => Some(Object::Account),
+        _ => {
+            let object = kind.changed_object();
+            object.filter(|it| !matches!(it, Object::TemporaryTable | Object::Other))
+        }
     }
-    let object = kind.changed_object();
-    object.filter(|it| !matches!(it, Object::TemporaryTable | Object::Other))
 }
 
 /// The tables, views and sequences that a statement writes, each once.
@@ -128,7 +147,6 @@ fn words(kind: StatementKind, first: Option<&ObjectName>) -> String {
     };
     let noun = first.map(|first| match first.kind {
         ObjectKind::Schema => "DATABASE".to_owned(),
-        ObjectKind::Account => "USER".to_owned(),
         other => other.name().to_ascii_uppercase(),
     });
     match noun {

@@ -1,15 +1,16 @@
 //! What the server says that objects are: `SHOW CREATE …` of one, and of all at the begin of a stream.
 
 use control::{BackendClient, ClientError, ResultBounds, ResultSet};
+use sql::{Charset, Flags, Schema, Server};
 
 use crate::error::StreamError;
 use crate::object::{ObjectKind, ObjectName};
 use crate::registration::answered;
 use crate::store::{Definition, Observed};
 
-/// One definition: a routine has 64 KiB or more.
+/// One definition: a routine has 64 KiB or more, an account a row for each table that it may use.
 const DEFINITION_BOUNDS: ResultBounds = ResultBounds {
-    rows: 16,
+    rows: 100_000,
     bytes: 8 << 20,
 };
 
@@ -39,6 +40,19 @@ const SESSION: &str = "SET SESSION sql_mode = 'NO_BACKSLASH_ESCAPES', sql_quote_
 /// The schemas that no one makes.
 const SYSTEM: &str = "('mysql', 'sys', 'information_schema', 'performance_schema')";
 
+/// Accounts that the servers make for themselves.
+const SYSTEM_ACCOUNTS: &str = "('mysql.sys', 'mysql.session', 'mysql.infoschema', 'mariadb.sys')";
+
+/// How the server reads and writes texts after [`SESSION`].
+const FLAGS: Flags = Flags {
+    no_backslash_escapes: true,
+    ansi_quotes: false,
+    ignore_space: false,
+    charset: Charset::UTF8MB4,
+    schema: Schema::Plain,
+    server: Server::Unknown,
+};
+
 /// A server that is asked for definitions.
 pub struct Inquiry {
     client: BackendClient,
@@ -59,18 +73,16 @@ impl Inquiry {
     /// # Errors
     /// The connection is broken. An error of the server's is an answer.
     pub async fn ask(&mut self, object: &ObjectName) -> Result<Observed, StreamError> {
-        let statement = object.show_statement();
-        let asked = self.client.query(&statement, DEFINITION_BOUNDS);
-        let (kind, definition) = match answered(asked).await {
-            Ok(result) => told(object.kind, &result),
-            Err(StreamError::Client(ClientError {
-                server: Some(error),
-                text,
-            })) => match NOT_THERE.contains(&error.number) {
-                true => (object.kind, Definition::Gone),
-                false => (object.kind, Definition::Untold(text)),
-            },
-            Err(error) => return Err(error),
+        if object.kind == ObjectKind::Account {
+            return Ok(Observed {
+                object: object.clone(),
+                definition: self.ask_account(object).await?,
+            });
+        }
+        let (kind, definition) = match self.answer(&object.show_statement()).await? {
+            Answer::Result(result) => told(object.kind, &result),
+            Answer::NotThere => (object.kind, Definition::Gone),
+            Answer::Refused(text) => (object.kind, Definition::Untold(text)),
         };
         Ok(Observed {
             object: ObjectName {
@@ -79,6 +91,73 @@ impl Inquiry {
             },
             definition,
         })
+    }
+
+    /// The account with its privileges, without its password.
+    async fn ask_account(&mut self, account: &ObjectName) -> Result<Definition, StreamError> {
+        let (user, host) = account.user_and_host();
+        let created = match self.answer(&account.show_statement()).await? {
+            Answer::Result(result) => lines(&result),
+            Answer::Refused(text) => return Ok(Definition::Untold(text)),
+            Answer::NotThere if host == "'%'" => return self.ask_role(&user).await,
+            Answer::NotThere => return Ok(Definition::Gone),
+        };
+        let shown = format!("SHOW GRANTS FOR {user}@{host}");
+        let grants = match self.answer(&shown).await? {
+            Answer::Result(result) => lines(&result),
+            Answer::NotThere => Vec::new(),
+            Answer::Refused(text) => vec![format!("-- The privileges are not known: {text}")],
+        };
+        Ok(Definition::Is([created, grants].concat().join(";\n")))
+    }
+
+    /// Roles of MariaDB have no host. The server shows only their privileges.
+    async fn ask_role(&mut self, role: &str) -> Result<Definition, StreamError> {
+        Ok(
+            match self.answer(&format!("SHOW GRANTS FOR {role}")).await? {
+                Answer::Result(result) => {
+                    let created = vec![format!("CREATE ROLE {role}")];
+                    Definition::Is([created, lines(&result)].concat().join(";\n"))
+                }
+                Answer::NotThere => Definition::Gone,
+                Answer::Refused(text) => Definition::Untold(text),
+            },
+        )
+    }
+
+    async fn answer(&mut self, statement: &str) -> Result<Answer, StreamError> {
+        let asked = self.client.query(statement, DEFINITION_BOUNDS);
+        match answered(asked).await {
+            Ok(result) => Ok(Answer::Result(result)),
+            Err(StreamError::Client(ClientError {
+                server: Some(error),
+                text,
+            })) => Ok(match NOT_THERE.contains(&error.number) {
+                true => Answer::NotThere,
+                false => Answer::Refused(text),
+            }),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// All accounts that people have made; none if the account of the stream may not read them.
+    ///
+    /// # Errors
+    /// The connection is broken.
+    pub async fn accounts(&mut self) -> Result<Option<Vec<ObjectName>>, StreamError> {
+        let list = format!(
+            "SELECT '', CONCAT(User, '@', IF(Host = '', '%', Host)), 'account' FROM mysql.user \
+             WHERE User NOT IN {SYSTEM_ACCOUNTS} ORDER BY 2"
+        );
+        match answered(self.client.query(&list, LIST_BOUNDS)).await {
+            Ok(result) => Ok(Some(
+                result.rows.iter().filter_map(|row| named(row)).collect(),
+            )),
+            Err(StreamError::Client(ClientError {
+                server: Some(_), ..
+            })) => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     /// All objects of the server but accounts, in an order in which they can be made.
@@ -118,6 +197,27 @@ impl Inquiry {
     }
 }
 
+/// What the server says to a question about an object.
+enum Answer {
+    /// Rows.
+    Result(ResultSet),
+    /// There is no such object.
+    NotThere,
+    /// An error; its words.
+    Refused(String),
+}
+
+/// The first column of each row, without passwords.
+fn lines(result: &ResultSet) -> Vec<String> {
+    let values = result.rows.iter().filter_map(|row| row.first()?.as_ref());
+    values.map(|value| masked(value)).collect()
+}
+
+/// The server's text in UTF-8, without passwords.
+fn masked(text: &[u8]) -> String {
+    String::from_utf8_lossy(&sql::mask_secrets(text, FLAGS)).into_owned()
+}
+
 /// Schema, name, kind.
 fn named(row: &[Option<Vec<u8>>]) -> Option<ObjectName> {
     let text = |at: usize| {
@@ -149,9 +249,7 @@ fn told(kind: ObjectKind, result: &ResultSet) -> (ObjectKind, Definition) {
         let text = "the account of the stream may not see the definition";
         return (kind, Definition::Untold(text.to_owned()));
     };
-    let masked = sql::mask_secrets(value, sql::Flags::default());
-    let text = String::from_utf8_lossy(&masked);
-    (kind, Definition::Is(without_counter(&text)))
+    (kind, Definition::Is(without_counter(&masked(value))))
 }
 
 /// The next number of AUTO_INCREMENT is no part of a definition: rows change it.

@@ -29,18 +29,19 @@ mod feed;
 mod filter;
 mod follow;
 mod groups;
-mod hook;
 mod inquiry;
 mod names;
 mod object;
 mod online_change;
 mod position;
+mod receiver;
 mod registration;
 mod relay;
 mod replication;
 mod status;
 mod store;
 mod stream;
+mod transaction_changes;
 
 #[cfg(test)]
 mod tests;
@@ -58,3 +59,4 @@ pub use status::{StreamState, StreamStatus, StreamView, Streams};
 pub use store::{
     CHANGES, ObjectVersion, Revision, RevisionMark, SavedChange, SavedHistory, VERSIONS, schema_at,
 };
+pub use transaction_changes::{LoggedStatement, Origins};

@@ -1,12 +1,13 @@
-//! The names of databases, routines, triggers, events and accounts in statements that change them. Tables are found by
+//! The names of databases, routines, triggers and events in statements that change them. Tables are found by
 //! `sql::facts`.
+
+mod accounts;
 
 use sql::{Flags, Lexer, Token, TokenKind, Word};
 
 use crate::object::{ObjectKind, ObjectName};
 
-/// The longest host name with its user.
-const ACCOUNTS_MAX: usize = 1024;
+pub use accounts::{AccountChange, account_change};
 
 /// The objects that a statement names; none if the name is not found.
 pub fn named_objects(text: &str, flags: Flags, default_schema: &str) -> Vec<ObjectName> {
@@ -16,7 +17,6 @@ pub fn named_objects(text: &str, flags: Flags, default_schema: &str) -> Vec<Obje
     };
     names.skip_condition();
     match kind {
-        ObjectKind::Account => names.accounts(),
         ObjectKind::Schema => {
             let name = names.schema(default_schema);
             vec![ObjectName {
@@ -81,7 +81,6 @@ impl<'a> Names<'a> {
                 Word::Package => ObjectKind::Package,
                 Word::Trigger => ObjectKind::Trigger,
                 Word::Event => ObjectKind::Event,
-                Word::User | Word::Role => ObjectKind::Account,
                 Word::Definer => {
                     // `= name@host`, in which the name may be a word.
                     self.advance();
@@ -167,46 +166,5 @@ impl<'a> Names<'a> {
             }
         }
         None
-    }
-
-    /// `'user'@'host'`, with commas or TO in between, up to the first option.
-    fn accounts(&mut self) -> Vec<ObjectName> {
-        let mut accounts = Vec::new();
-        while !self.is_at_end() && accounts.len() < ACCOUNTS_MAX {
-            let is_name = matches!(
-                self.here.kind,
-                TokenKind::Word | TokenKind::Quoted | TokenKind::String
-            );
-            if !is_name {
-                return accounts;
-            }
-            let user = self.name();
-            let host = match self.here.kind {
-                TokenKind::UserVariable => self.name(),
-                _ => "%".to_owned(),
-            };
-            accounts.push(ObjectName {
-                schema: String::new(),
-                name: format!("{user}@{host}"),
-                kind: ObjectKind::Account,
-            });
-            if !self.skip_to_next_account() {
-                return accounts;
-            }
-        }
-        accounts
-    }
-
-    /// The next account stands behind a comma or TO. Behind options of the last there is a comma, too; but not behind
-    /// DEFAULT ROLE, where roles are listed.
-    fn skip_to_next_account(&mut self) -> bool {
-        while !self.is_at_end() && !self.is(Word::Default) {
-            let is_next = self.here.kind == TokenKind::Comma || self.is(Word::To);
-            self.advance();
-            if is_next {
-                return true;
-            }
-        }
-        false
     }
 }

@@ -25,7 +25,7 @@ pub enum ObjectKind {
     Trigger,
     /// A scheduled event.
     Event,
-    /// A user or a role; its name is `user@host`.
+    /// A user or a role; its name is `user@host`, of a role of MariaDB `role@%`.
     Account,
 }
 
@@ -75,8 +75,8 @@ impl ObjectName {
         let words = match self.kind {
             ObjectKind::Schema => return format!("SHOW CREATE DATABASE {name}"),
             ObjectKind::Account => {
-                let (user, host) = self.name.rsplit_once('@').unwrap_or((&self.name, "%"));
-                return format!("SHOW CREATE USER {}@{}", literal(user), literal(host));
+                let (user, host) = self.user_and_host();
+                return format!("SHOW CREATE USER {user}@{host}");
             }
             // A view, too, is shown by this.
             ObjectKind::Table | ObjectKind::View | ObjectKind::Sequence => "TABLE",
@@ -88,6 +88,12 @@ impl ObjectName {
             ObjectKind::Event => "EVENT",
         };
         format!("SHOW CREATE {words} {schema}.{name}")
+    }
+
+    /// The user and the host of an account, as literals.
+    pub fn user_and_host(&self) -> (String, String) {
+        let (user, host) = self.name.rsplit_once('@').unwrap_or((&self.name, "%"));
+        (literal(user), literal(host))
     }
 }
 

@@ -8,13 +8,14 @@ use std::thread::JoinHandle;
 
 use config::{Config, ReplicationConfig};
 use route::Topology;
-use tokio::sync::{Notify, mpsc, watch};
+use tokio::sync::{mpsc, watch};
 use tokio::task::{AbortHandle, LocalSet};
 
-use crate::hook::tell_changes;
+use crate::receiver::{Receiver, tell_changes};
 use crate::status::{StreamStatus, Streams};
 use crate::store::Store;
 use crate::stream::{Shared, Stream};
+use crate::transaction_changes::Origins;
 
 /// The time, in microseconds since 1970.
 pub type Clock = fn() -> i64;
@@ -24,6 +25,7 @@ pub struct Replication {
     streams: Arc<Streams>,
     topology: watch::Receiver<Arc<Topology>>,
     clock: Clock,
+    origins: Origins,
     thread: Option<Thread>,
 }
 
@@ -49,11 +51,13 @@ impl Replication {
         config: &Arc<Config>,
         topology: watch::Receiver<Arc<Topology>>,
         clock: Clock,
+        origins: Origins,
     ) -> Result<Self, String> {
         let mut replication = Self {
             streams: Arc::default(),
             topology,
             clock,
+            origins,
             thread: None,
         };
         replication.apply(config)?;
@@ -92,10 +96,11 @@ impl Replication {
         let (configs, configured) = mpsc::unbounded_channel();
         let (streams, topology, clock) =
             (Arc::clone(&self.streams), self.topology.clone(), self.clock);
+        let origins = Arc::clone(&self.origins);
         let live = move || {
             let store = Rc::new(RefCell::new(store));
             let local = LocalSet::new();
-            let living = live(configured, streams, topology, (store, clock));
+            let living = live(configured, streams, topology, (store, clock, origins));
             local.block_on(&runtime, living);
         };
         let thread = std::thread::Builder::new().name("replication".to_owned());
@@ -122,24 +127,22 @@ async fn live(
     mut configured: mpsc::UnboundedReceiver<Arc<Config>>,
     streams: Arc<Streams>,
     topology: watch::Receiver<Arc<Topology>>,
-    (store, clock): (Rc<RefCell<Store>>, Clock),
+    (store, clock, origins): (Rc<RefCell<Store>>, Clock, Origins),
 ) {
     let mut running: Vec<Running> = Vec::new();
-    let written = Rc::new(Notify::new());
-    let mut hook: Option<watch::Sender<Arc<Config>>> = None;
+    let (written, _) = watch::channel(());
+    let mut told: Option<watch::Sender<Arc<Config>>> = None;
     while let Some(config) = configured.recv().await {
-        match &hook {
-            Some(hook) => {
-                // It is there as long as this function.
-                let _ = hook.send(Arc::clone(&config));
+        let configs = told.get_or_insert_with(|| {
+            let (configs, _) = watch::channel(Arc::clone(&config));
+            for receiver in Receiver::ALL {
+                let (store, written) = (Rc::clone(&store), written.subscribe());
+                let telling = tell_changes(receiver, configs.subscribe(), store, written);
+                tokio::task::spawn_local(telling);
             }
-            None => {
-                let (configs, receiver) = watch::channel(Arc::clone(&config));
-                hook = Some(configs);
-                let told = tell_changes(receiver, Rc::clone(&store), Rc::clone(&written));
-                tokio::task::spawn_local(told);
-            }
-        }
+            configs
+        });
+        configs.send_replace(Arc::clone(&config));
         let mut kept = Vec::new();
         for settings in &config.replications {
             let same = running
@@ -153,8 +156,9 @@ async fn live(
                         config: Arc::clone(&config),
                         topology: topology.clone(),
                         store: Rc::clone(&store),
-                        written: Rc::clone(&written),
+                        written: written.clone(),
                         clock,
+                        origins: Arc::clone(&origins),
                     };
                     begin(shared, settings)
                 }

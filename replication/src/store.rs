@@ -149,6 +149,9 @@ impl Store {
             return Ok(false);
         }
         self.database.execute_batch(told::TABLE)?;
+        if self.number("SELECT count(*) FROM sqlite_schema WHERE name = 'told'")? > 0 {
+            self.database.execute_batch(told::TAKE_OVER)?;
+        }
         if self.file.is_some() {
             // Whoever reads does not keep the writer waiting.
             self.database

@@ -12,18 +12,18 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use binlog::{Checksum, EventHeader, Limits, Query};
+use binlog::{Checksum, EventFlags, Limits};
 use config::{Config, OnPurged, ReplicationConfig, ReplicationSource};
 use control::BackendClient;
 use route::{Backend, Role, Topology};
-use tokio::sync::{Notify, watch};
+use tokio::sync::watch;
 use tokio::time::sleep;
 
 use crate::change::Change;
 use crate::error::StreamError;
 use crate::event_stream::EventStream;
 use crate::filter::{Filter, Filtered};
-use crate::follow::{Brought, Follower, Statements};
+use crate::follow::{Brought, Follower};
 use crate::inquiry::Inquiry;
 use crate::object::{ObjectKind, ObjectName};
 use crate::position::{Gtid, Position};
@@ -32,6 +32,7 @@ use crate::relay::{RelayOptions, RelayWriter};
 use crate::replication::Clock;
 use crate::status::{StreamState, StreamStatus};
 use crate::store::{Definition, Observed, Store, StoredStream, StreamName};
+use crate::transaction_changes::{Changes, Origins};
 
 /// The first wait after a failure. It doubles up to the longest.
 const WAIT_FIRST: Duration = Duration::from_millis(250);
@@ -44,9 +45,6 @@ const SAVE_INTERVAL: i64 = 1_000_000;
 /// How many heartbeats may be missing.
 const HEARTBEATS_MISSED_MAX: u32 = 3;
 
-/// The most changes that one transaction may bring. Servers write one statement that changes objects a transaction.
-const CHANGES_MAX: usize = 1000;
-
 /// How many definitions are written at once at the begin.
 const BATCH: usize = 200;
 
@@ -57,8 +55,10 @@ pub(crate) struct Shared {
     pub topology: watch::Receiver<Arc<Topology>>,
     pub store: Rc<RefCell<Store>>,
     /// Told when changes are in the store.
-    pub written: Rc<Notify>,
+    pub written: watch::Sender<()>,
     pub clock: Clock,
+    /// Who has sent what a server has written.
+    pub origins: Origins,
 }
 
 /// One stream.
@@ -78,20 +78,6 @@ pub(crate) struct Stream {
     relay: Option<RelayWriter>,
     /// The filter in front of it.
     filter: Option<Filter>,
-}
-
-/// The statements of a transaction that change objects.
-#[derive(Default)]
-struct Changes {
-    all: Vec<Change>,
-}
-
-impl Statements for Changes {
-    fn statement(&mut self, header: &EventHeader, query: &Query<'_>) {
-        if self.all.len() < CHANGES_MAX {
-            self.all.extend(Change::of(header, query));
-        }
-    }
 }
 
 impl Stream {
@@ -232,7 +218,12 @@ impl Stream {
         let patience = self.settings.heartbeat * HEARTBEATS_MISSED_MAX;
         let mut events = EventStream::new(client, greeted.checksum, limits, patience);
         let mut follower = Follower::new(limits);
-        let mut changes = Changes::default();
+        let mut changes = Changes::new(
+            Arc::clone(&self.shared.origins),
+            self.shared.topology.clone(),
+            &backend,
+            self.clock_ahead,
+        );
         let mut inquiry = None;
         loop {
             let brought = self
@@ -245,7 +236,7 @@ impl Stream {
                     self.keep(true)?;
                 }
                 Brought::Transaction(gtid) => {
-                    let changed = std::mem::take(&mut changes.all);
+                    let changed = changes.take();
                     self.transaction(&gtid, changed, &backend, &mut inquiry)
                         .await?;
                 }
@@ -282,6 +273,9 @@ impl Stream {
         };
         let now = (self.shared.clock)();
         let header = *raw.header();
+        if header.flags.contains(EventFlags::ARTIFICIAL) {
+            changes.is_made_up(&header);
+        }
         let brought = follower.take(&raw, self.position(), changes)?;
         let mut filtered = Filtered::default();
         if let Some(relay) = &mut self.relay {
@@ -420,16 +414,19 @@ impl Stream {
         self.status.change(|view| view.state = StreamState::Reading);
         let mut inquiry = Inquiry::begin(self.log_in(backend).await?).await?;
         let time = (self.shared.clock)();
-        let objects = inquiry.list().await?;
+        let mut objects = inquiry.list().await?;
+        let accounts = inquiry.accounts().await?;
+        let knows_accounts = accounts.is_some();
+        objects.extend(accounts.unwrap_or_default());
         let known = self
             .shared
             .store
             .borrow()
             .present(&self.settings.name, None)?;
         let is_listed: std::collections::HashSet<_> = objects.iter().collect();
-        let gone = known
-            .iter()
-            .filter(|it| it.kind != ObjectKind::Account && !is_listed.contains(it));
+        let gone = known.iter().filter(|it| {
+            (knows_accounts || it.kind != ObjectKind::Account) && !is_listed.contains(it)
+        });
         let all: Vec<&ObjectName> = gone.chain(&objects).collect();
         for batch in all.chunks(BATCH) {
             let mut observed = Vec::with_capacity(batch.len());
@@ -465,7 +462,7 @@ impl Stream {
             let mut store = self.shared.store.borrow_mut();
             store.record(self.name(), (gtid, &changes), &observed, &stored)?;
             drop(store);
-            self.shared.written.notify_one();
+            self.shared.written.send_replace(());
             self.stored = Some(stored);
         } else if let Some(stored) = &mut self.stored {
             stored.position.add(gtid);

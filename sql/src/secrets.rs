@@ -17,7 +17,7 @@ enum Expectation {
     Identified,
     /// The same, and the next string names a plugin.
     Plugin,
-    /// `PASSWORD` has come: the string right behind it is a secret.
+    /// `PASSWORD` has come: the string right behind it is a secret, and that behind `REPLACE`.
     Password,
     /// `PASSWORD FOR` has come: the string behind the equals sign is a secret.
     PasswordFor,
@@ -77,8 +77,12 @@ impl Expectation {
             (Self::Identified | Self::Plugin, _) => Self::Identified,
             _ if token.kind == TokenKind::Word && names_password(word) => Self::Password,
             (Self::Password, TokenKind::Open | TokenKind::Equal | TokenKind::Assign) => self,
+            // SET PASSWORD = '…' REPLACE '…', SET PASSWORD TO RANDOM REPLACE '…'
+            (Self::Password, kind) if kind.is_literal() => self,
+            (Self::Password, _) if is(b"REPLACE") || is(b"TO") || is(b"RANDOM") => self,
             (Self::Password, _) if is(b"FOR") => Self::PasswordFor,
             (Self::PasswordFor, TokenKind::Equal | TokenKind::Assign) => Self::Password,
+            (Self::PasswordFor, _) if is(b"REPLACE") => Self::Password,
             (Self::PasswordFor, TokenKind::Semicolon) => Self::Nothing,
             (Self::PasswordFor, _) => self,
             _ => Self::Nothing,
@@ -133,6 +137,14 @@ mod tests {
             (
                 "SET PASSWORD FOR 'k'@'%'='*A'",
                 "SET PASSWORD FOR 'k'@'%'='<secret>'",
+            ),
+            (
+                "SET PASSWORD FOR a@b = 'x' REPLACE 'y' RETAIN CURRENT PASSWORD",
+                "SET PASSWORD FOR a@b = '<secret>' REPLACE '<secret>' RETAIN CURRENT PASSWORD",
+            ),
+            (
+                "SET PASSWORD FOR a TO RANDOM REPLACE 'y'",
+                "SET PASSWORD FOR a TO RANDOM REPLACE '<secret>'",
             ),
             (
                 "SET PASSWORD = PASSWORD('x')",

@@ -2,7 +2,7 @@
 
 use pilotfish_sql::{
     Access, Analysis, Charset, Facts, Flags, Lexer, Marks, Schema, Server, Span, StatementKind,
-    TokenKind, digest, facts,
+    TokenKind, digest, facts, mask_secrets,
 };
 use proptest::prelude::*;
 
@@ -245,5 +245,85 @@ fn a_write_is_never_missed_in_deep_nesting() {
             let access = facts.access;
             assert!(access >= Access::Unsure, "{depth} × {before}: {access:?}");
         }
+    }
+}
+
+/// Statements with passwords and hashes, of both families. `?` stands for a secret.
+const WITH_SECRETS: &[&str] = &[
+    "CREATE USER a@'%' IDENTIFIED BY ?, 'b'@'h' IDENTIFIED BY ? REQUIRE SSL",
+    "CREATE USER a IDENTIFIED BY PASSWORD ?",
+    "CREATE USER a IDENTIFIED WITH 'caching_sha2_password' BY ? AND IDENTIFIED WITH p AS ?",
+    "CREATE USER a IDENTIFIED WITH p INITIAL AUTHENTICATION IDENTIFIED BY ?",
+    "CREATE OR REPLACE USER a IDENTIFIED VIA ed25519 USING PASSWORD(?) OR mysql_native_password USING ?",
+    "CREATE USER a IDENTIFIED VIA pam USING ? OR ed25519 AS ?, b IDENTIFIED VIA unix_socket, c IDENTIFIED BY ?",
+    "ALTER USER IF EXISTS a IDENTIFIED BY ? REPLACE ? RETAIN CURRENT PASSWORD, b IDENTIFIED BY ?",
+    "ALTER USER USER() IDENTIFIED WITH p BY ? REPLACE ? RETAIN CURRENT PASSWORD PASSWORD EXPIRE",
+    "ALTER USER a ADD 2 FACTOR IDENTIFIED WITH p BY ? ADD 3 FACTOR IDENTIFIED WITH q AS ?",
+    "ALTER USER a IDENTIFIED WITH p AS ? RETAIN CURRENT PASSWORD",
+    "GRANT ALL ON *.* TO a@b IDENTIFIED BY ?, c IDENTIFIED VIA p USING ? WITH GRANT OPTION",
+    "GRANT USAGE ON *.* TO a IDENTIFIED BY PASSWORD ? REQUIRE NONE",
+    "SET PASSWORD = ?",
+    "SET PASSWORD = ? REPLACE ? RETAIN CURRENT PASSWORD",
+    "SET PASSWORD FOR a@'h' = ? REPLACE ?",
+    "SET PASSWORD FOR a = PASSWORD(?)",
+    "SET PASSWORD FOR 'a'@'h' = OLD_PASSWORD(?)",
+    "SET PASSWORD TO RANDOM REPLACE ?",
+    "SET PASSWORD FOR a TO RANDOM REPLACE ? RETAIN CURRENT PASSWORD",
+    "CHANGE MASTER TO MASTER_PASSWORD = ?, MASTER_PORT = 1",
+];
+
+/// What each secret contains.
+const MARKER: &str = "Zq7";
+
+/// A secret as a literal of each form that the servers take.
+fn literal(secret: &str, form: u8, flags: Flags) -> String {
+    let escaped = match flags.no_backslash_escapes {
+        true => secret.to_owned(),
+        false => secret.replace('\\', "\\\\"),
+    };
+    let hex = || {
+        secret
+            .bytes()
+            .map(|it| format!("{it:02x}"))
+            .collect::<String>()
+    };
+    match form % 6 {
+        0 => format!("'{}'", escaped.replace('\'', "''")),
+        1 if !flags.no_backslash_escapes => format!("'{}'", escaped.replace('\'', "\\'")),
+        2 if !flags.ansi_quotes => format!("\"{}\"", escaped.replace('"', "\"\"")),
+        3 => format!("x'{}'", hex()),
+        4 => format!("0x{}", hex()),
+        _ => format!("/* it's */ N'{}'", escaped.replace('\'', "''")),
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_secret_of_a_statement_about_accounts_is_left(
+        template in prop::sample::select(WITH_SECRETS),
+        parts in prop::collection::vec("[a\\\\'\"` ;,=)(/*#-]{0,4}", 8),
+        forms in prop::collection::vec(any::<u8>(), 8),
+        (no_backslash_escapes, is_lower) in any::<(bool, bool)>(),
+    ) {
+        let flags = Flags { no_backslash_escapes, ..Flags::default() };
+        let template = match is_lower {
+            true => template.to_ascii_lowercase(),
+            false => (*template).to_owned(),
+        };
+        let mut text = String::new();
+        for (index, piece) in template.split('?').enumerate() {
+            if index > 0 {
+                let secret = format!("{}{MARKER}{}", parts[index], parts[index - 1]);
+                text.push_str(&literal(&secret, forms[index], flags));
+            }
+            text.push_str(piece);
+        }
+        let masked = mask_secrets(text.as_bytes(), flags);
+        let masked = std::str::from_utf8(&masked).unwrap();
+        prop_assert!(!masked.contains(MARKER), "{text}\n{masked}");
+        prop_assert!(!masked.contains("5a7137"), "{text}\n{masked}");
+        prop_assert_eq!(masked.matches("'<secret>'").count(), template.matches('?').count());
+        // What is masked stays as it is.
+        prop_assert_eq!(&*mask_secrets(masked.as_bytes(), flags), masked.as_bytes());
     }
 }

@@ -82,6 +82,18 @@ fn hexadecimal<const N: usize>(text: &[u8]) -> Option<[u8; N]> {
     (text.len() == 2 * N).then_some(bytes)
 }
 
+/// Whether spans tell of a statement: of its trace's the one who began it has decided.
+pub fn is_traced(
+    one_of: u32,
+    parent: Option<&TraceParent>,
+    is_picked: impl FnOnce(u32) -> bool,
+) -> bool {
+    match parent {
+        Some(parent) => parent.is_sampled,
+        None => one_of > 0 && is_picked(one_of),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

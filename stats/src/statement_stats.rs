@@ -234,6 +234,16 @@ impl StatementStats {
         })
     }
 
+    /// Whether this second has had fewer than its share of entries of the query log.
+    pub fn has_leave(&self, second: u32, share: u32) -> bool {
+        let had = match self.pace.get() {
+            (known, had) if known == second => had,
+            _ => 0,
+        };
+        self.pace.set((second, had.saturating_add(1)));
+        had < share
+    }
+
     /// One is explained in the second that this is.
     pub fn spends_plan(&self, at: Duration) {
         let second = u32::try_from(at.as_secs()).unwrap_or(u32::MAX);
@@ -297,6 +307,18 @@ pub struct Subject {
     pub parent: Option<Box<TraceParent>>,
     /// What the proxy itself has answered it.
     pub answer: Answer,
+}
+
+/// How a statement has ended.
+pub struct StatementEnd<'a> {
+    /// The number and the SQLSTATE of its error.
+    pub error: Option<(u16, Option<[u8; 5]>)>,
+    /// The error's text.
+    pub message: &'a [u8],
+    /// Where it ran; none: it reached no backend.
+    pub backend: Option<BackendId>,
+    /// What it took.
+    pub ended: Ended,
 }
 
 /// How much of a reply is the proxy's own.

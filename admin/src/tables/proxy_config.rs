@@ -50,6 +50,14 @@ fn items(material: &Material) -> Vec<ProxyConfigRow> {
         option: format!("proxy.backend_addresses[{index}]"),
         value: backend.address.to_string(),
     }));
+    let streams = material.port.streams.views();
+    let followed = streams.first().and_then(|stream| stream.backend.as_deref());
+    let mut backends = config.backends.iter();
+    let followed = followed.and_then(|name| backends.find(|it| it.name == name));
+    items.push(ProxyConfigRow {
+        option: "repclient.master_address".to_owned(),
+        value: followed.map_or_else(String::new, |it| it.address.to_string()),
+    });
     // Said above, as it was said there.
     let others = settings::items(material).into_iter();
     let others = others.filter(|setting| setting.name != "admin.address");

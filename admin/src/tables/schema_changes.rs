@@ -41,9 +41,12 @@ pub static TABLE: SchemaTable = SchemaTable {
         ),
         text(
             "account",
-            "The user whose privileges were checked; NULL: the server does not tell.",
+            "The user whose privileges were checked, or who has sent it through the proxy; NULL: not known.",
         ),
-        text("host", "The host of that."),
+        text(
+            "host",
+            "The host of that account, or of the client; NULL: not known.",
+        ),
         number(
             "seconds",
             Some("s"),

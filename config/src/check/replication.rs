@@ -28,11 +28,28 @@ pub(super) fn faults(config: &Config, written: &Written, faults: &mut Vec<Fault>
             faults.push(fault.hint("a server ends the older of two streams with one id"));
         }
     }
+    webhook(config, written, faults);
     relays(config, written, faults);
     for (index, listener) in config.listeners.iter().enumerate() {
         if listener.serves == Serves::Replication {
             serving(config, listener, index, written, faults);
         }
+    }
+}
+
+/// The address must be one, and authorities are for TLS only.
+fn webhook(config: &Config, written: &Written, faults: &mut Vec<Fault>) {
+    let history = &config.schema_history;
+    match history.webhook_target() {
+        Some(Err(text)) => {
+            let fault = written.fault("schema_history.webhook", text);
+            faults.push(fault.hint("webhook = \"https://hooks.example.com/schemas\""));
+        }
+        Some(Ok(target)) if !target.is_tls && history.webhook_ca.is_some() => {
+            let text = "is for a webhook that begins with https://";
+            faults.push(written.fault("schema_history.webhook_ca", text));
+        }
+        _ => {}
     }
 }
 

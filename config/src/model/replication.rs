@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::{Config, DAY, HOUR, MINUTE, SECOND};
+use super::{Config, DAY, HOUR, HttpTarget, MINUTE, SECOND};
 use crate::define::{choices, settings};
 use crate::{Secret, Traits};
 
@@ -174,7 +174,31 @@ settings! {
         /// to 60 seconds, and later changes wait. It is told of changes that are noted after it has been set.
         hook: Vec<String> = Vec::new(), Traits::RELOAD;
 
-        /// The proxy kills the hook when it runs for longer.
+        /// An address, `http://…` or `https://…`, to which the proxy posts each change as JSON, in the way of `hook`:
+        /// the answer must have a status from 200 to 299. If the address has a secret in it, write `"file:PATH"` or
+        /// `"env:NAME"`, where it stands.
+        webhook: Option<Secret> = None, Traits::RELOAD;
+
+        /// PEM file with the authorities that sign the webhook's certificate, where `webhook` begins with `https://`;
+        /// without it the system's are trusted.
+        webhook_ca: Option<PathBuf> = None, Traits::RELOAD;
+
+        /// A Lua script, whose function `on_schema_change(change)` is called for each change, in the way of `hook`. It
+        /// runs in an interpreter of its own, under the limits of `script`.
+        script: Option<PathBuf> = None, Traits::RELOAD;
+
+        /// How long the program of `hook` may run, and how long the webhook may take to answer.
         timeout_hook: Duration = Duration::from_secs(30), Traits::RELOAD.within(SECOND, HOUR);
+    }
+}
+
+impl SchemaHistoryConfig {
+    /// Where each change is posted, if it is.
+    ///
+    /// # Errors
+    /// Why that is no place.
+    pub fn webhook_target(&self) -> Option<Result<HttpTarget, &'static str>> {
+        let webhook = self.webhook.as_ref()?;
+        Some(HttpTarget::parse(webhook.expose(), (80, "/")))
     }
 }

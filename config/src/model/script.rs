@@ -98,6 +98,7 @@ impl Config {
         let named = self.script.file.iter();
         let named = named.chain(of_listeners.flatten());
         let named = named.chain(of_accounts.flatten()).chain(&self.admin.script);
+        let named = named.chain(&self.schema_history.script);
         let mut all: Vec<&std::path::Path> = Vec::new();
         for path in named {
             if !all.contains(&path.as_path()) {

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::{Config, MINUTE, MS};
+use super::{Config, HttpTarget, MINUTE, MS};
 use crate::define::{choices, settings};
 use crate::{Secret, Traits};
 
@@ -49,26 +49,13 @@ choices! {
     }
 }
 
-/// Where spans are sent.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TraceTarget {
-    /// Whether that is `https`.
-    pub is_tls: bool,
-    /// A name or an address.
-    pub host: String,
-    /// The port.
-    pub port: u16,
-    /// The path, and what belongs to it.
-    pub path: String,
-}
-
 impl TracingConfig {
     /// Where spans are sent, if they are.
     ///
     /// # Errors
     /// Why that is no place.
-    pub fn target(&self) -> Option<Result<TraceTarget, &'static str>> {
-        Some(TraceTarget::parse(self.endpoint.as_deref()?))
+    pub fn target(&self) -> Option<Result<HttpTarget, &'static str>> {
+        Some(read(self.endpoint.as_deref()?))
     }
 
     /// The name and value of the header that goes with each request, if one does.
@@ -78,6 +65,11 @@ impl TracingConfig {
     pub fn extra_header(&self) -> Option<Result<(&str, &str), &'static str>> {
         Some(header(self.header.as_ref()?.expose()))
     }
+}
+
+/// The port and the path are those of OTLP, unless they are given.
+fn read(endpoint: &str) -> Result<HttpTarget, &'static str> {
+    HttpTarget::parse(endpoint, (4318, "/v1/traces"))
 }
 
 /// A header as RFC 9110 writes it (sections 5.1 and 5.5).
@@ -94,46 +86,6 @@ fn header(text: &str) -> Result<(&str, &str), &'static str> {
     {
         true => Ok((name, value)),
         false => Err("must be of visible ASCII characters"),
-    }
-}
-
-impl TraceTarget {
-    fn parse(endpoint: &str) -> Result<Self, &'static str> {
-        let (is_tls, rest) = match endpoint.split_once("://") {
-            Some(("http", rest)) => (false, rest),
-            Some(("https", rest)) => (true, rest),
-            _ => return Err("must begin with http:// or https://"),
-        };
-        if !rest.bytes().all(|it| it.is_ascii_graphic()) {
-            return Err("must be of visible ASCII characters");
-        }
-        let (authority, path) = match rest.find('/') {
-            Some(at) => rest.split_at(at),
-            None => (rest, ""),
-        };
-        if authority.contains('@') {
-            return Err("must have no user and no password");
-        }
-        let (host, port) = match authority.rsplit_once(':') {
-            Some((host, port)) if !port.ends_with(']') => (
-                host,
-                port.parse().map_err(|_| "has no port behind its colon")?,
-            ),
-            _ => (authority, if is_tls { 443 } else { 4318 }),
-        };
-        let host = host.trim_start_matches('[').trim_end_matches(']');
-        if host.is_empty() || host.contains(['[', ']', '?', '#']) || port == 0 {
-            return Err("names no host");
-        }
-        Ok(Self {
-            is_tls,
-            host: host.to_owned(),
-            port,
-            path: match path {
-                "" | "/" => "/v1/traces".to_owned(),
-                path => path.to_owned(),
-            },
-        })
     }
 }
 
@@ -161,7 +113,7 @@ mod tests {
     #[test]
     fn endpoints_are_read_as_urls() {
         let read = |text: &str| {
-            let target = TraceTarget::parse(text)?;
+            let target = super::read(text)?;
             let (host, port) = (target.host, target.port);
             Ok(format!("{} {host} {port} {}", target.is_tls, target.path))
         };

@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use crate::mysql_proxy::{Legacy, Meaning, OPTIONS, Translation, names_of, read_defaults_file};
+use crate::mysql_proxy::{
+    Legacy, Meaning, OPTIONS, Replicant, ReplicantOption, Translation, names_of, read_defaults_file,
+};
 use crate::*;
 
 fn legacy(name: &str) -> &'static Legacy {
@@ -120,10 +122,16 @@ fn no_option_is_ignored_in_silence() {
     for option in OPTIONS {
         let word = if option.name == "basedir" { "/" } else { "9" };
         let did = translate(&[(option.name, word)]);
-        let refused = matches!(option.meaning, Meaning::Refused(_) | Meaning::Plugins);
+        let refused = matches!(
+            option.meaning,
+            Meaning::Refused(_) | Meaning::Plugins | Meaning::Replicant(ReplicantOption::Mode)
+        );
         assert_eq!(!did.faults.is_empty(), refused, "{}", option.name);
         assert!(
-            refused || did.base_folder.is_some() || did.overrides.len() + did.warnings.len() == 1,
+            refused
+                || did.base_folder.is_some()
+                || did.replicant != Replicant::default()
+                || did.overrides.len() + did.warnings.len() == 1,
             "{}",
             option.name
         );
@@ -144,9 +152,62 @@ fn the_plugins_that_are_built_in_are_there() {
     let faults = translate(&[("plugins", "proxy,replicant"), ("plugins", "debug")]).faults;
     let faults: Vec<_> = faults.iter().map(Fault::to_string).collect();
     assert_eq!(faults.len(), 2);
-    assert!(
-        faults[0].contains("no plugin \"replicant\"") && faults[1].contains("no plugin \"debug\"")
+    assert!(faults[0].contains("[[replication]]") && faults[1].contains("no plugin \"debug\""));
+}
+
+#[test]
+fn the_replication_client_is_asked_for_in_each_way_of_mysql_proxy() {
+    let followed = |options: &[(&str, &str)]| {
+        let mut given = translate(options);
+        given.follow_source();
+        assert_eq!(given.faults, []);
+        assert!(given.replicant.is_asked_for());
+        let config = Config::load(None, &given.overrides).unwrap().config;
+        let address = config.backends[0].address.to_string();
+        (address, given.replicant.username().to_owned())
+    };
+    let of = |address: &str, user: &str| (address.to_owned(), user.to_owned());
+    assert_eq!(
+        followed(&[("mode", "reverse")]),
+        of("127.0.0.1:3306", "repl")
     );
+    assert_eq!(
+        followed(&[("repclient-port", "3307")]),
+        of("127.0.0.1:3307", "repl")
+    );
+    let options = [
+        ("plugins", "replicant"),
+        ("replicant-master-address", "10.0.0.1"),
+        ("replicant-username", "app"),
+        ("replicant-password", "x"),
+    ];
+    assert_eq!(followed(&options), of("10.0.0.1:3306", "app"));
+    let mut given = translate(&options);
+    assert_eq!(given.replicant.password.take(), Some(Secret::new("x")));
+    let mut file = translate(&[("basedir", "/srv"), ("replicant-read-binlogs", "log.1")]);
+    file.resolve_paths();
+    assert_eq!(
+        file.replicant.binlogs.as_deref(),
+        Some(Path::new("/srv/log.1"))
+    );
+}
+
+#[test]
+fn what_the_replication_client_cannot_do_is_refused() {
+    for options in [
+        &[("mode", "reverse"), ("proxy-backend-addresses", "a")][..],
+        &[("mode", "reverse"), ("proxy-address", ":1")],
+        &[("replicant-username", "a")],
+        &[("repclient-port", "0")],
+        &[("mode", "forward")],
+    ] {
+        let mut given = translate(options);
+        given.follow_source();
+        assert_eq!(given.faults.len(), 1, "{options:?}");
+    }
+    let mut proxy = translate(&[("proxy-backend-addresses", "a")]);
+    proxy.follow_source();
+    assert!(proxy.faults.is_empty() && !proxy.replicant.is_asked_for());
 }
 
 #[test]
@@ -213,7 +274,7 @@ fn a_defaults_file_is_read() {
 fn faults_of_a_defaults_file_have_their_lines() {
     let found = read(
         "[mysql-proxy]\nproxy-adress = :1\nlog-use-syslog = true\ndaemon = maybe\nnonsense\n\
-         replicant-username = x\nevent-threads = many\nproxy-backend-addresses = a\n",
+         mode = x\nevent-threads = many\nproxy-backend-addresses = a\n",
     );
     assert_eq!(
         shown(&found.warnings),
@@ -226,7 +287,7 @@ fn faults_of_a_defaults_file_have_their_lines() {
         "mysql-proxy.cnf:3:1: log-use-syslog: the log goes",
         "mysql-proxy.cnf:4:1: daemon: must be true or false",
         "mysql-proxy.cnf:5:1: is neither",
-        "mysql-proxy.cnf:6:1: replicant-username: there is no replicant plugin",
+        "mysql-proxy.cnf:6:1: mode: must be",
     ];
     assert_eq!(faults.len(), starts.len());
     for (fault, start) in faults.iter().zip(starts) {
@@ -264,10 +325,6 @@ fn the_manual_names_every_option() {
     let page = include_str!("../../../docs/manual/src/mysql-proxy.md");
     for option in OPTIONS {
         let name = option.name;
-        let name = match name.split_once('-') {
-            Some(("replicant", _)) => "replicant-…",
-            _ => name,
-        };
         let (plain, with_value) = (format!("`--{name}`"), format!("`--{name}="));
         assert!(
             page.contains(&plain) || page.contains(&with_value),

@@ -31,8 +31,8 @@ fn statements(block: &str) -> impl Iterator<Item = &str> {
 
 /// The page's settings beside those of a proxy in front of the server, with files in this folder.
 fn settings(server: &Server, admin: u16, folder: &TempDir) -> String {
-    let [page, _] = blocks("toml")[..] else {
-        panic!("the page has a block of settings, and one of the hook");
+    let [page, ..] = blocks("toml")[..] else {
+        panic!("the page begins with a block of settings");
     };
     let password = folder.path().join("password");
     std::fs::write(&password, "a password").unwrap();

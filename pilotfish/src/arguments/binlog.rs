@@ -5,14 +5,14 @@ use std::path::PathBuf;
 use clap::Args;
 
 /// Prints the events of binary log files of MySQL and MariaDB, or of a cluster as they come; passwords and hashes in statements are masked
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub struct BinlogArguments {
     /// The files, in their order; `-` is standard input. With --config the name of a cluster, whose primary is
     /// followed from now on, with the account of its [[replication]]
     #[arg(value_name = "FILE|CLUSTER", required = true)]
     pub files: Vec<PathBuf>,
 
-    /// Only statements that create, alter, drop, rename or truncate something
+    /// Only statements that create, alter, drop, rename or truncate something, or change privileges
     #[arg(long)]
     pub ddl: bool,
 

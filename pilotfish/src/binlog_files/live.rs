@@ -1,10 +1,13 @@
-//! The events of a server that runs, as they come: `pilotfish binlog CLUSTER -c FILE`.
+//! The events of a server that runs, as they come: `pilotfish binlog CLUSTER -c FILE`,
+//! `pilotfish --plugins=replicant`.
 
+use std::io::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
-use binlog::{Decoder, EventType, Limits};
-use config::{Config, ReplicationConfig};
+use binlog::{Decoder, Event, EventType, Limits, RawEvent, printable};
+use config::mysql_proxy::Replicant;
+use config::{Config, Fault, Secret};
 use control::BackendClient;
 use replication::{EventStream, Identity, Registration, StreamError};
 use route::{Backend, Role};
@@ -12,7 +15,7 @@ use route::{Backend, Role};
 use super::printer::Printer;
 use super::selection::Selection;
 use super::{StandardOutput, Stop, Walk};
-use crate::arguments::BinlogArguments;
+use crate::arguments::{BinlogArguments, ServeArguments};
 
 /// How often the server says that it is there.
 const HEARTBEAT: Duration = Duration::from_secs(10);
@@ -34,10 +37,7 @@ pub fn follow(
     let server_id = arguments.server_id.ok_or_else(|| {
         Stop::Fault("--server-id is missing: an id that no other replica or proxy has".to_owned())
     })?;
-    let loaded = Config::load(Some(config), &[]).map_err(|faults| {
-        let faults: Vec<_> = faults.iter().map(ToString::to_string).collect();
-        Stop::Fault(faults.join("\npilotfish: "))
-    })?;
+    let loaded = Config::load(Some(config), &[]).map_err(|faults| all_faults(&faults))?;
     let mut streams = loaded.config.replications.iter();
     let stream = streams.find(|it| it.cluster == cluster).ok_or_else(|| {
         Stop::Fault(format!(
@@ -45,31 +45,131 @@ pub fn follow(
         ))
     })?;
     let backend = primary(&loaded.config, &cluster)?;
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| Stop::Fault(error.to_string()))?;
-    let mut walk = Walk {
-        name: backend.name.clone(),
-        range: 0..u64::MAX,
-        decoder: Decoder::new(Limits::default()),
-        selection: Selection::of(arguments),
-        printer,
+    let source = LogSource {
+        config: &loaded.config,
+        account: (&stream.user, stream.password.as_ref()),
+        backend,
+        server_id,
     };
-    runtime.block_on(async {
-        let begun = begin(&loaded.config, stream, &backend, server_id).await;
-        let mut events = begun.map_err(|error| walk.fault(&error))?;
-        loop {
-            walk.next(&mut events).await?;
-        }
-    })
+    source.print(arguments, printer, Announcement::None)
+}
+
+/// Prints the events of the server that MySQL Proxy's options name, until it is interrupted.
+pub fn follow_source(
+    all: &BinlogArguments,
+    (arguments, replicant): (&ServeArguments, &Replicant),
+    printer: &mut Printer<StandardOutput>,
+) -> Result<(), Stop> {
+    if arguments.config.is_some() {
+        let text =
+            "the replication client takes no --config; see pilotfish binlog CLUSTER --ddl -c FILE";
+        return Err(Stop::Fault(text.to_owned()));
+    }
+    let loaded = arguments.load().map_err(|faults| all_faults(&faults))?;
+    for warning in &loaded.warnings {
+        eprintln!("pilotfish: warning: {warning}");
+    }
+    let topology = control::survey(&loaded.config);
+    let topology = topology.map_err(|error| Stop::Fault(error.to_string()))?;
+    let mut backends = topology.backends.iter();
+    let backend = backends.find(|it| it.is_usable()).cloned();
+    let backend =
+        backend.ok_or_else(|| Stop::Fault(format!("{} cannot be reached", replicant.address())))?;
+    let source = LogSource {
+        config: &loaded.config,
+        account: (replicant.username(), replicant.password.as_ref()),
+        backend,
+        server_id: random_server_id()?,
+    };
+    source.print(all, printer, Announcement::Due)
+}
+
+/// One that no other replica is likely to have.
+fn random_server_id() -> Result<u32, Stop> {
+    let bytes = auth::random_bytes();
+    let bytes = bytes.map_err(|error| Stop::Fault(format!("no randomness: {error}")))?;
+    let bytes = bytes.first_chunk().copied().unwrap_or_default();
+    Ok(u32::from_ne_bytes(bytes) | 1 << 31)
+}
+
+fn all_faults(faults: &[Fault]) -> Stop {
+    let faults: Vec<_> = faults.iter().map(ToString::to_string).collect();
+    Stop::Fault(faults.join("\npilotfish: "))
+}
+
+/// Whether the output says where the log is read from, as the article's does.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Announcement {
+    None,
+    Due,
+}
+
+/// A server to follow, and as whom.
+struct LogSource<'a> {
+    config: &'a Config,
+    account: (&'a str, Option<&'a Secret>),
+    backend: Arc<Backend>,
+    server_id: u32,
+}
+
+impl LogSource<'_> {
+    fn print(
+        &self,
+        arguments: &BinlogArguments,
+        printer: &mut Printer<StandardOutput>,
+        mut announcement: Announcement,
+    ) -> Result<(), Stop> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(|error| Stop::Fault(error.to_string()))?;
+        let mut walk = Walk {
+            name: self.backend.name.clone(),
+            range: 0..u64::MAX,
+            decoder: Decoder::new(Limits::default()),
+            selection: Selection::of(arguments),
+            printer,
+        };
+        runtime.block_on(async {
+            let begun = self.begin().await;
+            let mut events = begun.map_err(|error| walk.fault(&error))?;
+            loop {
+                walk.next(&mut events, &mut announcement).await?;
+            }
+        })
+    }
+
+    /// Registers as a replica, at the end of the server's log.
+    async fn begin(&self) -> Result<EventStream, StreamError> {
+        let login = BackendClient::log_in(self.config, self.account, &self.backend);
+        let mut client = login.await?;
+        let mut registration = Registration::new(&mut client);
+        let position = registration.end_of_log().await?;
+        let identity = Identity::random(self.server_id, HEARTBEAT)?;
+        let greeted = registration.register(&identity).await?;
+        registration.begin(&identity, &position).await?;
+        Ok(EventStream::new(
+            client,
+            greeted.checksum,
+            Limits::default(),
+            PATIENCE,
+        ))
+    }
 }
 
 impl Walk<'_> {
     /// The next event, printed at once. Heartbeats are not printed.
-    async fn next(&mut self, events: &mut EventStream) -> Result<(), Stop> {
+    async fn next(
+        &mut self,
+        events: &mut EventStream,
+        announcement: &mut Announcement,
+    ) -> Result<(), Stop> {
         let raw = events.next().await.map_err(|error| self.fault(&error))?;
         let header = raw.header();
+        if *announcement == Announcement::Due && header.event_type == EventType::ROTATE {
+            *announcement = Announcement::None;
+            self.announce(&raw)?;
+        }
         if !matches!(
             header.event_type,
             EventType::HEARTBEAT | EventType::HEARTBEAT_V2
@@ -77,7 +177,21 @@ impl Walk<'_> {
             let position = header.next_position.saturating_sub(header.length);
             self.event(u64::from(position), &raw)?;
         }
-        Ok(std::io::Write::flush(&mut self.printer.out)?)
+        Ok(self.printer.out.flush()?)
+    }
+
+    /// The server has said which file it sends.
+    fn announce(&mut self, raw: &RawEvent<'_>) -> Result<(), Stop> {
+        let event = self.decoder.decode(raw);
+        if let Event::Rotate(rotate) = event.map_err(|error| self.fault_at(0, error))? {
+            let (file, position) = (String::from_utf8_lossy(rotate.name), rotate.position);
+            let file = printable(&file);
+            writeln!(
+                self.printer.out,
+                "reading binlog from: binlog-file: {file}, binlog-pos: {position}"
+            )?;
+        }
+        Ok(())
     }
 }
 
@@ -91,26 +205,4 @@ fn primary(config: &Config, cluster: &str) -> Result<Arc<Backend>, Stop> {
     };
     let found = backends.find(is_it).cloned();
     found.ok_or_else(|| Stop::Fault(format!("no primary of cluster \"{cluster}\" is up")))
-}
-
-/// Registers as a replica, at the end of the server's log.
-async fn begin(
-    config: &Config,
-    stream: &ReplicationConfig,
-    backend: &Backend,
-    server_id: u32,
-) -> Result<EventStream, StreamError> {
-    let account = (stream.user.as_str(), stream.password.as_ref());
-    let mut client = BackendClient::log_in(config, account, backend).await?;
-    let mut registration = Registration::new(&mut client);
-    let position = registration.end_of_log().await?;
-    let identity = Identity::random(server_id, HEARTBEAT)?;
-    let greeted = registration.register(&identity).await?;
-    registration.begin(&identity, &position).await?;
-    Ok(EventStream::new(
-        client,
-        greeted.checksum,
-        Limits::default(),
-        PATIENCE,
-    ))
 }

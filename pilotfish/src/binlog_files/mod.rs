@@ -9,9 +9,11 @@ use std::io::{self, BufReader, BufWriter, Read, Write as _};
 use std::path::Path;
 use std::process::ExitCode;
 
+use config::mysql_proxy::Replicant;
+
 use binlog::{Checksum, Decoder, Event, EventError, EventReader, Limits, RawEvent};
 
-use crate::arguments::BinlogArguments;
+use crate::arguments::{BinlogArguments, ServeArguments};
 use printer::{Form, Printer, Site};
 use selection::Selection;
 
@@ -35,18 +37,38 @@ impl From<io::Error> for Stop {
     }
 }
 
+/// Prints the statements that change objects, as MySQL Proxy's replication client did.
+pub fn replicant(arguments: &ServeArguments, replicant: &Replicant) -> ExitCode {
+    let all = BinlogArguments {
+        files: replicant.binlogs.iter().cloned().collect(),
+        ddl: true,
+        ..BinlogArguments::default()
+    };
+    print_to_output(&all, |printer| match replicant.binlogs {
+        Some(_) => print_files(&all, printer),
+        None => live::follow_source(&all, (arguments, replicant), printer),
+    })
+}
+
 /// Prints the events; the exit code is 1 if a file cannot be read to its end.
 pub fn binlog(arguments: &BinlogArguments) -> ExitCode {
+    print_to_output(arguments, |printer| match &arguments.config {
+        Some(config) => live::follow(arguments, config, printer),
+        None => print_files(arguments, printer),
+    })
+}
+
+fn print_to_output(
+    arguments: &BinlogArguments,
+    print: impl FnOnce(&mut Printer<StandardOutput>) -> Result<(), Stop>,
+) -> ExitCode {
     let form = match (arguments.json, arguments.ddl) {
         (true, _) => Form::Json,
         (false, true) => Form::Article,
         (false, false) => Form::Text,
     };
     let mut printer = Printer::new(BufWriter::new(io::stdout().lock()), form);
-    let printed = match &arguments.config {
-        Some(config) => live::follow(arguments, config, &mut printer),
-        None => print_files(arguments, &mut printer),
-    };
+    let printed = print(&mut printer);
     let printed = printed.and_then(|()| Ok(printer.out.flush()?));
     match printed {
         Ok(()) | Err(Stop::Closed) => ExitCode::SUCCESS,

@@ -97,6 +97,15 @@ impl<'a> Selection<'a> {
 
 /// Whether a statement changes objects of the server. Temporary tables do not count, because only their session sees them.
 fn is_ddl(kind: StatementKind) -> bool {
-    let object = kind.changed_object();
-    kind == StatementKind::Truncate || object.is_some_and(|it| it != Object::TemporaryTable)
+    match kind {
+        // SET PASSWORD, SET DEFAULT ROLE: the log has no other SET.
+        StatementKind::Truncate
+        | StatementKind::Grant
+        | StatementKind::Revoke
+        | StatementKind::Set => true,
+        _ => {
+            let object = kind.changed_object();
+            object.is_some_and(|it| it != Object::TemporaryTable)
+        }
+    }
 }

@@ -11,7 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use admin::{EventKind, Events};
-use config::TraceTarget;
+use config::HttpTarget;
 use prost::Message;
 use proxy::Settings;
 use route::{Dice, Topology};
@@ -185,7 +185,7 @@ impl Sending {
 
     fn note(
         &self,
-        target: &TraceTarget,
+        target: &HttpTarget,
         spans: u64,
         posted: Result<Option<(u64, String)>, Failure>,
     ) {

@@ -1,24 +1,17 @@
 //! One batch to a collector, over a connection of its own.
 
+use std::iter;
 use std::path::Path;
 use std::time::Duration;
 
-use config::TraceTarget;
-use http_body_util::{BodyExt, Full, Limited};
+use config::HttpTarget;
+use hyper::StatusCode;
 use hyper::body::Bytes;
-use hyper::client::conn::http1;
-use hyper::{Request, StatusCode};
-use hyper_util::rt::TokioIo;
-use net::tls::{self, ClientTls, ClientTlsSettings, Verification};
+use net::post::{self, Authorities, PostError};
+use net::tls::{self, ClientTls};
 use prost::Message;
-use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::TcpStream;
-use tokio::time::timeout;
 
 use super::otlp::Response;
-
-/// No more of an answer is read.
-const ANSWER_BYTES_MAX: usize = 64 << 10;
 
 /// Why a batch was not taken.
 #[derive(Debug)]
@@ -32,7 +25,7 @@ pub enum Failure {
 /// Where batches of spans are sent, and with which header.
 pub struct Destination<'a> {
     /// The collector.
-    pub target: &'a TraceTarget,
+    pub target: &'a HttpTarget,
     /// The authorities that sign its certificate; none: those that the system trusts.
     pub ca: Option<&'a Path>,
     /// The name and value of one header more, if it wants one.
@@ -44,11 +37,7 @@ pub struct Destination<'a> {
 /// # Errors
 /// One that names the faulty file.
 pub fn secured(ca: Option<&Path>) -> Result<ClientTls, tls::Error> {
-    ClientTls::new(ClientTlsSettings {
-        verification: Verification::Identity,
-        ca: ca.map(Path::to_path_buf),
-        identity: None,
-    })
+    post::secured(Authorities::of(ca))
 }
 
 /// Sends a batch. Returns how many spans of it the collector has thrown away, and why.
@@ -60,78 +49,30 @@ pub async fn post(
     body: Bytes,
     limit: Duration,
 ) -> Result<Option<(u64, String)>, Failure> {
-    match timeout(limit, deliver(way, body)).await {
-        Ok(delivered) => delivered,
-        Err(_) => Err(Failure::Unreachable("no answer in time".to_owned())),
-    }
-}
-
-async fn deliver(way: &Destination<'_>, body: Bytes) -> Result<Option<(u64, String)>, Failure> {
     let target = way.target;
-    let unreachable = |error: std::io::Error| Failure::Unreachable(error.to_string());
-    let stream = TcpStream::connect((&*target.host, target.port))
-        .await
-        .map_err(unreachable)?;
-    if !target.is_tls {
-        return exchange(stream, way, body).await;
-    }
-    let tls = secured(way.ca).map_err(|error| Failure::Refused(error.to_string()))?;
-    let name = tls.server_name(&target.host);
-    let name = name.map_err(|error| Failure::Refused(error.to_string()))?;
-    let stream = tls.connector().connect(name, stream).await;
-    let insecure =
-        |error| Failure::Unreachable(format!("TLS with the collector: {}", tls::explain(&error)));
-    exchange(stream.map_err(insecure)?, way, body).await
-}
-
-async fn exchange<S>(
-    stream: S,
-    way: &Destination<'_>,
-    body: Bytes,
-) -> Result<Option<(u64, String)>, Failure>
-where
-    S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
-{
-    let target = way.target;
-    let broken = |error: hyper::Error| Failure::Unreachable(error.to_string());
-    let (mut sender, connection) = http1::handshake(TokioIo::new(stream))
-        .await
-        .map_err(broken)?;
-    // It ends with the last of the sender.
-    tokio::spawn(connection);
-    let host = match target.host.contains(':') {
-        true => format!("[{}]:{}", target.host, target.port),
-        false => format!("{}:{}", target.host, target.port),
+    let content_type = ("content-type", "application/x-protobuf");
+    let headers: Vec<_> = iter::once(content_type).chain(way.header).collect();
+    let destination = post::Destination {
+        host: &target.host,
+        port: target.port,
+        path: &target.path,
+        tls: target.is_tls.then(|| Authorities::of(way.ca)),
+        headers: &headers,
     };
-    let mut request = Request::post(&target.path)
-        .header("host", host)
-        .header("content-type", "application/x-protobuf")
-        .header(
-            "user-agent",
-            concat!("pilotfish/", env!("CARGO_PKG_VERSION")),
-        );
-    if let Some((name, value)) = way.header {
-        request = request.header(name, value);
-    }
-    let request = request
-        .body(Full::new(body))
-        .map_err(|error| Failure::Refused(error.to_string()))?;
-    let response = sender.send_request(request).await.map_err(broken)?;
-    let status = response.status();
-    if !status.is_success() {
-        let text = format!("the collector answers {status}");
-        return Err(match is_passing(status) {
+    let answer = match post::post(destination, body, limit).await {
+        Ok(answer) => answer,
+        Err(PostError::Unreachable(text)) => return Err(Failure::Unreachable(text)),
+        Err(PostError::Unfit(text)) => return Err(Failure::Refused(text)),
+    };
+    if !answer.status.is_success() {
+        let text = format!("the collector answers {}", answer.status);
+        return Err(match is_passing(answer.status) {
             true => Failure::Unreachable(text),
             false => Failure::Refused(text),
         });
     }
-    let answer = Limited::new(response.into_body(), ANSWER_BYTES_MAX);
-    let answer = answer
-        .collect()
-        .await
-        .map(http_body_util::Collected::to_bytes);
     // It has been taken, whatever the rest says.
-    let answer = answer.ok().and_then(|it| Response::decode(it).ok());
+    let answer = answer.body.and_then(|it| Response::decode(it).ok());
     let partial = answer.and_then(|it| it.partial_success);
     Ok(partial
         .filter(|it| it.rejected_spans > 0)

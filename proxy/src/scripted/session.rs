@@ -160,7 +160,10 @@ impl Scripted {
         let at = server.map(|it| (it.backend.id, it.greeting.thread_id));
         let thread_id = at.map_or(0, |(_, thread_id)| thread_id);
         self.watch.note_of(|card| card.thread_id = thread_id);
-        if let (Some(person), Some(card)) = (&mut self.person, self.watch.card()) {
+        let (card, context) = (self.watch.card(), &self.worker.plane_context);
+        let origins = &context.origins;
+        origins.note_session(at, || context.now().0, card.as_ref());
+        if let (Some(person), Some(card)) = (&mut self.person, card) {
             person.runs_script(card.user.as_bytes(), at);
         }
     }

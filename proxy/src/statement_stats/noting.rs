@@ -9,7 +9,7 @@ use sql::Facts;
 use wire::ErrPacket;
 use wire::attribute::QueryAttribute;
 
-use super::statement_end::{StatementEnd, note};
+use super::statement_end::note;
 use crate::pooled::exchange::delivery::Delivery;
 use crate::pooled::exchange::outcome::Done;
 use crate::pooled::session::PooledSession;
@@ -17,7 +17,7 @@ use backend::prepared_statement::StatementKey;
 use link::failure::Failure;
 use stats::counts::Ended;
 use stats::parent::TraceParent;
-use stats::statement_stats::{Answer, Subject};
+use stats::statement_stats::{Answer, StatementEnd, Subject};
 
 impl PooledSession {
     /// Reads a statement's facts, and returns its digest where that is wanted; `for_lanes`: by whoever asks.

@@ -12,13 +12,13 @@ use sql::{Facts, Flags, Server};
 use wire::query::Query;
 use wire::{Capabilities, Command, HEADER_BYTES, Header, StatusFlags};
 
-use super::statement_end::{StatementEnd, note};
+use super::statement_end::note;
 use crate::worker::Worker;
 use backend::times::{StatementPath, Traffic};
 use registry::session_info::SessionInfo;
 use stats::attribution::Attribution;
 use stats::counts::Ended;
-use stats::statement_stats::{Answer, Subject};
+use stats::statement_stats::{Answer, StatementEnd, Subject};
 
 /// So many prepared statements of a session are known.
 const PREPARED_MAX: usize = 256;

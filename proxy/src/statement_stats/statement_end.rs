@@ -3,28 +3,18 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use route::BackendId;
 use sql::Server;
 
 use crate::worker::Worker;
 use registry::session_info::SessionInfo;
 use stats::attribution::Attribution;
-use stats::counts::Ended;
 use stats::errors::{Failed, MESSAGE_BYTES_MAX};
 use stats::journal::{Entry, Log};
 use stats::messages::shown_of;
-use stats::parent::TraceParent;
+use stats::parent::{TraceParent, is_traced};
 use stats::slow::StatementView;
-use stats::statement_stats::{Subject, Wants};
+use stats::statement_stats::{StatementEnd, Subject, Wants};
 use stats::table::{EndedStatement, SAMPLE_BYTES_MAX, shortened};
-
-/// How a statement has ended, for its statistics.
-pub(crate) struct StatementEnd<'a> {
-    pub error: Option<(u16, Option<[u8; 5]>)>,
-    pub message: &'a [u8],
-    pub backend: Option<BackendId>,
-    pub ended: Ended,
-}
 
 /// A statement has ended: it is counted, and told wherever it belongs. Whether it is due to be explained.
 #[inline]
@@ -93,7 +83,7 @@ fn tell_single(
     }
     if let Some((one_of, share)) = wants.query_log
         && is_picked(one_of)
-        && (share == 0 || has_leave(worker, share))
+        && (share == 0 || worker.insight.has_leave(worker.clock.now(), share))
     {
         let said = Box::new(view(wants.query_log_values));
         journal.offer(Entry::Statement(Log::Query, said));
@@ -106,30 +96,6 @@ fn tell_single(
             .traces
             .offer(view(wants.tracing_values));
     }
-}
-
-/// Whether spans tell of a statement: of its trace's the one who began it has decided.
-fn is_traced(
-    one_of: u32,
-    parent: Option<&TraceParent>,
-    is_picked: impl FnOnce(u32) -> bool,
-) -> bool {
-    match parent {
-        Some(parent) => parent.is_sampled,
-        None => one_of > 0 && is_picked(one_of),
-    }
-}
-
-/// Whether this second has had fewer than its share.
-fn has_leave(worker: &Worker, share: u32) -> bool {
-    let pace = &worker.insight.pace;
-    let second = worker.clock.now();
-    let had = match pace.get() {
-        (known, had) if known == second => had,
-        _ => 0,
-    };
-    pace.set((second, had.saturating_add(1)));
-    had < share
 }
 
 /// A statement as it is told.

@@ -208,6 +208,7 @@ fn the_views_have_the_columns_that_are_shown() {
 
 #[test]
 fn a_hook_is_told_of_each_change_once_from_when_it_is_set() {
+    const HOOK: &str = "hook";
     let mut store = Store::open(None, 0).unwrap();
     record(
         &mut store,
@@ -215,7 +216,7 @@ fn a_hook_is_told_of_each_change_once_from_when_it_is_set() {
         &change(1, "CREATE TABLE", &["t"], "CREATE TABLE t (a INT)"),
         &[],
     );
-    assert_eq!(store.next_untold().unwrap(), None);
+    assert_eq!(store.next_untold(HOOK).unwrap(), None);
     record(
         &mut store,
         2,
@@ -228,7 +229,7 @@ fn a_hook_is_told_of_each_change_once_from_when_it_is_set() {
         &change(3, "DROP TABLE", &["t"], "DROP TABLE t"),
         &[],
     );
-    let first = store.next_untold().unwrap().unwrap();
+    let first = store.next_untold(HOOK).unwrap().unwrap();
     assert!(
         first
             .json
@@ -242,21 +243,44 @@ fn a_hook_is_told_of_each_change_once_from_when_it_is_set() {
         first.json
     );
     // It has not been taken, so it comes again.
-    assert_eq!(store.next_untold().unwrap().as_ref(), Some(&first));
-    store.mark_told(first.id).unwrap();
-    let second = store.next_untold().unwrap().unwrap();
+    assert_eq!(store.next_untold(HOOK).unwrap().as_ref(), Some(&first));
+    store.mark_told(HOOK, first.id).unwrap();
+    // Another receiver is behind it.
+    assert_eq!(store.next_untold("webhook").unwrap(), None);
+    let second = store.next_untold(HOOK).unwrap().unwrap();
     assert!(second.id > first.id);
-    store.mark_told(second.id).unwrap();
-    assert_eq!(store.next_untold().unwrap(), None);
+    store.mark_told(HOOK, second.id).unwrap();
+    assert_eq!(store.next_untold(HOOK).unwrap(), None);
     // Without a hook changes are not kept for the next one.
-    store.forget_told().unwrap();
+    store.forget_told(HOOK).unwrap();
     record(
         &mut store,
         4,
         &change(4, "CREATE TABLE", &["u"], "CREATE TABLE u (a INT)"),
         &[],
     );
-    assert_eq!(store.next_untold().unwrap(), None);
+    assert_eq!(store.next_untold(HOOK).unwrap(), None);
+}
+
+#[test]
+fn a_file_of_a_proxy_with_one_receiver_is_taken_over() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("schemas.db");
+    let mut store = Store::open(Some(&file), 1 << 30).unwrap();
+    record(
+        &mut store,
+        1,
+        &change(1, "CREATE TABLE", &["t"], "one"),
+        &[],
+    );
+    record(&mut store, 2, &change(2, "ALTER TABLE", &["t"], "two"), &[]);
+    let text = "CREATE TABLE told (id INTEGER NOT NULL); INSERT INTO told VALUES (1);";
+    store.database.execute_batch(text).unwrap();
+    drop(store);
+    let store = Store::open(Some(&file), 1 << 30).unwrap();
+    let next = store.next_untold("hook").unwrap().unwrap();
+    assert_eq!(next.id, 2);
+    assert_eq!(store.next_untold("script").unwrap(), None);
 }
 
 #[test]

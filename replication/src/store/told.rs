@@ -1,13 +1,17 @@
-//! Which changes a hook has been told of.
+//! Which changes each receiver has been told of.
 
 use rusqlite::{OptionalExtension, params};
 
 use super::Store;
 
-/// The id of the last change that a hook has taken. There is no row while no hook is set.
-pub(super) const TABLE: &str = "CREATE TABLE IF NOT EXISTS told (id INTEGER NOT NULL)";
+/// The id of the last change that a receiver has taken. It has no row while it is not set.
+pub(super) const TABLE: &str = "CREATE TABLE IF NOT EXISTS told_to (receiver TEXT PRIMARY KEY, id INTEGER NOT NULL) WITHOUT ROWID;";
 
-/// A change that a hook is to be told of.
+/// Before there were several receivers, the table `told` had the one id of the hook.
+pub(super) const TAKE_OVER: &str =
+    "INSERT OR IGNORE INTO told_to SELECT 'hook', id FROM told LIMIT 1; DROP TABLE told;";
+
+/// A change that a receiver is to be told of.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Untold {
     /// The change.
@@ -17,14 +21,14 @@ pub struct Untold {
 }
 
 impl Store {
-    /// The next change for a hook, if there is one. A hook that has just been set begins behind the last change.
+    /// The next change for a receiver, if there is one. One that has just been set begins behind the last change.
     ///
     /// # Errors
     /// SQLite's.
-    pub fn next_untold(&self) -> rusqlite::Result<Option<Untold>> {
+    pub fn next_untold(&self, receiver: &str) -> rusqlite::Result<Option<Untold>> {
         self.database.execute(
-            "INSERT INTO told SELECT (SELECT coalesce(max(id), 0) FROM changes) WHERE NOT EXISTS (SELECT 1 FROM told)",
-            [],
+            "INSERT OR IGNORE INTO told_to SELECT ?1, coalesce(max(id), 0) FROM changes",
+            [receiver],
         )?;
         // Steps of tools are told when they have become one change.
         let mut statement = self.database.prepare_cached(
@@ -33,9 +37,9 @@ impl Store {
              'kind', kind, 'schema', nullif(db, ''), 'object', object, 'object_kind', object_kind, 'others', others, \
              'statement', statement, 'account', account, 'host', host, 'seconds', seconds, 'error_code', error_code, \
              'tool', tool) FROM changes \
-             WHERE id > (SELECT id FROM told) AND step_of IS NULL ORDER BY id LIMIT 1",
+             WHERE id > (SELECT id FROM told_to WHERE receiver = ?1) AND step_of IS NULL ORDER BY id LIMIT 1",
         )?;
-        let row = statement.query_row([], |row| {
+        let row = statement.query_row([receiver], |row| {
             Ok(Untold {
                 id: row.get(0)?,
                 json: row.get(1)?,
@@ -44,20 +48,22 @@ impl Store {
         row.optional()
     }
 
-    /// A hook has taken a change.
+    /// A receiver has taken a change.
     ///
     /// # Errors
     /// SQLite's.
-    pub fn mark_told(&self, id: i64) -> rusqlite::Result<()> {
-        let text = "UPDATE told SET id = ?1";
-        self.database.execute(text, params![id]).map(drop)
+    pub fn mark_told(&self, receiver: &str, id: i64) -> rusqlite::Result<()> {
+        let text = "UPDATE told_to SET id = ?2 WHERE receiver = ?1";
+        let marked = self.database.execute(text, params![receiver, id]);
+        marked.map(drop)
     }
 
-    /// No hook is set. The next one is not told of changes until then.
+    /// A receiver is not set. The next one is not told of changes until then.
     ///
     /// # Errors
     /// SQLite's.
-    pub fn forget_told(&self) -> rusqlite::Result<()> {
-        self.database.execute("DELETE FROM told", []).map(drop)
+    pub fn forget_told(&self, receiver: &str) -> rusqlite::Result<()> {
+        let text = "DELETE FROM told_to WHERE receiver = ?1";
+        self.database.execute(text, [receiver]).map(drop)
     }
 }

@@ -128,7 +128,55 @@ fn statements_name_these_objects() {
             "RENAME USER a TO b@h",
             "RENAME USER: account a@%, account b@h",
         ),
-        ("CREATE ROLE r", "CREATE USER: account r@%"),
+        ("CREATE ROLE r", "CREATE ROLE: account r@%"),
+        (
+            "DROP ROLE IF EXISTS r, `s`@h",
+            "DROP ROLE: account r@%, account s@h",
+        ),
+        (
+            "ALTER USER a PASSWORD EXPIRE DEFAULT, b ACCOUNT LOCK",
+            "ALTER USER: account a@%, account b@%",
+        ),
+        ("ALTER USER a DEFAULT ROLE r, s", "ALTER USER: account a@%"),
+        (
+            "GRANT SELECT (a, b), INSERT ON x.t TO a@h, 'b' WITH GRANT OPTION",
+            "GRANT: account a@h, account b@%",
+        ),
+        (
+            "GRANT SELECT ON *.* TO a IDENTIFIED WITH p AS 'x, y', b",
+            "GRANT: account a@%, account b@%",
+        ),
+        (
+            "GRANT r, s@h TO a AS b WITH ROLE q, u",
+            "GRANT: account a@%",
+        ),
+        ("GRANT PROXY ON a TO b", "GRANT: account b@%"),
+        (
+            "REVOKE IF EXISTS ALL PRIVILEGES, GRANT OPTION FROM a, b@h IGNORE UNKNOWN USER",
+            "REVOKE: account a@%, account b@h",
+        ),
+        ("SET PASSWORD FOR 'a'@'h'='*A'", "SET PASSWORD: account a@h"),
+        ("SET PASSWORD FOR a TO RANDOM", "SET PASSWORD: account a@%"),
+        (
+            "SET DEFAULT ROLE r FOR a@h",
+            "SET DEFAULT ROLE: account a@h",
+        ),
+        (
+            "SET DEFAULT ROLE r, s TO a, b",
+            "SET DEFAULT ROLE: account a@%, account b@%",
+        ),
+        ("SET ROLE r", "nothing"),
+        ("SET @password = 1", "nothing"),
+        // The server has not written who the current user is.
+        ("SET PASSWORD = '*A'", "SET PASSWORD: "),
+        (
+            "ALTER USER CURRENT_USER() IDENTIFIED BY 'x'",
+            "ALTER USER: ",
+        ),
+        (
+            "ALTER USER USER() ACCOUNT LOCK, b",
+            "ALTER USER: account b@%",
+        ),
         ("CREATE TEMPORARY TABLE t (a INT)", "nothing"),
         ("INSERT INTO t VALUES (1)", "nothing"),
         ("BEGIN", "nothing"),

@@ -107,6 +107,7 @@ impl PooledSession {
             if !on_lane.is_untried() {
                 continue;
             }
+            self.note_origin(statement);
             match self.run_here(statement, &repeat).await {
                 Ok(Ok(done)) => {
                     return self.statement_ended(statement, command_target, &done).await;
@@ -121,6 +122,21 @@ impl PooledSession {
                     }
                 }
             }
+        }
+    }
+
+    /// The schema history may ask who has changed an object over this connection.
+    #[inline]
+    fn note_origin(&self, statement: &Statement<'_>) {
+        let context = &self.worker.plane_context;
+        if context.origins.is_wanted()
+            && let Some(lent) = &self.held.lease
+        {
+            let thread = (lent.conn.backend.id, lent.conn.thread_id);
+            let said = (statement.facts(), statement.text());
+            let now = context.now().0;
+            let session = || self.watch.card();
+            context.origins.note_statement(said, thread, now, session);
         }
     }
 

@@ -83,12 +83,12 @@ impl PooledSession {
         relay
             .put_ahead(ahead, Vec::new())
             .map_err(|failure| CutOff::new(failure, None))?;
-        relay.observe(capabilities);
         self.watch.settle(backend.id);
         self.watch.note_of(|card| {
             card.way = SessionKind::Relayed;
             card.thread_id = thread_id;
         });
+        relay.observe(capabilities);
         // From here on the server sees to that.
         self.watch.may_wait(None);
         self.identity.registered.pass_on(backend.id, thread_id);

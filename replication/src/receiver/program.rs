@@ -1,86 +1,19 @@
-//! The program that is told of each change of a schema (`schema_history.hook`): in order, one at a time, at least once.
+//! The program of `schema_history.hook`: one process for each change.
 
-use std::cell::RefCell;
 use std::process::Stdio;
-use std::rc::Rc;
-use std::sync::Arc;
 use std::time::Duration;
 
-use config::Config;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::Command;
-use tokio::sync::{Notify, watch};
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 
-use crate::store::{Store, Untold};
-
-/// The first wait after a failure. It doubles up to the longest.
-const WAIT_FIRST: Duration = Duration::from_secs(1);
-/// The longest wait after a failure.
-const WAIT_MAX: Duration = Duration::from_secs(60);
+use crate::store::Untold;
 
 /// How much of the program's error output goes into the log.
 const ERRORS_BYTES_MAX: u64 = 1000;
 
-/// Tells the program of changes until the streams end.
-pub async fn tell_changes(
-    mut configs: watch::Receiver<Arc<Config>>,
-    store: Rc<RefCell<Store>>,
-    written: Rc<Notify>,
-) {
-    let mut wait = WAIT_FIRST;
-    loop {
-        let config = Arc::clone(&configs.borrow_and_update());
-        let (hook, limit) = (
-            &config.schema_history.hook,
-            config.schema_history.timeout_hook,
-        );
-        let told = match due(&store, hook) {
-            Ok(Some(change)) => run(hook, limit, &change).await.and_then(|()| {
-                store
-                    .borrow()
-                    .mark_told(change.id)
-                    .map_err(|it| it.to_string())
-            }),
-            Ok(None) => {
-                tokio::select! {
-                    () = written.notified() => {}
-                    changed = configs.changed() => if changed.is_err() { return },
-                }
-                continue;
-            }
-            Err(error) => Err(error),
-        };
-        match told {
-            Ok(()) => wait = WAIT_FIRST,
-            Err(error) => {
-                tracing::warn!(
-                    kind = "schema_hook_failed",
-                    error,
-                    ?wait,
-                    "schema_history.hook has failed for a change; the proxy runs it again after the wait"
-                );
-                tokio::select! {
-                    () = sleep(wait) => wait = (wait * 2).min(WAIT_MAX),
-                    changed = configs.changed() => if changed.is_err() { return },
-                }
-            }
-        }
-    }
-}
-
-/// The change to tell of next.
-fn due(store: &RefCell<Store>, hook: &[String]) -> Result<Option<Untold>, String> {
-    let store = store.borrow();
-    let due = match hook.is_empty() {
-        true => store.forget_told().map(|()| None),
-        false => store.next_untold(),
-    };
-    due.map_err(|error| error.to_string())
-}
-
 /// Runs the program with the change on its standard input. It must end with 0 within the limit, or it is killed.
-async fn run(hook: &[String], limit: Duration, change: &Untold) -> Result<(), String> {
+pub(super) async fn run(hook: &[String], limit: Duration, change: &Untold) -> Result<(), String> {
     let [program, arguments @ ..] = hook else {
         return Ok(());
     };

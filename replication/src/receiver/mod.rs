@@ -1,0 +1,138 @@
+//! Those who are told of each change of a schema: a program, a webhook, a Lua script. Each is told in order, one change at
+//! a time, at least once, and again after a failure; none waits for another.
+
+mod program;
+mod script;
+mod webhook;
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use config::Config;
+use tokio::sync::watch;
+use tokio::time::sleep;
+
+use crate::store::{Store, Untold};
+use script::Scripts;
+
+/// The first wait after a failure. It doubles up to the longest.
+const WAIT_FIRST: Duration = Duration::from_secs(1);
+/// The longest wait after a failure.
+const WAIT_MAX: Duration = Duration::from_secs(60);
+
+/// Who is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Receiver {
+    /// `schema_history.hook`
+    Program,
+    /// `schema_history.webhook`
+    Webhook,
+    /// `schema_history.script`
+    Script,
+}
+
+impl Receiver {
+    /// Each of them.
+    pub const ALL: [Self; 3] = [Self::Program, Self::Webhook, Self::Script];
+
+    /// As the database and the log call it: its setting.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Program => "hook",
+            Self::Webhook => "webhook",
+            Self::Script => "script",
+        }
+    }
+
+    /// Whether there is one.
+    fn is_set(self, config: &Config) -> bool {
+        let history = &config.schema_history;
+        match self {
+            Self::Program => !history.hook.is_empty(),
+            Self::Webhook => history.webhook.is_some(),
+            Self::Script => history.script.is_some(),
+        }
+    }
+
+    /// Tells it of one change. It has taken the change if this returns Ok.
+    async fn tell(
+        self,
+        config: &Arc<Config>,
+        scripts: &mut Scripts,
+        change: &Untold,
+    ) -> Result<(), String> {
+        let history = &config.schema_history;
+        match self {
+            Self::Program => program::run(&history.hook, history.timeout_hook, change).await,
+            Self::Webhook => webhook::post(history, change).await,
+            Self::Script => scripts.call(config, change).await,
+        }
+    }
+}
+
+/// Tells a receiver of changes until the streams end.
+pub async fn tell_changes(
+    receiver: Receiver,
+    mut configs: watch::Receiver<Arc<Config>>,
+    store: Rc<RefCell<Store>>,
+    mut written: watch::Receiver<()>,
+) {
+    let mut wait = WAIT_FIRST;
+    let mut scripts = Scripts::default();
+    loop {
+        let config = Arc::clone(&configs.borrow_and_update());
+        written.borrow_and_update();
+        let told = match due(receiver, &store, &config) {
+            Ok(Some(change)) => {
+                let told = receiver.tell(&config, &mut scripts, &change).await;
+                told.and_then(|()| mark_told(receiver, &store, change.id))
+            }
+            Ok(None) => {
+                tokio::select! {
+                    changed = written.changed() => if changed.is_err() { return },
+                    changed = configs.changed() => if changed.is_err() { return },
+                }
+                continue;
+            }
+            Err(error) => Err(error),
+        };
+        match told {
+            Ok(()) => wait = WAIT_FIRST,
+            Err(error) => {
+                tracing::warn!(
+                    kind = "schema_hook_failed",
+                    receiver = receiver.name(),
+                    error,
+                    ?wait,
+                    "schema_history.{} has not taken a change; the proxy tries again",
+                    receiver.name()
+                );
+                tokio::select! {
+                    () = sleep(wait) => wait = (wait * 2).min(WAIT_MAX),
+                    changed = configs.changed() => if changed.is_err() { return },
+                }
+            }
+        }
+    }
+}
+
+/// The change to tell of next.
+fn due(
+    receiver: Receiver,
+    store: &RefCell<Store>,
+    config: &Config,
+) -> Result<Option<Untold>, String> {
+    let store = store.borrow();
+    let due = match receiver.is_set(config) {
+        true => store.next_untold(receiver.name()),
+        false => store.forget_told(receiver.name()).map(|()| None),
+    };
+    due.map_err(|error| error.to_string())
+}
+
+fn mark_told(receiver: Receiver, store: &RefCell<Store>, id: i64) -> Result<(), String> {
+    let marked = store.borrow().mark_told(receiver.name(), id);
+    marked.map_err(|error| error.to_string())
+}

@@ -1,0 +1,194 @@
+//! The script of `schema_history.script`: its function `on_schema_change(change)` is called for each change.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use config::{Config, ScriptConfig};
+use script::mlua::{self, Function, Lua, Table, Value};
+use script::{Interpreter, Level, Limits, Log, Setup};
+
+use crate::store::Untold;
+
+/// The function that is called.
+const FUNCTION: &str = "on_schema_change";
+
+/// The interpreter, from the first change on. It begins anew with other settings.
+#[derive(Default)]
+pub(super) struct Scripts {
+    running: Option<(ScriptConfig, Arc<ChangeScript>)>,
+}
+
+impl Scripts {
+    /// Calls the script with a change. It has taken the change if it raises no error.
+    pub(super) async fn call(&mut self, config: &Config, change: &Untold) -> Result<(), String> {
+        let Some(file) = config.schema_history.script.clone() else {
+            return Ok(());
+        };
+        let script = self.script(&config.script)?;
+        let json = change.json.clone();
+        // A script may run for a second and longer, and streams go on meanwhile.
+        let called = tokio::task::spawn_blocking(move || script.call(&file, &json));
+        called.await.map_err(|error| error.to_string())?
+    }
+
+    fn script(&mut self, settings: &ScriptConfig) -> Result<Arc<ChangeScript>, String> {
+        if let Some((made_of, script)) = &self.running
+            && made_of == settings
+        {
+            return Ok(Arc::clone(script));
+        }
+        let script = ChangeScript::new(settings).map_err(|error| script::message(&error))?;
+        let script = Arc::new(script);
+        self.running = Some((settings.clone(), Arc::clone(&script)));
+        Ok(script)
+    }
+}
+
+/// An interpreter, and the global variables of the script.
+struct ChangeScript {
+    interpreter: Interpreter,
+    globals: Table,
+}
+
+impl ChangeScript {
+    fn new(settings: &ScriptConfig) -> mlua::Result<Self> {
+        let interpreter = Interpreter::new(setup(settings))?;
+        let lua = interpreter.lua();
+        let (globals, beneath) = (lua.create_table()?, lua.create_table()?);
+        beneath.raw_set("__index", lua.globals())?;
+        globals.set_metatable(Some(beneath))?;
+        Ok(Self {
+            interpreter,
+            globals,
+        })
+    }
+
+    /// Runs the file, and then its function.
+    fn call(&self, file: &Path, json: &str) -> Result<(), String> {
+        let chunk = self.interpreter.load(file);
+        let chunk = chunk.map_err(|fault| format!("{}: {}", file.display(), fault.message()))?;
+        let run = |lua: &Lua| {
+            // The file may have changed, and no longer have it.
+            self.globals.raw_set(FUNCTION, Value::Nil)?;
+            chunk.instance(&self.globals)?.call::<()>(())?;
+            let Value::Function(function) = self.globals.get(FUNCTION)? else {
+                let text = format!("{} has no function {FUNCTION}", file.display());
+                return Err(mlua::Error::RuntimeError(text));
+            };
+            Function::call(&function, change(lua, json)?)
+        };
+        self.interpreter.call(run).map_err(|fault| fault.message)
+    }
+}
+
+/// The change as a table. What is null is not in it.
+fn change(lua: &Lua, json: &str) -> mlua::Result<Table> {
+    let table = lua.create_table()?;
+    let members: serde_json::Map<String, serde_json::Value> =
+        serde_json::from_str(json).map_err(mlua::Error::external)?;
+    for (name, value) in members {
+        match value {
+            serde_json::Value::String(text) => table.raw_set(name, text)?,
+            serde_json::Value::Number(number) => table.raw_set(name, number.as_f64())?,
+            _ => {}
+        }
+    }
+    Ok(table)
+}
+
+fn setup(settings: &ScriptConfig) -> Setup {
+    let unless_zero = |limit| match limit {
+        0 => u64::MAX,
+        limit => limit,
+    };
+    Setup {
+        lua_path: settings.lua_path.clone(),
+        basedir: settings.base_folder.clone(),
+        limits: Limits {
+            instructions: unless_zero(settings.instructions_max),
+            time: match settings.time_max.is_zero() {
+                true => Duration::MAX,
+                false => settings.time_max,
+            },
+            memory_bytes: usize::try_from(unless_zero(settings.memory_bytes_max))
+                .unwrap_or(usize::MAX),
+        },
+        ..Setup::new(Arc::new(ScriptLog))
+    }
+}
+
+/// The script logs where the proxy does.
+struct ScriptLog;
+
+impl Log for ScriptLog {
+    fn log(&self, level: Level, line: &str) {
+        match level {
+            Level::Error | Level::Critical => tracing::error!(target: "script", "{line}"),
+            Level::Warning => tracing::warn!(target: "script", "{line}"),
+            Level::Message | Level::Info => tracing::info!(target: "script", "{line}"),
+            Level::Debug => tracing::debug!(target: "script", "{line}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn called(
+        scripts: &mut Scripts,
+        file: &Path,
+        (text, json): (&str, &str),
+    ) -> Result<(), String> {
+        std::fs::write(file, text).unwrap();
+        let mut config = Config::default();
+        config.schema_history.script = Some(file.to_owned());
+        let change = Untold {
+            id: 1,
+            json: json.to_owned(),
+        };
+        scripts.call(&config, &change).await
+    }
+
+    #[tokio::test]
+    async fn a_script_gets_the_change_as_a_table_and_keeps_its_globals() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("change.lua");
+        let mut scripts = Scripts::default();
+        let text = "count = (count or 0)
+            function on_schema_change(change)
+              count = count + 1
+              assert(change.kind == 'ALTER TABLE' and change.object == nil)
+              assert(change.id == count, 'id ' .. change.id .. ' is not ' .. count)
+            end";
+        let one = "{\"id\":1,\"kind\":\"ALTER TABLE\",\"object\":null}";
+        let two = "{\"id\":2,\"kind\":\"ALTER TABLE\",\"object\":null}";
+        assert_eq!(called(&mut scripts, &file, (text, one)).await, Ok(()));
+        assert_eq!(called(&mut scripts, &file, (text, two)).await, Ok(()));
+        let fault = called(&mut scripts, &file, (text, two)).await.unwrap_err();
+        assert!(fault.contains("id 2 is not 3"), "{fault}");
+    }
+
+    #[tokio::test]
+    async fn a_script_that_fails_has_not_taken_the_change() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("change.lua");
+        let mut scripts = Scripts::default();
+        for (text, expected) in [
+            (
+                "function on_schema_change() error('not now') end",
+                "not now",
+            ),
+            ("return 1", "has no function on_schema_change"),
+            ("function", "change.lua"),
+            (
+                "function on_schema_change() while true do end end",
+                "script.",
+            ),
+        ] {
+            let fault = called(&mut scripts, &file, (text, "{}")).await.unwrap_err();
+            assert!(fault.contains(expected), "{fault}");
+        }
+    }
+}

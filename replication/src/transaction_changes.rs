@@ -1,0 +1,113 @@
+//! The changes that a transaction brings, each with the user who made it: as the server has written it, or as the proxy
+//! has seen it pass.
+
+use std::sync::Arc;
+
+use binlog::{EventHeader, Query};
+use route::{Backend, BackendId, Topology};
+use tokio::sync::watch;
+
+use crate::change::Change;
+use crate::follow::Statements;
+
+/// The most changes that one transaction may bring. Servers write one statement that changes objects a transaction.
+const CHANGES_MAX: usize = 1000;
+
+/// A statement of a log, for whoever knows which session has sent it.
+#[derive(Debug, Clone, Copy)]
+pub struct LoggedStatement<'a> {
+    /// The backends on which it may have been executed first.
+    pub backends: &'a [BackendId],
+    /// The server's id of the connection that executed it.
+    pub thread_id: u32,
+    /// When it began, in microseconds since 1970, by the proxy's clock.
+    pub time: i64,
+    /// Its text, as the server has written it.
+    pub text: &'a [u8],
+}
+
+/// The user and the client's host of a statement, if the proxy has seen it pass.
+pub type Origins = Arc<dyn Fn(LoggedStatement<'_>) -> Option<(String, String)> + Send + Sync>;
+
+/// See the module. For one connection to a server.
+pub struct Changes {
+    all: Vec<Change>,
+    origins: Origins,
+    topology: watch::Receiver<Arc<Topology>>,
+    followed: Arc<Backend>,
+    /// The followed server's own `server_id`, as the events that it makes up have it.
+    server_id: Option<u32>,
+    /// How far the server's clock is ahead, in seconds.
+    clock_ahead: i64,
+}
+
+impl Changes {
+    /// None yet, from this server.
+    pub fn new(
+        origins: Origins,
+        topology: watch::Receiver<Arc<Topology>>,
+        followed: &Arc<Backend>,
+        clock_ahead: i64,
+    ) -> Self {
+        Self {
+            all: Vec::new(),
+            origins,
+            topology,
+            followed: Arc::clone(followed),
+            server_id: None,
+            clock_ahead,
+        }
+    }
+
+    /// The server has made up an event, which has its own id.
+    pub fn is_made_up(&mut self, header: &EventHeader) {
+        self.server_id = Some(header.server_id);
+    }
+
+    /// Takes what there is.
+    pub fn take(&mut self) -> Vec<Change> {
+        std::mem::take(&mut self.all)
+    }
+
+    fn sender_of(&self, change: &Change, text: &[u8]) -> Option<(String, String)> {
+        let own = [self.followed.id];
+        let others;
+        let backends = match self.server_id {
+            Some(id) if id != change.server_id => {
+                others = self.others();
+                &others[..]
+            }
+            _ => &own[..],
+        };
+        (self.origins)(LoggedStatement {
+            backends,
+            thread_id: change.thread_id,
+            time: change.time - self.clock_ahead * 1_000_000,
+            text,
+        })
+    }
+
+    /// The other servers of the cluster: one of them has executed what this one has from a source.
+    fn others(&self) -> Vec<BackendId> {
+        let topology = self.topology.borrow();
+        let backends = topology.backends.iter();
+        let others =
+            backends.filter(|it| it.cluster == self.followed.cluster && it.id != self.followed.id);
+        others.map(|it| it.id).collect()
+    }
+}
+
+impl Statements for Changes {
+    fn statement(&mut self, header: &EventHeader, query: &Query<'_>) {
+        if self.all.len() >= CHANGES_MAX {
+            return;
+        }
+        let Some(mut change) = Change::of(header, query) else {
+            return;
+        };
+        if change.invoker.is_none() {
+            change.invoker = self.sender_of(&change, &query.text);
+        }
+        self.all.push(change);
+    }
+}
