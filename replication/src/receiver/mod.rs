@@ -106,7 +106,7 @@ pub async fn tell_changes(
                     receiver = receiver.name(),
                     error,
                     ?wait,
-                    "schema_history.{} has not taken a change; the proxy tries again",
+                    "schema_history.{} has failed for a change; the proxy tells it again after the wait",
                     receiver.name()
                 );
                 tokio::select! {
