@@ -198,7 +198,9 @@ fn rows_have_the_shape_of_debezium_and_keep_their_values() {
         assert!(all.iter().all(|(it, _)| it["source"]["table"] != "times"));
         let texts = of_table(&all, "texts");
         assert!(
-            texts.iter().any(|it| it["after"]["o"] == "it's"),
+            texts
+                .iter()
+                .any(|it| it["after"]["o"] == "green" && it["after"]["p"] == "a,c,i"),
             "{server}"
         );
     }
@@ -256,34 +258,63 @@ fn statements_in_place_of_rows_are_told_as_such() {
 #[test]
 fn columns_that_the_server_does_not_name_are_named_by_the_history_or_not_told() {
     let mut captured = Captured::new("mariadb-11.8", 3);
-    let (told, error) = captured.read(&ChangeStart::Oldest, &["shop.kinds"]);
+    let wanted = &["shop.numbers"];
+    let (told, error) = captured.read(&ChangeStart::Oldest, wanted);
     assert!(
         matches!(error, Some(ChangeError::UnknownColumns(_))),
         "{error:?}"
     );
-    assert!(of_table(&told, "kinds").is_empty());
-    let columns = "`id` int(11) NOT NULL,\n `u` uuid DEFAULT NULL,\n `v` inet6 DEFAULT NULL,\n `w` inet4 DEFAULT NULL,\n \
-                   `h` int(11) INVISIBLE DEFAULT NULL,\n `c` varchar(100) /*M!100301 COMPRESSED*/ DEFAULT NULL,\n \
-                   `b` blob /*M!100301 COMPRESSED*/ DEFAULT NULL";
-    let other =
-        format!("CREATE TABLE `kinds` (\n {columns}\n) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4");
-    captured.define("kinds", &other);
-    let (_, error) = captured.read(&ChangeStart::Oldest, &["shop.kinds"]);
+    assert!(of_table(&told, "numbers").is_empty());
+    let columns = [
+        "a` tinyint(4)",
+        "b` tinyint(3) unsigned",
+        "c` smallint(6)",
+        "d` smallint(5) unsigned",
+        "e` mediumint(9)",
+        "f` mediumint(8) unsigned",
+        "g` int(11)",
+        "h` int(10) unsigned",
+        "i` bigint(20)",
+        "j` bigint(20) unsigned",
+        "k` float",
+        "l` double",
+        "m` decimal(10,3)",
+        "n` decimal(65,30)",
+        "o` decimal(5,0)",
+        "p` bit(1)",
+        "q` bit(12)",
+        "r` bit(64)",
+        "s` year(4)",
+        "t` tinyint(1)",
+    ];
+    let columns: String = columns
+        .iter()
+        .map(|it| format!(",\n `{it} DEFAULT NULL"))
+        .collect();
+    let definition =
+        format!("CREATE TABLE `numbers` (\n `id` int(11) NOT NULL{columns}\n) ENGINE=InnoDB");
+    // A definition that does not fit is none.
+    captured.define("numbers", &definition.replace("year(4)", "date"));
+    let (_, error) = captured.read(&ChangeStart::Oldest, wanted);
     assert!(
         matches!(error, Some(ChangeError::UnknownColumns(_))),
         "{error:?}"
     );
-    let whole = other.replace(
-        "\n)",
-        ",\n `gen` int(11) GENERATED ALWAYS AS (`id` * 2) STORED\n)",
-    );
-    captured.define("kinds", &whole);
-    let (told, error) = captured.read(&ChangeStart::Oldest, &["shop.kinds"]);
+    captured.define("numbers", &definition);
+    let (told, error) = captured.read(&ChangeStart::Oldest, wanted);
     assert!(error.is_none(), "{error:?}");
-    let rows = of_table(&told, "kinds");
-    let first = rows[0]["after"].as_object().unwrap();
-    let names: Vec<_> = first.keys().map(String::as_str).collect();
-    assert!(names.contains(&"gen") && names.contains(&"u"), "{names:?}");
+    let rows = of_table(&told, "numbers");
+    let before = &rows[0]["before"];
+    let unsigned = ["b", "d", "f", "h", "j"].map(|it| before[it].as_u64().unwrap());
+    assert_eq!(unsigned, [255, 65_535, 16_777_215, 4_294_967_295, u64::MAX]);
+    let signed = ["a", "c", "e", "g", "i"].map(|it| before[it].as_i64().unwrap());
+    assert_eq!(
+        signed,
+        [-128, -32_768, -8_388_608, -2_147_483_648, i64::MIN]
+    );
+    // A minimal image has the key before, and what has changed behind it.
+    assert_eq!(rows[1]["before"], json!({"id": 1}));
+    assert_eq!(rows[1]["after"], json!({"id": 1, "a": -1, "b": 255}));
 }
 
 fn gtid(sequence: u64) -> Gtid {
