@@ -5,7 +5,7 @@ use std::time::Duration;
 use route::Family;
 use rusqlite::{Connection, OptionalExtension, params};
 
-use crate::position::Position;
+use crate::position::{Gtid, Position};
 
 /// How long it is tried to read beside the writer.
 const TIMEOUT_BUSY: Duration = Duration::from_secs(15);
@@ -22,6 +22,8 @@ pub struct History {
 pub struct Moment<'a> {
     /// The transactions up to and with the one that is read.
     pub had: &'a Position,
+    /// That one; none between two.
+    pub gtid: Option<&'a Gtid>,
     /// When the event was written, in microseconds since 1970.
     pub time: i64,
     /// Whether that transaction itself has changed objects.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use binlog::{Checksum, Limits, RawEvent};
+use binlog::{Checksum, RawEvent};
 use route::Family;
 use route::rules::Tables;
 use tokio::sync::watch;
@@ -115,7 +115,7 @@ impl ChangeReader {
             had,
             wanted,
             (tables, source.clock()),
-            Limits::default(),
+            source.limits(),
         );
         Ok(Self {
             source: source.clone(),

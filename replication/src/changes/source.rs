@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use binlog::Limits;
 use config::ReplicationFilterConfig;
 
 use crate::relay::RelayLog;
@@ -16,6 +17,7 @@ pub struct ChangeSource {
     cluster: Arc<str>,
     stream: Arc<str>,
     filters: Arc<[ReplicationFilterConfig]>,
+    limits: Limits,
     clock: Clock,
 }
 
@@ -27,7 +29,12 @@ impl ChangeSource {
         history: &str,
         clock: Clock,
     ) -> Self {
+        let bytes = usize::try_from(settings.event_bytes_max).unwrap_or(usize::MAX);
         Self {
+            limits: Limits {
+                event_bytes_max: bytes,
+                inflated_bytes_max: bytes,
+            },
             status: Arc::clone(status),
             history: history.into(),
             cluster: settings.cluster.as_str().into(),
@@ -60,6 +67,11 @@ impl ChangeSource {
     /// The filters in front of the relay files.
     pub fn filters(&self) -> &[ReplicationFilterConfig] {
         &self.filters
+    }
+
+    /// The longest event of the stream.
+    pub fn limits(&self) -> Limits {
+        self.limits
     }
 
     /// The time of now.

@@ -88,7 +88,9 @@ impl KnownTables {
             let found = self
                 .history
                 .definition_at((&map.schema, &map.table), moment)?;
-            let is_behind = position.is_some_and(|it| it.missing(moment.had).is_some());
+            let is_behind = position
+                .zip(moment.gtid)
+                .is_some_and(|(position, gtid)| !position.contains(gtid));
             if !is_behind || found.is_some() && !moment.has_changes {
                 let declared = found.as_deref().and_then(declared_columns);
                 return Ok(declared.map(Into::into));

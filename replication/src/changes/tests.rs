@@ -377,6 +377,7 @@ fn a_definition_is_that_of_the_position() {
         let had = position(sequence).unwrap();
         let moment = Moment {
             had: &had,
+            gtid: None,
             time: 45,
             has_changes: false,
         };

@@ -69,6 +69,7 @@ pub struct Translator {
 /// The transaction that is read.
 #[derive(Default)]
 struct Transaction {
+    gtid: Option<Gtid>,
     gtid_text: String,
     /// With this transaction.
     had: Option<Position>,
@@ -175,6 +176,7 @@ impl Translator {
         had.add(&gtid);
         self.transaction = Transaction {
             gtid_text: gtid.to_string(),
+            gtid: Some(gtid),
             had: Some(had),
             ..Transaction::default()
         };
@@ -258,6 +260,7 @@ impl Translator {
     ) -> Result<(), ChangeError> {
         let moment = Moment {
             had: self.transaction.had.as_ref().unwrap_or(&self.position),
+            gtid: self.transaction.gtid.as_ref(),
             time: i64::from(header.time) * 1_000_000,
             has_changes: self.transaction.has_changes,
         };
