@@ -76,6 +76,23 @@ impl Feed {
         }
     }
 
+    /// Waits until the proxy has had all that was written, and knows what its objects are.
+    fn wait_followed(&self) {
+        let last = |text: &str| text.rsplit(['-', ':']).next().map(str::to_owned);
+        let primary = &self.fed.primary;
+        let written = last(&primary.root().value(position(primary.product)));
+        let mut admin = self.admin();
+        wait::until("the proxy has followed", wait::SOON, || {
+            let gtid = admin.run("SELECT last_gtid FROM replication").text(0, 0);
+            gtid.and_then(|it| last(&it)) == written
+        });
+    }
+
+    fn admin(&self) -> RawConn {
+        let address = Address::Tcp(([127, 0, 0, 1], self.fed.admin).into());
+        RawConn::connect(&address, &Login::with("root", "all")).unwrap()
+    }
+
     fn open(&self, query: &str) -> Changes {
         Changes::open(self.http, query, &[])
     }
@@ -251,7 +268,15 @@ const MANY: [&str; 16] = [
 fn changes_are_told_in_order_and_again_from_each_position(product: Product) {
     let feed = Feed::new(product);
     let proxy = feed.fed.proxy();
-    feed.run(&MANY);
+    let mut root = feed.fed.primary.root();
+    for statement in MANY {
+        root.run(statement);
+        // The server says what a table is now, which must be what it was behind the statement.
+        let is_ddl = ["CREATE", "ALTER", "TRUNCATE", "RENAME", "DROP"];
+        if is_ddl.iter().any(|it| statement.starts_with(it)) {
+            feed.wait_followed();
+        }
+    }
     let all = feed.open("from=oldest").until(is_ddl("DROP TABLE"));
     let rows: Vec<_> = all.iter().filter(|it| it["op"] != "ddl").collect();
     let shown: Vec<_> = rows
@@ -297,8 +322,7 @@ fn changes_are_told_in_order_and_again_from_each_position(product: Product) {
         "INSERT INTO shop.lines VALUES (2)",
     ]);
     assert_eq!(few.next()["after"], json!({"id": 2}));
-    let address = Address::Tcp(([127, 0, 0, 1], feed.fed.admin).into());
-    let mut admin = RawConn::connect(&address, &Login::with("root", "all")).unwrap();
+    let mut admin = feed.admin();
     wait::until("the reader is shown", wait::SOON, || {
         let select = "SELECT way, cluster, tables, state, events FROM change_readers WHERE bytes > 100 \
                       AND reader LIKE 'feed from 127.0.0.1:%' AND position <> ''";
@@ -467,6 +491,7 @@ fn a_reader_that_was_away_for_too_long_is_told_what_is_missing(product: Product)
         status.starts_with("HTTP/1.1 410")
     };
     wait::until("the relay has deleted files", wait::SOON, is_gone);
+    feed.wait_followed();
     let (status, text) = feed.refused(READER, &path);
     assert_eq!(status, 410);
     assert!(text.contains("The missing ones are"), "{text}");
@@ -617,8 +642,7 @@ fn a_change_file_rotates_and_goes_on_after_the_proxy_was_killed(product: Product
             .all(|it| it["source"]["db"] != "other" || it["op"] == "ddl")
     );
     assert!(folder.join("changes.jsonl.000002").exists());
-    let address = Address::Tcp(([127, 0, 0, 1], feed.fed.admin).into());
-    let mut admin = RawConn::connect(&address, &Login::with("root", "all")).unwrap();
+    let mut admin = feed.admin();
     wait::until("the file is shown", wait::SOON, || {
         let select = "SELECT tables, state FROM change_readers WHERE way = 'file' AND events > 5 \
                       AND reader LIKE '%/changes.jsonl' AND last_error IS NULL";
