@@ -48,11 +48,11 @@ pub struct Authenticator {
     last_id: AtomicU32,
     /// Random, so that names that nobody has are always examined alike.
     secret: [u8; 32],
-    people: Mutex<Option<People>>,
+    people: Mutex<Option<AdminDirectories>>,
 }
 
 /// The users of a configuration, made ready.
-struct People {
+struct AdminDirectories {
     of: Arc<Config>,
     all: Arc<Directory>,
     /// Without those who may only read changes over HTTP.
@@ -180,12 +180,12 @@ impl Authenticator {
     fn known_people(
         &self,
         config: &Arc<Config>,
-        which: fn(&People) -> &Arc<Directory>,
+        which: fn(&AdminDirectories) -> &Arc<Directory>,
     ) -> Arc<Directory> {
         let mut known = self.people.lock().unwrap_or_else(PoisonError::into_inner);
         let known = match &mut *known {
             Some(people) if Arc::ptr_eq(&people.of, config) => people,
-            other => other.insert(People {
+            other => other.insert(AdminDirectories {
                 of: Arc::clone(config),
                 all: self.directory(config, |_| true),
                 of_sql: self.directory(config, |role| role != AdminRole::Changes),

@@ -40,7 +40,7 @@ pub async fn changes(
     let Query(pairs) =
         pairs.map_err(|error| bad(format!("The parameters cannot be read: {error}")))?;
     let headers = request.headers();
-    let mut wanted = Wanted::read(pairs).map_err(bad)?;
+    let mut wanted = ChangeQuery::read(pairs).map_err(bad)?;
     if let Some(last) = last_event(headers) {
         wanted.start = last;
     }
@@ -73,13 +73,13 @@ pub async fn changes(
 
 /// What the parameters say.
 #[derive(Debug, PartialEq, Eq)]
-struct Wanted {
+struct ChangeQuery {
     cluster: Option<String>,
     tables: Vec<String>,
     start: ChangeStart,
 }
 
-impl Wanted {
+impl ChangeQuery {
     fn read(pairs: Vec<(String, String)>) -> Result<Self, String> {
         let mut wanted = Self {
             cluster: None,
@@ -170,10 +170,10 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
 
-    fn read(pairs: &[(&str, &str)]) -> Result<Wanted, String> {
+    fn read(pairs: &[(&str, &str)]) -> Result<ChangeQuery, String> {
         let pairs = pairs.iter();
         let pairs = pairs.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-        Wanted::read(pairs.collect())
+        ChangeQuery::read(pairs.collect())
     }
 
     #[test]
@@ -184,7 +184,7 @@ mod tests {
             ("tables", "orders"),
             ("from", "0-1-5"),
         ]);
-        let expected = Wanted {
+        let expected = ChangeQuery {
             cluster: Some("main".to_owned()),
             tables: ["shop.*", "!shop.log", "orders"].map(str::to_owned).into(),
             start: ChangeStart::Behind("0-1-5".to_owned()),

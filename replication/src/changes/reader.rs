@@ -12,7 +12,7 @@ use super::event::Origin;
 use super::history::History;
 use super::source::ChangeSource;
 use super::tables::KnownTables;
-use super::translator::{Output, Place, Translator};
+use super::translator::{EventPlace, Output, Translator};
 use crate::position::Position;
 use crate::relay::{Next, RelayLog, RelayReader, Start};
 
@@ -170,7 +170,7 @@ impl ChangeReader {
                 let (file, end) = self.reader.place();
                 let raw = RawEvent::parse(&self.bytes, CHECKSUM)?;
                 raw.verify()?;
-                let place = Place {
+                let place = EventPlace {
                     file,
                     offset: end.saturating_sub(self.bytes.len() as u64),
                 };

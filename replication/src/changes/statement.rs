@@ -16,7 +16,7 @@ const ACCOUNTS: (&str, &str) = ("mysql", "user");
 
 /// What a statement means.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Said {
+pub struct StatementMeaning {
     /// Objects may be other ones now.
     pub changes_objects: bool,
     /// Tables that it has emptied.
@@ -30,7 +30,7 @@ pub struct Said {
 }
 
 /// What a statement means for a reader who wants these tables.
-pub fn said(header: &EventHeader, query: &Query<'_>, wanted: &Tables) -> Said {
+pub fn said(header: &EventHeader, query: &Query<'_>, wanted: &Tables) -> StatementMeaning {
     let facts = sql::facts(&query.text, query_flags(query));
     match facts.kind {
         StatementKind::Empty
@@ -44,14 +44,14 @@ pub fn said(header: &EventHeader, query: &Query<'_>, wanted: &Tables) -> Said {
         | StatementKind::Grant
         | StatementKind::Revoke
         | StatementKind::Create(Object::TemporaryTable)
-        | StatementKind::Drop(Object::TemporaryTable) => Said::default(),
+        | StatementKind::Drop(Object::TemporaryTable) => StatementMeaning::default(),
         StatementKind::Truncate => truncated(header, query, wanted),
         kind if kind.changed_object().is_some() => changed(header, query, wanted),
         _ => instead_of_rows(query, &facts, wanted),
     }
 }
 
-impl Said {
+impl StatementMeaning {
     /// What another event means.
     pub fn of_event(header: &EventHeader, event: &Event<'_>, wanted: &Tables) -> Self {
         let note = match event {
@@ -76,23 +76,23 @@ impl Said {
     }
 }
 
-fn truncated(header: &EventHeader, query: &Query<'_>, wanted: &Tables) -> Said {
+fn truncated(header: &EventHeader, query: &Query<'_>, wanted: &Tables) -> StatementMeaning {
     let change = Change::of(header, query);
     let objects = change.map(|it| it.objects).unwrap_or_default();
     let named = objects.into_iter().map(|it| (it.schema, it.name));
-    Said {
+    StatementMeaning {
         truncated: named
             .filter(|(schema, name)| wanted.has(schema, name))
             .collect(),
-        ..Said::default()
+        ..StatementMeaning::default()
     }
 }
 
-fn changed(header: &EventHeader, query: &Query<'_>, wanted: &Tables) -> Said {
+fn changed(header: &EventHeader, query: &Query<'_>, wanted: &Tables) -> StatementMeaning {
     let Some(change) = Change::of(header, query) else {
-        return Said {
+        return StatementMeaning {
             changes_objects: true,
-            ..Said::default()
+            ..StatementMeaning::default()
         };
     };
     let is_wanted = |it: &ObjectName| match it.kind {
@@ -104,7 +104,7 @@ fn changed(header: &EventHeader, query: &Query<'_>, wanted: &Tables) -> Said {
     let is_told = change.objects.is_empty() || change.objects.iter().any(is_wanted);
     let first = change.objects.first();
     let default = String::from_utf8_lossy(query.schema).into_owned();
-    Said {
+    StatementMeaning {
         changes_objects: true,
         truncated: Vec::new(),
         schema: first.map_or(default, |it| it.schema.clone()),
@@ -120,7 +120,7 @@ fn changed(header: &EventHeader, query: &Query<'_>, wanted: &Tables) -> Said {
 }
 
 /// A statement of which the log has no rows: in statement format, or one that ends or undoes a part of a transaction.
-fn instead_of_rows(query: &Query<'_>, facts: &sql::Facts, wanted: &Tables) -> Said {
+fn instead_of_rows(query: &Query<'_>, facts: &sql::Facts, wanted: &Tables) -> StatementMeaning {
     let default = String::from_utf8_lossy(query.schema).into_owned();
     let name = |it: &[u8]| String::from_utf8_lossy(it).into_owned();
     let written = facts.mentions_of(Role::TableWritten).map(|it| {
@@ -137,7 +137,7 @@ fn instead_of_rows(query: &Query<'_>, facts: &sql::Facts, wanted: &Tables) -> Sa
             .iter()
             .any(|(schema, table)| wanted.has(schema, table));
     let first = written.into_iter().next();
-    Said {
+    StatementMeaning {
         changes_objects: false,
         truncated: Vec::new(),
         note: is_told.then(|| Note::Statement(cut(query_text(query)))),

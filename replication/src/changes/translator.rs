@@ -13,7 +13,7 @@ use std::sync::Arc;
 use super::error::ChangeError;
 use super::event::{Order, Origin, Source, note_event, put_position, row_event, truncate_event};
 use super::history::Moment;
-use super::statement::{Said, said};
+use super::statement::{StatementMeaning, said};
 use super::tables::KnownTables;
 use crate::groups::{GroupTracker, Step};
 use crate::position::{Gtid, Position};
@@ -42,7 +42,7 @@ pub trait Output {
 
 /// Where an event stands in the relay files.
 #[derive(Debug, Clone, Default)]
-pub struct Place {
+pub struct EventPlace {
     /// The file.
     pub file: String,
     /// Where the event begins.
@@ -136,7 +136,7 @@ impl Translator {
     pub fn take(
         &mut self,
         raw: &RawEvent<'_>,
-        place: &Place,
+        place: &EventPlace,
         out: &mut dyn Output,
     ) -> Result<(), ChangeError> {
         self.transaction.row = 0;
@@ -159,7 +159,7 @@ impl Translator {
     fn take_payload(
         &mut self,
         payload: &TransactionPayload<'_>,
-        place: &Place,
+        place: &EventPlace,
         out: &mut dyn Output,
     ) -> Result<(), ChangeError> {
         let mut events = payload.events(self.decoder.limits())?;
@@ -220,7 +220,7 @@ impl Translator {
     fn tell(
         &mut self,
         (header, event): (&EventHeader, &Event<'_>),
-        place: &Place,
+        place: &EventPlace,
         out: &mut dyn Output,
     ) -> Result<(), ChangeError> {
         match event {
@@ -238,7 +238,7 @@ impl Translator {
             }
             other => self.tell_said(
                 header,
-                Said::of_event(header, other, &self.wanted),
+                StatementMeaning::of_event(header, other, &self.wanted),
                 place,
                 out,
             ),
@@ -255,7 +255,7 @@ impl Translator {
         &mut self,
         header: &EventHeader,
         (rows, table): (&RowsEvent<'_>, &Arc<TableMap>),
-        place: &Place,
+        place: &EventPlace,
         out: &mut dyn Output,
     ) -> Result<(), ChangeError> {
         let moment = Moment {
@@ -279,8 +279,8 @@ impl Translator {
     fn tell_said(
         &mut self,
         header: &EventHeader,
-        said: Said,
-        place: &Place,
+        said: StatementMeaning,
+        place: &EventPlace,
         out: &mut dyn Output,
     ) -> Result<(), ChangeError> {
         if said.changes_objects {
@@ -307,7 +307,7 @@ impl Translator {
         &mut self,
         header: &EventHeader,
         (schema, table): (&str, Option<&str>),
-        place: &Place,
+        place: &EventPlace,
         write: impl FnOnce(&Source<'_>, Order, i64) -> String,
     ) -> String {
         let transaction = &mut self.transaction;
