@@ -48,8 +48,15 @@ pub struct Authenticator {
     last_id: AtomicU32,
     /// Random, so that names that nobody has are always examined alike.
     secret: [u8; 32],
-    /// The users of a configuration, made ready.
-    people: Mutex<Option<(Arc<Config>, Arc<Directory>)>>,
+    people: Mutex<Option<AdminDirectories>>,
+}
+
+/// The users of a configuration, made ready.
+struct AdminDirectories {
+    of: Arc<Config>,
+    all: Arc<Directory>,
+    /// Without those who may only read changes over HTTP.
+    of_sql: Arc<Directory>,
 }
 
 impl Authenticator {
@@ -117,7 +124,7 @@ impl Authenticator {
         id: u32,
     ) -> Result<AdminClient, AdminClientError> {
         let settings = self.window.settings();
-        let people = self.people(&settings.config);
+        let people = self.people_of_sql(&settings.config);
         let admin_state = admin_state(&people, &settings, id);
         self.reception.receive(accepted, &admin_state).await
     }
@@ -133,7 +140,7 @@ impl Authenticator {
         id: u32,
     ) -> Result<(), AdminClientError> {
         let settings = self.window.settings();
-        let people = self.people(&settings.config);
+        let people = self.people_of_sql(&settings.config);
         let admin_state = admin_state(&people, &settings, id);
         self.reception
             .change_user(admin_client, argument, &admin_state)
@@ -160,15 +167,35 @@ impl Authenticator {
         }
     }
 
-    /// Who may come in, by the configuration of the moment.
+    /// Who may come in over HTTP, by the configuration of the moment.
     pub fn people(&self, config: &Arc<Config>) -> Arc<Directory> {
+        self.known_people(config, |it| &it.all)
+    }
+
+    /// Who may come in with MySQL's protocol.
+    fn people_of_sql(&self, config: &Arc<Config>) -> Arc<Directory> {
+        self.known_people(config, |it| &it.of_sql)
+    }
+
+    fn known_people(
+        &self,
+        config: &Arc<Config>,
+        which: fn(&AdminDirectories) -> &Arc<Directory>,
+    ) -> Arc<Directory> {
         let mut known = self.people.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((of, people)) = &*known
-            && Arc::ptr_eq(of, config)
-        {
-            return Arc::clone(people);
-        }
-        let admins = config.admins().into_iter();
+        let known = match &mut *known {
+            Some(people) if Arc::ptr_eq(&people.of, config) => people,
+            other => other.insert(AdminDirectories {
+                of: Arc::clone(config),
+                all: self.directory(config, |_| true),
+                of_sql: self.directory(config, |role| role != AdminRole::Changes),
+            }),
+        };
+        Arc::clone(which(known))
+    }
+
+    fn directory(&self, config: &Config, has: fn(AdminRole) -> bool) -> Arc<Directory> {
+        let admins = config.admins().into_iter().filter(|it| has(it.role));
         let accounts: Vec<_> = admins
             .map(|admin| AccountConfig {
                 user: admin.user,
@@ -177,9 +204,7 @@ impl Authenticator {
             })
             .collect();
         let made = auth::configured(&accounts, self.secret);
-        let people = Arc::new(made.expect("a name and a password make an account"));
-        *known = Some((Arc::clone(config), Arc::clone(&people)));
-        people
+        Arc::new(made.expect("a name and a password make an account"))
     }
 }
 

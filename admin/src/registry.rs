@@ -28,6 +28,7 @@ pub static TABLES: &[&dyn Table] = &[
     &plans::TABLE,
     &replication::TABLE,
     &fed_replicas::TABLE,
+    &change_readers::TABLE,
     &schema_changes::TABLE,
     &schema_versions::TABLE,
     &events::TABLE,

@@ -3,6 +3,7 @@
 
 mod accounts;
 mod admin;
+mod change_files;
 mod clusters;
 mod filters;
 mod http;
@@ -39,6 +40,7 @@ pub(crate) fn faults(config: &Config, written: &Written) -> Vec<Fault> {
     profiling::faults(config, written, &mut faults);
     replication::faults(config, written, &mut faults);
     filters::faults(config, written, &mut faults);
+    change_files::faults(config, written, &mut faults);
     tracing::faults(config, written, &mut faults);
     faults.extend(faults_of_files(config, written));
     faults

@@ -59,6 +59,7 @@ pub fn diff(old: &Config, new: &Config) -> Vec<Change> {
     changes.extend(diff_list::<AdminAccountConfig>(old, new));
     changes.extend(diff_list::<ReplicationConfig>(old, new));
     changes.extend(diff_filters(old, new));
+    changes.extend(diff_change_files(old, new));
     changes
 }
 
@@ -82,6 +83,20 @@ fn diff_filters<'a>(old: &'a Config, new: &'a Config) -> impl Iterator<Item = Ch
         let before = old.replications.iter().find(|it| it.name == stream.name)?;
         (before.filters != stream.filters).then(|| Change {
             setting: format!("replication[{}].filter", stream.name),
+            from: Some(shown(before)),
+            to: Some(shown(stream)),
+            applies: Applies::AtReload,
+        })
+    })
+}
+
+/// The streams that stay and have other change files.
+fn diff_change_files<'a>(old: &'a Config, new: &'a Config) -> impl Iterator<Item = Change> + 'a {
+    let shown = |stream: &ReplicationConfig| format!("{} files", stream.change_files.len());
+    new.replications.iter().filter_map(move |stream| {
+        let before = old.replications.iter().find(|it| it.name == stream.name)?;
+        (before.change_files != stream.change_files).then(|| Change {
+            setting: format!("replication[{}].change_file", stream.name),
             from: Some(shown(before)),
             to: Some(shown(stream)),
             applies: Applies::AtReload,

@@ -46,8 +46,8 @@ pub use measure::read_duration;
 pub use model::*;
 pub use secret::Secret;
 pub use setting::{
-    ACCOUNT, ADMIN_ACCOUNT, Applies, BACKEND, Choice, LISTENER, REPLICATION, REPLICATION_FILTER,
-    RULE, RULE_TEST, Section, Setting, Traits, ValueType, setting, settings,
+    ACCOUNT, ADMIN_ACCOUNT, Applies, BACKEND, CHANGE_FILE, Choice, LISTENER, REPLICATION,
+    REPLICATION_FILTER, RULE, RULE_TEST, Section, Setting, Traits, ValueType, setting, settings,
 };
 pub use sql_text::{Cell, SqlText};
 pub use time::{TimeOfDay, TimeSpan, Within};

@@ -2,12 +2,12 @@
 //! `[[admin_account]]` and `[[replication]]`: what loading, comparing and writing need to know of each.
 
 use crate::setting::{
-    ACCOUNT, ADMIN_ACCOUNT, BACKEND, LISTENER, REPLICATION, REPLICATION_FILTER, RULE, RULE_TEST,
-    Section,
+    ACCOUNT, ADMIN_ACCOUNT, BACKEND, CHANGE_FILE, LISTENER, REPLICATION, REPLICATION_FILTER, RULE,
+    RULE_TEST, Section,
 };
 use crate::{
-    AccountConfig, AdminAccountConfig, BackendConfig, Config, ListenerConfig, ReplicationConfig,
-    ReplicationFilterConfig, RuleConfig, RuleTestConfig,
+    AccountConfig, AdminAccountConfig, BackendConfig, ChangeFileConfig, Config, ListenerConfig,
+    ReplicationConfig, ReplicationFilterConfig, RuleConfig, RuleTestConfig,
 };
 
 /// One such table, wherever it stands.
@@ -151,7 +151,7 @@ impl Listed for AdminAccountConfig {
 impl ArrayTable for ReplicationConfig {
     const TABLE: Section<Self> = REPLICATION;
     const EXAMPLE: &'static str = "user = \"NAME\"";
-    const BELOW: &'static [&'static str] = &["filter"];
+    const BELOW: &'static [&'static str] = &["filter", "change_file"];
 
     fn complete(&mut self) {
         if self.name.is_empty() {
@@ -173,6 +173,11 @@ impl Listed for ReplicationConfig {
 impl ArrayTable for ReplicationFilterConfig {
     const TABLE: Section<Self> = REPLICATION_FILTER;
     const EXAMPLE: &'static str = "tables = [\"SCHEMA.TABLE\"]";
+}
+
+impl ArrayTable for ChangeFileConfig {
+    const TABLE: Section<Self> = CHANGE_FILE;
+    const EXAMPLE: &'static str = "path = \"/var/lib/pilotfish/changes.jsonl\"";
 }
 
 impl ArrayTable for RuleTestConfig {

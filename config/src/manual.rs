@@ -7,9 +7,9 @@ use crate::listed::{ArrayTable, Listed};
 use crate::mysql_proxy::{self, Legacy, Meaning};
 use crate::setting::{Section, Setting};
 use crate::{
-    AccountConfig, AccountsConfig, AdminAccountConfig, AdminConfig, BackendConfig, Config,
-    HintsConfig, ListenerConfig, PRIMARIES, REPLICAS, ReplicationConfig, ReplicationFilterConfig,
-    RuleConfig, RuleTestConfig, SECTIONS, SchemaHistoryConfig,
+    AccountConfig, AccountsConfig, AdminAccountConfig, AdminConfig, BackendConfig,
+    ChangeFileConfig, Config, HintsConfig, ListenerConfig, PRIMARIES, REPLICAS, ReplicationConfig,
+    ReplicationFilterConfig, RuleConfig, RuleTestConfig, SECTIONS, SchemaHistoryConfig,
 };
 
 /// An option of the command line that is no setting of its own.
@@ -180,6 +180,9 @@ fn write_toml(config: &Config, detail: Detail) -> String {
         let filters = stream.filters.iter();
         let bare = ReplicationFilterConfig::default();
         tables.extend(filters.map(|it| table_of(it, &bare, detail.of_differences())));
+        let files = stream.change_files.iter();
+        let bare = ChangeFileConfig::default();
+        tables.extend(files.map(|it| table_of(it, &bare, detail.of_differences())));
     }
     tables.join("\n")
 }
@@ -227,6 +230,7 @@ pub fn settings_page() -> String {
         if section.name == SchemaHistoryConfig::SECTION.name {
             list_page::<ReplicationConfig>(&mut page);
             list_page::<ReplicationFilterConfig>(&mut page);
+            list_page::<ChangeFileConfig>(&mut page);
         }
         section_page(&mut page, section, &Config::default());
         if section.name == AccountsConfig::SECTION.name {

@@ -6,8 +6,8 @@ use std::time::Duration;
 use crate::measure::{spell_duration, spell_size};
 use crate::raw_setting::RawSetting;
 use crate::{
-    AccountConfig, AdminAccountConfig, BackendConfig, Config, Fault, ListenerConfig,
-    ReplicationConfig, ReplicationFilterConfig, RuleConfig, RuleTestConfig,
+    AccountConfig, AdminAccountConfig, BackendConfig, ChangeFileConfig, Config, Fault,
+    ListenerConfig, ReplicationConfig, ReplicationFilterConfig, RuleConfig, RuleTestConfig,
 };
 
 /// One setting of `Owner` ([`Config`], or [`BackendConfig`] for those of a `[[backend]]`, and so on).
@@ -312,6 +312,9 @@ pub const REPLICATION: Section<ReplicationConfig> = ReplicationConfig::SECTION;
 
 /// The settings of a `[[replication.filter]]`.
 pub const REPLICATION_FILTER: Section<ReplicationFilterConfig> = ReplicationFilterConfig::SECTION;
+
+/// The settings of a `[[replication.change_file]]`.
+pub const CHANGE_FILE: Section<ChangeFileConfig> = ChangeFileConfig::SECTION;
 
 /// The settings of a `[[rule]]`.
 pub const RULE: Section<RuleConfig> = RuleConfig::SECTION;

@@ -8,6 +8,7 @@ use e2e::{
 };
 use tempfile::TempDir;
 
+mod changes;
 mod filters;
 mod switch;
 

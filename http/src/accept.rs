@@ -24,7 +24,7 @@ use tokio::time::timeout;
 use tower_service::Service;
 
 use super::HttpState;
-use super::patient::Patient;
+use super::patient::{LongAnswer, Patient};
 use admin::authenticator::{Authenticator, Count};
 use admin::port::{Callers, Stay};
 use admin::recent::Recent;
@@ -185,10 +185,11 @@ where
 {
     let remote = caller.remote.clone();
     let stream = Patient::new(stream, ahead);
-    let is_read = stream.is_read();
+    let (is_read, is_long) = (stream.is_read(), stream.is_long());
     let service = service_fn(move |request| {
         is_read.store(true, Ordering::Relaxed);
-        answer(router.clone(), (caller.clone(), room), request)
+        let asks = (caller.clone(), is_long.clone(), room);
+        answer(router.clone(), asks, request)
     });
     let stream = TokioIo::new(stream);
     let ended = http1::Builder::new()
@@ -209,7 +210,7 @@ where
 
 async fn answer(
     mut router: Router,
-    (caller, room): (Caller, Room),
+    (caller, is_long, room): (Caller, LongAnswer, Room),
     request: hyper::Request<Incoming>,
 ) -> Result<Response, Infallible> {
     if room == Room::Health && !HEALTH.contains(&request.uri().path()) {
@@ -217,6 +218,7 @@ async fn answer(
     }
     let mut request: Request = request.map(Body::new);
     request.extensions_mut().insert(caller);
+    request.extensions_mut().insert(is_long);
     poll_fn(|context| Service::<Request>::poll_ready(&mut router, context)).await?;
     router.call(request).await
 }

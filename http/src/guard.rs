@@ -124,26 +124,58 @@ fn is_of_another_site(method: &Method, headers: &HeaderMap, host: &str) -> bool 
     }
 }
 
-/// Lets those in who may.
-pub async fn admit(
+/// Lets those in who may look.
+pub async fn admit(State(state): State<Arc<HttpState>>, request: Request, next: Next) -> Response {
+    let (known, request) = match log_in(&state, request).await {
+        Ok(known) => known,
+        Err(response) => return response,
+    };
+    if known.role == AdminRole::Changes {
+        let text = "The role changes may read /changes, and nothing else";
+        return Refusal::new(StatusCode::FORBIDDEN, text).into();
+    }
+    next.run(request).await
+}
+
+/// Lets those in who may read changes.
+pub async fn admit_to_changes(
     State(state): State<Arc<HttpState>>,
-    mut request: Request,
+    request: Request,
     next: Next,
 ) -> Response {
+    let (known, request) = match log_in(&state, request).await {
+        Ok(known) => known,
+        Err(response) => return response,
+    };
+    match known.role {
+        AdminRole::Changes | AdminRole::Admin => next.run(request).await,
+        AdminRole::Stats => {
+            let text = "Changes are for users with the role changes or admin";
+            Refusal::new(StatusCode::FORBIDDEN, text).into()
+        }
+    }
+}
+
+/// Who asks; the request carries it on.
+async fn log_in(
+    state: &HttpState,
+    mut request: Request,
+) -> Result<(AuthenticatedUser, Request), Response> {
     let settings = state.authenticator.window.settings();
     let caller = request.extensions().get::<Caller>().cloned();
     let shown = request.headers().get(header::AUTHORIZATION).cloned();
     let (Some(caller), Some(shown)) = (caller, shown) else {
-        return unknown("Who asks is to be said: a user of the admin port, or the token");
+        let text = "Who asks is to be said: a user of the admin port, or the token";
+        return Err(unknown(text));
     };
     let (named, known) = match Shown::read(&shown) {
         Some(Shown::Password { user, password }) => {
             let named = user.clone();
-            let known = by_password(&state, &settings, &caller, user, &password).await;
+            let known = by_password(state, &settings, &caller, user, &password).await;
             (named, known)
         }
         Some(Shown::Token(token)) => {
-            let known = by_token(&state, &settings, &caller, &token).await;
+            let known = by_token(state, &settings, &caller, &token).await;
             (TOKEN_USER.to_owned(), known)
         }
         None => (String::new(), None),
@@ -157,10 +189,11 @@ pub async fn admit(
             client = %caller.remote,
             "a login to the HTTP port has failed"
         );
-        return unknown("The user or the password, or the token, is not right");
+        let text = "The user or the password, or the token, is not right";
+        return Err(unknown(text));
     };
-    request.extensions_mut().insert(known);
-    next.run(request).await
+    request.extensions_mut().insert(known.clone());
+    Ok((known, request))
 }
 
 /// What is shown to be let in.
@@ -225,6 +258,11 @@ fn unknown(text: &str) -> Response {
 }
 
 impl AuthenticatedUser {
+    /// Who it is, and from where, for logs and tables.
+    pub fn name(&self, caller: &Caller) -> String {
+        format!("{} from {}", self.user, caller.remote)
+    }
+
     /// Somebody to do what is asked.
     pub fn admin_session(&self, state: &HttpState, caller: &Caller) -> AdminSession {
         let host = match &caller.remote {

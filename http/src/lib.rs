@@ -8,6 +8,7 @@
 //!                                   a page?   page     GET  /
 //!                                             health   GET  /healthz, /readyz
 //!                                             metrics  GET  /metrics
+//!                                             changes  GET  /changes
 //! ```
 //!
 //! This crate serves the tables of `admin` by their own definitions and has no table of its own. Workers are asked once a
@@ -18,6 +19,7 @@
 mod accept;
 mod actions;
 mod body;
+mod changes;
 mod guard;
 mod health;
 mod metrics;
@@ -83,7 +85,12 @@ fn router(state: &Arc<HttpState>) -> Router {
         .layer(from_fn_with_state(Arc::clone(state), guard::admit));
     let metrics =
         get(metrics::metrics).layer(from_fn_with_state(Arc::clone(state), metrics::admit));
+    let changes = get(changes::changes).layer(from_fn_with_state(
+        Arc::clone(state),
+        guard::admit_to_changes,
+    ));
     Router::new()
+        .route("/changes", changes)
         .route("/metrics", metrics)
         .route("/healthz", get(health::lives))
         .route("/readyz", get(health::is_ready))

@@ -42,6 +42,7 @@ fn written() -> Value {
     ] {
         paths.insert(path.to_owned(), of_health(about, words));
     }
+    paths.insert("/changes".to_owned(), of_changes());
     paths.insert("/metrics".to_owned(), of_metrics());
     paths.insert("/api/openapi.json".to_owned(), of_itself());
     json!({
@@ -69,12 +70,16 @@ fn written() -> Value {
             },
             "schemas": {"Error": error(), "Column": column(), "Value": value()},
             "responses": {
-                "Error": {
-                    "description": "It cannot be done, and why.",
-                    "content": content(&json!({"$ref": "#/components/schemas/Error"})),
-                },
+                "Error": error_response(),
             },
         },
+    })
+}
+
+fn error_response() -> Value {
+    json!({
+        "description": "It cannot be done, and why.",
+        "content": content(&json!({"$ref": "#/components/schemas/Error"})),
     })
 }
 
@@ -180,6 +185,53 @@ fn of_query() -> Value {
                         Each request stands for itself: BEGIN and USE end with it.",
         "requestBody": {"required": true, "content": content(&body)},
         "responses": responses("200", "What has come of it.", Some(&outcome())),
+    }})
+}
+
+fn of_changes() -> Value {
+    let texts = json!({"type": "string"});
+    let parameters = [
+        parameter(
+            "cluster",
+            "The cluster whose changes are read. It may be left out if only one has a relay_folder.",
+            &texts,
+        ),
+        parameter(
+            "tables",
+            "Tables, with commas between: `shop.orders`, `shop.*`, `!shop.log`; all of them by default.",
+            &texts,
+        ),
+        parameter(
+            "from",
+            "`now` (the default), `oldest`, or a position: the changes behind it follow. The header `Last-Event-ID` goes \
+             before it.",
+            &texts,
+        ),
+    ];
+    let content = json!({
+        "application/x-ndjson": {"schema": texts},
+        "text/event-stream": {"schema": texts},
+    });
+    let about = "One JSON object for each row that has changed, without end.";
+    let error = |about: &str| {
+        let mut error = error_response();
+        error["description"] = about.into();
+        error
+    };
+    json!({"get": {
+        "summary": "The change feed.",
+        "description": "Rows that have changed, in Debezium's shape, in order, each at least once. For users with the \
+                        roles `changes` and `admin`. `Accept: text/event-stream` asks for server-sent events; without \
+                        it the answer has a JSON object a line.",
+        "parameters": parameters,
+        "responses": {
+            "200": {"description": about, "content": content},
+            "404": error("There is no such stream."),
+            "409": error("The position is ahead of the relay files."),
+            "410": error("The relay files do not hold all transactions behind the position any more."),
+            "503": error("The relay has not begun, or too many clients read changes."),
+            "default": {"$ref": "#/components/responses/Error"},
+        },
     }})
 }
 

@@ -18,6 +18,9 @@ const TIMEOUT_TAKE: Duration = Duration::from_secs(30);
 /// How long a client may take for all that is written, once it keeps a write waiting.
 const TIMEOUT_ALL: Duration = Duration::from_secs(120);
 
+/// How long a client may take nothing of an answer that goes on for ever. It needs no memory meanwhile.
+const TIMEOUT_TAKE_LONG: Duration = Duration::from_secs(600);
+
 /// How long a client may take to hear the last answer, and to close.
 const TIMEOUT_FAREWELL: Duration = Duration::from_secs(2);
 
@@ -49,6 +52,23 @@ pub struct Patient<S> {
     coming: Option<Coming>,
     /// The request's head has been read, and no answer written yet.
     is_read: Arc<AtomicBool>,
+    /// The answer goes on for ever.
+    is_long: LongAnswer,
+}
+
+/// Whether the answer of a connection goes on for ever: then its client may be slow for longer.
+#[derive(Debug, Clone, Default)]
+pub struct LongAnswer(Arc<AtomicBool>);
+
+impl LongAnswer {
+    /// It does.
+    pub fn set(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    fn is_set(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
 }
 
 impl<S: AsyncWrite + Unpin> Patient<S> {
@@ -62,7 +82,13 @@ impl<S: AsyncWrite + Unpin> Patient<S> {
             farewell: None,
             coming: None,
             is_read: Arc::default(),
+            is_long: LongAnswer::default(),
         }
+    }
+
+    /// To be set when an answer goes on for ever.
+    pub fn is_long(&self) -> LongAnswer {
+        self.is_long.clone()
     }
 
     /// To be set when a request's head has been read: its body, and the answer to it, have limits of their own.
@@ -77,7 +103,9 @@ impl<S: AsyncWrite + Unpin> Patient<S> {
         written: Poll<io::Result<T>>,
     ) -> Poll<io::Result<T>> {
         let late = || Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+        let is_long = self.is_long.is_set();
         if let Some(end) = &mut self.end
+            && !is_long
             && end.as_mut().poll(context).is_ready()
         {
             return late();
@@ -87,9 +115,12 @@ impl<S: AsyncWrite + Unpin> Patient<S> {
             return written;
         }
         self.end.get_or_insert_with(|| Box::pin(sleep(TIMEOUT_ALL)));
-        let patience = self
-            .patience
-            .get_or_insert_with(|| Box::pin(sleep(TIMEOUT_TAKE)));
+        let patience = self.patience.get_or_insert_with(|| {
+            Box::pin(sleep(match is_long {
+                true => TIMEOUT_TAKE_LONG,
+                false => TIMEOUT_TAKE,
+            }))
+        });
         ready!(patience.as_mut().poll(context));
         late()
     }
@@ -209,6 +240,27 @@ mod tests {
         assert_eq!(written.unwrap_err().kind(), io::ErrorKind::TimedOut);
         far.read_exact(&mut [0; 16]).await.unwrap();
         patient.write_all(&[0; 16]).await.unwrap();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_reads_an_answer_without_end_may_pause() {
+        let (near, mut far) = duplex(16);
+        let mut patient = Patient::new(near, Vec::new());
+        patient.is_long().set();
+        let reader = tokio::spawn(async move {
+            let mut bytes = [0; 16];
+            for _ in 0..4 {
+                sleep(TIMEOUT_TAKE_LONG / 2).await;
+                far.read_exact(&mut bytes).await.unwrap();
+            }
+        });
+        patient.write_all(&[0; 64]).await.unwrap();
+        reader.await.unwrap();
+        let (near, _far) = duplex(16);
+        let mut patient = Patient::new(near, Vec::new());
+        patient.is_long().set();
+        let written = patient.write_all(&[0; 17]).await;
+        assert_eq!(written.unwrap_err().kind(), io::ErrorKind::TimedOut);
     }
 
     #[tokio::test(start_paused = true)]

@@ -11,17 +11,19 @@
 //!
 //! Streams have one thread, and no part of the data plane knows them. All bytes are a peer's: an event that is damaged,
 //! too long, not known or out of order ends the stream, which begins again behind the last whole transaction.
-//! Rows are not decoded.
+//! A stream decodes no rows.
 //!
 //! A stream with a relay folder also keeps its transactions in files (`relay`), from which replicas are fed
 //! ([`feed()`]), each over a connection that somebody else has let in. A filter may stand in front of the files
-//! (`filter`): it drops changes, renames tables and replaces values.
+//! (`filter`): it drops changes, renames tables and replaces values. From the same files the rows that have changed are
+//! told as JSON (`changes`), to clients ([`subscribe`]) and in files.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::panic))]
 
 mod alter;
 mod change;
+mod changes;
 mod difference;
 mod error;
 mod event_stream;
@@ -47,6 +49,10 @@ mod transaction_changes;
 mod tests;
 
 pub use alter::migration;
+pub use changes::{
+    ChangeFormat, ChangeReaderView, ChangeReaders, ChangeRefusal, ChangeRequest, ChangeStart,
+    ChangeState, ChangeWay, subscribe,
+};
 pub use difference::{Line, Side, differences};
 pub use error::{Purged, StreamError};
 pub use event_stream::EventStream;

@@ -11,6 +11,7 @@ use route::Topology;
 use tokio::sync::{mpsc, watch};
 use tokio::task::{AbortHandle, LocalSet};
 
+use crate::changes::{ChangeFiles, ChangeReaders, ChangeSource};
 use crate::receiver::{Receiver, tell_changes};
 use crate::status::{StreamStatus, Streams};
 use crate::store::Store;
@@ -40,6 +41,10 @@ struct Running {
     config: Arc<Config>,
     status: Arc<StreamStatus>,
     task: AbortHandle,
+    /// For those who read its changes, if it keeps its transactions.
+    changes: Option<ChangeSource>,
+    /// Its change files, which are written as long as this lives.
+    _files: Option<ChangeFiles>,
 }
 
 impl Replication {
@@ -160,18 +165,26 @@ async fn live(
                         clock,
                         origins: Arc::clone(&origins),
                     };
-                    begin(shared, settings)
+                    begin(shared, settings, streams.change_readers())
                 }
             });
         }
         running.iter().for_each(|it| it.task.abort());
         running = kept;
+        let sources = running.iter().filter_map(|it| it.changes.clone());
+        streams.set_change_sources(sources.collect());
         streams.set(running.iter().map(|it| Arc::clone(&it.status)).collect());
     }
 }
 
-fn begin(shared: Shared, settings: &ReplicationConfig) -> Running {
+fn begin(shared: Shared, settings: &ReplicationConfig, readers: &Arc<ChangeReaders>) -> Running {
     let status = Arc::new(StreamStatus::new(settings));
+    let changes = settings.relay_folder.as_ref().map(|_| {
+        let history = shared.store.borrow().source().to_owned();
+        ChangeSource::new(&status, settings, &history, shared.clock)
+    });
+    let start = |source| ChangeFiles::start(source, &settings.change_files, readers);
+    let files = changes.as_ref().map(start);
     let config = Arc::clone(&shared.config);
     let stream = Stream::new(shared, settings.clone(), Arc::clone(&status));
     Running {
@@ -179,6 +192,8 @@ fn begin(shared: Shared, settings: &ReplicationConfig) -> Running {
         config,
         status,
         task: tokio::task::spawn_local(stream.run()).abort_handle(),
+        changes,
+        _files: files,
     }
 }
 

@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use config::ReplicationSource;
 
+use crate::changes::{ChangeReaders, ChangeRefusal, ChangeSource};
 use crate::feed::Feeds;
 use crate::relay::RelayLog;
 
@@ -16,6 +17,9 @@ pub struct Streams {
     statuses: Mutex<Vec<Arc<StreamStatus>>>,
     source: Mutex<Option<String>>,
     feeds: Arc<Feeds>,
+    /// The streams with relay files, whose changes can be read.
+    change_sources: Mutex<Vec<ChangeSource>>,
+    change_readers: Arc<ChangeReaders>,
 }
 
 /// How one stream fares.
@@ -121,6 +125,39 @@ impl Streams {
         &self.feeds
     }
 
+    /// Those who read changes.
+    pub fn change_readers(&self) -> &Arc<ChangeReaders> {
+        &self.change_readers
+    }
+
+    /// The stream whose changes are read: that of a cluster, or the only one.
+    pub(crate) fn change_source(
+        &self,
+        cluster: Option<&str>,
+    ) -> Result<ChangeSource, ChangeRefusal> {
+        let sources = self.change_sources.lock();
+        let sources = sources.unwrap_or_else(PoisonError::into_inner);
+        let mut fitting = sources
+            .iter()
+            .filter(|it| cluster.is_none_or(|cluster| it.cluster() == cluster));
+        match (fitting.next(), fitting.next(), cluster) {
+            (Some(source), None, _) => Ok(source.clone()),
+            (None, _, Some(cluster)) => Err(ChangeRefusal::NoStream(format!(
+                "no [[replication]] of cluster \"{cluster}\" has a relay_folder"
+            ))),
+            (None, _, None) => Err(ChangeRefusal::NoStream(
+                "no [[replication]] has a relay_folder".to_owned(),
+            )),
+            (Some(_), Some(_), Some(cluster)) => Err(ChangeRefusal::NoStream(format!(
+                "several [[replication]] of cluster \"{cluster}\" have a relay_folder, so it is not clear whose changes \
+                 are meant"
+            ))),
+            (Some(_), Some(_), None) => Err(ChangeRefusal::NoStream(
+                "several clusters have changes; say which with cluster=NAME".to_owned(),
+            )),
+        }
+    }
+
     /// The history as SQLite is told where it is, for reading; none if there is none.
     pub fn source(&self) -> Option<String> {
         let source = self.source.lock();
@@ -132,6 +169,11 @@ impl Streams {
         *place = Some(source);
     }
 
+    pub(crate) fn set_change_sources(&self, sources: Vec<ChangeSource>) {
+        let place = self.change_sources.lock();
+        *place.unwrap_or_else(PoisonError::into_inner) = sources;
+    }
+
     pub(crate) fn set(&self, statuses: Vec<Arc<StreamStatus>>) {
         let place = self.statuses.lock();
         *place.unwrap_or_else(PoisonError::into_inner) = statuses;
@@ -139,7 +181,7 @@ impl Streams {
 }
 
 impl StreamStatus {
-    fn relay(&self) -> Option<Arc<RelayLog>> {
+    pub(crate) fn relay(&self) -> Option<Arc<RelayLog>> {
         let relay = self.relay.lock();
         relay.unwrap_or_else(PoisonError::into_inner).clone()
     }

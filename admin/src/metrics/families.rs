@@ -336,6 +336,16 @@ pub const FAMILIES: &[Family] = &[
         Counter,
         &[FED_REPLICAS.of("bytes")],
     ),
+    of(
+        "pilotfish_change_reader_delay_seconds",
+        Gauge,
+        &[CHANGE_READERS.of("delay")],
+    ),
+    of(
+        "pilotfish_change_reader_events_total",
+        Counter,
+        &[CHANGE_READERS.of("events")],
+    ),
 ];
 
 const BACKEND: &[(&str, &str)] = &[("cluster", "cluster"), ("backend", "name")];
@@ -346,6 +356,11 @@ const STREAM: &[(&str, &str)] = &[("cluster", "cluster"), ("stream", "stream")];
 /// What tells replicas apart that the proxy feeds.
 const FED_REPLICA: &[(&str, &str)] = &[("cluster", "cluster"), ("replica", "replica")];
 
+/// What tells those apart who get the change feed.
+const CHANGE_READER: &[(&str, &str)] =
+    &[("cluster", "cluster"), ("way", "way"), ("reader", "reader")];
+
+const CHANGE_READERS: LabelledTable = LabelledTable("change_readers", CHANGE_READER);
 const REPLICATION: LabelledTable = LabelledTable("replication", STREAM);
 const FED_REPLICAS: LabelledTable = LabelledTable("fed_replicas", FED_REPLICA);
 const PROCESS: LabelledTable = LabelledTable("process", &[]);

@@ -3,6 +3,7 @@
 pub mod accounts;
 pub mod admin_accounts;
 pub mod backends;
+pub mod change_readers;
 pub mod columns;
 pub mod definitions;
 pub mod digest_times;

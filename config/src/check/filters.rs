@@ -1,5 +1,6 @@
 //! Filters of replication: each does one thing, to tables that its settings can be for.
 
+use super::change_files::is_table;
 use crate::load::Written;
 use crate::setting::REPLICATION_FILTER;
 use crate::{Config, Fault, ReplicationConfig, ReplicationFilterConfig};
@@ -40,8 +41,7 @@ impl FilterCheck<'_> {
             faults.push(fault.hint("relay_folder = \"/var/lib/pilotfish/relay\""));
         }
         for entry in &filter.tables {
-            let name = entry.strip_prefix('!').unwrap_or(entry);
-            if name.split('.').any(|part| part.trim().is_empty()) || name.split('.').count() > 2 {
+            if !is_table(entry) {
                 let fault = self.fault("tables", format!("\"{entry}\" is no table"));
                 faults.push(fault.hint("write \"TABLE\" or \"SCHEMA.TABLE\""));
             }

@@ -123,6 +123,10 @@ impl Reading {
             for (stream, filters) in self.config.replications.iter_mut().zip(filters) {
                 stream.filters = filters;
             }
+            let files = self.read_below(source, value, "change_file");
+            for (stream, files) in self.config.replications.iter_mut().zip(files) {
+                stream.change_files = files;
+            }
         } else {
             self.config.configured_accounts = self.read_tables(source, place, 0, value);
         }

@@ -65,8 +65,10 @@ choices! {
     pub enum AdminRole {
         /// Look at everything.
         Stats = "stats",
-        /// End sessions and statements, and change the configuration.
+        /// End sessions and statements, change the configuration, and read the change feed.
         Admin = "admin",
+        /// Read the [change feed](change-feed.md) over HTTP, and nothing else.
+        Changes = "changes",
     }
 }
 

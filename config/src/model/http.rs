@@ -32,6 +32,10 @@ settings! {
 
         /// Connections to it at the same time.
         connections_max: usize = 256, Traits::RELOAD.within(1, 10_000);
+
+        /// Clients that may read the change feed at the same time. Each has a thread of its own. See
+        /// [Change feed](change-feed.md).
+        change_readers_max: usize = 32, Traits::RELOAD.within(1, 1000);
     }
 }
 

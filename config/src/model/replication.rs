@@ -57,6 +57,9 @@ settings! {
     below {
         /// Changes that are left out of the relay files, or are written there in another form.
         filters: Vec<ReplicationFilterConfig>,
+
+        /// Files that get the stream's changes as JSON.
+        change_files: Vec<ChangeFileConfig>,
     }
 }
 
@@ -105,6 +108,39 @@ settings! {
         /// The key of `columns_hashed`, without which values could be guessed. `"file:PATH"` reads it from a file,
         /// `"env:NAME"` from the environment. It is never shown.
         hash_key: Option<Secret> = None, Traits::RELOAD;
+    }
+}
+
+settings! {
+    /// Files that get the stream's changes, one JSON object a line. Write as many `[[replication.change_file]]` tables
+    /// below the stream as there are files. The stream needs a `relay_folder`. See [Change feed](change-feed.md).
+    pub struct ChangeFileConfig in ChangeFileConfig [[replication.change_file]], "Change files" {
+        /// The file that is written. The proxy keeps `PATH.position` and `PATH.lock` beside it. The folder must be there.
+        path: PathBuf = PathBuf::new(), Traits::RELOAD.required();
+
+        /// Tables: `"orders"` in each schema, `"shop.orders"`, `"shop.*"`. A `*` stands for any characters, and an
+        /// entry that begins with `!` takes out the tables that it matches. Without entries the file gets the changes
+        /// of every table.
+        tables: Vec<String> = Vec::new(), Traits::RELOAD;
+
+        /// Where a file begins that the proxy has never written.
+        from: ChangeFileStart = ChangeFileStart::Oldest, Traits::RELOAD;
+
+        /// A larger file is renamed to `PATH.000001`, `PATH.000002` and so on, and another one begins.
+        bytes_max: u64 = 1 << 30, Traits::RELOAD.within(1 << 10, 1 << 40);
+
+        /// How many renamed files stay. The proxy deletes the oldest, whether they have been read or not.
+        files_max: usize = 10, Traits::RELOAD.within(1, 100_000);
+    }
+}
+
+choices! {
+    /// Where a change file begins.
+    pub enum ChangeFileStart {
+        /// With the oldest transaction that the relay files have.
+        Oldest = "oldest",
+        /// With the next transaction.
+        Now = "now",
     }
 }
 

@@ -196,3 +196,63 @@ fn filters_come_back_from_the_written_file_and_a_change_of_them_is_seen() {
     assert_eq!(changes.len(), 1, "{changes:?}");
     assert_eq!(changes[0].setting, "replication[main].filter");
 }
+
+#[test]
+fn a_change_file_has_a_relay_and_a_path_of_its_own() {
+    let history = "[schema_history]\nfile = \"/tmp/schemas.db\"\n";
+    let stream = "[[replication]]\nuser = \"a\"\nserver_id = 7\nrelay_folder = \"/tmp/relay\"\n";
+    let file = "[[replication.change_file]]\npath = \"/tmp/changes\"\n";
+    let whole = format!("{history}{stream}{file}");
+    assert_eq!(
+        faults(&format!(
+            "{whole}tables = [\"shop.*\", \"!shop.a\"]\nfrom = \"now\""
+        )),
+        Vec::<String>::new()
+    );
+    for (text, expected) in [
+        (
+            whole.replace("relay_folder = \"/tmp/relay\"\n", ""),
+            "change_file.path: needs a relay_folder",
+        ),
+        (
+            format!("{whole}{file}"),
+            "change_file.path: \"/tmp/changes\" is given twice",
+        ),
+        (
+            whole.replace("/tmp/changes", "/"),
+            "change_file.path: must name a file",
+        ),
+        (
+            format!("{history}{stream}[[replication.change_file]]\n"),
+            "change_file.path: is missing",
+        ),
+        (
+            format!("{whole}tables = [\"a.b.c\"]"),
+            "\"a.b.c\" is no table",
+        ),
+    ] {
+        let found = faults(&text);
+        assert!(
+            found.iter().any(|it| it.contains(expected)),
+            "{text}: {found:?}"
+        );
+    }
+}
+
+#[test]
+fn change_files_come_back_from_the_written_file_and_a_change_of_them_is_seen() {
+    let text = "[schema_history]\nfile = \"/tmp/schemas.db\"\n[[replication]]\nuser = \"a\"\nserver_id = 7\n\
+                relay_folder = \"/tmp/relay\"\n[[replication.change_file]]\npath = \"/tmp/a\"\n\
+                [[replication.change_file]]\npath = \"/tmp/b\"\nbytes_max = \"1M\"\n";
+    let config = load(text);
+    assert_eq!(config.replications[0].change_files.len(), 2);
+    let again = File::new(&crate::manual::to_toml(&config))
+        .load()
+        .unwrap()
+        .config;
+    assert_eq!(again.replications, config.replications);
+    let other = load(&text.replace("/tmp/a", "/tmp/x"));
+    let changes = diff(&config, &other);
+    assert_eq!(changes.len(), 1, "{changes:?}");
+    assert_eq!(changes[0].setting, "replication[main].change_file");
+}

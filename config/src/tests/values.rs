@@ -124,6 +124,7 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("http.names", "[]"),
     ("http.metrics", r#""login""#),
     ("http.connections_max", "256"),
+    ("http.change_readers_max", "32"),
     ("insight.digests", "true"),
     ("insight.transparent", "false"),
     ("insight.digests_bytes_max", "\"64MiB\""),

@@ -19,6 +19,7 @@ fn operation(action: &Action) -> Value {
     let (role, for_whom) = match action.role {
         AdminRole::Admin => ("admin", "users with the role `admin`"),
         AdminRole::Stats => ("stats", "everybody who may look"),
+        AdminRole::Changes => ("changes", "users with the role `changes`"),
     };
     let mut answers = responses("200", "What has come of it.", Some(&outcome()));
     if action.method != Method::Get {

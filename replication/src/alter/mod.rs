@@ -4,7 +4,7 @@
 //! tables that change, then views and programs that come or change. Foreign keys are not checked meanwhile.
 
 mod change_table;
-mod table;
+pub mod table;
 
 use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write as _;

@@ -1,0 +1,66 @@
+//! How changes are written: as lines, or as server-sent events whose id is the position.
+
+use replication::ChangeFormat;
+
+/// The id of an event behind which nothing has been had. A client that sends an empty id would begin at the end.
+pub const OLDEST: &str = "oldest";
+
+/// A JSON object a line.
+pub struct Lines;
+
+/// What `EventSource` of browsers reads.
+pub struct ServerSentEvents;
+
+impl ChangeFormat for Lines {
+    fn put_change(&self, out: &mut Vec<u8>, json: &str, _: &str) {
+        out.extend_from_slice(json.as_bytes());
+        out.push(b'\n');
+    }
+
+    fn put_heartbeat(&self, out: &mut Vec<u8>, json: &str, position: &str) {
+        self.put_change(out, json, position);
+    }
+}
+
+impl ChangeFormat for ServerSentEvents {
+    fn put_change(&self, out: &mut Vec<u8>, json: &str, position: &str) {
+        put_id(out, position);
+        // JSON has no line feed outside of texts, and escapes those in texts.
+        out.extend_from_slice(b"data: ");
+        out.extend_from_slice(json.as_bytes());
+        out.extend_from_slice(b"\n\n");
+    }
+
+    fn put_heartbeat(&self, out: &mut Vec<u8>, _: &str, position: &str) {
+        // An event without data changes the id only.
+        out.extend_from_slice(b": nothing new\n");
+        put_id(out, position);
+        out.push(b'\n');
+    }
+}
+
+fn put_id(out: &mut Vec<u8>, position: &str) {
+    let id = match position.is_empty() {
+        true => OLDEST,
+        false => position,
+    };
+    out.extend_from_slice(b"id: ");
+    out.extend_from_slice(id.as_bytes());
+    out.push(b'\n');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_has_its_position_as_id_and_a_line_has_it_in_its_object() {
+        let mut out = Vec::new();
+        ServerSentEvents.put_heartbeat(&mut out, "{}", "");
+        ServerSentEvents.put_change(&mut out, "{\"op\":\"c\"}", "0-1-5");
+        Lines.put_change(&mut out, "{\"op\":\"d\"}", "0-1-5");
+        let expected =
+            ": nothing new\nid: oldest\n\nid: 0-1-5\ndata: {\"op\":\"c\"}\n\n{\"op\":\"d\"}\n";
+        assert_eq!(String::from_utf8_lossy(&out), expected);
+    }
+}

@@ -1,0 +1,272 @@
+//! The columns of a table by its definition, for tables whose names and signs the server does not send.
+
+use binlog::{Column, ColumnType, TableMap};
+
+use super::value::BINARY;
+use crate::alter::table::{Element, parse};
+
+/// A collation whose character set is ASCII. It stands for character sets that are not known here.
+const ASCII: u16 = 11;
+
+/// A column as SHOW CREATE TABLE prints it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeclaredColumn {
+    name: String,
+    /// `int`, `varchar`
+    type_name: String,
+    is_unsigned: bool,
+    collation: Option<u16>,
+    /// The values of ENUM and SET.
+    labels: Vec<String>,
+}
+
+/// The columns of a definition, in order; none if it is not what SHOW CREATE TABLE prints.
+pub fn declared_columns(definition: &str) -> Option<Vec<DeclaredColumn>> {
+    let table = parse(definition)?;
+    let charset = table.option("DEFAULT CHARSET");
+    let charset = charset.and_then(|it| it.split_once('=')).map(|it| it.1);
+    let charset = charset.unwrap_or("utf8mb4");
+    let columns = table.columns.iter();
+    let mut columns: Vec<_> = columns.map(|it| declared(it, charset)).collect();
+    let has_period = table
+        .others
+        .iter()
+        .any(|it| it.starts_with("PERIOD FOR SYSTEM_TIME"));
+    if table.option("WITH SYSTEM VERSIONING").is_some() && !has_period {
+        // MariaDB adds two columns that it does not print.
+        columns.extend(["row_start", "row_end"].map(|name| DeclaredColumn {
+            name: name.to_owned(),
+            type_name: "timestamp".to_owned(),
+            is_unsigned: false,
+            collation: None,
+            labels: Vec::new(),
+        }));
+    }
+    Some(columns)
+}
+
+/// The table with all that its definition says; none if the definition is not that of this table.
+pub fn complete(map: &TableMap, declared: &[DeclaredColumn]) -> Option<TableMap> {
+    let fits = map.columns.len() == declared.len()
+        && map
+            .columns
+            .iter()
+            .zip(declared)
+            .all(|(column, it)| it.fits(column));
+    if !fits {
+        return None;
+    }
+    let mut table = map.clone();
+    for (column, it) in table.columns.iter_mut().zip(declared) {
+        column.name = Some(it.name.clone());
+        column.is_unsigned.get_or_insert(it.is_unsigned);
+        if column.collation.is_none() {
+            column.collation = it.collation;
+        }
+        if column.labels.is_empty() {
+            column.labels.clone_from(&it.labels);
+        }
+    }
+    Some(table)
+}
+
+/// Whether the server has sent all that rows need: names, and with them signs and character sets.
+pub fn is_complete(map: &TableMap) -> bool {
+    map.has_names()
+}
+
+fn declared(column: &Element<'_>, charset: &str) -> DeclaredColumn {
+    let rest = column.text.get(column.name.len()..).unwrap_or_default();
+    let rest = rest.trim_start();
+    let is_word = |it: char| it.is_ascii_alphanumeric() || it == '_';
+    let end = rest.find(|it| !is_word(it)).unwrap_or(rest.len());
+    let (type_name, rest) = rest.split_at(end);
+    let type_name = type_name.to_ascii_lowercase();
+    let (arguments, rest) = arguments(rest);
+    let rest = behind_comment(rest.trim_start());
+    let own = rest.strip_prefix("CHARACTER SET ").map(first_word);
+    let of_collation = || {
+        let collation = rest.strip_prefix("COLLATE ").map(first_word)?;
+        collation.split('_').next()
+    };
+    let charset = own.or_else(of_collation).unwrap_or(charset);
+    let has_labels = matches!(type_name.as_str(), "enum" | "set");
+    DeclaredColumn {
+        name: unquoted(column.name, '`'),
+        is_unsigned: rest.starts_with("unsigned"),
+        collation: collation(&type_name, charset),
+        labels: match has_labels {
+            true => labels(arguments),
+            false => Vec::new(),
+        },
+        type_name,
+    }
+}
+
+fn first_word(text: &str) -> &str {
+    text.split(' ').next().unwrap_or_default()
+}
+
+/// MariaDB prints `/*M!100301 COMPRESSED*/` behind a type.
+fn behind_comment(text: &str) -> &str {
+    let inner = text.strip_prefix("/*");
+    let behind = inner.and_then(|it| it.split_once("*/"));
+    behind.map_or(text, |(_, behind)| behind.trim_start())
+}
+
+/// What stands in the parentheses behind a type, and what comes behind them.
+fn arguments(text: &str) -> (&str, &str) {
+    let Some(inner) = text.strip_prefix('(') else {
+        return ("", text);
+    };
+    let mut is_quoted = false;
+    // A doubled quote ends the text and begins it again.
+    let end = inner.find(|it| {
+        is_quoted ^= it == '\'';
+        it == ')' && !is_quoted
+    });
+    match end {
+        Some(end) => (&inner[..end], &inner[end + 1..]),
+        None => (inner, ""),
+    }
+}
+
+/// `'a','it''s'`
+fn labels(arguments: &str) -> Vec<String> {
+    let mut is_quoted = false;
+    let parts = arguments.split(|it| {
+        is_quoted ^= it == '\'';
+        it == ',' && !is_quoted
+    });
+    parts.map(|it| unquoted(it.trim(), '\'')).collect()
+}
+
+fn unquoted(text: &str, quote: char) -> String {
+    let inner = text.strip_prefix(quote);
+    let inner = inner.and_then(|it| it.strip_suffix(quote));
+    let doubled = [quote, quote].iter().collect::<String>();
+    inner.unwrap_or(text).replace(&doubled, &quote.to_string())
+}
+
+/// A collation of the column's character set; none if the type has none.
+fn collation(type_name: &str, charset: &str) -> Option<u16> {
+    match type_name {
+        "char" | "varchar" | "tinytext" | "text" | "mediumtext" | "longtext" | "enum" | "set" => {}
+        "binary" | "varbinary" | "tinyblob" | "blob" | "mediumblob" | "longblob" | "vector"
+        | "uuid" | "inet4" | "inet6" => return Some(BINARY),
+        _ => return None,
+    }
+    Some(match charset {
+        "utf8mb4" => 45,
+        "utf8mb3" | "utf8" => 33,
+        "latin1" => 8,
+        "ucs2" => 35,
+        "utf16" => 54,
+        "utf16le" => 56,
+        "utf32" => 60,
+        "binary" => BINARY,
+        _ => ASCII,
+    })
+}
+
+impl DeclaredColumn {
+    /// Whether a column of the log may be this one.
+    fn fits(&self, column: &Column) -> bool {
+        let has_sign = column.is_unsigned.is_none_or(|it| it == self.is_unsigned);
+        let is_integer = matches!(
+            column.column_type,
+            ColumnType::TINY
+                | ColumnType::SHORT
+                | ColumnType::INT24
+                | ColumnType::LONG
+                | ColumnType::LONGLONG
+        );
+        self.types()
+            .is_none_or(|it| it.contains(&column.column_type))
+            && (has_sign || !is_integer)
+    }
+
+    /// The types that the log may have for it; none if the type is not known here.
+    fn types(&self) -> Option<&'static [ColumnType]> {
+        Some(match self.type_name.as_str() {
+            "tinyint" => &[ColumnType::TINY],
+            "smallint" => &[ColumnType::SHORT],
+            "mediumint" => &[ColumnType::INT24],
+            "int" => &[ColumnType::LONG],
+            "bigint" => &[ColumnType::LONGLONG],
+            "float" => &[ColumnType::FLOAT],
+            "double" => &[ColumnType::DOUBLE],
+            "decimal" => &[ColumnType::NEWDECIMAL, ColumnType::DECIMAL],
+            "bit" => &[ColumnType::BIT],
+            "year" => &[ColumnType::YEAR],
+            "date" => &[ColumnType::DATE, ColumnType::NEWDATE],
+            "time" => &[ColumnType::TIME, ColumnType::TIME2],
+            "datetime" => &[ColumnType::DATETIME, ColumnType::DATETIME2],
+            "timestamp" => &[ColumnType::TIMESTAMP, ColumnType::TIMESTAMP2],
+            "char" | "binary" | "uuid" | "inet4" | "inet6" => {
+                &[ColumnType::STRING, ColumnType::VAR_STRING]
+            }
+            "varchar" | "varbinary" => &[
+                ColumnType::VARCHAR,
+                ColumnType::VAR_STRING,
+                ColumnType::VARCHAR_COMPRESSED,
+            ],
+            "tinytext" | "text" | "mediumtext" | "longtext" | "tinyblob" | "blob"
+            | "mediumblob" | "longblob" => &[
+                ColumnType::BLOB,
+                ColumnType::TINY_BLOB,
+                ColumnType::MEDIUM_BLOB,
+                ColumnType::LONG_BLOB,
+                ColumnType::BLOB_COMPRESSED,
+            ],
+            "json" => &[ColumnType::JSON],
+            "enum" => &[ColumnType::ENUM],
+            "set" => &[ColumnType::SET],
+            "vector" => &[ColumnType::VECTOR, ColumnType::VARCHAR],
+            "geometry" | "point" | "linestring" | "polygon" | "multipoint" | "multilinestring"
+            | "multipolygon" | "geometrycollection" | "geomcollection" => &[ColumnType::GEOMETRY],
+            _ => return None,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_definition_tells_names_signs_character_sets_and_labels() {
+        let columns = declared_columns(
+            "CREATE TABLE `t` (\n  `a``b` bigint(20) unsigned zerofill NOT NULL COMMENT 'CHARACTER SET x',\n  \
+             `c` enum('p','it''s, (x)','') COLLATE latin1_bin DEFAULT NULL,\n  `d` varchar(10) /*M!100301 COMPRESSED*/ \
+             CHARACTER SET gbk DEFAULT NULL,\n  `e` text DEFAULT NULL,\n  `f` blob,\n  PRIMARY KEY (`a``b`)\n) \
+             ENGINE=InnoDB DEFAULT CHARSET=latin1 WITH SYSTEM VERSIONING",
+        )
+        .unwrap();
+        let shown: Vec<_> = columns
+            .iter()
+            .map(|it| {
+                (
+                    it.name.as_str(),
+                    it.type_name.as_str(),
+                    it.is_unsigned,
+                    it.collation,
+                )
+            })
+            .collect();
+        assert_eq!(
+            shown,
+            [
+                ("a`b", "bigint", true, None),
+                ("c", "enum", false, Some(8)),
+                ("d", "varchar", false, Some(ASCII)),
+                ("e", "text", false, Some(8)),
+                ("f", "blob", false, Some(BINARY)),
+                ("row_start", "timestamp", false, None),
+                ("row_end", "timestamp", false, None),
+            ]
+        );
+        assert_eq!(columns[1].labels, ["p", "it's, (x)", ""]);
+        assert_eq!(declared_columns("CREATE VIEW v AS SELECT 1"), None);
+    }
+}

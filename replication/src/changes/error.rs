@@ -1,0 +1,104 @@
+//! Why changes cannot be read, or not any more.
+
+use crate::position::Position;
+use crate::relay::ReadError;
+
+/// Why a reader of changes cannot begin.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ChangeRefusal {
+    /// There is no such stream.
+    #[error("{0}")]
+    NoStream(String),
+    /// The relay has no file yet.
+    #[error(
+        "the stream of cluster \"{0}\" has not begun to keep transactions yet: the proxy has not reached the server. Try \
+         again"
+    )]
+    NotBegun(String),
+    /// The position is none.
+    #[error("from = \"{text}\" is no position of the cluster's servers: {reason}")]
+    BadPosition {
+        /// What was given.
+        text: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The relay files have lost what comes next.
+    #[error(
+        "the relay files do not hold all transactions behind this position any more. The missing ones are {missing}. Read \
+         the tables anew, and go on with from=now, or with from=oldest if that is enough. relay_bytes_max and \
+         relay_age_max say how long transactions stay"
+    )]
+    Deleted {
+        /// What is missing.
+        missing: Position,
+    },
+    /// The position is ahead of the relay.
+    #[error(
+        "the position has transactions that the relay files do not have yet: {0}. Wait until SHOW REPLICATION shows them, \
+         or use a position of this cluster"
+    )]
+    Ahead(Position),
+    /// All places are taken.
+    #[error("{0} clients read changes already (http.change_readers_max)")]
+    TooMany(usize),
+    /// The system has no thread, or the history cannot be opened.
+    #[error("changes cannot be read: {0}")]
+    System(String),
+}
+
+/// Why a stream of changes ends.
+#[derive(Debug, thiserror::Error)]
+pub enum ChangeError {
+    /// Nobody reads any more.
+    #[error("nobody reads the changes any more")]
+    Gone,
+    /// The relay cannot be read.
+    #[error(transparent)]
+    Relay(#[from] ReadError),
+    /// An event is damaged.
+    #[error("an event of the relay files is damaged: {0}")]
+    Event(#[from] binlog::EventError),
+    /// The history cannot be read.
+    #[error("the schema history cannot be read: {0}")]
+    History(#[from] rusqlite::Error),
+    /// A table's columns have no names.
+    #[error(
+        "the names and signs of the columns of table {0} are not known: the server does not send them \
+         (binlog_row_metadata), and the schema history has no definition at this position that fits. Set \
+         binlog_row_metadata = FULL on the server; take the table out of `tables`; or go on from `next_position`, which \
+         leaves this transaction out"
+    )]
+    UnknownColumns(String),
+    /// The stream's settings have changed, and the place cannot be found again.
+    #[error("{0}")]
+    Refused(#[from] ChangeRefusal),
+    /// The file that gets the changes cannot be written.
+    #[error("{what} cannot be written: {error}")]
+    Io {
+        /// Which file.
+        what: String,
+        /// The system's words.
+        error: std::io::Error,
+    },
+    /// Another process writes the file.
+    #[error("another proxy or stream writes {0}")]
+    InUse(String),
+}
+
+impl ChangeError {
+    /// In one word, for programs.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Gone => "gone",
+            Self::Relay(ReadError::Deleted) => "deleted",
+            Self::Relay(_) | Self::Event(_) => "damaged",
+            Self::History(_) => "history",
+            Self::UnknownColumns(_) => "unknown_columns",
+            Self::Refused(ChangeRefusal::Deleted { .. }) => "deleted",
+            Self::Refused(_) => "refused",
+            Self::Io { .. } => "file",
+            Self::InUse(_) => "in_use",
+        }
+    }
+}

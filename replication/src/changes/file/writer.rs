@@ -1,0 +1,323 @@
+//! One change file: lines are appended, synced once a second, and behind that the position file says where they end.
+//! After a crash what is not a whole line is cut off, and the position file or the last line says where to go on.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use config::ChangeFileConfig;
+use route::Family;
+use tokio::sync::watch;
+
+use super::rotation::{beside, rotate, rotated};
+use crate::changes::error::ChangeError;
+use crate::changes::translator::Output;
+use crate::position::Position;
+
+/// How long whole transactions may wait to be synced together with others.
+const SYNC_DELAY: Duration = Duration::from_secs(1);
+
+/// How much is gathered before the system gets it.
+const PIECE_BYTES: usize = 64 << 10;
+
+/// How much of a file's end is read at once.
+const BLOCK_BYTES: u64 = 64 << 10;
+
+/// See the module.
+pub struct ChangeFileWriter {
+    settings: ChangeFileConfig,
+    stopped: watch::Receiver<()>,
+    /// Another writer waits for it.
+    _lock: File,
+    file: File,
+    bytes: u64,
+    /// Behind that.
+    piece: Vec<u8>,
+    /// All transactions that are whole, in the file or the piece.
+    position: Option<String>,
+    /// The one that the position file has.
+    saved: Option<String>,
+    /// Whether bytes are written that are not synced.
+    is_unsynced: bool,
+    /// Since when bytes or a position wait to be kept.
+    waits: Option<Instant>,
+    /// Changes and bytes that nobody was told of.
+    counts: (u64, u64),
+}
+
+impl ChangeFileWriter {
+    /// Opens the file, or makes it; cuts off what is not whole.
+    ///
+    /// # Errors
+    /// It cannot be had, or another process writes it.
+    pub fn open(
+        settings: &ChangeFileConfig,
+        stopped: watch::Receiver<()>,
+    ) -> Result<Self, ChangeError> {
+        let path = &settings.path;
+        let lock = lock(&beside(path, "lock"))?;
+        let mut file = opened(path)?;
+        let mut last = last_position(&mut file).map_err(io_error(path))?;
+        if last.is_none()
+            && let Some((_, newest)) = rotated(path).map_err(io_error(path))?.pop()
+        {
+            // The proxy ended before it wrote the first line.
+            let mut file = opened(&newest)?;
+            last = last_position(&mut file).map_err(io_error(&newest))?;
+        }
+        let saved = saved_position(&beside(path, "position"))?;
+        let bytes = file.seek(SeekFrom::End(0)).map_err(io_error(path))?;
+        Ok(Self {
+            settings: settings.clone(),
+            stopped,
+            _lock: lock,
+            file,
+            bytes,
+            piece: Vec::new(),
+            position: joined(saved.clone(), last),
+            saved,
+            is_unsynced: false,
+            waits: None,
+            counts: (0, 0),
+        })
+    }
+
+    /// All transactions that it has; none if it was never written.
+    pub fn position(&self) -> Option<&str> {
+        self.position.as_deref()
+    }
+
+    /// The changes behind this position follow.
+    ///
+    /// # Errors
+    /// The position file cannot be written.
+    pub fn begin(&mut self, position: &str) -> Result<(), ChangeError> {
+        self.position = Some(position.to_owned());
+        self.sync()
+    }
+
+    /// Whether enough is gathered to be written.
+    pub fn has_piece(&self) -> bool {
+        self.piece.len() >= PIECE_BYTES
+    }
+
+    /// Writes what has been gathered.
+    ///
+    /// # Errors
+    /// The system does not take it.
+    pub fn write_piece(&mut self) -> Result<(), ChangeError> {
+        if self.piece.is_empty() {
+            return Ok(());
+        }
+        let written = self.file.write_all(&self.piece);
+        written.map_err(io_error(&self.settings.path))?;
+        self.bytes += self.piece.len() as u64;
+        self.counts.1 += self.piece.len() as u64;
+        self.piece.clear();
+        self.piece.shrink_to(PIECE_BYTES);
+        self.is_unsynced = true;
+        self.waits.get_or_insert_with(Instant::now);
+        Ok(())
+    }
+
+    /// In how long something has to be synced; none if nothing has.
+    pub fn sync_due(&self) -> Option<Duration> {
+        let since = self.waits?;
+        Some(SYNC_DELAY.saturating_sub(since.elapsed()))
+    }
+
+    /// Syncs what has waited long enough.
+    ///
+    /// # Errors
+    /// As of [`ChangeFileWriter::sync`].
+    pub fn sync_if_due(&mut self) -> Result<(), ChangeError> {
+        if self.waits.is_some_and(|it| it.elapsed() >= SYNC_DELAY) {
+            self.sync()?;
+        }
+        Ok(())
+    }
+
+    /// Syncs the file, and writes behind which position it goes on.
+    ///
+    /// # Errors
+    /// The system does not take it.
+    pub fn sync(&mut self) -> Result<(), ChangeError> {
+        self.write_piece()?;
+        if self.is_unsynced {
+            let synced = self.file.sync_data();
+            synced.map_err(io_error(&self.settings.path))?;
+            self.is_unsynced = false;
+        }
+        self.waits = None;
+        if self.position == self.saved {
+            return Ok(());
+        }
+        if let Some(position) = &self.position {
+            let path = beside(&self.settings.path, "position");
+            save_position(&path, position).map_err(io_error(&path))?;
+        }
+        self.saved.clone_from(&self.position);
+        Ok(())
+    }
+
+    /// Changes and bytes since it was last asked.
+    pub fn take_counts(&mut self) -> (u64, u64) {
+        std::mem::take(&mut self.counts)
+    }
+
+    /// Begins another file if this one is large enough.
+    fn rotate_if_due(&mut self) -> Result<(), ChangeError> {
+        if self.bytes + (self.piece.len() as u64) < self.settings.bytes_max {
+            return Ok(());
+        }
+        self.sync()?;
+        let path = &self.settings.path;
+        rotate(path, self.settings.files_max).map_err(io_error(path))?;
+        self.file = opened(path)?;
+        self.bytes = 0;
+        Ok(())
+    }
+}
+
+impl Output for ChangeFileWriter {
+    fn change(&mut self, json: &str, _: &str) -> Result<(), ChangeError> {
+        self.piece.extend_from_slice(json.as_bytes());
+        self.piece.push(b'\n');
+        self.counts.0 += 1;
+        match self.has_piece() {
+            true => self.write_piece(),
+            false => Ok(()),
+        }
+    }
+
+    fn end_of_transaction(&mut self, position: &str) -> Result<(), ChangeError> {
+        let place = self.position.get_or_insert_default();
+        place.clear();
+        place.push_str(position);
+        self.waits.get_or_insert_with(Instant::now);
+        self.rotate_if_due()
+    }
+
+    fn is_gone(&self) -> bool {
+        self.stopped.has_changed().is_err()
+    }
+}
+
+/// Opens a file for reading and appending, or makes one that nobody else may read.
+fn opened(path: &Path) -> Result<File, ChangeError> {
+    let mut options = OpenOptions::new();
+    options.read(true).append(true).create(true).mode(0o600);
+    options.open(path).map_err(io_error(path))
+}
+
+/// One writer a file.
+fn lock(path: &Path) -> Result<File, ChangeError> {
+    let file = opened(path)?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(std::fs::TryLockError::WouldBlock) => {
+            Err(ChangeError::InUse(path.display().to_string()))
+        }
+        Err(std::fs::TryLockError::Error(error)) => Err(io_error(path)(error)),
+    }
+}
+
+/// The position of the last whole line. What is behind that line, or is none, is cut off.
+fn last_position(file: &mut File) -> io::Result<Option<String>> {
+    let length = file.seek(SeekFrom::End(0))?;
+    let mut end = length;
+    let found = loop {
+        let Some(line_end) = line_end_before(file, end)? else {
+            end = 0;
+            break None;
+        };
+        end = line_end + 1;
+        let begin = line_end_before(file, line_end)?.map_or(0, |it| it + 1);
+        if let Some(position) = position_of(file, begin, line_end)? {
+            break Some(position);
+        }
+        // A crash of the machine has left something else.
+        end = begin;
+    };
+    if end < length {
+        file.set_len(end)?;
+        file.sync_all()?;
+    }
+    Ok(found)
+}
+
+/// Where the last line feed stands before an offset.
+fn line_end_before(file: &mut File, mut end: u64) -> io::Result<Option<u64>> {
+    let mut block = Vec::new();
+    while end > 0 {
+        let begin = end.saturating_sub(BLOCK_BYTES);
+        block.resize(usize::try_from(end - begin).unwrap_or(0), 0);
+        file.seek(SeekFrom::Start(begin))?;
+        file.read_exact(&mut block)?;
+        if let Some(at) = block.iter().rposition(|it| *it == b'\n') {
+            return Ok(Some(begin + at as u64));
+        }
+        end = begin;
+    }
+    Ok(None)
+}
+
+/// The position of a line; none if it is no change.
+fn position_of(file: &mut File, begin: u64, end: u64) -> io::Result<Option<String>> {
+    let mut line = vec![0; usize::try_from(end - begin).unwrap_or(0)];
+    file.seek(SeekFrom::Start(begin))?;
+    file.read_exact(&mut line)?;
+    let value: Result<serde_json::Value, _> = serde_json::from_slice(&line);
+    let position = value.ok().and_then(|it| it.get("position").cloned());
+    Ok(position.and_then(|it| it.as_str().map(str::to_owned)))
+}
+
+/// What the position file says; none if there is none.
+fn saved_position(path: &Path) -> Result<Option<String>, ChangeError> {
+    match std::fs::read_to_string(path) {
+        Ok(text) => Ok(Some(text.trim().to_owned())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(io_error(path)(error)),
+    }
+}
+
+/// Replaces the position file, so that it has the old text or the new one after a crash.
+fn save_position(path: &Path, position: &str) -> io::Result<()> {
+    let next = beside(path, "next");
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(true).mode(0o600);
+    let mut file = options.open(&next)?;
+    file.write_all(position.as_bytes())?;
+    file.write_all(b"\n")?;
+    file.sync_all()?;
+    std::fs::rename(&next, path)?;
+    super::rotation::sync_folder(path)
+}
+
+/// The transactions of both, because both are in the file.
+fn joined(saved: Option<String>, last: Option<String>) -> Option<String> {
+    let (saved, last) = match (saved, last) {
+        (Some(saved), Some(last)) => (saved, last),
+        (saved, last) => return saved.or(last),
+    };
+    for family in [Family::MySql, Family::MariaDb] {
+        if let (Ok(mut one), Ok(other)) = (
+            Position::parse(family, &saved),
+            Position::parse(family, &last),
+        ) {
+            one.union(&other);
+            return Some(one.to_string());
+        }
+    }
+    Some(saved)
+}
+
+fn io_error(path: &Path) -> impl Fn(io::Error) -> ChangeError {
+    let path: PathBuf = path.to_owned();
+    move |error| ChangeError::Io {
+        what: path.display().to_string(),
+        error,
+    }
+}

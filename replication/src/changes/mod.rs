@@ -1,0 +1,35 @@
+//! The change feed: the rows that a stream's transactions have changed, as JSON in Debezium's shape.
+//!
+//! ```text
+//!   relay files ──► ChangeReader ──► Translator ──► change, position ──► Queue ──► a client over HTTP
+//!                                      │                              └► ChangeFileWriter ──► a file
+//!                                      └── KnownTables: as the server sends them, or by the schema history
+//! ```
+//!
+//! Each reader has a thread of its own and reads the files by itself, so a slow one keeps nobody waiting. Changes come
+//! in the order of the log, each at least once. The position with each change is the one behind which a reader that has
+//! the change goes on: before the end of a transaction the position in front of it.
+
+mod columns;
+mod error;
+mod event;
+mod file;
+mod history;
+mod reader;
+mod readers;
+mod source;
+mod statement;
+mod subscription;
+mod tables;
+mod translator;
+mod value;
+
+#[cfg(test)]
+pub(crate) mod tests;
+
+pub use error::ChangeRefusal;
+pub use file::ChangeFiles;
+pub use reader::ChangeStart;
+pub use readers::{ChangeReaderView, ChangeReaders, ChangeState, ChangeWay};
+pub use source::ChangeSource;
+pub use subscription::{ChangeFormat, ChangeRequest, subscribe};

@@ -1,0 +1,189 @@
+//! Reads the changes of a stream from its relay files, from a position on, as far as the files are durable.
+
+use std::sync::Arc;
+
+use binlog::{Checksum, RawEvent};
+use route::Family;
+use route::rules::Tables;
+use tokio::sync::watch;
+
+use super::error::{ChangeError, ChangeRefusal};
+use super::event::Origin;
+use super::history::History;
+use super::source::ChangeSource;
+use super::tables::KnownTables;
+use super::translator::{EventPlace, Output, Translator};
+use crate::position::Position;
+use crate::relay::{Next, RelayLog, RelayReader, Start};
+
+/// The checksum of each event in relay files.
+const CHECKSUM: Checksum = Checksum::Crc32;
+
+/// A longer buffer is not kept from event to event.
+const BUFFER_BYTES: usize = 1 << 20;
+
+/// Where a reader begins.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ChangeStart {
+    /// With the next transaction.
+    Now,
+    /// With the oldest transaction that the relay files have.
+    Oldest,
+    /// Behind a position, as the servers write it.
+    Behind(String),
+}
+
+/// See the module.
+pub struct ChangeReader {
+    source: ChangeSource,
+    log: Arc<RelayLog>,
+    reader: RelayReader,
+    translator: Translator,
+    additions: watch::Receiver<u64>,
+    /// One event.
+    bytes: Vec<u8>,
+}
+
+/// How far a reader has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Progress {
+    /// There may be more.
+    Goes,
+    /// The reader has all that is durable.
+    IsLive,
+    /// Nobody writes these files any more: the reader begins again with the stream's new ones.
+    IsLeft,
+}
+
+impl ChangeReader {
+    /// Finds the place.
+    ///
+    /// # Errors
+    /// It cannot begin there.
+    pub fn begin(
+        source: &ChangeSource,
+        start: &ChangeStart,
+        tables: &[String],
+    ) -> Result<Self, ChangeRefusal> {
+        let log = source.log();
+        let log = log.ok_or_else(|| ChangeRefusal::NotBegun(source.cluster().to_owned()))?;
+        let had = match start {
+            ChangeStart::Now => log.position(),
+            ChangeStart::Oldest => log.deleted(),
+            ChangeStart::Behind(text) => parse(log.family(), text)?,
+        };
+        Self::at(source, log, had, Tables::new(tables))
+    }
+
+    /// Begins again at the same place, in the files that the stream writes now.
+    ///
+    /// # Errors
+    /// They do not have the place.
+    pub fn begin_again(
+        self,
+        source: &ChangeSource,
+        tables: &[String],
+    ) -> Result<Self, ChangeRefusal> {
+        let log = source.log();
+        let log = log.ok_or_else(|| ChangeRefusal::NotBegun(source.cluster().to_owned()))?;
+        let had = self.translator.position().clone();
+        Self::at(source, log, had, Tables::new(tables))
+    }
+
+    fn at(
+        source: &ChangeSource,
+        log: Arc<RelayLog>,
+        had: Position,
+        wanted: Tables,
+    ) -> Result<Self, ChangeRefusal> {
+        let reader = RelayReader::begin(&log, had.clone());
+        let reader = reader.map_err(|start| match start {
+            Start::NotBegun => ChangeRefusal::NotBegun(source.cluster().to_owned()),
+            Start::Deleted(missing) => ChangeRefusal::Deleted { missing },
+            Start::Ahead(ahead) => ChangeRefusal::Ahead(ahead),
+        })?;
+        let family = log.family();
+        let history = History::open(source.history(), source.stream(), family);
+        let history = history.map_err(|error| ChangeRefusal::System(error.to_string()))?;
+        let tables = KnownTables::new(history, source.filters().to_vec());
+        let origin = Origin {
+            family,
+            cluster: source.cluster().to_owned(),
+        };
+        let translator = Translator::new(
+            origin,
+            had,
+            wanted,
+            (tables, source.clock()),
+            source.limits(),
+        );
+        Ok(Self {
+            source: source.clone(),
+            additions: log.additions(),
+            log,
+            reader,
+            translator,
+            bytes: Vec::new(),
+        })
+    }
+
+    /// Told when there may be more than the last step has found.
+    pub fn additions(&mut self) -> &mut watch::Receiver<u64> {
+        &mut self.additions
+    }
+
+    /// How long ago the last event was written, in seconds.
+    pub fn delay(&self) -> u64 {
+        let now = (self.source.clock())();
+        u64::try_from((now - self.translator.written()) / 1_000_000).unwrap_or(0)
+    }
+
+    /// The stream that is read.
+    pub fn source(&self) -> &ChangeSource {
+        &self.source
+    }
+
+    /// All whole transactions that have been read.
+    pub fn position(&self) -> &str {
+        self.translator.position_text()
+    }
+
+    /// The position behind a transaction that cannot be told.
+    pub fn next_position(&self) -> Option<String> {
+        self.translator.next_position()
+    }
+
+    /// Reads one event of the files.
+    ///
+    /// # Errors
+    /// The files cannot be read, an event cannot be told, or the output does not take it.
+    pub fn step(&mut self, out: &mut dyn Output) -> Result<Progress, ChangeError> {
+        let is_left = self.log.is_left();
+        self.additions.mark_unchanged();
+        self.bytes.clear();
+        self.bytes.shrink_to(BUFFER_BYTES);
+        match self.reader.next(&mut self.bytes)? {
+            Next::End if is_left => Ok(Progress::IsLeft),
+            Next::End => Ok(Progress::IsLive),
+            Next::File(_) => Ok(Progress::Goes),
+            Next::Event => {
+                let (file, end) = self.reader.place();
+                let raw = RawEvent::parse(&self.bytes, CHECKSUM)?;
+                raw.verify()?;
+                let place = EventPlace {
+                    file,
+                    offset: end.saturating_sub(self.bytes.len() as u64),
+                };
+                self.translator.take(&raw, &place, out)?;
+                Ok(Progress::Goes)
+            }
+        }
+    }
+}
+
+fn parse(family: Family, text: &str) -> Result<Position, ChangeRefusal> {
+    Position::parse(family, text).map_err(|error| ChangeRefusal::BadPosition {
+        text: text.to_owned(),
+        reason: error.to_string(),
+    })
+}

@@ -1,0 +1,81 @@
+//! The stream whose changes are read.
+
+use std::sync::Arc;
+
+use binlog::Limits;
+use config::ReplicationFilterConfig;
+
+use crate::relay::RelayLog;
+use crate::replication::Clock;
+use crate::status::StreamStatus;
+
+/// A stream, for those who read its changes.
+#[derive(Debug, Clone)]
+pub struct ChangeSource {
+    status: Arc<StreamStatus>,
+    history: Arc<str>,
+    cluster: Arc<str>,
+    stream: Arc<str>,
+    filters: Arc<[ReplicationFilterConfig]>,
+    limits: Limits,
+    clock: Clock,
+}
+
+impl ChangeSource {
+    /// Of a stream whose history SQLite finds by `history`.
+    pub fn new(
+        status: &Arc<StreamStatus>,
+        settings: &config::ReplicationConfig,
+        history: &str,
+        clock: Clock,
+    ) -> Self {
+        let bytes = usize::try_from(settings.event_bytes_max).unwrap_or(usize::MAX);
+        Self {
+            limits: Limits {
+                event_bytes_max: bytes,
+                inflated_bytes_max: bytes,
+            },
+            status: Arc::clone(status),
+            history: history.into(),
+            cluster: settings.cluster.as_str().into(),
+            stream: settings.name.as_str().into(),
+            filters: settings.filters.as_slice().into(),
+            clock,
+        }
+    }
+
+    /// The relay files; none before the stream has begun to write them.
+    pub fn log(&self) -> Option<Arc<RelayLog>> {
+        self.status.relay().filter(|it| it.has_begun())
+    }
+
+    /// Where the schema history is, as SQLite is told.
+    pub fn history(&self) -> &str {
+        &self.history
+    }
+
+    /// The cluster that the stream follows.
+    pub fn cluster(&self) -> &str {
+        &self.cluster
+    }
+
+    /// The stream's name.
+    pub fn stream(&self) -> &str {
+        &self.stream
+    }
+
+    /// The filters in front of the relay files.
+    pub fn filters(&self) -> &[ReplicationFilterConfig] {
+        &self.filters
+    }
+
+    /// The longest event of the stream.
+    pub fn limits(&self) -> Limits {
+        self.limits
+    }
+
+    /// The time of now.
+    pub fn clock(&self) -> Clock {
+        self.clock
+    }
+}

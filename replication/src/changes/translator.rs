@@ -1,0 +1,341 @@
+//! Events of relay files to changes: which ones a reader wants, in which transaction they are, and behind which
+//! position the reader can go on.
+
+use std::collections::HashMap;
+
+use binlog::{
+    Checksum, Decoder, Event, EventHeader, Limits, RawEvent, RowsEvent, TableMap,
+    TransactionPayload,
+};
+use route::rules::Tables;
+use std::sync::Arc;
+
+use super::error::ChangeError;
+use super::event::{Order, Origin, Source, note_event, put_position, row_event, truncate_event};
+use super::history::Moment;
+use super::statement::{StatementMeaning, said};
+use super::tables::KnownTables;
+use crate::groups::{GroupTracker, Step};
+use crate::position::{Gtid, Position};
+use crate::replication::Clock;
+
+/// Rows of these schemas are never told: they hold hashes of passwords.
+const SYSTEM_SCHEMAS: [&str; 4] = ["mysql", "sys", "information_schema", "performance_schema"];
+
+/// Who gets the changes.
+pub trait Output {
+    /// The next change, as a JSON object, and the position behind which a reader that has it goes on.
+    ///
+    /// # Errors
+    /// [`ChangeError::Gone`], or it cannot be written.
+    fn change(&mut self, json: &str, position: &str) -> Result<(), ChangeError>;
+
+    /// All changes of a transaction have come; none, if the reader wants none of them.
+    ///
+    /// # Errors
+    /// As of `change`.
+    fn end_of_transaction(&mut self, position: &str) -> Result<(), ChangeError>;
+
+    /// Whether nobody waits for changes any more.
+    fn is_gone(&self) -> bool;
+}
+
+/// Where an event stands in the relay files.
+#[derive(Debug, Clone, Default)]
+pub struct EventPlace {
+    /// The file.
+    pub file: String,
+    /// Where the event begins.
+    pub offset: u64,
+}
+
+/// See the module.
+pub struct Translator {
+    origin: Origin,
+    wanted: Tables,
+    tables: KnownTables,
+    clock: Clock,
+    decoder: Decoder,
+    groups: GroupTracker,
+    /// All transactions that the reader has had.
+    position: Position,
+    position_text: String,
+    transaction: Transaction,
+    /// The last change. It waits for the next one, or for the end of its transaction, because that decides its position.
+    held: Option<String>,
+    written: i64,
+}
+
+/// The transaction that is read.
+#[derive(Default)]
+struct Transaction {
+    gtid: Option<Gtid>,
+    gtid_text: String,
+    /// With this transaction.
+    had: Option<Position>,
+    /// When the server committed it, in microseconds since 1970, if the log says so.
+    committed: Option<u64>,
+    thread: Option<u32>,
+    /// MariaDB: the ALTER TABLE that follows only begins, or has failed.
+    is_half_alter: bool,
+    has_changes: bool,
+    total: u64,
+    of_table: HashMap<(String, String), u64>,
+    /// The changes within the event of the relay file.
+    row: u64,
+}
+
+impl Translator {
+    /// For a reader that has had the transactions of `position`, and wants these tables.
+    pub fn new(
+        origin: Origin,
+        position: Position,
+        wanted: Tables,
+        (tables, clock): (KnownTables, Clock),
+        limits: Limits,
+    ) -> Self {
+        Self {
+            origin,
+            wanted,
+            tables,
+            clock,
+            decoder: Decoder::new(limits),
+            groups: GroupTracker::default(),
+            position_text: position.to_string(),
+            position,
+            transaction: Transaction::default(),
+            held: None,
+            written: 0,
+        }
+    }
+
+    /// All whole transactions that have been told.
+    pub fn position(&self) -> &Position {
+        &self.position
+    }
+
+    /// The same as text.
+    pub fn position_text(&self) -> &str {
+        &self.position_text
+    }
+
+    /// When the last event was written, in microseconds since 1970.
+    pub fn written(&self) -> i64 {
+        self.written
+    }
+
+    /// The position behind the transaction that is read.
+    pub fn next_position(&self) -> Option<String> {
+        self.transaction.had.as_ref().map(ToString::to_string)
+    }
+
+    /// Takes the next event of the relay files.
+    ///
+    /// # Errors
+    /// It is damaged, or it cannot be told.
+    pub fn take(
+        &mut self,
+        raw: &RawEvent<'_>,
+        place: &EventPlace,
+        out: &mut dyn Output,
+    ) -> Result<(), ChangeError> {
+        self.transaction.row = 0;
+        self.written = i64::from(raw.header().time) * 1_000_000;
+        let event = self.decoder.decode(raw)?;
+        match &event {
+            Event::TransactionPayload(payload) => self.take_payload(payload, place, out)?,
+            _ => self.tell((raw.header(), &event), place, out)?,
+        }
+        match self.groups.take(&event) {
+            Step::Within => Ok(()),
+            Step::Begins(gtid) => {
+                self.begin(gtid, &event);
+                Ok(())
+            }
+            Step::Ends(gtid) => self.end(&gtid, out),
+        }
+    }
+
+    fn take_payload(
+        &mut self,
+        payload: &TransactionPayload<'_>,
+        place: &EventPlace,
+        out: &mut dyn Output,
+    ) -> Result<(), ChangeError> {
+        let mut events = payload.events(self.decoder.limits())?;
+        while let Some(bytes) = events.next_event()? {
+            let raw = RawEvent::parse(bytes, Checksum::None)?;
+            let event = self.decoder.decode_within(&raw)?;
+            self.tell((raw.header(), &event), place, out)?;
+        }
+        Ok(())
+    }
+
+    fn begin(&mut self, gtid: Gtid, event: &Event<'_>) {
+        let mut had = self.position.clone();
+        had.add(&gtid);
+        self.transaction = Transaction {
+            gtid_text: gtid.to_string(),
+            gtid: Some(gtid),
+            had: Some(had),
+            ..Transaction::default()
+        };
+        match event {
+            Event::MysqlGtid(it) => self.transaction.committed = it.immediate_commit,
+            Event::MariadbGtid(it) => {
+                let half = binlog::MariadbGtidEvent::EXTRA_START_ALTER
+                    | binlog::MariadbGtidEvent::EXTRA_ROLLBACK_ALTER;
+                self.transaction.is_half_alter = it.extra_flags & half != 0;
+                self.transaction.thread = it.thread_id;
+            }
+            _ => {}
+        }
+    }
+
+    fn end(&mut self, gtid: &Gtid, out: &mut dyn Output) -> Result<(), ChangeError> {
+        self.position.add(gtid);
+        self.position_text = self.position.to_string();
+        self.transaction = Transaction::default();
+        if let Some(last) = self.held.take() {
+            self.send(last, out)?;
+        }
+        out.end_of_transaction(&self.position_text)
+    }
+
+    /// Sends a change with the position of now.
+    fn send(&self, mut change: String, out: &mut dyn Output) -> Result<(), ChangeError> {
+        put_position(&mut change, &self.position_text);
+        out.change(&change, &self.position_text)
+    }
+
+    /// Holds a change back, and sends the one before it.
+    fn hold(&mut self, change: String, out: &mut dyn Output) -> Result<(), ChangeError> {
+        match self.held.replace(change) {
+            Some(before) => self.send(before, out),
+            None => Ok(()),
+        }
+    }
+
+    /// Tells what an event has changed.
+    fn tell(
+        &mut self,
+        (header, event): (&EventHeader, &Event<'_>),
+        place: &EventPlace,
+        out: &mut dyn Output,
+    ) -> Result<(), ChangeError> {
+        match event {
+            Event::Rows(rows, Some(table)) if self.is_wanted(table) => {
+                self.tell_rows(header, (rows, table), place, out)
+            }
+            Event::Query(query) => {
+                if self.transaction.thread.is_none() {
+                    self.transaction.thread = Some(query.thread_id);
+                }
+                if self.transaction.is_half_alter {
+                    return Ok(());
+                }
+                self.tell_said(header, said(header, query, &self.wanted), place, out)
+            }
+            other => self.tell_said(
+                header,
+                StatementMeaning::of_event(header, other, &self.wanted),
+                place,
+                out,
+            ),
+        }
+    }
+
+    fn is_wanted(&self, table: &TableMap) -> bool {
+        let mut system = SYSTEM_SCHEMAS.iter();
+        self.wanted.has(&table.schema, &table.table)
+            && !system.any(|it| it.eq_ignore_ascii_case(&table.schema))
+    }
+
+    fn tell_rows(
+        &mut self,
+        header: &EventHeader,
+        (rows, table): (&RowsEvent<'_>, &Arc<TableMap>),
+        place: &EventPlace,
+        out: &mut dyn Output,
+    ) -> Result<(), ChangeError> {
+        let moment = Moment {
+            had: self.transaction.had.as_ref().unwrap_or(&self.position),
+            gtid: self.transaction.gtid.as_ref(),
+            time: i64::from(header.time) * 1_000_000,
+            has_changes: self.transaction.has_changes,
+        };
+        let table = self.tables.complete(table, moment, &|| out.is_gone())?;
+        for change in rows.changes(&table, self.decoder.limits())? {
+            let change = change?;
+            let about = (table.schema.as_str(), Some(table.table.as_str()));
+            let event = self.event(header, about, place, |source, order, now| {
+                row_event(&change, &table, source, order, now)
+            });
+            self.hold(event, out)?;
+        }
+        Ok(())
+    }
+
+    fn tell_said(
+        &mut self,
+        header: &EventHeader,
+        said: StatementMeaning,
+        place: &EventPlace,
+        out: &mut dyn Output,
+    ) -> Result<(), ChangeError> {
+        if said.changes_objects {
+            self.tables.forget();
+            self.transaction.has_changes = true;
+        }
+        for (schema, table) in &said.truncated {
+            let about = (schema.as_str(), Some(table.as_str()));
+            let event = self.event(header, about, place, truncate_event);
+            self.hold(event, out)?;
+        }
+        if let Some(note) = &said.note {
+            let about = (said.schema.as_str(), said.table.as_deref());
+            let event = self.event(header, about, place, |source, order, now| {
+                note_event(note, source, order, now)
+            });
+            self.hold(event, out)?;
+        }
+        Ok(())
+    }
+
+    /// The next event of the transaction.
+    fn event(
+        &mut self,
+        header: &EventHeader,
+        (schema, table): (&str, Option<&str>),
+        place: &EventPlace,
+        write: impl FnOnce(&Source<'_>, Order, i64) -> String,
+    ) -> String {
+        let transaction = &mut self.transaction;
+        transaction.total += 1;
+        let key = (schema.to_owned(), table.unwrap_or_default().to_owned());
+        let of_table = transaction.of_table.entry(key).or_default();
+        *of_table += 1;
+        let order = Order {
+            total: transaction.total,
+            of_table: *of_table,
+        };
+        let committed = transaction
+            .committed
+            .and_then(|it| i64::try_from(it / 1000).ok());
+        let source = Source {
+            origin: &self.origin,
+            time_ms: committed.unwrap_or(i64::from(header.time) * 1000),
+            schema,
+            table,
+            server_id: header.server_id,
+            gtid: &transaction.gtid_text,
+            file: &place.file,
+            offset: place.offset,
+            row: transaction.row,
+            thread: transaction.thread,
+        };
+        let event = write(&source, order, (self.clock)() / 1000);
+        transaction.row += 1;
+        event
+    }
+}
