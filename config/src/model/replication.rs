@@ -123,7 +123,7 @@ settings! {
         /// of every table.
         tables: Vec<String> = Vec::new(), Traits::RELOAD;
 
-        /// Where a file begins that the proxy has never written.
+        /// The first transaction of a file that the proxy has never written.
         from: ChangeFileStart = ChangeFileStart::Oldest, Traits::RELOAD;
 
         /// A larger file is renamed to `PATH.000001`, `PATH.000002` and so on, and another one begins.
@@ -135,11 +135,11 @@ settings! {
 }
 
 choices! {
-    /// Where a change file begins.
+    /// The first transaction of a new change file.
     pub enum ChangeFileStart {
-        /// With the oldest transaction that the relay files have.
+        /// The oldest transaction that the relay files have.
         Oldest = "oldest",
-        /// With the next transaction.
+        /// The next transaction.
         Now = "now",
     }
 }

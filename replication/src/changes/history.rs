@@ -30,13 +30,27 @@ pub struct Moment<'a> {
     pub has_changes: bool,
 }
 
+/// Parts of statements that may give a table other columns of the same types, which row events would not show.
+const OF_COLUMNS: [&str; 8] = [
+    " CHANGE ",
+    " RENAME ",
+    " MODIFY ",
+    " ADD ",
+    " DROP ",
+    "CONVERT TO",
+    "CHARACTER SET",
+    "CHARSET",
+];
+
 /// One version of a table.
 struct Version {
     definition: Option<String>,
     is_table: bool,
     /// When it began, and the GTID of the change that made it, if both are known.
     begun: (i64, Option<String>),
-    is_made: bool,
+    /// The change that made it; none if it was read without one.
+    made_by: Option<i64>,
+    ended_by: Option<i64>,
     /// The same of its end; none while it holds.
     ended: Option<(i64, Option<String>)>,
 }
@@ -83,21 +97,59 @@ impl History {
         let first = versions.len().saturating_sub(1);
         let holding = versions.into_iter().enumerate().find_map(|(index, it)| {
             // The first reading of all objects comes a little behind the begin of the stream.
-            let is_first_reading = index == first && !it.is_made;
+            let is_first_reading = index == first && it.made_by.is_none();
             (is_first_reading || self.is_past(&it.begun, moment)).then_some(it)
         });
         let Some(version) = holding else {
             return Ok(None);
         };
-        let is_over = version.ended.is_some_and(|end| self.is_past(&end, moment));
-        let definition = version.definition.filter(|_| version.is_table && !is_over);
-        Ok(definition)
+        let is_over = version
+            .ended
+            .as_ref()
+            .is_some_and(|end| self.is_past(end, moment));
+        if is_over || self.may_be_late((schema, table), &version, moment)? {
+            return Ok(None);
+        }
+        Ok(version.definition.filter(|_| version.is_table))
+    }
+
+    /// Whether a version may already be what a later change has made of the table: the server was asked when that had
+    /// taken place, too, so the later change has found nothing new.
+    fn may_be_late(
+        &self,
+        (schema, table): (&str, &str),
+        version: &Version,
+        moment: Moment<'_>,
+    ) -> rusqlite::Result<bool> {
+        let mut statement = self.database.prepare_cached(
+            "SELECT id, time, gtid, statement FROM changes WHERE stream = ?1 AND db = ?2 \
+             AND (object = ?3 OR instr(others, ?2 || '.' || ?3) > 0) AND id > ?4 AND kind = 'ALTER TABLE' ORDER BY id",
+        )?;
+        let made_by = version.made_by.unwrap_or(0);
+        let values = params![self.stream, schema, table, made_by];
+        let mut rows = statement.query(values)?;
+        while let Some(row) = rows.next()? {
+            let id: i64 = row.get(0)?;
+            if self.is_past(&(row.get(1)?, row.get(2)?), moment) {
+                continue;
+            }
+            if version.ended_by == Some(id) {
+                return Ok(false);
+            }
+            let text: String = row.get(3)?;
+            let text = text.to_ascii_uppercase().replace(['\n', '\t'], " ");
+            if OF_COLUMNS.iter().any(|it| text.contains(it)) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// The versions of whatever has had a table's name, the newest first.
     fn versions(&self, schema: &str, table: &str) -> rusqlite::Result<Vec<Version>> {
         let mut statement = self.database.prepare_cached(
-            "SELECT v.definition, v.kind, v.since, made.gtid, v.made_by, v.until, ended.gtid FROM versions v \
+            "SELECT v.definition, v.kind, v.since, made.gtid, v.made_by, v.until, ended.gtid, \
+             v.ended_by FROM versions v \
              LEFT JOIN changes made ON made.id = v.made_by LEFT JOIN changes ended ON ended.id = v.ended_by \
              WHERE v.stream = ?1 AND v.db = ?2 AND v.object = ?3 AND v.kind IN ('table', 'view', 'sequence') \
              ORDER BY v.id DESC",
@@ -105,13 +157,14 @@ impl History {
         let rows = statement.query_map(params![self.stream, schema, table], |row| {
             let kind: String = row.get(1)?;
             let until: Option<i64> = row.get(5)?;
-            let ended_by: Option<String> = row.get(6)?;
+            let ended_at: Option<String> = row.get(6)?;
             Ok(Version {
                 definition: row.get(0)?,
                 is_table: kind == "table",
                 begun: (row.get(2)?, row.get(3)?),
-                is_made: row.get::<_, Option<i64>>(4)?.is_some(),
-                ended: until.map(|until| (until, ended_by)),
+                made_by: row.get(4)?,
+                ended_by: row.get(7)?,
+                ended: until.map(|until| (until, ended_at)),
             })
         })?;
         rows.collect()

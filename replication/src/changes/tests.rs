@@ -338,10 +338,13 @@ fn a_definition_is_that_of_the_position() {
     };
     let text = |text: &str| Definition::Is(text.to_owned());
     store.note(NAME, &[is(text("first"))], 50).unwrap();
-    for (sequence, definition) in [
-        (5, text("second")),
-        (9, Definition::Gone),
-        (12, text("third")),
+    for (sequence, definition, statement) in [
+        (5, text("second"), "ALTER TABLE a ADD b INT"),
+        (9, Definition::Gone, "DROP TABLE a"),
+        (12, text("third"), "CREATE TABLE a (b INT)"),
+        // The server was asked about the third when this had been done, too.
+        (15, text("third"), "ALTER TABLE a CHANGE b c INT"),
+        (17, text("third"), "ALTER TABLE a FORCE"),
     ] {
         let change = Change {
             time: 40,
@@ -350,7 +353,7 @@ fn a_definition_is_that_of_the_position() {
             kind: "ALTER TABLE".to_owned(),
             objects: vec![object("a")],
             is_of_rows: false,
-            statement: "ALTER TABLE a".to_owned(),
+            statement: statement.to_owned(),
             invoker: None,
             seconds: 0,
             error_code: 0,
@@ -371,8 +374,11 @@ fn a_definition_is_that_of_the_position() {
         (8, Some("second")),
         (9, None),
         (11, None),
-        (12, Some("third")),
-        (13, Some("third")),
+        (12, None),
+        (14, None),
+        (15, Some("third")),
+        (16, Some("third")),
+        (17, Some("third")),
     ] {
         let had = position(sequence).unwrap();
         let moment = Moment {
@@ -384,5 +390,5 @@ fn a_definition_is_that_of_the_position() {
         let found = history.definition_at(("shop", "a"), moment).unwrap();
         assert_eq!(found.as_deref(), expected, "{sequence}");
     }
-    assert_eq!(history.position().unwrap(), position(12).ok());
+    assert_eq!(history.position().unwrap(), position(17).ok());
 }
