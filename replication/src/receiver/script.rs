@@ -184,7 +184,7 @@ mod tests {
             ("function", "change.lua"),
             (
                 "function on_schema_change() while true do end end",
-                "script.",
+                "passed its limit",
             ),
         ] {
             let fault = called(&mut scripts, &file, (text, "{}")).await.unwrap_err();
