@@ -360,6 +360,9 @@ const CLOCK: replication::Clock = || {
     now.map_or(0, |now| i64::try_from(now.as_micros()).unwrap_or(i64::MAX))
 };
 
+/// Servers' times and their clock are known in whole seconds, rounded down.
+const CLOCK_ROUNDING: Duration = Duration::from_secs(2);
+
 /// Who has sent a statement of a log through this process, which began then.
 fn origins_of(origins: &Arc<ChangeOrigins>, started: Instant) -> Origins {
     let origins = Arc::clone(origins);
@@ -373,7 +376,7 @@ fn origins_of(origins: &Arc<ChangeOrigins>, started: Instant) -> Origins {
         let sender = origins.sender_of(LoggedChange {
             backends: statement.backends,
             thread_id: statement.thread_id,
-            time: started.elapsed().checked_sub(age)?,
+            time: (started.elapsed() + CLOCK_ROUNDING).checked_sub(age)?,
             text: statement.text,
         })?;
         Some((sender.user, sender.host))
