@@ -393,7 +393,7 @@ fn options_of_mysql_proxy_become_settings() {
         &imported,
         Level::Lost,
         "proxy-write-timeout",
-        "no such limit",
+        "no limit of this kind",
     );
     let config = loaded(&named(Product::MysqlProxy, "04"));
     assert_eq!(config.balance.replicas, ReplicaUse::Any);

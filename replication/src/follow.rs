@@ -6,7 +6,7 @@ use binlog::{
 };
 
 use crate::error::StreamError;
-use crate::groups::{GroupTracker, Step};
+use crate::groups::{GroupStep, GroupTracker};
 use crate::position::{Gtid, Position};
 
 /// A log position is a number of 32 bits. A step back by more than half of that is its wrap.
@@ -86,13 +86,13 @@ impl Follower {
             _ => {}
         }
         match self.groups.take(&event) {
-            Step::Within => Ok(Brought::Nothing),
-            Step::Begins(gtid) if position.contains(&gtid) => {
+            GroupStep::Within => Ok(Brought::Nothing),
+            GroupStep::Begins(gtid) if position.contains(&gtid) => {
                 let text = format!("it has sent the transaction {gtid} again");
                 Err(StreamError::Disorder(text))
             }
-            Step::Begins(gtid) => Ok(Brought::Begin(gtid)),
-            Step::Ends(gtid) => Ok(Brought::Transaction(gtid)),
+            GroupStep::Begins(gtid) => Ok(Brought::Begin(gtid)),
+            GroupStep::Ends(gtid) => Ok(Brought::Transaction(gtid)),
         }
     }
 

@@ -11,7 +11,7 @@ use crate::position::Gtid;
 
 /// What an event means for the transaction that it is in.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Step {
+pub enum GroupStep {
     /// It belongs to none, or is one of several of a transaction.
     Within,
     /// A transaction begins with it.
@@ -31,7 +31,7 @@ pub struct GroupTracker {
 
 impl GroupTracker {
     /// Takes an event. Of row events nothing but that they have come need be known, so they need not be given.
-    pub fn take(&mut self, event: &Event<'_>) -> Step {
+    pub fn take(&mut self, event: &Event<'_>) -> GroupStep {
         match event {
             Event::MysqlGtid(event) => self.begin(mysql_gtid(event), false),
             Event::MariadbGtid(event) => {
@@ -44,22 +44,22 @@ impl GroupTracker {
             | Event::TransactionPayload(_)
             | Event::Incident(_) => self.end(),
             Event::ExecuteLoad(_) if !self.is_open => self.end(),
-            _ => Step::Within,
+            _ => GroupStep::Within,
         }
     }
 
-    fn begin(&mut self, gtid: Option<Gtid>, is_open: bool) -> Step {
+    fn begin(&mut self, gtid: Option<Gtid>, is_open: bool) -> GroupStep {
         self.is_open = is_open;
         self.gtid.clone_from(&gtid);
-        gtid.map_or(Step::Within, Step::Begins)
+        gtid.map_or(GroupStep::Within, GroupStep::Begins)
     }
 
-    fn statement(&mut self, query: &Query<'_>) -> Step {
+    fn statement(&mut self, query: &Query<'_>) -> GroupStep {
         let text = query.text.trim_ascii();
         if self.is_open {
             return match is_word(text, b"COMMIT") || is_word(text, b"ROLLBACK") {
                 true => self.end(),
-                false => Step::Within,
+                false => GroupStep::Within,
             };
         }
         let opens = is_word(text, b"BEGIN")
@@ -67,14 +67,14 @@ impl GroupTracker {
             || ends_with(text, b"START TRANSACTION");
         if opens {
             self.is_open = true;
-            return Step::Within;
+            return GroupStep::Within;
         }
         self.end()
     }
 
-    fn end(&mut self) -> Step {
+    fn end(&mut self) -> GroupStep {
         self.is_open = false;
-        self.gtid.take().map_or(Step::Within, Step::Ends)
+        self.gtid.take().map_or(GroupStep::Within, GroupStep::Ends)
     }
 }
 

@@ -3,7 +3,7 @@
 //! ```text
 //!   control (which server is the primary) ──► Stream ──► registration: who we are, where we stand
 //!                                               │
-//!   server ──► EventStream ──► Follower ──► transaction ──► Change ──► Inquiry: SHOW CREATE …
+//!   server ──► EventStream ──► Follower ──► transaction ──► Change ──► DefinitionReader: SHOW CREATE …
 //!              packets,        order, where    │             what it changes      │
 //!              checksums       transactions    ▼                                  ▼
 //!                              end           Store: position, changes, versions, in SQLite ──► admin
@@ -24,6 +24,7 @@
 mod alter;
 mod change;
 mod changes;
+mod definition_reader;
 mod difference;
 mod error;
 mod event_stream;
@@ -31,7 +32,6 @@ mod feed;
 mod filter;
 mod follow;
 mod groups;
-mod inquiry;
 mod names;
 mod object;
 mod online_change;

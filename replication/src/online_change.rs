@@ -14,7 +14,7 @@ pub enum Tool {
 
 /// What a statement is in the work of such a tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Part {
+pub enum OnlineChangeStep {
     /// It prepares or cleans up.
     Step(Tool),
     /// It puts the new table in the place of the old one: the change itself.
@@ -33,7 +33,7 @@ impl Tool {
 
 /// The part that a statement has in the change of a table, and the table; none if it is an ordinary statement. A
 /// renamed table is among its objects in pairs: the old name, the new name.
-pub fn part(kind: &str, objects: &[ObjectName]) -> Option<(Part, ObjectName)> {
+pub fn part(kind: &str, objects: &[ObjectName]) -> Option<(OnlineChangeStep, ObjectName)> {
     if kind == "RENAME TABLE" {
         return cut_over(objects);
     }
@@ -43,12 +43,12 @@ pub fn part(kind: &str, objects: &[ObjectName]) -> Option<(Part, ObjectName)> {
         ..first.clone()
     })?;
     let all_help = objects.iter().all(|it| helper(&it.name).is_some());
-    all_help.then_some((Part::Step(tool), table))
+    all_help.then_some((OnlineChangeStep::Step(tool), table))
 }
 
 /// `RENAME TABLE t TO _t_del, _t_gho TO t`; each table is named once, so that is three objects. gh-ost may also rename
 /// in two statements.
-fn cut_over(objects: &[ObjectName]) -> Option<(Part, ObjectName)> {
+fn cut_over(objects: &[ObjectName]) -> Option<(OnlineChangeStep, ObjectName)> {
     let helpers = objects.iter().filter_map(|it| helper(&it.name));
     let (tool, name) = helpers.clone().next()?;
     let table = objects
@@ -61,8 +61,8 @@ fn cut_over(objects: &[ObjectName]) -> Option<(Part, ObjectName)> {
         goes |= object.name.ends_with("_del") || object.name.ends_with("_old");
     }
     match is_of_table {
-        true if comes => Some((Part::CutOver(tool), table.clone())),
-        true if goes => Some((Part::Step(tool), table.clone())),
+        true if comes => Some((OnlineChangeStep::CutOver(tool), table.clone())),
+        true if goes => Some((OnlineChangeStep::Step(tool), table.clone())),
         _ => None,
     }
 }
@@ -101,7 +101,7 @@ mod tests {
         names.iter().map(table).collect()
     }
 
-    fn told(kind: &str, names: &[&str]) -> Option<(Part, String)> {
+    fn told(kind: &str, names: &[&str]) -> Option<(OnlineChangeStep, String)> {
         let part = part(kind, &tables(names));
         part.map(|(part, table)| (part, table.name))
     }
@@ -109,17 +109,23 @@ mod tests {
     #[test]
     fn the_renames_of_both_tools_are_the_change() {
         let change = told("RENAME TABLE", &["t", "_t_del", "_t_gho"]);
-        assert_eq!(change, Some((Part::CutOver(Tool::GhOst), "t".to_owned())));
+        assert_eq!(
+            change,
+            Some((OnlineChangeStep::CutOver(Tool::GhOst), "t".to_owned()))
+        );
         let change = told("RENAME TABLE", &["t", "_t_old", "_t_new"]);
         let tool = Tool::PtOnlineSchemaChange;
-        assert_eq!(change, Some((Part::CutOver(tool), "t".to_owned())));
+        assert_eq!(
+            change,
+            Some((OnlineChangeStep::CutOver(tool), "t".to_owned()))
+        );
         assert_eq!(told("RENAME TABLE", &["t", "u"]), None);
         assert_eq!(told("RENAME TABLE", &["t", "_u_old", "_u_new"]), None);
     }
 
     #[test]
     fn what_is_done_to_a_helping_table_is_a_step() {
-        let step = Some((Part::Step(Tool::GhOst), "t".to_owned()));
+        let step = Some((OnlineChangeStep::Step(Tool::GhOst), "t".to_owned()));
         assert_eq!(told("CREATE TABLE", &["_t_gho"]), step);
         assert_eq!(told("ALTER TABLE", &["_t_gho"]), step);
         assert_eq!(told("DROP TABLE", &["_t_ghc", "_t_del"]), step);

@@ -36,7 +36,7 @@ struct Thread {
 }
 
 /// A stream that runs.
-struct Running {
+struct RunningStream {
     settings: ReplicationConfig,
     config: Arc<Config>,
     status: Arc<StreamStatus>,
@@ -134,7 +134,7 @@ async fn live(
     topology: watch::Receiver<Arc<Topology>>,
     (store, clock, origins): (Rc<RefCell<Store>>, Clock, Origins),
 ) {
-    let mut running: Vec<Running> = Vec::new();
+    let mut running: Vec<RunningStream> = Vec::new();
     let (written, _) = watch::channel(());
     let mut told: Option<watch::Sender<Arc<Config>>> = None;
     while let Some(config) = configured.recv().await {
@@ -177,7 +177,11 @@ async fn live(
     }
 }
 
-fn begin(shared: Shared, settings: &ReplicationConfig, readers: &Arc<ChangeReaders>) -> Running {
+fn begin(
+    shared: Shared,
+    settings: &ReplicationConfig,
+    readers: &Arc<ChangeReaders>,
+) -> RunningStream {
     let status = Arc::new(StreamStatus::new(settings));
     let changes = settings.relay_folder.as_ref().map(|_| {
         let history = shared.store.borrow().source().to_owned();
@@ -187,7 +191,7 @@ fn begin(shared: Shared, settings: &ReplicationConfig, readers: &Arc<ChangeReade
     let files = changes.as_ref().map(start);
     let config = Arc::clone(&shared.config);
     let stream = Stream::new(shared, settings.clone(), Arc::clone(&status));
-    Running {
+    RunningStream {
         settings: settings.clone(),
         config,
         status,
@@ -198,7 +202,7 @@ fn begin(shared: Shared, settings: &ReplicationConfig, readers: &Arc<ChangeReade
 }
 
 /// A stream of the same name would write beside its successor.
-fn end(running: &mut Vec<Running>, name: &str) {
+fn end(running: &mut Vec<RunningStream>, name: &str) {
     running.retain(|it| {
         let stays = it.settings.name != name;
         if !stays {

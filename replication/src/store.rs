@@ -3,8 +3,8 @@
 
 mod definitions;
 mod read;
+mod receivers;
 mod revisions;
-mod told;
 
 use std::fs::OpenOptions;
 use std::io;
@@ -18,15 +18,15 @@ use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
 use crate::change::Change;
 use crate::object::{ObjectKind, ObjectName};
-use crate::online_change::{Part, part};
+use crate::online_change::{OnlineChangeStep, part};
 use crate::position::{Gtid, Position};
 
 pub use definitions::{CHANGES, VERSIONS};
 #[cfg(test)]
 use read::versions_at;
 pub use read::{ObjectVersion, SavedHistory, schema_at};
+pub use receivers::Untold;
 pub use revisions::{Revision, RevisionMark, SavedChange};
-pub use told::Untold;
 
 /// Bytes of a history that no file keeps.
 const MEMORY_BYTES_MAX: u64 = 16 << 20;
@@ -148,9 +148,9 @@ impl Store {
         if (application, version) != (APPLICATION, VERSION) {
             return Ok(false);
         }
-        self.database.execute_batch(told::TABLE)?;
+        self.database.execute_batch(receivers::TABLE)?;
         if self.number("SELECT count(*) FROM sqlite_schema WHERE name = 'told'")? > 0 {
-            self.database.execute_batch(told::TAKE_OVER)?;
+            self.database.execute_batch(receivers::TAKE_OVER)?;
         }
         if self.file.is_some() {
             // Whoever reads does not keep the writer waiting.
@@ -333,7 +333,7 @@ fn put_change(
 ) -> rusqlite::Result<i64> {
     let part = part(&change.kind, &change.objects);
     match &part {
-        Some((Part::CutOver(tool), table)) => {
+        Some((OnlineChangeStep::CutOver(tool), table)) => {
             let steps = take_steps(writing, name, table)?;
             let change = Change {
                 kind: "ALTER TABLE".to_owned(),
@@ -344,7 +344,7 @@ fn put_change(
             let tool = (tool.name(), None);
             insert_change(writing, name, gtid, &change, Some(tool))
         }
-        Some((Part::Step(tool), table)) => {
+        Some((OnlineChangeStep::Step(tool), table)) => {
             if change.kind == "DROP TABLE"
                 && let Some(id) = add_to_change(writing, name, table, change)?
             {

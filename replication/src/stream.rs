@@ -20,11 +20,11 @@ use tokio::sync::watch;
 use tokio::time::sleep;
 
 use crate::change::Change;
+use crate::definition_reader::DefinitionReader;
 use crate::error::StreamError;
 use crate::event_stream::EventStream;
 use crate::filter::{Filter, Filtered};
 use crate::follow::{Brought, Follower};
-use crate::inquiry::Inquiry;
 use crate::object::{ObjectKind, ObjectName};
 use crate::position::{Gtid, Position};
 use crate::registration::{Greeted, Identity, Registration, random_uuid};
@@ -224,7 +224,7 @@ impl Stream {
             &backend,
             self.clock_ahead,
         );
-        let mut inquiry = None;
+        let mut definition_reader = None;
         loop {
             let brought = self
                 .next(&mut events, &mut follower, &mut changes, &backend)
@@ -237,7 +237,7 @@ impl Stream {
                 }
                 Brought::Transaction(gtid) => {
                     let changed = changes.take();
-                    self.transaction(&gtid, changed, &backend, &mut inquiry)
+                    self.transaction(&gtid, changed, &backend, &mut definition_reader)
                         .await?;
                 }
             }
@@ -412,10 +412,10 @@ impl Stream {
         backend: &Backend,
     ) -> Result<StoredStream, StreamError> {
         self.status.change(|view| view.state = StreamState::Reading);
-        let mut inquiry = Inquiry::begin(self.log_in(backend).await?).await?;
+        let mut definition_reader = DefinitionReader::begin(self.log_in(backend).await?).await?;
         let time = (self.shared.clock)();
-        let mut objects = inquiry.list().await?;
-        let accounts = inquiry.accounts().await?;
+        let mut objects = definition_reader.list().await?;
+        let accounts = definition_reader.accounts().await?;
         let knows_accounts = accounts.is_some();
         objects.extend(accounts.unwrap_or_default());
         let known = self
@@ -431,7 +431,7 @@ impl Stream {
         for batch in all.chunks(BATCH) {
             let mut observed = Vec::with_capacity(batch.len());
             for object in batch {
-                observed.push(inquiry.ask(object).await?);
+                observed.push(definition_reader.ask(object).await?);
             }
             let mut store = self.shared.store.borrow_mut();
             store.note(self.name(), &observed, time)?;
@@ -450,13 +450,13 @@ impl Stream {
         gtid: &Gtid,
         changes: Vec<Change>,
         backend: &Backend,
-        inquiry: &mut Option<Inquiry>,
+        definition_reader: &mut Option<DefinitionReader>,
     ) -> Result<(), StreamError> {
         let count = changes.len() as u64;
         if count > 0 {
             // Replicas do not wait for what the server says of its objects.
             self.sync_relay()?;
-            let observed = self.observe(&changes, backend, inquiry).await?;
+            let observed = self.observe(&changes, backend, definition_reader).await?;
             let mut stored = self.stored.clone().ok_or(StreamError::Ended)?;
             stored.position.add(gtid);
             let mut store = self.shared.store.borrow_mut();
@@ -482,7 +482,7 @@ impl Stream {
         &self,
         changes: &[Change],
         backend: &Backend,
-        inquiry: &mut Option<Inquiry>,
+        definition_reader: &mut Option<DefinitionReader>,
     ) -> Result<Vec<Observed>, StreamError> {
         let mut objects: Vec<&ObjectName> = Vec::new();
         for change in changes.iter().filter(|it| !it.is_of_rows) {
@@ -490,25 +490,25 @@ impl Stream {
         }
         objects.dedup();
         // The connection may have been idle for longer than the server allows.
-        if let Some(open) = inquiry
+        if let Some(open) = definition_reader
             && let Ok(observed) = self.ask_all(open, &objects).await
         {
             return Ok(observed);
         }
-        let mut fresh = Inquiry::begin(self.log_in(backend).await?).await?;
+        let mut fresh = DefinitionReader::begin(self.log_in(backend).await?).await?;
         let observed = self.ask_all(&mut fresh, &objects).await?;
-        *inquiry = Some(fresh);
+        *definition_reader = Some(fresh);
         Ok(observed)
     }
 
     async fn ask_all(
         &self,
-        inquiry: &mut Inquiry,
+        definition_reader: &mut DefinitionReader,
         objects: &[&ObjectName],
     ) -> Result<Vec<Observed>, StreamError> {
         let mut all = Vec::new();
         for object in objects {
-            let observed = inquiry.ask(object).await?;
+            let observed = definition_reader.ask(object).await?;
             // A table takes its triggers with it.
             if observed.definition == Definition::Gone && object.kind == ObjectKind::Table {
                 let only = Some((object.schema.as_str(), ObjectKind::Trigger));
@@ -518,7 +518,7 @@ impl Stream {
                     .borrow()
                     .present(&self.settings.name, only)?;
                 for trigger in triggers {
-                    all.push(inquiry.ask(&trigger).await?);
+                    all.push(definition_reader.ask(&trigger).await?);
                 }
             }
             all.push(observed);

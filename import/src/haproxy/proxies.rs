@@ -23,7 +23,7 @@ impl Line {
 
 /// `listen NAME` and the lines below it.
 #[derive(Debug)]
-pub struct Section {
+pub struct ProxySection {
     /// `global`, `defaults`, `frontend`, `backend`, `listen`, and others.
     pub kind: String,
     /// Its name.
@@ -91,8 +91,8 @@ const LINES_MAX: usize = 100_000;
 ///
 /// # Errors
 /// A line outside of a section, or a quote without its end.
-pub fn sections(text: &str) -> Result<Vec<Section>, Refusal> {
-    let mut sections: Vec<Section> = Vec::new();
+pub fn sections(text: &str) -> Result<Vec<ProxySection>, Refusal> {
+    let mut sections: Vec<ProxySection> = Vec::new();
     let mut defaults = None;
     for (index, raw) in text.lines().enumerate() {
         let number = index + 1;
@@ -112,7 +112,7 @@ pub fn sections(text: &str) -> Result<Vec<Section>, Refusal> {
         }
         if KINDS.contains(&first.as_str()) && !raw.starts_with([' ', '\t']) || first == "listen" {
             let name = words.get(1).cloned().unwrap_or_default();
-            let mut section = Section {
+            let mut section = ProxySection {
                 kind: first.clone(),
                 name,
                 number,
@@ -180,14 +180,14 @@ fn words(raw: &str, number: usize) -> Result<Vec<String>, Refusal> {
     Ok(words)
 }
 
-impl Section {
+impl ProxySection {
     /// The first word of a line, wherever it is: here or in the defaults.
-    fn find<'a>(&'a self, sections: &'a [Section], word: &str) -> Option<&'a Line> {
-        let here = |it: &'a Section| it.lines.iter().rev().find(|line| line.words[0] == word);
+    fn find<'a>(&'a self, sections: &'a [ProxySection], word: &str) -> Option<&'a Line> {
+        let here = |it: &'a ProxySection| it.lines.iter().rev().find(|line| line.words[0] == word);
         here(self).or_else(|| sections.get(self.defaults?).and_then(here))
     }
 
-    fn is_http(&self, sections: &[Section]) -> bool {
+    fn is_http(&self, sections: &[ProxySection]) -> bool {
         self.find(sections, "mode")
             .and_then(|it| it.words.get(1))
             .is_some_and(|it| it == "http")
@@ -214,7 +214,7 @@ impl Section {
             || words.iter().any(|it| name.contains(it)) && !name.contains("pg")
     }
 
-    fn servers(&self, sections: &[Section], output: &mut Output<'_>) -> Vec<Server> {
+    fn servers(&self, sections: &[ProxySection], output: &mut Output<'_>) -> Vec<Server> {
         let defaults = self
             .find(sections, "default-server")
             .map(|it| it.words[1..].to_vec());
@@ -255,8 +255,8 @@ impl Section {
 }
 
 /// Every address for clients, with its servers.
-pub fn proxies(sections: &[Section], output: &mut Output<'_>) -> Vec<Proxy> {
-    let backends: BTreeMap<&str, &Section> = sections
+pub fn proxies(sections: &[ProxySection], output: &mut Output<'_>) -> Vec<Proxy> {
+    let backends: BTreeMap<&str, &ProxySection> = sections
         .iter()
         .filter(|it| it.kind == "backend")
         .map(|it| (it.name.as_str(), it))

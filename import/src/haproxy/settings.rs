@@ -1,13 +1,13 @@
 //! What the lines of HAProxy's sections mean, beside servers.
 
-use super::proxies::{Line, Proxy, Section};
+use super::proxies::{Line, Proxy, ProxySection};
 use crate::output::{Origin, Output, Toml};
 use crate::units::milliseconds;
 
 const ITSELF: &str = "the proxy does this by itself";
 
 /// Writes the settings of one section.
-pub fn translate(section: &Section, proxies: &[Proxy], output: &mut Output<'_>) {
+pub fn translate(section: &ProxySection, proxies: &[Proxy], output: &mut Output<'_>) {
     let is_used = |it: &Proxy| it.name == section.name || it.backend == section.name;
     match section.kind.as_str() {
         "global" => section.lines.iter().for_each(|it| global(it, output)),

@@ -31,7 +31,7 @@ pub fn migration(before: &[ObjectVersion], after: &[ObjectVersion]) -> String {
     }
     pairs.retain(|_, [old, new]| old != new);
     let mut script = Script::default();
-    for step in STEPS {
+    for step in PASSES {
         let of_step = pairs.values().filter_map(|pair| {
             let object = pair[1].or(pair[0])?;
             (step.takes)(&object.kind).then_some((object, *pair))
@@ -44,15 +44,15 @@ pub fn migration(before: &[ObjectVersion], after: &[ObjectVersion]) -> String {
 }
 
 /// An object of a step.
-type Item<'a> = (&'a ObjectVersion, Pair<'a>);
+type DefinitionPair<'a> = (&'a ObjectVersion, Pair<'a>);
 
 /// The same objects; views come last, each behind the views whose names are in its definition.
-fn views_last(objects: Vec<Item<'_>>) -> Vec<Item<'_>> {
-    let is_view = |(object, _): &Item<'_>| object.kind == "view";
+fn views_last(objects: Vec<DefinitionPair<'_>>) -> Vec<DefinitionPair<'_>> {
+    let is_view = |(object, _): &DefinitionPair<'_>| object.kind == "view";
     let (mut waiting, mut ordered): (Vec<_>, Vec<_>) = objects.into_iter().partition(is_view);
     let mut missing: HashSet<String> = waiting.iter().map(|(view, _)| quoted(&view.name)).collect();
     while !waiting.is_empty() {
-        let is_free = |(view, _): &Item<'_>| {
+        let is_free = |(view, _): &DefinitionPair<'_>| {
             let own = quoted(&view.name);
             let mut names = quoted_names(view.definition.as_deref().unwrap_or_default());
             !names.any(|name| name != own && missing.contains(name))
@@ -80,33 +80,33 @@ fn quoted_names(definition: &str) -> impl Iterator<Item = &str> {
 }
 
 /// One pass over the objects.
-struct Step {
+struct AlterPass {
     takes: fn(&str) -> bool,
     does: fn(&mut Script, &ObjectVersion, Pair<'_>),
 }
 
-const STEPS: [Step; 6] = [
-    Step {
+const PASSES: [AlterPass; 6] = [
+    AlterPass {
         takes: is_program,
         does: drop_it,
     },
-    Step {
+    AlterPass {
         takes: is_relation,
         does: drop_it,
     },
-    Step {
+    AlterPass {
         takes: |kind| kind == "schema",
         does: change_schema,
     },
-    Step {
+    AlterPass {
         takes: is_relation,
         does: make_or_change,
     },
-    Step {
+    AlterPass {
         takes: is_program,
         does: make_again,
     },
-    Step {
+    AlterPass {
         takes: |kind| kind == "account",
         does: |script, object, _| {
             let name = &object.name;

@@ -9,7 +9,7 @@ use super::value::{put_text, put_value};
 
 /// What all events of a stream have in common.
 #[derive(Debug, Clone)]
-pub struct Origin {
+pub struct StreamOrigin {
     /// Whose servers' changes these are.
     pub family: Family,
     /// The cluster.
@@ -20,7 +20,7 @@ pub struct Origin {
 #[derive(Debug, Clone)]
 pub struct Source<'a> {
     /// The stream.
-    pub origin: &'a Origin,
+    pub origin: &'a StreamOrigin,
     /// When it was committed, or written, in milliseconds since 1970.
     pub time_ms: i64,
     /// The schema; empty for none.

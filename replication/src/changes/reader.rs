@@ -8,7 +8,7 @@ use route::rules::Tables;
 use tokio::sync::watch;
 
 use super::error::{ChangeError, ChangeRefusal};
-use super::event::Origin;
+use super::event::StreamOrigin;
 use super::history::History;
 use super::source::ChangeSource;
 use super::tables::KnownTables;
@@ -106,7 +106,7 @@ impl ChangeReader {
         let history = History::open(source.history(), source.stream(), family);
         let history = history.map_err(|error| ChangeRefusal::System(error.to_string()))?;
         let tables = KnownTables::new(history, source.filters().to_vec());
-        let origin = Origin {
+        let origin = StreamOrigin {
             family,
             cluster: source.cluster().to_owned(),
         };

@@ -11,11 +11,13 @@ use route::rules::Tables;
 use std::sync::Arc;
 
 use super::error::ChangeError;
-use super::event::{Order, Origin, Source, note_event, put_position, row_event, truncate_event};
+use super::event::{
+    Order, Source, StreamOrigin, note_event, put_position, row_event, truncate_event,
+};
 use super::history::Moment;
 use super::statement::{StatementMeaning, said};
 use super::tables::KnownTables;
-use crate::groups::{GroupTracker, Step};
+use crate::groups::{GroupStep, GroupTracker};
 use crate::position::{Gtid, Position};
 use crate::replication::Clock;
 
@@ -51,7 +53,7 @@ pub struct EventPlace {
 
 /// See the module.
 pub struct Translator {
-    origin: Origin,
+    origin: StreamOrigin,
     wanted: Tables,
     tables: KnownTables,
     clock: Clock,
@@ -60,7 +62,7 @@ pub struct Translator {
     /// All transactions that the reader has had.
     position: Position,
     position_text: String,
-    transaction: Transaction,
+    transaction: OpenTransaction,
     /// The last change. It waits for the next one, or for the end of its transaction, because that decides its position.
     held: Option<String>,
     written: i64,
@@ -68,7 +70,7 @@ pub struct Translator {
 
 /// The transaction that is read.
 #[derive(Default)]
-struct Transaction {
+struct OpenTransaction {
     gtid: Option<Gtid>,
     gtid_text: String,
     /// With this transaction.
@@ -88,7 +90,7 @@ struct Transaction {
 impl Translator {
     /// For a reader that has had the transactions of `position`, and wants these tables.
     pub fn new(
-        origin: Origin,
+        origin: StreamOrigin,
         position: Position,
         wanted: Tables,
         (tables, clock): (KnownTables, Clock),
@@ -103,7 +105,7 @@ impl Translator {
             groups: GroupTracker::default(),
             position_text: position.to_string(),
             position,
-            transaction: Transaction::default(),
+            transaction: OpenTransaction::default(),
             held: None,
             written: 0,
         }
@@ -147,12 +149,12 @@ impl Translator {
             _ => self.tell((raw.header(), &event), place, out)?,
         }
         match self.groups.take(&event) {
-            Step::Within => Ok(()),
-            Step::Begins(gtid) => {
+            GroupStep::Within => Ok(()),
+            GroupStep::Begins(gtid) => {
                 self.begin(gtid, &event);
                 Ok(())
             }
-            Step::Ends(gtid) => self.end(&gtid, out),
+            GroupStep::Ends(gtid) => self.end(&gtid, out),
         }
     }
 
@@ -174,11 +176,11 @@ impl Translator {
     fn begin(&mut self, gtid: Gtid, event: &Event<'_>) {
         let mut had = self.position.clone();
         had.add(&gtid);
-        self.transaction = Transaction {
+        self.transaction = OpenTransaction {
             gtid_text: gtid.to_string(),
             gtid: Some(gtid),
             had: Some(had),
-            ..Transaction::default()
+            ..OpenTransaction::default()
         };
         match event {
             Event::MysqlGtid(it) => self.transaction.committed = it.immediate_commit,
@@ -195,7 +197,7 @@ impl Translator {
     fn end(&mut self, gtid: &Gtid, out: &mut dyn Output) -> Result<(), ChangeError> {
         self.position.add(gtid);
         self.position_text = self.position.to_string();
-        self.transaction = Transaction::default();
+        self.transaction = OpenTransaction::default();
         if let Some(last) = self.held.take() {
             self.send(last, out)?;
         }

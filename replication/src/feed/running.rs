@@ -8,11 +8,11 @@ use tokio::sync::oneshot;
 /// The replicas that are fed now, by what tells them apart.
 #[derive(Debug, Default)]
 pub struct Feeds {
-    running: Mutex<HashMap<String, Running>>,
+    running: Mutex<HashMap<String, RunningFeed>>,
 }
 
 #[derive(Debug)]
-struct Running {
+struct RunningFeed {
     /// Dropping it ends the stream.
     end: oneshot::Sender<()>,
     view: Arc<Mutex<ReplicaView>>,
@@ -57,7 +57,7 @@ impl Feeds {
         let (end, ended) = oneshot::channel();
         let identity = view.identity.clone();
         let view = Arc::new(Mutex::new(view));
-        let running = Running {
+        let running = RunningFeed {
             end,
             view: Arc::clone(&view),
         };
@@ -90,7 +90,7 @@ impl Feeding {
 impl Drop for Feeding {
     fn drop(&mut self) {
         let mut running = locked(&self.feeds.running);
-        let is_own = |it: &Running| Arc::ptr_eq(&it.view, &self.view);
+        let is_own = |it: &RunningFeed| Arc::ptr_eq(&it.view, &self.view);
         if running.get(&self.identity).is_some_and(is_own) {
             running.remove(&self.identity);
         }

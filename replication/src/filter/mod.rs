@@ -2,7 +2,7 @@
 //! another form.
 //!
 //! ```text
-//!   event ──► Filter ──► Transaction: policy, statement, columns ──► Spool ──► at its end ──► RelayWriter
+//!   event ──► Filter ──► FilteredTransaction: policy, statement, columns ──► Spool ──► at its end ──► RelayWriter
 //!                        what passes, under which name, with which values
 //! ```
 //!
@@ -32,7 +32,7 @@ use crate::relay::RelayWriter;
 
 pub use error::FilterError;
 use policy::Policy;
-use transaction::Transaction;
+use transaction::FilteredTransaction;
 
 /// How many events a filter has left out and changed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -49,7 +49,7 @@ pub struct Filter {
     decoder: Decoder,
     /// Where long transactions are gathered.
     folder: PathBuf,
-    transaction: Option<Transaction>,
+    transaction: Option<FilteredTransaction>,
 }
 
 /// Where the events of whole transactions go.
@@ -104,7 +104,7 @@ impl Filter {
     ) -> Result<Filtered, StreamError> {
         let event = self.decoder.decode(raw).map_err(FilterError::from)?;
         if let Brought::Begin(gtid) = brought {
-            let begun = Transaction::begin(gtid.clone(), raw, &event, &self.folder);
+            let begun = FilteredTransaction::begin(gtid.clone(), raw, &event, &self.folder);
             self.transaction = Some(begun);
             return Ok(Filtered::default());
         }

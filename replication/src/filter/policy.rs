@@ -14,7 +14,7 @@ pub struct Policy {
 
 /// Where a change comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Origin {
+pub struct ChangeOrigin {
     /// The server that executed it first.
     pub server_id: u32,
     /// The domain of its GTID (MariaDB).
@@ -74,7 +74,7 @@ impl Policy {
         &self,
         change: FilteredChange,
         (schema, name): (&str, &str),
-        origin: Origin,
+        origin: ChangeOrigin,
     ) -> bool {
         let first = self.actions.iter().find(|action| {
             action.is_from(origin) && action.is_for(change) && action.tables.has(schema, name)
@@ -102,7 +102,7 @@ impl Policy {
     }
 
     /// Whether some change of a table may be dropped or changed.
-    pub fn is_concerned(&self, schema: &str, name: &str, origin: Origin) -> bool {
+    pub fn is_concerned(&self, schema: &str, name: &str, origin: ChangeOrigin) -> bool {
         let is_dropped = |action: &&ActionFilter| {
             action.drops && action.is_from(origin) && action.tables.has(schema, name)
         };
@@ -111,7 +111,7 @@ impl Policy {
 }
 
 impl ActionFilter {
-    fn is_from(&self, origin: Origin) -> bool {
+    fn is_from(&self, origin: ChangeOrigin) -> bool {
         let Self { settings, .. } = self;
         let is_server =
             settings.server_ids.is_empty() || settings.server_ids.contains(&origin.server_id);

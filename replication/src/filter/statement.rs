@@ -5,7 +5,7 @@ use config::FilteredChange;
 use sql::{Charset, Facts, Flags, Mention, Object, Role, StatementKind};
 
 use super::error::FilterError;
-use super::policy::{Origin, Policy};
+use super::policy::{ChangeOrigin, Policy};
 use crate::change::Change;
 use crate::names::named_objects;
 use crate::object::ObjectKind;
@@ -28,7 +28,7 @@ pub enum Fate {
 }
 
 /// A statement of the log.
-pub struct LoggedStatement<'a> {
+pub struct FilteredStatement<'a> {
     /// The event's header.
     pub header: &'a EventHeader,
     /// The event's body, and the length of its fixed part.
@@ -36,10 +36,10 @@ pub struct LoggedStatement<'a> {
     /// The statement.
     pub query: &'a Query<'a>,
     /// Where it comes from.
-    pub origin: Origin,
+    pub origin: ChangeOrigin,
 }
 
-impl LoggedStatement<'_> {
+impl FilteredStatement<'_> {
     /// What becomes of it.
     ///
     /// # Errors

@@ -19,9 +19,9 @@ use config::FilteredChange;
 
 use super::columns::TableColumns;
 use super::error::FilterError;
-use super::policy::{Origin, Policy};
+use super::policy::{ChangeOrigin, Policy};
 use super::spool::Spool;
-use super::statement::{Fate, LoggedStatement};
+use super::statement::{Fate, FilteredStatement};
 use super::{EventSink, Filtered, query_post_header};
 use crate::error::StreamError;
 use crate::follow::Brought;
@@ -45,11 +45,11 @@ struct StatementTable {
 }
 
 /// See the module.
-pub struct Transaction {
+pub struct FilteredTransaction {
     gtid: Gtid,
     /// The event that begins it.
     begin: Held,
-    origin: Origin,
+    origin: ChangeOrigin,
     spool: Spool,
     filtered: Filtered,
     /// Whether its events get checksums that they did not have.
@@ -76,10 +76,10 @@ impl Held {
     }
 }
 
-impl Transaction {
+impl FilteredTransaction {
     /// Begins with the event that has the GTID. A long transaction is gathered in a folder.
     pub fn begin(gtid: Gtid, raw: &RawEvent<'_>, event: &Event<'_>, folder: &Path) -> Self {
-        let mut origin = Origin {
+        let mut origin = ChangeOrigin {
             server_id: raw.header().server_id,
             domain: None,
         };
@@ -117,7 +117,7 @@ impl Transaction {
     ) -> Result<(), FilterError> {
         match event {
             Event::Query(query) => {
-                let statement = LoggedStatement {
+                let statement = FilteredStatement {
                     header: raw.header(),
                     body: (raw.body(), query_post_header(decoder)),
                     query,

@@ -18,7 +18,7 @@ pub struct RelayLog {
     /// As whom replicas know the proxy.
     server_id: u32,
     uuid: String,
-    known: Mutex<Known>,
+    known: Mutex<LogState>,
     /// How often something has been added, or the writer has left.
     additions: watch::Sender<u64>,
     /// Whether nobody writes any more.
@@ -26,7 +26,7 @@ pub struct RelayLog {
 }
 
 #[derive(Debug)]
-struct Known {
+struct LogState {
     files: VecDeque<RelayFile>,
     position: Position,
     /// What the server calls itself.
@@ -56,7 +56,7 @@ impl RelayLog {
             folder: folder.to_owned(),
             server_id,
             uuid: uuid.to_owned(),
-            known: Mutex::new(Known {
+            known: Mutex::new(LogState {
                 files,
                 position,
                 version: String::new(),
@@ -66,7 +66,7 @@ impl RelayLog {
         }
     }
 
-    fn known(&self) -> std::sync::MutexGuard<'_, Known> {
+    fn known(&self) -> std::sync::MutexGuard<'_, LogState> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -1,7 +1,7 @@
 use binlog::{Decoder, Event, Limits, MysqlGtidEvent, RawEvent};
 
 use super::*;
-use crate::groups::{GroupTracker, Step};
+use crate::groups::{GroupStep, GroupTracker};
 
 /// The places, from 0, of the events at which a transaction ends.
 fn ends(events: &[Vec<u8>]) -> Vec<usize> {
@@ -14,7 +14,7 @@ fn ends(events: &[Vec<u8>]) -> Vec<usize> {
     for (place, bytes) in events.iter().enumerate() {
         let raw = RawEvent::parse(bytes, Checksum::None).unwrap();
         let event = decoder.decode(&raw).unwrap();
-        if matches!(tracker.take(&event), Step::Ends(_)) {
+        if matches!(tracker.take(&event), GroupStep::Ends(_)) {
             places.push(place);
         }
     }
@@ -104,6 +104,6 @@ fn transactions_of_mysql_end_where_they_are_whole() {
 fn an_anonymous_transaction_has_no_end_that_counts() {
     let mut tracker = GroupTracker::default();
     let begin = Event::MysqlGtid(MysqlGtidEvent::default());
-    assert_eq!(tracker.take(&begin), Step::Within);
-    assert_eq!(tracker.take(&Event::Xid(1)), Step::Within);
+    assert_eq!(tracker.take(&begin), GroupStep::Within);
+    assert_eq!(tracker.take(&Event::Xid(1)), GroupStep::Within);
 }

@@ -103,6 +103,8 @@ const CRATES: &[&str] = &[
     "proxy",
     "script_host",
     "control",
+    "replication",
+    "import",
     "advisor",
     "admin",
     "http",

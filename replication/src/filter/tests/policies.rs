@@ -4,10 +4,10 @@ use config::{FilterAction, FilteredChange, ReplicationFilterConfig};
 use route::Family;
 
 use super::super::error::FilterError;
-use super::super::policy::{Origin, Policy};
+use super::super::policy::{ChangeOrigin, Policy};
 use super::{drops, on};
 
-const ORIGIN: Origin = Origin {
+const ORIGIN: ChangeOrigin = ChangeOrigin {
     server_id: 1,
     domain: Some(0),
 };
@@ -48,12 +48,12 @@ fn filters_are_for_kinds_of_changes_servers_and_domains() {
     let orders = ("shop", "orders");
     assert!(policy.passes(FilteredChange::Insert, orders, ORIGIN));
     assert!(!policy.passes(FilteredChange::Delete, orders, ORIGIN));
-    let other = Origin {
+    let other = ChangeOrigin {
         server_id: 7,
         ..ORIGIN
     };
     assert!(!policy.passes(FilteredChange::Insert, ("a", "b"), other));
-    let other = Origin {
+    let other = ChangeOrigin {
         domain: Some(3),
         ..ORIGIN
     };

@@ -5,8 +5,8 @@ use config::{FilteredChange, ReplicationFilterConfig};
 use route::Family;
 
 use super::super::error::FilterError;
-use super::super::policy::{Origin, Policy};
-use super::super::statement::{Fate, LoggedStatement};
+use super::super::policy::{ChangeOrigin, Policy};
+use super::super::statement::{Fate, FilteredStatement};
 use super::{drops, on};
 
 const POST_HEADER: usize = 13;
@@ -29,11 +29,11 @@ fn fate(
         flags: binlog::EventFlags(0),
     };
     let query = Query::decode(&body, POST_HEADER).unwrap();
-    let statement = LoggedStatement {
+    let statement = FilteredStatement {
         header: &header,
         body: (&body, POST_HEADER),
         query: &query,
-        origin: Origin {
+        origin: ChangeOrigin {
             server_id: 1,
             domain: None,
         },

@@ -54,11 +54,11 @@ const FLAGS: Flags = Flags {
 };
 
 /// A server that is asked for definitions.
-pub struct Inquiry {
+pub struct DefinitionReader {
     client: BackendClient,
 }
 
-impl Inquiry {
+impl DefinitionReader {
     /// Over a connection that is logged in.
     ///
     /// # Errors
