@@ -9,8 +9,15 @@ use super::source::{Crate, Module, lines_of};
 /// Structs that are rows of a table: of settings, or of the admin port.
 const TABLES: &[&str] = &["config::", "admin::tables::"];
 
-/// Functions that are tables: a `match` with a row for each variant.
-const MATCHES: &[&str] = &["link::failure::verdict"];
+/// Functions that are tables: a `match` with a row for each variant, or for each setting of another proxy.
+const MATCHES: &[&str] = &[
+    "link::failure::verdict",
+    "import::haproxy::settings::server_option",
+    "import::maxscale::globals::monitor",
+    "import::maxscale::globals::translate",
+    "import::maxscale::services::listener",
+    "import::maxscale::services::option",
+];
 
 /// The lines of a crate, tests excepted.
 pub fn lines(of: &Crate) -> Figures {
