@@ -99,8 +99,10 @@ impl Feed {
 
     /// The answer to a request that is refused.
     fn refused(&self, user: &str, path: &str) -> (u16, String) {
-        let answer = Http::new(self.http).basic(user).get(path);
-        (answer.status, answer.text())
+        wait::for_some("the stream has begun", wait::SOON, || {
+            let answer = Http::new(self.http).basic(user).get(path);
+            (answer.status != 503).then(|| (answer.status, answer.text()))
+        })
     }
 }
 
@@ -113,7 +115,15 @@ struct Changes {
 }
 
 impl Changes {
+    /// A proxy that has just started answers 503 until its stream has begun.
     fn open(port: u16, query: &str, headers: &[&str]) -> Self {
+        wait::for_some("the stream has begun", wait::SOON, || {
+            Self::try_open(port, query, headers)
+        })
+    }
+
+    /// None: the answer is 503.
+    fn try_open(port: u16, query: &str, headers: &[&str]) -> Option<Self> {
         let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
         stream
             .set_read_timeout(Some(Duration::from_secs(60)))
@@ -141,12 +151,15 @@ impl Changes {
                 content_type = value.trim().to_owned();
             }
         }
+        if head.starts_with("HTTP/1.1 503") {
+            return None;
+        }
         assert!(head.starts_with("HTTP/1.1 200"), "{head}");
-        Self {
+        Some(Self {
             reader,
             rest: Vec::new(),
             content_type,
-        }
+        })
     }
 
     /// The next line without its end; none behind the last.
@@ -591,7 +604,10 @@ fn in_files(folder: &Path) -> Vec<Value> {
     files.sort_by_key(|it| (it.extension().is_some_and(|it| it == "jsonl"), it.clone()));
     let mut all: Vec<Value> = Vec::new();
     for file in files {
-        let text = std::fs::read_to_string(file).unwrap();
+        // The proxy has rotated it since its name was read.
+        let Ok(text) = std::fs::read_to_string(file) else {
+            return in_files(folder);
+        };
         let whole = text.rfind('\n').map_or("", |end| &text[..end]);
         for line in whole.lines() {
             let value: Value = serde_json::from_str(line).unwrap();
