@@ -167,7 +167,7 @@ impl Authenticator {
         }
     }
 
-    /// Who may come in over HTTP, by the configuration of the moment.
+    /// The accounts that may log in over HTTP, by the current configuration.
     pub fn people(&self, config: &Arc<Config>) -> Arc<Directory> {
         self.known_people(config, |it| &it.all)
     }

@@ -363,7 +363,7 @@ const CLOCK: replication::Clock = || {
 /// Servers' times and their clock are known in whole seconds, rounded down.
 const CLOCK_ROUNDING: Duration = Duration::from_secs(2);
 
-/// Who has sent a statement of a log through this process, which began then.
+/// The sender of a logged statement, if it passed through this process, which began then.
 fn origins_of(origins: &Arc<ChangeOrigins>, started: Instant) -> Origins {
     let origins = Arc::clone(origins);
     Arc::new(move |statement: LoggedStatement<'_>| {

@@ -1,4 +1,4 @@
-//! Who has sent the statements that change objects, by the connection on which their server has executed them. The
+//! The senders of statements that change objects, by the connection on which their server has executed them. The
 //! schema history asks, because most events of a binary log do not say who it was.
 
 use std::collections::VecDeque;

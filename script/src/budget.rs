@@ -44,6 +44,26 @@ impl Limits {
         time: Duration::MAX,
         memory_bytes: usize::MAX,
     };
+
+    /// As settings say them, where 0 is no limit.
+    pub fn of_settings(instructions: u64, time: Duration, memory_bytes: u64) -> Self {
+        Self {
+            instructions: unless_zero(instructions),
+            time: match time.is_zero() {
+                true => Duration::MAX,
+                false => time,
+            },
+            memory_bytes: usize::try_from(unless_zero(memory_bytes)).unwrap_or(usize::MAX),
+        }
+    }
+}
+
+/// Settings say "no limit" by zero.
+pub fn unless_zero(limit: u64) -> u64 {
+    match limit {
+        0 => u64::MAX,
+        limit => limit,
+    }
 }
 
 impl Default for Limits {

@@ -56,7 +56,7 @@ mod traceback;
 mod values;
 
 pub use answer::Answer;
-pub use budget::{Limit, Limits};
+pub use budget::{Limit, Limits, unless_zero};
 pub use chunk::{Chunk, LoadFault};
 pub use commons::{Commons, FileFacts};
 pub use decision::{Decision, Hook, Injection, Move, ReplyFacts, ScriptQuery, Wish, WishOutcome};
@@ -64,7 +64,7 @@ pub use dictionary::{Dictionary, Fill};
 pub use facts::{AddressFacts, BackendFacts, SocketFacts};
 pub use fault::{Fault, message, raise};
 pub use interpreter::{Interpreter, Setup};
-pub use log::{Level, Log};
+pub use log::{Level, Log, ProcessLog};
 pub use parameters::Parameters;
 pub use payloads::Payloads;
 pub use response::err_payload;

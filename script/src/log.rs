@@ -51,3 +51,26 @@ pub trait Log: Send + Sync {
         self.log(level, &format!("{line} {data}"));
     }
 }
+
+/// Scripts log where the process does: through `tracing`, with the target `script`.
+pub struct ProcessLog;
+
+impl Log for ProcessLog {
+    fn log(&self, level: Level, line: &str) {
+        match level {
+            Level::Error | Level::Critical => tracing::error!(target: "script", "{line}"),
+            Level::Warning => tracing::warn!(target: "script", "{line}"),
+            Level::Message | Level::Info => tracing::info!(target: "script", "{line}"),
+            Level::Debug => tracing::debug!(target: "script", "{line}"),
+        }
+    }
+
+    fn log_with(&self, level: Level, line: &str, data: &str) {
+        match level {
+            Level::Error | Level::Critical => tracing::error!(target: "script", data, "{line}"),
+            Level::Warning => tracing::warn!(target: "script", data, "{line}"),
+            Level::Message | Level::Info => tracing::info!(target: "script", data, "{line}"),
+            Level::Debug => tracing::debug!(target: "script", data, "{line}"),
+        }
+    }
+}

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use config::{Config, Isolation, ScriptConfig, ScriptResults};
-use script::{Commons, Level, Limits, Log, Scripts, Setup};
+use script::{Commons, Limits, ProcessLog, Scripts, Setup};
 use tokio::sync::Notify;
 use tokio::time::timeout;
 
@@ -155,49 +155,14 @@ fn setup(
     Setup {
         lua_path: config.lua_path.clone(),
         basedir: config.base_folder.clone(),
-        limits: Limits {
-            instructions: unless_zero(config.instructions_max),
-            time: match config.time_max.is_zero() {
-                true => Duration::MAX,
-                false => config.time_max,
-            },
-            memory_bytes: usize::try_from(unless_zero(config.memory_bytes_max))
-                .unwrap_or(usize::MAX),
-        },
+        limits: Limits::of_settings(
+            config.instructions_max,
+            config.time_max,
+            config.memory_bytes_max,
+        ),
         shutdown: Arc::clone(shutdown),
         commons: Arc::clone(commons),
         timers_changed: Arc::new(move || timers.notify_one()),
-        ..Setup::new(Arc::new(ScriptLog))
-    }
-}
-
-/// Settings say "no limit" by zero.
-pub fn unless_zero(limit: u64) -> u64 {
-    match limit {
-        0 => u64::MAX,
-        limit => limit,
-    }
-}
-
-/// Scripts log where everybody does.
-struct ScriptLog;
-
-impl Log for ScriptLog {
-    fn log(&self, level: Level, line: &str) {
-        match level {
-            Level::Error | Level::Critical => tracing::error!(target: "script", "{line}"),
-            Level::Warning => tracing::warn!(target: "script", "{line}"),
-            Level::Message | Level::Info => tracing::info!(target: "script", "{line}"),
-            Level::Debug => tracing::debug!(target: "script", "{line}"),
-        }
-    }
-
-    fn log_with(&self, level: Level, line: &str, data: &str) {
-        match level {
-            Level::Error | Level::Critical => tracing::error!(target: "script", data, "{line}"),
-            Level::Warning => tracing::warn!(target: "script", data, "{line}"),
-            Level::Message | Level::Info => tracing::info!(target: "script", data, "{line}"),
-            Level::Debug => tracing::debug!(target: "script", data, "{line}"),
-        }
+        ..Setup::new(Arc::new(ProcessLog))
     }
 }

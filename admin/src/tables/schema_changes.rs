@@ -41,7 +41,8 @@ pub static TABLE: SchemaTable = SchemaTable {
         ),
         text(
             "account",
-            "The user whose privileges were checked, or who has sent it through the proxy; NULL: not known.",
+            "The user whose privileges the server checked, or the user of the session that sent it through the \
+             proxy; NULL: not known.",
         ),
         text(
             "host",

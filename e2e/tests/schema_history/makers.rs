@@ -1,4 +1,4 @@
-//! Who has made a change: by the server's word, else by the sessions that have passed the proxy.
+//! The user of a change: from the server's log, else from the session that sent it through the proxy.
 
 use e2e::raw::Login;
 

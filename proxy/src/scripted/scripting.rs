@@ -28,8 +28,8 @@ use link::leg::Leg;
 use link::reply_observer::{ObservedReply, ReplyObserver, Towards};
 use link::row_rewriting::Rewriting;
 use registry::session_control::{Ask, HookWait};
+use script::unless_zero;
 use script_host::host::Host;
-use script_host::interpreters::unless_zero;
 use script_host::login_hooks::{LoggedInClient, LoginHooks};
 use script_host::script_route::ScriptTarget;
 

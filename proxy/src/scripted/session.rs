@@ -31,8 +31,8 @@ use link::leg::Leg;
 use link::reply_observer::{ObservedReply, Towards};
 use registry::session_control::{Ask, HookWait, SessionControl};
 use registry::session_registry::Registration;
+use script::unless_zero;
 use script_host::host::Host;
-use script_host::interpreters::unless_zero;
 use script_host::parked::kind_of;
 use script_host::server::Server;
 

@@ -2,11 +2,10 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use config::{Config, ScriptConfig};
 use script::mlua::{self, Function, Lua, Table, Value};
-use script::{Interpreter, Level, Limits, Log, Setup};
+use script::{Interpreter, Limits, ProcessLog, Setup};
 
 use crate::store::Untold;
 
@@ -98,37 +97,15 @@ fn change(lua: &Lua, json: &str) -> mlua::Result<Table> {
 }
 
 fn setup(settings: &ScriptConfig) -> Setup {
-    let unless_zero = |limit| match limit {
-        0 => u64::MAX,
-        limit => limit,
-    };
     Setup {
         lua_path: settings.lua_path.clone(),
         basedir: settings.base_folder.clone(),
-        limits: Limits {
-            instructions: unless_zero(settings.instructions_max),
-            time: match settings.time_max.is_zero() {
-                true => Duration::MAX,
-                false => settings.time_max,
-            },
-            memory_bytes: usize::try_from(unless_zero(settings.memory_bytes_max))
-                .unwrap_or(usize::MAX),
-        },
-        ..Setup::new(Arc::new(ScriptLog))
-    }
-}
-
-/// The script logs where the proxy does.
-struct ScriptLog;
-
-impl Log for ScriptLog {
-    fn log(&self, level: Level, line: &str) {
-        match level {
-            Level::Error | Level::Critical => tracing::error!(target: "script", "{line}"),
-            Level::Warning => tracing::warn!(target: "script", "{line}"),
-            Level::Message | Level::Info => tracing::info!(target: "script", "{line}"),
-            Level::Debug => tracing::debug!(target: "script", "{line}"),
-        }
+        limits: Limits::of_settings(
+            settings.instructions_max,
+            settings.time_max,
+            settings.memory_bytes_max,
+        ),
+        ..Setup::new(Arc::new(ProcessLog))
     }
 }
 

@@ -125,7 +125,7 @@ impl PooledSession {
         }
     }
 
-    /// The schema history may ask who has changed an object over this connection.
+    /// The schema history may ask for the session that changed an object over this connection.
     #[inline]
     fn note_origin(&self, statement: &Statement<'_>) {
         let context = &self.worker.plane_context;
