@@ -35,6 +35,7 @@ const FLOORS: &[(&str, Floor)] = &[
     ("e2e/clients/rust-mysql-async", Floor::Outside),
     ("bench", Floor::Outside),
     ("fuzz", Floor::Outside),
+    ("simulation", Floor::Outside),
     ("xtask", Floor::Outside),
 ];
 
