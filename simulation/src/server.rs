@@ -21,6 +21,7 @@ mod commands;
 mod connection;
 mod control;
 mod diagnostics;
+pub mod dialogue;
 mod error;
 mod evaluate;
 mod family;

@@ -144,6 +144,10 @@ impl Session {
                 let value = self.evaluate(value, context)?;
                 self.set_user_variable(name, value.clone());
                 self.tracker.changed();
+                self.deprecate(
+                    "Setting user variables within expressions is deprecated and will be removed in a future release. \
+                     Consider alternatives: 'SET variable=expression, ...', or 'SELECT expression(s) INTO variables(s)'.",
+                );
                 value
             }
             Expr::System(scope, name) => self.read_variable(*scope, name)?,
@@ -245,6 +249,18 @@ impl Session {
             }
         }
         arithmetic::aggregate(self.family(), aggregate, values)
+    }
+
+    /// A warning of MySQL's that something will not be there for ever.
+    pub fn deprecate(&mut self, text: &str) {
+        let is_known = self
+            .diagnostics
+            .conditions
+            .iter()
+            .any(|it| &*it.text == text);
+        if !self.family().is_mariadb() && !is_known {
+            self.diagnostics.warn(1287, text);
+        }
     }
 
     /// Sets a user variable; a text has the collation of the session's literals.

@@ -55,7 +55,13 @@ impl Session {
                 None => Value::Unsigned(self.diagnostics.last_insert_id),
             },
             Function::RowCount => Value::Int(self.diagnostics.row_count),
-            Function::FoundRows => Value::Int(self.diagnostics.found_rows as i64),
+            Function::FoundRows => {
+                self.deprecate(
+                    "FOUND_ROWS() is deprecated and will be removed in a future release. Consider using COUNT(*) \
+                     instead.",
+                );
+                Value::Int(self.diagnostics.found_rows as i64)
+            }
             Function::Database => match self.schema() {
                 Some(schema) => Value::text(&*schema),
                 None => Value::Null,
