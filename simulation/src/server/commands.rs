@@ -10,10 +10,11 @@ use wire::{Capabilities, Command};
 
 use super::ast::{KillScope, Statement};
 use super::binding::values;
-use super::columns::{ResultColumn, ResultType};
+use super::columns::ResultColumn;
 use super::error::{SqlError, SqlResult};
 use super::output::{Done, Follows, Output, Protocol};
 use super::parser::{Parsed, Reading};
+use super::result_type::ResultType;
 use super::session::{PreparedStatement, Session};
 use super::value::Value;
 

@@ -96,7 +96,9 @@ pub(super) fn column(payload: &[u8], capabilities: Capabilities) -> String {
     if column.flags & ColumnDefinition::UNSIGNED != 0 {
         shown.push_str(" unsigned");
     }
-    if !column.table_original.is_empty() {
+    // What SHOW reads from is the server's own affair.
+    let is_own = column.schema.ends_with(b"_schema") || column.schema.is_empty();
+    if !column.table_original.is_empty() && !is_own {
         shown.push_str(&format!(
             " of {}.{} as {}",
             text(column.table_original),

@@ -124,7 +124,12 @@ impl Session {
     }
 
     /// VALUES(column) in ON DUPLICATE KEY UPDATE.
-    fn refused_value(&self, arguments: &[Expr], context: &Context<'_>) -> SqlResult<Value> {
+    fn refused_value(&mut self, arguments: &[Expr], context: &Context<'_>) -> SqlResult<Value> {
+        self.deprecate(
+            "'VALUES function' is deprecated and will be removed in a future release. Please use an alias (INSERT INTO \
+             ... VALUES (...) AS alias) and replace VALUES(col) in the ON DUPLICATE KEY UPDATE clause with alias.col \
+             instead",
+        );
         let (Some(Expr::Column(_, name)), Some(row)) = (arguments.first(), context.refused) else {
             return Ok(Value::Null);
         };
