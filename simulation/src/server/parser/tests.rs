@@ -1,3 +1,5 @@
+#![allow(clippy::panic)]
+
 use sql::{Charset, Flags};
 
 use super::super::ast::{Expr, Operator, SelectItem};
