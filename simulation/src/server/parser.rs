@@ -49,10 +49,12 @@ pub struct Reading {
 /// 1064, 1065, or what an unknown function gets.
 pub fn parse(text: &[u8], reading: Reading) -> SqlResult<Parsed> {
     let mut parser = Parser::new(text, reading);
-    if parser.token.kind == TokenKind::End {
-        return Err(reading.family.empty_query());
-    }
-    let statement = parser.statement()?;
+    let is_blank = text.iter().all(u8::is_ascii_whitespace);
+    let statement = match parser.token.kind {
+        TokenKind::End if !is_blank && !reading.is_prepared => Statement::Empty,
+        TokenKind::End | TokenKind::Semicolon => return Err(reading.family.empty_query()),
+        _ => parser.statement()?,
+    };
     let end = parser.last_end;
     let next = match parser.token.kind {
         TokenKind::End => None,
