@@ -119,6 +119,7 @@ pub(super) async fn begin_scripted(
         Ok((begun?, place))
     };
     let begun = tokio::select! {
+        biased;
         begun = begun => begun,
         () = registered.watch.asked() => {
             Err(Failure::saying(FailureKind::Stopped, errors::shutting_down()))
