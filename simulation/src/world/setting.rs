@@ -1,0 +1,200 @@
+//! The servers and the proxies of a world, with what stands in the servers at the begin.
+
+use std::cell::{Cell, RefCell};
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::time::Duration;
+
+use tokio::task::spawn_local;
+
+use super::{Plan, proxy_address, server_address};
+use crate::actor::{ACCOUNTS, BALANCE, NUMBERS, SCHEMAS};
+use crate::books::Books;
+use crate::client::{Client, Login, Reply};
+use crate::network::{End, Hosts};
+use crate::proxy::SimulatedProxy;
+use crate::seed::Dice;
+use crate::server::{Options, Rights, Server};
+use crate::trace::Trace;
+
+/// What stands when the actors come.
+pub struct Setting {
+    /// The network.
+    pub hosts: Rc<Hosts>,
+    /// The servers; the first is the primary at the begin.
+    pub servers: Vec<Rc<Server>>,
+    /// The proxies.
+    pub proxies: Vec<Rc<SimulatedProxy>>,
+    /// Where clients may connect.
+    pub doors: Vec<SocketAddr>,
+    /// What all know.
+    pub books: Books,
+    /// What happens.
+    pub trace: Trace,
+    /// What `lock_wait_timeout` is where no session has set it.
+    pub lock_wait_default: u64,
+}
+
+/// What chaos reaches.
+#[derive(Clone)]
+pub struct Reach {
+    /// The network.
+    pub hosts: Rc<Hosts>,
+    /// The servers.
+    pub servers: Vec<Rc<Server>>,
+    /// The proxies.
+    pub proxies: Vec<Rc<SimulatedProxy>>,
+    /// What happens.
+    pub trace: Trace,
+    /// What is broken.
+    pub books: Books,
+}
+
+impl Setting {
+    /// Builds all of it.
+    ///
+    /// # Errors
+    /// What cannot be, in words.
+    pub async fn build(
+        plan: &Plan,
+        hosts: &Rc<Hosts>,
+        books: &Books,
+        trace: &Trace,
+        dice: &mut Dice,
+    ) -> Result<Setting, String> {
+        let servers: Vec<_> = (0..=plan.replicas)
+            .map(|number| server(plan, number, dice))
+            .collect();
+        for (number, server) in servers.iter().enumerate() {
+            listen(plan, hosts, server, server_address(number), books);
+        }
+        for replica in &servers[1..] {
+            replica.follow(Some(&servers[0]), plan.lag);
+            replica.set_read_only(true);
+        }
+        let lock_wait_default = furnish(hosts).await?;
+        // What stands there has reached all replicas before anybody looks.
+        tokio::time::sleep(plan.lag + Duration::from_secs(1)).await;
+        for server in &servers {
+            server.set_slow(plan.server_pace);
+        }
+        hosts.set_fair_weather(plan.weather.clone());
+        let mut proxies = Vec::new();
+        let mut doors = Vec::new();
+        for number in 0..plan.proxies {
+            let seed = dice.next();
+            let proxy = SimulatedProxy::start(&plan.configuration(number), seed).await?;
+            let proxy = Rc::new(proxy);
+            for listener in 0..plan.listeners() {
+                let (door, proxy) = (proxy_address(number, listener), Rc::clone(&proxy));
+                let accept = move |end: End, client| proxy.accept(end, client, listener);
+                hosts.listen(door, Rc::new(accept));
+                doors.push(door);
+            }
+            proxies.push(proxy);
+        }
+        Ok(Setting {
+            hosts: Rc::clone(hosts),
+            servers,
+            proxies,
+            doors,
+            books: books.clone(),
+            trace: trace.clone(),
+            lock_wait_default,
+        })
+    }
+
+    /// What chaos reaches.
+    pub fn in_reach(&self) -> Reach {
+        Reach {
+            hosts: Rc::clone(&self.hosts),
+            servers: self.servers.clone(),
+            proxies: self.proxies.clone(),
+            trace: self.trace.clone(),
+            books: self.books.clone(),
+        }
+    }
+}
+
+fn server(plan: &Plan, number: usize, dice: &mut Dice) -> Rc<Server> {
+    let account =
+        |user: &str, password: &str, rights| (user.to_owned(), password.to_owned(), rights);
+    Server::new(Options {
+        max_connections: plan.server_connections,
+        accounts: vec![
+            account("root", "root-password", Rights::Administrator),
+            account("app", "app-password", Rights::Application),
+            account("monitor", "monitor-password", Rights::Administrator),
+        ],
+        schemas: SCHEMAS.iter().map(|&schema| schema.to_owned()).collect(),
+        seed: dice.next(),
+        ..Options::new(plan.family, 1 + number as u32)
+    })
+}
+
+/// Has a server take connections, and watches the limit of those from proxies.
+fn listen(plan: &Plan, hosts: &Rc<Hosts>, server: &Rc<Server>, address: SocketAddr, books: &Books) {
+    let (server, books) = (Rc::clone(server), books.clone());
+    let open = Rc::new(Cell::new(0));
+    // Those of clients whose sessions are transparent, of probes and of kills come beside the pools'.
+    let most = plan.proxies * (plan.connections + plan.clients * 2 + 20);
+    let accept = move |end: End, _| {
+        let (server, open, books) = (Rc::clone(&server), Rc::clone(&open), books.clone());
+        open.set(open.get() + 1);
+        if open.get() > most {
+            books.broken(format!(
+                "{} connections lead to {address}, of {most}",
+                open.get()
+            ));
+        }
+        spawn_local(async move {
+            server.serve(end).await;
+            open.set(open.get() - 1);
+        });
+    };
+    hosts.listen(address, Rc::new(accept));
+}
+
+/// Puts the first rows down at the primary; what `lock_wait_timeout` is there.
+async fn furnish(hosts: &Rc<Hosts>) -> Result<u64, String> {
+    let login = Login {
+        host: super::proxies_host(),
+        address: server_address(0),
+        user: "root".to_owned(),
+        password: "root-password".to_owned(),
+        schema: None,
+        deprecates_eof: true,
+    };
+    let client = Client::log_in(hosts, &login).await;
+    let client = RefCell::new(client.map_err(|error| format!("the first login: {error:?}"))?);
+    let run = async |text: String| match client.borrow_mut().query(&text).await {
+        Ok(Reply::Error(error)) => Err(format!("`{text}`: {error:?}")),
+        Ok(reply) => Ok(reply),
+        Err(error) => Err(format!("`{text}`: {error:?}")),
+    };
+    run(
+        "CREATE TABLE shop.ledger (id BIGINT AUTO_INCREMENT PRIMARY KEY, token BIGINT, amount INT)"
+            .to_owned(),
+    )
+    .await?;
+    run("CREATE TABLE shop.accounts (id BIGINT PRIMARY KEY, balance BIGINT)".to_owned()).await?;
+    run("CREATE TABLE shop.numbers (number BIGINT PRIMARY KEY)".to_owned()).await?;
+    for id in 1..=ACCOUNTS {
+        run(format!(
+            "INSERT INTO shop.accounts (id, balance) VALUES ({id}, {BALANCE})"
+        ))
+        .await?;
+    }
+    for number in 1..=NUMBERS {
+        run(format!(
+            "INSERT INTO shop.numbers (number) VALUES ({number})"
+        ))
+        .await?;
+    }
+    let reply = run("SELECT @@session.lock_wait_timeout".to_owned()).await?;
+    client.into_inner().quit().await;
+    let value = reply.value().cloned().flatten();
+    value
+        .and_then(|value| value.parse().ok())
+        .ok_or_else(|| format!("lock_wait_timeout is {reply:?}"))
+}
