@@ -1,0 +1,385 @@
+//! What the columns of a result are: names and types, as each family derives them from expressions.
+
+use std::rc::Rc;
+
+use wire::column::{ColumnDefinition, ColumnType};
+
+use super::ast::{Aggregate, ColumnKind, Expr, Function, Name, Operator};
+use super::evaluate::Context;
+use super::family::Family;
+use super::session::Session;
+use super::table::{Column, Table};
+use super::value::Value;
+use super::variables::Kind;
+
+/// A column of a result.
+#[derive(Clone, Debug)]
+pub struct ResultColumn {
+    /// Its name.
+    pub name: Name,
+    /// Its type.
+    pub kind: ResultType,
+    /// The schema, the table as the statement calls it, the table's and the column's own names.
+    pub origin: Option<Rc<[Name; 4]>>,
+}
+
+/// The type of a column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ResultType {
+    /// The type.
+    pub kind: ColumnType,
+    /// NOT_NULL, UNSIGNED and so on.
+    pub flags: u16,
+    /// How long values may be, in bytes.
+    pub length: u32,
+    /// Digits behind the point.
+    pub decimals: u8,
+}
+
+const NOT_NULL: u16 = ColumnDefinition::NOT_NULL;
+const UNSIGNED: u16 = ColumnDefinition::UNSIGNED;
+const BINARY: u16 = ColumnDefinition::BINARY;
+const PRIMARY_KEY: u16 = 2;
+const BLOB: u16 = 16;
+const AUTO_INCREMENT: u16 = 0x200;
+const NO_DEFAULT: u16 = 0x1000;
+const PART_OF_KEY: u16 = 0x4000;
+
+impl ResultType {
+    /// A type.
+    pub const fn new(kind: ColumnType, flags: u16, length: u32) -> Self {
+        Self {
+            kind,
+            flags,
+            length,
+            decimals: 0,
+        }
+    }
+
+    /// An integer of 64 bits.
+    pub const fn long(flags: u16) -> Self {
+        Self::new(ColumnType::LONGLONG, flags | BINARY, 21)
+    }
+
+    /// A text of so many characters.
+    pub const fn text(flags: u16, characters: u32) -> Self {
+        Self::new(ColumnType::VAR_STRING, flags, characters * 4)
+    }
+
+    /// An integer of so many digits: MariaDB has a smaller type for short ones.
+    fn integer(family: Family, flags: u16, digits: u32) -> Self {
+        let kind = match family.is_mariadb() && digits < 10 {
+            true => ColumnType::LONG,
+            false => ColumnType::LONGLONG,
+        };
+        Self::new(kind, flags | BINARY, digits)
+    }
+
+    /// MariaDB's smaller type, whatever the value may be.
+    fn small(family: Family, flags: u16) -> Self {
+        Self::integer(family, flags, 1)
+    }
+
+    /// Whether its values are numbers.
+    pub fn is_numeric(self) -> bool {
+        self.kind.is_numeric()
+    }
+
+    fn nullable(self) -> Self {
+        Self {
+            flags: self.flags & !NOT_NULL,
+            ..self
+        }
+    }
+}
+
+impl ResultColumn {
+    /// A column that no table has.
+    pub fn new(name: impl Into<Name>, kind: ResultType) -> Self {
+        Self {
+            name: name.into(),
+            kind,
+            origin: None,
+        }
+    }
+
+    /// A column of a table, which the statement calls `alias`.
+    pub fn of_table(table: &Table, alias: &Name, column: &Column, title: &Name) -> Self {
+        let shape = &table.shape;
+        let names = [
+            Rc::clone(&shape.schema),
+            Rc::clone(alias),
+            Rc::clone(&shape.name),
+            Rc::clone(&column.name),
+        ];
+        Self {
+            name: Rc::clone(title),
+            kind: type_of_column(table, column),
+            origin: Some(Rc::new(names)),
+        }
+    }
+}
+
+/// The type of a table's column.
+pub fn type_of_column(table: &Table, column: &Column) -> ResultType {
+    let mut flags = 0;
+    let is_key = table.shape.key.iter().any(|it| {
+        table
+            .shape
+            .columns
+            .get(*it)
+            .is_some_and(|it| it.name == column.name)
+    });
+    if column.not_null {
+        flags |= NOT_NULL;
+    }
+    if is_key {
+        flags |= PRIMARY_KEY | PART_OF_KEY;
+    }
+    match column.auto_increment {
+        true => flags |= AUTO_INCREMENT,
+        false if column.not_null && column.default.is_none() => flags |= NO_DEFAULT,
+        false => {}
+    }
+    match column.kind {
+        ColumnKind::Integer(bytes, unsigned) => {
+            let (kind, length) = match bytes {
+                1 => (ColumnType::TINY, 4),
+                2 => (ColumnType::SHORT, 6),
+                4 => (ColumnType::LONG, 11),
+                _ => (ColumnType::LONGLONG, 20),
+            };
+            let flags = if unsigned { flags | UNSIGNED } else { flags };
+            ResultType::new(kind, flags, length)
+        }
+        ColumnKind::Decimal(digits, scale) => ResultType {
+            kind: ColumnType::NEWDECIMAL,
+            flags,
+            length: u32::from(digits) + 2,
+            decimals: scale,
+        },
+        ColumnKind::Varchar(length) => ResultType::text(flags, length),
+        ColumnKind::Varbinary(length) => {
+            ResultType::new(ColumnType::VAR_STRING, flags | BINARY, length)
+        }
+        ColumnKind::Text => ResultType::new(ColumnType::BLOB, flags | BLOB, 262_140),
+        ColumnKind::Blob => ResultType::new(ColumnType::BLOB, flags | BLOB | BINARY, 65_535),
+    }
+}
+
+impl Session {
+    /// The type of an expression.
+    pub fn type_of(&self, of: &Expr, context: &Context<'_>) -> ResultType {
+        let family = self.family();
+        match of {
+            Expr::Literal(value) => type_of_literal(family, value),
+            Expr::Parameter(number) => {
+                let value = context.parameters.get(usize::from(*number));
+                type_of_parameter(value)
+            }
+            Expr::Column(_, name) => {
+                let column = context.table.and_then(|(table, _)| {
+                    let at = table.column(name)?;
+                    Some((table, table.shape.columns.get(at)?))
+                });
+                column.map_or(ResultType::text(0, 0), |it| type_of_column(it.0, it.1))
+            }
+            Expr::User(name) => self.type_of_user_variable(name),
+            Expr::AssignUser(_, value) | Expr::Collate(value, _) => self.type_of(value, context),
+            Expr::System(_, name) => self.type_of_variable(name),
+            Expr::Call(function, arguments) => self.type_of_call(*function, arguments, context),
+            Expr::Early(number) => match context.early.get(*number) {
+                Some(value) => type_of_literal(family, value),
+                None => ResultType::small(family, 0),
+            },
+            Expr::Not(_) | Expr::In(..) | Expr::IsNull(..) | Expr::Like(..) => {
+                ResultType::small(family, NOT_NULL)
+            }
+            Expr::Negative(operand) => self.type_of(operand, context),
+            Expr::Binary(operator, left, right) => {
+                self.type_of_binary(*operator, left, right, context)
+            }
+            Expr::Aggregate(aggregate, operand) => {
+                self.type_of_aggregate(*aggregate, operand.as_deref(), context)
+            }
+        }
+    }
+
+    fn type_of_binary(
+        &self,
+        operator: Operator,
+        left: &Expr,
+        right: &Expr,
+        context: &Context<'_>,
+    ) -> ResultType {
+        use Operator as Op;
+        let family = self.family();
+        if !matches!(
+            operator,
+            Op::Add | Op::Subtract | Op::Multiply | Op::Divide | Op::IntegerDivide | Op::Modulo
+        ) {
+            return ResultType::small(family, NOT_NULL);
+        }
+        let (left, right) = (self.type_of(left, context), self.type_of(right, context));
+        let is = |kind: ColumnType| left.kind == kind || right.kind == kind;
+        let is_text = |of: ResultType| !of.is_numeric() && of.kind != ColumnType::NULL;
+        if is(ColumnType::DOUBLE) || is_text(left) || is_text(right) {
+            return ResultType::new(ColumnType::DOUBLE, BINARY, 23);
+        }
+        if is(ColumnType::NEWDECIMAL) && operator != Op::IntegerDivide || operator == Op::Divide {
+            return ResultType::new(ColumnType::NEWDECIMAL, BINARY, 20);
+        }
+        let unsigned = (left.flags | right.flags) & UNSIGNED;
+        let digits = match operator {
+            Op::Add | Op::Subtract => left.length.max(right.length) + 2,
+            Op::Multiply => left.length + right.length,
+            _ => left.length,
+        };
+        ResultType::integer(family, unsigned, digits.min(21))
+    }
+
+    fn type_of_aggregate(
+        &self,
+        aggregate: Aggregate,
+        operand: Option<&Expr>,
+        context: &Context<'_>,
+    ) -> ResultType {
+        let Some(operand) = operand else {
+            return ResultType::long(NOT_NULL);
+        };
+        let inner = self.type_of(operand, context);
+        match aggregate {
+            Aggregate::Count => ResultType::long(NOT_NULL),
+            Aggregate::Max | Aggregate::Min => ResultType {
+                flags: inner.flags & (UNSIGNED | BLOB) | BINARY,
+                ..inner
+            },
+            Aggregate::Sum => match inner.kind {
+                ColumnType::DOUBLE | ColumnType::VAR_STRING | ColumnType::BLOB => {
+                    ResultType::new(ColumnType::DOUBLE, BINARY, 23)
+                }
+                _ => ResultType::new(ColumnType::NEWDECIMAL, BINARY, 42),
+            },
+        }
+    }
+
+    fn type_of_user_variable(&self, name: &Name) -> ResultType {
+        let family = self.family();
+        let blob = |kind| ResultType::new(kind, 0, (1 << 24) - 1);
+        match self.user_variables.get(name).map(|it| &it.value) {
+            Some(Value::Int(_)) => ResultType::long(0),
+            Some(Value::Unsigned(_)) => ResultType::long(UNSIGNED),
+            Some(Value::Decimal(..)) => ResultType::new(ColumnType::NEWDECIMAL, BINARY, 83),
+            Some(Value::Double(_)) => ResultType::new(ColumnType::DOUBLE, BINARY, 23),
+            Some(Value::Text(_)) => blob(ColumnType::LONG_BLOB),
+            Some(Value::Binary(_)) => blob(ColumnType::LONG_BLOB),
+            Some(Value::Null) if !family.is_mariadb() => blob(ColumnType::MEDIUM_BLOB),
+            Some(Value::Null) => blob(ColumnType::LONG_BLOB),
+            None if family.is_mariadb() => blob(ColumnType::LONG_BLOB),
+            None => ResultType::new(ColumnType::VAR_STRING, BINARY, 65_532),
+        }
+    }
+
+    fn type_of_variable(&self, name: &str) -> ResultType {
+        match self.variable_kind(name) {
+            Some(Kind::Switch) => ResultType::new(ColumnType::LONGLONG, BINARY, 1),
+            Some(Kind::Unsigned) => ResultType::long(UNSIGNED),
+            Some(Kind::Signed) => ResultType::long(0),
+            Some(Kind::Double) => ResultType {
+                decimals: 6,
+                ..ResultType::new(ColumnType::DOUBLE, BINARY, 23)
+            },
+            Some(Kind::Text) | None => ResultType::text(0, 1024),
+        }
+    }
+
+    fn type_of_call(
+        &self,
+        function: Function,
+        arguments: &[Expr],
+        context: &Context<'_>,
+    ) -> ResultType {
+        use Function as F;
+        let family = self.family();
+        let first = || match arguments.first() {
+            Some(argument) => self.type_of(argument, context),
+            None => ResultType::text(0, 0),
+        };
+        match function {
+            F::ConnectionId | F::ReleaseAllLocks => ResultType::small(family, NOT_NULL | UNSIGNED),
+            F::LastInsertId => ResultType::long(NOT_NULL | UNSIGNED),
+            F::RowCount | F::FoundRows => ResultType::long(NOT_NULL),
+            F::ReleaseLock | F::IsFreeLock => ResultType::small(family, 0),
+            F::IsUsedLock => match family.is_mariadb() {
+                true => ResultType::small(family, 0),
+                false => ResultType::long(UNSIGNED),
+            },
+            F::GtidSubset | F::Length | F::OctetLength => ResultType::small(family, NOT_NULL),
+            F::UnixTimestamp => ResultType::long(NOT_NULL),
+            F::Now => ResultType::new(ColumnType::DATETIME, NOT_NULL | BINARY, 19),
+            F::Uuid if family.is_mariadb() => ResultType::new(ColumnType::STRING, 0, 144),
+            F::Rand => ResultType::new(ColumnType::DOUBLE, NOT_NULL | BINARY, 23),
+            F::If => self.type_of_either(arguments.get(1..).unwrap_or_default(), context),
+            F::IfNull | F::Coalesce | F::Greatest | F::Least => {
+                self.type_of_either(arguments, context)
+            }
+            F::NullIf => first().nullable(),
+            F::Abs | F::Mod => first(),
+            F::Values => first(),
+            F::CastSigned => match family.is_mariadb() {
+                true => ResultType::integer(family, NOT_NULL, first().length.max(2)),
+                false => ResultType::long(NOT_NULL),
+            },
+            F::CastUnsigned => match family.is_mariadb() {
+                true => ResultType::integer(family, NOT_NULL | UNSIGNED, first().length),
+                false => ResultType::long(NOT_NULL | UNSIGNED),
+            },
+            F::CastBinary => ResultType::new(ColumnType::VAR_STRING, BINARY, 255),
+            _ => ResultType::text(0, 64),
+        }
+    }
+
+    /// The type of one of several values.
+    fn type_of_either(&self, all: &[Expr], context: &Context<'_>) -> ResultType {
+        let types = all.iter().map(|it| self.type_of(it, context));
+        let known = types.filter(|it| it.kind != ColumnType::NULL);
+        known
+            .reduce(|one, two| match one.is_numeric() == two.is_numeric() {
+                true if one.length >= two.length => one,
+                true => two,
+                false => ResultType::text(one.flags & NOT_NULL, one.length.max(two.length)),
+            })
+            .unwrap_or(ResultType::new(ColumnType::NULL, BINARY, 0))
+    }
+}
+
+fn type_of_literal(family: Family, value: &Value) -> ResultType {
+    let length = u32::try_from(value.to_bytes().len()).unwrap_or(u32::MAX);
+    match value {
+        Value::Null => ResultType::new(ColumnType::NULL, BINARY, 0),
+        Value::Int(_) => ResultType::integer(family, NOT_NULL, length),
+        Value::Unsigned(_) => ResultType::long(NOT_NULL | UNSIGNED),
+        Value::Decimal(_, scale) => ResultType {
+            decimals: *scale,
+            ..ResultType::new(ColumnType::NEWDECIMAL, NOT_NULL | BINARY, length + 1)
+        },
+        Value::Double(_) => ResultType::new(ColumnType::DOUBLE, NOT_NULL | BINARY, 23),
+        Value::Text(_) => ResultType::text(NOT_NULL, length),
+        Value::Binary(_) => {
+            ResultType::new(ColumnType::VAR_STRING, NOT_NULL | UNSIGNED | BINARY, length)
+        }
+    }
+}
+
+fn type_of_parameter(value: Option<&Value>) -> ResultType {
+    match value {
+        Some(Value::Int(_)) => ResultType::long(0),
+        Some(Value::Unsigned(_)) => ResultType::long(UNSIGNED),
+        Some(Value::Double(_)) => ResultType::new(ColumnType::DOUBLE, BINARY, 23),
+        Some(Value::Null) | None => ResultType::new(ColumnType::NULL, BINARY, 0),
+        Some(other) => {
+            let length = u32::try_from(other.to_bytes().len()).unwrap_or(u32::MAX);
+            ResultType::text(0, length)
+        }
+    }
+}
