@@ -69,7 +69,7 @@ fn once(kind: Option<WorldKind>, seed: u64, operations: usize) -> ExitCode {
 fn for_a_time(kind: Option<WorldKind>, arguments: &Arguments) -> ExitCode {
     let by_chance = || {
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
-        Dice::new(now.map_or(0, |now| now.as_nanos() as u64)).next() % 1_000_000_000
+        Dice::new(now.map_or(0, |now| now.as_nanos() as u64)).number() % 1_000_000_000
     };
     let first = arguments.first_seed.unwrap_or_else(by_chance);
     let until = Instant::now() + Duration::from_secs(arguments.seconds);

@@ -32,7 +32,9 @@ pub fn run_alone(kind: WorldKind, seed: u64, operations: usize) -> Outcome {
 fn note(info: &PanicHookInfo<'_>) {
     let text = info.to_string();
     eprintln!("{text}");
-    PANIC.with_borrow_mut(|panic| drop(panic.get_or_insert(text)));
+    PANIC.with_borrow_mut(|panic| {
+        panic.get_or_insert(text);
+    });
 }
 
 /// What many worlds have come to.

@@ -15,11 +15,11 @@ impl Dice {
 
     /// Another generator, which this one decides.
     pub fn split(&mut self) -> Dice {
-        Dice::new(self.next())
+        Dice::new(self.number())
     }
 
     /// The next number.
-    pub fn next(&mut self) -> u64 {
+    pub fn number(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.state;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -30,7 +30,7 @@ impl Dice {
     /// A number below `bound`, which is not zero.
     pub fn below(&mut self, bound: u64) -> u64 {
         // The bias is below one in 2^32 for all bounds used here.
-        ((u128::from(self.next()) * u128::from(bound)) >> 64) as u64
+        ((u128::from(self.number()) * u128::from(bound)) >> 64) as u64
     }
 
     /// An index into something of `length`, which is not zero.

@@ -30,8 +30,6 @@ pub struct Prepared {
     pub echo: Option<u32>,
     /// Reads a token.
     pub read: Option<u32>,
-    /// Writes a token.
-    pub write: Option<u32>,
 }
 
 impl Session {

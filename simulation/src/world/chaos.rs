@@ -125,9 +125,7 @@ async fn kill(reach: &Reach, dice: &mut Dice) {
 
 /// Makes a replica the primary, as an orderly switch does: writes stop, the replica catches up, roles change.
 async fn switch(plan: &Plan, reach: &Reach, dice: &mut Dice) {
-    let Some(old) = reach.servers.iter().position(|it| !it.is_read_only()) else {
-        return;
-    };
+    let old = reach.primary.get();
     let new = (old + 1 + dice.index(reach.servers.len() - 1)) % reach.servers.len();
     let all_up = reach.servers.iter().all(|it| it.is_up());
     if !all_up {
@@ -138,7 +136,7 @@ async fn switch(plan: &Plan, reach: &Reach, dice: &mut Dice) {
     ));
     let servers = &reach.servers;
     servers[old].set_read_only(true);
-    while !servers[new].has_caught_up_with(&servers[old]) {
+    while servers[new].executed() != servers[old].executed() {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     servers[new].follow(None, Duration::ZERO);
@@ -148,6 +146,7 @@ async fn switch(plan: &Plan, reach: &Reach, dice: &mut Dice) {
         }
     }
     servers[new].set_read_only(false);
+    reach.primary.set(new);
     reach
         .trace
         .note(format_args!("server {new} is the primary"));

@@ -1,6 +1,6 @@
 //! The servers and the proxies of a world, with what stands in the servers at the begin.
 
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::Duration;
@@ -23,6 +23,8 @@ pub struct Setting {
     pub hosts: Rc<Hosts>,
     /// The servers; the first is the primary at the begin.
     pub servers: Vec<Rc<Server>>,
+    /// Which of them is the primary.
+    pub primary: Rc<Cell<usize>>,
     /// The proxies.
     pub proxies: Vec<Rc<SimulatedProxy>>,
     /// Where clients may connect.
@@ -42,6 +44,8 @@ pub struct Reach {
     pub hosts: Rc<Hosts>,
     /// The servers.
     pub servers: Vec<Rc<Server>>,
+    /// Which of them is the primary.
+    pub primary: Rc<Cell<usize>>,
     /// The proxies.
     pub proxies: Vec<Rc<SimulatedProxy>>,
     /// What happens.
@@ -82,7 +86,7 @@ impl Setting {
         let mut proxies = Vec::new();
         let mut doors = Vec::new();
         for number in 0..plan.proxies {
-            let seed = dice.next();
+            let seed = dice.number();
             let proxy = SimulatedProxy::start(&plan.configuration(number), seed).await?;
             let proxy = Rc::new(proxy);
             for listener in 0..plan.listeners() {
@@ -96,6 +100,7 @@ impl Setting {
         Ok(Setting {
             hosts: Rc::clone(hosts),
             servers,
+            primary: Rc::default(),
             proxies,
             doors,
             books: books.clone(),
@@ -109,6 +114,7 @@ impl Setting {
         Reach {
             hosts: Rc::clone(&self.hosts),
             servers: self.servers.clone(),
+            primary: Rc::clone(&self.primary),
             proxies: self.proxies.clone(),
             trace: self.trace.clone(),
             books: self.books.clone(),
@@ -127,7 +133,7 @@ fn server(plan: &Plan, number: usize, dice: &mut Dice) -> Rc<Server> {
             account("monitor", "monitor-password", Rights::Administrator),
         ],
         schemas: SCHEMAS.iter().map(|&schema| schema.to_owned()).collect(),
-        seed: dice.next(),
+        seed: dice.number(),
         ..Options::new(plan.family, 1 + number as u32)
     })
 }
@@ -166,35 +172,35 @@ async fn furnish(hosts: &Rc<Hosts>) -> Result<u64, String> {
         deprecates_eof: true,
     };
     let client = Client::log_in(hosts, &login).await;
-    let client = RefCell::new(client.map_err(|error| format!("the first login: {error:?}"))?);
-    let run = async |text: String| match client.borrow_mut().query(&text).await {
-        Ok(Reply::Error(error)) => Err(format!("`{text}`: {error:?}")),
-        Ok(reply) => Ok(reply),
-        Err(error) => Err(format!("`{text}`: {error:?}")),
-    };
-    run(
+    let mut client = client.map_err(|error| format!("the first login: {error:?}"))?;
+    let mut texts = vec![
         "CREATE TABLE shop.ledger (id BIGINT AUTO_INCREMENT PRIMARY KEY, token BIGINT, amount INT)"
             .to_owned(),
-    )
-    .await?;
-    run("CREATE TABLE shop.accounts (id BIGINT PRIMARY KEY, balance BIGINT)".to_owned()).await?;
-    run("CREATE TABLE shop.numbers (number BIGINT PRIMARY KEY)".to_owned()).await?;
-    for id in 1..=ACCOUNTS {
-        run(format!(
-            "INSERT INTO shop.accounts (id, balance) VALUES ({id}, {BALANCE})"
-        ))
-        .await?;
+        "CREATE TABLE shop.accounts (id BIGINT PRIMARY KEY, balance BIGINT)".to_owned(),
+        "CREATE TABLE shop.numbers (number BIGINT PRIMARY KEY)".to_owned(),
+    ];
+    texts.extend(
+        (1..=ACCOUNTS)
+            .map(|id| format!("INSERT INTO shop.accounts (id, balance) VALUES ({id}, {BALANCE})")),
+    );
+    texts.extend(
+        (1..=NUMBERS).map(|number| format!("INSERT INTO shop.numbers (number) VALUES ({number})")),
+    );
+    for text in texts {
+        run(&mut client, &text).await?;
     }
-    for number in 1..=NUMBERS {
-        run(format!(
-            "INSERT INTO shop.numbers (number) VALUES ({number})"
-        ))
-        .await?;
-    }
-    let reply = run("SELECT @@session.lock_wait_timeout".to_owned()).await?;
-    client.into_inner().quit().await;
+    let reply = run(&mut client, "SELECT @@session.lock_wait_timeout").await?;
+    client.quit().await;
     let value = reply.value().cloned().flatten();
     value
         .and_then(|value| value.parse().ok())
         .ok_or_else(|| format!("lock_wait_timeout is {reply:?}"))
+}
+
+async fn run(client: &mut Client, text: &str) -> Result<Reply, String> {
+    match client.query(text).await {
+        Ok(Reply::Error(error)) => Err(format!("`{text}`: {error:?}")),
+        Ok(reply) => Ok(reply),
+        Err(error) => Err(format!("`{text}`: {error:?}")),
+    }
 }
