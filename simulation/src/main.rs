@@ -17,6 +17,9 @@ struct Arguments {
     /// How long new seeds are run.
     #[arg(long, default_value_t = 60)]
     seconds: u64,
+    /// How many worlds are run, however long that takes.
+    #[arg(long)]
+    worlds: Option<u64>,
     /// The kind of world: calm, rough, replicas, switching, crowd. Without it each seed has the next kind.
     #[arg(long)]
     world: Option<String>,
@@ -75,7 +78,11 @@ fn for_a_time(kind: Option<WorldKind>, arguments: &Arguments) -> ExitCode {
     let until = Instant::now() + Duration::from_secs(arguments.seconds);
     let mut summary = Summary::begin();
     let mut seed = first;
-    while Instant::now() < until {
+    let goes_on = |ran: u64| match arguments.worlds {
+        Some(worlds) => ran < worlds,
+        None => Instant::now() < until,
+    };
+    while goes_on(seed - first) {
         let outcome = run_alone(kind.unwrap_or(kind_by(seed)), seed, arguments.operations);
         summary.add(&outcome);
         if outcome.broken.is_some() {

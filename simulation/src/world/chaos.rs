@@ -156,7 +156,6 @@ async fn switch(plan: &Plan, reach: &Reach, dice: &mut Dice) {
 fn reload(plan: &Plan, reach: &Reach, dice: &mut Dice) {
     let number = dice.index(reach.proxies.len());
     let mut changed = plan.clone();
-    changed.connections += dice.index(3);
     changed.lanes = dice.one_in(2);
     reach.trace.note(format_args!("proxy {number} reloads"));
     if let Err(error) = reach.proxies[number].reload(&changed.configuration(number)) {

@@ -1,6 +1,7 @@
 //! What must be true when all clients have gone.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -18,6 +19,11 @@ pub async fn compare(setting: Setting, plan: &Plan) {
     if books.what_is_broken().is_some() {
         return;
     }
+    for &door in &setting.doors {
+        if let Err(what) = writes_come_back(&setting, door).await {
+            return books.broken(what);
+        }
+    }
     if let Err(what) = settle(&setting).await {
         return books.broken(what);
     }
@@ -28,6 +34,34 @@ pub async fn compare(setting: Setting, plan: &Plan) {
         }
     }
     stop(setting).await;
+}
+
+/// A new session can write soon after everything is mended.
+async fn writes_come_back(setting: &Setting, door: SocketAddr) -> Result<(), String> {
+    let until = net::clock::now() + SETTLING;
+    let login = Login {
+        address: door,
+        ..super::login(0)
+    };
+    loop {
+        let token = setting.books.number();
+        let text = format!("INSERT INTO shop.ledger (token, amount) VALUES ({token}, 1)");
+        let written = async {
+            let mut client = Client::log_in(&setting.hosts, &login).await.ok()?;
+            let reply = client.query(&text).await;
+            client.quit().await;
+            Some(matches!(reply, Ok(Reply::Done(_))))
+        };
+        if let Ok(Some(true)) = tokio::time::timeout_at(until, written).await {
+            return Ok(());
+        }
+        if net::clock::now() > until {
+            return Err(format!(
+                "nobody can write at {door} though everything is mended"
+            ));
+        }
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
 }
 
 /// Sessions end, and replicas catch up.

@@ -119,12 +119,9 @@ impl Plan {
         }
     }
 
-    /// Errors that a world has in which nothing breaks: lock waits and deadlocks, and the wait for a connection.
+    /// Errors that a world has in which nothing breaks: lock waits and deadlocks.
     pub fn allowed(&self) -> &'static [u16] {
-        match self.kind {
-            WorldKind::Crowd => &[1040, 1205, 1213, 1226],
-            _ => &[1205, 1213],
-        }
+        &[1205, 1213]
     }
 
     /// Listeners of a proxy.
@@ -146,7 +143,7 @@ impl Plan {
             format!("[[listener]]\naddress = \"{pooled}\"\nsession = \"{session}\""),
             format!(
                 "[pool]\nsession = \"{session}\"\nlanes = \"{lanes}\"\nbackend_connections_max = {connections}\n\
-                 timeout_wait = \"20s\"\nopens_per_second = 1000\nopens_burst = 100"
+                 timeout_wait = \"100s\"\nopens_per_second = 1000\nopens_burst = 100"
             ),
             "[accounts]\ndelay_failures = false\nlearn = false".to_owned(),
             "[[account]]\nuser = \"app\"\npassword = \"app-password\"".to_owned(),

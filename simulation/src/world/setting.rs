@@ -1,11 +1,13 @@
 //! The servers and the proxies of a world, with what stands in the servers at the begin.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::Duration;
 
 use tokio::task::spawn_local;
+use tokio::time::Instant;
 
 use super::{Plan, proxy_address, server_address};
 use crate::actor::{ACCOUNTS, BALANCE, NUMBERS, SCHEMAS};
@@ -14,8 +16,11 @@ use crate::client::{Client, Login, Reply};
 use crate::network::{End, Hosts};
 use crate::proxy::SimulatedProxy;
 use crate::seed::Dice;
-use crate::server::{Options, Rights, Server};
+use crate::server::{Event, Options, Rights, Server};
 use crate::trace::Trace;
+
+/// The account of all clients.
+const APPLICATION: &str = "app";
 
 /// What stands when the actors come.
 pub struct Setting {
@@ -67,10 +72,10 @@ impl Setting {
         dice: &mut Dice,
     ) -> Result<Setting, String> {
         let servers: Vec<_> = (0..=plan.replicas)
-            .map(|number| server(plan, number, dice))
+            .map(|number| server(plan, number, books, dice))
             .collect();
         for (number, server) in servers.iter().enumerate() {
-            listen(plan, hosts, server, server_address(number), books);
+            listen(hosts, server, server_address(number));
         }
         for replica in &servers[1..] {
             replica.follow(Some(&servers[0]), plan.lag);
@@ -122,43 +127,82 @@ impl Setting {
     }
 }
 
-fn server(plan: &Plan, number: usize, dice: &mut Dice) -> Rc<Server> {
+fn server(plan: &Plan, number: usize, books: &Books, dice: &mut Dice) -> Rc<Server> {
     let account =
         |user: &str, password: &str, rights| (user.to_owned(), password.to_owned(), rights);
+    let watch = LimitWatch::new(plan, number, books);
     Server::new(Options {
         max_connections: plan.server_connections,
         accounts: vec![
             account("root", "root-password", Rights::Administrator),
-            account("app", "app-password", Rights::Application),
+            account(APPLICATION, "app-password", Rights::Application),
             account("monitor", "monitor-password", Rights::Administrator),
         ],
         schemas: SCHEMAS.iter().map(|&schema| schema.to_owned()).collect(),
         seed: dice.number(),
+        observer: Some(Rc::new(move |event| watch.see(event))),
         ..Options::new(plan.family, 1 + number as u32)
     })
 }
 
-/// Has a server take connections, and watches the limit of those from proxies.
-fn listen(plan: &Plan, hosts: &Rc<Hosts>, server: &Rc<Server>, address: SocketAddr, books: &Books) {
-    let (server, books) = (Rc::clone(server), books.clone());
-    let open = Rc::new(Cell::new(0));
-    // Those of clients whose sessions are transparent, of probes and of kills come beside the pools'.
-    let most = plan.proxies * (plan.connections + plan.clients * 2 + 20);
-    let accept = move |end: End, _| {
-        let (server, open, books) = (Rc::clone(&server), Rc::clone(&open), books.clone());
-        open.set(open.get() + 1);
-        if open.get() > most {
-            books.broken(format!(
-                "{} connections lead to {address}, of {most}",
-                open.get()
+/// Has a server take connections.
+fn listen(hosts: &Rc<Hosts>, server: &Rc<Server>, address: SocketAddr) {
+    let server = Rc::clone(server);
+    let accept = move |end: End, _| drop(spawn_local(Rc::clone(&server).serve(end)));
+    hosts.listen(address, Rc::new(accept));
+}
+
+/// Watches that pools keep their limit of connections to a server. A server hears of a connection's end a little later
+/// than the pool that has ended it.
+struct LimitWatch {
+    server: usize,
+    open: RefCell<BTreeSet<u32>>,
+    over_since: Cell<Option<Instant>>,
+    /// None where other sessions than pooled ones connect, or connections end without a word.
+    most: Option<usize>,
+    books: Books,
+}
+
+/// How late a server may hear that a connection has ended.
+const FAREWELL: Duration = Duration::from_secs(2);
+
+impl LimitWatch {
+    fn new(plan: &Plan, server: usize, books: &Books) -> Self {
+        let is_exact = !plan.is_rough && !plan.has_transparent;
+        Self {
+            server,
+            open: RefCell::default(),
+            over_since: Cell::default(),
+            most: is_exact.then_some(plan.proxies * plan.connections),
+            books: books.clone(),
+        }
+    }
+
+    fn see(&self, event: &Event<'_>) {
+        let Some(most) = self.most else {
+            return;
+        };
+        let mut open = self.open.borrow_mut();
+        match *event {
+            Event::Connected { connection, user } if user == APPLICATION => {
+                open.insert(connection);
+            }
+            Event::Disconnected { connection } => drop(open.remove(&connection)),
+            _ => {}
+        }
+        if open.len() <= most {
+            return self.over_since.set(None);
+        }
+        let now = net::clock::now();
+        let since = self.over_since.get().unwrap_or(now);
+        self.over_since.set(Some(since));
+        if now - since > FAREWELL {
+            let (count, server) = (open.len(), self.server);
+            self.books.broken(format!(
+                "{count} connections of pools to server {server}, of {most}"
             ));
         }
-        spawn_local(async move {
-            server.serve(end).await;
-            open.set(open.get() - 1);
-        });
-    };
-    hosts.listen(address, Rc::new(accept));
+    }
 }
 
 /// Puts the first rows down at the primary; what `lock_wait_timeout` is there.
