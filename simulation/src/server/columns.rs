@@ -7,7 +7,8 @@ use wire::column::{ColumnDefinition, ColumnType};
 use super::ast::{Aggregate, ColumnKind, Expr, Function, Name, Operator};
 use super::evaluate::Context;
 use super::family::Family;
-use super::session::Session;
+use super::result_type::ResultType;
+use super::session::{Session, UserVariable};
 use super::table::{Column, Table};
 use super::value::Value;
 use super::variables::Kind;
@@ -23,19 +24,6 @@ pub struct ResultColumn {
     pub origin: Option<Rc<[Name; 4]>>,
 }
 
-/// The type of a column.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ResultType {
-    /// The type.
-    pub kind: ColumnType,
-    /// NOT_NULL, UNSIGNED and so on.
-    pub flags: u16,
-    /// How long values may be, in bytes.
-    pub length: u32,
-    /// Digits behind the point.
-    pub decimals: u8,
-}
-
 const NOT_NULL: u16 = ColumnDefinition::NOT_NULL;
 const UNSIGNED: u16 = ColumnDefinition::UNSIGNED;
 const BINARY: u16 = ColumnDefinition::BINARY;
@@ -44,54 +32,6 @@ const BLOB: u16 = 16;
 const AUTO_INCREMENT: u16 = 0x200;
 const NO_DEFAULT: u16 = 0x1000;
 const PART_OF_KEY: u16 = 0x4000;
-
-impl ResultType {
-    /// A type.
-    pub const fn new(kind: ColumnType, flags: u16, length: u32) -> Self {
-        Self {
-            kind,
-            flags,
-            length,
-            decimals: 0,
-        }
-    }
-
-    /// An integer of 64 bits.
-    pub const fn long(flags: u16) -> Self {
-        Self::new(ColumnType::LONGLONG, flags | BINARY, 21)
-    }
-
-    /// A text of so many characters.
-    pub const fn text(flags: u16, characters: u32) -> Self {
-        Self::new(ColumnType::VAR_STRING, flags, characters * 4)
-    }
-
-    /// An integer of so many digits: MariaDB has a smaller type for short ones.
-    fn integer(family: Family, flags: u16, digits: u32) -> Self {
-        let kind = match family.is_mariadb() && digits < 10 {
-            true => ColumnType::LONG,
-            false => ColumnType::LONGLONG,
-        };
-        Self::new(kind, flags | BINARY, digits)
-    }
-
-    /// MariaDB's smaller type, whatever the value may be.
-    fn small(family: Family, flags: u16) -> Self {
-        Self::integer(family, flags, 1)
-    }
-
-    /// Whether its values are numbers.
-    pub fn is_numeric(self) -> bool {
-        self.kind.is_numeric()
-    }
-
-    fn nullable(self) -> Self {
-        Self {
-            flags: self.flags & !NOT_NULL,
-            ..self
-        }
-    }
-}
 
 impl ResultColumn {
     /// A column that no table has.
@@ -266,7 +206,23 @@ impl Session {
     fn type_of_user_variable(&self, name: &Name) -> ResultType {
         let family = self.family();
         let blob = |kind| ResultType::new(kind, 0, (1 << 24) - 1);
-        match self.user_variables.get(name).map(|it| &it.value) {
+        let variable = self.user_variables.get(name);
+        if let Some(UserVariable {
+            value: Value::Null,
+            kind,
+            ..
+        }) = variable
+            && kind.is_numeric()
+        {
+            return kind.nullable();
+        }
+        // MySQL's longest text in an eight-bit character set is a MEDIUMTEXT.
+        let is_narrow =
+            |it: &UserVariable| !family.is_mariadb() && !it.collation.starts_with("utf8");
+        match variable.map(|it| &it.value) {
+            Some(Value::Text(_)) if variable.is_some_and(is_narrow) => {
+                blob(ColumnType::MEDIUM_BLOB)
+            }
             Some(Value::Int(_)) => ResultType::long(0),
             Some(Value::Unsigned(_)) => ResultType::long(UNSIGNED),
             Some(Value::Decimal(..)) => ResultType::new(ColumnType::NEWDECIMAL, BINARY, 83),

@@ -10,10 +10,11 @@ use wire::{Capabilities, Command};
 
 use super::ast::{KillScope, Statement};
 use super::binding::values;
-use super::columns::{ResultColumn, ResultType};
+use super::columns::ResultColumn;
 use super::error::{SqlError, SqlResult};
 use super::output::{Done, Follows, Output, Protocol};
 use super::parser::{Parsed, Reading};
+use super::result_type::ResultType;
 use super::session::{PreparedStatement, Session};
 use super::value::Value;
 
@@ -70,12 +71,12 @@ impl Session {
         let done = Done::default();
         match command {
             Command::PING => {
-                self.diagnostics.no_index_used = false;
+                self.begin_other_command();
                 self.write_done(out, &done, Follows::Nothing);
             }
             Command::INIT_DB => {
                 let name = String::from_utf8_lossy(arguments).into_owned();
-                self.diagnostics.conditions.clear();
+                self.begin_other_command();
                 self.use_schema(&name)?;
                 self.write_done(out, &done, Follows::Nothing);
             }
@@ -105,6 +106,14 @@ impl Session {
             _ => return Err(self.family().unknown_command()),
         }
         Ok(())
+    }
+
+    /// MySQL keeps the warnings of the last statement through commands that are none.
+    fn begin_other_command(&mut self) {
+        self.diagnostics.no_index_used = false;
+        if self.family().is_mariadb() {
+            self.diagnostics.conditions.clear();
+        }
     }
 
     /// Everything is as after a login, but for the schema.

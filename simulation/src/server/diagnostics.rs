@@ -52,6 +52,8 @@ pub struct Diagnostics {
     pub next_insert_id: Option<u64>,
     /// Whether no index was used.
     pub no_index_used: bool,
+    /// Whether the statement shows the conditions, and so has none of its own to tell.
+    pub are_shown: bool,
 }
 
 impl Diagnostics {
@@ -72,6 +74,11 @@ impl Diagnostics {
     /// Adds the error that the statement ended with.
     pub fn fail(&mut self, error: &SqlError) {
         self.add(Level::Error, error.number, Rc::clone(&error.text));
+    }
+
+    /// How many conditions the reply tells of.
+    pub fn told_warnings(&self) -> u16 {
+        if self.are_shown { 0 } else { self.warnings() }
     }
 
     /// How many conditions there are.

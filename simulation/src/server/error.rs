@@ -130,7 +130,7 @@ errors! {
     /// ER_CANT_CHANGE_TX_CHARACTERISTICS.
     transaction_in_progress() = 1568 "Transaction characteristics can't be changed while a transaction is in progress";
     /// ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION.
-    read_only_transaction() = 1792 "Cannot execute statement in a READ ONLY transaction.";
+    read_only_transaction(point) = 1792 "Cannot execute statement in a READ ONLY transaction{point}";
     /// ER_MALFORMED_PACKET.
     malformed_packet() = 1835 "Malformed communication packet";
 }

@@ -5,9 +5,14 @@ mod calls;
 
 pub use calls::lock_name;
 
-use super::ast::{Aggregate, Expr, Operator};
+use std::rc::Rc;
+
+use wire::column::ColumnType;
+
+use super::ast::{Aggregate, Expr, Name, Operator};
 use super::error::SqlResult;
-use super::session::Session;
+use super::result_type::ResultType;
+use super::session::{Session, UserVariable};
 use super::table::{Row, Table};
 use super::value::Value;
 
@@ -143,7 +148,10 @@ impl Session {
             Expr::AssignUser(name, value) => {
                 let value = self.evaluate(value, context)?;
                 self.set_user_variable(name, value.clone());
-                self.tracker.changed();
+                self.deprecate(
+                    "Setting user variables within expressions is deprecated and will be removed in a future release. \
+                     Consider alternatives: 'SET variable=expression, ...', or 'SELECT expression(s) INTO variables(s)'.",
+                );
                 value
             }
             Expr::System(scope, name) => self.read_variable(*scope, name)?,
@@ -247,19 +255,37 @@ impl Session {
         arithmetic::aggregate(self.family(), aggregate, values)
     }
 
-    /// Sets a user variable; a text has the collation of the session's literals.
-    pub fn set_user_variable(&mut self, name: &super::ast::Name, value: Value) {
+    /// A warning of MySQL's that something will not be there for ever.
+    pub fn deprecate(&mut self, text: &str) {
+        let is_known = self
+            .diagnostics
+            .conditions
+            .iter()
+            .any(|it| &*it.text == text);
+        if !self.family().is_mariadb() && !is_known {
+            self.diagnostics.warn(1287, text);
+        }
+    }
+
+    /// Sets a user variable.
+    pub fn set_user_variable(&mut self, name: &Name, value: Value) {
+        let kind = ResultType::new(ColumnType::NULL, 0, 0);
+        let variable = self.user_variable(value, kind);
+        self.user_variables.insert(Rc::clone(name), variable);
+    }
+
+    /// A user variable; a text has the collation of the session's literals.
+    pub fn user_variable(&self, value: Value, kind: ResultType) -> UserVariable {
         let collation = match &value {
             Value::Text(_) => self.variable_text("collation_connection"),
             Value::Binary(_) | Value::Null => "binary".to_owned(),
             _ => "latin1_swedish_ci".to_owned(),
         };
-        let variable = super::session::UserVariable {
+        UserVariable {
             value,
             collation: collation.into(),
-        };
-        self.user_variables
-            .insert(std::rc::Rc::clone(name), variable);
+            kind,
+        }
     }
 }
 

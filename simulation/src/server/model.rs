@@ -211,9 +211,10 @@ impl Server {
         self.history.executed().to_string()
     }
 
-    /// Whether a connection waits for a lock.
+    /// Whether what a connection executes waits: for a lock, or for time to pass.
     pub fn is_waiting(&self, connection: u32) -> bool {
-        self.locks.is_waiting(connection)
+        let control = self.connections.get(connection);
+        control.is_some_and(|it| !it.state.get().is_empty()) || self.locks.is_waiting(connection)
     }
 
     pub(super) fn tell(&self, event: &Event<'_>) {

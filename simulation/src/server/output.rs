@@ -129,7 +129,7 @@ impl Session {
             status: self
                 .status()
                 .with(StatusFlags::MORE_RESULTS_EXISTS, follows == Follows::More),
-            warnings: self.diagnostics.warnings(),
+            warnings: self.diagnostics.told_warnings(),
         };
         self.write_ok(out, OkHeader::Ok, &ok, done.info.as_bytes());
     }
@@ -138,7 +138,7 @@ impl Session {
     pub fn write_end(&mut self, out: &mut Output) {
         let ok = OkPacket {
             status: self.status(),
-            warnings: self.diagnostics.warnings(),
+            warnings: self.diagnostics.told_warnings(),
             ..OkPacket::default()
         };
         self.write_ok(out, OkHeader::Eof, &ok, b"");
@@ -166,7 +166,7 @@ impl Session {
         let has_eof = !capabilities.contains(Capabilities::DEPRECATE_EOF);
         let status = self.status();
         let status = status.with(StatusFlags::MORE_RESULTS_EXISTS, follows == Follows::More);
-        let warnings = self.diagnostics.warnings();
+        let warnings = self.diagnostics.told_warnings();
         out.packet(|out| put_lenenc(out, rows.columns.len() as u64));
         self.write_columns(out, &rows.columns);
         if has_eof {

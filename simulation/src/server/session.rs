@@ -14,6 +14,7 @@ use super::locks::Span;
 use super::model::Server;
 use super::options::{Event, Rights};
 use super::parser::Parsed;
+use super::result_type::ResultType;
 use super::settings::Settings;
 use super::table::Table;
 use super::tracker::Tracker;
@@ -28,6 +29,8 @@ pub struct UserVariable {
     pub value: Value,
     /// The collation of a text.
     pub collation: Rc<str>,
+    /// The type of what it was set to.
+    pub kind: ResultType,
 }
 
 /// Who has logged in, and what the client can do.
@@ -152,6 +155,8 @@ impl Session {
         }
         self.settings = Settings::of(&self.server.definitions, &self.variables);
         self.tracker = Tracker::default();
+        // So the families answer a first FOUND_ROWS().
+        self.diagnostics.found_rows = self.family().is_mariadb().into();
         self.login = login;
     }
 

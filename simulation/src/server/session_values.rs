@@ -15,7 +15,7 @@ impl Session {
         let family = self.family();
         let definitions = &self.server.definitions;
         let id = definitions
-            .id(name)
+            .find(name)
             .ok_or_else(|| family.unknown_variable(name))?;
         let definition = definitions.get(id);
         check_read(family, definition, scope)?;

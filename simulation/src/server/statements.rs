@@ -19,7 +19,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
 
-use super::ast::Statement;
+use super::ast::{Show, Statement};
 use super::error::SqlResult;
 use super::options::Event;
 use super::output::Outcome;
@@ -70,10 +70,10 @@ impl Session {
         text: &Rc<str>,
         parameters: &[Value],
     ) -> SqlResult<Outcome> {
-        let is_about_last = is_about_last(statement);
-        if !is_about_last {
+        if !is_about_last(statement) {
             self.diagnostics.conditions.clear();
         }
+        self.diagnostics.are_shown = matches!(statement, Statement::Show(show) if shows_last(show));
         self.diagnostics.no_index_used = false;
         let mark = self.transaction.mark();
         let result = match self.dispatch(statement, text, parameters).await {
@@ -172,14 +172,17 @@ fn uses_tables(statement: &Statement) -> bool {
     )
 }
 
+fn shows_last(show: &Show) -> bool {
+    matches!(
+        show,
+        Show::Warnings(_) | Show::Errors(_) | Show::CountWarnings | Show::CountErrors
+    )
+}
+
 /// Whether it asks what the last statement has left.
 fn is_about_last(statement: &Statement) -> bool {
-    use super::ast::Show;
     match statement {
-        Statement::Show(show) => matches!(
-            show,
-            Show::Warnings(_) | Show::Errors(_) | Show::CountWarnings | Show::CountErrors
-        ),
+        Statement::Show(show) => shows_last(show),
         Statement::Select(select) => select.from.is_none() && asks_counts(select),
         _ => false,
     }

@@ -57,7 +57,8 @@ pub struct Tracker {
     told_state: TransactionState,
     characteristics: Option<String>,
     told_characteristics: String,
-    is_forced: bool,
+    tells_state: bool,
+    tells_characteristics: bool,
 }
 
 impl Tracker {
@@ -97,9 +98,18 @@ impl Tracker {
         self.characteristics = Some(statements);
     }
 
-    /// `session_track_transaction_info` was set: what there is to tell is told.
-    pub fn tell_all(&mut self) {
-        self.is_forced = true;
+    /// The transaction has ended: there is nothing to begin elsewhere.
+    pub fn end_characteristics(&mut self) {
+        if self.characteristics.is_some() || !self.told_characteristics.is_empty() {
+            self.characteristics = Some(String::new());
+        }
+    }
+
+    /// `session_track_transaction_info` was set: what was not told before is told.
+    pub fn retrack(&mut self, before: TransactionTracking, now: TransactionTracking) {
+        use TransactionTracking::{Characteristics, Off};
+        self.tells_state |= before == Off && now != Off;
+        self.tells_characteristics |= before != Characteristics && now == Characteristics;
     }
 
     /// Forgets what was not told.
@@ -120,7 +130,8 @@ impl Tracker {
             && (self.schema.is_none() || !tracking.schema)
             && !(self.state_changed && tracking.state_change)
             && self.gtids.is_none()
-            && !self.is_forced
+            && !self.tells_state
+            && !self.tells_characteristics
             && self.state == self.told_state
             && self.characteristics.is_none()
     }
@@ -151,7 +162,7 @@ impl Tracker {
         let is_other = self.state != self.told_state;
         let is_told = match tracking.transaction {
             TransactionTracking::Off => false,
-            _ => is_other || self.is_forced && is_mariadb,
+            _ => is_other || self.tells_state && is_mariadb,
         };
         // MySQL tells of begin and end even then.
         let is_told = is_told || !is_mariadb && self.tells_of_ends(tracking);
@@ -162,7 +173,7 @@ impl Tracker {
             let now = characteristics
                 .as_deref()
                 .unwrap_or(&self.told_characteristics);
-            if now != self.told_characteristics || self.is_forced {
+            if now != self.told_characteristics || self.tells_characteristics {
                 changes.push(Change::TransactionCharacteristics(now.as_bytes()));
             }
         }
@@ -173,7 +184,8 @@ impl Tracker {
         self.told_state = self.state;
         self.variables.clear();
         (self.schema, self.gtids) = (None, None);
-        (self.state_changed, self.is_forced) = (false, false);
+        (self.state_changed, self.tells_state) = (false, false);
+        self.tells_characteristics = false;
         result
     }
 

@@ -26,12 +26,10 @@ impl Session {
     /// Before a statement that uses tables: a transaction begins by itself if autocommit is off, or one for the
     /// statement only.
     pub fn enter_tables(&mut self) {
-        if self.transaction.is_open()
-            || self.transaction.view.is_some()
-            || self.transaction.mark() > 0
-        {
+        if self.transaction.is_open() || self.transaction.is_entered {
             return;
         }
+        self.transaction.is_entered = true;
         match self.settings.autocommit {
             true => self.begin(Begun::Not, None),
             false => {
@@ -216,6 +214,11 @@ impl Session {
         let is_locked = self.tracker.state.is_locked;
         self.tracker.state = Default::default();
         self.tracker.state.is_locked = is_locked;
+        if self.transaction.is_open() || self.transaction.is_entered {
+            self.tracker.end_characteristics();
+            self.transaction.next = (None, None);
+        }
+        self.transaction.is_entered = false;
         self.transaction.begun = Begun::Not;
         self.transaction.savepoints.clear();
         self.transaction.statements.clear();

@@ -36,6 +36,8 @@ pub struct Transaction {
     pub isolation: Isolation,
     /// What SET TRANSACTION has said of the next one.
     pub next: (Option<Isolation>, Option<Access>),
+    /// A statement of it uses tables.
+    pub is_entered: bool,
     pub(super) view: Option<u64>,
     pub(super) changes: Vec<Undo>,
     pub(super) savepoints: Vec<(Name, usize)>,
@@ -49,6 +51,7 @@ impl Default for Transaction {
             access: Access::ReadWrite,
             isolation: Isolation::RepeatableRead,
             next: (None, None),
+            is_entered: false,
             view: None,
             changes: Vec::new(),
             savepoints: Vec::new(),

@@ -71,7 +71,7 @@ impl Definitions {
         Self { family, all, ids }
     }
 
-    /// The number of a variable by its name in small letters.
+    /// The number of a variable by its name in small letters, which may be that of MySQL.
     pub fn id(&self, name: &str) -> Option<VariableId> {
         let same = match (self.family, name) {
             (Family::MariaDb, "transaction_isolation") => "tx_isolation",
@@ -79,6 +79,11 @@ impl Definitions {
             _ => name,
         };
         self.ids.get(same).copied()
+    }
+
+    /// The number of a variable by the name that a statement has for it.
+    pub fn find(&self, name: &str) -> Option<VariableId> {
+        self.ids.get(name).copied()
     }
 
     /// A variable by its number.

@@ -55,7 +55,13 @@ impl Session {
                 None => Value::Unsigned(self.diagnostics.last_insert_id),
             },
             Function::RowCount => Value::Int(self.diagnostics.row_count),
-            Function::FoundRows => Value::Int(self.diagnostics.found_rows as i64),
+            Function::FoundRows => {
+                self.deprecate(
+                    "FOUND_ROWS() is deprecated and will be removed in a future release. Consider using COUNT(*) \
+                     instead.",
+                );
+                Value::Int(self.diagnostics.found_rows as i64)
+            }
             Function::Database => match self.schema() {
                 Some(schema) => Value::text(&*schema),
                 None => Value::Null,
@@ -118,7 +124,12 @@ impl Session {
     }
 
     /// VALUES(column) in ON DUPLICATE KEY UPDATE.
-    fn refused_value(&self, arguments: &[Expr], context: &Context<'_>) -> SqlResult<Value> {
+    fn refused_value(&mut self, arguments: &[Expr], context: &Context<'_>) -> SqlResult<Value> {
+        self.deprecate(
+            "'VALUES function' is deprecated and will be removed in a future release. Please use an alias (INSERT INTO \
+             ... VALUES (...) AS alias) and replace VALUES(col) in the ON DUPLICATE KEY UPDATE clause with alias.col \
+             instead",
+        );
         let (Some(Expr::Column(_, name)), Some(row)) = (arguments.first(), context.refused) else {
             return Ok(Value::Null);
         };

@@ -102,6 +102,11 @@ impl Parser<'_> {
         }
         let name = self.take_variable()?;
         self.assign_sign()?;
+        // Only `@@x` leaves open whether the next transaction is meant.
+        let scope = match scope {
+            Scope::Unsaid => Scope::Session,
+            other => other,
+        };
         Ok(Assignment::System(scope, name, self.setting()?))
     }
 

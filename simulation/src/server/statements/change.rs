@@ -83,7 +83,7 @@ impl Session {
         for (place, value) in places {
             let value = self.evaluate(value, &context.of_row(&values))?;
             if let Some(column) = table.shape.columns.get(*place) {
-                values[*place] = self.store(column, value, number)?;
+                values[*place] = self.store(table, column, value, number)?;
             }
         }
         Ok(values)

@@ -43,8 +43,7 @@ impl Session {
             }
             Definition::CreateSchema(name, if_not_exists) => {
                 self.begin_definition()?;
-                self.create_schema(name, *if_not_exists, text)?;
-                1
+                self.create_schema(name, *if_not_exists, text)?
             }
             Definition::DropSchema(name, if_exists) => {
                 self.begin_definition()?;
@@ -248,17 +247,23 @@ impl Session {
         Ok(())
     }
 
-    fn create_schema(&mut self, name: &Name, if_not_exists: bool, text: &Rc<str>) -> SqlResult<()> {
+    /// Gives the number of rows that the family tells.
+    fn create_schema(
+        &mut self,
+        name: &Name,
+        if_not_exists: bool,
+        text: &Rc<str>,
+    ) -> SqlResult<u64> {
         if self.server.catalogue.create_schema(name) {
             self.defined(Change::CreateSchema(Rc::clone(name)), text);
-            return Ok(());
+            return Ok(1);
         }
         let message = format!("Can't create database '{name}'; database exists");
         let error = SqlError::new(self.family(), 1007, message);
         match if_not_exists {
             true => {
                 self.note(&error);
-                Ok(())
+                Ok(u64::from(!self.family().is_mariadb()))
             }
             false => Err(error),
         }

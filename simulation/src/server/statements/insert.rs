@@ -22,6 +22,8 @@ struct Tally {
     first_number: u64,
     /// The number of a row that brought its own.
     own_number: u64,
+    /// The number of a row that was changed instead.
+    changed_number: u64,
 }
 
 impl Session {
@@ -41,11 +43,14 @@ impl Session {
         if self.server.state.is_full.get() {
             return Err(self.family().table_full(&table.shape.name));
         }
+        let fits = |values: &Vec<Option<Expr>>| {
+            values.len() == places.len() || values.is_empty() && insert.columns.is_empty()
+        };
+        if let Some(at) = insert.rows.iter().position(|it| !fits(it)) {
+            return Err(self.family().value_count(at + 1));
+        }
         let mut tally = Tally::default();
         for (at, values) in insert.rows.iter().enumerate() {
-            if values.len() != places.len() && !(values.is_empty() && insert.columns.is_empty()) {
-                return Err(self.family().value_count(at + 1));
-            }
             let row = self.new_row(&table, &places, values, &context, at + 1, &mut tally)?;
             self.put_row(insert, &table, row, &context, &mut tally)
                 .await?;
@@ -91,9 +96,15 @@ impl Session {
                 *given = value;
             }
         }
-        let mut row = Vec::with_capacity(columns.len());
-        for (column, value) in columns.iter().zip(given) {
-            row.push(self.new_value(table, column, value, number, tally)?);
+        let mut row = vec![Value::Null; columns.len()];
+        // A number is only used up if everything else is right.
+        for is_numbered in [false, true] {
+            for (at, column) in columns.iter().enumerate() {
+                if column.auto_increment == is_numbered {
+                    let value = given.get_mut(at).and_then(Option::take);
+                    row[at] = self.new_value(table, column, value, number, tally)?;
+                }
+            }
         }
         Ok(Rc::from(row))
     }
@@ -110,7 +121,7 @@ impl Session {
             return self.numbered(table, column, value, number, tally);
         }
         match (value, &column.default) {
-            (Some(value), _) => self.store(column, value, number),
+            (Some(value), _) => self.store(table, column, value, number),
             (None, Some(default)) => Ok(default.clone()),
             (None, None) if !column.not_null => Ok(Value::Null),
             (None, None) => {
@@ -119,7 +130,7 @@ impl Session {
                     true => Err(error),
                     false => {
                         self.diagnostics.warn(error.number, error.text);
-                        self.store(column, Value::text(""), number)
+                        self.store(table, column, Value::text(""), number)
                     }
                 }
             }
@@ -141,7 +152,7 @@ impl Session {
             .contains("NO_AUTO_VALUE_ON_ZERO");
         let given = given.filter(|it| keeps_zero || it.to_double() != 0.0);
         if let Some(value) = given {
-            let stored = self.store(column, value, row)?;
+            let stored = self.store(table, column, value, row)?;
             let number = u64::try_from(stored.to_int()).unwrap_or(0);
             table.note_number(number);
             tally.own_number = number;
@@ -157,7 +168,7 @@ impl Session {
         if tally.first_number == 0 {
             tally.first_number = number;
         }
-        self.store(column, Value::Unsigned(number), row)
+        self.store(table, column, Value::Unsigned(number), row)
     }
 
     async fn put_row(
@@ -233,10 +244,13 @@ impl Session {
             };
             let value = self.evaluate(value, &inner)?;
             if let Some(column) = table.shape.columns.get(place) {
-                values[place] = self.store(column, value, 1)?;
+                values[place] = self.store(table, column, value, 1)?;
             }
         }
         if values[..] != there[..] {
+            if let Some(number) = table.numbered().and_then(|at| values.get(at)) {
+                tally.changed_number = u64::try_from(number.to_int()).unwrap_or(0);
+            }
             self.change_row(table, key, Some(Rc::from(values)));
             tally.changed += 1;
         }
@@ -248,7 +262,7 @@ impl Session {
             self.diagnostics.last_insert_id = tally.first_number;
         }
         let insert_id = match (tally.inserted, tally.first_number) {
-            (0, _) => 0,
+            (0, _) => tally.changed_number,
             (_, 0) => tally.own_number,
             (_, first) => first,
         };

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use super::super::ast::{Expr, Locking, Name, Select, SelectItem, TableName};
+use super::super::ast::{Aggregate, Expr, Locking, Name, Select, SelectItem, TableName};
 use super::super::columns::ResultColumn;
 use super::super::error::{SqlError, SqlResult};
 use super::super::evaluate::{Context, Place};
@@ -13,7 +13,6 @@ use super::super::settings::Isolation;
 use super::super::table::{Row, Table};
 use super::super::value::Value;
 use super::rows::Search;
-use super::system_tables::is_system;
 use super::tables::Use;
 
 impl Session {
@@ -88,7 +87,15 @@ impl Session {
         let mut rows = self.matching(select, name, &search).await?;
         let columns = self.columns(select, &context, alias)?;
         self.check_used_columns(select, &context)?;
+        if self.diagnostics.no_index_used {
+            let is_read = match self.family().is_mariadb() {
+                true => reads_end_of_index(select, &table),
+                false => reads_index(select, &table),
+            };
+            self.diagnostics.no_index_used = !is_read;
+        }
         if has_aggregates(select) {
+            self.check_groups(select, &table)?;
             let group = Context {
                 group: Some(&rows),
                 ..context
@@ -115,7 +122,7 @@ impl Session {
     }
 
     async fn table_to_read(&mut self, name: &TableName, locking: Locking) -> SqlResult<Rc<Table>> {
-        if is_system(name) {
+        if self.is_system(name) {
             return self.system_table(name);
         }
         let how = match locking {
@@ -139,7 +146,7 @@ impl Session {
             Locking::Share(policy) => (Mode::Shared, policy),
             Locking::None if shares => (Mode::Shared, super::super::ast::WaitPolicy::Wait),
             Locking::None => {
-                let view = match is_system(name) {
+                let view = match self.is_system(name) {
                     true => self.current_view(),
                     false => self.view(),
                 };
@@ -179,6 +186,33 @@ impl Session {
         // The type of a variable is that after the statement.
         let columns = self.columns(select, &context, &Rc::from(""))?;
         Ok(Rows { columns, rows })
+    }
+
+    /// A column beside an aggregate is refused by ONLY_FULL_GROUP_BY.
+    fn check_groups(&self, select: &Select, table: &Table) -> SqlResult<()> {
+        if self.family().is_mariadb()
+            || !self
+                .variable_text("sql_mode")
+                .contains("ONLY_FULL_GROUP_BY")
+        {
+            return Ok(());
+        }
+        for (item, number) in select.columns.iter().zip(1..) {
+            let mut found = Vec::new();
+            if let SelectItem::Value(value, _) = item {
+                outside_aggregates(value, &mut found);
+            }
+            if let Some(name) = found.first() {
+                let shape = &table.shape;
+                let text = format!(
+                    "In aggregated query without GROUP BY, expression #{number} of SELECT list contains nonaggregated \
+                     column '{}.{}.{name}'; this is incompatible with sql_mode=only_full_group_by",
+                    shape.schema, shape.name
+                );
+                return Err(SqlError::new(self.family(), 1140, text));
+            }
+        }
+        Ok(())
     }
 
     /// LIMIT, or `sql_select_limit` if there is none.
@@ -225,7 +259,7 @@ impl Session {
         let Some(name) = &select.from else {
             return self.columns(select, &bare, &Rc::from(""));
         };
-        let table = match is_system(name) {
+        let table = match self.is_system(name) {
             true => self.system_table(name)?,
             false => self.find_table(name)?,
         };
@@ -297,4 +331,69 @@ fn is_aggregate(of: &Expr) -> bool {
         Expr::Call(_, arguments) => arguments.iter().any(is_aggregate),
         _ => false,
     }
+}
+
+/// The columns of an expression that stand outside of aggregates.
+fn outside_aggregates<'a>(of: &'a Expr, found: &mut Vec<&'a Name>) {
+    match of {
+        Expr::Column(_, name) => found.push(name),
+        Expr::Not(inner)
+        | Expr::Negative(inner)
+        | Expr::IsNull(inner, _)
+        | Expr::Collate(inner, _)
+        | Expr::AssignUser(_, inner) => outside_aggregates(inner, found),
+        Expr::Binary(_, left, right) | Expr::Like(left, right, _) => {
+            outside_aggregates(left, found);
+            outside_aggregates(right, found);
+        }
+        Expr::In(inner, list, _) => {
+            outside_aggregates(inner, found);
+            list.iter().for_each(|it| outside_aggregates(it, found));
+        }
+        Expr::Call(_, list) => list.iter().for_each(|it| outside_aggregates(it, found)),
+        _ => {}
+    }
+}
+
+/// The columns that an aggregate or an expression looks at.
+fn used<'a>(of: &'a Expr, found: &mut Vec<&'a Name>) {
+    match of {
+        Expr::Aggregate(_, Some(inner)) => outside_aggregates(inner, found),
+        other => outside_aggregates(other, found),
+    }
+}
+
+/// Whether MySQL reads the primary key as an index: if that has all columns that are used, or the wanted order.
+fn reads_index(select: &Select, table: &Table) -> bool {
+    let is_key = |name: &Name| {
+        table
+            .column(name)
+            .is_some_and(|it| table.shape.key.contains(&it))
+    };
+    let mut names = Vec::new();
+    for item in &select.columns {
+        match item {
+            SelectItem::All => names.extend(table.shape.columns.iter().map(|it| &it.name)),
+            SelectItem::Value(value, _) => used(value, &mut names),
+        }
+    }
+    select.filter.iter().for_each(|it| used(it, &mut names));
+    select.order.iter().for_each(|it| used(&it.0, &mut names));
+    let is_ordered = match &select.order[..] {
+        [(Expr::Column(_, name), _)] => is_key(name),
+        _ => false,
+    };
+    !table.shape.key.is_empty() && (names.iter().all(|it| is_key(it)) || is_ordered)
+}
+
+/// Whether MariaDB looks at an end of the primary key only: `SELECT MAX(id) FROM t`.
+fn reads_end_of_index(select: &Select, table: &Table) -> bool {
+    let first = table.shape.key.first().copied();
+    let is_end = |it: &SelectItem| match it {
+        SelectItem::Value(Expr::Aggregate(Aggregate::Max | Aggregate::Min, Some(of)), _) => {
+            matches!(&**of, Expr::Column(_, name) if table.column(name) == first)
+        }
+        _ => false,
+    };
+    first.is_some() && select.filter.is_none() && select.columns.iter().all(is_end)
 }

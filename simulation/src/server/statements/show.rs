@@ -5,11 +5,12 @@ use std::rc::Rc;
 use wire::column::{ColumnDefinition, ColumnType};
 
 use super::super::ast::{Filter, Limit, ReplicaStatusForm, Scope, Show, TableName};
-use super::super::columns::{ResultColumn, ResultType};
+use super::super::columns::ResultColumn;
 use super::super::diagnostics::{Condition, Level};
 use super::super::error::SqlResult;
 use super::super::evaluate::{Context, like};
 use super::super::output::{Outcome, Rows};
+use super::super::result_type::ResultType;
 use super::super::session::Session;
 use super::super::table::Row;
 use super::super::value::Value;
@@ -31,7 +32,11 @@ impl Session {
                 let count = self.diagnostics.errors();
                 self.count("@@session.error_count", count)
             }
-            Show::Variables(scope, filter) => self.show_variables(*scope, filter),
+            Show::Variables(scope, filter) => {
+                let is_mariadb = self.family().is_mariadb();
+                self.diagnostics.no_index_used = is_mariadb || *scope != Scope::Global;
+                self.show_variables(*scope, filter)
+            }
             Show::Status(_, filter) => self.show_status(filter),
             Show::ReplicaStatus(form) => self.replica_status(*form),
             Show::Processlist(_) => self.processlist(),
@@ -213,7 +218,8 @@ impl Session {
         }
     }
 
-    fn show_tables(&self) -> SqlResult<Rows> {
+    fn show_tables(&mut self) -> SqlResult<Rows> {
+        self.diagnostics.no_index_used = self.family().is_mariadb();
         let schema = self.schema().ok_or_else(|| self.family().no_schema())?;
         let names = self.server.catalogue.tables(&schema);
         let title = format!("Tables_in_{schema}");

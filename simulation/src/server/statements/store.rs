@@ -3,7 +3,7 @@
 use super::super::ast::ColumnKind;
 use super::super::error::{SqlError, SqlResult};
 use super::super::session::Session;
-use super::super::table::Column;
+use super::super::table::{Column, Table};
 use super::super::value::{Value, leading_number};
 
 impl Session {
@@ -11,7 +11,13 @@ impl Session {
     ///
     /// # Errors
     /// 1048, 1264, 1366, 1406.
-    pub(super) fn store(&mut self, column: &Column, value: Value, row: usize) -> SqlResult<Value> {
+    pub(super) fn store(
+        &mut self,
+        table: &Table,
+        column: &Column,
+        value: Value,
+        row: usize,
+    ) -> SqlResult<Value> {
         if value.is_null() {
             return match column.not_null {
                 true => Err(self.family().not_null(&column.name)),
@@ -20,9 +26,13 @@ impl Session {
         }
         match column.kind {
             ColumnKind::Integer(bytes, is_unsigned) => {
+                self.check_number((table, column), &value, "integer", row)?;
                 self.store_integer(column, &value, (bytes, is_unsigned), row)
             }
-            ColumnKind::Decimal(_, scale) => self.store_decimal(column, &value, scale, row),
+            ColumnKind::Decimal(_, scale) => {
+                self.check_number((table, column), &value, "decimal", row)?;
+                Ok(to_decimal(&value, scale))
+            }
             ColumnKind::Varchar(length) => self.store_text(column, &value, length, row),
             ColumnKind::Text => self.store_text(column, &value, 65_535, row),
             ColumnKind::Varbinary(length) => self.store_bytes(column, &value, length, row),
@@ -49,15 +59,6 @@ impl Session {
         row: usize,
     ) -> SqlResult<Value> {
         let family = self.family();
-        if let Value::Text(text) = value
-            && !leading_number(text).1
-        {
-            let name = &column.name;
-            let shown = value.to_text();
-            let text =
-                format!("Incorrect integer value: '{shown}' for column '{name}' at row {row}");
-            self.complain(SqlError::new(family, 1366, text))?;
-        }
         let wide = match value {
             Value::Unsigned(number) => i128::from(*number),
             Value::Double(_) | Value::Decimal(..) => value.to_double().round() as i128,
@@ -82,30 +83,29 @@ impl Session {
         })
     }
 
-    fn store_decimal(
+    /// Whether a text is a number as a whole.
+    fn check_number(
         &mut self,
-        column: &Column,
+        (table, column): (&Table, &Column),
         value: &Value,
-        scale: u8,
+        kind: &str,
         row: usize,
-    ) -> SqlResult<Value> {
-        if let Value::Text(text) = value
-            && !leading_number(text).1
-        {
-            let name = &column.name;
-            let shown = value.to_text();
-            let text =
-                format!("Incorrect decimal value: '{shown}' for column '{name}' at row {row}");
-            self.complain(SqlError::new(self.family(), 1366, text))?;
-        }
-        let digits = match value {
-            Value::Int(number) => i128::from(*number) * 10i128.pow(scale.into()),
-            Value::Decimal(digits, from) if *from <= scale => {
-                digits * 10i128.pow((scale - from).into())
-            }
-            other => (other.to_double() * 10f64.powi(scale.into())).round() as i128,
+    ) -> SqlResult<()> {
+        let Value::Text(text) = value else {
+            return Ok(());
         };
-        Ok(Value::Decimal(digits, scale))
+        if leading_number(text).1 {
+            return Ok(());
+        }
+        let name = &column.name;
+        let shape = &table.shape;
+        let place = match self.family().is_mariadb() {
+            true => format!("`{}`.`{}`.`{name}`", shape.schema, shape.name),
+            false => format!("'{name}'"),
+        };
+        let shown = value.to_text();
+        let text = format!("Incorrect {kind} value: '{shown}' for column {place} at row {row}");
+        self.complain(SqlError::new(self.family(), 1366, text))
     }
 
     fn store_text(
@@ -143,4 +143,15 @@ impl Session {
         }
         Ok(Value::Binary(bytes.into()))
     }
+}
+
+fn to_decimal(value: &Value, scale: u8) -> Value {
+    let digits = match value {
+        Value::Int(number) => i128::from(*number) * 10i128.pow(scale.into()),
+        Value::Decimal(digits, from) if *from <= scale => {
+            digits * 10i128.pow((scale - from).into())
+        }
+        other => (other.to_double() * 10f64.powi(scale.into())).round() as i128,
+    };
+    Value::Decimal(digits, scale)
 }

@@ -8,18 +8,20 @@ use super::super::session::Session;
 use super::super::table::{Column, Key, Shape, Table};
 use super::super::value::Value;
 
-/// Whether a table is the server's own.
-pub(super) fn is_system(name: &TableName) -> bool {
-    let schema = name.schema.as_deref().unwrap_or_default();
-    ["information_schema", "performance_schema"]
-        .iter()
-        .any(|it| it.eq_ignore_ascii_case(schema))
-}
-
 /// Names of columns, and rows.
 type Content = (&'static [&'static str], Vec<Vec<Value>>);
 
 impl Session {
+    /// Whether a table is the server's own.
+    pub(super) fn is_system(&self, name: &TableName) -> bool {
+        let own = ["information_schema", "performance_schema"];
+        let is_own = |schema: &str| own.iter().any(|it| it.eq_ignore_ascii_case(schema));
+        match &name.schema {
+            Some(schema) => is_own(schema),
+            None => self.control.schema.borrow().as_deref().is_some_and(is_own),
+        }
+    }
+
     /// A table of the server's own, filled.
     ///
     /// # Errors
@@ -49,7 +51,10 @@ impl Session {
                 (&["MEMBER_ID", "MEMBER_STATE"], Vec::new())
             }
             _ => {
-                let shown = name.name.to_ascii_uppercase();
+                let shown = match is_mariadb {
+                    true => name.name.to_string(),
+                    false => name.name.to_ascii_uppercase(),
+                };
                 let text = format!("Unknown table '{shown}' in information_schema");
                 return Err(super::super::error::SqlError::new(
                     self.family(),

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use super::super::ast::{Access, Name, TableLock, TableName, WaitPolicy};
-use super::super::error::SqlResult;
+use super::super::error::{SqlError, SqlResult};
 use super::super::locks::{Mode, Resource, Span};
 use super::super::output::Outcome;
 use super::super::session::Session;
@@ -43,8 +43,14 @@ impl Session {
         {
             return Ok(table);
         }
-        let found = self.server.catalogue.table(&schema, &name.name);
-        found.ok_or_else(|| self.family().no_such_table(schema, &name.name))
+        let catalogue = &self.server.catalogue;
+        let found = catalogue.table(&schema, &name.name);
+        found.ok_or_else(|| {
+            match self.family().is_mariadb() || catalogue.schema(&schema).is_some() {
+                true => self.family().no_such_table(schema, &name.name),
+                false => self.family().unknown_schema(schema),
+            }
+        })
     }
 
     /// A temporary table.
@@ -72,6 +78,9 @@ impl Session {
             self.check_write()?;
         }
         self.enter_tables();
+        if how == Use::ReadAndLock && self.transaction.access == Access::ReadOnly {
+            return Err(self.read_only_transaction());
+        }
         if is_temporary {
             return Ok(table);
         }
@@ -111,9 +120,14 @@ impl Session {
         };
         self.server.check_read_only(self.is_administrator())?;
         match access {
-            Access::ReadOnly => Err(self.family().read_only_transaction()),
+            Access::ReadOnly => Err(self.read_only_transaction()),
             Access::ReadWrite => Ok(()),
         }
+    }
+
+    fn read_only_transaction(&self) -> SqlError {
+        let family = self.family();
+        family.read_only_transaction(if family.is_mariadb() { "" } else { "." })
     }
 
     fn note_use(&mut self, how: Use) {

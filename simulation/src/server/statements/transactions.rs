@@ -99,12 +99,12 @@ impl Session {
             (true, true) => {
                 self.open_view();
             }
-            (true, false) => {
+            (true, false) if !self.family().is_mariadb() => {
                 let text = "InnoDB: WITH CONSISTENT SNAPSHOT was ignored because this phrase can only be used with \
                             REPEATABLE READ isolation level.";
                 self.diagnostics.warn(138, text);
             }
-            (false, _) => {}
+            (true, false) | (false, _) => {}
         }
         self.tracker.state.has_read = snapshot;
         let access = access.or(next.1);

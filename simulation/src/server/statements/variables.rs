@@ -6,7 +6,7 @@ use super::super::ast::{Access, Assignment, Early, Expr, Name, Scope, Transactio
 use super::super::error::{SqlError, SqlResult};
 use super::super::evaluate::Context;
 use super::super::output::Outcome;
-use super::super::session::Session;
+use super::super::session::{Session, UserVariable};
 use super::super::settings::Isolation;
 use super::super::transaction::Begun;
 use super::super::value::Value;
@@ -14,8 +14,7 @@ use super::super::variables::{accepted, charset_name, check_set};
 
 /// An assignment whose value is known and allowed.
 enum Ready<'a> {
-    /// A user variable gets its value when its turn comes.
-    User(&'a Name, &'a Expr),
+    User(&'a Name, UserVariable),
     Global(Name, Value),
     Session(Name, Value),
     /// The value for one transaction.
@@ -39,7 +38,7 @@ impl Session {
             self.check_assignment(assignment, &context, &mut ready)?;
         }
         for assignment in ready {
-            self.assign(assignment, &context)?;
+            self.assign(assignment);
         }
         Ok(Outcome::done())
     }
@@ -51,7 +50,11 @@ impl Session {
         ready: &mut Vec<Ready<'a>>,
     ) -> SqlResult<()> {
         ready.push(match assignment {
-            Assignment::User(name, value) => Ready::User(name, value),
+            Assignment::User(name, value) => {
+                let kind = self.type_of(value, context);
+                let value = self.evaluate(value, context)?;
+                Ready::User(name, self.user_variable(value, kind))
+            }
             Assignment::System(scope, name, value) => {
                 self.check_system(*scope, name, value.as_ref(), context)?
             }
@@ -121,7 +124,7 @@ impl Session {
         context: &Context<'_>,
     ) -> SqlResult<Ready<'a>> {
         let family = self.family();
-        let id = self.server.definitions.id(name);
+        let id = self.server.definitions.find(name);
         let id = id.ok_or_else(|| family.unknown_variable(name))?;
         let is_global = check_set(family, self.server.definitions.get(id), scope)?;
         if is_global {
@@ -230,11 +233,10 @@ impl Session {
         ]))
     }
 
-    fn assign(&mut self, assignment: Ready<'_>, context: &Context<'_>) -> SqlResult<()> {
+    fn assign(&mut self, assignment: Ready<'_>) {
         match assignment {
-            Ready::User(name, value) => {
-                let value = self.evaluate(value, context)?;
-                self.set_user_variable(name, value);
+            Ready::User(name, variable) => {
+                self.user_variables.insert(Rc::clone(name), variable);
                 self.tracker.changed();
             }
             Ready::Global(name, value) => self.server.set_global(&name, value),
@@ -247,7 +249,6 @@ impl Session {
                 self.put_variable("collation_connection", collation);
             }
         }
-        Ok(())
     }
 
     fn assign_next(&mut self, isolation: Option<Isolation>, access: Option<Access>) {
@@ -294,8 +295,10 @@ impl Session {
                 self.put_variable("character_set_connection", Value::text(charset));
             }
             "session_track_transaction_info" => {
+                let before = self.settings.tracking.transaction;
                 self.set_variable(name, value);
-                self.tracker.tell_all();
+                self.tracker
+                    .retrack(before, self.settings.tracking.transaction);
             }
             _ => self.set_variable(name, value),
         }

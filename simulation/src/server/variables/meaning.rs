@@ -225,6 +225,9 @@ fn sql_mode(family: Family, of: &Definition, value: &Value) -> SqlResult<Value> 
                 .filter(|it| !it.is_empty()),
         );
     }
+    if !family.is_mariadb() && wanted.contains(&"ANSI") {
+        wanted.push("ONLY_FULL_GROUP_BY");
+    }
     let listed = MODES.iter().map(|it| it.0).filter(|it| wanted.contains(it));
     Ok(Value::text(listed.collect::<Vec<_>>().join(",")))
 }
