@@ -8,6 +8,8 @@
 //!         what every client knows, compared with what the servers have at the end
 //! ```
 
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::panic))]
+
 pub mod actor;
 pub mod books;
 pub mod client;

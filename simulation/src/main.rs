@@ -8,6 +8,10 @@ use simulation::runs::{Summary, run_alone};
 use simulation::seed::Dice;
 use simulation::world::{WORLDS, WorldKind};
 
+/// As in the proxy itself.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Runs worlds: the proxy's own code between simulated clients and a model of servers, under a seed.
 #[derive(Parser)]
 struct Arguments {

@@ -1,5 +1,7 @@
 //! Worlds of fixed seeds, bounded in operations: each change runs the same.
 
+#![allow(clippy::unwrap_used)]
+
 use simulation::runs::run_alone;
 use simulation::world::{WORLDS, WorldKind};
 

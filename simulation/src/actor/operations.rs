@@ -153,7 +153,7 @@ impl Actor {
             let reply = self.run(text).await?;
             self.expect(text, &reply, Some(&ok.last_insert_id.to_string()))?;
         }
-        self.read_own(token).await
+        self.read_own(ok.last_insert_id, token).await
     }
 
     /// What became of a write that stands alone.
@@ -167,29 +167,29 @@ impl Actor {
         reply
     }
 
-    /// A session reads its own writes.
-    pub(super) async fn read_own(&mut self, token: u64) -> Result<(), Leave> {
+    /// A session reads its own writes: the row with this id has this token.
+    pub(super) async fn read_own(&mut self, id: u64, token: u64) -> Result<(), Leave> {
         if !self.part.reads_own_writes {
             return Ok(());
         }
         let reply = match self.part.dice.one_in(3) {
-            true => self.read_prepared(token).await?,
+            true => self.read_prepared(id).await?,
             false => {
-                let text = format!("SELECT token FROM shop.ledger WHERE token = {token}");
+                let text = format!("SELECT token FROM shop.ledger WHERE id = {id}");
                 self.run(&text).await?
             }
         };
         self.expect("a read of an own write", &reply, Some(&token.to_string()))
     }
 
-    async fn read_prepared(&mut self, token: u64) -> Result<Reply, Leave> {
-        let text = "SELECT token FROM shop.ledger WHERE token = ?";
+    async fn read_prepared(&mut self, row: u64) -> Result<Reply, Leave> {
+        let text = "SELECT token FROM shop.ledger WHERE id = ?";
         let id = match self.session.prepared.read {
             Some(id) => id,
             None => self.prepare(text).await?,
         };
         self.session.prepared.read = Some(id);
-        self.execute(text, id, &[token as i64]).await
+        self.execute(text, id, &[row as i64]).await
     }
 
     /// A user lock has one holder.

@@ -15,6 +15,8 @@ pub const BALANCE: u64 = 1000;
 #[derive(Default)]
 struct Written {
     tokens: Vec<u64>,
+    /// Ids of their rows.
+    ids: Vec<u64>,
 }
 
 impl Actor {
@@ -23,7 +25,7 @@ impl Actor {
         let mut written = Written::default();
         let ended = self.steps(&mut written).await;
         match ended {
-            Ok(commits) => self.end(commits, &written.tokens).await,
+            Ok(commits) => self.end(commits, &written).await,
             // Nobody has asked for an end, so it is surely rolled back.
             Err(why) => {
                 self.enter_all(&written.tokens, Fate::Withdrawn);
@@ -51,9 +53,14 @@ impl Actor {
                     written.tokens.push(token);
                     let text =
                         format!("INSERT INTO shop.ledger (token, amount) VALUES ({token}, 1)");
-                    self.run_within(&text).await?;
+                    let reply = self.run_within(&text).await?;
+                    let Reply::Done(ok) = reply else {
+                        return Err(self.broken(format_args!("`{text}` gives {reply:?}")));
+                    };
+                    let id = ok.last_insert_id;
+                    written.ids.push(id);
                     if self.part.dice.one_in(3) {
-                        let text = format!("SELECT token FROM shop.ledger WHERE token = {token}");
+                        let text = format!("SELECT token FROM shop.ledger WHERE id = {id}");
                         let reply = self.run_within(&text).await?;
                         self.expect(&text, &reply, Some(&token.to_string()))?;
                     }
@@ -82,7 +89,7 @@ impl Actor {
         Ok(())
     }
 
-    async fn end(&mut self, commits: bool, tokens: &[u64]) -> Result<(), Leave> {
+    async fn end(&mut self, commits: bool, written: &Written) -> Result<(), Leave> {
         let text = match commits {
             true => "COMMIT",
             false => "ROLLBACK",
@@ -93,7 +100,7 @@ impl Actor {
             (Err(why), true) if why.is_in_doubt() => Fate::InDoubt,
             (_, _) => Fate::Withdrawn,
         };
-        self.enter_all(tokens, fate);
+        self.enter_all(&written.tokens, fate);
         let reply = ended?;
         if reply
             .status()
@@ -101,8 +108,8 @@ impl Actor {
         {
             return Err(self.broken(format_args!("behind {text} a transaction is open")));
         }
-        match tokens.first() {
-            Some(&token) if commits => self.read_own(token).await,
+        match (written.ids.first(), written.tokens.first()) {
+            (Some(&id), Some(&token)) if commits => self.read_own(id, token).await,
             _ => Ok(()),
         }
     }
