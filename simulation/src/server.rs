@@ -35,6 +35,7 @@ mod output;
 mod packets;
 mod parser;
 mod replication;
+mod result_column;
 mod result_type;
 mod session;
 mod session_values;

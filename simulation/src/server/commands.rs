@@ -10,10 +10,10 @@ use wire::{Capabilities, Command};
 
 use super::ast::{KillScope, Statement};
 use super::binding::values;
-use super::columns::ResultColumn;
 use super::error::{SqlError, SqlResult};
 use super::output::{Done, Follows, Output, Protocol};
 use super::parser::{Parsed, Reading};
+use super::result_column::ResultColumn;
 use super::result_type::ResultType;
 use super::session::{PreparedStatement, Session};
 use super::value::Value;
@@ -56,6 +56,8 @@ impl Session {
             other => self.short_command(other, arguments, out),
         };
         if let Err(error) = result {
+            let columns = std::mem::take(&mut self.sent_columns);
+            self.write_head(out, &columns);
             out.error(&error);
         }
         After::Reply
@@ -112,7 +114,7 @@ impl Session {
     fn begin_other_command(&mut self) {
         self.diagnostics.no_index_used = false;
         if self.family().is_mariadb() {
-            self.diagnostics.conditions.clear();
+            self.diagnostics.are_stale = true;
         }
     }
 
@@ -212,7 +214,7 @@ impl Session {
 
     /// A statement that was not understood.
     fn refuse(&mut self, error: SqlError) -> SqlError {
-        self.diagnostics.conditions.clear();
+        self.diagnostics.clear();
         self.diagnostics.fail(&error);
         self.diagnostics.row_count = -1;
         error
@@ -227,7 +229,7 @@ impl Session {
             Ok(parsed) => parsed,
             Err(error) => return Err(self.refuse(error)),
         };
-        self.diagnostics.conditions.clear();
+        self.diagnostics.clear();
         let columns = match self.columns_of(&parsed.statement) {
             Ok(columns) => columns,
             Err(error) => return Err(self.refuse(error)),
@@ -284,6 +286,11 @@ impl Session {
         let id = match id {
             LAST_PREPARED if family.is_mariadb() => self.prepared.last_id,
             other => other,
+        };
+        let of = if family.is_mariadb() {
+            of
+        } else {
+            "mysql_stmt_precheck"
         };
         match self.prepared.by_id.contains_key(&id) {
             true => Ok(id),

@@ -222,11 +222,13 @@ async fn converse<S: AsyncRead + AsyncWrite + Unpin>(
             After::Silence => continue,
             After::Reply => {}
         }
-        if packets.write(&out.bytes).await.is_err() {
+        // Who is killed by another connection hears nothing more.
+        let is_killed = session.control.killed() == Some(KillScope::Connection);
+        let is_shut_down = session.control.ends().is_some();
+        if is_killed && !session.is_over || is_shut_down && session.family().is_mariadb() {
             return;
         }
-        let is_killed = session.control.killed() == Some(KillScope::Connection);
-        if session.is_over || is_killed {
+        if packets.write(&out.bytes).await.is_err() || session.is_over {
             return;
         }
     }
@@ -316,16 +318,13 @@ async fn say_farewell<S: AsyncRead + AsyncWrite + Unpin>(
 ) {
     let family = session.family();
     let error = match (family, why) {
-        (Family::MariaDb, Idle::Killed | Idle::ShutDown | Idle::TooLong) => {
-            SqlError::new(family, 1927, "Connection was killed")
-        }
         (Family::MySql, Idle::TooLong) => SqlError::new(
             family,
             4031,
             "The client was disconnected by the server because of inactivity. See wait_timeout and interactive_timeout \
              for configuring this behavior.",
         ),
-        (Family::MySql, _) | (_, Idle::Command(_)) => return,
+        _ => return,
     };
     out.begin(0);
     out.error(&error);
@@ -352,6 +351,7 @@ async fn change_user<S: AsyncRead + AsyncWrite + Unpin>(
     let candidate = Candidate::of_change(&change, &before);
     let (entered, answered) = authenticate(&server, packets, out, &candidate, scramble).await?;
     *scramble = answered;
+    let schema_before = session.schema();
     session.clean_up();
     let admitted = entered
         .and_then(|()| server.admit(&candidate))
@@ -370,6 +370,13 @@ async fn change_user<S: AsyncRead + AsyncWrite + Unpin>(
     match admitted {
         Ok(()) => {
             session.write_done(out, &Done::default(), Follows::Nothing);
+            Some(After::Reply)
+        }
+        // The session goes on as it was after its own login.
+        Err(error) if server.family().is_mariadb() => {
+            session.renew(before);
+            *session.control.schema.borrow_mut() = schema_before;
+            out.error(&error);
             Some(After::Reply)
         }
         Err(error) => {

@@ -84,6 +84,11 @@ impl Control {
         self.wake();
     }
 
+    /// Whether what it executes is to stop.
+    pub fn is_to_stop(&self) -> bool {
+        self.kill.get().is_some() || self.end.get().is_some()
+    }
+
     /// How it is to end, if it is.
     pub fn ends(&self) -> Option<End> {
         self.end.get()

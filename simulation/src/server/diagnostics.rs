@@ -42,6 +42,8 @@ pub struct Condition {
 pub struct Diagnostics {
     /// Its warnings and errors.
     pub conditions: Vec<Condition>,
+    /// Whether they are those of a statement before, which the last one has left.
+    pub are_stale: bool,
     /// ROW_COUNT().
     pub row_count: i64,
     /// FOUND_ROWS().
@@ -57,6 +59,12 @@ pub struct Diagnostics {
 }
 
 impl Diagnostics {
+    /// Forgets all conditions.
+    pub fn clear(&mut self) {
+        self.conditions.clear();
+        self.are_stale = false;
+    }
+
     /// Adds a warning.
     pub fn warn(&mut self, number: u16, text: impl Into<Rc<str>>) {
         self.add(Level::Warning, number, text);
@@ -64,6 +72,9 @@ impl Diagnostics {
 
     /// Adds a condition.
     pub fn add(&mut self, level: Level, number: u16, text: impl Into<Rc<str>>) {
+        if std::mem::take(&mut self.are_stale) {
+            self.conditions.clear();
+        }
         self.conditions.push(Condition {
             level,
             number,
@@ -78,7 +89,10 @@ impl Diagnostics {
 
     /// How many conditions the reply tells of.
     pub fn told_warnings(&self) -> u16 {
-        if self.are_shown { 0 } else { self.warnings() }
+        match self.are_shown || self.are_stale {
+            true => 0,
+            false => self.warnings(),
+        }
     }
 
     /// How many conditions there are.

@@ -166,7 +166,30 @@ impl Player<'_> {
         };
         let played = tokio::time::timeout(PATIENCE, client.act(&act)).await;
         let said = played.unwrap_or_else(|_| "no answer in time".to_owned());
+        let said = self.without_ids(&said);
         self.say(&said);
+    }
+
+    /// The names of sessions in place of their ids, and no ids of statements.
+    fn without_ids(&self, said: &str) -> String {
+        let mut words: Vec<String> = said.split(' ').map(str::to_owned).collect();
+        for at in 1..words.len() {
+            if words[at - 1] == "thread" {
+                let own = self
+                    .clients
+                    .iter()
+                    .find(|it| it.1.id().to_string() == words[at]);
+                words[at] = own.map_or(words[at].clone(), |it| format!("${}", it.0));
+            }
+            let is_id = words[at]
+                .trim_matches(['(', ')'])
+                .bytes()
+                .all(|it| it.is_ascii_digit());
+            if words[at - 1] == "handler" && is_id {
+                words[at] = "(…)".to_owned();
+            }
+        }
+        words.join(" ")
     }
 
     /// Waits until a session waits for something.

@@ -28,11 +28,20 @@ pub struct Context<'a> {
     /// The values for placeholders.
     pub parameters: &'a [Value],
     /// What was computed before.
-    pub early: &'a [Value],
+    pub early: &'a [Computed],
     /// The row that INSERT could not put, for VALUES().
     pub refused: Option<&'a [Value]>,
     /// The part of the statement, in the words of error 1054.
     pub place: Place,
+}
+
+/// What was computed before the rows.
+#[derive(Clone, Debug)]
+pub struct Computed {
+    /// Its value.
+    pub value: Value,
+    /// Its type.
+    pub kind: ResultType,
 }
 
 /// The part of a statement that names a column.
@@ -52,7 +61,7 @@ pub enum Place {
 
 impl<'a> Context<'a> {
     /// A context without a table.
-    pub fn bare(parameters: &'a [Value], early: &'a [Value]) -> Self {
+    pub fn bare(parameters: &'a [Value], early: &'a [Computed]) -> Self {
         Self {
             table: None,
             row: None,
@@ -156,7 +165,10 @@ impl Session {
             }
             Expr::System(scope, name) => self.read_variable(*scope, name)?,
             Expr::Call(function, arguments) => self.call(*function, arguments, context)?,
-            Expr::Early(number) => context.early.get(*number).cloned().unwrap_or(Value::Null),
+            Expr::Early(number) => {
+                let computed = context.early.get(*number);
+                computed.map_or(Value::Null, |it| it.value.clone())
+            }
             Expr::Not(operand) => match self.evaluate(operand, context)?.is_true() {
                 None => Value::Null,
                 Some(is) => Value::truth(!is),

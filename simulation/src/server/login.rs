@@ -159,11 +159,8 @@ impl Server {
 
     /// ER_ACCESS_DENIED_ERROR.
     pub(super) fn denied(&self, candidate: &Candidate) -> SqlError {
-        let uses = if candidate.answer.is_empty() {
-            "NO"
-        } else {
-            "YES"
-        };
+        let has_none = candidate.answer.is_empty() || candidate.answer == b"\0";
+        let uses = if has_none { "NO" } else { "YES" };
         let text = format!(
             "Access denied for user '{}'@'127.0.0.1' (using password: {uses})",
             candidate.user

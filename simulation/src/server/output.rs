@@ -6,8 +6,8 @@ use wire::session_track::put_ok;
 use wire::write::{put_lenenc, put_lenenc_bytes, put_packets};
 use wire::{Capabilities, HEADER_BYTES, PACKET_PAYLOAD_MAX, StatusFlags};
 
-use super::columns::ResultColumn;
 use super::error::SqlError;
+use super::result_column::ResultColumn;
 use super::session::Session;
 use super::table::Row;
 use super::value::Value;
@@ -188,6 +188,23 @@ impl Session {
                 };
                 self.write_ok(out, OkHeader::Eof, &ok, b"");
             }
+        }
+    }
+
+    /// Appends what comes before rows, if there are columns.
+    pub fn write_head(&self, out: &mut Output, columns: &[ResultColumn]) {
+        if columns.is_empty() {
+            return;
+        }
+        out.packet(|out| put_lenenc(out, columns.len() as u64));
+        self.write_columns(out, columns);
+        if !self
+            .login
+            .capabilities
+            .contains(Capabilities::DEPRECATE_EOF)
+        {
+            let status = self.status();
+            out.packet(|out| put_eof(out, status, 0));
         }
     }
 

@@ -14,6 +14,7 @@ use super::locks::Span;
 use super::model::Server;
 use super::options::{Event, Rights};
 use super::parser::Parsed;
+use super::result_column::ResultColumn;
 use super::result_type::ResultType;
 use super::settings::Settings;
 use super::table::Table;
@@ -108,6 +109,8 @@ pub struct Session {
     pub locked: LockedTables,
     /// What it has to tell.
     pub tracker: Tracker,
+    /// The columns that were sent before a statement failed.
+    pub sent_columns: Vec<ResultColumn>,
     /// It ends after this statement (RELEASE, KILL of itself).
     pub is_over: bool,
 }
@@ -130,6 +133,7 @@ impl Session {
             temporary: TemporaryTables::new(),
             locked: LockedTables::default(),
             tracker: Tracker::default(),
+            sent_columns: Vec::new(),
             is_over: false,
         };
         session.renew(login);
@@ -155,8 +159,6 @@ impl Session {
         }
         self.settings = Settings::of(&self.server.definitions, &self.variables);
         self.tracker = Tracker::default();
-        // So the families answer a first FOUND_ROWS().
-        self.diagnostics.found_rows = self.family().is_mariadb().into();
         self.login = login;
     }
 
@@ -233,11 +235,15 @@ impl Session {
     /// Fails if the statement or the connection was killed.
     ///
     /// # Errors
-    /// 1317, 1927.
+    /// 1053, 1317, 1927.
     pub fn check_killed(&self) -> SqlResult<()> {
-        match self.control.killed() {
-            None => Ok(()),
-            Some(scope) => Err(killed(self.family(), scope)),
+        match (self.control.killed(), self.control.ends()) {
+            (None, None) => Ok(()),
+            (Some(scope), _) => Err(killed(self.family(), scope)),
+            (None, Some(_)) => {
+                let text = "Server shutdown in progress";
+                Err(SqlError::new(self.family(), 1053, text))
+            }
         }
     }
 

@@ -19,8 +19,9 @@ use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
 
-use super::ast::{Show, Statement};
+use super::ast::{Early, Show, Statement};
 use super::error::SqlResult;
+use super::family::Family;
 use super::options::Event;
 use super::output::Outcome;
 use super::parser::Parsed;
@@ -70,15 +71,18 @@ impl Session {
         text: &Rc<str>,
         parameters: &[Value],
     ) -> SqlResult<Outcome> {
-        if !is_about_last(statement) {
-            self.diagnostics.conditions.clear();
+        match leaves_conditions(self.family(), statement) {
+            Leaves::Conditions => {}
+            Leaves::OldConditions => self.diagnostics.are_stale = true,
+            Leaves::Nothing => self.diagnostics.clear(),
         }
         self.diagnostics.are_shown = matches!(statement, Statement::Show(show) if shows_last(show));
         self.diagnostics.no_index_used = false;
         let mark = self.transaction.mark();
         let result = match self.dispatch(statement, text, parameters).await {
-            Ok(outcome) => self.check_killed().map(|()| outcome),
-            error => error,
+            // What was killed at its end says so, too.
+            Ok(outcome) if self.control.killed().is_some() => self.check_killed().map(|()| outcome),
+            other => other,
         };
         match result {
             Ok(outcome) => {
@@ -99,6 +103,9 @@ impl Session {
 
     /// A statement has succeeded.
     fn finish(&mut self, statement: &Statement, text: &Rc<str>, mark: usize, outcome: &Outcome) {
+        if self.diagnostics.are_stale && !self.family().is_mariadb() {
+            self.diagnostics.clear();
+        }
         if self.transaction.mark() > mark {
             self.note_statement(text);
         }
@@ -179,12 +186,41 @@ fn shows_last(show: &Show) -> bool {
     )
 }
 
-/// Whether it asks what the last statement has left.
-fn is_about_last(statement: &Statement) -> bool {
-    match statement {
-        Statement::Show(show) => shows_last(show),
-        Statement::Select(select) => select.from.is_none() && asks_counts(select),
+/// What a statement leaves of the conditions of the one before.
+enum Leaves {
+    /// They are as before.
+    Conditions,
+    /// They may still be asked for, but are not counted as the statement's own.
+    OldConditions,
+    /// They are gone.
+    Nothing,
+}
+
+/// MariaDB keeps conditions until a statement has tables, or conditions of its own.
+fn leaves_conditions(family: Family, statement: &Statement) -> Leaves {
+    let has_no_table = match statement {
+        Statement::Show(show) if shows_last(show) => return Leaves::Conditions,
+        Statement::Show(show) => matches!(show, Show::ReplicaStatus(_) | Show::Processlist(_)),
+        Statement::Select(select) if select.from.is_none() && asks_counts(select) => true,
+        Statement::Select(select) => {
+            let is_subquery = |it: &Early| matches!(it, Early::Subquery(_));
+            family.is_mariadb() && select.from.is_none() && !select.early.iter().any(is_subquery)
+        }
+        Statement::Set(..)
+        | Statement::Do(..)
+        | Statement::Transaction(_)
+        | Statement::Use(_)
+        | Statement::Kill(..)
+        | Statement::Prepare(..)
+        | Statement::Deallocate(_)
+        | Statement::Execute(..)
+        | Statement::UnlockTables
+        | Statement::Flush => family.is_mariadb(),
         _ => false,
+    };
+    match has_no_table {
+        true => Leaves::OldConditions,
+        false => Leaves::Nothing,
     }
 }
 

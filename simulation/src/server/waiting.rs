@@ -32,7 +32,7 @@ impl Session {
         let control = &self.control;
         let there = poll_fn(|_| match () {
             () if is_there() => Poll::Ready(Waited::Come),
-            () if control.killed().is_some() => Poll::Ready(Waited::Killed),
+            () if control.is_to_stop() => Poll::Ready(Waited::Killed),
             () => Poll::Pending,
         });
         within(limit, there).await

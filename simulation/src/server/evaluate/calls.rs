@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use super::super::ast::{Expr, Function};
 use super::super::error::SqlResult;
+use super::super::family::Family;
 use super::super::gtid::Executed;
 use super::super::locks::{Mode, Resource, Span};
 use super::super::session::Session;
@@ -106,7 +107,7 @@ impl Session {
     }
 
     fn release_name(&mut self, name: Option<&Value>) -> Value {
-        let Some(resource) = name.and_then(lock_name) else {
+        let Some(resource) = name.and_then(|it| lock_name(self.family(), it)) else {
             return Value::Null;
         };
         let locks = &self.server.locks;
@@ -117,7 +118,7 @@ impl Session {
     }
 
     fn owner_of_name(&self, name: Option<&Value>, then: impl Fn(Option<u32>) -> Value) -> Value {
-        match name.and_then(lock_name) {
+        match name.and_then(|it| lock_name(self.family(), it)) {
             Some(resource) => then(self.server.locks.owner(&resource)),
             None => Value::Null,
         }
@@ -171,9 +172,12 @@ impl Session {
     }
 }
 
-/// The lock of a name, in small letters; none for NULL and the empty name.
-pub fn lock_name(name: &Value) -> Option<Resource> {
-    let text = name.to_text().to_lowercase();
+/// The lock of a name; none for NULL and the empty name. To MySQL large and small letters are the same.
+pub fn lock_name(family: Family, name: &Value) -> Option<Resource> {
+    let text = match family.is_mariadb() {
+        true => name.to_text(),
+        false => name.to_text().to_lowercase(),
+    };
     let is_name = !name.is_null() && !text.is_empty();
     is_name.then(|| Resource::Name(Rc::from(text)))
 }

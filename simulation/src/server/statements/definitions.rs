@@ -122,6 +122,9 @@ impl Session {
                 false => Err(error),
             };
         }
+        if !self.family().is_mariadb() {
+            self.enter_tables();
+        }
         let shape = self.shape(create, schema)?;
         let table = Table::new(self.server.catalogue.next_table(), shape);
         self.temporary.insert(name, Rc::new(table));

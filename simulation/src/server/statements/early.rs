@@ -5,13 +5,14 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::time::Duration;
 
-use super::super::ast::{Early, Expr, WaitingFunction};
+use super::super::ast::{Early, Expr, KillScope, WaitingFunction};
 use super::super::error::{SqlError, SqlResult};
-use super::super::evaluate::{Context, lock_name};
+use super::super::evaluate::{Computed, Context, lock_name};
 use super::super::family::Family;
 use super::super::gtid::Executed;
 use super::super::locks::{LockFailure, Mode, Span};
 use super::super::output::{Outcome, Rows};
+use super::super::result_type::ResultType;
 use super::super::session::Session;
 use super::super::value::Value;
 use super::super::waiting::Waited;
@@ -25,7 +26,7 @@ impl Session {
         &mut self,
         all: &[Early],
         parameters: &[Value],
-    ) -> SqlResult<Vec<Value>> {
+    ) -> SqlResult<Vec<Computed>> {
         let mut values = Vec::with_capacity(all.len());
         for early in all {
             let value = match early {
@@ -33,7 +34,12 @@ impl Session {
                     let rows: Pin<Box<dyn Future<Output = SqlResult<Rows>> + '_>> =
                         Box::pin(self.select_rows(select, parameters));
                     let rows = rows.await?;
-                    single_value(self.family(), &rows)?
+                    let kind = rows.columns.first().map(|it| it.kind.nullable());
+                    let value = single_value(self.family(), &rows)?;
+                    Computed {
+                        value,
+                        kind: kind.unwrap_or_else(|| self.type_of_waiting()),
+                    }
                 }
                 Early::Call(function, arguments) => {
                     let mut computed = Vec::with_capacity(arguments.len());
@@ -41,12 +47,19 @@ impl Session {
                         let context = Context::bare(parameters, &values);
                         computed.push(self.evaluate(argument, &context)?);
                     }
-                    self.call_waiting(*function, &computed).await?
+                    let kind = self.type_of_waiting();
+                    let value = self.call_waiting(*function, &computed).await?;
+                    Computed { value, kind }
                 }
             };
             values.push(value);
         }
         Ok(values)
+    }
+
+    /// The type of functions that wait.
+    fn type_of_waiting(&self) -> ResultType {
+        ResultType::small(self.family(), 0)
     }
 
     async fn call_waiting(
@@ -83,7 +96,13 @@ impl Session {
             .sleep(Duration::from_secs_f64(seconds.min(SECONDS_MAX)))
             .await;
         self.control.state.set("");
+        let is_query = self.control.killed() != Some(KillScope::Connection);
         match waited {
+            // To MySQL that is the end of the pause, not of the statement.
+            Waited::Killed if is_query && !family.is_mariadb() => {
+                self.control.forget_query_kill();
+                Ok(Value::Int(1))
+            }
             Waited::Killed => self.interrupted_wait(),
             Waited::Come | Waited::Over => Ok(Value::Int(0)),
         }
@@ -98,12 +117,22 @@ impl Session {
     async fn get_lock(&mut self, arguments: &[Value]) -> SqlResult<Value> {
         let family = self.family();
         let name = arguments.first().unwrap_or(&Value::Null);
-        let Some(resource) = lock_name(name) else {
+        let Some(resource) = lock_name(family, name) else {
             return match family.is_mariadb() {
                 true => Ok(Value::Null),
                 false => {
-                    let text = "Incorrect user-level lock name ''.";
-                    Err(SqlError::new(family, 3057, text))
+                    let shown = match name {
+                        Value::Null => "NULL".to_owned(),
+                        other => other.to_text(),
+                    };
+                    let text = format!(
+                        "Incorrect user-level lock name '{shown}'. The name is empty, NULL, or can not be expressed in \
+                         the current character-set."
+                    );
+                    Err(SqlError {
+                        state: *b"42000",
+                        ..SqlError::new(family, 3057, text)
+                    })
                 }
             };
         };

@@ -2,9 +2,10 @@
 
 use std::rc::Rc;
 
-use super::super::ast::{Expr, Name};
-use super::super::error::SqlResult;
+use super::super::ast::{Expr, Name, Show, Statement, TransactionStatement};
+use super::super::error::{SqlError, SqlResult};
 use super::super::evaluate::Context;
+use super::super::family::Family;
 use super::super::output::{Done, Outcome};
 use super::super::parser::{Parsed, Reading};
 use super::super::session::Session;
@@ -21,7 +22,14 @@ impl Session {
             flags: self.settings.flags,
             is_prepared: true,
         };
-        self.server.parse(text, reading)
+        let parsed = self.server.parse(text, reading)?;
+        match is_unsupported(self.family(), &parsed.statement) {
+            true => {
+                let text = "This command is not supported in the prepared statement protocol yet";
+                Err(SqlError::new(self.family(), 1295, text))
+            }
+            false => Ok(parsed),
+        }
     }
 
     pub(super) fn prepare_named(&mut self, name: &Name, text: &Expr) -> SqlResult<Outcome> {
@@ -79,5 +87,30 @@ impl Session {
             }
             None => Err(self.family().unknown_statement(name, "DEALLOCATE PREPARE")),
         }
+    }
+}
+
+/// Statements that a family does not prepare.
+fn is_unsupported(family: Family, statement: &Statement) -> bool {
+    use TransactionStatement::{Begin, Release, RollbackTo, Savepoint};
+    if matches!(
+        statement,
+        Statement::Prepare(..) | Statement::Execute(..) | Statement::Deallocate(_)
+    ) {
+        return true;
+    }
+    if family.is_mariadb() {
+        return false;
+    }
+    match statement {
+        Statement::Transaction(it) => {
+            matches!(it, Begin { .. } | Savepoint(_) | RollbackTo(_) | Release(_))
+        }
+        Statement::Use(_) | Statement::LockTables(_) | Statement::UnlockTables => true,
+        Statement::Show(show) => matches!(
+            show,
+            Show::Warnings(_) | Show::Errors(_) | Show::CountWarnings | Show::CountErrors
+        ),
+        _ => false,
     }
 }

@@ -2,12 +2,12 @@
 
 use std::rc::Rc;
 
-use super::super::ast::{Aggregate, Expr, Locking, Name, Select, SelectItem, TableName};
-use super::super::columns::ResultColumn;
+use super::super::ast::{Aggregate, Early, Expr, Locking, Name, Select, SelectItem, TableName};
 use super::super::error::{SqlError, SqlResult};
-use super::super::evaluate::{Context, Place};
+use super::super::evaluate::{Computed, Context, Place};
 use super::super::locks::Mode;
 use super::super::output::{Outcome, Rows};
+use super::super::result_column::ResultColumn;
 use super::super::session::Session;
 use super::super::settings::Isolation;
 use super::super::table::{Row, Table};
@@ -67,7 +67,7 @@ impl Session {
     ) -> SqlResult<Rows> {
         let early = match select.early.is_empty() {
             true => Vec::new(),
-            false => self.compute_early(&select.early, parameters).await?,
+            false => self.compute_for_rows(select, parameters).await?,
         };
         let bare = Context::bare(parameters, &early);
         let Some(name) = &select.from else {
@@ -121,13 +121,34 @@ impl Session {
         })
     }
 
+    /// What is computed before the rows. If a function fails that waits, the columns were sent already.
+    async fn compute_for_rows(
+        &mut self,
+        select: &Select,
+        parameters: &[Value],
+    ) -> SqlResult<Vec<Computed>> {
+        let computed = self.compute_early(&select.early, parameters).await;
+        let waits = select.early.iter().any(|it| matches!(it, Early::Call(..)));
+        if computed.is_err() && waits && select.from.is_none() {
+            let bare = Context::bare(parameters, &[]);
+            self.sent_columns = self.columns(select, &bare, &Rc::from(""))?;
+        }
+        computed
+    }
+
     async fn table_to_read(&mut self, name: &TableName, locking: Locking) -> SqlResult<Rc<Table>> {
         if self.is_system(name) {
             return self.system_table(name);
         }
         let how = match locking {
             Locking::None => Use::Read,
-            Locking::Share(_) | Locking::Update(_) => Use::ReadAndLock,
+            Locking::Share(_) => Use::ReadAndLock,
+            Locking::Update(_) => {
+                if !self.is_temporary_name(name) {
+                    self.server.check_read_only(self.is_administrator())?;
+                }
+                Use::ReadAndLock
+            }
         };
         self.open_table(name, how).await
     }

@@ -5,11 +5,11 @@ use std::rc::Rc;
 use wire::column::{ColumnDefinition, ColumnType};
 
 use super::super::ast::{Filter, Limit, ReplicaStatusForm, Scope, Show, TableName};
-use super::super::columns::ResultColumn;
 use super::super::diagnostics::{Condition, Level};
 use super::super::error::SqlResult;
 use super::super::evaluate::{Context, like};
 use super::super::output::{Outcome, Rows};
+use super::super::result_column::ResultColumn;
 use super::super::result_type::ResultType;
 use super::super::session::Session;
 use super::super::table::Row;

@@ -98,6 +98,14 @@ impl Session {
             return Ok(());
         }
         let name = &column.name;
+        if text
+            .trim_ascii_start()
+            .first()
+            .is_some_and(u8::is_ascii_digit)
+        {
+            let text = format!("Data truncated for column '{name}' at row {row}");
+            return self.complain(SqlError::new(self.family(), 1265, text));
+        }
         let shape = &table.shape;
         let place = match self.family().is_mariadb() {
             true => format!("`{}`.`{}`.`{name}`", shape.schema, shape.name),

@@ -59,6 +59,12 @@ impl Session {
         self.temporary.get(&key).cloned()
     }
 
+    /// Whether a name is that of a temporary table.
+    pub fn is_temporary_name(&self, name: &TableName) -> bool {
+        let found = self.find_table(name);
+        found.is_ok_and(|table| self.is_temporary(&table))
+    }
+
     /// Whether a table is this session's alone.
     pub fn is_temporary(&self, table: &Table) -> bool {
         !self.temporary.is_empty() && self.temporary.values().any(|it| it.id == table.id)
