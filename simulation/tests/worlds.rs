@@ -76,6 +76,7 @@ mod found {
     /// SHOW WARNINGS was sent again elsewhere after its connection had broken, and was empty.
     #[test]
     fn warnings_of_a_lost_connection_are_not_empty() {
+        hold(WorldKind::Rough, 1, 1200);
         hold(WorldKind::Switching, 101, 1500);
         hold(WorldKind::Rough, 102, 1500);
     }
