@@ -55,3 +55,6 @@ pub use history::{Change, Committed};
 pub use model::Server;
 pub use options::{Event, Observer, Options, Rights};
 pub use replication::Standing;
+
+#[cfg(test)]
+mod tests;

@@ -50,6 +50,8 @@ pub enum Statement {
     Kill(KillScope, Expr),
     /// SIGNAL SQLSTATE … SET MYSQL_ERRNO, MESSAGE_TEXT.
     Signal([u8; 5], Option<Expr>, Option<Expr>),
+    /// Nothing but a comment.
+    Empty,
     /// BEGIN NOT ATOMIC …; END (MariaDB): statements one after the other.
     Block(Vec<Rc<Statement>>),
 }

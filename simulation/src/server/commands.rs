@@ -214,6 +214,14 @@ impl Session {
 
     /// A statement that was not understood.
     fn refuse(&mut self, error: SqlError) -> SqlError {
+        let mut error = error;
+        // The parser knows no schema.
+        if let (1305, Some(schema)) = (error.number, self.schema()) {
+            let text = error
+                .text
+                .replacen("FUNCTION ", &format!("FUNCTION {schema}."), 1);
+            error.text = text.into();
+        }
         self.diagnostics.clear();
         self.diagnostics.fail(&error);
         self.diagnostics.row_count = -1;

@@ -92,7 +92,7 @@ async fn log_in<S: AsyncRead + AsyncWrite + Unpin>(
 ) -> Option<(Session, Vec<u8>)> {
     out.begin(0);
     // One place more than there are is kept for an administrator.
-    if server.connections() > server.options.max_connections + 1 {
+    if server.connections() > server.seats() + 1 {
         let error = server.family().too_many_connections();
         out.packet(|out| {
             ErrPacket {

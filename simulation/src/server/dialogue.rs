@@ -71,18 +71,26 @@ const PATIENCE: Duration = Duration::from_secs(100);
 /// The schema that every dialogue finds empty.
 const SCHEMA: &str = "d";
 
-/// Plays a dialogue; what was asked and said, line by line.
+/// Plays a dialogue in an empty schema; what was asked and said, line by line.
 pub async fn play(place: &dyn Place, text: &str) -> String {
-    let mut player = Player {
-        place,
-        clients: BTreeMap::new(),
-        transcript: String::new(),
-    };
+    let mut player = Player::new(place);
     player.prepare().await;
-    for step in step::steps(text, place.family()) {
-        player.play(&step).await;
+    player.play_all(text).await
+}
+
+/// The same in the schema as others have left it.
+pub async fn play_on(place: &dyn Place, text: &str) -> String {
+    Player::new(place).play_all(text).await
+}
+
+impl<'a> Player<'a> {
+    fn new(place: &'a dyn Place) -> Self {
+        Self {
+            place,
+            clients: BTreeMap::new(),
+            transcript: String::new(),
+        }
     }
-    player.transcript
 }
 
 /// The first lines in which two transcripts differ, with those before them; none if they do not.
@@ -106,6 +114,13 @@ struct Player<'a> {
 }
 
 impl Player<'_> {
+    async fn play_all(mut self, text: &str) -> String {
+        for step in step::steps(text, self.place.family()) {
+            self.play(&step).await;
+        }
+        self.transcript
+    }
+
     /// An empty schema, and nothing left of other dialogues.
     async fn prepare(&mut self) {
         for statement in [

@@ -218,7 +218,15 @@ impl Session {
             _ => {}
         }
         let right = self.evaluate(right, context)?;
+        if arithmetic::divides_by_zero(operator, &left, &right) && self.warns_of_division() {
+            self.diagnostics.warn(1365, "Division by 0");
+        }
         arithmetic::apply(self.family(), operator, &left, &right)
+    }
+
+    fn warns_of_division(&self) -> bool {
+        self.variable_text("sql_mode")
+            .contains("ERROR_FOR_DIVISION_BY_ZERO")
     }
 
     fn is_in(

@@ -131,6 +131,11 @@ impl Server {
         }
     }
 
+    /// `@@max_connections`.
+    pub(super) fn seats(&self) -> usize {
+        usize::try_from(self.global("max_connections").to_int()).unwrap_or(0)
+    }
+
     fn account(&self, user: &str) -> Option<&(String, String, Rights)> {
         self.options.accounts.iter().find(|it| it.0 == user)
     }
@@ -145,7 +150,7 @@ impl Server {
             Some((user, _, rights)) => (user, *rights),
             None => return Err(self.denied(candidate)),
         };
-        let seats = self.options.max_connections + usize::from(rights == Rights::Administrator);
+        let seats = self.seats() + usize::from(rights == Rights::Administrator);
         if self.connections() > seats {
             return Err(family.too_many_connections());
         }

@@ -201,6 +201,11 @@ impl Server {
         self.history.log()
     }
 
+    /// How it was set up.
+    pub fn options(&self) -> &Options {
+        &self.options
+    }
+
     /// Its family.
     pub fn family(&self) -> Family {
         self.options.family

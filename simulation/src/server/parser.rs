@@ -49,10 +49,12 @@ pub struct Reading {
 /// 1064, 1065, or what an unknown function gets.
 pub fn parse(text: &[u8], reading: Reading) -> SqlResult<Parsed> {
     let mut parser = Parser::new(text, reading);
-    if parser.token.kind == TokenKind::End {
-        return Err(reading.family.empty_query());
-    }
-    let statement = parser.statement()?;
+    let is_blank = text.iter().all(u8::is_ascii_whitespace);
+    let statement = match parser.token.kind {
+        TokenKind::End if !is_blank && !reading.is_prepared => Statement::Empty,
+        TokenKind::End | TokenKind::Semicolon => return Err(reading.family.empty_query()),
+        _ => parser.statement()?,
+    };
     let end = parser.last_end;
     let next = match parser.token.kind {
         TokenKind::End => None,
@@ -280,87 +282,96 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// Words that are no names unless they are quoted.
+/// Words that are no names unless they are quoted, sorted.
+const RESERVED: &[&str] = &[
+    "add",
+    "all",
+    "alter",
+    "and",
+    "as",
+    "asc",
+    "between",
+    "by",
+    "case",
+    "collate",
+    "create",
+    "cross",
+    "default",
+    "delete",
+    "desc",
+    "distinct",
+    "div",
+    "drop",
+    "else",
+    "exists",
+    "false",
+    "for",
+    "from",
+    "group",
+    "having",
+    "if",
+    "ignore",
+    "in",
+    "index",
+    "inner",
+    "insert",
+    "int",
+    "into",
+    "is",
+    "join",
+    "key",
+    "keys",
+    "kill",
+    "left",
+    "like",
+    "limit",
+    "lock",
+    "mod",
+    "not",
+    "null",
+    "on",
+    "or",
+    "order",
+    "primary",
+    "read",
+    "references",
+    "release",
+    "replace",
+    "right",
+    "select",
+    "set",
+    "show",
+    "table",
+    "then",
+    "to",
+    "true",
+    "union",
+    "unique",
+    "unlock",
+    "unsigned",
+    "update",
+    "usage",
+    "use",
+    "using",
+    "values",
+    "varchar",
+    "when",
+    "where",
+    "with",
+    "write",
+    "xor",
+];
+
 fn is_reserved(word: &[u8]) -> bool {
-    const RESERVED: &[&[u8]] = &[
-        b"add",
-        b"all",
-        b"alter",
-        b"and",
-        b"as",
-        b"asc",
-        b"between",
-        b"by",
-        b"case",
-        b"collate",
-        b"create",
-        b"cross",
-        b"default",
-        b"delete",
-        b"desc",
-        b"distinct",
-        b"div",
-        b"drop",
-        b"else",
-        b"exists",
-        b"false",
-        b"for",
-        b"from",
-        b"group",
-        b"having",
-        b"if",
-        b"ignore",
-        b"in",
-        b"index",
-        b"inner",
-        b"insert",
-        b"int",
-        b"into",
-        b"is",
-        b"join",
-        b"key",
-        b"keys",
-        b"kill",
-        b"left",
-        b"like",
-        b"limit",
-        b"lock",
-        b"mod",
-        b"not",
-        b"null",
-        b"on",
-        b"or",
-        b"order",
-        b"primary",
-        b"read",
-        b"references",
-        b"release",
-        b"replace",
-        b"right",
-        b"select",
-        b"set",
-        b"show",
-        b"table",
-        b"then",
-        b"to",
-        b"true",
-        b"union",
-        b"unique",
-        b"unlock",
-        b"unsigned",
-        b"update",
-        b"usage",
-        b"use",
-        b"using",
-        b"values",
-        b"varchar",
-        b"when",
-        b"where",
-        b"with",
-        b"write",
-        b"xor",
-    ];
-    word.len() < 11 && RESERVED.iter().any(|it| it.eq_ignore_ascii_case(word))
+    let mut lower = [0; 11];
+    let Some(lower) = lower.get_mut(..word.len()) else {
+        return false;
+    };
+    lower.copy_from_slice(word);
+    lower.make_ascii_lowercase();
+    RESERVED
+        .binary_search_by(|it| it.as_bytes().cmp(lower))
+        .is_ok()
 }
 
 #[cfg(test)]

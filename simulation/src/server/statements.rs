@@ -145,6 +145,7 @@ impl Session {
             Statement::Execute(name, values) => self.execute_named(name, values).await,
             Statement::ExecuteImmediate(text) => self.execute_immediate(text).await,
             Statement::Do(values, early) => self.do_values(values, early, parameters).await,
+            Statement::Empty => Ok(Outcome::done()),
             Statement::Block(statements) => {
                 for statement in statements {
                     self.nested(statement, text, &[]).await?;

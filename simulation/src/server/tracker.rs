@@ -48,6 +48,8 @@ impl TransactionState {
 /// Changes that were not told yet.
 #[derive(Debug, Default)]
 pub struct Tracker {
+    /// Whether variables are set without being told.
+    pub is_deaf: bool,
     variables: BTreeMap<String, Vec<u8>>,
     schema: Option<Vec<u8>>,
     state_changed: bool,
@@ -64,6 +66,13 @@ pub struct Tracker {
 impl Tracker {
     /// A variable was set.
     pub fn variable(&mut self, tracking: &Tracking, name: &str, value: Vec<u8>) {
+        if self.is_deaf {
+            // What is to be told anyway is told with its last value.
+            if let Some(told) = self.variables.get_mut(name) {
+                *told = value;
+            }
+            return;
+        }
         self.state_changed = true;
         if tracking.tells(name) {
             self.variables.insert(name.to_owned(), value);

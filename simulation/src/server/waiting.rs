@@ -31,6 +31,8 @@ impl Session {
     pub async fn wait_until(&self, limit: Duration, mut is_there: impl FnMut() -> bool) -> Waited {
         let control = &self.control;
         let there = poll_fn(|_| match () {
+            // A server that shuts down begins nothing more.
+            () if control.ends().is_some() => Poll::Ready(Waited::Killed),
             () if is_there() => Poll::Ready(Waited::Come),
             () if control.is_to_stop() => Poll::Ready(Waited::Killed),
             () => Poll::Pending,
@@ -117,7 +119,7 @@ impl Session {
             .await;
         control.state.set("");
         match waited {
-            _ if request.is_granted() => Ok(()),
+            _ if request.is_granted() && control.ends().is_none() => Ok(()),
             Waited::Come => Err(LockFailure::Deadlock),
             Waited::Over => Err(LockFailure::Timeout),
             Waited::Killed => Err(LockFailure::Killed),

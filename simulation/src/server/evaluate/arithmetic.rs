@@ -102,11 +102,11 @@ fn calculate(family: Family, operator: Operator, left: &Value, right: &Value) ->
         } else {
             "BIGINT"
         };
-        let text = format!(
-            "{kind} value is out of range in '({} {sign} {})'",
-            left.to_text(),
-            right.to_text()
-        );
+        let place = format!("{} {sign} {}", left.to_text(), right.to_text());
+        let text = match family.is_mariadb() {
+            true => format!("{kind} value is out of range in '{place}'"),
+            false => format!("{kind} value is out of range in '({place})'"),
+        };
         SqlError::new(family, 1690, text)
     })
 }
@@ -171,4 +171,13 @@ pub(super) fn aggregate(family: Family, of: Aggregate, values: Vec<Value>) -> Sq
             sum
         }
     })
+}
+
+/// Whether an operator has divided by zero, which makes NULL.
+pub(super) fn divides_by_zero(operator: Operator, left: &Value, right: &Value) -> bool {
+    use Operator::{Divide, IntegerDivide, Modulo};
+    matches!(operator, Divide | IntegerDivide | Modulo)
+        && !left.is_null()
+        && !right.is_null()
+        && right.to_double() == 0.0
 }

@@ -212,6 +212,11 @@ fn over_values(function: Function, mut values: Vec<Value>) -> Value {
         _ if is_null => return Value::Null,
         _ => {}
     }
+    over_known(function, values)
+}
+
+/// Functions of values none of which is NULL.
+fn over_known(function: Function, values: Vec<Value>) -> Value {
     let first = values.first().cloned().unwrap_or(Value::Null);
     match function {
         Function::Concat => {

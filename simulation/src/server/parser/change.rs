@@ -98,7 +98,12 @@ impl Parser<'_> {
 
     pub(super) fn delete(&mut self) -> SqlResult<Statement> {
         self.expect("delete")?;
-        self.expect("from")?;
+        // Tables may stand here; the model knows one, behind FROM.
+        if !self.is("from") {
+            self.name()?;
+            return Err(self.error());
+        }
+        self.advance();
         Ok(Statement::Delete(Delete {
             table: self.table_name()?,
             filter: self.filter()?,

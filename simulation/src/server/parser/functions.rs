@@ -106,9 +106,8 @@ impl Parser<'_> {
     }
 
     fn call(&mut self) -> SqlResult<Expr> {
-        let start = self.token;
-        let name = self.bytes().to_ascii_lowercase();
-        let name = String::from_utf8_lossy(&name).into_owned();
+        let written = String::from_utf8_lossy(self.bytes()).into_owned();
+        let name = written.to_ascii_lowercase();
         if is_no_function(&name) {
             return Err(self.error());
         }
@@ -132,7 +131,7 @@ impl Parser<'_> {
         if let Some((_, function, least, greatest)) = FUNCTIONS.iter().find(|it| it.0 == name) {
             return match fits(*least, *greatest) {
                 true => Ok(self.plain(*function, arguments)),
-                false => Err(self.argument_count(&name)),
+                false => Err(self.argument_count(&written)),
             };
         }
         let is_mariadb = self.reading.family.is_mariadb();
@@ -147,10 +146,9 @@ impl Parser<'_> {
                 self.early.push(Early::Call(*function, arguments));
                 Ok(Expr::Early(self.early.len() - 1))
             }
-            Some(_) => Err(self.argument_count(&name)),
+            Some(_) => Err(self.argument_count(&written)),
             None => {
-                let name = String::from_utf8_lossy(start.span.of(self.text)).into_owned();
-                let text = format!("FUNCTION {name} does not exist");
+                let text = format!("FUNCTION {written} does not exist");
                 Err(SqlError::new(self.reading.family, 1305, text))
             }
         }

@@ -123,13 +123,22 @@ impl Parser<'_> {
         }
         match value {
             Expr::Column(_, name) => Rc::clone(name),
-            Expr::Literal(Value::Text(text)) => Rc::from(String::from_utf8_lossy(text)),
+            Expr::Literal(Value::Text(text)) if self.ends_with_quote(end) => {
+                Rc::from(String::from_utf8_lossy(text))
+            }
             Expr::Literal(Value::Null) => Rc::from("NULL"),
             _ => {
                 let text = self.text.get(start..end).unwrap_or_default();
+                // A sign that says nothing is not part of the expression.
+                let text = text.strip_prefix(b"+").unwrap_or(text);
                 Rc::from(String::from_utf8_lossy(text))
             }
         }
+    }
+
+    fn ends_with_quote(&self, end: usize) -> bool {
+        let last = end.checked_sub(1).and_then(|at| self.text.get(at));
+        matches!(last, Some(b'\'' | b'"'))
     }
 
     pub(super) fn filter(&mut self) -> SqlResult<Option<Expr>> {

@@ -1,3 +1,5 @@
+#![allow(clippy::panic)]
+
 use sql::{Charset, Flags};
 
 use super::super::ast::{Expr, Operator, SelectItem};
@@ -59,7 +61,9 @@ fn statements_follow_one_another() {
     let parsed = read(" SELECT 1 ; SELECT 2").expect("it is a statement");
     assert_eq!((&*parsed.text, parsed.next), ("SELECT 1", Some(11)));
     assert_eq!(read("SELECT 1;").expect("it is a statement").next, None);
-    assert_eq!(read(" /* a */ ").expect_err("nothing").number, 1065);
+    assert_eq!(read("  ").expect_err("nothing").number, 1065);
+    let empty = read(" /* a */ ").expect("a comment");
+    assert_eq!(*empty.statement, Statement::Empty);
 }
 
 #[test]

@@ -88,6 +88,9 @@ impl Session {
             Some(value) if !value.is_null() => value.to_double(),
             _ => return Err(family.wrong_arguments("sleep.")),
         };
+        if seconds < 0.0 && family.is_mariadb() {
+            return Ok(Value::Int(0));
+        }
         if seconds < 0.0 {
             return Err(family.wrong_arguments("sleep."));
         }

@@ -197,11 +197,21 @@ impl Session {
                     }
                     _ => return Ok(()),
                 };
-                *helps |= self.is_first_of_key(search, column) && is_ordered(*operator);
+                *helps |= self.is_first_of_key(search, column)
+                    && (is_ordered(*operator) || self.excludes(*operator));
                 if *operator != Operator::Equal {
                     return Ok(());
                 }
                 (column, std::slice::from_ref(value))
+            }
+            Expr::Not(inner) => {
+                if let Expr::Binary(Operator::Equal, left, _) = &**inner
+                    && let Expr::Column(_, column) = &**left
+                {
+                    *helps |=
+                        self.is_first_of_key(search, column) && self.excludes(Operator::NotEqual);
+                }
+                return Ok(());
             }
             Expr::In(operand, list, false) => match &**operand {
                 Expr::Column(_, column) => (column, &list[..]),
@@ -237,6 +247,11 @@ impl Session {
             }
             _ => value,
         }
+    }
+
+    /// MySQL looks at both sides of a value by an index.
+    fn excludes(&self, operator: Operator) -> bool {
+        operator == Operator::NotEqual && !self.family().is_mariadb()
     }
 
     fn is_first_of_key(&self, search: &Search<'_>, column: &str) -> bool {

@@ -8,6 +8,7 @@ use super::super::evaluate::{Computed, Context, Place};
 use super::super::locks::Mode;
 use super::super::output::{Outcome, Rows};
 use super::super::result_column::ResultColumn;
+use super::super::result_type::ResultType;
 use super::super::session::Session;
 use super::super::settings::Isolation;
 use super::super::table::{Row, Table};
@@ -108,6 +109,7 @@ impl Session {
         }
         self.sort(&mut rows, &select.order, &context, |it| it)?;
         let (offset, count) = self.select_limits(select, &context)?;
+        self.diagnostics.no_index_used &= count > 0;
         let mut projected = Vec::with_capacity(rows.len().min(count));
         for row in rows.iter().skip(offset).take(count) {
             projected.push(match is_whole(select) {
@@ -129,11 +131,33 @@ impl Session {
     ) -> SqlResult<Vec<Computed>> {
         let computed = self.compute_early(&select.early, parameters).await;
         let waits = select.early.iter().any(|it| matches!(it, Early::Call(..)));
-        if computed.is_err() && waits && select.from.is_none() {
-            let bare = Context::bare(parameters, &[]);
+        let is_late = computed
+            .as_ref()
+            .is_err_and(|error| waits || error.number == 1242);
+        if is_late && select.from.is_none() {
+            let kinds = self.kinds_of_early(&select.early)?;
+            let bare = Context::bare(parameters, &kinds);
             self.sent_columns = self.columns(select, &bare, &Rc::from(""))?;
         }
         computed
+    }
+
+    /// The types of what is computed before the rows, without the values.
+    fn kinds_of_early(&mut self, early: &[Early]) -> SqlResult<Vec<Computed>> {
+        let mut kinds = Vec::with_capacity(early.len());
+        for early in early {
+            let small = ResultType::small(self.family(), 0);
+            let kind = match early {
+                Early::Call(..) => small,
+                Early::Subquery(select) => {
+                    let columns = self.columns_of_select(select)?;
+                    columns.first().map_or(small, |it| it.kind)
+                }
+            };
+            let value = Value::Null;
+            kinds.push(Computed { value, kind });
+        }
+        Ok(kinds)
     }
 
     async fn table_to_read(&mut self, name: &TableName, locking: Locking) -> SqlResult<Rc<Table>> {
@@ -200,7 +224,11 @@ impl Session {
             false => *context,
         };
         if (is_chosen || has_aggregates(select)) && offset == 0 && count > 0 {
-            rows.push(self.project(select, &context)?);
+            let row = self.project(select, &context);
+            if row.as_ref().is_err_and(|error| error.number == 1690) {
+                self.sent_columns = self.columns(select, &context, &Rc::from(""))?;
+            }
+            rows.push(row?);
         } else {
             self.check_used_columns(select, &context)?;
         }

@@ -17,6 +17,8 @@ enum Ready<'a> {
     User(&'a Name, UserVariable),
     Global(Name, Value),
     Session(Name, Value),
+    /// MariaDB does not tell of `SET @@x`.
+    Untold(Name, Value),
     /// The value for one transaction.
     Next(Option<Isolation>, Option<Access>),
     /// Client, results, connection and its collation.
@@ -161,7 +163,10 @@ impl Session {
                 _ => {}
             }
         }
-        Ok(Ready::Session(Rc::clone(name), value))
+        Ok(match scope {
+            Scope::Unsaid if family.is_mariadb() => Ready::Untold(Rc::clone(name), value),
+            _ => Ready::Session(Rc::clone(name), value),
+        })
     }
 
     fn check_names_of<'a>(
@@ -241,6 +246,12 @@ impl Session {
             }
             Ready::Global(name, value) => self.server.set_global(&name, value),
             Ready::Session(name, value) => self.assign_session(&name, value),
+            Ready::Untold(name, value) => {
+                let tracking = std::mem::take(&mut self.tracker.is_deaf);
+                self.tracker.is_deaf = true;
+                self.assign_session(&name, value);
+                self.tracker.is_deaf = tracking;
+            }
             Ready::Next(isolation, access) => self.assign_next(isolation, access),
             Ready::Charsets([client, results, connection, collation]) => {
                 self.set_variable("character_set_client", client);
