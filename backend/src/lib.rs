@@ -33,6 +33,7 @@ pub mod global_variables;
 pub mod greet;
 pub mod greeting;
 pub mod inherit_globals;
+pub mod injected_results;
 pub mod kept_statements;
 pub mod kill_thread;
 pub mod open;

@@ -148,7 +148,7 @@ impl Reception {
             self.enter(&mut client, &mut who, &remote, admin_state),
         )
         .await;
-        let entered = entered.unwrap_or_else(|_| Err(crate::session_end::late(limit)));
+        let entered = entered.unwrap_or_else(|_| Err(link::session_end::late(limit)));
         match entered {
             Ok((capabilities, scramble)) => Ok(AdminClient {
                 schema: Some(who.schema).filter(|schema| !schema.is_empty()),
@@ -159,7 +159,7 @@ impl Reception {
                 stream: client,
             }),
             Err(failure) => {
-                crate::session_end::tell(&mut client, &failure, who.has_answered).await;
+                link::session_end::tell(&mut client, &failure, who.has_answered).await;
                 Err(AdminClientError::Login(failure.cause))
             }
         }
@@ -391,6 +391,6 @@ impl AdminClient {
         self.stream.begin_at(1);
         let told = self.stream.finish_with(payload);
         // It hears it, or it does not.
-        let _ = timeout(crate::session_end::TIMEOUT_TELL, told).await;
+        let _ = timeout(link::session_end::TIMEOUT_TELL, told).await;
     }
 }
