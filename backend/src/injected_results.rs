@@ -136,7 +136,7 @@ impl ResultTable {
     }
 
     /// Made of what it has.
-    #[cfg(test)]
+    /// One of these columns and rows.
     pub fn of<const N: usize>(columns: &[&str; N], rows: &[[Option<&str>; N]]) -> Self {
         let row = |row: &[Option<&str>; N]| row.iter().map(|it| it.map(str::to_owned)).collect();
         Self {
