@@ -163,7 +163,8 @@ impl Settings {
             is_strict,
             row_wait: seconds("innodb_lock_wait_timeout"),
             table_wait: seconds("lock_wait_timeout"),
-            idle: seconds("wait_timeout"),
+            // The servers take no shorter time than a second.
+            idle: seconds("wait_timeout").max(Duration::from_secs(1)),
             select_limit: limit,
             completion: match &text("completion_type")[..] {
                 b"CHAIN" => 1,
