@@ -220,7 +220,7 @@ impl Browser {
     /// What the page looks like, as WebP, which has a third of a PNG's bytes.
     #[track_caller]
     pub fn picture(&self) -> Vec<u8> {
-        let format = json!({"format": "webp", "quality": 70});
+        let format = json!({"format": "webp", "quality": 50});
         let told = self.tell("Page.captureScreenshot", &format);
         from_base64(told["data"].as_str().unwrap_or_default())
     }

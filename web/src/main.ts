@@ -67,7 +67,6 @@ class Page {
     const skip = h("button", { type: "button", class: "skip", onclick: () => (firstRow() ?? this.place).focus() }, "To the first row");
     const head = h("header", {}, skip, h("h1", {}, "Pilotfish"), this.proxy, help);
     document.body.append(head, this.banner, this.nav, this.place);
-    addEventListener("hashchange", () => this.show());
     addEventListener("keydown", (event) => this.pressed(event));
     document.addEventListener("visibilitychange", () => this.again(0));
     void this.begin();
@@ -82,6 +81,10 @@ class Page {
       setTimeout(() => void this.begin(), AGAIN * 1000);
       return;
     }
+    addEventListener("hashchange", () => {
+      document.querySelectorAll("dialog").forEach((it) => it.close());
+      this.show();
+    });
     this.show();
   }
 
@@ -100,7 +103,6 @@ class Page {
   }
 
   private show() {
-    document.querySelectorAll("dialog").forEach((it) => it.close());
     const hash = location.hash.slice(1) || "overview";
     const [name, rest] = hash.split("/", 2) as [string, string | undefined];
     if (name === "digest" && rest) this.showDigest(decoded(rest));

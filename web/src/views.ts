@@ -115,7 +115,7 @@ function workers(): View {
     },
     {
       title: "Process",
-      about: "What the kernel says of the proxy's process.",
+      about: "The process of the proxy, by the kernel's word.",
       question: "process?columns=host,version,pid,uptime_seconds,cpu_us,resident_bytes,threads,open_files,open_files_max",
       key: ["pid"],
       empty: "The kernel says nothing.",
@@ -180,7 +180,7 @@ function replication(): View {
       title: "Readers of the change feed",
       question: `change_readers?${LIMIT}`,
       key: ["way", "reader", "cluster"],
-      empty: "Nobody reads the change feed.",
+      empty: "The change feed has no reader.",
     },
   );
 }

@@ -11,17 +11,17 @@ use super::store::Span;
 use crate::tables::process;
 
 /// What was counted at a look.
-pub struct LoadLook {
-    times: BTreeMap<String, Times>,
+pub struct LoadCounts {
+    times: BTreeMap<String, StatementTimes>,
     /// Processor time since the start.
     cpu: Option<Duration>,
     resident_bytes: Option<u64>,
-    sessions: Option<Sessions>,
+    sessions: Option<SessionCounts>,
 }
 
 /// Sessions at one moment.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Sessions {
+pub struct SessionCounts {
     /// All of them.
     pub all: usize,
     /// Those that execute a statement.
@@ -32,14 +32,14 @@ pub struct Sessions {
 
 /// How many statements took how long, since the start.
 #[derive(Debug, Clone, Default)]
-struct Times {
-    waited: Steps,
-    taken: Steps,
+struct StatementTimes {
+    waited: StepCounts,
+    taken: StepCounts,
 }
 
 /// So many took less than each of some durations, which grow.
 #[derive(Debug, Clone, Default)]
-struct Steps {
+struct StepCounts {
     steps: Vec<(Duration, u64)>,
     count: u64,
 }
@@ -56,17 +56,17 @@ pub struct LoadRow {
     /// In the proxy: 99 of a hundred waited no longer.
     pub waited_p99: Duration,
     /// The row of all of the proxy has the sessions, if all workers have answered.
-    pub sessions: Option<Sessions>,
+    pub sessions: Option<SessionCounts>,
     /// The same row has the processor time.
     pub cpu: Option<Duration>,
     /// The same row has the memory.
     pub resident_bytes: Option<u64>,
 }
 
-impl LoadLook {
+impl LoadCounts {
     /// Now. `workers`: what they tell, if all of them have answered.
     pub fn new(times: Vec<TimesView>, workers: Option<&[WorkerView]>) -> Self {
-        let mut by_backend: BTreeMap<String, Times> = BTreeMap::new();
+        let mut by_backend: BTreeMap<String, StatementTimes> = BTreeMap::new();
         for it in times {
             let sum = by_backend.entry(it.backend).or_default();
             sum.waited.add(&it.waited_steps);
@@ -77,14 +77,14 @@ impl LoadLook {
             times: by_backend,
             cpu: usage.map(|(cpu, _)| cpu),
             resident_bytes: usage.map(|(_, bytes)| bytes),
-            sessions: workers.map(Sessions::of),
+            sessions: workers.map(SessionCounts::of),
         }
     }
 
     /// What has come since another look: a row for each backend that has answered, and one for all of the proxy.
     pub fn since(&self, before: &Self) -> Vec<LoadRow> {
         let mut rows = Vec::new();
-        let mut all = Times::default();
+        let mut all = StatementTimes::default();
         for (backend, now) in &self.times {
             let grown = match before.times.get(backend) {
                 Some(before) => now.since(before),
@@ -107,7 +107,7 @@ impl LoadLook {
     }
 }
 
-impl Sessions {
+impl SessionCounts {
     fn of(workers: &[WorkerView]) -> Self {
         let sessions = || workers.iter().flat_map(|worker| &worker.sessions);
         let is_running = |state: SessionState| state == SessionState::Running;
@@ -119,7 +119,7 @@ impl Sessions {
     }
 }
 
-impl Times {
+impl StatementTimes {
     fn since(&self, before: &Self) -> Self {
         Self {
             waited: self.waited.since(&before.waited),
@@ -138,7 +138,7 @@ impl Times {
     }
 }
 
-impl Steps {
+impl StepCounts {
     fn add(&mut self, more: &StepsView) {
         let more = Self {
             steps: more.steps.clone(),
@@ -194,7 +194,7 @@ impl Steps {
 
 /// When looks are due, and the last one.
 pub struct LoadRecorder {
-    last: Option<LoadLook>,
+    last: Option<LoadCounts>,
     /// When the interval has begun, in seconds since 1970.
     start: i64,
     /// The same by a clock that nobody sets.
@@ -221,9 +221,9 @@ impl LoadRecorder {
     }
 
     /// The rows since the last look that was written, and their time; none at the first look.
-    pub fn grown(&mut self, look: &LoadLook, now: Now) -> Option<(Span, Vec<LoadRow>)> {
+    pub fn grown(&mut self, counts: &LoadCounts, now: Now) -> Option<(Span, Vec<LoadRow>)> {
         self.tried = now.wall;
-        let rows = look.since(self.last.as_ref()?);
+        let rows = counts.since(self.last.as_ref()?);
         let span = Span {
             start: self.start.min(now.wall),
             seconds: (now.steady - self.steady).max(1),
@@ -232,8 +232,8 @@ impl LoadRecorder {
     }
 
     /// What comes next is compared with this look.
-    pub fn written(&mut self, look: LoadLook, now: Now) {
-        self.last = Some(look);
+    pub fn written(&mut self, counts: LoadCounts, now: Now) {
+        self.last = Some(counts);
         (self.start, self.steady) = (now.wall, now.steady);
     }
 }
@@ -246,27 +246,27 @@ mod tests {
     const MS: Duration = Duration::from_millis(1);
 
     /// Of one backend: so many statements took less than 1, 2 and 4 ms.
-    fn look(backend: &str, counts: [u64; 3]) -> LoadLook {
+    fn counted(backend: &str, counts: [u64; 3]) -> LoadCounts {
         let ends = [MS, 2 * MS, 4 * MS];
-        let steps = Steps {
+        let steps = StepCounts {
             steps: ends.into_iter().zip(counts).collect(),
             count: counts[2],
         };
-        let times = Times {
-            waited: Steps::default(),
+        let times = StatementTimes {
+            waited: StepCounts::default(),
             taken: steps,
         };
-        LoadLook {
+        LoadCounts {
             times: [(backend.to_owned(), times)].into(),
             cpu: Some(counts[2] as u32 * MS),
             resident_bytes: Some(7),
-            sessions: Some(Sessions::default()),
+            sessions: Some(SessionCounts::default()),
         }
     }
 
     #[test]
     fn rows_have_what_came_between_two_looks() {
-        let rows = look("db1", [10, 30, 30]).since(&look("db1", [10, 10, 10]));
+        let rows = counted("db1", [10, 30, 30]).since(&counted("db1", [10, 10, 10]));
         let [of_backend, of_all] = &rows[..] else {
             panic!("{rows:?}");
         };
@@ -280,12 +280,12 @@ mod tests {
 
     #[test]
     fn a_backend_without_statements_has_no_row_and_counts_from_nothing_are_told_whole() {
-        let rows = look("db1", [3, 3, 3]).since(&look("db1", [3, 3, 3]));
+        let rows = counted("db1", [3, 3, 3]).since(&counted("db1", [3, 3, 3]));
         assert_eq!((rows.len(), rows[0].statements), (1, 0));
         assert_eq!(rows[0].taken, [Duration::ZERO; 3]);
-        let rows = look("db1", [2, 2, 2]).since(&look("db1", [9, 9, 9]));
+        let rows = counted("db1", [2, 2, 2]).since(&counted("db1", [9, 9, 9]));
         assert_eq!((rows[0].statements, rows.len()), (2, 2));
-        let rows = look("db2", [2, 2, 2]).since(&look("db1", [9, 9, 9]));
+        let rows = counted("db2", [2, 2, 2]).since(&counted("db1", [9, 9, 9]));
         assert_eq!(rows[0].backend.as_deref(), Some("db2"));
     }
 
@@ -298,15 +298,15 @@ mod tests {
         };
         let ten = Duration::from_secs(10);
         assert!(recorder.is_due(ten, 101));
-        let first = look("db1", [5, 5, 5]);
+        let first = counted("db1", [5, 5, 5]);
         assert!(recorder.grown(&first, at(101)).is_none());
         recorder.written(first, at(101));
         assert!(!recorder.is_due(ten, 109) && recorder.is_due(ten, 110));
-        let second = look("db1", [6, 6, 6]);
+        let second = counted("db1", [6, 6, 6]);
         assert!(recorder.grown(&second, at(110)).is_some());
         // It could not be written.
         assert!(!recorder.is_due(ten, 119));
-        let third = look("db1", [8, 8, 8]);
+        let third = counted("db1", [8, 8, 8]);
         let (span, rows) = recorder
             .grown(&third, at(120))
             .unwrap_or_else(|| panic!("rows"));

@@ -10,6 +10,7 @@
 
 mod age;
 mod digest_deltas;
+pub mod facts;
 mod load;
 mod load_store;
 pub mod load_view;
@@ -21,10 +22,9 @@ mod tests;
 pub mod view;
 
 use std::io;
-use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use config::Config;
 use proxy::Window;
@@ -33,7 +33,8 @@ use tokio::sync::oneshot;
 
 use crate::events::Events;
 use age::Now;
-use load::LoadLook;
+use facts::Facts;
+use load::LoadCounts;
 pub use place::StateFolder;
 use recorder::HistoryRecorder;
 
@@ -43,34 +44,11 @@ const TICK: Duration = Duration::from_secs(1);
 /// How long the last interval may take when the proxy ends.
 const TIMEOUT_END: Duration = Duration::from_secs(3);
 
-/// Where the history is, and how it fares; for whoever reads it.
-#[derive(Debug, Clone, Default)]
-pub struct HistoryFacts {
-    /// As SQLite is told it; none: there is nothing yet.
-    pub source: Option<String>,
-    /// The file, if one is wanted.
-    pub file: Option<PathBuf>,
-    /// Rows written since the start.
-    pub written: u64,
-    /// Intervals that could not be written when they were due.
-    pub failed: u64,
-    /// Why nothing can be written now.
-    pub trouble: Option<String>,
-}
-
 /// The history's thread, and what is to be known of it.
 pub struct History {
     facts: Facts,
     stop: Option<oneshot::Sender<()>>,
     ended: Receiver<()>,
-}
-
-/// What is to be known of the history, shared with its thread.
-pub type Facts = Arc<Mutex<HistoryFacts>>;
-
-/// What is known at this moment.
-pub fn facts_of(facts: &Facts) -> HistoryFacts {
-    facts.lock().unwrap_or_else(PoisonError::into_inner).clone()
 }
 
 impl History {
@@ -149,13 +127,13 @@ async fn note_digests(
     if !config.insight.digests {
         return keeper.forget_digests();
     }
-    if !is_over && !keeper.is_due(&config.history, wall()) {
+    if !is_over && !keeper.is_due(&config.history, Now::wall_clock()) {
         return;
     }
     let view = window.insight(StatsRequest::All).await;
     // A part of them would look like a count from nothing the next time.
     if view.workers.len() == window.workers() {
-        keeper.note(&config.history, view, now(beginning));
+        keeper.note(&config.history, view, Now::since(beginning));
     }
 }
 
@@ -166,26 +144,11 @@ async fn note_load(
     config: &Config,
     (beginning, is_over): (Instant, bool),
 ) {
-    if !is_over && !keeper.is_load_due(&config.history, wall()) {
+    if !is_over && !keeper.is_load_due(&config.history, Now::wall_clock()) {
         return;
     }
     let workers = window.look().await;
     let have_all_answered = workers.len() == window.workers();
-    let look = LoadLook::new(window.times(), have_all_answered.then_some(&workers[..]));
-    keeper.note_load(config, look, now(beginning));
-}
-
-/// This moment.
-fn now(beginning: Instant) -> Now {
-    let steady = beginning.elapsed().as_secs();
-    Now {
-        wall: wall(),
-        steady: i64::try_from(steady).unwrap_or(i64::MAX),
-    }
-}
-
-/// Seconds since 1970.
-fn wall() -> i64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    now.map_or(0, |now| i64::try_from(now.as_secs()).unwrap_or(i64::MAX))
+    let counts = LoadCounts::new(window.times(), have_all_answered.then_some(&workers[..]));
+    keeper.note_load(config, counts, Now::since(beginning));
 }

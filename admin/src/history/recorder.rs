@@ -7,10 +7,10 @@ use stats::StatementStatsView;
 
 use super::age::{Age, Now};
 use super::digest_deltas::{Counted, Grown};
-use super::load::{LoadLook, LoadRecorder, LoadRow};
+use super::facts::{Facts, HistoryFacts};
+use super::load::{LoadCounts, LoadRecorder, LoadRow};
 use super::place::StateFolder;
 use super::store::{Bounds, Span, Store};
-use super::{Facts, HistoryFacts, wall};
 use crate::events::{EventKind, Events};
 
 /// Writes the history; its fields are kept between two intervals.
@@ -40,10 +40,10 @@ impl HistoryRecorder {
             folder,
             store: None,
             counted: Counted::default(),
-            start: wall(),
+            start: Now::wall_clock(),
             steady: 0,
-            tried: wall(),
-            load: LoadRecorder::new(wall()),
+            tried: Now::wall_clock(),
+            load: LoadRecorder::new(Now::wall_clock()),
             age: None,
         }
     }
@@ -67,14 +67,14 @@ impl HistoryRecorder {
             self.tell(|facts| facts.source = None);
         }
         self.forget_digests();
-        self.load = LoadRecorder::new(wall());
+        self.load = LoadRecorder::new(Now::wall_clock());
         self.age = None;
     }
 
     /// Digests are not counted any more.
     pub fn forget_digests(&mut self) {
         self.counted = Counted::default();
-        self.start = wall();
+        self.start = Now::wall_clock();
         self.tried = self.start;
     }
 
@@ -85,8 +85,8 @@ impl HistoryRecorder {
     }
 
     /// An interval of the load is over.
-    pub fn note_load(&mut self, config: &Config, look: LoadLook, now: Now) {
-        if let Some((span, rows)) = self.load.grown(&look, now) {
+    pub fn note_load(&mut self, config: &Config, counts: LoadCounts, now: Now) {
+        if let Some((span, rows)) = self.load.grown(&counts, now) {
             let history = &config.history;
             if let Err(error) = self.write_load(history, span, &rows, now) {
                 return self.has_failed(history, error);
@@ -96,7 +96,7 @@ impl HistoryRecorder {
                 self.trouble(history, None);
             }
         }
-        self.load.written(look, now);
+        self.load.written(counts, now);
     }
 
     fn write_load(

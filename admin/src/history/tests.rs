@@ -7,6 +7,7 @@ use rusqlite::Connection;
 use stats::{Attribution, Counts, DigestRow, StatementStatsView};
 
 use super::digest_deltas::{Counted, Grown};
+use super::facts::facts_of;
 use super::load::LoadRow;
 use super::store::{Bounds, Span, Store};
 use super::*;
