@@ -11,6 +11,9 @@ const LAG_MAX = 10;
 /** The share of open files from which there is a sentence. */
 const FILES_MAX = 0.9;
 
+/** Sessions that wait for a shorter time are no news, in microseconds. */
+const WAIT_MIN_US = 100_000;
+
 const FACTS = `SELECT (SELECT sum(waiting) FROM pools) AS waiting, (SELECT max(oldest_wait_us) FROM pools) AS oldest_us,
   (SELECT group_concat(worker, ', ') FROM workers WHERE answers = 0) AS silent,
   (SELECT count(*) FROM host_errors WHERE blocked) AS blocked, open_files, open_files_max FROM process`;
@@ -96,7 +99,7 @@ function ofFacts(facts: Row): Finding[] {
   const found: Finding[] = [];
   const waiting = Number(facts.waiting ?? 0);
   if (facts.silent != null) found.push(finding("bad", `Workers are too busy to answer: ${facts.silent}. `, link("Workers", "workers")));
-  if (waiting > 0) {
+  if (waiting > 0 && Number(facts.oldest_us) >= WAIT_MIN_US) {
     const who = waiting === 1 ? "1 session waits" : `${count(waiting)} sessions wait`;
     found.push(finding("warn", `${who} for a connection, the first for ${time(Number(facts.oldest_us ?? 0))}. `, link("Pools", "lanes")));
   }
