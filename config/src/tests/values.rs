@@ -622,7 +622,7 @@ fn another_value(setting: &Setting<Config>) -> BoxedStrategy<String> {
         ("accounts.learn" | "balance.lag_max" | "pool.connections_min" | "admin.username", _) => {
             Just(String::new()).boxed()
         }
-        ("profiling.asks" | "tracing.endpoint" | "insight.index_usage", _) => {
+        ("profiling.asks" | "tracing.endpoint" | "insight.index_usage" | "history.place", _) => {
             Just(String::new()).boxed()
         }
         (_, ValueType::Truth) => {
