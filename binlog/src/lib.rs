@@ -77,8 +77,9 @@ pub use json::JsonDiff;
 pub use limits::Limits;
 pub use raw::{RawEvent, put_event};
 pub use rewrite::{
-    ColumnClass, ColumnFate, ColumnRewrite, NewValue, OldValue, RewrittenRows, mark_statement_end,
-    put_statement, rename_table, rewrite_query, with_transaction_bytes,
+    ColumnClass, ColumnFate, ColumnRewrite, EditedRows, ImageEdit, NewValue, OldValue,
+    RewrittenRows, RowFate, mark_statement_end, put_statement, rename_table, rewrite_query,
+    with_transaction_bytes,
 };
 pub use rows::{Row, RowChange, RowChanges, RowsEvent, RowsKind};
 pub use table_map::TableMap;

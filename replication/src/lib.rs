@@ -40,6 +40,8 @@ mod receiver;
 mod registration;
 mod relay;
 mod replication;
+mod script_file;
+mod semi_sync;
 mod status;
 mod store;
 mod stream;
