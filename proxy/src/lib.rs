@@ -27,7 +27,6 @@ mod relayed;
 mod rule_set;
 mod scripted;
 mod serve;
-mod session_end;
 mod statement_stats;
 mod thread_ended;
 pub mod tls_guard;
@@ -37,6 +36,7 @@ mod worker;
 
 pub use backend::settings::Settings;
 pub use context::DataPlaneContext;
+use link::session_end;
 pub use plane::DataPlane;
 pub use reception::{AdminClient, AdminClientError, AdminState, Reception};
 pub use registry::change_origins::{ChangeOrigins, LoggedChange};

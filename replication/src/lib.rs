@@ -31,7 +31,8 @@ mod event_stream;
 mod feed;
 mod filter;
 mod follow;
-mod groups;
+#[doc(hidden)]
+pub mod fuzzing;
 mod names;
 mod object;
 mod online_change;

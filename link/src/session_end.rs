@@ -6,15 +6,15 @@ use std::time::Duration;
 use tokio::time::timeout;
 use wire::errors;
 
-use link::failure::{Failure, FailureKind};
-use link::packets::PacketStream;
+use crate::failure::{Failure, FailureKind};
+use crate::packets::PacketStream;
 
 /// How long a client may take to accept the ERR that ends its session.
-pub(crate) const TIMEOUT_TELL: Duration = Duration::from_secs(1);
+pub const TIMEOUT_TELL: Duration = Duration::from_secs(1);
 
 /// How a session ended well.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum SessionEnd {
+pub enum SessionEnd {
     /// The client said COM_QUIT.
     Quit,
     /// The client closed between two exchanges.
@@ -23,6 +23,8 @@ pub(crate) enum SessionEnd {
     BackendClosed,
     /// The proxy stops.
     Drained,
+    /// It has read a binary log, and the role of its backend is another one now.
+    RoleChanged,
 }
 
 impl fmt::Display for SessionEnd {
@@ -32,16 +34,19 @@ impl fmt::Display for SessionEnd {
             Self::ClientClosed => "the client closed the connection",
             Self::BackendClosed => "the backend closed the connection",
             Self::Drained => "the proxy stops",
+            Self::RoleChanged => "the backend's role has changed",
         })
     }
 }
 
-pub(crate) fn late(limit: Duration) -> Failure {
+/// A login has taken too long.
+pub fn late(limit: Duration) -> Failure {
     let error = errors::login_timeout(format_args!("{limit:?}"));
     Failure::saying(FailureKind::LoginTimeout, error)
 }
 
-pub(crate) fn lost_at_login() -> Failure {
+/// The client has gone at the end of its login.
+pub fn lost_at_login() -> Failure {
     Failure::new(
         FailureKind::LoginAbandoned,
         "the connection to the client was lost at the end of the login",
@@ -49,7 +54,7 @@ pub(crate) fn lost_at_login() -> Failure {
 }
 
 /// Tells the client what ended its login, if it listens.
-pub(crate) async fn tell(client: &mut PacketStream, failure: &Failure, with_sqlstate: bool) {
+pub async fn tell(client: &mut PacketStream, failure: &Failure, with_sqlstate: bool) {
     if let Some(payload) = failure.err_payload(with_sqlstate) {
         let _ = timeout(TIMEOUT_TELL, client.finish_with(&payload)).await;
     }
