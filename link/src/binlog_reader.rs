@@ -64,6 +64,7 @@ impl<R: PartialEq> BinlogReader<R> {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 
