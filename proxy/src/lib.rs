@@ -24,7 +24,6 @@ mod pooled;
 mod reception;
 mod relay;
 mod relayed;
-mod rule_set;
 mod scripted;
 mod serve;
 mod statement_stats;

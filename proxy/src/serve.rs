@@ -166,10 +166,9 @@ async fn begin(
         return begin_scripted(given, host, client, &header, facts).await;
     }
     let begun = tokio::select! {
+        biased;
         begun = log_in(worker, &settings, &mut client, &header, &listener, facts) => begun,
-        () = registered.watch.asked() => {
-            Err(Failure::saying(FailureKind::Stopped, errors::shutting_down()))
-        }
+        asked = registered.watch.asked_to_end() => Err(asked),
     };
     let failed = match begun {
         Ok((Entered::Passed(passed), place)) => {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use config::ListenerConfig;
 use net::proxy_protocol;
 use tokio::time::timeout;
-use wire::{Capabilities, errors};
+use wire::Capabilities;
 
 use super::facts::Facts;
 use super::{LoggedInSession, answers_logins, enter, late, take_in, tell};
@@ -119,10 +119,9 @@ pub(super) async fn begin_scripted(
         Ok((begun?, place))
     };
     let begun = tokio::select! {
+        biased;
         begun = begun => begun,
-        () = registered.watch.asked() => {
-            Err(Failure::saying(FailureKind::Stopped, errors::shutting_down()))
-        }
+        asked = registered.watch.asked_to_end() => Err(asked),
     };
     let failed = match begun {
         Ok((Entry::Scripted(begun), place)) => {

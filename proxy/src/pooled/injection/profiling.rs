@@ -17,7 +17,7 @@ use crate::pooled::command::statement::Statement;
 use crate::pooled::exchange::outcome::Done;
 use crate::pooled::rules::evaluate_rules::{Form, RuleInput};
 use crate::pooled::session::PooledSession;
-use crate::rule_set::RuleSet;
+use backend::rule_set::RuleSet;
 use stats::journal::{Entry, Log};
 use stats::messages::{shown, shown_failure};
 use stats::profiles::{LeftOut, ProfileView};
