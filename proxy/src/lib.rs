@@ -35,6 +35,7 @@ mod worker;
 
 pub use backend::settings::Settings;
 pub use context::DataPlaneContext;
+use link::session_end;
 pub use plane::DataPlane;
 pub use reception::{AdminClient, AdminClientError, AdminState, Reception};
 pub use registry::change_origins::{ChangeOrigins, LoggedChange};

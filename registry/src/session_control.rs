@@ -39,6 +39,8 @@ pub enum Ask {
     BackendDisabled = 256,
     /// Its client has closed its side of the connection for longer than a statement may go on then.
     ClientGone = 512,
+    /// The role of the backend that it uses is another one now.
+    RoleChanged = 1024,
 }
 
 /// What a hook of its script waits for.
