@@ -10,6 +10,7 @@ pub static TABLES: &[&dyn Table] = &[
     &proxy_connections::TABLE,
     &backends::TABLE,
     &pools::TABLE,
+    &admission::TABLE,
     &lanes::TABLE,
     &times::TABLE,
     &definitions::TABLE,

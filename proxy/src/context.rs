@@ -9,13 +9,13 @@ use auth::{Accounts, HostErrors, OwnKey, SharedThrottle};
 use route::{Definitions, Moment, Report, Topology};
 use tokio::sync::{Notify, mpsc, watch};
 
-use crate::pooled::rules::statement_limits::Limits;
-use crate::rule_set::Tallies;
 use backend::pool_env::SharedPools;
+use backend::rule_set::Tallies;
 use backend::settings::Settings;
 use backend::times::AllTimes;
 use registry::change_origins::ChangeOrigins;
 use registry::session_registry::SessionRegistry;
+use registry::statement_limits::Limits;
 use script_host::interpreters::AllScripts;
 use stats::journal::{AuditEvent, Entry, Journal};
 use stats::lane_counts::AllLaneCounts;

@@ -24,7 +24,6 @@ mod pooled;
 mod reception;
 mod relay;
 mod relayed;
-mod rule_set;
 mod scripted;
 mod serve;
 mod session_end;
@@ -37,6 +36,7 @@ mod worker;
 
 pub use backend::settings::Settings;
 pub use context::DataPlaneContext;
+pub use link::memory::MemoryView;
 pub use plane::DataPlane;
 pub use reception::{AdminClient, AdminClientError, AdminState, Reception};
 pub use registry::change_origins::{ChangeOrigins, LoggedChange};

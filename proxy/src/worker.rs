@@ -2,8 +2,11 @@
 
 mod arrival;
 mod following;
+mod idle_transactions;
+mod kept_connections;
 mod killing;
 mod looking;
+mod memory;
 mod running;
 mod sweep;
 
@@ -21,9 +24,9 @@ use tokio::sync::{Notify, mpsc};
 use crate::context::{DataPlaneContext, Shared};
 use crate::pooled::lanes::Lanes;
 use crate::pooled::login::known_host_names::HostNames;
-use crate::rule_set::RuleSet;
 use backend::pool_env::PoolEnv;
 use backend::refused_reads::RefusedReads;
+use backend::rule_set::RuleSet;
 use backend::times::Times;
 use backend::worker_pool::WorkerPool;
 use link::future_arena::FutureArena;
@@ -127,6 +130,7 @@ impl Worker {
 
     pub(crate) fn register(self: &Rc<Self>) -> Registered {
         let watch = Rc::new(SessionControl::default());
+        watch.memory.count_in(&self.shared.people.memory);
         let key = self.watches.borrow_mut().insert(Rc::clone(&watch));
         Registered {
             watch,

@@ -14,11 +14,11 @@ use super::{Arrival, Message, Worker};
 use crate::context::{DataPlaneContext, Shared};
 use crate::pooled::lanes::Lanes;
 use crate::pooled::login::known_host_names::HostNames;
-use crate::rule_set::RuleSet;
 use crate::serve::serve;
 use backend::greeting::OwnGreeting;
 use backend::pool_env::PoolEnv;
 use backend::refused_reads::RefusedReads;
+use backend::rule_set::RuleSet;
 use backend::settings::Settings;
 use backend::shared_store::Store;
 use backend::times::Times;
@@ -72,6 +72,9 @@ impl Worker {
         let settings = Arc::clone(&plane_context.settings.borrow());
         let rule_set = RuleSet::new(&settings);
         shared.tallies.enter(index, &rule_set.counters);
+        let memory = &shared.people.memory;
+        memory.set_bytes_max(settings.config.limits.memory_bytes_max);
+        env.store.memory.count_in(memory);
         let definitions = RefCell::new(Arc::clone(&plane_context.definitions.borrow()));
         let script = plane_context.scripts.of_worker(index).map(|of_worker| {
             if of_worker.scripts.keeps_time() {
@@ -170,6 +173,11 @@ impl Worker {
     fn take_rules(&self, settings: &Settings) {
         self.seen.follow(&settings.config.digests);
         self.insight.follow(&settings.config);
+        let limits = &settings.config.limits;
+        self.shared
+            .people
+            .memory
+            .set_bytes_max(limits.memory_bytes_max);
         let rule_set = self.rule_set().followed_by(settings);
         self.shared.tallies.enter(self.index, &rule_set.counters);
         *self.rule_set.borrow_mut() = Rc::new(rule_set);

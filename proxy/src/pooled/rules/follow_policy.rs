@@ -16,7 +16,7 @@ use super::command_policy::{CommandPolicy, Note, Reflected};
 use crate::pooled::injection::injecting::Injecting;
 use crate::pooled::routing::target::CommandTarget;
 use crate::pooled::session::PooledSession;
-use crate::rule_set::RuleSet;
+use backend::rule_set::RuleSet;
 use registry::session_control::{Ask, SessionControl};
 use stats::profiles::LeftOut;
 
