@@ -101,6 +101,7 @@ mod login;
 mod login_denials;
 mod login_switches;
 mod memory;
+mod model;
 mod names;
 mod old_servers;
 mod optimistic;

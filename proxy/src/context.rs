@@ -6,16 +6,18 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::time::Instant;
 
 use auth::{Accounts, HostErrors, OwnKey, SharedThrottle};
+use net::clock;
 use route::{Definitions, Moment, Report, Topology};
 use tokio::sync::{Notify, mpsc, watch};
 
 use backend::pool_env::SharedPools;
 use backend::rule_set::Tallies;
 use backend::settings::Settings;
+use backend::statement_limits::Limits;
+use backend::statement_limits::StatementLimits;
 use backend::times::AllTimes;
 use registry::change_origins::ChangeOrigins;
 use registry::session_registry::SessionRegistry;
-use registry::statement_limits::Limits;
 use script_host::interpreters::AllScripts;
 use stats::journal::{AuditEvent, Entry, Journal};
 use stats::lane_counts::AllLaneCounts;
@@ -51,7 +53,7 @@ pub struct DataPlaneContext {
 
 impl DataPlaneContext {
     pub(crate) fn now(&self) -> Moment {
-        Moment::of(Instant::now(), self.started)
+        Moment::of(clock::now().into_std(), self.started)
     }
 
     /// Somebody has done something that the audit log is to have, if there is one.
@@ -94,7 +96,7 @@ pub(crate) struct Shared {
     /// What was profiled, and what that has cost.
     pub profiling: ProfilingCounts,
     /// How many statements rules let through.
-    pub limits: Arc<Limits>,
+    pub limits: Arc<StatementLimits>,
     /// How servers run statements, and which indexes they have.
     pub plans: Plans,
     /// When the process began.

@@ -26,7 +26,6 @@ mod relay;
 mod relayed;
 mod scripted;
 mod serve;
-mod session_end;
 mod statement_stats;
 mod thread_ended;
 pub mod tls_guard;

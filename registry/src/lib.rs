@@ -21,5 +21,4 @@ pub mod memory_bound;
 pub mod session_control;
 pub mod session_info;
 pub mod session_registry;
-pub mod statement_limits;
 pub mod worker_view;

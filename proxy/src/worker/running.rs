@@ -51,6 +51,10 @@ impl Worker {
         let mut is_draining = false;
         while !(is_draining && worker.watches.borrow().is_empty()) {
             tokio::select! {
+                biased;
+                () = worker.emptied.notified() => {}
+                Some(kill) = killed.recv() => worker.kill(kill),
+                Ok(()) = settings.changed() => worker.take_rules(&settings.borrow_and_update()),
                 message = context.inbox.recv() => match message {
                     Some(Message::Drain) => {
                         is_draining = true;
@@ -59,9 +63,6 @@ impl Worker {
                     Some(message) => worker.take_message(message),
                     None => return,
                 },
-                () = worker.emptied.notified() => {}
-                Some(kill) = killed.recv() => worker.kill(kill),
-                Ok(()) = settings.changed() => worker.take_rules(&settings.borrow_and_update()),
             }
         }
     }

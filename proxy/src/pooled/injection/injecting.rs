@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use route::rules::{By, Injection, Profiling, RuleIndex};
 
-use super::results::Found;
+use backend::injected_results::Found;
 use backend::rule_set::RuleSet;
 
 /// What is sent around the command of the moment, and what has come of it.

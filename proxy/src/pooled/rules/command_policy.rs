@@ -11,7 +11,7 @@ use session::Outcome;
 use tokio::time::Instant;
 
 use crate::pooled::injection::injecting::Injecting;
-use registry::statement_limits::Inside;
+use backend::statement_limits::Inside;
 
 /// What is wanted of one command.
 #[derive(Default)]

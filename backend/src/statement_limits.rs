@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 
 /// The limits of all rules.
 #[derive(Default)]
-pub struct Limits(Mutex<Counted>);
+pub struct StatementLimits(Mutex<Counted>);
 
 #[derive(Default)]
 struct Counted {
@@ -27,7 +27,7 @@ pub enum Passage {
     Waits(Waiting),
 }
 
-impl Limits {
+impl StatementLimits {
     fn counted(&self) -> MutexGuard<'_, Counted> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -39,7 +39,7 @@ impl Limits {
 }
 
 /// Goes in, or stands in line. `max` is how many may be in at once.
-pub fn enter(limits: &Arc<Limits>, key: u64, max: u32) -> Passage {
+pub fn enter(limits: &Arc<StatementLimits>, key: u64, max: u32) -> Passage {
     let mut counted = limits.counted();
     match counted.gates.enter(key, max) {
         Entrance::In => Passage::In(Inside {
@@ -60,7 +60,7 @@ pub fn enter(limits: &Arc<Limits>, key: u64, max: u32) -> Passage {
 
 /// One statement inside; out when dropped.
 pub struct Inside {
-    limits: Arc<Limits>,
+    limits: Arc<StatementLimits>,
     key: u64,
 }
 
@@ -77,7 +77,7 @@ impl Drop for Inside {
 
 /// One in line; out of it when dropped.
 pub struct Waiting {
-    limits: Arc<Limits>,
+    limits: Arc<StatementLimits>,
     key: u64,
     called: oneshot::Receiver<()>,
 }
