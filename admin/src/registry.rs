@@ -11,6 +11,7 @@ pub static TABLES: &[&dyn Table] = &[
     &proxy_connections::TABLE,
     &backends::TABLE,
     &pools::TABLE,
+    &admission::TABLE,
     &lanes::TABLE,
     &times::TABLE,
     &definitions::TABLE,

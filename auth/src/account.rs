@@ -59,6 +59,15 @@ pub struct Account {
     pub script: Option<Vec<PathBuf>>,
     /// Whose way of writing hints its statements may use, if it says so itself.
     pub hints: Option<Vec<HintStyle>>,
+    /// How long its transactions may be idle, if it says so itself; zero: for ever.
+    pub timeout_idle_transaction: Option<Duration>,
+    /// What keeps its sessions on their backend connections, and what does not.
+    pub pin_rules: PinRules,
+}
+
+/// What an account says of pins.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PinRules {
     /// What keeps its sessions on their backend connections besides what has to.
     pub pins: BTreeSet<PinRule>,
     /// What is taken to leave nothing behind.
@@ -203,8 +212,8 @@ impl Account {
             replicates: false,
             script: None,
             hints: None,
-            pins: BTreeSet::new(),
-            unpins: BTreeSet::new(),
+            timeout_idle_transaction: None,
+            pin_rules: PinRules::default(),
         }
     }
 

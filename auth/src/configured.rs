@@ -5,7 +5,7 @@ use config::{AccountConfig, AccountTls, HashForm};
 use crate::accounts::CONFIGURED_RULES;
 use crate::{
     Account, BackendLogin, Directory, HostPattern, LoginMethod, MalformedHash, PassThrough,
-    Password, Plugin, TlsRequirement, Verifier,
+    Password, PinRules, Plugin, TlsRequirement, Verifier,
 };
 
 /// An `[[account]]` that cannot be used.
@@ -88,8 +88,11 @@ fn account(config: &AccountConfig) -> Result<Account, AccountFault> {
         replicates: config.replication,
         script: config.script.clone(),
         hints: config.hints.clone(),
-        pins: config.pin.iter().copied().collect(),
-        unpins: config.unpin.iter().copied().collect(),
+        timeout_idle_transaction: config.timeout_idle_transaction,
+        pin_rules: PinRules {
+            pins: config.pin.iter().copied().collect(),
+            unpins: config.unpin.iter().copied().collect(),
+        },
         ..Account::new(&config.user, host(config)?, Vec::new())
     })
 }
@@ -186,6 +189,7 @@ mod tests {
             networks: vec!["10.1.0.0/16".parse().unwrap()],
             tls: AccountTls::X509,
             connections_max: Some(7),
+            timeout_idle_transaction: Some(std::time::Duration::from_secs(9)),
             backend_user: Some("pool".to_owned()),
             backend_password: Some(Secret::new("other")),
             session: Some(SessionMode::Transaction),
@@ -201,12 +205,17 @@ mod tests {
         assert_eq!(account.networks.len(), 1);
         assert_eq!(account.tls, TlsRequirement::X509);
         assert_eq!(account.user_connections_max, Some(7));
+        let limit = account.timeout_idle_transaction;
+        assert_eq!(limit, Some(std::time::Duration::from_secs(9)));
         assert_eq!(account.backend_user(), "pool");
         let credential = Credential::Password(Password::new("other"));
         assert_eq!(account.backend_credential(), Some(credential));
         assert_eq!(account.mode, Some(SessionMode::Transaction));
-        assert_eq!(account.pins, BTreeSet::from([PinRule::Warnings]));
-        assert_eq!(account.unpins, BTreeSet::from([UnpinRule::Routines]));
+        assert_eq!(account.pin_rules.pins, BTreeSet::from([PinRule::Warnings]));
+        assert_eq!(
+            account.pin_rules.unpins,
+            BTreeSet::from([UnpinRule::Routines])
+        );
         let secret = Verifier::Password(Password::new("secret"));
         assert_eq!(account.way, LoginMethod::Examined([secret].into()));
     }

@@ -55,7 +55,7 @@ mod throttle;
 mod verifier;
 
 pub use account::{
-    Account, BackendLogin, Certificate, Circumstances, Expiry, LoginMethod, PassThrough,
+    Account, BackendLogin, Certificate, Circumstances, Expiry, LoginMethod, PassThrough, PinRules,
     TlsRequirement, TlsSession, Treatment,
 };
 pub use accounts::{Accounts, Found, Learned};

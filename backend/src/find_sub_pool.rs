@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use config::PoolConfig;
-use pool::{Holding, Limits, RateLimit, Supply};
+use pool::{Limits, RateLimit, Supply};
 use route::Backend;
 
 use crate::sub_pool::{BackendLogin, KnownSubPool, PoolKey, SubPool, SubPoolId};
@@ -88,15 +88,11 @@ impl WorkerPool {
                 ))
             },
         ));
-        let connection_limits =
-            self.env
-                .shared
-                .connection_limits
-                .of(config, backend.id, &kind.account);
+        let connection_limits = &self.env.shared.connection_limits;
         Supply {
             limits: limits(config),
             rate_limit,
-            holdings: connection_limits.iter().map(Holding::new).collect(),
+            holdings: connection_limits.holdings(config, backend.id, &kind.account),
         }
     }
 

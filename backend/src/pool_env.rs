@@ -10,6 +10,7 @@ use route::{BackendId, Duty, Moment, Report, Topology};
 use tokio::sync::{mpsc, watch};
 
 use crate::connection_limits::ConnectionLimits;
+use crate::forced_ends::ForcedEnds;
 use crate::global_variables::GlobalVariables;
 use crate::greeting::OwnGreeting;
 use crate::privilege_changes::{AffectedUsers, PrivilegeChanges};
@@ -70,6 +71,8 @@ pub struct SharedPools {
     pub privileges: PrivilegeChanges,
     /// Global variables of backends, as far as was seen.
     pub globals: GlobalVariables,
+    /// What was ended so that others can go on.
+    pub forced_ends: ForcedEnds,
     definitions: AtomicU64,
     /// How often kept statements were to be closed.
     kept: AtomicU64,

@@ -8,6 +8,7 @@ use std::num::NonZeroUsize;
 use std::rc::{Rc, Weak};
 
 use auth::AccountId;
+use link::memory::{MemoryShare, Purpose};
 use lru::LruCache;
 use pool::Texts;
 use route::ClusterId;
@@ -41,6 +42,8 @@ pub struct Store {
     definitions: RefCell<LruCache<StatementKey, Rc<Definitions>>>,
     schemas: RefCell<LruCache<(AccountId, Vec<u8>), ()>>,
     identities: RefCell<LruCache<Rc<PoolKey>, Weak<BackendLogin>>>,
+    /// What the texts take.
+    pub memory: MemoryShare,
     /// For fingerprints of replies.
     pub print_keys: RandomState,
 }
@@ -57,6 +60,7 @@ impl Default for Store {
             definitions: RefCell::new(LruCache::new(DEFINITIONS_MAX)),
             schemas: RefCell::new(LruCache::new(SCHEMAS_MAX)),
             identities: RefCell::new(LruCache::new(IDENTITIES_MAX)),
+            memory: MemoryShare::default(),
             print_keys: RandomState::new(),
         }
     }
@@ -177,6 +181,19 @@ impl Store {
             }
         }
         key
+    }
+
+    /// Counts the texts. False: the process keeps more than it may, although all were forgotten that no session has.
+    pub fn has_memory_for_texts(&self) -> bool {
+        let bytes = self.texts.borrow().bytes();
+        if self.memory.keep(Purpose::Prepared, bytes) {
+            return true;
+        }
+        self.forget_definitions();
+        let mut texts = self.texts.borrow_mut();
+        texts.sweep();
+        self.memory.keep(Purpose::Prepared, texts.bytes());
+        !self.memory.is_over()
     }
 
     /// What clients are told of a statement, if nothing has changed since `epoch`.

@@ -15,6 +15,7 @@ use wire::errors;
 use crate::connection::BackendConn;
 use crate::connection::Connection;
 use crate::connection_error::ConnectionError;
+use crate::kept_connections::Uses;
 use crate::open::open;
 use crate::pending_answers::Owner;
 use crate::pool_env::PoolEnv;
@@ -437,7 +438,9 @@ impl WorkerPool {
     }
 
     /// Its connections, by backend and account.
-    pub fn views(&self) -> Vec<PoolView> {
+    /// `uses`: what the worker's sessions do with them.
+    pub fn views(&self, uses: &Uses) -> Vec<PoolView> {
+        let limits = &self.env.shared.connection_limits;
         let now = self.now();
         let pool = self.pool.borrow();
         let sub_pools = self.sub_pools.borrow();
@@ -452,6 +455,11 @@ impl WorkerPool {
             match views.iter_mut().find(|view| is_it(view)) {
                 Some(view) => view.figures += &figures,
                 None => views.push(PoolView {
+                    uses: uses
+                        .get(&(sub_pool.kind.account.clone(), Some(sub_pool.backend.id)))
+                        .copied()
+                        .unwrap_or_default(),
+                    is_bounded: limits.is_bounded(sub_pool.backend.id, &sub_pool.kind.account),
                     backend: sub_pool.backend.id,
                     name: sub_pool.backend.name.clone(),
                     account,

@@ -23,6 +23,7 @@ mod draft;
 mod fault;
 mod listed;
 mod load;
+mod machine_memory;
 pub mod manual;
 mod measure;
 mod model;

@@ -112,9 +112,19 @@ impl Inbox {
         self.bytes.len()
     }
 
+    /// The memory that these bytes take.
+    pub fn held_bytes(&self) -> usize {
+        self.bytes.capacity()
+    }
+
     /// The next command's kind, as soon as it is there.
     pub fn peek(&self) -> Option<Command> {
         self.bytes.get(HEADER_BYTES).map(|byte| Command(*byte))
+    }
+
+    /// Some of the bytes that wait.
+    pub fn bytes_at(&self, range: std::ops::Range<usize>) -> Option<Vec<u8>> {
+        self.bytes.get(range).map(<[u8]>::to_vec)
     }
 
     /// The length of the next command's first packet, as soon as its header is there.

@@ -339,6 +339,9 @@ pub fn client_broke(error: PacketError) -> Failure {
             let cause = format!("the client has broken off its login: {error}");
             Failure::new(FailureKind::LoginAbandoned, cause)
         }
+        PacketError::MemoryFull => {
+            Failure::saying(FailureKind::MemoryFull, errors::memory_full("the login"))
+        }
         PacketError::OutOfOrder { .. } | PacketError::TooLong(_) | PacketError::ProxyHeader => {
             Failure::saying(FailureKind::LoginMalformed, errors::login_malformed(error))
         }

@@ -80,6 +80,12 @@ pub enum FailureKind {
     BackendDisabled,
     /// The session did nothing for too long.
     IdleTimeout,
+    /// Its transaction was idle for too long.
+    IdleTransaction,
+    /// It was idle and kept a connection that sessions of other accounts wait for.
+    KeptForOthers,
+    /// The process keeps as many bytes as it may.
+    MemoryFull,
     /// The proxy stops, and the session's statement did not end in time.
     Stopped,
     /// The proxy itself refused the login.
@@ -126,10 +132,12 @@ pub struct Verdict {
 impl FailureKind {
     /// The sequence id of an ERR that ends a session between two commands. Clients take a packet that they have
     /// not asked for badly, so the proxy sends none where the session's server sends none: servers close a
-    /// connection without a word. Only MySQL, from 8.0.24 on, says that a session was idle for too long.
+    /// connection without a word. Only MySQL, from 8.0.24 on, says that a session was idle for too long. The ERR about
+    /// a transaction that was idle is not unasked: it answers the client's next command.
     pub fn unasked_sequence(self, server: Server) -> Option<u8> {
         match (self, server) {
             (Self::IdleTimeout, Server::MySql(version)) => (version >= 80_024).then_some(0),
+            (kind, _) if kind.waits_for_a_command() => Some(1),
             (
                 Self::Killed
                 | Self::Stopped
@@ -141,6 +149,11 @@ impl FailureKind {
             ) => None,
             _ => Some(0),
         }
+    }
+
+    /// Whether the client is told behind its next command. Many clients do not read what they have not asked for.
+    pub fn waits_for_a_command(self) -> bool {
+        matches!(self, Self::IdleTransaction | Self::KeptForOthers)
     }
 
     /// The table.
@@ -237,6 +250,19 @@ impl FailureKind {
                 Level::INFO,
                 "idle_timeout",
             ),
+            Self::IdleTransaction => row(
+                Client,
+                Some(Code::INTERACTION_TIMEOUT),
+                Level::INFO,
+                "idle_transaction",
+            ),
+            Self::KeptForOthers => row(
+                Client,
+                Some(Code::INTERACTION_TIMEOUT),
+                Level::INFO,
+                "kept_for_others",
+            ),
+            Self::MemoryFull => row(Proxy, Some(Code::OUT_OF_MEMORY), Level::WARN, "memory_full"),
             Self::Stopped => row(Proxy, Some(Code::SERVER_SHUTDOWN), Level::WARN, "stopped"),
             Self::LoginDenied => row(
                 Client,
@@ -478,6 +504,24 @@ mod tests {
             Side::Client,
             Some(4031),
             Level::INFO,
+        ),
+        (
+            FailureKind::IdleTransaction,
+            Side::Client,
+            Some(4031),
+            Level::INFO,
+        ),
+        (
+            FailureKind::KeptForOthers,
+            Side::Client,
+            Some(4031),
+            Level::INFO,
+        ),
+        (
+            FailureKind::MemoryFull,
+            Side::Proxy,
+            Some(1037),
+            Level::WARN,
         ),
         (FailureKind::Stopped, Side::Proxy, Some(1053), Level::WARN),
         (

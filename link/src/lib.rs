@@ -11,7 +11,7 @@
 //!                    └─ reply_observer ── row_rewriting     a script hears the reply
 //! ```
 //!
-//! [`failure`] says whose fault it is that a session ended, and what follows. [`readiness_cache`] and [`future_arena`] save
+//! [`failure`] says whose fault it is that a session ended, and what follows. [`memory`] bounds what is kept. [`readiness_cache`] and [`future_arena`] save
 //! system calls and allocations. No session is here, no choice of a backend, no setting.
 
 pub mod binlog_reader;
@@ -21,6 +21,7 @@ pub mod dialogue;
 pub mod failure;
 pub mod future_arena;
 pub mod leg;
+pub mod memory;
 pub mod packets;
 pub mod query_command;
 pub mod readiness_cache;

@@ -2,6 +2,7 @@
 //! holds a payload.
 
 use std::io;
+use std::sync::Arc;
 
 use auth::Privacy;
 use net::proxy_protocol;
@@ -9,6 +10,7 @@ use session::Sequences;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use wire::packet::{HEADER_BYTES, Header};
 
+use crate::memory::{MemoryShare, Purpose};
 use crate::transport::Transport;
 
 /// The longest payload of a login, in bytes. Connection attributes are limited to 64 KiB by the
@@ -26,6 +28,8 @@ pub struct PacketStream<T = Transport> {
     /// The sequence id of the next packet in either direction.
     sequence: u8,
     sequences: Sequences,
+    /// Where its buffer is counted.
+    memory: Option<Arc<MemoryShare>>,
 }
 
 /// What can go wrong while a packet is awaited.
@@ -48,6 +52,9 @@ pub enum PacketError {
     /// Not a packet: somebody speaks for another.
     #[error("a PROXY header came from a network that is not in proxy_protocol.trusted_networks")]
     ProxyHeader,
+    /// The process keeps as much as it may.
+    #[error("the proxy keeps as many bytes as it may (limits.memory_bytes_max)")]
+    MemoryFull,
     /// A packet of absurd length, for a login.
     #[error("packet of {0} bytes is longer than {LOGIN_PAYLOAD_BYTES_MAX}")]
     TooLong(usize),
@@ -64,6 +71,15 @@ impl<T: AsyncRead + AsyncWrite + Unpin> PacketStream<T> {
             buffer: Vec::new(),
             sequence,
             sequences: Sequences::Checked,
+            memory: None,
+        }
+    }
+
+    /// What it reads ahead is counted there.
+    pub fn counted_in(self, memory: &Arc<MemoryShare>) -> Self {
+        Self {
+            memory: Some(Arc::clone(memory)),
+            ..self
         }
     }
 
@@ -86,6 +102,9 @@ impl<T: AsyncRead + AsyncWrite + Unpin> PacketStream<T> {
         let mut ahead = self.buffer;
         // What is kept from here on is kept for the session's life.
         ahead.shrink_to_fit();
+        if let Some(memory) = &self.memory {
+            memory.keep(Purpose::Login, 0);
+        }
         Some((self.transport?, ahead))
     }
 
@@ -96,6 +115,11 @@ impl<T: AsyncRead + AsyncWrite + Unpin> PacketStream<T> {
                 return Ok(payload);
             }
             self.buffer.reserve(READ_BYTES);
+            if let Some(memory) = &self.memory
+                && !memory.keep(Purpose::Login, self.buffer.capacity())
+            {
+                return Err(PacketError::MemoryFull);
+            }
             let transport = self.transport.as_mut().ok_or(PacketError::Closed)?;
             if transport.read_buf(&mut self.buffer).await? == 0 {
                 return Err(match self.buffer.is_empty() {

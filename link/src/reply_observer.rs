@@ -1,11 +1,14 @@
 //! A reply that a script hears: where it goes, and what came of it.
 
+use std::sync::Arc;
+
 use script::Scripts;
 use session::{Outcome, Piece, Progress, Reply, Sequences, Tally};
 use wire::reply::is_progress_report;
 use wire::statement::PrepareOk;
 use wire::{Capabilities, Command, HEADER_BYTES, Header};
 
+use crate::memory::{MemoryShare, Purpose};
 use crate::row_rewriting::Rewriting;
 
 /// Where a reply goes.
@@ -104,6 +107,14 @@ impl ObservedReply {
         }
     }
 
+    /// The process keeps as much as it may: the reply is cut.
+    pub fn give_up(&mut self, memory: &MemoryShare) {
+        self.is_cut = true;
+        self.kept = Vec::new();
+        memory.keep(Purpose::Reply, 0);
+        memory.count_refused();
+    }
+
     /// Takes the reports of progress that stand in front of what is kept, for the client. Their ids begin with
     /// the `next` one where they are somebody else's to choose.
     pub fn take_reports(&mut self, next: Option<u8>) -> Option<Vec<u8>> {
@@ -152,6 +163,8 @@ pub struct ReplyObserver {
     scripts: Scripts,
     rewriting: Option<Rewriting>,
     preparing: Option<Preparing>,
+    /// Where it is counted what is kept.
+    memory: Option<Arc<MemoryShare>>,
 }
 
 /// The beginning of a reply to COM_STMT_PREPARE, until it says what has been prepared.
@@ -197,7 +210,16 @@ impl ReplyObserver {
             scripts: scripts.clone(),
             rewriting: None,
             preparing: Preparing::of(command),
+            memory: None,
         })
+    }
+
+    /// What it keeps is counted there. Without room the reply is cut, as one that is too long.
+    pub fn counted_in(self, memory: &Arc<MemoryShare>) -> Self {
+        Self {
+            memory: Some(Arc::clone(memory)),
+            ..self
+        }
     }
 
     /// The rows that go to the client are rewritten.
@@ -244,6 +266,11 @@ impl ReplyObserver {
                 _,
             ) => {
                 self.heard.keep(&passed, bytes_max);
+                if let Some(memory) = &self.memory
+                    && !memory.keep(Purpose::Reply, self.heard.kept.capacity())
+                {
+                    self.heard.give_up(memory);
+                }
                 match reports {
                     Reports::Pass => self.heard.take_reports(next),
                     Reports::Stay => None,

@@ -131,6 +131,14 @@ impl Transport {
         }
     }
 
+    /// Memory that compression takes for this connection now.
+    pub fn held_bytes(&self) -> usize {
+        match self {
+            Transport::Compressed(compressed) => compressed.held_bytes(),
+            Transport::Plain(_) | Transport::Tls(_) | Transport::Gone => 0,
+        }
+    }
+
     /// Whether frames are compressed.
     pub fn is_compressed(&self) -> bool {
         matches!(self, Transport::Compressed(_))

@@ -6,6 +6,8 @@ use std::rc::Rc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use crate::share::{ShareId, Shares};
+
 #[cfg(test)]
 mod tests;
 
@@ -17,7 +19,8 @@ mod tests;
 /// somebody begins or ceases to want a place that is not there.
 ///
 /// Who finds no place stands in line, the poorest first, then by arrival. The others see that and
-/// yield: what lies idle, and of what is in use as much as makes holdings even.
+/// yield: what lies idle, and of what is in use as much as makes holdings even. Nobody yields to an account that has
+/// all that it may have ([`bind`](Self::bind)).
 pub struct ConnectionLimit {
     /// How many places the poorest in line has, [`NOBODY`] if none is in line or a place is free.
     poorest: Line,
@@ -37,10 +40,12 @@ struct LimitState {
     /// Who wants a place, by arrival.
     line: Vec<Wanting>,
     holdings: u64,
+    shares: Shares,
 }
 
 struct Wanting {
     holding: u64,
+    share: Option<ShareId>,
     held: u32,
 }
 
@@ -56,6 +61,7 @@ impl ConnectionLimit {
                 taken: 0,
                 line: Vec::new(),
                 holdings: 0,
+                shares: Shares::default(),
             }),
             bell: Box::new(bell),
         })
@@ -86,6 +92,35 @@ impl ConnectionLimit {
         self.state().line.len()
     }
 
+    /// From now on these accounts are bounded to `bound` connections each, and no others. In line they wait until they
+    /// have fewer.
+    pub fn bind(&self, bounded: &[ShareId], bound: u32) {
+        let mut state = self.state();
+        let is_new = state.shares.bind(bounded, bound);
+        if !is_new {
+            return;
+        }
+        self.publish(&state);
+        let somebody_waits = !state.line.is_empty();
+        drop(state);
+        if somebody_waits {
+            (self.bell)();
+        }
+    }
+
+    /// Whether somebody of another account stands in line, and would take a place.
+    pub fn is_waited_for_by_others(&self, than: ShareId) -> bool {
+        let state = self.state();
+        let mut able = state.able();
+        state.taken >= state.limit && able.any(|wanting| wanting.share != Some(than))
+    }
+
+    /// The places that an account has, and whether it is bounded.
+    pub fn share(&self, share: ShareId) -> (u32, bool) {
+        let state = self.state();
+        (state.shares.taken(share), state.shares.is_bounded(share))
+    }
+
     fn state(&self) -> MutexGuard<'_, LimitState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -96,7 +131,7 @@ impl ConnectionLimit {
         } else if state.taken < state.limit {
             NOBODY
         } else {
-            state.line.iter().map(|w| w.held).min().unwrap_or(NOBODY)
+            state.able().map(|w| w.held).min().unwrap_or(NOBODY)
         };
         self.poorest.0.store(poorest, Ordering::Relaxed);
     }
@@ -105,15 +140,26 @@ impl ConnectionLimit {
 impl LimitState {
     /// Whether a place is left for `holding` after those in line before it have theirs.
     fn has_place_for(&self, holding: &Holding, otherwise: Otherwise) -> bool {
+        if self.shares.is_full(holding.share) {
+            return false;
+        }
         let held = holding.held.get();
         let own = self.position(holding).unwrap_or(self.line.len());
-        let goes_before =
-            |(place, w): &(usize, &Wanting)| w.held < held || (w.held == held && *place < own);
+        let goes_before = |(place, w): &(usize, &Wanting)| {
+            let is_able = !self.shares.is_full(w.share);
+            is_able && (w.held < held || (w.held == held && *place < own))
+        };
         let before = match otherwise {
             Otherwise::StandInLine => self.line.iter().enumerate().filter(goes_before).count(),
-            Otherwise::GoWithout => self.line.len(),
+            Otherwise::GoWithout => self.able().count(),
         };
         before < self.limit.saturating_sub(self.taken) as usize
+    }
+
+    /// Those in line who may have a place.
+    fn able(&self) -> impl Iterator<Item = &Wanting> {
+        let line = self.line.iter();
+        line.filter(|wanting| !self.shares.is_full(wanting.share))
     }
 
     fn position(&self, holding: &Holding) -> Option<usize> {
@@ -136,6 +182,7 @@ impl fmt::Debug for ConnectionLimit {
 #[derive(Debug)]
 pub struct Holding {
     connection_limit: Arc<ConnectionLimit>,
+    share: Option<ShareId>,
     number: u64,
     held: Cell<u32>,
     stance: Cell<Stance>,
@@ -172,10 +219,20 @@ pub(crate) enum Claim {
 impl Holding {
     /// A part of what is under `connection_limit`; it holds nothing yet.
     pub fn new(connection_limit: &Arc<ConnectionLimit>) -> Holding {
+        Self::of_share(connection_limit, None)
+    }
+
+    /// The same for connections of an account, whose share is counted.
+    pub fn of_account(connection_limit: &Arc<ConnectionLimit>, share: ShareId) -> Holding {
+        Self::of_share(connection_limit, Some(share))
+    }
+
+    fn of_share(connection_limit: &Arc<ConnectionLimit>, share: Option<ShareId>) -> Holding {
         let mut state = connection_limit.state();
         state.holdings += 1;
         Holding {
             connection_limit: Arc::clone(connection_limit),
+            share,
             number: state.holdings,
             held: Cell::new(0),
             stance: Cell::new(Stance::Aside),
@@ -186,6 +243,7 @@ impl Holding {
         let mut state = self.connection_limit.state();
         if state.has_place_for(self, otherwise) {
             state.taken += 1;
+            state.shares.take(self.share);
             self.held.set(self.held.get() + 1);
             self.step_aside(&mut state);
             self.connection_limit.publish(&state);
@@ -195,6 +253,7 @@ impl Holding {
             self.stance.set(Stance::InLine);
             state.line.push(Wanting {
                 holding: self.number,
+                share: self.share,
                 held: self.held.get(),
             });
             self.connection_limit.publish(&state);
@@ -207,6 +266,7 @@ impl Holding {
     fn give(&self) {
         let mut state = self.connection_limit.state();
         state.taken -= 1;
+        state.shares.give(self.share);
         self.held.set(self.held.get() - 1);
         if let Some(own) = state.position(self) {
             state.line[own].held = self.held.get();

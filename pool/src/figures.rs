@@ -105,11 +105,13 @@ pub enum CloseReason {
     Ended,
     /// Its holder was cancelled and took it along.
     Dropped,
+    /// Its session left a transaction idle for too long.
+    IdleTransaction,
 }
 
 impl CloseReason {
     /// Every reason, in order.
-    pub const ALL: [CloseReason; 8] = [
+    pub const ALL: [CloseReason; 9] = [
         CloseReason::TooOld,
         CloseReason::IdleTooLong,
         CloseReason::TooMany,
@@ -118,6 +120,7 @@ impl CloseReason {
         CloseReason::Broken,
         CloseReason::Ended,
         CloseReason::Dropped,
+        CloseReason::IdleTransaction,
     ];
 
     /// Its name as a metric's label.
@@ -131,6 +134,7 @@ impl CloseReason {
             CloseReason::Broken => "broken",
             CloseReason::Ended => "ended",
             CloseReason::Dropped => "dropped",
+            CloseReason::IdleTransaction => "idle_transaction",
         }
     }
 }

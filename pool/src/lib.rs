@@ -22,7 +22,8 @@
 //! what is lent has an entry among the lent, and [`Figures`] are the lengths of these lists. For
 //! every key, idle + lent + opening + closing are its connections, and a new one begins only below
 //! every limit: the key's own ([`Limits`]), those that span workers ([`ConnectionLimit`]), and the rate limit at
-//! which a backend is given new connections ([`RateLimit`]).
+//! which a backend is given new connections ([`RateLimit`]). An account whose sessions keep many connections is bounded
+//! besides ([`FairShares`]).
 //!
 //! What is out of the pool is held by a token: [`Lease`], [`OpeningPermit`], [`Closing`],
 //! [`Ticket`]. A token is used up by the call that ends its state, so nothing is given back twice;
@@ -35,6 +36,7 @@
 
 mod connection_limit;
 mod drain;
+mod fair_shares;
 mod figures;
 mod lane;
 mod limits;
@@ -42,17 +44,20 @@ mod open_policy;
 mod places;
 mod pool;
 mod rate_limit;
+mod share;
 mod statements;
 mod tick;
 mod tokens;
 mod waiters;
 
 pub use connection_limit::{ConnectionLimit, Holding};
+pub use fair_shares::{AccountUse, BOUNDED_FOR, FairShares, excess};
 pub use figures::{CloseReason, Closed, Counts, Figures};
 pub use lane::{Depth, Ended, Lane, LaneRequestId, Left, PATIENCE_MIN, Stranded};
 pub use limits::Limits;
 pub use pool::{Grant, Next, Pool, Refusal, Supply, Verdict, Wake, Wish};
 pub use rate_limit::RateLimit;
+pub use share::{ShareId, kept_max};
 pub use statements::{
     BackendStatementId, Binding, ClientStatement, ClientStatementId, ClientStatements, LongData,
     LongDataFault, Lookup, Prepared, Text, Texts, TooManyStatements, TypesSeen,

@@ -35,6 +35,7 @@ mod worker;
 
 pub use backend::settings::Settings;
 pub use context::DataPlaneContext;
+pub use link::memory::MemoryView;
 use link::session_end;
 pub use plane::DataPlane;
 pub use reception::{AdminClient, AdminClientError, AdminState, Reception};

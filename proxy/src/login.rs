@@ -12,6 +12,7 @@
 //! backend themselves. Sequence ids are counted for each leg on its own.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use auth::{Answer, Challenge, Channel, Credential, Denial, Dialect, OwnKey, Password, Privacy};
 use net::proxy_protocol;
@@ -52,6 +53,8 @@ pub(crate) struct Who {
     pub has_answered: bool,
     /// The client's character set.
     pub collation: u8,
+    /// How long its transactions may be idle, if its account says so.
+    pub timeout_idle_transaction: Option<Duration>,
 }
 
 /// What client and backend agreed on.

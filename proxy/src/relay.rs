@@ -26,7 +26,9 @@ use backend::connection_error::ConnectionError;
 use link::binlog_reader::BinlogReader;
 use link::failure::{Failure, FailureKind};
 use link::leg::Leg;
+use link::memory::Purpose;
 use link::session_end::SessionEnd;
+use registry::memory_bound::memory_full;
 use registry::session_control::{Ask, Requests, SessionControl};
 
 /// Both sides of a session, and where it stands.
@@ -151,10 +153,25 @@ impl Relay {
         self.watch
             .note(self.worker.clock.now(), self.tracker.is_idle());
         self.watch.stand(self.tracker.status());
+        if self.client.transport.is_compressed() || self.backend.transport.is_compressed() {
+            self.count_compression()?;
+        }
         match self.heed(context)? {
             Some(end) => Poll::Ready(Ok(RelayStop::Ended(end))),
             None => Poll::Pending,
         }
+    }
+
+    /// Counts what compression takes: a frame that is not complete holds its window.
+    fn count_compression(&mut self) -> Result<(), Failure> {
+        let bytes = self.client.transport.held_bytes() + self.backend.transport.held_bytes();
+        if self.watch.memory.keep(Purpose::Compression, bytes)
+            || self.worker.makes_room(&self.watch)
+        {
+            return Ok(());
+        }
+        self.err_sequence = self.tracker.error_sequence();
+        Err(memory_full("a compressed frame"))
     }
 
     /// Does what the worker asks, when it is time.
@@ -214,6 +231,9 @@ impl Relay {
         } else if asked.contains(Ask::BackendDown) && !is_idle {
             let error = errors::lost(&self.to.name, format_args!("{SILENT}{MAY_HAVE_RUN}"));
             Err(Failure::saying(FailureKind::BackendLost, error))
+        } else if asked.contains(Ask::IdleTransaction) && is_idle && !is_at_rest {
+            let error = self.worker.idle_transaction(&self.watch);
+            Err(Failure::saying(FailureKind::IdleTransaction, error))
         } else if asked.contains(Ask::IdleTimeout) && is_idle {
             Err(Failure::saying(
                 FailureKind::IdleTimeout,
@@ -224,6 +244,7 @@ impl Relay {
             self.watch.withdraw(Ask::BackendDown);
             self.watch.withdraw(Ask::BackendDisabled);
             self.watch.withdraw(Ask::IdleTimeout);
+            self.watch.withdraw(Ask::IdleTransaction);
             Ok(None)
         }
     }

@@ -33,6 +33,7 @@ use link::leg::Leg;
 use link::packets::PacketStream;
 use link::session_end::SessionEnd;
 use link::session_end::{TIMEOUT_TELL, lost_at_login};
+use registry::last_word::comes_to_be_told;
 use registry::session_control::{Ask, Requests, SessionControl};
 use registry::session_registry::Registration;
 
@@ -190,6 +191,7 @@ impl Session {
         let Session {
             mut relay,
             thread_id,
+            _slot: slot,
             ..
         } = self;
         let backend = relay.to.id;
@@ -220,6 +222,20 @@ impl Session {
             _ => {}
         }
         relay.backend.transport.abort();
+        drop(slot);
+        if failure.kind == FailureKind::IdleTransaction {
+            worker.note_cut(&relay.watch, failure.kind, &failure.cause);
+        }
+        if !comes_to_be_told(
+            &relay.watch,
+            &mut relay.client,
+            &worker.env.scratch,
+            failure,
+        )
+        .await
+        {
+            return;
+        }
         if has_thread_ended(worker, &relay.watch, failure).await {
             let _ = timeout(TIMEOUT_TELL, relay.client.drained()).await;
             return;

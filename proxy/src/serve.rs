@@ -53,6 +53,8 @@ pub(crate) async fn serve(worker: Rc<Worker>, registered: Registered, arrival: A
         schema: Box::default(),
         way: SessionKind::Login,
         thread_id: 0,
+        timeout_idle_transaction: None,
+        account: None,
     });
     // Login needs far more memory than what follows; it is gone before the relay begins.
     let begun = Box::pin(begin(&worker, &registered, newcomer, &mut facts)).await;
@@ -102,6 +104,7 @@ async fn pooled(
     let id = session.identity.registered.id();
     let watch = Rc::clone(&session.watch);
     facts.tell(&watch, SessionKind::Pooled(session.mode), Some(id));
+    session.note_account();
     worker.people.borrow_mut().insert(id, watch);
     let ran = session.run().await;
     worker.people.borrow_mut().remove(&id);
@@ -155,7 +158,7 @@ async fn begin(
     let header = proxy_header(&settings, &mut socket, facts).await?;
     let watch = &registered.watch;
     watch.note_of(|card| card.client = facts.client.clone());
-    let mut client = PacketStream::new(Transport::from(socket), 0);
+    let mut client = PacketStream::new(Transport::from(socket), 0).counted_in(&watch.memory);
     if let Err(blocked) = host_errors::check(worker, &settings, &facts.client) {
         tell(&mut client, &blocked, false).await;
         return Err(blocked);

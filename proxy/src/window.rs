@@ -17,7 +17,9 @@ use crate::context::{DataPlaneContext, Shared};
 use crate::reception::{AdminClient, Reception};
 use crate::scripted::admin_script::AdminScript;
 use crate::worker::Message;
+use backend::forced_ends::ForcedEnds;
 use backend::settings::Settings;
+use link::memory::MemoryView;
 use registry::session_registry::{Kill, Killed};
 use registry::worker_view::{TimesView, WorkerView};
 use stats::journal::{AuditEvent, Journal};
@@ -212,6 +214,16 @@ impl Window {
     /// Failed logins in a row, by host.
     pub fn host_errors(&self) -> &HostErrors {
         &self.shared.host_errors
+    }
+
+    /// What all sessions keep.
+    pub fn memory(&self) -> MemoryView {
+        self.shared.people.memory.view()
+    }
+
+    /// What was ended so that others can go on.
+    pub fn forced_ends(&self) -> &ForcedEnds {
+        &self.shared.pools.forced_ends
     }
 
     /// What was profiled, and what that has cost.

@@ -2,8 +2,11 @@
 
 mod arrival;
 mod following;
+mod idle_transactions;
+mod kept_connections;
 mod killing;
 mod looking;
+mod memory;
 mod running;
 mod sweep;
 
@@ -127,6 +130,7 @@ impl Worker {
 
     pub(crate) fn register(self: &Rc<Self>) -> Registered {
         let watch = Rc::new(SessionControl::default());
+        watch.memory.count_in(&self.shared.people.memory);
         let key = self.watches.borrow_mut().insert(Rc::clone(&watch));
         Registered {
             watch,

@@ -14,6 +14,10 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod change_origins;
+pub mod idle_transactions;
+pub mod kept_connections;
+pub mod last_word;
+pub mod memory_bound;
 pub mod session_control;
 pub mod session_info;
 pub mod session_registry;

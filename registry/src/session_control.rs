@@ -6,15 +6,18 @@
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
+use auth::AccountId;
 use route::BackendId;
 use session::state::{Pins, Values};
 use wire::{StatusFlags, errors};
 
-use crate::session_info::SessionInfo;
+use crate::session_info::{SessionInfo, SessionKind};
 use link::failure::{Failure, FailureKind};
+use link::memory::MemoryShare;
 
 /// Why a worker asks a session to end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,6 +44,10 @@ pub enum Ask {
     ClientGone = 512,
     /// The role of the backend that it uses is another one now.
     RoleChanged = 1024,
+    /// Its transaction was idle for too long.
+    IdleTransaction = 2048,
+    /// Others wait for the connection that it keeps.
+    GiveUpKept = 4096,
 }
 
 /// What a hook of its script waits for.
@@ -100,6 +107,14 @@ pub enum Activity {
     Running,
 }
 
+/// A connection that a session keeps between commands.
+#[derive(Debug, Clone, Copy)]
+struct KeptConnection {
+    pins: Pins,
+    /// The worker's second.
+    since: u32,
+}
+
 /// One session's cells.
 #[derive(Default)]
 pub struct SessionControl {
@@ -127,13 +142,15 @@ pub struct SessionControl {
     killed: Cell<Duration>,
     /// The flags of its last reply.
     status: Cell<StatusFlags>,
-    /// What keeps a pooled one on a connection, while it keeps one.
-    pins: Cell<Option<Pins>>,
+    /// The connection that a pooled one keeps, while it keeps one.
+    kept: Cell<Option<KeptConnection>>,
     /// The schema and variables of a pooled one.
     values: RefCell<Option<Rc<Values>>>,
-    hook_wait: Cell<HookWait>,
-    /// The id on its backend of the connection that it has meanwhile; 0: none that is its own.
-    hook_thread: Cell<u32>,
+    /// What a hook waits for, and the id on its backend of the connection that the session has meanwhile; 0: none
+    /// that is its own.
+    hook: Cell<(HookWait, u32)>,
+    /// What it keeps.
+    pub memory: Arc<MemoryShare>,
     card: RefCell<Option<Box<SessionInfo>>>,
 }
 
@@ -178,21 +195,22 @@ impl SessionControl {
         if pins.is_none() {
             self.thread.set(0);
         }
-        self.pins.set(pins);
+        let since = self.kept.get().map_or(self.active.get(), |kept| kept.since);
+        self.kept
+            .set(pins.map(|pins| KeptConnection { pins, since }));
     }
 
     /// A hook waits from here on: the session is within a command.
     pub fn hook_waits(&self, second: u32, wait: HookWait, thread_id: u32) {
         self.withdraw(Ask::EndHook);
-        self.hook_wait.set(wait);
-        self.hook_thread.set(thread_id);
+        self.hook.set((wait, thread_id));
         self.note(second, false);
     }
 
     /// It has what it waited for, unless it is to be ended.
     pub fn hook_goes_on(&self, second: u32) -> bool {
         let is_to_end = self.asked.get().contains(Ask::EndHook);
-        self.hook_wait.set(HookWait::None);
+        self.hook.set((HookWait::None, self.hook.get().1));
         if is_to_end {
             // It is the same that asked for both.
             self.withdraw(Ask::KillStatement);
@@ -204,13 +222,13 @@ impl SessionControl {
 
     /// Whether a hook waits, and nothing else can be killed.
     pub fn has_waiting_hook(&self) -> bool {
-        self.hook_wait.get() != HookWait::None
+        self.hook.get().0 != HookWait::None
     }
 
     /// Whether a hook waits in a session that has this connection.
     pub fn has_waiting_hook_at(&self, backend: BackendId, thread_id: u32) -> bool {
         self.has_waiting_hook()
-            && self.hook_thread.get() == thread_id
+            && self.hook.get().1 == thread_id
             && self.backend.get() == Some(backend)
     }
 
@@ -275,7 +293,21 @@ impl SessionControl {
 
     /// What keeps it on a connection; none: nothing does.
     pub fn pins(&self) -> Option<Pins> {
-        self.pins.get()
+        self.kept.get().map(|kept| kept.pins)
+    }
+
+    /// For how many seconds it has kept its connection between commands, if it keeps one.
+    pub fn kept_seconds(&self, second: u32) -> Option<u32> {
+        let kept = self.kept.get()?;
+        Some(second.saturating_sub(kept.since))
+    }
+
+    /// The account of a pooled one.
+    pub fn account(&self) -> Option<AccountId> {
+        let card = self.card.borrow();
+        let card = card.as_ref()?;
+        let is_pooled = matches!(card.way, SessionKind::Pooled(_));
+        card.account.clone().filter(|_| is_pooled)
     }
 
     /// The default schema of a pooled one.
@@ -332,8 +364,29 @@ impl SessionControl {
         self.wait_timeout.get() > 0
     }
 
+    /// How long its transactions may be idle: as its account says, or its listener, or in general. Zero: for ever.
+    pub fn timeout_idle_transaction(&self, in_general: Duration) -> Duration {
+        let card = self.card.borrow();
+        let own = card.as_ref().and_then(|card| {
+            (card.timeout_idle_transaction).or(card.listener.timeout_idle_transaction)
+        });
+        own.unwrap_or(in_general)
+    }
+
+    /// Whether its transaction has been idle for longer than it may.
+    pub fn has_idle_transaction(&self, second: u32, in_general: Duration) -> bool {
+        let idle = Duration::from_secs(u64::from(self.idle_seconds(second)));
+        if idle.is_zero() || !self.status.get().contains(StatusFlags::IN_TRANS) {
+            return false;
+        }
+        let limit = self.timeout_idle_transaction(in_general);
+        !limit.is_zero() && idle > limit
+    }
+
     /// The client has spoken: whatever was asked because it had not is settled.
     pub fn has_spoken(&self) {
+        self.withdraw(Ask::IdleTransaction);
+        self.withdraw(Ask::GiveUpKept);
         self.withdraw(Ask::IdleTimeout);
         self.withdraw(Ask::WaitTimeout);
     }
@@ -364,7 +417,7 @@ impl SessionControl {
 
     /// The backend for which an exchange waits, and for how many seconds nothing has moved.
     pub fn waits_for(&self, second: u32) -> Option<(BackendId, u32)> {
-        let is_within = !self.idle.get() && self.hook_wait.get() != HookWait::Aside;
+        let is_within = !self.idle.get() && self.hook.get().0 != HookWait::Aside;
         let backend = self.backend.get().filter(|_| is_within)?;
         Some((backend, second.saturating_sub(self.active.get())))
     }
@@ -479,6 +532,20 @@ mod tests {
         assert!(watch.has_waited_too_long(131));
         watch.note(100, false);
         assert!(!watch.has_waited_too_long(131));
+    }
+
+    #[test]
+    fn only_an_open_transaction_is_idle_for_too_long() {
+        let watch = SessionControl::default();
+        let limit = Duration::from_secs(5);
+        watch.note(100, true);
+        assert!(!watch.has_idle_transaction(200, limit));
+        watch.stand(StatusFlags::IN_TRANS);
+        assert!(!watch.has_idle_transaction(105, limit));
+        assert!(watch.has_idle_transaction(106, limit));
+        assert!(!watch.has_idle_transaction(200, Duration::ZERO));
+        watch.note(106, false);
+        assert!(!watch.has_idle_transaction(200, limit));
     }
 
     #[test]

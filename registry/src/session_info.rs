@@ -1,7 +1,9 @@
 //! Who a session is. A session writes this when it changes, never for a statement.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use auth::AccountId;
 use config::{ListenerConfig, SessionMode};
 use net::Endpoint;
 use route::Moment;
@@ -25,6 +27,10 @@ pub struct SessionInfo {
     pub way: SessionKind,
     /// The id of the one backend connection that it has for good; 0 without.
     pub thread_id: u32,
+    /// How long its transactions may be idle, if its account says so.
+    pub timeout_idle_transaction: Option<Duration>,
+    /// The account that a pooled one has logged in to.
+    pub account: Option<AccountId>,
 }
 
 /// How a session is served.

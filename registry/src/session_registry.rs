@@ -11,6 +11,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use wire::errors;
 
 use link::failure::{Failure, FailureKind};
+use link::memory::MemoryBudget;
 
 /// The first id that clients see. Servers count their own connections from 1, so that the two are not
 /// mistaken for one another for the first thousand million connections of a server.
@@ -27,6 +28,8 @@ pub fn is_given_out(id: u32) -> bool {
 pub struct SessionRegistry {
     last: AtomicU32,
     known: Mutex<Entries>,
+    /// What all of them keep.
+    pub memory: Arc<MemoryBudget>,
 }
 
 #[derive(Default)]

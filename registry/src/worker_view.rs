@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use pool::Figures;
+use pool::{AccountUse, Figures};
 use route::BackendId;
 use session::state::Pins;
 
@@ -94,6 +94,10 @@ pub struct PoolView {
     pub user: String,
     /// How many there are, and what has happened.
     pub figures: Figures,
+    /// What the account's sessions do there.
+    pub uses: AccountUse,
+    /// The account gets no connection beyond what it may keep.
+    pub is_bounded: bool,
 }
 
 /// What is under way on one backend.

@@ -134,6 +134,14 @@ impl Codec {
         Ok(Flow::Advances)
     }
 
+    /// Memory that a frame takes which is not complete, besides its bytes.
+    pub fn held_bytes(&self) -> usize {
+        match &self.state {
+            State::Packed(packed) => packed.inflater.held_bytes(),
+            State::Header(_) | State::Plain(_) => 0,
+        }
+    }
+
     /// To be asked when the stream has ended.
     ///
     /// # Errors

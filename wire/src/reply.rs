@@ -120,6 +120,8 @@ pub struct ErrorCode {
 }
 
 impl ErrorCode {
+    /// ER_OUTOFMEMORY.
+    pub const OUT_OF_MEMORY: Self = Self::new(1037, *b"HY001");
     /// ER_CON_COUNT_ERROR.
     pub const CON_COUNT: Self = Self::new(1040, *b"08004");
     /// ER_HANDSHAKE_ERROR.

@@ -28,6 +28,36 @@ pub const FAMILIES: &[Family] = &[
         Gauge,
         &[PROCESS.of("resident_bytes")],
     ),
+    of(
+        "pilotfish_memory_bytes",
+        Gauge,
+        &[ADMISSION.of("memory_bytes")],
+    ),
+    of(
+        "pilotfish_memory_bytes_max",
+        Gauge,
+        &[ADMISSION.of("memory_bytes_max")],
+    ),
+    of(
+        "pilotfish_memory_refused_total",
+        Counter,
+        &[ADMISSION.of("memory_refused")],
+    ),
+    of(
+        "pilotfish_memory_sessions_ended_total",
+        Counter,
+        &[ADMISSION.of("memory_sessions_ended")],
+    ),
+    of(
+        "pilotfish_idle_transactions_ended_total",
+        Counter,
+        &[ADMISSION.of("idle_transactions_ended")],
+    ),
+    of(
+        "pilotfish_kept_connections_ended_total",
+        Counter,
+        &[ADMISSION.of("kept_connections_ended")],
+    ),
     of("process_open_fds", Gauge, &[PROCESS.of("open_files")]),
     of("process_max_fds", Gauge, &[PROCESS.of("open_files_max")]),
     Family {
@@ -125,6 +155,19 @@ pub const FAMILIES: &[Family] = &[
             ],
         )
     },
+    Family {
+        about: Some(
+            "Connections that idle sessions keep, by backend, account and by what they keep them for.",
+        ),
+        ..of(
+            "pilotfish_pool_kept_connections",
+            Gauge,
+            &[
+                POOLS.with("idle_transactions", ("reason", "transaction")),
+                POOLS.with("pinned", ("reason", "pin")),
+            ],
+        )
+    },
     of(
         "pilotfish_pool_waiting_sessions",
         Gauge,
@@ -186,6 +229,7 @@ pub const FAMILIES: &[Family] = &[
                 POOLS.with("closed_broken", ("reason", "broken")),
                 POOLS.with("closed_ended", ("reason", "ended")),
                 POOLS.with("closed_dropped", ("reason", "dropped")),
+                POOLS.with("closed_idle_transaction", ("reason", "idle_transaction")),
             ],
         )
     },
@@ -363,6 +407,7 @@ const CHANGE_READER: &[(&str, &str)] =
 const CHANGE_READERS: LabelledTable = LabelledTable("change_readers", CHANGE_READER);
 const REPLICATION: LabelledTable = LabelledTable("replication", STREAM);
 const FED_REPLICAS: LabelledTable = LabelledTable("fed_replicas", FED_REPLICA);
+const ADMISSION: LabelledTable = LabelledTable("admission", &[]);
 const PROCESS: LabelledTable = LabelledTable("process", &[]);
 const BACKENDS: LabelledTable = LabelledTable("backends", BACKEND);
 const POOLS: LabelledTable =

@@ -2,6 +2,7 @@
 
 pub mod accounts;
 pub mod admin_accounts;
+pub mod admission;
 pub mod backends;
 pub mod change_readers;
 pub mod columns;

@@ -36,6 +36,25 @@ pub static TABLE: TableDefinition<PoolView> = TableDefinition {
         integer("closing", "Connections being closed.", |it| {
             it.figures.closing.into()
         }),
+        integer("running", "Sessions that run a command there.", |it| {
+            it.uses.running.into()
+        }),
+        integer(
+            "idle_transactions",
+            "Idle sessions that keep a connection for a transaction.",
+            |it| it.uses.idle_transactions.into(),
+        ),
+        integer(
+            "pinned",
+            "Idle sessions that keep a connection for something else.",
+            |it| it.uses.pinned.into(),
+        ),
+        integer(
+            "bounded",
+            "Whether the account gets no connection beyond `pool.account_kept_percent_max`, because its sessions \
+             keep many.",
+            |it| it.is_bounded.into(),
+        ),
         integer("waiting", "Sessions that wait for one.", |it| {
             it.figures.waiting.into()
         }),
@@ -123,6 +142,11 @@ pub static TABLE: TableDefinition<PoolView> = TableDefinition {
             "Lost with a session that was cut off.",
             |it| closed(&it.figures, CloseReason::Dropped),
         ),
+        integer(
+            "closed_idle_transaction",
+            "Closed because a transaction was idle for too long.",
+            |it| closed(&it.figures, CloseReason::IdleTransaction),
+        ),
     ],
     items,
 };
@@ -143,7 +167,11 @@ pub fn sums(workers: &[WorkerView]) -> Vec<PoolView> {
         let is_it =
             |sum: &&mut PoolView| sum.backend == pool.backend && sum.account == pool.account;
         match sums.iter_mut().find(is_it) {
-            Some(sum) => sum.figures += &pool.figures,
+            Some(sum) => {
+                sum.figures += &pool.figures;
+                sum.uses += pool.uses;
+                sum.is_bounded |= pool.is_bounded;
+            }
             None => sums.push(pool.clone()),
         }
     }

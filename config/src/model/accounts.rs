@@ -83,6 +83,10 @@ settings! {
         connections_max: Option<u32> = None,
             Traits::RELOAD.within(1, 10_000_000).nothing("no limit");
 
+        /// How long its transactions may be idle, at least a second. 0: for ever.
+        timeout_idle_transaction: Option<Duration> = None, Traits::RELOAD.within(0, 365 * DAY)
+            .default_text("what the listener or `limits.timeout_idle_transaction` says");
+
         /// The user as whom the proxy logs in to backends for it, if that is another.
         backend_user: Option<String> = None, Traits::RELOAD;
 

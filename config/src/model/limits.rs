@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::{Config, DAY, HOUR, MS, SECOND};
 use crate::Traits;
 use crate::define::{choices, settings};
+use crate::machine_memory::default_memory_bytes_max;
 
 settings! {
     /// Limits of sessions, logins and packets.
@@ -15,6 +16,13 @@ settings! {
         /// Sessions on each backend that sets no `sessions_max` of its own.
         backend_sessions_max: Option<u32> = None,
             Traits::RELOAD.within(1, 1_000_000).nothing("no limit");
+
+        /// Bytes of clients and servers that the process keeps for all sessions together. Statements that have not
+        /// come whole count unpacked. Logins, long data, prepared texts and replies for scripts count as well. Pieces
+        /// below 32 KiB do not count. Over it, new statements are refused with error 1037, or the session that keeps
+        /// most ends.
+        memory_bytes_max: u64 = default_memory_bytes_max(), Traits::RELOAD.within(1 << 20, 1 << 50)
+            .nothing("no limit").default_text("three quarters of the memory of the machine or the container");
 
         /// The answer to a client over one of these two limits.
         over_limit: OverLimit = OverLimit::Refuse, Traits::RELOAD;
@@ -35,6 +43,13 @@ settings! {
         /// Time a session may be idle before it is closed.
         timeout_idle: Duration = Duration::ZERO,
             Traits::RELOAD.within(SECOND, 365 * DAY).nothing("never, the server's wait_timeout decides");
+
+        /// How long a transaction may be idle: open, while its client sends nothing. After that the proxy ends it, so
+        /// that its locks and its backend connection become free. A pooled session goes on, and its client gets an
+        /// error for each statement until it ends the transaction. Any other session ends with its client's next
+        /// statement, which gets the error. An account or a listener can have a limit of its own.
+        timeout_idle_transaction: Duration = Duration::ZERO,
+            Traits::RELOAD.within(SECOND, 365 * DAY).nothing("never");
 
         /// How long a statement may go on without a byte of its reply after its client has closed its side of the
         /// connection. A client that only closes its sending side still gets the whole reply. A client that is gone

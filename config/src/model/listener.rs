@@ -2,8 +2,9 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
+use std::time::Duration;
 
-use super::{Consistency, LaneUse, ReplicaUse, SessionMode};
+use super::{Consistency, DAY, LaneUse, ReplicaUse, SessionMode};
 use crate::address::LISTEN_PORT;
 use crate::define::{choices, settings};
 use crate::{ListenAddress, Traits};
@@ -47,6 +48,11 @@ settings! {
         /// Whether transactions that may write begin on a replica, unless their account says.
         optimistic_transactions: Option<bool> = None,
             Traits::RESTART.default_text("what `balance.optimistic_transactions` says");
+
+        /// How long transactions of its sessions may be idle, at least a second, unless their account says
+        /// otherwise. 0: for ever.
+        timeout_idle_transaction: Option<Duration> = None, Traits::RESTART.within(0, 365 * DAY)
+            .default_text("what `limits.timeout_idle_transaction` says");
     }
 }
 
@@ -62,7 +68,7 @@ choices! {
 
 impl ListenerConfig {
     /// The settings that are of sessions only, and whether each is given.
-    pub fn of_sessions(&self) -> [(&'static str, bool); 6] {
+    pub fn of_sessions(&self) -> [(&'static str, bool); 7] {
         [
             ("session", self.session.is_some()),
             ("replicas", self.replicas.is_some()),
@@ -72,6 +78,10 @@ impl ListenerConfig {
             (
                 "optimistic_transactions",
                 self.optimistic_transactions.is_some(),
+            ),
+            (
+                "timeout_idle_transaction",
+                self.timeout_idle_transaction.is_some(),
             ),
         ]
     }

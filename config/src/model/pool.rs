@@ -27,6 +27,11 @@ settings! {
         account_connections_max: Option<u32> = None,
             Traits::RELOAD.within(1, 1_000_000).nothing("no limit of its own");
 
+        /// How many of a backend's connections idle sessions of one account may keep while another account waits, in
+        /// percent: in transactions, or [pinned](pooling.md#what-pins). Sessions above that give theirs up. An account
+        /// that keeps half as many gets no connection beyond it while other accounts have sessions.
+        account_kept_percent_max: u32 = 80, Traits::RELOAD.within(1, 100);
+
         /// Idle connections kept open ahead of need, in each worker, to each backend, for each
         /// account that has sessions.
         connections_min: u32 = 0, Traits::RELOAD.within(1, 1_000).nothing("none");

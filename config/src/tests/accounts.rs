@@ -36,7 +36,7 @@ fn an_account_has_all_that_is_said_of_it() {
          backend_user = \"pool\"\nbackend_password = \"env:PATH\"\nsession = \"transaction\"\n\
          pin = [\"user_variables\", \"variables\", \"prepared_statements\", \"warnings\"]\n\
          unpin = [\"routines\", \"state\"]\ncluster = \"main\"\nreplicas = \"any\"\n\
-         consistency = \"none\"\noptimistic_transactions = true\nhints = [\"pilotfish\", \"maxscale\"]\nexplain = true\nreplication = true",
+         consistency = \"none\"\noptimistic_transactions = true\nhints = [\"pilotfish\", \"maxscale\"]\nexplain = true\nreplication = true\ntimeout_idle_transaction = 5",
     );
     let expected = AccountConfig {
         user: "app".to_owned(),
@@ -58,6 +58,7 @@ fn an_account_has_all_that_is_said_of_it() {
         lanes: None,
         consistency: Some(Consistency::None),
         optimistic_transactions: Some(true),
+        timeout_idle_transaction: Some(std::time::Duration::from_secs(5)),
         explain: Some(true),
         replication: true,
         pin: vec![

@@ -163,16 +163,13 @@ const VARIABLES: &[(&str, Meaning)] = &[
     (
         "mysql-max_transaction_time",
         Lost(
-            "transactions have no limit of their own",
-            "limits.timeout_idle",
+            "only idle time within a transaction has a limit",
+            "limits.timeout_idle_transaction",
         ),
     ),
     (
         "mysql-max_transaction_idle_time",
-        Lost(
-            "transactions have no limit of their own",
-            "limits.timeout_idle",
-        ),
+        Time("limits.timeout_idle_transaction"),
     ),
     (
         "mysql-free_connections_pct",

@@ -78,11 +78,10 @@ impl Compressed {
         self.inner
     }
 
-    /// Memory in its buffers.
-    #[cfg(test)]
+    /// Memory in its buffers, and in a frame that is not complete.
     pub fn held_bytes(&self) -> usize {
         let queues = self.arrived.bytes.capacity() + self.frames.bytes.capacity();
-        queues + self.gathered.capacity()
+        queues + self.gathered.capacity() + self.codec.held_bytes()
     }
 
     /// The number of the next frame, everything before having been flushed.

@@ -164,3 +164,102 @@ fn over_all_threads_the_limit_holds_and_everything_returns() {
     );
     assert_eq!(connection_limit.poorest.0.load(Ordering::Relaxed), NOBODY);
 }
+
+#[test]
+fn a_bounded_account_gets_nothing_beyond_its_bound_and_nobody_yields_to_it() {
+    let connection_limit = quiet(10);
+    let (account, other) = (ShareId(1), ShareId(2));
+    let of = |share| Holdings::new(vec![Holding::of_account(&connection_limit, share)]);
+    let (much, more, few) = (of(account), of(account), of(other));
+    connection_limit.bind(&[account], 8);
+    let mut places: Vec<_> = (0..4).filter_map(|_| take(&much)).collect();
+    places.extend((0..6).filter_map(|_| take(&more)));
+    assert_eq!(places.len(), 8, "over all its keys and workers");
+    let few_places = [take(&few), take(&few)];
+    assert!(few_places.iter().all(Option::is_some));
+    assert_eq!(
+        few.claim(),
+        Claim::Nothing,
+        "it waits for its own to return"
+    );
+    assert!(!connection_limit.is_waited_for_by_others(other));
+    assert!(take(&few).is_none());
+    assert!(connection_limit.is_waited_for_by_others(account));
+    places.pop();
+    assert!(take(&more).is_none(), "the other is poorer");
+    few.leave_lines();
+    assert!(take(&more).is_some());
+    connection_limit.bind(&[], 8);
+    assert_eq!(connection_limit.share(account), (7, false));
+}
+
+#[test]
+fn what_an_account_has_from_before_is_left_to_it_until_it_gives_it_back() {
+    let connection_limit = quiet(10);
+    let (account, other) = (ShareId(1), ShareId(2));
+    let all = Holdings::new(vec![Holding::of_account(&connection_limit, account)]);
+    let none = Holdings::new(vec![Holding::of_account(&connection_limit, other)]);
+    let mut places: Vec<_> = (0..10).filter_map(|_| take(&all)).collect();
+    connection_limit.bind(&[account], 8);
+    assert_eq!(all.claim(), Claim::Nothing);
+    assert!(take(&none).is_none());
+    assert_eq!(all.claim(), Claim::AtOnce);
+    places.pop();
+    assert!(take(&all).is_none());
+    assert!(take(&none).is_some());
+}
+
+proptest::proptest! {
+    /// Random takes and returns of three accounts of two keys each: the limit holds, a bounded account gets nothing
+    /// beyond its bound, and one that is not bounded gets whatever is free.
+    #[test]
+    fn bounds_hold_whatever_is_taken_and_given_back(
+        steps in proptest::collection::vec((0usize..6, 0u8..5), 1..200),
+    ) {
+        const LIMIT: u32 = 10;
+        const BOUND: u32 = 8;
+        let connection_limit = quiet(LIMIT);
+        let share = |key: usize| ShareId(key as u32 / 2);
+        let keys: Vec<_> = (0..6)
+            .map(|key| Holdings::new(vec![Holding::of_account(&connection_limit, share(key))]))
+            .collect();
+        let mut places: Vec<Vec<Places>> = keys.iter().map(|_| Vec::new()).collect();
+        let mut bounded: Vec<ShareId> = Vec::new();
+        for (key, act) in steps {
+            match act {
+                0 | 1 => {
+                    let is_alone_in_line = connection_limit.in_line() == 0;
+                    let (before, _) = connection_limit.share(share(key));
+                    let is_free = connection_limit.taken() < LIMIT;
+                    let is_full = bounded.contains(&share(key)) && before >= BOUND;
+                    match take(&keys[key]) {
+                        Some(place) => {
+                            proptest::prop_assert!(is_free && !is_full);
+                            places[key].push(place);
+                        }
+                        None => proptest::prop_assert!(!is_free || is_full || !is_alone_in_line),
+                    }
+                }
+                2 => drop(places[key].pop()),
+                3 => keys[key].leave_lines(),
+                _ => {
+                    bounded = match bounded.contains(&share(key)) {
+                        true => Vec::new(),
+                        false => vec![share(key)],
+                    };
+                    connection_limit.bind(&bounded, BOUND);
+                }
+            }
+            let all: usize = places.iter().map(Vec::len).sum();
+            proptest::prop_assert_eq!(connection_limit.taken() as usize, all);
+            for account in 0..3usize {
+                let own = places[account * 2].len() + places[account * 2 + 1].len();
+                let (taken, _) = connection_limit.share(ShareId(account as u32));
+                proptest::prop_assert_eq!(taken as usize, own);
+            }
+        }
+        places.clear();
+        keys.iter().for_each(Holdings::leave_lines);
+        proptest::prop_assert_eq!(connection_limit.poorest.0.load(Ordering::Relaxed), NOBODY);
+    }
+}

@@ -166,6 +166,13 @@ impl<S> ClientStatements<S> {
         }
     }
 
+    /// There is no room for a statement's long data: its EXECUTE fails.
+    pub fn refuse_long_data(&mut self, id: ClientStatementId) {
+        if self.known.contains_key(&id) {
+            self.long_data.refuse(id);
+        }
+    }
+
     /// Takes the long data for an EXECUTE, which uses it up whatever comes of it.
     ///
     /// # Errors

@@ -25,6 +25,9 @@ pub enum LongDataFault {
         /// The bound over all statements of the client.
         bytes_max: usize,
     },
+    /// There was no room for it.
+    #[error("no memory for long data")]
+    NoMemory,
 }
 
 impl LongData {
@@ -111,6 +114,16 @@ impl AllLongData {
         Ok(data)
     }
 
+    /// What there is for a statement is not kept, and its EXECUTE fails.
+    pub(super) fn refuse(&mut self, id: ClientStatementId) {
+        let data = self.by_statement.entry(id).or_default();
+        self.bytes -= data.bytes();
+        *data = LongData {
+            pieces: HashMap::new(),
+            fault: Some(LongDataFault::NoMemory),
+        };
+    }
+
     pub(super) fn forget(&mut self, id: ClientStatementId) {
         if let Some(data) = self.by_statement.remove(&id) {
             self.bytes -= data.bytes();
@@ -133,6 +146,20 @@ mod tests {
         let mut prepare = || statements.prepare((), 2, 0, [].into()).unwrap();
         let (one, two) = (prepare(), prepare());
         (statements, one, two)
+    }
+
+    #[test]
+    fn what_there_is_no_room_for_fails_the_execute_until_it_is_reset() {
+        let (mut statements, id, other) = two_of_two_parameters();
+        statements.send_long_data(id, 1, b"abc");
+        statements.send_long_data(other, 1, b"de");
+        statements.refuse_long_data(id);
+        assert_eq!(statements.long_data_bytes(), 2);
+        statements.send_long_data(id, 1, b"f");
+        assert_eq!(statements.take_long_data(id), Err(LongDataFault::NoMemory));
+        statements.reset(id);
+        assert!(statements.take_long_data(id).unwrap().is_empty());
+        assert!(statements.take_long_data(other).is_ok());
     }
 
     #[test]

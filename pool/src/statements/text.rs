@@ -53,10 +53,15 @@ pub struct Texts {
     keys: RandomState,
     /// The count at which unused texts are looked for again.
     sweep_at: usize,
+    /// How long they are together.
+    bytes: usize,
+    /// The sum at which unused texts are looked for again.
+    sweep_at_bytes: usize,
 }
 
 /// Fewer than this are not worth a sweep.
 const FEW: usize = 64;
+const FEW_BYTES: usize = 1 << 20;
 
 impl Texts {
     /// The text with these bytes.
@@ -68,9 +73,11 @@ impl Texts {
         if let Some(known) = self.known.get(&text) {
             return known.clone();
         }
-        if self.known.len() >= self.sweep_at.max(FEW) {
+        let is_much = self.bytes + bytes.len() > self.sweep_at_bytes.max(FEW_BYTES);
+        if self.known.len() >= self.sweep_at.max(FEW) || is_much {
             self.sweep();
         }
+        self.bytes += bytes.len();
         self.known.insert(text.clone());
         text
     }
@@ -80,15 +87,22 @@ impl Texts {
         self.known.len()
     }
 
+    /// How long they are together, some of them perhaps unused.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
     /// Whether none is held.
     pub fn is_empty(&self) -> bool {
         self.known.is_empty()
     }
 
     /// Drops those that nobody else has; waits for as many new ones before it is done again.
-    fn sweep(&mut self) {
+    pub fn sweep(&mut self) {
         self.known.retain(|text| Rc::strong_count(&text.0) > 1);
+        self.bytes = self.known.iter().map(|text| text.bytes().len()).sum();
         self.sweep_at = self.known.len() * 2;
+        self.sweep_at_bytes = self.bytes * 2;
     }
 }
 

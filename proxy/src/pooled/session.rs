@@ -35,6 +35,7 @@ use backend::settings::Settings;
 use link::client_command::Incoming;
 use link::query_command::Arrived;
 use link::session_end::SessionEnd;
+use registry::last_word::comes_to_be_told;
 use registry::session_control::SessionControl;
 use registry::session_registry::Registration;
 
@@ -182,6 +183,10 @@ impl PooledSession {
     pub(crate) async fn break_off(&mut self, cut: &CutOff) {
         // Closing it undoes what is open there.
         self.drop_lent(CloseReason::Broken);
+        let (client, scratch) = (&mut self.client.leg, &self.worker.env.scratch);
+        if !comes_to_be_told(&self.watch, client, scratch, &cut.failure).await {
+            return;
+        }
         if let (Some(sequence), Some(payload)) = (cut.sequence, cut.failure.err_payload(true)) {
             let told = self.client.leg.finish_with(sequence, &payload);
             let _ = tokio::time::timeout(link::session_end::TIMEOUT_TELL, told).await;

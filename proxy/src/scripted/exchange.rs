@@ -23,6 +23,7 @@ use backend::kill_thread::TIMEOUT_KILL;
 use link::client_command::Incoming;
 use link::failure::{Failure, FailureKind};
 use link::leg::Leg;
+use link::memory::Purpose;
 use link::reply_observer::{ObservedReply, Preparing, Reports, Towards};
 use link::row_rewriting::Rewriting;
 use registry::session_control::Ask;
@@ -283,6 +284,8 @@ impl Scripted {
             }
         }
         let client = &mut self.client;
+        let (worker, watch) = (&self.worker, &self.watch);
+        let memory = &watch.memory;
         let mut sent = Ok(());
         let fed = reply.feed(bytes, |piece| {
             let (Piece::Pass(bytes) | Piece::Changes(bytes, _)) = piece;
@@ -296,6 +299,10 @@ impl Scripted {
                 },
                 Towards::Script { bytes_max, .. } => {
                     heard.keep(bytes, bytes_max);
+                    let is_kept = memory.keep(Purpose::Reply, heard.kept.capacity());
+                    if !is_kept && !worker.makes_room(watch) {
+                        heard.give_up(memory);
+                    }
                     Ok(())
                 }
                 Towards::Nobody => Ok(()),

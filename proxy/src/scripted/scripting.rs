@@ -386,6 +386,7 @@ impl Stage for Staged<'_> {
         session.rest().await?;
         let passage = Passage::of(EndOf::File, sequence.wrapping_add(1));
         let swallowed = session.swallow(passage).await;
+        let swallowed = swallowed.map(|passage| passage.sequence);
         swallowed.map_err(|cut| CutOff::new(waiting(&cut), None))
     }
 
@@ -419,6 +420,7 @@ impl Stage for Staged<'_> {
                 let rows = self.rows.clone().filter(|_| towards.is_client());
                 let rewriting =
                     rows.and_then(|it| Rewriting::of(it, command, capabilities, bytes_max));
+                let ear = ear.map(|ear| ear.counted_in(&session.watch.memory));
                 ear.map(|ear| Box::new(ear.rewriting(rewriting)))
             }
         };

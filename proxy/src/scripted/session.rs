@@ -26,8 +26,11 @@ use backend::settings::Settings;
 use link::client_command::{EndOf, Inbox, Incoming, Passage};
 use link::failure::{Failure, FailureKind};
 use link::leg::Leg;
+use link::memory::Purpose;
 use link::reply_observer::{ObservedReply, Towards};
 use link::session_end::SessionEnd;
+use registry::last_word::comes_to_be_told;
+use registry::memory_bound::memory_full;
 use registry::session_control::{Ask, HookWait, SessionControl};
 use registry::session_registry::Registration;
 use script::unless_zero;
@@ -179,6 +182,10 @@ impl Scripted {
     /// Waits for the client's next command, whole.
     async fn next_command(&mut self) -> Result<ClientInput, CutOff> {
         let limit = self.settings.config.limits.packet_bytes_max;
+        self.watch.memory.keep(Purpose::Reply, 0);
+        self.watch
+            .memory
+            .keep(Purpose::Command, self.inbox.held_bytes());
         loop {
             match self.inbox.command(usize::MAX, limit) {
                 Ok(Some(incoming)) => return Ok(ClientInput::Command(incoming)),
@@ -188,7 +195,10 @@ impl Scripted {
                 }
             }
             match poll_fn(|context| self.poll_idle(context)).await? {
-                ScriptedIdleEvent::Bytes => {}
+                ScriptedIdleEvent::Bytes if self.has_memory_for_command() => {}
+                ScriptedIdleEvent::Bytes => {
+                    return Err(CutOff::new(memory_full("the statement"), Some(1)));
+                }
                 ScriptedIdleEvent::BackendClosed => {
                     return Ok(ClientInput::End(SessionEnd::BackendClosed));
                 }
@@ -204,6 +214,12 @@ impl Scripted {
                 }
             }
         }
+    }
+
+    /// Counts what has come of a command that is not whole yet.
+    fn has_memory_for_command(&self) -> bool {
+        let bytes = self.inbox.held_bytes() + self.client.transport.held_bytes();
+        self.watch.memory.keep(Purpose::Command, bytes) || self.worker.makes_room(&self.watch)
     }
 
     /// Between two commands: the client, its unsent bytes, the connection it has, the worker.
@@ -233,6 +249,7 @@ impl Scripted {
         }
         self.watch
             .note(self.worker.clock.now(), self.inbox.is_empty());
+        self.watch.stand(self.status);
         match self.heed(context) {
             Some(cut) => Poll::Ready(Err(cut)),
             None => Poll::Pending,
@@ -306,6 +323,13 @@ impl Scripted {
             return Some(self.unasked(failure));
         }
         self.watch.withdraw(Ask::IdleTimeout);
+        if asked.contains(Ask::IdleTransaction) && is_at_rest && !is_free {
+            let error = self.worker.idle_transaction(&self.watch);
+            let failure = Failure::saying(FailureKind::IdleTransaction, error);
+            (self.worker).note_cut(&self.watch, failure.kind, &failure.cause);
+            return Some(self.unasked(failure));
+        }
+        self.watch.withdraw(Ask::IdleTransaction);
         let server = self.server.as_ref();
         let failure = server.and_then(|server| self.cut_off_from(server));
         self.watch.withdraw(Ask::BackendDisabled);
@@ -341,6 +365,10 @@ impl Scripted {
         if has_thread_ended(&self.worker, &self.watch, &cut.failure).await {
             let drained = self.client.drained();
             let _ = tokio::time::timeout(link::session_end::TIMEOUT_TELL, drained).await;
+            return;
+        }
+        let (client, scratch) = (&mut self.client, &self.worker.env.scratch);
+        if !comes_to_be_told(&self.watch, client, scratch, &cut.failure).await {
             return;
         }
         if let (Some(sequence), Some(payload)) = (cut.sequence, cut.failure.err_payload(true)) {

@@ -78,6 +78,7 @@ impl Facts {
             card.schema = self.who.schema.as_str().into();
             card.thread_id = self.thread_id;
             card.way = way;
+            card.timeout_idle_transaction = self.who.timeout_idle_transaction;
         });
     }
 

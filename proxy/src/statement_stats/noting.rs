@@ -11,8 +11,8 @@ use wire::attribute::QueryAttribute;
 
 use super::statement_end::note;
 use crate::pooled::exchange::delivery::Delivery;
-use crate::pooled::exchange::outcome::Done;
 use crate::pooled::session::PooledSession;
+use backend::exchange_outcome::Done;
 use backend::prepared_statement::StatementKey;
 use link::failure::Failure;
 use stats::counts::Ended;

@@ -21,7 +21,7 @@ impl Worker {
                 .filter_map(|(_, watch)| self.view_of(watch))
                 .collect(),
             refused_reads: self.refused.len(),
-            pools: self.pool.views(),
+            pools: self.pool.views(&self.uses()),
             loads: topology
                 .backends
                 .iter()

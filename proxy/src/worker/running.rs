@@ -73,6 +73,9 @@ impl Worker {
         let settings = Arc::clone(&plane_context.settings.borrow());
         let rule_set = RuleSet::new(&settings);
         shared.tallies.enter(index, &rule_set.counters);
+        let memory = &shared.people.memory;
+        memory.set_bytes_max(settings.config.limits.memory_bytes_max);
+        env.store.memory.count_in(memory);
         let definitions = RefCell::new(Arc::clone(&plane_context.definitions.borrow()));
         let script = plane_context.scripts.of_worker(index).map(|of_worker| {
             if of_worker.scripts.keeps_time() {
@@ -174,6 +177,11 @@ impl Worker {
     fn take_rules(&self, settings: &Settings) {
         self.seen.follow(&settings.config.digests);
         self.insight.follow(&settings.config);
+        let limits = &settings.config.limits;
+        self.shared
+            .people
+            .memory
+            .set_bytes_max(limits.memory_bytes_max);
         let rule_set = self.rule_set().followed_by(settings);
         self.shared.tallies.enter(self.index, &rule_set.counters);
         *self.rule_set.borrow_mut() = Rc::new(rule_set);

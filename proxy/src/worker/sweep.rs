@@ -67,9 +67,12 @@ impl Worker {
         loop {
             ticks.tick().await;
             let config = Arc::clone(&self.plane_context.settings.borrow().config);
-            self.end_idle(config.limits.timeout_idle);
+            let limits = &config.limits;
+            self.end_idle(limits.timeout_idle, limits.timeout_idle_transaction);
             self.end_half_closed(config.limits.timeout_half_closed);
             self.end_waiting(config.health.timeout_down);
+            self.share_connections();
+            self.keep_memory_bounded();
             // Who was on the way there when a backend was disabled has arrived by now.
             self.clear_disabled();
         }
@@ -77,13 +80,17 @@ impl Worker {
 
     /// Ends sessions that did nothing for `limit`, unless that is zero, or for as long as they have
     /// set themselves. Seconds are counted in whole ones: more than the limit by the coarse clock is
-    /// never less than the limit.
-    fn end_idle(&self, limit: Duration) {
+    /// never less than the limit. The same holds for open transactions and `idle_transaction`, unless a session has a
+    /// limit of its own.
+    fn end_idle(&self, limit: Duration, idle_transaction: Duration) {
         let second = self.clock.now();
         for (_, watch) in self.watches.borrow().iter() {
             let idle = Duration::from_secs(u64::from(watch.idle_seconds(second)));
             if !limit.is_zero() && idle > limit {
                 watch.ask(Ask::IdleTimeout);
+            }
+            if watch.has_idle_transaction(second, idle_transaction) {
+                watch.ask(Ask::IdleTransaction);
             }
             if watch.has_waited_too_long(second) {
                 watch.ask(Ask::WaitTimeout);

@@ -18,6 +18,8 @@ fn session(user: &str, client: Endpoint) -> SessionInfo {
         schema: Box::default(),
         way: SessionKind::Login,
         thread_id: 0,
+        timeout_idle_transaction: None,
+        account: None,
     }
 }
 

@@ -47,7 +47,19 @@ pub(super) struct Step {
     pub(super) ended: bool,
 }
 
+/// What zlib takes to decompress: its window, and its tables.
+const ZLIB_BYTES: usize = 44 * 1024;
+
 impl Inflater {
+    /// The memory that it takes.
+    pub(super) fn held_bytes(&self) -> usize {
+        match self {
+            Inflater::Zlib(_) => ZLIB_BYTES,
+            Inflater::Zstd(inflater) => inflater.sizeof(),
+            Inflater::GivenBack => 0,
+        }
+    }
+
     pub(super) fn take(algorithm: Algorithm) -> Inflater {
         IDLE.with_borrow_mut(|idle| match algorithm {
             Algorithm::Zlib => {

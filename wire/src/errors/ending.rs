@@ -85,6 +85,21 @@ define! {
         when "The session was idle for `limits.timeout_idle`. Clients of MariaDB and of MySQL before 8.0.24 are \
             disconnected without an error, as by their servers."
         advice "Let the client's connection pool test or refresh connections in less time.";
+    INTERACTION_TIMEOUT idle_transaction(limit) =
+        "The transaction was idle for more than {limit} (limits.timeout_idle_transaction), and is rolled back"
+        when "The client sent nothing for so long while a transaction was open. Its next statement gets this error \
+            (`idle_transaction`). A pooled session goes on when the client has ended the transaction. Other sessions \
+            end, and so does one that something else [pinned](pooling.md#what-pins)."
+        advice "Do nothing slow within a transaction, or raise \
+            [`limits.timeout_idle_transaction`](limits.md#idle-transactions), which an account or a listener can have \
+            of its own.";
+    INTERACTION_TIMEOUT kept_for_others(backend) =
+        "An idle session has lost its connection to backend {backend} because its account keeps most of them and other \
+            accounts wait (pool.account_kept_percent_max); its transaction is rolled back"
+        when "More idle sessions of the account kept a connection, in a transaction or pinned, than \
+            [`pool.account_kept_percent_max`](pooling.md#accounts-that-keep-most-connections) allows while others wait \
+            (`kept_for_others`). The session goes on or ends as after a transaction that was idle for too long."
+        advice "End transactions sooner, use fewer sessions, or raise `pool.backend_connections_max`.";
     INTERACTION_TIMEOUT wait_timeout() =
         "The client was disconnected by the server because of inactivity. See wait_timeout and interactive_timeout for \
             configuring this behavior."

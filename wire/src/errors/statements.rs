@@ -3,6 +3,12 @@
 use super::definition::define;
 
 define! {
+    OUT_OF_MEMORY memory_full(what) =
+        "Out of memory: the proxy keeps as many bytes of clients and servers as it may (limits.memory_bytes_max), and no \
+            room is left for {what}; nothing was executed"
+        when "All sessions together keep as much as [`limits.memory_bytes_max`](limits.md#memory) allows \
+            (`memory_full`). The session goes on, except for a login, and for a statement of a session with a script."
+        advice "See the table `admission` of the admin port, and the log for the sessions that kept most. Raise the limit, or lower `pool.statement_bytes_max` and `pool.long_data_bytes_max`.";
     UNKNOWN_COM unknown_command() =
         "Unknown command"
         when "The command is none that servers of this family know, or the client has failed to change its user too often."

@@ -288,11 +288,13 @@ impl PooledSession {
     }
 
     /// Tells what the worker shows of the session whose it is.
-    fn note_account(&self) {
+    pub(crate) fn note_account(&self) {
         self.note_wait_timeout();
         self.watch.note_of(|card| {
             card.user = String::from_utf8_lossy(self.user()).into();
             card.way = SessionKind::Pooled(self.mode);
+            card.timeout_idle_transaction = self.identity.account.timeout_idle_transaction;
+            card.account = Some(self.identity.account.id().clone());
         });
     }
 

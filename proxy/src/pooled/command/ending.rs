@@ -2,8 +2,8 @@
 
 use session::Outcome;
 
-use crate::pooled::exchange::outcome::Done;
 use crate::pooled::session::outcome::After;
+use backend::exchange_outcome::Done;
 
 /// How a command has ended, or a part of it.
 pub(crate) struct Ending {

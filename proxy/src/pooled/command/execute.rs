@@ -13,9 +13,9 @@ use wire::execute::Execute;
 use wire::statement::statement_id;
 
 use super::statement::{BulkExecution, Executing, NEED_REPREPARE, Statement, UNKNOWN_HANDLER};
-use crate::pooled::exchange::outcome::{CutReply, Done};
 use crate::pooled::session::PooledSession;
 use crate::pooled::session::outcome::{After, CutOff};
+use backend::exchange_outcome::{CutReply, Done};
 use backend::own_reply::OwnReply;
 use backend::prepared_statement::StatementKey;
 use link::client_command::Incoming;

@@ -7,6 +7,7 @@ pub(crate) mod current_command;
 pub(crate) mod cursor;
 pub(crate) mod ending;
 pub(crate) mod execute;
+pub(crate) mod memory;
 pub(crate) mod other_commands;
 pub(crate) mod pipeline;
 pub(crate) mod prepared;

@@ -12,12 +12,12 @@ use sql::{Effects, Marks, StatementKind};
 
 use super::statement::{BackendCommand, CommandTask, Statement};
 use crate::pooled::command::ending::Ending;
-use crate::pooled::exchange::outcome::{CutReply, Done};
 use crate::pooled::failure::repeat::Repeat;
 use crate::pooled::lanes::try_lane::LaneOutcome;
 use crate::pooled::routing::target::CommandTarget;
 use crate::pooled::session::PooledSession;
 use crate::pooled::session::outcome::{After, CutOff};
+use backend::exchange_outcome::{CutReply, Done};
 use link::query_command::CommandPart;
 use session::effect::{Effect, effect_of};
 

@@ -16,13 +16,13 @@ use wire::statement::{
 use wire::{Command, HEADER_BYTES, StatusFlags};
 
 use super::statement::{BackendCommand, CommandTask};
-use crate::pooled::exchange::outcome::CutReply;
 use crate::pooled::routing::target::CommandTarget;
 use crate::pooled::rules::prepared_rules::Preparing;
 use crate::pooled::session::PooledSession;
 use crate::pooled::session::outcome::{After, CutOff};
 use backend::connection::BackendConn;
 use backend::connection_error::ConnectionError;
+use backend::exchange_outcome::CutReply;
 use backend::own_reply::{OwnReply, own_command};
 use backend::prepared_statement::{Definitions, StatementKey};
 use link::client_command::Incoming;
@@ -45,6 +45,11 @@ impl PooledSession {
         }
         self.learn_status().await;
         let mut key = self.statement_key(&incoming.argument());
+        if !self.has_memory_for_text() {
+            let error = errors::memory_full("the text of the statement");
+            self.say_error(incoming.sequence, &error);
+            return Ok(After::Next);
+        }
         if self.is_ruled(&key.facts, Carries::Nothing) {
             match Box::pin(self.rule_prepare(key, incoming.sequence)).await? {
                 Preparing::Answered(after) => return Ok(after),
@@ -118,6 +123,7 @@ impl PooledSession {
         key: StatementKey,
         definitions: &Rc<Definitions>,
     ) -> After {
+        let bytes = key.text.bytes().len() + definitions.packets.len();
         let prepared = self.sql_state.statements.prepare(
             key,
             definitions.parameter_count,
@@ -126,6 +132,7 @@ impl PooledSession {
         );
         match prepared {
             Ok(id) => {
+                self.watch.memory.note_more(bytes);
                 let mut packets = definitions.packets.to_vec();
                 patch_statement_id(&mut packets[HEADER_BYTES..], id.number());
                 // They may have been heard in a transaction, or by another session.
@@ -293,7 +300,12 @@ impl PooledSession {
             .and_then(|number| self.sql_state.statements.resolve(number))
         {
             self.end_cursor_of(id);
-            self.sql_state.statements.close(id);
+            if let Some(closed) = self.sql_state.statements.close(id) {
+                let text = closed.statement.text.bytes();
+                self.watch
+                    .memory
+                    .note_less(text.len() + closed.definitions.len());
+            }
         }
     }
 
@@ -307,6 +319,7 @@ impl PooledSession {
             self.sql_state
                 .statements
                 .send_long_data(id, piece.parameter, piece.data);
+            self.count_long_data(piece.statement_id);
         }
     }
 
@@ -319,6 +332,7 @@ impl PooledSession {
                 errors::wrong_arguments(function)
             }
             LongDataFault::TooLong { .. } => errors::long_data_too_long(),
+            LongDataFault::NoMemory => errors::memory_full("long data"),
         }
     }
 

@@ -7,9 +7,9 @@ use wire::Command;
 
 use super::statement::Statement;
 use crate::pooled::command::ending::Ending;
-use crate::pooled::exchange::outcome::Done;
 use crate::pooled::session::PooledSession;
 use crate::pooled::session::outcome::{After, CutOff};
+use backend::exchange_outcome::Done;
 use link::client_command::Incoming;
 use link::query_command::CommandPart;
 use link::query_command::{Arrived, Carries, QueryCommand};

@@ -7,8 +7,8 @@ use wire::{Command, StatusFlags};
 use super::run_here::Refused;
 use super::statement::{BackendCommand, CommandTask};
 use crate::pooled::exchange::job::{Haste, Job};
-use crate::pooled::exchange::outcome::{CutReply, Done};
 use crate::pooled::session::PooledSession;
+use backend::exchange_outcome::{CutReply, Done};
 
 impl BackendCommand<'_> {
     pub(crate) fn prepares(&self) -> bool {

@@ -12,13 +12,13 @@ use wire::{Capabilities, Command, StatusFlags};
 use super::statement::{BackendCommand, CommandTask};
 use super::too_large::answered_too_large;
 use crate::pooled::exchange::job::{Haste, Job};
-use crate::pooled::exchange::outcome::CutReply;
 use crate::pooled::failure::repeat::Repeat;
 use crate::pooled::routing::leave_replica::ROLLBACK;
 use crate::pooled::routing::target::CommandTarget;
 use crate::pooled::session::PooledSession;
 use crate::pooled::session::outcome::{After, CutOff};
 use backend::diagnostics::Diagnostics;
+use backend::exchange_outcome::CutReply;
 use link::client_command::Incoming;
 use session::effect::Effect;
 
@@ -53,6 +53,7 @@ impl PooledSession {
     pub(crate) async fn begin_anew(&mut self) {
         self.sql_state.cursors.clear();
         self.sql_state.statements.clear();
+        self.watch.memory.note_less(usize::MAX);
         if self.held.lease.is_some() && Box::pin(self.is_in_distributed()).await {
             self.close_lent();
         }

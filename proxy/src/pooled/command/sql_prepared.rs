@@ -8,11 +8,11 @@ use session::state::{Needs, Restoration, TextStatement, drop_text, restoration};
 use sql::Facts;
 use wire::Command;
 
-use crate::pooled::exchange::outcome::CutReply;
 use crate::pooled::session::PooledSession;
 use crate::worker::Worker;
 use backend::connection::BackendConn;
 use backend::connection_error::ConnectionError;
+use backend::exchange_outcome::CutReply;
 use backend::own_reply::OwnReply;
 
 /// Drops statements with these names on a connection; there need not be any.

@@ -6,10 +6,10 @@ use route::BackendId;
 use session::Violation;
 use wire::Command;
 
-use crate::pooled::exchange::outcome::Cut;
-use crate::pooled::exchange::outcome::{CutReply, Done, Reached};
 use crate::pooled::session::PooledSession;
 use crate::pooled::session::outcome::CutOff;
+use backend::exchange_outcome::Cut;
+use backend::exchange_outcome::{CutReply, Done, Reached};
 use link::client_command::{EndOf, Passage};
 use link::failure::{Failure, FailureKind};
 
@@ -44,7 +44,7 @@ impl PooledSession {
         match violation {
             Violation::PayloadTooLarge { limit } if limit < configured => {
                 match self.swallow(Passage::of(EndOf::Payload, 0)).await {
-                    Ok(sequence) => too_large(Some(sequence)),
+                    Ok(passage) => too_large(Some(passage.sequence)),
                     Err(_) => too_large(None),
                 }
             }

@@ -10,11 +10,11 @@ use sql::Facts;
 use wire::errors::{self, ProxyError};
 use wire::{Command, ErrPacket};
 
-use crate::pooled::exchange::outcome::Done;
 use crate::pooled::routing::target::CommandTarget;
 use crate::pooled::session::PooledSession;
 use crate::pooled::session::outcome::{After, CutOff};
 use backend::diagnostics::Diagnostics;
+use backend::exchange_outcome::Done;
 use backend::own_reply::{OwnReply, own_command};
 use backend::settle_answers::settle;
 

@@ -13,10 +13,10 @@ use session::{Piece, Progress, Reply};
 use tokio::io::ReadBuf;
 
 use super::delivery::Delivery;
-use crate::pooled::exchange::outcome::Cut;
 use crate::pooled::session::PooledSession;
 use backend::connection::BackendConn;
 use backend::connection_error::ConnectionError;
+use backend::exchange_outcome::Cut;
 use backend::own_reply::note_changes;
 use link::client_command::{EndOf, Passage};
 use link::leg::Leg;
@@ -260,7 +260,7 @@ impl PooledSession {
     }
 
     /// Reads the client's packets up to their end, for nobody. The id of the packet behind them.
-    pub(crate) async fn swallow(&mut self, mut passage: Passage) -> Result<u8, Cut> {
+    pub(crate) async fn swallow(&mut self, mut passage: Passage) -> Result<Passage, Cut> {
         poll_fn(|context| {
             if let Poll::Ready(swallowed) = self.poll_swallow(&mut passage, context) {
                 return Poll::Ready(swallowed);
@@ -273,7 +273,7 @@ impl PooledSession {
             }
         })
         .await?;
-        Ok(passage.sequence)
+        Ok(passage)
     }
 
     fn poll_swallow(

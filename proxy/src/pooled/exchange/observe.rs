@@ -9,10 +9,10 @@ use sql::Facts;
 use wire::{Command, StatusFlags};
 
 use crate::pooled::command::prepared::defines;
-use crate::pooled::exchange::outcome::Done;
-use crate::pooled::exchange::outcome::LASTING;
 use crate::pooled::session::PooledSession;
 use crate::pooled::session::outcome::CutOff;
+use backend::exchange_outcome::Done;
+use backend::exchange_outcome::LASTING;
 use backend::global_variables;
 use backend::own_reply::OwnReply;
 use backend::privilege_changes;

@@ -9,13 +9,13 @@ use session::Outcome;
 use session::state::{ANOTHER_SCHEMA, Changes, Needs, Restoration, restoration, restored};
 use wire::Command;
 
-use crate::pooled::exchange::outcome::Cut;
-use crate::pooled::exchange::outcome::CutReply;
-use crate::pooled::exchange::outcome::{Lack, Unequal};
 use crate::pooled::session::PooledSession;
 use backend::ask::text;
 use backend::connection::BackendConn;
 use backend::connection_error::ConnectionError;
+use backend::exchange_outcome::Cut;
+use backend::exchange_outcome::CutReply;
+use backend::exchange_outcome::{Lack, Unequal};
 use backend::own_reply::{OwnReply, own_command};
 use backend::pending_answers::Question;
 use backend::settle_answers;

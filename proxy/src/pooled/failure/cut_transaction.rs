@@ -1,6 +1,7 @@
 //! What a client is told whose transaction was cut off, until it ends that transaction or begins another.
 
 use wire::ErrorCode;
+use wire::errors::ProxyError;
 
 use link::failure::Failure;
 
@@ -12,10 +13,19 @@ pub(crate) struct CutTransaction {
 }
 
 impl CutTransaction {
+    /// One whose connection is lost.
     pub(crate) fn new(why: &str) -> Self {
         Self {
             code: ErrorCode::BACKEND_LOST,
             why: why.into(),
+        }
+    }
+
+    /// One that the proxy has ended, for this reason.
+    pub(crate) fn ended(error: &ProxyError) -> Self {
+        Self {
+            code: error.code,
+            why: error.text.as_ref().into(),
         }
     }
 

@@ -2,6 +2,7 @@
 
 pub(crate) mod after_cut;
 pub(crate) mod cut_transaction;
+pub(crate) mod idle_transaction;
 pub(crate) mod refused_reads;
 pub(crate) mod refused_writes;
 pub(crate) mod repeat;

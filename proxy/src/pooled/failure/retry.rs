@@ -20,15 +20,15 @@ use sql::{Access, Facts};
 use wire::{Command, StatusFlags, errors};
 
 use super::cut_transaction::CutTransaction;
-use crate::pooled::exchange::outcome::Cut;
-use crate::pooled::exchange::outcome::{CutReply, Reached};
-use crate::pooled::exchange::outcome::{Lack, Unequal};
 use crate::pooled::failure::repeat::{RETRIES_MAX, Repeat};
 use crate::pooled::routing::target::CommandTarget;
 use crate::pooled::session::PooledSession;
 use crate::pooled::session::outcome::{After, CutOff};
 use crate::relay::SILENT;
 use backend::connection_error::ConnectionError;
+use backend::exchange_outcome::Cut;
+use backend::exchange_outcome::{CutReply, Reached};
+use backend::exchange_outcome::{Lack, Unequal};
 use backend::kill_thread::Running;
 use link::failure::{Failure, FailureKind};
 use registry::session_control::Ask;
@@ -44,7 +44,7 @@ pub(crate) enum Outwaited {
 }
 
 /// What a session had on the connection that it lost.
-enum Bond {
+pub(crate) enum Bond {
     /// Nothing.
     None,
     /// A transaction.
@@ -298,20 +298,32 @@ impl PooledSession {
         if is_its_own_doing || !matches!(self.bond(), Bond::Transaction) {
             return false;
         }
+        let text = format!("{text}; the transaction is rolled back");
+        let kind = FailureKind::HeldBackendLost;
+        self.cut_transaction(kind, CutTransaction::new(&text), CloseReason::Broken);
+        true
+    }
+
+    /// Gives up the connection of a session that has a transaction there and no more. One that can go on elsewhere
+    /// does so with the next statement.
+    pub(crate) fn cut_transaction(
+        &mut self,
+        kind: FailureKind,
+        cut: CutTransaction,
+        reason: CloseReason,
+    ) {
         if self.has_only_begun() {
             self.begins_again();
         }
         if self.routing.optimism.is_some() {
             self.lose_optimistic_backend();
-            return true;
+            return;
         }
-        let text = format!("{text}; the transaction is rolled back");
-        tracing::info!(cause = text, user = %self.identity.account.id(), "a transaction was cut");
-        self.drop_lent(CloseReason::Broken);
+        self.worker.note_cut(&self.watch, kind, &cut.why);
+        self.drop_lent(reason);
         self.sql_state.session.connection_lost();
         self.transaction_lost();
-        self.routing.cut_transaction = Some(CutTransaction::new(&text));
-        true
+        self.routing.cut_transaction = Some(cut);
     }
 
     pub(crate) fn transaction_lost(&mut self) {
@@ -320,7 +332,7 @@ impl PooledSession {
         self.client.status = StatusFlags(self.client.status.0 & !open.0);
     }
 
-    fn bond(&self) -> Bond {
+    pub(crate) fn bond(&self) -> Bond {
         if !self.is_pinned() {
             return Bond::None;
         }

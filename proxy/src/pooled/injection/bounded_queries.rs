@@ -11,10 +11,10 @@ use tokio::time::timeout;
 use wire::{Command, StatusFlags};
 
 use super::injecting::Injecting;
-use crate::pooled::exchange::outcome::Cut;
 use crate::pooled::session::PooledSession;
 use backend::ask::text;
 use backend::connection_error::ConnectionError;
+use backend::exchange_outcome::Cut;
 use backend::injected_results::{Finding, ResultTable};
 use backend::kill_thread::Running;
 use backend::kill_thread::TIMEOUT_KILL;

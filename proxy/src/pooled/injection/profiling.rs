@@ -13,9 +13,9 @@ use sql::Facts;
 use super::events::rows_examined;
 use super::injecting::Injecting;
 use crate::pooled::command::statement::Statement;
-use crate::pooled::exchange::outcome::Done;
 use crate::pooled::rules::evaluate_rules::{Form, RuleInput};
 use crate::pooled::session::PooledSession;
+use backend::exchange_outcome::Done;
 use backend::injected_results::{
     Cost, Finding, Found, InjectionReport, Profile, told, without_own,
 };

@@ -5,10 +5,10 @@ use session::Outcome;
 
 use super::bounded_queries::{Side, failure_of};
 use super::injecting::Injecting;
-use crate::pooled::exchange::outcome::Cut;
 use crate::pooled::exchange::preamble::empty_list;
 use crate::pooled::session::PooledSession;
 use backend::connection_error::ConnectionError;
+use backend::exchange_outcome::Cut;
 use backend::injected_results::Finding;
 use backend::own_reply::table;
 

@@ -7,7 +7,6 @@ use wire::{Command, errors};
 
 use super::value::is_refused;
 use crate::pooled::command::ending::Ending;
-use crate::pooled::exchange::outcome::CutReply;
 use crate::pooled::failure::repeat::Repeat;
 use crate::pooled::routing::target::CommandTarget;
 use crate::pooled::session::PooledSession;
@@ -15,6 +14,7 @@ use crate::pooled::session::outcome::CutOff;
 use backend::ask::text as query_text;
 use backend::connection::BackendConn;
 use backend::connection_error::ConnectionError;
+use backend::exchange_outcome::CutReply;
 use backend::own_reply::table;
 use link::query_command::QueryCommand;
 use session::effect::Effect;

@@ -12,7 +12,6 @@ use wire::statement::PrepareOk;
 use wire::{Command, ErrPacket, ErrorCode, errors};
 
 use crate::pooled::command::ending::Ending;
-use crate::pooled::exchange::outcome::CutReply;
 use crate::pooled::failure::repeat::Repeat;
 use crate::pooled::routing::target::CommandTarget;
 use crate::pooled::session::PooledSession;
@@ -20,6 +19,7 @@ use crate::pooled::session::outcome::{After, CutOff};
 use backend::ask::text;
 use backend::connection::BackendConn;
 use backend::connection_error::ConnectionError;
+use backend::exchange_outcome::CutReply;
 use backend::own_reply::OwnReply;
 use session::effect::Effect;
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use session::state::Changes;
 use wire::Capabilities;
 
-use crate::pooled::exchange::outcome::Done;
+use backend::exchange_outcome::Done;
 use backend::own_reply::note_changes;
 use link::leg::Leg;
 use session::track_settings::SessionTrackSettings;

@@ -9,9 +9,9 @@ use wire::Command;
 use wire::errors::{self, ProxyError};
 use wire::query::Query;
 
-use crate::pooled::exchange::outcome::Done;
 use crate::pooled::session::PooledSession;
 use backend::connection_error::ConnectionError;
+use backend::exchange_outcome::Done;
 use backend::own_reply::OwnReply;
 use backend::recorded_reads::Execution;
 

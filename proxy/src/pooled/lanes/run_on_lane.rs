@@ -12,9 +12,9 @@ use wire::StatusFlags;
 use super::lane::{Boarding, Load, SharedLane};
 use super::lane_request::{LaneReply, LaneRequest, LaneRequestEnd};
 use crate::pooled::command::statement::Statement;
-use crate::pooled::exchange::outcome::{Cut, CutReply, LASTING, Reached};
 use crate::pooled::session::PooledSession;
 use backend::connection_error::ConnectionError;
+use backend::exchange_outcome::{Cut, CutReply, LASTING, Reached};
 use registry::session_control::Ask;
 
 impl PooledSession {

@@ -344,6 +344,7 @@ impl Enter<'_> {
             return Err(self.deny(denial, &answered).await);
         }
         let mode = self.mode_of(&account);
+        self.who.timeout_idle_transaction = account.timeout_idle_transaction;
         let Answered {
             greeting,
             scramble,
@@ -414,6 +415,7 @@ impl Enter<'_> {
             ..
         } = answered;
         let course = self.course(account);
+        self.who.timeout_idle_transaction = account.and_then(|it| it.timeout_idle_transaction);
         let mut ear = self
             .hooks
             .map(|hooks| AuthObserver::new(&mut hooks.script, None));

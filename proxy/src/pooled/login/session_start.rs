@@ -242,8 +242,8 @@ impl PooledSession {
 
 /// What the configuration says of an account's sessions.
 pub(crate) fn rules(account: &KnownAccount, mode: SessionMode) -> Rules {
-    let lasting = account.pins.iter().copied().map(pin_of);
-    let waived = account.unpins.iter().map(|rule| match rule {
+    let lasting = account.pin_rules.pins.iter().copied().map(pin_of);
+    let waived = account.pin_rules.unpins.iter().map(|rule| match rule {
         UnpinRule::Routines => Pin::Routine,
         UnpinRule::State => Pin::State,
     });

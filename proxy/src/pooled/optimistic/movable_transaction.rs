@@ -8,8 +8,8 @@ use session::state::Pin;
 use sql::{Facts, StatementKind};
 use wire::StatusFlags;
 
-use crate::pooled::exchange::outcome::{CutReply, Done, Reached};
 use crate::pooled::session::PooledSession;
+use backend::exchange_outcome::{CutReply, Done, Reached};
 use backend::recorded_reads::OptimisticTransaction;
 use link::client_command::Incoming;
 use session::effect::{Effect, effect_of};

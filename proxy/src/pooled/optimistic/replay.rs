@@ -10,7 +10,6 @@ use wire::query::Query;
 use wire::{Command, StatusFlags, errors};
 
 use crate::pooled::exchange::job::{Haste, Job};
-use crate::pooled::exchange::outcome::{CutReply, Done, Reached};
 use crate::pooled::failure::cut_transaction::CutTransaction;
 use crate::pooled::failure::repeat::Repeat;
 use crate::pooled::routing::leave_replica::ROLLBACK;
@@ -19,6 +18,7 @@ use crate::pooled::routing::target::CommandTarget;
 use crate::pooled::session::PooledSession;
 use crate::pooled::session::outcome::{After, CutOff};
 use backend::connection_error::ConnectionError;
+use backend::exchange_outcome::{CutReply, Done, Reached};
 use backend::recorded_reads::{Execution, Read, RecordedRead};
 use link::client_command::Incoming;
 use link::failure::{Failure, FailureKind};

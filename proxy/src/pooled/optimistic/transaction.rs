@@ -16,12 +16,12 @@ use sql::{Facts, StatementKind};
 use wire::statement::statement_id;
 use wire::{Command, StatusFlags};
 
-use crate::pooled::exchange::outcome::Cut;
-use crate::pooled::exchange::outcome::{CutReply, Done, Reached};
 use crate::pooled::routing::routing_state::Optimistic;
 use crate::pooled::routing::target::CommandTarget;
 use crate::pooled::session::PooledSession;
 use crate::pooled::session::outcome::{After, CutOff};
+use backend::exchange_outcome::Cut;
+use backend::exchange_outcome::{CutReply, Done, Reached};
 use link::query_command::{Arrived, QueryCommand};
 use registry::session_control::Ask;
 use sql::proxy_explain;

@@ -9,10 +9,10 @@ use session::state::Gtids;
 use sql::{Facts, Marks, Object, Server};
 use wire::{Capabilities, Command, StatusFlags};
 
-use crate::pooled::exchange::outcome::Done;
 use crate::pooled::session::PooledSession;
 use backend::connection::BackendConn;
 use backend::connection_error::ConnectionError;
+use backend::exchange_outcome::Done;
 use backend::own_reply::OwnReply;
 use session::track_settings::GtidTracking;
 

@@ -9,9 +9,9 @@ use sql::{Effects, Facts, Marks, Object, StatementKind, Uses};
 use wire::{Command, StatusFlags, errors};
 
 use super::target::CommandTarget;
-use crate::pooled::exchange::outcome::LASTING;
 use crate::pooled::session::PooledSession;
 use backend::ask::text;
+use backend::exchange_outcome::LASTING;
 use backend::own_reply::OwnReply;
 use link::failure::{Failure, FailureKind};
 

@@ -5,6 +5,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use pool::CloseReason;
 use tokio::io::{AsyncRead, ReadBuf};
 use wire::{Command, ErrPacket, StatusFlags, errors};
 
@@ -33,6 +34,7 @@ impl PooledSession {
             Some(_) => usize::MAX,
         };
         let long = held.max(bytes(config.pool.long_data_bytes_max));
+        self.keeps_no_command();
         loop {
             // A session that was killed executes nothing more, even if its next command is there already.
             if self.watch.is_asked(Ask::KillSession) {
@@ -62,7 +64,8 @@ impl PooledSession {
                 Err(violation) => return Err(self.violated(violation).await),
             }
             match poll_fn(|context| self.poll_idle(context)).await? {
-                IdleEvent::Bytes => {}
+                IdleEvent::Bytes if self.has_memory_for_command() => {}
+                IdleEvent::Bytes => self.refuse_next_command().await?,
                 IdleEvent::Closed if self.client.inbox.is_empty() => return Ok(None),
                 IdleEvent::Closed => {
                     let text = "the client has closed the connection within a command";
@@ -122,6 +125,21 @@ impl PooledSession {
         if asked.contains(Ask::WaitTimeout) && is_at_rest {
             return Some(self.waited_too_long());
         }
+        if asked.contains(Ask::IdleTransaction) && is_at_rest && !is_free {
+            let error = self.worker.idle_transaction(&self.watch);
+            let (kind, reason) = (FailureKind::IdleTransaction, CloseReason::IdleTransaction);
+            if let Some(cut) = self.give_up_kept(kind, &error, reason) {
+                return Some(cut);
+            }
+        }
+        if asked.contains(Ask::GiveUpKept)
+            && is_at_rest
+            && let Some(cut) = self.give_up_for_others()
+        {
+            return Some(cut);
+        }
+        self.watch.withdraw(Ask::GiveUpKept);
+        self.watch.withdraw(Ask::IdleTransaction);
         self.watch.withdraw(Ask::WaitTimeout);
         self.watch.withdraw(Ask::IdleTimeout);
         self.leave_disabled()
@@ -151,7 +169,7 @@ impl PooledSession {
     }
 
     /// The end of a session between two commands.
-    fn unasked(&self, failure: Failure) -> CutOff {
+    pub(crate) fn unasked(&self, failure: Failure) -> CutOff {
         let sequence = failure
             .kind
             .unasked_sequence(self.sql_state.session.flags().server);

@@ -9,8 +9,8 @@ use sql::Facts;
 
 use super::PooledSession;
 use crate::pooled::command::statement::Statement;
-use crate::pooled::exchange::outcome::Done;
 use crate::pooled::rules::evaluate_rules::{Form, RuleInput};
+use backend::exchange_outcome::Done;
 
 impl PooledSession {
     /// A statement begins; nothing is done about it unless statements are recorded.

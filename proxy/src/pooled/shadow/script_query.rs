@@ -68,6 +68,7 @@ impl PooledSession {
         };
         self.command.policy = CommandPolicy::of_script(asked.inquiry.place.clone(), limit);
         let ear = ReplyObserver::to(command, self.client.capabilities, towards, &asked.scripts);
+        let ear = ear.map(|ear| ear.counted_in(&self.watch.memory));
         self.client.leg.ear = ear.map(Box::new);
         let arrived = self.arrived(incoming_of(command, payload));
         let ran = Box::pin(self.perform(arrived)).await;

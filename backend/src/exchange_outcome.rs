@@ -2,14 +2,14 @@
 
 use std::fmt;
 
-use backend::connection_error::ConnectionError;
-use backend::own_reply::OwnReply;
+use crate::connection_error::ConnectionError;
+use crate::own_reply::OwnReply;
 use registry::session_control::Ask;
 use session::{Fingerprint, Outcome, Tally};
 use wire::StatusFlags;
 
 /// The flags that say something of the session; the others say something of one reply.
-pub(crate) const LASTING: StatusFlags = StatusFlags(
+pub const LASTING: StatusFlags = StatusFlags(
     StatusFlags::IN_TRANS.0
         | StatusFlags::AUTOCOMMIT.0
         | StatusFlags::NO_BACKSLASH_ESCAPES.0
@@ -19,8 +19,10 @@ pub(crate) const LASTING: StatusFlags = StatusFlags(
 
 /// A reply that has ended.
 #[derive(Debug)]
-pub(crate) struct Done {
+pub struct Done {
+    /// Whether it was an ERR.
     pub outcome: Outcome,
+    /// What was counted in it.
     pub tally: Tally,
     /// The id of a packet that would follow.
     pub next_sequence: u8,
@@ -32,7 +34,7 @@ pub(crate) struct Done {
 
 impl Done {
     /// The proxy has said the reply itself.
-    pub(crate) fn told() -> Self {
+    pub fn told() -> Self {
         Self {
             outcome: Outcome::Ok,
             tally: Tally::default(),
@@ -45,8 +47,10 @@ impl Done {
 
 /// A cut, and how far the command and its reply had come.
 #[derive(Debug)]
-pub(crate) struct CutReply {
+pub struct CutReply {
+    /// Why.
     pub cut: Cut,
+    /// How far they had come.
     pub reached: Reached,
     /// The id of an ERR that would fit; `None` within a packet.
     pub sequence: Option<u8>,
@@ -54,7 +58,7 @@ pub(crate) struct CutReply {
 
 /// How far a command, or its reply, had come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Reached {
+pub enum Reached {
     /// No byte of the command has left.
     Nobody,
     /// The backend may have it.
@@ -65,7 +69,7 @@ pub(crate) enum Reached {
 
 impl CutReply {
     /// The command has not been sent.
-    pub(crate) fn unsent(cut: Cut) -> Self {
+    pub fn unsent(cut: Cut) -> Self {
         Self {
             cut,
             reached: Reached::Nobody,
@@ -74,12 +78,12 @@ impl CutReply {
     }
 
     /// The connection that was held is gone.
-    pub(crate) fn no_connection() -> Self {
+    pub fn no_connection() -> Self {
         Self::unsent(ConnectionError::Unexpected("no connection").into())
     }
 
     /// The command was sent; nothing of its reply has come.
-    pub(crate) fn unanswered(cut: Cut) -> Self {
+    pub fn unanswered(cut: Cut) -> Self {
         Self {
             reached: Reached::Backend,
             ..Self::unsent(cut)
@@ -89,7 +93,7 @@ impl CutReply {
 
 /// Why an exchange did not end as it should.
 #[derive(Debug)]
-pub(crate) enum Cut {
+pub enum Cut {
     /// The backend's side broke.
     Backend(ConnectionError),
     /// The client has gone.
@@ -123,16 +127,18 @@ impl From<ConnectionError> for Cut {
 /// A connection that did not become what its session needs.
 #[derive(Debug, thiserror::Error)]
 #[error("{cause}")]
-pub(crate) struct Unequal {
+pub struct Unequal {
+    /// Why, for the log.
     pub cause: String,
     /// The backend's own ERR payload.
     pub error: Option<Vec<u8>>,
+    /// What it did not become.
     pub lack: Lack,
 }
 
 /// What a connection did not become.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Lack {
+pub enum Lack {
     /// Equal to the session in its state.
     State,
     /// In the session's schema, which is not there, or not for this account: it is in order otherwise.
@@ -142,7 +148,8 @@ pub(crate) enum Lack {
 }
 
 impl Unequal {
-    pub(crate) fn refused(own: &OwnReply) -> Self {
+    /// The backend has refused to change it.
+    pub fn refused(own: &OwnReply) -> Self {
         let cause = own.error().map(|err| {
             format!(
                 "error {}: {}",
@@ -158,14 +165,15 @@ impl Unequal {
     }
 
     /// Nothing behind it was sent.
-    pub(crate) fn without_schema(own: &OwnReply) -> Self {
+    pub fn without_schema(own: &OwnReply) -> Self {
         Self {
             lack: Lack::Schema,
             ..Self::refused(own)
         }
     }
 
-    pub(crate) fn reset() -> Self {
+    /// Only a reset would help.
+    pub fn reset() -> Self {
         Self {
             cause: "it would have to be reset, and its statements with it".to_owned(),
             error: None,
@@ -173,7 +181,8 @@ impl Unequal {
         }
     }
 
-    pub(crate) fn behind() -> Self {
+    /// It lacks writes that the session has to see.
+    pub fn behind() -> Self {
         Self {
             cause: "it has not yet what was written before".to_owned(),
             error: None,

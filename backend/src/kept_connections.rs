@@ -1,0 +1,81 @@
+//! What sessions do with pooled connections, by account and backend, as all workers count it once a second; and how many
+//! of a worker's sessions have to give theirs up, because their account keeps most of them and others wait.
+
+use std::collections::{HashMap, HashSet};
+use std::time::Duration;
+
+use auth::AccountId;
+use pool::{AccountUse, ConnectionLimit, FairShares, ShareId, kept_max};
+use route::BackendId;
+
+/// What one worker's sessions do. An account whose sessions have no backend is in it without one.
+pub type Uses = HashMap<(AccountId, Option<BackendId>), AccountUse>;
+
+/// What is known over all workers.
+#[derive(Default)]
+pub(crate) struct KeptConnections {
+    pub(crate) by_worker: HashMap<usize, Uses>,
+    shares: HashMap<BackendId, FairShares>,
+    ids: HashMap<AccountId, ShareId>,
+}
+
+impl KeptConnections {
+    /// What an account is called under the limits.
+    pub(crate) fn share_of(&mut self, account: &AccountId) -> ShareId {
+        let next = u32::try_from(self.ids.len()).unwrap_or(u32::MAX);
+        let ids = &mut self.ids;
+        *ids.entry(account.clone()).or_insert(ShareId(next))
+    }
+
+    /// The accounts that use a backend, over all workers.
+    pub(crate) fn at(&self, backend: BackendId) -> Vec<(AccountId, AccountUse)> {
+        let mut sums: HashMap<AccountId, AccountUse> = HashMap::new();
+        for ((account, at), found) in self.by_worker.values().flatten() {
+            if *at == Some(backend) {
+                *sums.entry(account.clone()).or_default() += *found;
+            }
+        }
+        sums.into_iter().collect()
+    }
+
+    /// Whether no more than one account has sessions.
+    fn is_alone(&self) -> bool {
+        let accounts = self.by_worker.values().flat_map(HashMap::keys);
+        let accounts: HashSet<_> = accounts.map(|(account, _)| account).collect();
+        accounts.len() < 2
+    }
+
+    pub(crate) fn bind(
+        &mut self,
+        (backend, limit): (BackendId, &ConnectionLimit),
+        found: &[(AccountId, AccountUse)],
+        percent: u32,
+        now: Duration,
+    ) {
+        let is_alone = self.is_alone();
+        let uses: Vec<_> = found
+            .iter()
+            .map(|(account, found)| (self.share_of(account), *found))
+            .collect();
+        let max = limit.limit();
+        let shares = self.shares.entry(backend).or_default();
+        let bounded = shares.bounded(&uses, (max, percent), is_alone, now);
+        limit.bind(&bounded, kept_max(max, percent));
+    }
+
+    /// Takes so many of a worker's sessions as given up, at most as many as idle ones keep a connection.
+    pub(crate) fn give_up(
+        &mut self,
+        worker: usize,
+        key: (AccountId, Option<BackendId>),
+        count: u32,
+    ) -> u32 {
+        let uses = self.by_worker.get_mut(&worker);
+        let Some(found) = uses.and_then(|uses| uses.get_mut(&key)) else {
+            return 0;
+        };
+        let given_up = count.min(found.kept_idle);
+        found.kept_idle -= given_up;
+        given_up
+    }
+}

@@ -1,0 +1,144 @@
+//! One account's idle transactions and pins take no backend away from the others.
+
+use e2e::raw::{Address, Login, RawConn};
+use e2e::{PASSWORD, Product, Proxy, Server, Settings, free_port, wait};
+
+both! {
+    a_hundred_idle_transactions_of_one_account_leave_connections_for_others
+    sessions_with_more_than_a_transaction_end_if_there_are_no_others
+}
+
+/// Two accounts, `greedy` and `modest`, share so many connections.
+struct Shared {
+    proxy: Proxy,
+    admin: Address,
+}
+
+impl Shared {
+    fn start(server: &Server, connections_max: i32) -> Self {
+        let mut root = server.root();
+        root.run("CREATE DATABASE d");
+        root.run("CREATE TABLE d.t (n INT PRIMARY KEY) ENGINE=InnoDB");
+        let port = free_port();
+        let mut settings = Settings::pooled(server, connections_max)
+            .set("workers", 2)
+            .set("backend_tls.mode", "preferred")
+            .set("pool.timeout_wait", "60s")
+            .admin_on(port);
+        for user in ["greedy", "modest"] {
+            root.run(&format!(
+                "CREATE USER {user}@'%' IDENTIFIED BY '{PASSWORD}'"
+            ));
+            root.run(&format!("GRANT ALL ON d.* TO {user}@'%'"));
+            settings = settings.account(user, PASSWORD);
+        }
+        Self {
+            proxy: Proxy::start(&settings),
+            admin: std::net::SocketAddr::from(([127, 0, 0, 1], port)).into(),
+        }
+    }
+
+    fn connect(&self, user: &str) -> RawConn {
+        self.proxy.connect_as(&Login::user(user))
+    }
+
+    fn admin(&self) -> RawConn {
+        RawConn::connect(&self.admin, &Login::with("root", "all")).unwrap()
+    }
+
+    /// Waits until all sessions of `greedy` have been idle for a while: those may have to give up what they keep.
+    fn wait_idle(&self) {
+        let mut admin = self.admin();
+        wait::until("all have been idle for a while", wait::SOON, || {
+            let ask =
+                "SELECT COALESCE(MIN(state_seconds), 0) >= 3 FROM sessions WHERE user = 'greedy'";
+            admin.value(ask) == "1"
+        });
+    }
+
+    /// A column of an account's row in the table of pools.
+    fn pools(&self, user: &str, column: &str) -> String {
+        self.admin().value(&format!(
+            "SELECT COALESCE(SUM({column}), 0) FROM pools WHERE account LIKE '%{user}%'"
+        ))
+    }
+}
+
+/// They were alone, so they have all connections when the first session of another account comes. Those that go on
+/// come no more than to four fifths of them while it is there.
+fn a_hundred_idle_transactions_of_one_account_leave_connections_for_others(product: Product) {
+    let server = Server::lease(product);
+    let shared = Shared::start(&server, 100);
+    let mut greedy: Vec<RawConn> = (0..100).map(|_| shared.connect("greedy")).collect();
+    for (n, conn) in greedy.iter_mut().enumerate() {
+        conn.run("BEGIN");
+        conn.run(&format!("INSERT INTO d.t VALUES ({n})"));
+    }
+    assert_eq!(shared.pools("greedy", "idle_transactions"), "100");
+    shared.wait_idle();
+    let mut modest = shared.connect("modest");
+    assert_eq!(modest.value("SELECT 1"), "1");
+    wait::until("others have all that is kept for them", wait::SOON, || {
+        shared.pools("greedy", "idle_transactions") == "80"
+    });
+    assert_eq!(shared.pools("greedy", "bounded"), "1");
+    let mut more: Vec<RawConn> = (0..19).map(|_| shared.connect("modest")).collect();
+    for conn in &mut more {
+        conn.run("BEGIN");
+        assert_eq!(conn.value("SELECT COUNT(*) FROM d.t"), "0");
+    }
+    let mut ended = Vec::new();
+    for (n, conn) in greedy.iter_mut().enumerate() {
+        if let Some(error) = conn.query("COMMIT").error() {
+            assert_eq!(error.code, 4031, "{error}");
+            assert!(error.text.contains("account_kept_percent_max"), "{error}");
+            ended.push(n);
+        }
+    }
+    assert_eq!(ended.len(), 20, "{ended:?}");
+    // Their sessions go on.
+    for n in ended {
+        assert_eq!(greedy[n].value("SELECT 1"), "1");
+    }
+    assert_eq!(shared.proxy.count_events("kept_for_others"), 20);
+    assert_eq!(modest.value("SELECT COUNT(*) FROM d.t"), "80");
+}
+
+fn sessions_with_more_than_a_transaction_end_if_there_are_no_others(product: Product) {
+    let server = Server::lease(product);
+    let shared = Shared::start(&server, 10);
+    let mut greedy: Vec<RawConn> = (0..10).map(|_| shared.connect("greedy")).collect();
+    for (n, conn) in greedy.iter_mut().enumerate() {
+        conn.run(&format!("CREATE TEMPORARY TABLE d.temporary{n} (n INT)"));
+        if n == 9 {
+            conn.run("DROP TEMPORARY TABLE d.temporary9");
+            conn.run("BEGIN");
+            conn.run("INSERT INTO d.t VALUES (1)");
+        }
+    }
+    shared.wait_idle();
+    let mut modest = [shared.connect("modest"), shared.connect("modest")];
+    for conn in &mut modest {
+        conn.run("BEGIN");
+        assert_eq!(conn.value("SELECT COUNT(*) FROM d.t"), "0");
+    }
+    wait::until("two have given up", wait::SOON, || {
+        let kept = ["idle_transactions", "pinned"].map(|column| shared.pools("greedy", column));
+        kept == ["0", "8"]
+    });
+    let mut errors = Vec::new();
+    for (n, conn) in greedy.iter_mut().enumerate() {
+        if let Some(error) = conn.query("SELECT 1 + (SELECT COUNT(*) FROM d.t)").error() {
+            assert_eq!(error.code, 4031, "{error}");
+            errors.push((n, error.text.contains("temporary")));
+        }
+    }
+    // The transaction went first. Its session goes on when there is a connection for it.
+    assert_eq!(errors.len(), 2, "{errors:?}");
+    assert_eq!(errors[1], (9, false));
+    assert!(errors[0].1, "the error names what is lost");
+    assert!(greedy[errors[0].0].is_closed_by_server());
+    modest.map(RawConn::quit);
+    greedy[9].run("ROLLBACK");
+    assert_eq!(greedy[9].value("SELECT 1"), "1");
+}

@@ -1,0 +1,29 @@
+//! What is told of transactions that end between two commands.
+
+use std::time::Duration;
+
+use link::failure::FailureKind;
+use wire::errors::{self, ProxyError};
+
+use crate::session_control::SessionControl;
+
+/// What the client of a session is told whose transaction was idle for too long. `in_general`: how long those may be that
+/// have no limit of their own.
+pub fn idle_transaction(session: &SessionControl, in_general: Duration) -> ProxyError {
+    let limit = session.timeout_idle_transaction(in_general);
+    errors::idle_transaction(format_args!("{limit:?}"))
+}
+
+/// A session has lost what it had on its connection to `backend` between two commands.
+pub fn log_cut(session: &SessionControl, backend: &str, kind: FailureKind, cause: &str) {
+    let card = session.card();
+    let (id, user) = card.map(|card| (card.id, card.user)).unwrap_or_default();
+    tracing::info!(
+        kind = kind.verdict().label,
+        cause,
+        id,
+        user = &*user,
+        backend,
+        "a transaction was cut"
+    );
+}

@@ -1,0 +1,44 @@
+//! A client that is told behind its next command why its session ends.
+
+use std::cell::RefCell;
+use std::future::poll_fn;
+use std::task::Poll;
+
+use link::failure::Failure;
+use link::leg::Leg;
+use tokio::io::ReadBuf;
+use wire::StatusFlags;
+
+use crate::session_control::SessionControl;
+
+/// Waits until the client can be told why its session ends. That is at once, but for failures about which it is told
+/// behind its next command: until then the session stays, without a backend. False: it cannot be told.
+pub async fn comes_to_be_told(
+    session: &SessionControl,
+    client: &mut Leg,
+    scratch: &RefCell<Box<[u8]>>,
+    failure: &Failure,
+) -> bool {
+    if !failure.kind.waits_for_a_command() {
+        return true;
+    }
+    session.unsettle();
+    session.stand(StatusFlags::default());
+    session.hold(None);
+    session.has_spoken();
+    poll_fn(|context| {
+        if let Poll::Ready(Err(_)) = client.poll_drain(context) {
+            return Poll::Ready(false);
+        }
+        let mut scratch = scratch.borrow_mut();
+        let mut buffer = ReadBuf::new(&mut scratch);
+        if let Poll::Ready(read) = client.poll_read(context, &mut buffer) {
+            return Poll::Ready(read.is_ok() && !buffer.filled().is_empty());
+        }
+        match session.poll_asked(context).is_nothing() {
+            true => Poll::Pending,
+            false => Poll::Ready(false),
+        }
+    })
+    .await
+}

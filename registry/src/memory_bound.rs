@@ -1,0 +1,110 @@
+//! Which session ends when the process keeps as many bytes as it may.
+
+use std::rc::Rc;
+
+use link::failure::{Failure, FailureKind};
+use link::memory::MemoryBudget;
+use wire::errors;
+
+use crate::session_control::{Ask, SessionControl};
+
+/// The process keeps more than it may since the session that asks keeps more. Ends the one of these sessions that keeps
+/// most. False: that is the one that asks, and is refused what it wants to keep.
+pub fn makes_room<'a>(
+    budget: &MemoryBudget,
+    sessions: impl Iterator<Item = &'a Rc<SessionControl>> + Clone,
+    asking: &SessionControl,
+) -> bool {
+    let ending = sessions.clone().filter(|it| it.is_asked(Ask::KillSession));
+    let coming: u64 = ending.map(|session| session.memory.bytes()).sum();
+    if !budget.is_over_without(coming) {
+        return true;
+    }
+    let others = sessions.filter(|session| !session.is_asked(Ask::KillSession));
+    let most = others.max_by_key(|session| session.memory.bytes());
+    match most.filter(|most| most.memory.bytes() > asking.memory.bytes()) {
+        Some(most) => {
+            budget.count_ended();
+            end(most);
+            true
+        }
+        None => {
+            budget.count_refused();
+            false
+        }
+    }
+}
+
+fn end(session: &SessionControl) {
+    let card = session.card();
+    let client = card.as_ref().map(|card| card.client.to_string());
+    tracing::warn!(
+        kind = FailureKind::MemoryFull.verdict().label,
+        client = client.unwrap_or_default(),
+        user = card.as_ref().map_or("", |card| &*card.user),
+        id = card.as_ref().map_or(0, |card| card.id),
+        bytes = session.memory.bytes(),
+        limit = "limits.memory_bytes_max",
+        "the proxy keeps as many bytes as it may; the session that keeps most ends"
+    );
+    session.ask(Ask::KillSession);
+}
+
+/// A command of a session is refused, and the session goes on.
+pub fn log_refused(session: &SessionControl) {
+    let card = session.card();
+    tracing::warn!(
+        kind = FailureKind::MemoryFull.verdict().label,
+        user = card.as_ref().map_or("", |card| &*card.user),
+        id = card.as_ref().map_or(0, |card| card.id),
+        limit = "limits.memory_bytes_max",
+        "the proxy keeps as many bytes as it may; a command is refused"
+    );
+}
+
+/// What a session hears that is refused memory for this.
+pub fn memory_full(what: &str) -> Failure {
+    Failure::saying(FailureKind::MemoryFull, errors::memory_full(what))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use link::memory::Purpose;
+    use std::sync::Arc;
+
+    const MUCH: usize = 1 << 20;
+
+    fn sessions(budget: &Arc<MemoryBudget>, kept: &[usize]) -> Vec<Rc<SessionControl>> {
+        let one = |bytes: &usize| {
+            let session = Rc::new(SessionControl::default());
+            session.memory.count_in(budget);
+            session.memory.keep(Purpose::Command, *bytes);
+            session
+        };
+        kept.iter().map(one).collect()
+    }
+
+    #[test]
+    fn the_session_that_keeps_most_ends_and_no_second_one_for_the_same_bytes() {
+        let budget = Arc::new(MemoryBudget::default());
+        budget.set_bytes_max(5 * MUCH as u64);
+        let all = sessions(&budget, &[MUCH, 3 * MUCH, 2 * MUCH]);
+        let asked = || all.iter().map(|it| it.is_asked(Ask::KillSession));
+        assert!(makes_room(&budget, all.iter(), &all[0]));
+        assert!(asked().eq([false, true, false]));
+        assert!(makes_room(&budget, all.iter(), &all[0]));
+        assert!(asked().eq([false, true, false]), "enough is about to go");
+        assert_eq!((budget.view().ended, budget.view().refused), (1, 0));
+    }
+
+    #[test]
+    fn who_keeps_most_itself_is_refused() {
+        let budget = Arc::new(MemoryBudget::default());
+        budget.set_bytes_max(5 * MUCH as u64);
+        let all = sessions(&budget, &[2 * MUCH, 4 * MUCH, 0]);
+        assert!(!makes_room(&budget, all.iter(), &all[1]));
+        assert!(all.iter().all(|it| !it.is_asked(Ask::KillSession)));
+        assert_eq!((budget.view().ended, budget.view().refused), (0, 1));
+    }
+}
