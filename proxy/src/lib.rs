@@ -36,7 +36,6 @@ mod worker;
 pub use backend::settings::Settings;
 pub use context::DataPlaneContext;
 pub use link::memory::MemoryView;
-use link::session_end;
 pub use plane::DataPlane;
 pub use reception::{AdminClient, AdminClientError, AdminState, Reception};
 pub use registry::change_origins::{ChangeOrigins, LoggedChange};
