@@ -79,6 +79,11 @@ impl SessionTrackSettings {
         self.has_transaction_state = self.has_characteristics || value == b"STATE";
     }
 
+    /// Whether BEGIN and COMMIT tell of transactions.
+    pub fn tells_of_transactions(&self) -> bool {
+        self.has_characteristics || self.has_transaction_state
+    }
+
     /// What it will be if a statement does what it says: the reply to it is told by these already.
     /// Values that are no literals are asked for later.
     pub fn apply_set(&mut self, facts: &Facts, text: &[u8]) {

@@ -15,6 +15,7 @@ use crate::pooled::exchange::job::{Haste, Job};
 use crate::pooled::exchange::outcome::CutReply;
 use crate::pooled::failure::repeat::Repeat;
 use crate::pooled::routing::leave_replica::ROLLBACK;
+use crate::pooled::routing::routing_state::BeginProgress;
 use crate::pooled::routing::target::CommandTarget;
 use crate::pooled::session::PooledSession;
 use crate::pooled::session::outcome::{After, CutOff};
@@ -69,6 +70,7 @@ impl PooledSession {
         // What its last connection knows is nobody's any more.
         self.sql_state.aftermath = std::rc::Rc::default();
         self.client.status = StatusFlags::AUTOCOMMIT;
+        self.routing.course.begin = BeginProgress::Past;
         // What it is told is what a login is told.
         self.tracking.settings = None;
         self.tracking.shows = None;

@@ -28,7 +28,7 @@ pub(crate) fn observe(
     done: &Done,
 ) {
     session.held.running = None;
-    session.routing.course.has_only_begun = false;
+    session.is_not_alone();
     session.note_written(facts, done);
     session.note_refused_write(facts, done.outcome);
     session.tracking.note_shown();

@@ -139,6 +139,8 @@ pub(crate) enum Lack {
     Schema,
     /// Up to date, in the time given: it is in order otherwise.
     Position,
+    /// In the session's transaction: the server has refused to begin it.
+    Transaction,
 }
 
 impl Unequal {
@@ -161,6 +163,14 @@ impl Unequal {
     pub(crate) fn without_schema(own: &OwnReply) -> Self {
         Self {
             lack: Lack::Schema,
+            ..Self::refused(own)
+        }
+    }
+
+    /// The server has refused the BEGIN in front of the statement.
+    pub(crate) fn not_begun(own: &OwnReply) -> Self {
+        Self {
+            lack: Lack::Transaction,
             ..Self::refused(own)
         }
     }

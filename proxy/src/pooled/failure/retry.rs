@@ -6,6 +6,7 @@
 //! | anything else, unpinned | sent again elsewhere | ERR, the session goes on | ERR, the session goes on |
 //! | in a transaction that has only begun | begun again at the primary | a read: begun again; else ERR | ERR, and nothing before ROLLBACK |
 //! | in any other transaction | ERR, and nothing before ROLLBACK | ERR, and nothing before ROLLBACK | ERR, and nothing before ROLLBACK |
+//! | in one whose BEGIN is deferred | sent again elsewhere, behind BEGIN | a read: sent again; else as with BEGIN | ERR, and nothing before ROLLBACK |
 //! | pinned by more than that | ERR, the session ends | ERR, the session ends | ERR, the session ends |
 
 use std::sync::Arc;
@@ -80,7 +81,11 @@ impl PooledSession {
             return true;
         }
         let may_repeat = match (&cut.cut, cut.reached) {
-            (Cut::Unequal(unequal), _) if unequal.lack == Lack::Schema => false,
+            (Cut::Unequal(unequal), _)
+                if matches!(unequal.lack, Lack::Schema | Lack::Transaction) =>
+            {
+                false
+            }
             (Cut::Backend(_) | Cut::Unequal(_), Reached::Nobody) => true,
             (Cut::Backend(_) | Cut::Unequal(_), Reached::Backend) => is_harmless,
             _ => false,
