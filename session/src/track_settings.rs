@@ -206,6 +206,14 @@ impl SessionTrackSettings {
         }
     }
 
+    /// The payload of an OK packet that tells its client of these changes, as far as the client wants to hear of them.
+    pub fn ok(&self, ok: &OkPacket, client: Capabilities, changes: &[Change<'_>]) -> Vec<u8> {
+        let mut payload = Vec::new();
+        let seen = changes.iter().copied().filter(|change| self.sees(change));
+        put_ok(&mut payload, OkHeader::Ok, client, ok, b"", seen);
+        payload
+    }
+
     /// An OK packet as the client should see it. What makes no sense passes as it is.
     pub fn rewrite(&self, packet: &[u8], backend: Capabilities, client: Capabilities) -> Vec<u8> {
         self.try_rewrite(packet, backend, client)

@@ -18,6 +18,8 @@ fn a_transaction_without_statements_is_answered_alike(site: &Site) -> Transcript
             let mut conn = site.connect_as(&login);
             conn.run("DROP TABLE IF EXISTS t");
             conn.run("CREATE TABLE t (n INT PRIMARY KEY)");
+            // Before the first SELECT the servers say how many rows another session has found.
+            conn.run("SELECT 1");
             for sql in [
                 "BEGIN",
                 "COMMIT",
@@ -57,6 +59,48 @@ fn a_transaction_without_statements_is_answered_alike(site: &Site) -> Transcript
             }
             transcript.extend(conn.transcript());
         }
+    }
+    transcript
+}
+
+shared!(autocommit_is_switched_off_alike on mariadb, mysql);
+fn autocommit_is_switched_off_alike(site: &Site) -> Transcript {
+    let mut transcript = Transcript::default();
+    for asked in [0, capability::SESSION_TRACK] {
+        let mut conn = site.connect_as(&site.login().and(asked));
+        conn.run("CREATE TABLE IF NOT EXISTS t (n INT PRIMARY KEY)");
+        for track in ["0", "1"] {
+            conn.run(&format!("SET session_track_state_change = {track}"));
+            conn.run("SELECT 1");
+            for sql in [
+                "SET autocommit = 0",
+                "SELECT ROW_COUNT(), @@autocommit",
+                "SHOW WARNINGS",
+                "SET autocommit = 1",
+                "SET @@session.autocommit = OFF",
+                "INSERT INTO t VALUES (1)",
+                "ROLLBACK",
+                "SET autocommit = 0",
+                "BEGIN",
+                "COMMIT",
+                "SET autocommit = 1",
+                "SET SESSION autocommit = false",
+                READ,
+                "COMMIT",
+                "SET autocommit = DEFAULT",
+                "SET autocommit = 0, @a = 1",
+                "SET autocommit = 1",
+                "BEGIN",
+                "SET autocommit = 0",
+                "ROLLBACK",
+                "SET autocommit = 'nonsense'",
+                "SET autocommit = 1",
+            ] {
+                conn.query(sql);
+                conn.command(command::PING, b"");
+            }
+        }
+        transcript.extend(conn.transcript());
     }
     transcript
 }
@@ -269,6 +313,9 @@ fn a_begin_costs_no_round_trip(product: Product) {
     let write = ["BEGIN", "INSERT INTO t VALUES (2)", "COMMIT"];
     assert_eq!(chain.round_trips(&write), 3);
     assert_eq!(chain.rows(), "2");
+    // What sets it on a connection is in front of a write alone until it has worked once.
+    let off = ["SET autocommit = 0", READ, "COMMIT", "SET autocommit = 1"];
+    assert_eq!(chain.round_trips(&off), 3);
     let mut chain = Chain::start(product, |settings| settings.set("pool.defer_begin", false));
     assert_eq!(chain.round_trips(&["BEGIN", "COMMIT"]), 2);
     assert_eq!(chain.round_trips(&["BEGIN", READ, "COMMIT"]), 3);

@@ -27,7 +27,7 @@ impl PooledSession {
         self.routing.course.begin == BeginProgress::Deferred
     }
 
-    /// Answers a BEGIN that can be deferred, or the end of a transaction whose BEGIN is deferred.
+    /// Answers a BEGIN that can be deferred, the end of a transaction whose BEGIN is deferred, or `SET autocommit = 0`.
     #[inline]
     pub(crate) fn begin_or_end_here(
         &mut self,
@@ -41,10 +41,16 @@ impl PooledSession {
             StatementKind::Commit(_) | StatementKind::Rollback(_) if self.ends_here(statement) => {
                 BeginProgress::Past
             }
+            StatementKind::Set if self.defers_autocommit(statement) => {
+                return Some(self.switch_autocommit_off(statement));
+            }
             _ => return None,
         };
         self.routing.course.begin = begin;
         let is_open = begin == BeginProgress::Deferred;
+        if is_open {
+            self.routing.course.optimistic.begins_at_primary();
+        }
         self.client.status = self.client.status.with(StatusFlags::IN_TRANS, is_open);
         self.forget_past();
         self.say_ok(statement.sequence());
@@ -66,12 +72,12 @@ impl PooledSession {
     }
 
     /// Whether neither rules nor scripts have anything to do with the statement.
-    fn is_undirected(&self) -> bool {
+    pub(super) fn is_undirected(&self) -> bool {
         self.command.policy.is_none() && self.scripting.is_none()
     }
 
     /// Whether nothing is open that BEGIN would end, and nothing is left to be asked that it would take away.
-    fn may_begin_later(&self) -> bool {
+    pub(super) fn may_begin_later(&self) -> bool {
         let aftermath = &self.sql_state.aftermath;
         let is_free = match self.transaction() {
             Transaction::None | Transaction::Implicit => self.held.lease.is_none(),
@@ -85,7 +91,7 @@ impl PooledSession {
     }
 
     /// Whether the client has not asked to be told of transactions.
-    fn hears_of_no_transactions(&self) -> bool {
+    pub(super) fn hears_of_no_transactions(&self) -> bool {
         let settings = self.tracking.settings.as_ref();
         settings.is_some_and(|settings| !settings.tells_of_transactions())
             && self.tracking.unseen.is_empty()

@@ -1,6 +1,6 @@
 //! The first statement of a transaction whose BEGIN is deferred: where it goes, and the BEGIN in front of it.
 
-use route::{Role, Use};
+use route::Use;
 use session::state::Needs;
 use wire::{Command, StatusFlags};
 
@@ -14,7 +14,7 @@ use backend::connection::BackendConn;
 use backend::own_reply::OwnReply;
 
 /// In each `sql_mode`: Oracle's has another meaning for BEGIN.
-const BEGIN: &str = "START TRANSACTION";
+pub(crate) const BEGIN: &str = "START TRANSACTION";
 
 impl PooledSession {
     /// Where a statement goes: the first one of a transaction where its BEGIN would have gone.
@@ -36,16 +36,13 @@ impl PooledSession {
     }
 
     /// A server has executed the deferred BEGIN.
-    pub(crate) fn has_begun(&mut self, conn: &BackendConn, own: &OwnReply) {
+    pub(crate) fn has_begun(&mut self, own: &OwnReply) {
         let status = own.tally.status.unwrap_or_default();
         self.client.status = StatusFlags(status.0 & LASTING.0);
         self.routing.course.begin = BeginProgress::Past;
         if status.contains(StatusFlags::IN_TRANS) {
             self.sql_state.session.transaction_begun();
             self.routing.course.begin = BeginProgress::Alone;
-        }
-        if conn.backend.role != Some(Role::Replica) {
-            self.routing.course.optimistic.begins_at_primary();
         }
     }
 
@@ -64,6 +61,16 @@ impl PooledSession {
         let begun = self.restore_state(conn, prefix, needs, false).await;
         let begun = begun.map_err(CutReply::unsent)?;
         begun.map_err(|unequal| CutReply::unsent(Cut::Unequal(unequal)))
+    }
+
+    /// Takes over the flags of the reply to a statement of the proxy's own. A transaction that the server has not got yet
+    /// is open all the same.
+    pub(crate) fn note_own_status(&mut self, status: StatusFlags) {
+        let status = StatusFlags(status.0 & LASTING.0);
+        self.client.status = match self.is_begin_deferred() {
+            true => status.with(StatusFlags::IN_TRANS, true),
+            false => status,
+        };
     }
 
     /// Whether a server has a transaction of the session's.

@@ -1,4 +1,5 @@
-//! A plain BEGIN is answered by the proxy, and leaves with the transaction's first statement.
+//! A plain BEGIN is answered by the proxy, and leaves with the transaction's first statement. `SET autocommit = 0` is
+//! answered likewise; the session's next connection is set so with the other variables.
 //!
 //! ```text
 //!   BEGIN ──► OK; no server has it ──┬─ COMMIT, ROLLBACK ──► OK: there was nothing to end
@@ -11,4 +12,5 @@
 //! BEGIN. The BEGIN stays deferred then: whatever the client says next in its transaction is behind another one.
 
 pub(crate) mod answer;
+pub(crate) mod autocommit;
 pub(crate) mod first_statement;

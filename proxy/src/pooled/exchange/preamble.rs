@@ -270,7 +270,7 @@ impl PooledSession {
             None => result,
         };
         if let (Ok(()), Some(own)) = (&result, &begun) {
-            self.has_begun(conn, own);
+            self.has_begun(own);
         }
         Ok(result)
     }

@@ -25,6 +25,7 @@ use crate::pooled::exchange::outcome::Cut;
 use crate::pooled::exchange::outcome::{CutReply, Reached};
 use crate::pooled::exchange::outcome::{Lack, Unequal};
 use crate::pooled::failure::repeat::{RETRIES_MAX, Repeat};
+use crate::pooled::routing::routing_state::BeginProgress;
 use crate::pooled::routing::target::CommandTarget;
 use crate::pooled::session::PooledSession;
 use crate::pooled::session::outcome::{After, CutOff};
@@ -323,6 +324,7 @@ impl PooledSession {
         self.sql_state.session.transaction_lost();
         let open = StatusFlags(StatusFlags::IN_TRANS.0 | StatusFlags::IN_TRANS_READONLY.0);
         self.client.status = StatusFlags(self.client.status.0 & !open.0);
+        self.routing.course.begin = BeginProgress::Past;
     }
 
     fn bond(&self) -> Bond {

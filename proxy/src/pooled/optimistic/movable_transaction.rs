@@ -8,6 +8,7 @@ use session::state::Pin;
 use sql::{Facts, StatementKind};
 use wire::StatusFlags;
 
+use crate::pooled::deferred_begin::first_statement::BEGIN;
 use crate::pooled::exchange::outcome::{CutReply, Done, Reached};
 use crate::pooled::routing::routing_state::BeginProgress;
 use crate::pooled::session::PooledSession;
@@ -55,7 +56,7 @@ impl PooledSession {
     /// From now on the transaction is one that begins again at the primary, before its next statement.
     pub(crate) fn begins_again(&mut self) {
         self.routing.course.begin = BeginProgress::Past;
-        let begin = Incoming::of_text(b"BEGIN", self.client.capabilities);
+        let begin = Incoming::of_text(BEGIN.as_bytes(), self.client.capabilities);
         self.routing.optimism = Some(Box::new(OptimisticTransaction::new(begin)));
     }
 }
