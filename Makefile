@@ -6,7 +6,7 @@ SANDBOX ?=
 LOAD ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help build static deb rpm image run dashboard test test-fast check nightly nap flaky random soak bench manual fuzz clean
+.PHONY: help build static deb rpm image run dashboard test test-fast check nightly simulate mutations nap flaky random soak bench manual fuzz clean
 
 help: ## this list
 	@awk -F ' ## ' '/^[a-z-]+:.* ## / { sub(/:.*/, "", $$1); printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -43,6 +43,14 @@ check: ## format, lints, floors, limits of the structure, plain English in the t
 
 nightly: ## everything there is, in two hours at most; begun again it goes on where it was (FRESH=1: from the start)
 	@e2e/nightly.sh $(if $(FRESH),--fresh)
+
+simulate: ## worlds in one process under new seeds, for a minute (SEED=n: that world again, SECONDS=n, WORLD=name)
+	$(CARGO) build --quiet --locked --profile simulation -p pilotfish-simulation
+	target/simulation/pilotfish-simulation $(if $(SEED),--seed $(SEED)) $(if $(SECONDS),--seconds $(SECONDS)) \
+		$(if $(WORLD),--world $(WORLD))
+
+mutations: ## puts faults into the proxy, one at a time: does the simulation find each?
+	$(XTASK) mutations
 
 flaky: ## repeats tests beside a load and says how often each fails (TESTS=pattern N=20)
 	@$(XTASK) flaky '$(TESTS)' $(or $(N),20)

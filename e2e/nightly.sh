@@ -39,6 +39,11 @@ static() {
     packaging/static.sh
 }
 fuzzing() { fuzz/run.sh "${FUZZ_SECONDS:-60}"; }
+simulation() {
+    "$CARGO" build --quiet --locked --profile simulation -p pilotfish-simulation &&
+        target/simulation/pilotfish-simulation --seconds "${SIMULATION_SECONDS:-1200}"
+}
+mutations() { "$CARGO" run --quiet --locked -p xtask -- mutations; }
 
 step dashboard web/build.sh --demand
 step servers e2e/provision.sh
@@ -51,6 +56,8 @@ step tests tests
 step random random
 step soak soak
 step fuzzing fuzzing
+step simulation simulation
+step mutations mutations
 
 # What was counted, of each step's output.
 figures() {
@@ -60,19 +67,21 @@ figures() {
     random) grep -aoE 'PILOTFISH_SEED=[0-9]+|[0-9]+ statements.*' "$folder/random.log" | sort -u | head -n 10 ;;
     soak) grep -aE 'resident KiB' "$folder/soak.log" ;;
     fuzzing) grep -aE ' runs, |FAILED|NOT FUZZING' "$folder/fuzzing.log" ;;
+    simulation) grep -aE '^(world|seeds|BROKEN|again)' "$folder/simulation.log" ;;
+    mutations) cat "$folder/mutations.log" ;;
     esac
 }
 
 {
     printf '# Nightly run of %s\n\nSeed %s, ended %s.\n\n| step | outcome | seconds |\n|---|---|---|\n' \
         "$commit" "$seed" "$(date -u '+%F %H:%M UTC')"
-    for id in dashboard servers libraries package-tools build static examples tests random soak fuzzing; do
+    for id in dashboard servers libraries package-tools build static examples tests random soak fuzzing simulation mutations; do
         for outcome in ok failed; do
             [ ! -e "$folder/$id.$outcome" ] ||
                 printf '| %s | %s | %s |\n' "$id" "$outcome" "$(cat "$folder/$id.$outcome")"
         done
     done
-    for id in package-tools static tests random soak fuzzing; do
+    for id in package-tools static tests random soak fuzzing simulation mutations; do
         [ ! -e "$folder/$id.log" ] || printf '\n## %s\n\n```text\n%s\n```\n' "$id" "$(figures "$id")"
     done
 } >"$page"

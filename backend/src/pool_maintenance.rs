@@ -31,6 +31,7 @@ impl WorkerPool {
                 }
             };
             tokio::select! {
+                biased;
                 () = wait => {}
                 () = self.stir.notified() => {}
                 () = bell.notified() => {}

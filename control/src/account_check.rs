@@ -1,11 +1,11 @@
 //! The accounts of a few users, asked for by name over a connection that is kept for that.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use auth::Account;
 use auth::learned::query_of;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use crate::account_loader::{Teacher, read_accounts};
 use crate::connection::Connection;
@@ -33,7 +33,7 @@ impl CheckLine {
         match access.log_in(&teacher.destination).await? {
             Entry::In(connection) => Ok(CheckLine {
                 connection,
-                opened: Instant::now(),
+                opened: net::clock::now(),
                 access: Arc::clone(access),
                 backend: teacher.name.clone(),
                 endpoints: teacher.destination.endpoints.clone(),

@@ -25,7 +25,8 @@ const RESOLVING_THREADS_MAX: usize = 16;
 /// The control plane. Dropping it ends its thread too, but waits for nothing.
 #[derive(Debug)]
 pub struct Control {
-    thread: JoinHandle<()>,
+    /// None: it is a task on the thread that started it.
+    thread: Option<JoinHandle<()>>,
     orders: mpsc::UnboundedSender<Order>,
     reports: mpsc::UnboundedSender<Report>,
     topology: watch::Receiver<Arc<Topology>>,
@@ -80,7 +81,36 @@ impl Control {
             .map_err(|_| io::Error::other("the control plane failed at its start"))?;
         topology.mark_unchanged();
         Ok(Control {
-            thread,
+            thread: Some(thread),
+            orders,
+            reports,
+            topology,
+            publisher,
+        })
+    }
+
+    /// As [`Control::start_with`], but on the current thread and its local runtime: for simulations, and for tests
+    /// in one process. `seed` decides when backends are looked at.
+    ///
+    /// # Errors
+    /// A configured account cannot be used, or the system has no randomness to give.
+    pub async fn start_here(
+        config: &Config,
+        started: Instant,
+        resolver: Arc<dyn Resolver>,
+        seed: u64,
+    ) -> io::Result<Control> {
+        let publisher = SnapshotPublisher::new(config)?;
+        let (orders, ordered) = mpsc::unbounded_channel();
+        let (reports, reported) = mpsc::unbounded_channel();
+        let (snapshots, mut topology) = watch::channel(Arc::new(nothing_yet()));
+        let mut control_loop =
+            ControlLoop::new(started, seed, resolver, snapshots, publisher.clone());
+        control_loop.begin(Arc::new(config.clone())).await;
+        tokio::task::spawn_local(control_loop.run(ordered, reported));
+        topology.mark_unchanged();
+        Ok(Control {
+            thread: None,
             orders,
             reports,
             topology,
@@ -142,7 +172,7 @@ impl Control {
     /// Ends the thread, when the kills reported up to now are done or have run out of time.
     pub fn stop(self) {
         let _ = self.orders.send(Order::Stop);
-        if self.thread.join().is_err() {
+        if self.thread.is_some_and(|thread| thread.join().is_err()) {
             tracing::error!(
                 "the control plane has failed before the proxy stopped; please report this line"
             );
@@ -172,7 +202,7 @@ pub fn survey(config: &Config) -> io::Result<Arc<Topology>> {
     config.balance.learn_definitions = false;
     let publisher = SnapshotPublisher::new(&config)?;
     let (snapshots, _topology) = watch::channel(Arc::new(nothing_yet()));
-    let (started, seed) = (Instant::now(), 0);
+    let (started, seed) = (net::clock::now().into_std(), 0);
     let control_loop = ControlLoop::new(
         started,
         seed,

@@ -2,13 +2,13 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Instant;
 
 use auth::Account;
 use config::Config;
 use route::{BackendId, Endpoint, KillReason, Moment, Report, Topology};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 
 use crate::account_check::{CheckLine, check};
 use crate::account_loader::{LoadError, LoadedAccounts, learn};
@@ -94,14 +94,14 @@ pub(crate) struct ControlLoop {
 impl ControlLoop {
     /// Knows nobody before its first configuration.
     pub(crate) fn new(
-        started: Instant,
+        started: std::time::Instant,
         seed: u64,
         resolver: Arc<dyn Resolver>,
         topology: watch::Sender<Arc<Topology>>,
         publisher: SnapshotPublisher,
     ) -> ControlLoop {
         ControlLoop {
-            started,
+            started: started.into(),
             resolver,
             backend_set: BackendSet::new(seed),
             access: Arc::new(Access::new(&Config::default())),
@@ -167,14 +167,15 @@ impl ControlLoop {
             self.tell_settled();
             let due = self.next_due();
             tokio::select! {
+                biased;
                 order = orders.recv() => match order {
                     Some(Order::Reconfigure(config)) => self.plan(config),
                     Some(Order::TellWhenSettled(to)) => self.awaiting.push(to),
                     Some(Order::Stop) | None => break,
                 },
-                Some(report) = reports.recv() => self.heard(report),
                 Some(finding) = self.tasks.join_next() => self.found(finding),
                 () = until(self.started, due) => (),
+                Some(report) = reports.recv() => self.heard(report),
             }
         }
         while let Ok(report) = reports.try_recv() {
@@ -192,7 +193,7 @@ impl ControlLoop {
     }
 
     fn now(&self) -> Moment {
-        Moment(self.started.elapsed())
+        Moment(net::clock::now() - self.started)
     }
 
     fn plan(&mut self, config: Arc<Config>) {
@@ -502,7 +503,7 @@ impl ControlLoop {
 /// Sleeps until `due`; for ever when nothing is.
 async fn until(started: Instant, due: Option<Moment>) {
     match due {
-        Some(Moment(due)) => tokio::time::sleep_until((started + due).into()).await,
+        Some(Moment(due)) => tokio::time::sleep_until(started + due).await,
         None => std::future::pending::<()>().await,
     }
 }

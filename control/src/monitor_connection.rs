@@ -11,10 +11,11 @@
 //! again over another connection: these would add up to all that the server has.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use route::Endpoint;
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 
 use crate::connection::Connection;
 use crate::failure::Failure;
@@ -96,7 +97,7 @@ pub(crate) async fn ask(
 
 impl Line {
     async fn open(access: &Arc<Access>, destination: &Destination) -> Result<Line, Failure> {
-        let opened = Instant::now();
+        let opened = net::clock::now();
         match access.log_in(destination).await? {
             Entry::In(connection) => Ok(Line {
                 state: State::Free(connection),
@@ -120,7 +121,7 @@ impl Line {
         Arc::ptr_eq(&origin.access, access)
             && origin.endpoints == destination.endpoints
             && origin.opened >= came_up
-            && Instant::now() < expires
+            && net::clock::now() < expires
     }
 
     /// Asks; the line comes back unless it has broken. An answer to a former question is not taken:
@@ -142,7 +143,7 @@ impl Line {
             Outcome::Broken(failure) => return (Err(failure), None),
         };
         if matches!(&answer, Ok(it) if matches!(it.following, Following::Untold { .. })) {
-            origin.expires = origin.expires.min(Instant::now() + AGE_MAX_IN_NEED);
+            origin.expires = origin.expires.min(net::clock::now() + AGE_MAX_IN_NEED);
         }
         (answer, Some(Line { state, origin }))
     }

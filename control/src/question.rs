@@ -2,7 +2,7 @@
 //! and how far behind, which transactions it has.
 
 use std::fmt;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use route::{Family, Position, Server, Writes};
 use wire::ErrPacket;
@@ -141,7 +141,7 @@ pub(crate) async fn question(connection: &mut Connection) -> Result<Answer, Fail
         Family::MySql => (MYSQL_PARTICULARS, mysql_status(&version)),
         Family::MariaDb => (MARIADB_PARTICULARS, "SHOW ALL SLAVES STATUS"),
     };
-    let began = Instant::now();
+    let began = net::clock::now();
     connection.send_all(&[particulars, status]).await?;
     let head = connection.reply().await?;
     let latency = began.elapsed();

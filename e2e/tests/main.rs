@@ -98,6 +98,7 @@ mod log_flood;
 mod login;
 mod login_denials;
 mod login_switches;
+mod model;
 mod names;
 mod old_servers;
 mod optimistic;

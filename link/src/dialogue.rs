@@ -156,6 +156,7 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Dialogue<'_, T> {
     pub async fn run(&mut self) -> Result<AuthEnd, Failure> {
         loop {
             tokio::select! {
+                biased;
                 payload = self.backend.read() => {
                     if let Some(end) = self.hear_backend(payload.map_err(|error| backend_broke(self.backend_name, error))?).await? {
                         return Ok(end);

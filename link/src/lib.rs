@@ -25,4 +25,5 @@ pub mod query_command;
 pub mod readiness_cache;
 pub mod reply_observer;
 pub mod row_rewriting;
+pub mod session_end;
 pub mod transport;

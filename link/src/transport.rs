@@ -118,7 +118,7 @@ impl Transport {
         match self.socket() {
             _ if self.tls().is_some() => Privacy::Tls,
             Some(Socket::Unix(_)) => Privacy::Local,
-            Some(Socket::Tcp(_)) | None => Privacy::Open,
+            Some(Socket::Tcp(_) | Socket::Memory(_)) | None => Privacy::Open,
         }
     }
 

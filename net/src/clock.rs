@@ -1,4 +1,4 @@
-//! A worker's coarse clock: reading it is one load, no system call and no timer.
+//! The time, and a worker's coarse clock: reading that is one load, no system call and no timer.
 //!
 //! Idle and login limits are counted in seconds; a session notes the second of its last command
 //! and one sweep a second compares, instead of a timer being armed and disarmed for every query.
@@ -8,6 +8,12 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use tokio::time::{Instant, MissedTickBehavior};
+
+/// The time. Where tokio's clock is paused, as simulations have it, it is the virtual time.
+#[inline]
+pub fn now() -> Instant {
+    Instant::now()
+}
 
 /// Whole seconds since its worker started. Clones show the same time; it stays on its thread.
 #[derive(Clone, Debug, Default)]
@@ -27,7 +33,7 @@ impl Clock {
         let clock = Clock::stopped();
         let seconds = Rc::downgrade(&clock.seconds);
         tokio::task::spawn_local(async move {
-            let started = Instant::now();
+            let started = now();
             let mut ticks = tokio::time::interval(Duration::from_secs(1));
             ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
             loop {

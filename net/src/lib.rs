@@ -12,6 +12,7 @@
 pub mod clock;
 pub mod limits;
 pub mod listen;
+pub mod memory;
 pub mod post;
 pub mod proxy_protocol;
 pub mod socket;

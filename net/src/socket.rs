@@ -7,7 +7,6 @@
 use std::fmt;
 use std::io::{self, IoSlice};
 use std::net::SocketAddr;
-use std::os::fd::{AsFd, BorrowedFd};
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
@@ -17,6 +16,8 @@ use socket2::{SockRef, TcpKeepalive};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::task::coop::has_budget_remaining;
+
+use crate::memory::{self, MemoryStream};
 
 /// Silence after which the kernel asks whether the other side is still there.
 const KEEPALIVE_IDLE: Duration = Duration::from_secs(60);
@@ -64,6 +65,8 @@ pub enum RawSocket {
     Tcp(std::net::TcpStream),
     /// A connection over a Unix socket.
     Unix(std::os::unix::net::UnixStream),
+    /// A connection within this process.
+    Memory(Box<dyn MemoryStream>),
 }
 
 /// A connected socket, registered with the reactor of the worker that owns it.
@@ -73,6 +76,8 @@ pub enum Socket {
     Tcp(TcpStream),
     /// A connection over a Unix socket.
     Unix(UnixStream),
+    /// A connection within this process.
+    Memory(Box<dyn MemoryStream>),
 }
 
 /// The options of every TCP socket; what a listening one accepts has them from it.
@@ -95,6 +100,7 @@ impl Socket {
         match raw {
             RawSocket::Tcp(stream) => Socket::accepted(TcpStream::from_std(stream)?),
             RawSocket::Unix(stream) => Ok(Socket::Unix(UnixStream::from_std(stream)?)),
+            RawSocket::Memory(stream) => Ok(Socket::Memory(stream)),
         }
     }
 
@@ -104,6 +110,9 @@ impl Socket {
     /// The kernel's; [`io::ErrorKind::TimedOut`] when nothing answered in time.
     pub async fn connect(endpoint: &Endpoint, timeout: Duration) -> io::Result<Socket> {
         let connecting = async {
+            if let Some(connecting) = memory::connect(endpoint) {
+                return connecting.await.map(Socket::Memory);
+            }
             match endpoint {
                 Endpoint::Tcp(address) => Socket::from_tcp(TcpStream::connect(address).await?),
                 Endpoint::Unix(path) => Ok(Socket::Unix(UnixStream::connect(path).await?)),
@@ -130,6 +139,7 @@ impl Socket {
         let readiness = match self {
             Socket::Tcp(stream) => stream.poll_read_ready(&mut context),
             Socket::Unix(stream) => stream.poll_read_ready(&mut context),
+            Socket::Memory(stream) => return stream.is_silent(),
         };
         readiness.is_pending() || self.peeks_nothing()
     }
@@ -139,6 +149,7 @@ impl Socket {
         let peeked = match self {
             Socket::Tcp(stream) => SockRef::from(stream).peek(&mut byte),
             Socket::Unix(stream) => SockRef::from(stream).peek(&mut byte),
+            Socket::Memory(stream) => return stream.is_silent(),
         };
         matches!(peeked, Err(error) if error.kind() == io::ErrorKind::WouldBlock)
     }
@@ -165,6 +176,7 @@ impl Socket {
         match self {
             Socket::Tcp(stream) => stream.peer_addr().map(Endpoint::from),
             Socket::Unix(stream) => stream.peer_addr().map(Endpoint::from),
+            Socket::Memory(stream) => stream.remote_address(),
         }
     }
 
@@ -176,24 +188,18 @@ impl Socket {
         match self {
             Socket::Tcp(stream) => stream.local_addr().map(Endpoint::from),
             Socket::Unix(stream) => stream.local_addr().map(Endpoint::from),
+            Socket::Memory(stream) => stream.local_address(),
         }
     }
 
     /// Closes at once: what is unsent is dropped, and over TCP the other side sees a reset
     /// instead of an orderly end, so that it cannot mistake half a reply for a whole one.
     pub fn abort(self) {
-        if let Socket::Tcp(stream) = &self {
-            // It fails only on a socket that is broken already.
-            let _ = stream.set_zero_linger();
-        }
-    }
-}
-
-impl AsFd for Socket {
-    fn as_fd(&self) -> BorrowedFd<'_> {
         match self {
-            Socket::Tcp(stream) => stream.as_fd(),
-            Socket::Unix(stream) => stream.as_fd(),
+            // It fails only on a socket that is broken already.
+            Socket::Tcp(stream) => drop(stream.set_zero_linger()),
+            Socket::Unix(_) => {}
+            Socket::Memory(stream) => stream.abort(),
         }
     }
 }
@@ -208,6 +214,7 @@ impl AsyncRead for Socket {
         match self.get_mut() {
             Socket::Tcp(stream) => Pin::new(stream).poll_read(context, buffer),
             Socket::Unix(stream) => Pin::new(stream).poll_read(context, buffer),
+            Socket::Memory(stream) => Pin::new(stream).poll_read(context, buffer),
         }
     }
 }
@@ -222,6 +229,7 @@ impl AsyncWrite for Socket {
         match self.get_mut() {
             Socket::Tcp(stream) => Pin::new(stream).poll_write(context, bytes),
             Socket::Unix(stream) => Pin::new(stream).poll_write(context, bytes),
+            Socket::Memory(stream) => Pin::new(stream).poll_write(context, bytes),
         }
     }
 
@@ -234,6 +242,7 @@ impl AsyncWrite for Socket {
         match self.get_mut() {
             Socket::Tcp(stream) => Pin::new(stream).poll_write_vectored(context, slices),
             Socket::Unix(stream) => Pin::new(stream).poll_write_vectored(context, slices),
+            Socket::Memory(stream) => Pin::new(stream).poll_write_vectored(context, slices),
         }
     }
 
@@ -251,6 +260,7 @@ impl AsyncWrite for Socket {
         match self.get_mut() {
             Socket::Tcp(stream) => Pin::new(stream).poll_shutdown(context),
             Socket::Unix(stream) => Pin::new(stream).poll_shutdown(context),
+            Socket::Memory(stream) => Pin::new(stream).poll_shutdown(context),
         }
     }
 }

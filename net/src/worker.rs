@@ -62,7 +62,8 @@ impl Drop for Seat {
 struct Worker<M> {
     messages: UnboundedSender<M>,
     load: Arc<AtomicUsize>,
-    thread: JoinHandle<()>,
+    /// None: it is a task on the thread that started it.
+    thread: Option<JoinHandle<()>>,
 }
 
 /// All workers, seen from outside.
@@ -129,7 +130,7 @@ impl<M: Send + 'static> Workers<M> {
             workers.push(Worker {
                 messages,
                 load: Arc::default(),
-                thread,
+                thread: Some(thread),
             });
         }
         Ok(Workers {
@@ -137,6 +138,37 @@ impl<M: Send + 'static> Workers<M> {
             ends,
             next: AtomicUsize::new(0),
         })
+    }
+
+    /// As [`Workers::start`], but on the current thread and its runtime, which must be a local one: for
+    /// simulations, and for tests in one process. A panic of the main future is told as one of a task.
+    pub fn start_here<F, Fut>(count: usize, main: F) -> Workers<M>
+    where
+        F: Fn(WorkerContext<M>) -> Fut,
+        Fut: Future<Output = ()> + 'static,
+    {
+        let (report, ends) = unbounded_channel();
+        let workers = (0..count)
+            .map(|index| {
+                let (messages, inbox) = unbounded_channel();
+                let life = main(WorkerContext { index, inbox });
+                let report = report.clone();
+                tokio::task::spawn_local(async move {
+                    life.await;
+                    let _ = report.send((index, WorkerEnd::Finished));
+                });
+                Worker {
+                    messages,
+                    load: Arc::default(),
+                    thread: None,
+                }
+            })
+            .collect();
+        Workers {
+            workers,
+            ends,
+            next: AtomicUsize::new(0),
+        }
     }
 
     /// How many there are.
@@ -196,7 +228,7 @@ impl<M: Send + 'static> Workers<M> {
         for worker in self.workers {
             drop(worker.messages);
             // A thread's panic is caught inside and reported as its end.
-            let _ = worker.thread.join();
+            let _ = worker.thread.map(JoinHandle::join);
         }
         std::iter::from_fn(|| self.ends.try_recv().ok()).collect()
     }

@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use config::{Config, OverLimit};
+use net::clock;
 use net::proxy_protocol;
 use route::{Backend, BackendId, Health, NoBackend, Report, SessionSlot, Topology, Use, Whole};
-use tokio::time::{Instant, timeout_at};
+use tokio::time::timeout_at;
 use wire::{Greeting, errors};
 
 use crate::pooled::routing::routing_state::RoutingState;
@@ -49,7 +50,7 @@ pub(crate) async fn connect(
 ) -> Result<Greeted, Failure> {
     let mut topologies = worker.plane_context.topology.clone();
     let mut attempts = Attempts::default();
-    let began = Instant::now();
+    let began = clock::now();
     loop {
         let topology = Arc::clone(&topologies.borrow_and_update());
         let sought = (&*topology, course);
@@ -61,7 +62,7 @@ pub(crate) async fn connect(
             true => config.pool.timeout_wait,
             false => patience(&none, config),
         };
-        let now = Instant::now();
+        let now = clock::now();
         if now >= began + patience {
             return Err(attempts.failure(&none));
         }
@@ -77,6 +78,7 @@ pub(crate) async fn connect(
         // Places become free when sessions leave; backends return with a new snapshot.
         let news = async {
             tokio::select! {
+                biased;
                 changed = topologies.changed() => changed.is_ok(),
                 () = worker.shared.left.notified() => true,
             }

@@ -6,13 +6,14 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::time::Instant;
 
 use auth::{Accounts, HostErrors, OwnKey, SharedThrottle};
+use net::clock;
 use route::{Definitions, Moment, Report, Topology};
 use tokio::sync::{Notify, mpsc, watch};
 
-use crate::pooled::rules::statement_limits::Limits;
-use crate::rule_set::Tallies;
 use backend::pool_env::SharedPools;
+use backend::rule_set::Tallies;
 use backend::settings::Settings;
+use backend::statement_limits::StatementLimits;
 use backend::times::AllTimes;
 use registry::change_origins::ChangeOrigins;
 use registry::session_registry::SessionRegistry;
@@ -51,7 +52,7 @@ pub struct DataPlaneContext {
 
 impl DataPlaneContext {
     pub(crate) fn now(&self) -> Moment {
-        Moment::of(Instant::now(), self.started)
+        Moment::of(clock::now().into_std(), self.started)
     }
 
     /// Somebody has done something that the audit log is to have, if there is one.
@@ -94,7 +95,7 @@ pub(crate) struct Shared {
     /// What was profiled, and what that has cost.
     pub profiling: ProfilingCounts,
     /// How many statements rules let through.
-    pub limits: Arc<Limits>,
+    pub limits: Arc<StatementLimits>,
     /// How servers run statements, and which indexes they have.
     pub plans: Plans,
     /// When the process began.

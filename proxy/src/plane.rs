@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use net::clock;
 use net::listen::Accepted;
 use net::worker::{WorkerEnd, Workers};
 use tokio::sync::mpsc;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::timeout_at;
 
 use crate::context::{DataPlaneContext, Shared};
 use crate::window::Window;
@@ -37,8 +38,26 @@ impl DataPlane {
             let (plane_context, shared) = given.clone();
             Worker::run(context, plane_context, shared)
         })?;
+        Ok(DataPlane::of(workers, shared, plane_context))
+    }
+
+    /// As [`DataPlane::start`], but on the current thread and its local runtime: for simulations, and for tests in
+    /// one process.
+    pub fn start_here(count: usize, plane_context: &DataPlaneContext) -> DataPlane {
+        let shared = Arc::new(Shared::default());
+        let workers = Workers::start_here(count, |context| {
+            Worker::run(context, plane_context.clone(), Arc::clone(&shared))
+        });
+        DataPlane::of(workers, shared, plane_context)
+    }
+
+    fn of(
+        workers: Workers<Message>,
+        shared: Arc<Shared>,
+        plane_context: &DataPlaneContext,
+    ) -> DataPlane {
         let window = Window::new(workers.mailboxes(), shared, plane_context.clone());
-        Ok(DataPlane { workers, window })
+        DataPlane { workers, window }
     }
 
     /// Gives a client to the least loaded worker. Should that worker be gone, the connection closes.
@@ -85,7 +104,7 @@ impl DataPlane {
         self.workers.send_all(|| Message::Tell(to.clone()));
         drop(to);
         let mut all = Vec::new();
-        let deadline = Instant::now() + TIMEOUT_TELL;
+        let deadline = clock::now() + TIMEOUT_TELL;
         while let Some(of_worker) = timeout_at(deadline, told.recv()).await.ok()? {
             all.extend(of_worker);
         }
@@ -103,6 +122,7 @@ impl DataPlane {
         self.workers.send_all(|| Message::Drain);
         let rested = async {
             tokio::select! {
+                biased;
                 () = all_ended(&mut self.workers) => true,
                 () = tokio::time::sleep(limit) => false,
                 () = hurry => false,
@@ -113,7 +133,7 @@ impl DataPlane {
         }
         let cut = self.sessions();
         self.workers.send_all(|| Message::Stop);
-        let deadline = Instant::now() + TIMEOUT_STOP;
+        let deadline = clock::now() + TIMEOUT_STOP;
         if timeout_at(deadline, all_ended(&mut self.workers))
             .await
             .is_err()

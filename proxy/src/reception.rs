@@ -124,6 +124,11 @@ impl Reception {
         }
     }
 
+    /// Since the process began.
+    fn now(&self) -> Duration {
+        net::clock::now().into_std() - self.started
+    }
+
     /// Sees a login through.
     ///
     /// # Errors
@@ -143,7 +148,7 @@ impl Reception {
             self.enter(&mut client, &mut who, &remote, admin_state),
         )
         .await;
-        let entered = entered.unwrap_or_else(|_| Err(crate::session_end::late(limit)));
+        let entered = entered.unwrap_or_else(|_| Err(link::session_end::late(limit)));
         match entered {
             Ok((capabilities, scramble)) => Ok(AdminClient {
                 schema: Some(who.schema).filter(|schema| !schema.is_empty()),
@@ -154,7 +159,7 @@ impl Reception {
                 stream: client,
             }),
             Err(failure) => {
-                crate::session_end::tell(&mut client, &failure, who.has_answered).await;
+                link::session_end::tell(&mut client, &failure, who.has_answered).await;
                 Err(AdminClientError::Login(failure.cause))
             }
         }
@@ -187,8 +192,7 @@ impl Reception {
         self.hold_back(settings, &origin, name).await;
         match origin.address() {
             Some(address) if is_right => {
-                self.throttle
-                    .succeeded(address, name, self.started.elapsed());
+                self.throttle.succeeded(address, name, self.now());
             }
             _ if is_right => {}
             _ => self.failed(settings, &origin, name).await,
@@ -265,7 +269,7 @@ impl Reception {
             return Err(no_schema(claim.schema));
         }
         if let Some(address) = origin.address() {
-            let now = self.started.elapsed();
+            let now = self.now();
             self.throttle.succeeded(address, claim.user, now);
         }
         welcome(client, payload, StatusFlags::AUTOCOMMIT).await
@@ -310,14 +314,14 @@ impl Reception {
     /// A user that failed often waits before its login is examined, whether its password is right or wrong.
     async fn hold_back(&self, settings: &Settings, origin: &Origin, user: &[u8]) {
         if let (true, Some(address)) = (settings.config.accounts.delay_failures, origin.address()) {
-            let delay = self.throttle.delay(address, user, self.started.elapsed());
+            let delay = self.throttle.delay(address, user, self.now());
             tokio::time::sleep(delay.min(longest(settings))).await;
         }
     }
 
     async fn failed(&self, settings: &Settings, origin: &Origin, user: &[u8]) {
         if let (true, Some(address)) = (settings.config.accounts.delay_failures, origin.address()) {
-            let (now, longest) = (self.started.elapsed(), longest(settings));
+            let (now, longest) = (self.now(), longest(settings));
             let waited = self.throttle.delay(address, user, now).min(longest);
             let delay = self.throttle.failed(address, user, now).min(longest);
             tokio::time::sleep(delay.saturating_sub(waited)).await;
@@ -387,6 +391,6 @@ impl AdminClient {
         self.stream.begin_at(1);
         let told = self.stream.finish_with(payload);
         // It hears it, or it does not.
-        let _ = timeout(crate::session_end::TIMEOUT_TELL, told).await;
+        let _ = timeout(link::session_end::TIMEOUT_TELL, told).await;
     }
 }

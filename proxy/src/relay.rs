@@ -19,13 +19,13 @@ use tokio::io::{AsyncRead, ReadBuf};
 use wire::{Capabilities, Command, HEADER_BYTES, StatusFlags, errors};
 
 use crate::scripted::script_coverage::unfollowed;
-use crate::session_end::SessionEnd;
 use crate::statement_stats::observer::Observer;
 use crate::user_change::UserChange;
 use crate::worker::Worker;
 use backend::connection_error::ConnectionError;
 use link::failure::{Failure, FailureKind};
 use link::leg::Leg;
+use link::session_end::SessionEnd;
 use registry::session_control::{Ask, Requests, SessionControl};
 
 /// Both sides of a session, and where it stands.

@@ -21,8 +21,6 @@ use crate::pooled::session::outcome::Relayed;
 use crate::pooled::session::{Places, PooledSession};
 use crate::relay::{Relay, RelayStop, SILENT};
 use crate::scripted::session_script::Scripting;
-use crate::session_end::SessionEnd;
-use crate::session_end::{TIMEOUT_TELL, lost_at_login};
 use crate::thread_ended::has_thread_ended;
 use crate::worker::Worker;
 use backend::connection_error::ConnectionError;
@@ -33,6 +31,8 @@ use link::dialogue::{AuthEnd, Dialogue, Exchange, Legs, backend_broke};
 use link::failure::{Failure, FailureKind};
 use link::leg::Leg;
 use link::packets::PacketStream;
+use link::session_end::SessionEnd;
+use link::session_end::{TIMEOUT_TELL, lost_at_login};
 use registry::session_control::{Ask, Requests, SessionControl};
 use registry::session_registry::Registration;
 

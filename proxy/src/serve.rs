@@ -27,13 +27,13 @@ use crate::pooled::session::outcome::After;
 use crate::relayed::Session;
 use crate::scripted::script_coverage::stay_in_sight;
 use crate::scripted::session::Scripted;
-use crate::session_end::{SessionEnd, late, tell};
 use crate::tls_guard::Guard;
 use crate::worker::{AcceptedClient, Arrival, Registered, Worker};
 use backend::settings::Settings;
 use link::decline::decline;
 use link::failure::{Failure, FailureKind};
 use link::packets::PacketStream;
+use link::session_end::{SessionEnd, late, tell};
 use link::transport::Transport;
 use registry::session_info::{SessionInfo, SessionKind};
 use registry::session_registry::Registration;
@@ -158,10 +158,9 @@ async fn begin(
         return begin_scripted(given, host, client, &header, facts).await;
     }
     let begun = tokio::select! {
+        biased;
         begun = log_in(worker, &settings, &mut client, &header, &listener, facts) => begun,
-        () = registered.watch.asked() => {
-            Err(Failure::saying(FailureKind::Stopped, errors::shutting_down()))
-        }
+        asked = registered.watch.asked_to_end() => Err(asked),
     };
     let failed = match begun {
         Ok((Entered::Passed(passed), place)) => {

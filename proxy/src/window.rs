@@ -3,9 +3,10 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
 use auth::{Accounts, HostErrors};
+use net::clock;
 use net::worker::Mailboxes;
 use route::rules::Tally;
 use route::{KillScope, Moment, Topology};
@@ -70,7 +71,7 @@ impl Window {
         self.workers.send_all(|| Message::View(to.clone()));
         drop(to);
         let mut views = Vec::new();
-        let deadline = tokio::time::Instant::now() + TIMEOUT_LOOK;
+        let deadline = clock::now() + TIMEOUT_LOOK;
         while let Ok(Some(view)) = timeout_at(deadline, told.recv()).await {
             views.push(view);
         }
@@ -85,7 +86,7 @@ impl Window {
             .send_all(|| Message::StatementStats(wish, to.clone()));
         drop(to);
         let mut view = StatementStatsView::default();
-        let deadline = tokio::time::Instant::now() + TIMEOUT_LOOK;
+        let deadline = clock::now() + TIMEOUT_LOOK;
         while let Ok(Some(part)) = timeout_at(deadline, told.recv()).await {
             view.take(part);
         }
@@ -147,7 +148,7 @@ impl Window {
         };
         self.workers.send_all(|| Message::Kill(kill, to.clone()));
         drop(to);
-        let deadline = tokio::time::Instant::now() + TIMEOUT_LOOK;
+        let deadline = clock::now() + TIMEOUT_LOOK;
         match timeout_at(deadline, told.recv()).await {
             Ok(Some(killed)) => killed,
             Ok(None) => Killed::Nobody,
@@ -161,7 +162,7 @@ impl Window {
         self.workers.send_all(|| Message::Reset(to.clone()));
         drop(to);
         let mut count = 0;
-        let deadline = tokio::time::Instant::now() + TIMEOUT_LOOK;
+        let deadline = clock::now() + TIMEOUT_LOOK;
         while let Ok(Some(())) = timeout_at(deadline, told.recv()).await {
             count += 1;
         }
@@ -195,7 +196,7 @@ impl Window {
 
     /// How long the process has run.
     pub fn now(&self) -> Moment {
-        Moment::of(Instant::now(), self.plane_context.started)
+        self.plane_context.now()
     }
 
     /// What rules have matched since the start, by all workers.

@@ -407,13 +407,25 @@ impl SessionControl {
         self.asked.get()
     }
 
-    /// Waits until it is asked anything.
-    pub async fn asked(&self) {
-        poll_fn(|context| match self.poll_asked(context).is_nothing() {
-            true => Poll::Pending,
-            false => Poll::Ready(()),
+    /// Waits until it is asked to end, while it logs in; why it ends. A login runs no statement, so that a kill of one
+    /// does nothing to it, as in the servers.
+    pub async fn asked_to_end(&self) -> Failure {
+        poll_fn(|context| {
+            self.withdraw(Ask::KillStatement);
+            self.withdraw(Ask::EndHook);
+            let asked = self.poll_asked(context);
+            match asked.is_nothing() {
+                true => Poll::Pending,
+                false if asked.contains(Ask::KillSession) => {
+                    Poll::Ready(Failure::new(FailureKind::Killed, "Connection was killed"))
+                }
+                false => {
+                    let error = errors::shutting_down();
+                    Poll::Ready(Failure::saying(FailureKind::Stopped, error))
+                }
+            }
         })
-        .await;
+        .await
     }
 }
 
@@ -429,6 +441,18 @@ mod tests {
         watch.withdraw(Ask::BackendDown);
         assert!(watch.asked.get().contains(Ask::Drain));
         assert!(!watch.asked.get().contains(Ask::BackendDown));
+    }
+
+    #[test]
+    fn a_kill_of_a_statement_does_not_end_a_login() {
+        let watch = SessionControl::default();
+        let mut context = Context::from_waker(std::task::Waker::noop());
+        let mut ends = std::pin::pin!(watch.asked_to_end());
+        watch.kill_statement(Duration::ZERO);
+        assert!(ends.as_mut().poll(&mut context).is_pending());
+        watch.ask(Ask::KillSession);
+        let ended = ends.as_mut().poll(&mut context);
+        assert!(matches!(ended, Poll::Ready(failure) if failure.kind == FailureKind::Killed));
     }
 
     #[test]

@@ -28,3 +28,4 @@ pub mod login_hooks;
 pub mod parked;
 pub mod script_route;
 pub mod server;
+pub mod shadow_queue;

@@ -38,6 +38,7 @@ impl Parked {
         let (parked, scripts) = (Rc::clone(self), scripts.clone());
         tokio::task::spawn_local(async move {
             let wanted = tokio::select! {
+                biased;
                 () = server.ended() => None,
                 wanted = wanted => Some(wanted),
             };

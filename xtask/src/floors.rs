@@ -35,6 +35,7 @@ const FLOORS: &[(&str, Floor)] = &[
     ("e2e/clients/rust-mysql-async", Floor::Outside),
     ("bench", Floor::Outside),
     ("fuzz", Floor::Outside),
+    ("simulation", Floor::Outside),
     ("xtask", Floor::Outside),
 ];
 
@@ -136,8 +137,10 @@ fn crates_known(manifest: &Table) -> Vec<String> {
         dependencies
             .map(|(key, value)| value.get("package").and_then(Value::as_str).unwrap_or(key))
             .map(|name| name.strip_prefix("pilotfish-").unwrap_or(name).to_owned())
-            // Real servers may be had for the tests of any crate.
-            .filter(move |name| !(kind == "dev-dependencies" && name == "e2e"))
+            // Real servers and the model of servers may be had for the tests of any crate.
+            .filter(move |name| {
+                !(kind == "dev-dependencies" && matches!(name.as_str(), "e2e" | "simulation"))
+            })
             .collect::<Vec<_>>()
     };
     kinds.into_iter().flat_map(of_kind).collect()
@@ -193,6 +196,8 @@ mod tests {
     fn tests_of_any_crate_may_have_real_servers() {
         let known = "[dev-dependencies]\ne2e.workspace = true";
         assert_eq!(faults("session", known), [""; 0]);
+        let model = "[dev-dependencies]\npilotfish-simulation = { path = \"../simulation\" }";
+        assert_eq!(faults("e2e", model), [""; 0]);
         let built_in = "[dependencies]\ne2e.workspace = true";
         assert_eq!(faults("session", built_in).len(), 1);
     }

@@ -4,6 +4,7 @@ mod errors;
 mod floors;
 mod licences;
 mod limits;
+mod mutations;
 mod ratchet;
 mod settings;
 mod tests;
@@ -31,6 +32,7 @@ cargo run -p xtask -- settings            writes the manual's page of settings
 cargo run -p xtask -- settings --check    is that page what it would write?
 cargo run -p xtask -- errors              writes the manual's table of errors
 cargo run -p xtask -- errors --check      is that table what it would write?
+cargo run -p xtask -- mutations           does the simulation find faults that are put into the proxy?
 cargo run -p xtask -- tests fast          tests that need no server
 cargo run -p xtask -- tests change        everything that must hold for each change
 cargo run -p xtask -- tests nightly       the same in full
@@ -55,6 +57,7 @@ fn main() -> ExitCode {
         ["settings", "--check"] => settings::check(&root()),
         ["errors"] => errors::write(&root()),
         ["errors", "--check"] => errors::check(&root()),
+        ["mutations"] => mutations::run(&root()),
         ["tests", "fast"] => tests::run(&root(), Suite::Fast),
         ["tests", "change"] => tests::run(&root(), Suite::Change),
         ["tests", "nightly"] => tests::run(&root(), Suite::Nightly),

@@ -172,11 +172,11 @@ async fn a_server_that_hangs_is_not_asked_over_more_and_more_connections() {
     // A busy machine may need several attempts to log in.
     for _ in 0..50 {
         if line.is_none() {
-            line = ask(&access, &destination, line, came_up).await.1;
+            line = ask(&access, &destination, line, came_up.into()).await.1;
         }
     }
     for _ in 0..3 {
-        let (answer, kept) = ask(&access, &destination, line, came_up).await;
+        let (answer, kept) = ask(&access, &destination, line, came_up.into()).await;
         assert!(matches!(answer, Err(Failure::NoAnswer(_))), "{answer:?}");
         line = kept;
     }

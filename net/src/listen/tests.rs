@@ -60,7 +60,10 @@ async fn a_tcp_socket_has_its_options() {
     let client = Socket::connect(listener.endpoint(), TIMEOUT).await.unwrap();
     let accepted = Socket::from_raw(listener.accept().await.unwrap().socket).unwrap();
     for socket in [client, accepted] {
-        let socket = SockRef::from(&socket);
+        let Socket::Tcp(socket) = &socket else {
+            panic!("not TCP");
+        };
+        let socket = SockRef::from(socket);
         assert!(socket.tcp_nodelay().unwrap());
         assert!(socket.keepalive().unwrap());
         assert_eq!(

@@ -288,6 +288,11 @@ impl PooledSession {
     /// this connection may be another session's.
     pub(crate) async fn outlive(&mut self, kill: JoinHandle<()>) -> Result<(), CutOff> {
         let _ = timeout(TIMEOUT_KILL, kill).await;
+        // The statement that takes the kill empties the list of warnings.
+        let keeping = timeout(TIMEOUT_ABSORB, Box::pin(self.keep_past())).await;
+        if keeping.is_err() {
+            self.drop_lent(CloseReason::Broken);
+        }
         let Some(lent) = &mut self.held.lease else {
             return Ok(());
         };

@@ -30,11 +30,11 @@ use crate::pooled::session::outcome::{After, CutOff, Home};
 use crate::pooled::session::sql_state::SqlState;
 use crate::pooled::session::tracking::Tracking;
 use crate::scripted::session_script::Scripting;
-use crate::session_end::SessionEnd;
 use crate::worker::Worker;
 use backend::settings::Settings;
 use link::client_command::Incoming;
 use link::query_command::Arrived;
+use link::session_end::SessionEnd;
 use registry::session_control::SessionControl;
 use registry::session_registry::Registration;
 
@@ -184,7 +184,7 @@ impl PooledSession {
         self.drop_lent(CloseReason::Broken);
         if let (Some(sequence), Some(payload)) = (cut.sequence, cut.failure.err_payload(true)) {
             let told = self.client.leg.finish_with(sequence, &payload);
-            let _ = tokio::time::timeout(crate::session_end::TIMEOUT_TELL, told).await;
+            let _ = tokio::time::timeout(link::session_end::TIMEOUT_TELL, told).await;
         }
     }
 

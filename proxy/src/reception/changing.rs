@@ -21,11 +21,11 @@ impl Reception {
     ) -> Result<(), AdminClientError> {
         let limit = admin_state.settings.config.limits.timeout_login;
         let changed = timeout(limit, self.change(admin_client, argument, admin_state)).await;
-        let failure = match changed.unwrap_or_else(|_| Err(crate::session_end::late(limit))) {
+        let failure = match changed.unwrap_or_else(|_| Err(link::session_end::late(limit))) {
             Ok(()) => return Ok(()),
             Err(failure) => failure,
         };
-        crate::session_end::tell(&mut admin_client.stream, &failure, true).await;
+        link::session_end::tell(&mut admin_client.stream, &failure, true).await;
         Err(AdminClientError::Login(failure.cause))
     }
 

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use net::clock;
 use script::facts::{BACKEND_STATE_DOWN, BACKEND_STATE_UP};
 use script::{Decision, Hook, Move, Payloads};
 
 use route::{Backend, Duty, Health, Report};
-use tokio::time::{Instant, sleep_until};
+use tokio::time::sleep_until;
 use wire::Greeting;
 use wire::errors::{self, ProxyError};
 
@@ -136,7 +137,7 @@ impl Begin<'_> {
         backend: &Backend,
     ) -> Result<(PacketStream, Greeting, Vec<u8>), Refusal> {
         let config = &self.settings.config;
-        let deadline = Instant::now() + config.pool.timeout_wait;
+        let deadline = clock::now() + config.pool.timeout_wait;
         loop {
             let greeted = greet(config, self.header, backend).await;
             let Err(Refusal::Full { cause, .. }) = &greeted else {
@@ -145,7 +146,7 @@ impl Begin<'_> {
             backend
                 .load
                 .note_server_full(self.worker.plane_context.now());
-            let now = Instant::now();
+            let now = clock::now();
             if now >= deadline {
                 return greeted;
             }

@@ -19,19 +19,19 @@ use crate::pooled::failure::retry::waiting;
 use crate::pooled::rules::command_policy::CommandPolicy;
 use crate::pooled::session::PooledSession;
 use crate::pooled::session::outcome::{After, CutOff};
-use crate::pooled::shadow::shadow_queue::{QueuedScriptQuery, Replied};
-use crate::pooled::shadow::shadow_queue::{ShadowStatement, Work};
-use crate::session_end::SessionEnd;
 use link::client_command::{EndOf, Incoming, Passage};
 use link::failure::{Failure, FailureKind};
 use link::leg::Leg;
 use link::reply_observer::{ObservedReply, ReplyObserver, Towards};
 use link::row_rewriting::Rewriting;
+use link::session_end::SessionEnd;
 use registry::session_control::{Ask, HookWait};
 use script::unless_zero;
 use script_host::host::Host;
 use script_host::login_hooks::{LoggedInClient, LoginHooks};
 use script_host::script_route::ScriptTarget;
+use script_host::shadow_queue::{QueuedScriptQuery, Replied};
+use script_host::shadow_queue::{ShadowStatement, Work};
 
 impl Scripting {
     /// The login has ended well.

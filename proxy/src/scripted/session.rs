@@ -16,9 +16,7 @@ use wire::{Capabilities, Command, ErrPacket, StatusFlags, errors};
 use super::stage::{Stage, act, lacks_server, note_prepared, prepared_text};
 use crate::context::SessionPermit;
 use crate::pooled::session::outcome::{After, CutOff};
-use crate::pooled::shadow::shadow_queue::Replied;
 use crate::relay::client_violation;
-use crate::session_end::SessionEnd;
 use crate::statement_stats::observer::Observer;
 use crate::thread_ended::has_thread_ended;
 use crate::worker::Worker;
@@ -29,12 +27,14 @@ use link::client_command::{EndOf, Inbox, Incoming, Passage};
 use link::failure::{Failure, FailureKind};
 use link::leg::Leg;
 use link::reply_observer::{ObservedReply, Towards};
+use link::session_end::SessionEnd;
 use registry::session_control::{Ask, HookWait, SessionControl};
 use registry::session_registry::Registration;
 use script::unless_zero;
 use script_host::host::Host;
 use script_host::parked::kind_of;
 use script_host::server::Server;
+use script_host::shadow_queue::Replied;
 
 /// One session. Fields are dropped in this order: the connection goes before the session's place.
 pub(crate) struct Scripted {
@@ -340,12 +340,12 @@ impl Scripted {
     pub(crate) async fn break_off(&mut self, cut: &CutOff) {
         if has_thread_ended(&self.worker, &self.watch, &cut.failure).await {
             let drained = self.client.drained();
-            let _ = tokio::time::timeout(crate::session_end::TIMEOUT_TELL, drained).await;
+            let _ = tokio::time::timeout(link::session_end::TIMEOUT_TELL, drained).await;
             return;
         }
         if let (Some(sequence), Some(payload)) = (cut.sequence, cut.failure.err_payload(true)) {
             let told = self.client.finish_with(sequence, &payload);
-            let _ = tokio::time::timeout(crate::session_end::TIMEOUT_TELL, told).await;
+            let _ = tokio::time::timeout(link::session_end::TIMEOUT_TELL, told).await;
         }
     }
 

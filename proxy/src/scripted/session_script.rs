@@ -2,8 +2,8 @@
 
 use std::rc::Rc;
 
-use crate::pooled::shadow::shadow_queue::ShadowSession;
 use script_host::host::Host;
+use script_host::shadow_queue::ShadowSession;
 
 /// One session's.
 pub(crate) struct Scripting {

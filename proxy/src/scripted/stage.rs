@@ -11,14 +11,14 @@ use wire::{Capabilities, Command, StatusFlags, errors};
 use super::injected::Queue;
 use super::waiting::{Settled, interrupted, settle};
 use crate::pooled::session::outcome::{After, CutOff};
-use crate::pooled::shadow::shadow_queue::Replied;
-use crate::session_end::SessionEnd;
 use link::client_command::Incoming;
 use link::failure::{Failure, FailureKind};
 use link::leg::Leg;
 use link::reply_observer::{ObservedReply, Towards};
+use link::session_end::SessionEnd;
 use registry::session_control::HookWait;
 use script_host::bridge::Bridge;
+use script_host::shadow_queue::Replied;
 
 /// A session with its script.
 pub(crate) trait Stage {

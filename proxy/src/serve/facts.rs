@@ -6,9 +6,9 @@ use net::Endpoint;
 use tracing::Level;
 
 use crate::login::Who;
-use crate::session_end::SessionEnd;
 use crate::worker::{AcceptedClient, Registered, Worker};
 use link::failure::Failure;
+use link::session_end::SessionEnd;
 use registry::session_control::SessionControl;
 use registry::session_info::SessionKind;
 use stats::journal::AuditEvent;

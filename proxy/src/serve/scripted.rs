@@ -6,7 +6,7 @@ use std::sync::Arc;
 use config::ListenerConfig;
 use net::proxy_protocol;
 use tokio::time::timeout;
-use wire::{Capabilities, errors};
+use wire::Capabilities;
 
 use super::facts::Facts;
 use super::{LoggedInSession, answers_logins, enter, late, take_in, tell};
@@ -14,11 +14,11 @@ use crate::pooled::login::server_login::AdmittedLogin;
 use crate::scripted::begin::{Answering, Begin as BeginScripted, Entry};
 use crate::scripted::scripting::no_scripts_yet;
 use crate::scripted::session::Scripted;
-use crate::session_end::SessionEnd;
 use crate::worker::{Registered, Worker};
 use backend::settings::Settings;
 use link::failure::{Failure, FailureKind};
 use link::packets::PacketStream;
+use link::session_end::SessionEnd;
 use registry::session_info::SessionKind;
 use registry::session_registry::Registration;
 use script_host::host::Host;
@@ -119,10 +119,9 @@ pub(super) async fn begin_scripted(
         Ok((begun?, place))
     };
     let begun = tokio::select! {
+        biased;
         begun = begun => begun,
-        () = registered.watch.asked() => {
-            Err(Failure::saying(FailureKind::Stopped, errors::shutting_down()))
-        }
+        asked = registered.watch.asked_to_end() => Err(asked),
     };
     let failed = match begun {
         Ok((Entry::Scripted(begun), place)) => {

@@ -14,11 +14,11 @@ use super::{Arrival, Message, Worker};
 use crate::context::{DataPlaneContext, Shared};
 use crate::pooled::lanes::Lanes;
 use crate::pooled::login::known_host_names::HostNames;
-use crate::rule_set::RuleSet;
 use crate::serve::serve;
 use backend::greeting::OwnGreeting;
 use backend::pool_env::PoolEnv;
 use backend::refused_reads::RefusedReads;
+use backend::rule_set::RuleSet;
 use backend::settings::Settings;
 use backend::shared_store::Store;
 use backend::times::Times;
@@ -51,6 +51,10 @@ impl Worker {
         let mut is_draining = false;
         while !(is_draining && worker.watches.borrow().is_empty()) {
             tokio::select! {
+                biased;
+                () = worker.emptied.notified() => {}
+                Some(kill) = killed.recv() => worker.kill(kill),
+                Ok(()) = settings.changed() => worker.take_rules(&settings.borrow_and_update()),
                 message = context.inbox.recv() => match message {
                     Some(Message::Drain) => {
                         is_draining = true;
@@ -59,9 +63,6 @@ impl Worker {
                     Some(message) => worker.take_message(message),
                     None => return,
                 },
-                () = worker.emptied.notified() => {}
-                Some(kill) = killed.recv() => worker.kill(kill),
-                Ok(()) = settings.changed() => worker.take_rules(&settings.borrow_and_update()),
             }
         }
     }

@@ -52,6 +52,7 @@ impl SessionState {
                 self.aftermath.row_count = 0;
                 self.aftermath.told = Some(0);
                 if !super::variables::is_mariadb(self.server) {
+                    self.aftermath.is_list_lost = false;
                     self.aftermath.list = List::Empty;
                     self.aftermath.warnings = 0;
                 }
@@ -66,6 +67,7 @@ impl SessionState {
                 self.aftermath.told = Some(0);
             }
             Answered::Error => {
+                self.aftermath.is_list_lost = false;
                 self.aftermath.row_count = -1;
                 self.aftermath.warnings = match super::variables::is_mariadb(self.server) {
                     true => 1,
@@ -77,6 +79,7 @@ impl SessionState {
                 reads_tables: false,
             } if super::variables::is_mariadb(self.server) => {}
             Answered::Prepared { .. } => {
+                self.aftermath.is_list_lost = false;
                 self.aftermath.list = List::Empty;
                 self.aftermath.warnings = 0;
                 self.aftermath.told = Some(0);
@@ -166,6 +169,13 @@ impl SessionState {
             value.is_none_or(|value| RESTING.contains(&value))
         };
         self.is_plain() && self.aftermath.warnings == 0 && DECIDING.iter().all(is_at_rest)
+    }
+
+    /// What the last statement left was to be had from its connection, which is gone.
+    pub fn answers_lost(&mut self) {
+        let is_list_lost = self.aftermath.list != List::Empty && self.aftermath.warnings > 0;
+        self.connection_lost();
+        self.aftermath.is_list_lost = is_list_lost;
     }
 
     /// The connection is gone on which the last statement ran: nobody knows any more what it left.

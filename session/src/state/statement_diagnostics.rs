@@ -61,6 +61,8 @@ pub struct StatementDiagnostics {
     /// What MySQL counts as warnings in the OK of a command that is no statement: those of the last
     /// statement, though it were one that only shows them; none for all that are in the list.
     pub told: Option<u16>,
+    /// There were warnings, and the only connection that knew them is gone.
+    pub is_list_lost: bool,
 }
 
 impl Default for StatementDiagnostics {
@@ -74,6 +76,7 @@ impl Default for StatementDiagnostics {
             list: List::Empty,
             warnings: 0,
             told: Some(0),
+            is_list_lost: false,
         }
     }
 }

@@ -371,3 +371,15 @@ fn a_variable_that_cannot_be_read_was_not_set() {
     stage.hears(&ok(), &[text("61"), text("binary"), text("a")]);
     assert_eq!(stage.pins(), "");
 }
+
+#[test]
+fn warnings_of_a_lost_connection_are_lost_until_the_next_list() {
+    let mut stage = Stage::new(MYSQL);
+    stage.says("DROP TABLE IF EXISTS nothing", ok().warnings(1));
+    stage.session.answers_lost();
+    assert!(stage.session.aftermath().is_list_lost);
+    stage.says("INSERT INTO t VALUES (1)", ok());
+    assert!(!stage.session.aftermath().is_list_lost);
+    stage.session.answers_lost();
+    assert!(!stage.session.aftermath().is_list_lost);
+}

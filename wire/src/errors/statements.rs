@@ -25,6 +25,11 @@ define! {
             makes it known again"
         when "The connection was killed or its server was restarted while no session used it. Nothing was executed."
         advice "Read the value with the reply to the `INSERT`, or insert again.";
+    UNKNOWN warnings_lost() =
+        "The warnings of the last statement are no longer known: the only connection that knew them was lost"
+        when "`SHOW WARNINGS` comes after the connection was killed or its server was restarted. The statement before had \
+            warnings. Nothing was executed."
+        advice "Ask in a transaction, or set `pin = [\"warnings\"]` for the account.";
     UNKNOWN long_data_too_long() =
         "Parameter of prepared statement which is set through mysql_send_long_data() is longer than 'max_allowed_packet' \
             bytes"

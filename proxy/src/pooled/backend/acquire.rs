@@ -5,10 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use config::{BalanceConfig, Fallback, ReadPolicy};
+use net::clock;
 use pool::CloseReason;
 use route::{Arrival, Backend, BackendId, NoBackend, Role, Roles, Use, Whole, Wish, Written};
 use session::state::distance;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::timeout_at;
 
 use crate::pooled::routing::target::CommandTarget;
 use crate::pooled::session::PooledSession;
@@ -138,7 +139,7 @@ impl PooledSession {
                         found = Ok(known);
                         continue;
                     }
-                    let now = Instant::now();
+                    let now = clock::now();
                     let patience = self.patience(last.as_ref(), command_target);
                     let deadline = *since.get_or_insert(now) + patience;
                     if now >= deadline {

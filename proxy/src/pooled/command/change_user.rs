@@ -26,7 +26,6 @@ use crate::pooled::login::session_start::{rules, welcome};
 use crate::pooled::routing::routing_state::RoutingState;
 use crate::pooled::session::PooledSession;
 use crate::pooled::session::outcome::{After, CutOff, Home};
-use crate::pooled::shadow::shadow_queue::Reflection;
 use crate::scripted::script_coverage::out_of_sight;
 use crate::tls_guard::{Claimant, is_password_used, unmet};
 use backend::greeting::{dialect_of, plugin_of};
@@ -36,6 +35,7 @@ use link::failure::{Failure, FailureKind};
 use link::leg::Leg;
 use link::packets::PacketStream;
 use registry::session_info::SessionKind;
+use script_host::shadow_queue::Reflection;
 use stats::journal::AuditEvent;
 
 /// MariaDB refuses each change of user after so many that failed, against guessing passwords.

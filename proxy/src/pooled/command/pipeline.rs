@@ -102,8 +102,8 @@ impl PooledSession {
                 let refused = self.refuse(&failure, statement.sequence());
                 return refused.map(Ending::last);
             }
-            if self.asks_for_lost(statement) {
-                self.say_lost(statement.sequence());
+            if let Some(error) = self.asks_for_lost(statement) {
+                self.say_error(statement.sequence(), &error);
                 return Ok(Ending::last(After::Next));
             }
             on_lane = self.try_new_lane(statement, repeat.command_target).await?;

@@ -166,7 +166,7 @@ impl PooledSession {
         self.drop_lent(pool::CloseReason::Ended);
         // A client that has gone is no longer interested.
         let _ = self.client.leg.drained().await;
-        Ok(After::Ended(crate::session_end::SessionEnd::BackendClosed))
+        Ok(After::Ended(link::session_end::SessionEnd::BackendClosed))
     }
 
     /// After a statement: what it changed, by the server's word and its text.

@@ -4,9 +4,10 @@
 use std::rc::Rc;
 use std::time::Duration;
 
+use net::clock;
 use route::Backend;
 use session::state::Pin;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::timeout_at;
 
 use crate::pooled::session::PooledSession;
 use backend::connection::BackendConn;
@@ -52,7 +53,7 @@ impl PooledSession {
     /// Waits until somebody has asked, or the connection that knows lies idle, which the session then
     /// has in place of the one that it had.
     async fn find_answers(&mut self, sub_pool: SubPoolId) -> Result<(), Failure> {
-        let until = Instant::now() + PATIENCE_TAKER;
+        let until = clock::now() + PATIENCE_TAKER;
         let aftermath = Rc::clone(&self.sql_state.aftermath);
         if aftermath.is_owed()
             && let Some(lent) = &mut self.held.lease

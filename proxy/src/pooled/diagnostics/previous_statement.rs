@@ -12,6 +12,7 @@ use session::state::{
 };
 use sql::{Effects, Facts, Show, StatementKind, TrustedFunctions, Uses};
 use stand_in::StandIn;
+use wire::errors::ProxyError;
 use wire::{Capabilities, Command, StatusFlags, errors};
 
 use crate::pooled::command::ending::Ending;
@@ -227,20 +228,20 @@ impl PooledSession {
         Ok(())
     }
 
-    /// Whether it reads LAST_INSERT_ID(), which nobody knows any more. Of several statements one may set
-    /// it for another.
-    pub(crate) fn asks_for_lost(&self, statement: &Statement<'_>) -> bool {
-        let facts = statement.facts();
-        let reads = !matches!(facts.kind, StatementKind::Create(_) | StatementKind::Multi);
-        reads
-            && !matches!(statement, Statement::Command(_))
-            && facts.uses.has(Uses::LAST_INSERT_ID)
-            && self.sql_state.session.aftermath().last_insert_id == LastInsertId::Lost
-    }
-
-    /// Tells so.
-    pub(crate) fn say_lost(&mut self, sequence: u8) {
-        self.say_error(sequence, &errors::last_insert_id_lost());
+    /// The error of a statement that reads LAST_INSERT_ID() or warnings which nobody knows any more. Of several
+    /// statements one may set them for another.
+    pub(crate) fn asks_for_lost(&self, statement: &Statement<'_>) -> Option<ProxyError> {
+        let (facts, aftermath) = (statement.facts(), self.sql_state.session.aftermath());
+        if matches!(facts.kind, StatementKind::Create(_) | StatementKind::Multi)
+            || matches!(statement, Statement::Command(_))
+        {
+            return None;
+        }
+        if facts.uses.has(Uses::LAST_INSERT_ID) && aftermath.last_insert_id == LastInsertId::Lost {
+            return Some(errors::last_insert_id_lost());
+        }
+        let is_list_lost = facts.uses.has(Uses::DIAGNOSTICS) && aftermath.is_list_lost;
+        is_list_lost.then(errors::warnings_lost)
     }
 
     /// Where the list is when a command with these needs runs: what restores the session's state, or

@@ -386,7 +386,7 @@ impl PooledSession {
             self.sql_state.session.found_rows_are(rows);
         }
         if saved.is_lost {
-            self.sql_state.session.connection_lost();
+            self.sql_state.session.answers_lost();
         }
     }
 

@@ -8,10 +8,11 @@
 
 use std::time::Duration;
 
+use net::clock;
 use route::{Report, Role, Transaction};
 use session::Outcome;
 use sql::{Facts, Object, StatementKind as Statement};
-use tokio::time::{Instant, timeout_at};
+use tokio::time::timeout_at;
 
 use super::retry::Outwaited;
 use crate::pooled::failure::repeat::Repeat;
@@ -50,7 +51,7 @@ impl PooledSession {
         repeat: &mut Repeat,
     ) -> Result<Outwaited, CutOff> {
         let patience = self.settings.config.balance.timeout_backend_wait;
-        let now = Instant::now();
+        let now = clock::now();
         let deadline = *repeat.refused_until.get_or_insert(now + patience);
         if now >= deadline {
             return Ok(Outwaited::InVain);

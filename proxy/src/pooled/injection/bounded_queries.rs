@@ -11,11 +11,11 @@ use tokio::time::timeout;
 use wire::{Command, StatusFlags};
 
 use super::injecting::Injecting;
-use super::results::{Finding, ResultTable};
 use crate::pooled::exchange::outcome::Cut;
 use crate::pooled::session::PooledSession;
 use backend::ask::text;
 use backend::connection_error::ConnectionError;
+use backend::injected_results::{Finding, ResultTable};
 use backend::kill_thread::Running;
 use backend::kill_thread::TIMEOUT_KILL;
 use backend::own_reply::OwnReply;

@@ -1,7 +1,7 @@
 //! What `performance_schema` tells of the client's statement: of the last ones of its connection's thread, the row that
 //! is about this one. The proxy's own are among them, and how many came in between depends on what had to be asked.
 
-use super::results::{Finding, ResultTable};
+use backend::injected_results::{Finding, ResultTable};
 use wire::Command;
 
 /// So much of the text is compared; servers keep the beginning of long ones.

@@ -4,9 +4,10 @@
 
 use std::borrow::Cow;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use config::InjectedResults;
+use net::clock;
 use pool::CloseReason;
 use route::Backend;
 use route::rules::{Injected, Injection, Purpose};
@@ -18,13 +19,13 @@ use wire::{StatusFlags, errors};
 use super::bounded_queries::Side;
 use super::events::of_statement;
 use super::injecting::Injecting;
-use super::results::{Finding, Found, Profile, ResultTable, told};
 use crate::pooled::command::statement::Statement;
 use crate::pooled::exchange::outcome::Cut;
 use crate::pooled::exchange::outcome::{CutReply, Done};
 use crate::pooled::session::PooledSession;
 use crate::pooled::session::outcome::CutOff;
 use backend::connection_error::ConnectionError;
+use backend::injected_results::{Finding, Found, Profile, ResultTable, told};
 use link::failure::{Failure, FailureKind};
 use registry::session_control::Ask;
 use stats::messages::shown_failure;
@@ -49,7 +50,7 @@ impl PooledSession {
             return Ok(());
         }
         injecting.begin_anew();
-        let begun = Instant::now();
+        let begun = clock::now();
         let sent = self.send_before(&mut injecting, statement, needs).await;
         injecting.spent += begun.elapsed();
         if let Some(order) = &mut self.command.policy {
@@ -141,7 +142,7 @@ impl PooledSession {
             .lease
             .as_ref()
             .map(|lent| Arc::clone(&lent.conn.backend));
-        let begun = Instant::now();
+        let begun = clock::now();
         if let Err(cut) = self.send_after(&mut injecting, statement).await {
             self.lost_behind(&cut)?;
         }

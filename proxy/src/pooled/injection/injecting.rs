@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use route::rules::{By, Injection, Profiling, RuleIndex};
 
-use super::results::Found;
-use crate::rule_set::RuleSet;
+use backend::injected_results::Found;
+use backend::rule_set::RuleSet;
 
 /// What is sent around the command of the moment, and what has come of it.
 pub(crate) struct Injecting {

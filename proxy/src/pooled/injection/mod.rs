@@ -5,5 +5,4 @@ pub(crate) mod events;
 pub(crate) mod inject;
 pub(crate) mod injecting;
 pub(crate) mod profiling;
-pub(crate) mod results;
 pub(crate) mod settings;

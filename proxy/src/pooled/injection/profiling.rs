@@ -12,12 +12,14 @@ use sql::Facts;
 
 use super::events::rows_examined;
 use super::injecting::Injecting;
-use super::results::{Cost, Finding, Found, InjectionReport, Profile, told, without_own};
 use crate::pooled::command::statement::Statement;
 use crate::pooled::exchange::outcome::Done;
 use crate::pooled::rules::evaluate_rules::{Form, RuleInput};
 use crate::pooled::session::PooledSession;
-use crate::rule_set::RuleSet;
+use backend::injected_results::{
+    Cost, Finding, Found, InjectionReport, Profile, told, without_own,
+};
+use backend::rule_set::RuleSet;
 use stats::journal::{Entry, Log};
 use stats::messages::{shown, shown_failure};
 use stats::profiles::{LeftOut, ProfileView};

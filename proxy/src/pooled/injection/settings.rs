@@ -5,11 +5,11 @@ use session::Outcome;
 
 use super::bounded_queries::{Side, failure_of};
 use super::injecting::Injecting;
-use super::results::Finding;
 use crate::pooled::exchange::outcome::Cut;
 use crate::pooled::exchange::preamble::empty_list;
 use crate::pooled::session::PooledSession;
 use backend::connection_error::ConnectionError;
+use backend::injected_results::Finding;
 use backend::own_reply::table;
 
 /// The values of variables.

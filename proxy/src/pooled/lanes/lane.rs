@@ -8,12 +8,13 @@ use std::rc::Rc;
 use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 
+use net::clock;
 use pool::{Binding, CloseReason, Ended, Lane, LaneRequestId, Lookup};
 use route::Role;
 use session::state::{Needs, Restoration, SessionState, restoration};
 use session::{Amendment, Piece, Progress, Reply, Withholds};
 use tokio::io::{AsyncRead, ReadBuf};
-use tokio::time::{Instant, MissedTickBehavior, interval_at};
+use tokio::time::{MissedTickBehavior, interval_at};
 use wire::execute::Execute;
 use wire::write::put_packets;
 use wire::{Capabilities, Command};
@@ -260,7 +261,7 @@ impl SharedLane {
 
     /// Runs it until nobody is left, and brings the connection back.
     pub(crate) async fn run(self: Rc<Self>, lanes: Rc<Lanes>) {
-        let mut looks = interval_at(Instant::now() + LOOK, LOOK);
+        let mut looks = interval_at(clock::now() + LOOK, LOOK);
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let outcome = poll_fn(|context| {
             while looks.poll_tick(context).is_ready() {

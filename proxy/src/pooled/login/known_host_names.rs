@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::time::Duration;
 
 use auth::{Accounts, Names};
+use net::clock;
 use tokio::sync::{Mutex, MutexGuard};
 use tokio::time::Instant;
 
@@ -38,7 +39,7 @@ impl HostNames {
 
     /// A backend has answered, or what the accounts say takes its answer's place.
     pub(crate) fn note(&self, names: Names) {
-        self.known.set(Some((names, Instant::now())));
+        self.known.set(Some((names, clock::now())));
     }
 }
 

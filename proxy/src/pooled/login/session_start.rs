@@ -22,7 +22,6 @@ use crate::pooled::session::identity::Identity;
 use crate::pooled::session::outcome::CutOff;
 use crate::pooled::session::sql_state::SqlState;
 use crate::pooled::session::tracking::Tracking;
-use crate::pooled::shadow::shadow_queue::Reflection;
 use crate::scripted::session_script::Scripting;
 use crate::worker::Worker;
 use backend::greeting::server_of;
@@ -38,6 +37,7 @@ use link::packets::PacketStream;
 use registry::session_control::SessionControl;
 use script_host::host::Host;
 use script_host::login_hooks::LoginHooks;
+use script_host::shadow_queue::Reflection;
 use stats::attribution::SessionAttribution;
 
 /// The most statements one client may have prepared at once: the servers' bound for all clients.

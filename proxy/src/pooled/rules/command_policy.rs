@@ -10,8 +10,8 @@ use route::{Backend, BackendId, ClusterId, Position};
 use session::Outcome;
 use tokio::time::Instant;
 
-use super::statement_limits::Inside;
 use crate::pooled::injection::injecting::Injecting;
+use backend::statement_limits::Inside;
 
 /// What is wanted of one command.
 #[derive(Default)]

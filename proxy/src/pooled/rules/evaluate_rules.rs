@@ -17,15 +17,15 @@ use wire::attribute::QueryAttribute;
 use wire::errors::{self, ProxyError};
 
 use super::command_policy::CommandPolicy;
-use super::statement_limits::{Inside, Passage, enter};
 use crate::pooled::command::ending::Ending;
 use crate::pooled::command::statement::Statement;
 use crate::pooled::login::session_start::{hold_of, pin_of};
 use crate::pooled::session::PooledSession;
 use crate::pooled::session::outcome::{After, CutOff};
-use crate::pooled::shadow::shadow_queue::Reflection;
-use crate::rule_set::RuleSet;
+use backend::rule_set::RuleSet;
+use backend::statement_limits::{Inside, Passage, enter};
 use link::query_command::{Carries, QueryCommand};
+use script_host::shadow_queue::Reflection;
 
 /// What a client wants done.
 pub(crate) struct RuleInput<'a> {

@@ -5,18 +5,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use config::ReplicaUse;
+use net::clock;
 use route::rules::{Hints, Judgement};
 use route::{BackendId, Family, Position, Roles, Wanted, Wish, Written};
 use session::Outcome;
 use sql::Facts;
 use tokio::task::JoinHandle;
-use tokio::time::Instant;
 
 use super::command_policy::{CommandPolicy, Note, Reflected};
 use crate::pooled::injection::injecting::Injecting;
 use crate::pooled::routing::target::CommandTarget;
 use crate::pooled::session::PooledSession;
-use crate::rule_set::RuleSet;
+use backend::rule_set::RuleSet;
 use registry::session_control::{Ask, SessionControl};
 use stats::profiles::LeftOut;
 
@@ -78,7 +78,7 @@ impl PooledSession {
             rule: Arc::clone(&rule.name),
             tag,
             digest: String::new(),
-            begun: Instant::now(),
+            begun: clock::now(),
             ended: None,
         });
         order

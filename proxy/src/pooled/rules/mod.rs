@@ -4,4 +4,3 @@ pub(crate) mod command_policy;
 pub(crate) mod evaluate_rules;
 pub(crate) mod follow_policy;
 pub(crate) mod prepared_rules;
-pub(crate) mod statement_limits;

@@ -7,7 +7,7 @@ use link::failure::Failure;
 use route::{Backend, SessionSlot};
 
 use crate::relay::Relay;
-use crate::session_end::SessionEnd;
+use link::session_end::SessionEnd;
 
 /// The backend that a session goes to as long as that can be used.
 pub(crate) struct Home {

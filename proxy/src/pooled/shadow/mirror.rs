@@ -7,11 +7,11 @@ use wire::Command;
 use wire::execute::Execute;
 use wire::query::Query;
 
-use super::shadow_queue::{Reflection, ShadowStatement, Work};
 use crate::pooled::command::statement::{BulkExecution, Executing};
 use crate::pooled::rules::command_policy::Reflected;
 use crate::pooled::session::PooledSession;
 use backend::prepared_statement::StatementKey;
+use script_host::shadow_queue::{Reflection, ShadowStatement, Work};
 
 impl PooledSession {
     /// Sends a COM_QUERY's text to the mirror as well.

@@ -2,5 +2,4 @@
 
 pub(crate) mod mirror;
 pub(crate) mod script_query;
-pub(crate) mod shadow_queue;
 pub(crate) mod shadow_session;

@@ -3,13 +3,13 @@
 use script::Parameters;
 use wire::Command;
 
-use super::shadow_queue::{QueuedScriptQuery, Replied};
 use crate::pooled::rules::command_policy::CommandPolicy;
 use crate::pooled::session::PooledSession;
 use crate::pooled::session::outcome::{After, CutOff};
 use crate::scripted::injected::incoming_of;
 use crate::scripted::waiting::{command, execution, miscounted, query};
 use link::reply_observer::{ObservedReply, ReplyObserver, Reports, Towards};
+use script_host::shadow_queue::{QueuedScriptQuery, Replied};
 
 impl PooledSession {
     /// Runs what is asked, and says what came of it.

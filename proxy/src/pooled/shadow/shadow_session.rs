@@ -11,9 +11,6 @@ use session::state::SessionState;
 use tokio::sync::mpsc;
 use wire::{Command, StatusFlags};
 
-use super::shadow_queue::{
-    Reflection, STATEMENTS_WAITING_MAX, ShadowSession, ShadowStatement, Work,
-};
 use crate::pooled::backend::held::Held;
 use crate::pooled::command::current_command::CurrentCommand;
 use crate::pooled::login::session_start::{client_statements, rules};
@@ -29,6 +26,9 @@ use crate::worker::Registered;
 use backend::prepared_statement::StatementKey;
 use link::client_command::{Inbox, Incoming};
 use link::leg::Leg;
+use script_host::shadow_queue::{
+    Reflection, STATEMENTS_WAITING_MAX, ShadowSession, ShadowStatement, Work,
+};
 use stats::attribution::SessionAttribution;
 
 impl PooledSession {

@@ -63,6 +63,7 @@ impl SessionState {
         };
         self.aftermath.list = list;
         self.aftermath.told = self.told(seen);
+        self.aftermath.is_list_lost &= matches!(list, List::Kept | List::Appended);
         match list {
             List::Empty => self.aftermath.warnings = 0,
             List::Fresh => self.aftermath.warnings = count.max(1),

@@ -9,25 +9,27 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use wire::{Capabilities, HEADER_BYTES};
 
-use backend::connection_error::ConnectionError;
-use backend::diagnostics::Diagnostics;
-use backend::own_reply::OwnReply;
+use crate::connection_error::ConnectionError;
+use crate::diagnostics::Diagnostics;
+use crate::own_reply::OwnReply;
 use wire::rows::Rows;
 
 /// What one of them has come to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Finding {
+pub enum Finding {
+    /// It has a result.
     Table(ResultTable),
     /// It has no result that is wanted.
     Nothing,
     /// It was not sent.
     Skipped(&'static str),
+    /// The server has answered with this error, or the connection has broken.
     Failed(String),
 }
 
 /// A small result, as text.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub(crate) struct ResultTable {
+pub struct ResultTable {
     columns: Vec<String>,
     rows: Vec<Vec<Option<String>>>,
     /// What its server has sent for it.
@@ -37,54 +39,76 @@ pub(crate) struct ResultTable {
 
 /// One that was sent, or not, and what came of it.
 #[derive(Debug, Clone)]
-pub(crate) struct Found {
+pub struct Found {
+    /// The statement.
     pub text: Box<str>,
+    /// What it is for.
     pub purpose: Purpose,
+    /// What came of it.
     pub finding: Finding,
 }
 
 /// The statement around which they were sent.
 #[derive(Serialize)]
-pub(crate) struct Profile<'a> {
+pub struct Profile<'a> {
+    /// The command's name, as the protocol has it.
     pub command: &'static str,
+    /// When it began, in RFC 3339.
     pub timestamp: String,
     /// Its digest, so that no value of it is told; of a profile as it was said, where that may be.
     pub query: &'a str,
+    /// The digest's hash, in hexadecimal.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
+    /// The connection's id at the backend.
     pub thread_id: u32,
     /// Milliseconds at the backend.
     pub exec_time: f64,
+    /// The rule that has sent them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rule: Option<&'a str>,
+    /// Why it is profiled.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub chosen_by: Option<&'a str>,
+    /// The account.
     pub user: String,
+    /// The default schema.
     pub schema: Option<String>,
+    /// The backend's name.
     pub backend: Option<&'a str>,
+    /// The number of its error.
     pub error: Option<u16>,
+    /// Rows of its result.
     pub rows: u64,
+    /// Rows that it has changed.
     pub affected_rows: u64,
+    /// Its warnings.
     pub warnings: u16,
+    /// Tags that rules have given it.
     pub tags: Vec<String>,
+    /// What asking has cost.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost: Option<Cost>,
+    /// Status variables that have changed, and by how much.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<Map<String, Value>>,
+    /// What each injected statement has come to.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub results: Vec<InjectionReport<'a>>,
 }
 
 /// What was sent for one statement, and how long that took.
 #[derive(Serialize)]
-pub(crate) struct Cost {
+pub struct Cost {
+    /// Statements that were sent.
     pub statements: u32,
+    /// The time that they took, in microseconds.
     pub microseconds: u64,
 }
 
 /// The result of one injected statement, as the log and the profile have it.
 #[derive(Serialize)]
-pub(crate) struct InjectionReport<'a> {
+pub struct InjectionReport<'a> {
     statement: &'a str,
     /// On which side of the client's it was sent; none where both were compared.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -103,7 +127,8 @@ enum InjectionOutcome<'a> {
 }
 
 impl ResultTable {
-    pub(crate) fn new(columns: &[&str]) -> Self {
+    /// An empty one with these columns.
+    pub fn new(columns: &[&str]) -> Self {
         Self {
             columns: columns.iter().map(|it| (*it).to_owned()).collect(),
             ..Self::default()
@@ -111,8 +136,8 @@ impl ResultTable {
     }
 
     /// Made of what it has.
-    #[cfg(test)]
-    pub(crate) fn of<const N: usize>(columns: &[&str; N], rows: &[[Option<&str>; N]]) -> Self {
+    /// One of these columns and rows.
+    pub fn of<const N: usize>(columns: &[&str; N], rows: &[[Option<&str>; N]]) -> Self {
         let row = |row: &[Option<&str>; N]| row.iter().map(|it| it.map(str::to_owned)).collect();
         Self {
             rows: rows.iter().map(row).collect(),
@@ -121,19 +146,19 @@ impl ResultTable {
     }
 
     /// How many rows it has.
-    pub(crate) fn rows_count(&self) -> usize {
+    pub fn rows_count(&self) -> usize {
         self.rows.len()
     }
 
     /// A value; none where it is NULL, or there is no such row or column.
-    pub(crate) fn value(&self, row: usize, column: &str) -> Option<&str> {
+    pub fn value(&self, row: usize, column: &str) -> Option<&str> {
         let mut columns = self.columns.iter();
         let at = columns.position(|it| it.eq_ignore_ascii_case(column))?;
         self.rows.get(row)?.get(at)?.as_deref()
     }
 
     /// One of its rows, without these columns.
-    pub(crate) fn row_without(self, row: usize, columns: &[&str]) -> Self {
+    pub fn row_without(self, row: usize, columns: &[&str]) -> Self {
         let values = self.rows.into_iter().nth(row).unwrap_or_default();
         let kept = self.columns.into_iter().zip(values);
         let kept = kept.filter(|(name, _)| !columns.iter().any(|it| name.eq_ignore_ascii_case(it)));
@@ -146,10 +171,7 @@ impl ResultTable {
     }
 
     /// Reads a result; one without rows and columns is none.
-    pub(crate) fn read(
-        own: &OwnReply,
-        capabilities: Capabilities,
-    ) -> Result<Self, ConnectionError> {
+    pub fn read(own: &OwnReply, capabilities: Capabilities) -> Result<Self, ConnectionError> {
         let Rows { columns, rows } = own.rows(capabilities)?;
         Ok(Self {
             columns,
@@ -159,7 +181,7 @@ impl ResultTable {
     }
 
     /// SHOW WARNINGS, or SHOW ERRORS, from a list that was put down.
-    pub(crate) fn of_list(list: Option<&Diagnostics>, purpose: &Purpose) -> Self {
+    pub fn of_list(list: Option<&Diagnostics>, purpose: &Purpose) -> Self {
         let mut table = Self::new(&["Level", "Code", "Message"]);
         let conditions = list.map(Diagnostics::conditions).unwrap_or_default();
         let is_wanted = |is_error: bool| *purpose == Purpose::Warnings || is_error;
@@ -174,7 +196,7 @@ impl ResultTable {
     }
 
     /// Makes the messages of a list what `shown` makes of them, by their numbers.
-    pub(crate) fn redact(&mut self, shown: impl Fn(u16, String, bool) -> String) {
+    pub fn redact(&mut self, shown: impl Fn(u16, String, bool) -> String) {
         for row in &mut self.rows {
             if let [_, Some(code), message] = row.as_mut_slice() {
                 let number = code.parse().unwrap_or_default();
@@ -207,7 +229,7 @@ impl ResultTable {
 }
 
 /// What is told of all that was sent: the change of SHOW STATUS, and the others.
-pub(crate) fn told<'a>(
+pub fn told<'a>(
     before: &'a [Found],
     after: &'a [Found],
     results: InjectedResults,
@@ -262,7 +284,7 @@ pub(crate) fn told<'a>(
 
 /// Takes out of what SHOW SESSION STATUS has changed what the question itself has: the first of the two is
 /// counted when it ends, the second when it comes.
-pub(crate) fn without_own(changed: &mut Map<String, Value>, before: &[Found]) {
+pub fn without_own(changed: &mut Map<String, Value>, before: &[Found]) {
     let is_status = |it: &&Found| it.purpose == Purpose::Status;
     let Some(found) = before.iter().find(is_status) else {
         return;

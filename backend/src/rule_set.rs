@@ -6,10 +6,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use config::{Consistency, HintStyle};
 use route::rules::{Compiled, Counters, Tally};
 
-use backend::settings::Settings;
+use crate::settings::Settings;
 
 /// The rules, and one worker's counts of their matches.
-pub(crate) struct RuleSet {
+pub struct RuleSet {
     /// The rules, and what hints mean.
     pub compiled: Arc<Compiled>,
     /// How often each has matched here.
@@ -28,12 +28,12 @@ pub(crate) struct RuleSet {
 
 impl RuleSet {
     /// The first one of a worker.
-    pub(crate) fn new(settings: &Settings) -> Self {
+    pub fn new(settings: &Settings) -> Self {
         Self::of(settings, Counters::new(&settings.rules.rules))
     }
 
     /// What takes this one's place after a reload.
-    pub(crate) fn followed_by(&self, settings: &Settings) -> Self {
+    pub fn followed_by(&self, settings: &Settings) -> Self {
         Self::of(settings, self.counters.carried_over(&settings.rules.rules))
     }
 
@@ -74,20 +74,20 @@ impl RuleSet {
     }
 
     /// Whose way of writing hints is understood of an account.
-    pub(crate) fn hints_of<'a>(&'a self, account: &'a auth::Account) -> &'a [HintStyle] {
+    pub fn hints_of<'a>(&'a self, account: &'a auth::Account) -> &'a [HintStyle] {
         account.hints.as_deref().unwrap_or(&self.hints)
     }
 }
 
 /// What all workers have counted, for whoever asks.
 #[derive(Default)]
-pub(crate) struct Tallies {
+pub struct Tallies {
     workers: Mutex<Vec<Arc<Counters>>>,
 }
 
 impl Tallies {
     /// A worker counts here from now on.
-    pub(crate) fn enter(&self, worker: usize, counters: &Arc<Counters>) {
+    pub fn enter(&self, worker: usize, counters: &Arc<Counters>) {
         let mut workers = self.workers.lock().unwrap_or_else(PoisonError::into_inner);
         if workers.len() <= worker {
             workers.resize_with(worker + 1, Arc::default);
@@ -98,7 +98,7 @@ impl Tallies {
     }
 
     /// All together, in the order of the rules.
-    pub(crate) fn sum(&self) -> Vec<Tally> {
+    pub fn sum(&self) -> Vec<Tally> {
         let workers = self.workers.lock().unwrap_or_else(PoisonError::into_inner);
         let mut all: Vec<Tally> = Vec::new();
         for tally in workers.iter().flat_map(|it| it.tallies()) {

@@ -6,15 +6,15 @@ use std::time::Duration;
 use tokio::time::timeout;
 use wire::errors;
 
-use link::failure::{Failure, FailureKind};
-use link::packets::PacketStream;
+use crate::failure::{Failure, FailureKind};
+use crate::packets::PacketStream;
 
 /// How long a client may take to accept the ERR that ends its session.
-pub(crate) const TIMEOUT_TELL: Duration = Duration::from_secs(1);
+pub const TIMEOUT_TELL: Duration = Duration::from_secs(1);
 
 /// How a session ended well.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum SessionEnd {
+pub enum SessionEnd {
     /// The client said COM_QUIT.
     Quit,
     /// The client closed between two exchanges.
@@ -36,12 +36,14 @@ impl fmt::Display for SessionEnd {
     }
 }
 
-pub(crate) fn late(limit: Duration) -> Failure {
+/// The client has taken longer to log in than `limit`.
+pub fn late(limit: Duration) -> Failure {
     let error = errors::login_timeout(format_args!("{limit:?}"));
     Failure::saying(FailureKind::LoginTimeout, error)
 }
 
-pub(crate) fn lost_at_login() -> Failure {
+/// The client's connection broke with the last packet of its login.
+pub fn lost_at_login() -> Failure {
     Failure::new(
         FailureKind::LoginAbandoned,
         "the connection to the client was lost at the end of the login",
@@ -49,7 +51,7 @@ pub(crate) fn lost_at_login() -> Failure {
 }
 
 /// Tells the client what ended its login, if it listens.
-pub(crate) async fn tell(client: &mut PacketStream, failure: &Failure, with_sqlstate: bool) {
+pub async fn tell(client: &mut PacketStream, failure: &Failure, with_sqlstate: bool) {
     if let Some(payload) = failure.err_payload(with_sqlstate) {
         let _ = timeout(TIMEOUT_TELL, client.finish_with(&payload)).await;
     }

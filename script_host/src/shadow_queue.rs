@@ -14,13 +14,13 @@ use link::reply_observer::ObservedReply;
 use registry::session_control::{Ask, SessionControl};
 
 /// Statements of one session that wait.
-pub(super) const STATEMENTS_WAITING_MAX: usize = 1000;
+pub const STATEMENTS_WAITING_MAX: usize = 1000;
 
 /// Bytes of theirs.
 const BYTES_WAITING_MAX: usize = 16 << 20;
 
 /// What a session is to those beside it.
-pub(crate) enum Reflection {
+pub enum Reflection {
     /// There is none that mirrors it.
     None,
     /// There is one.
@@ -30,26 +30,32 @@ pub(crate) enum Reflection {
 }
 
 /// The way to the session beside.
-pub(crate) struct ShadowSession {
-    pub(super) cluster: ClusterId,
-    pub(super) queue: mpsc::Sender<ShadowStatement>,
-    pub(super) bytes: Rc<Cell<usize>>,
-    pub(super) watch: Rc<SessionControl>,
+pub struct ShadowSession {
+    /// The cluster that it goes to.
+    pub cluster: ClusterId,
+    /// What waits there.
+    pub queue: mpsc::Sender<ShadowStatement>,
+    /// Bytes of all that waits.
+    pub bytes: Rc<Cell<usize>>,
+    /// What it is asked, such as to end.
+    pub watch: Rc<SessionControl>,
 }
 
 /// It takes no more statements for now, or has broken off.
-pub(crate) struct Overloaded;
+pub struct Overloaded;
 
 /// One mirrored statement in the queue.
-pub(crate) struct ShadowStatement {
-    pub(super) work: Work,
+pub struct ShadowStatement {
+    /// What is to be done.
+    pub work: Work,
     /// The client's schema and variables at that time.
-    pub(super) values: Rc<Values>,
-    pub(super) bytes: usize,
+    pub values: Rc<Values>,
+    /// Its bytes.
+    pub bytes: usize,
 }
 
 /// What is to be run.
-pub(crate) enum Work {
+pub enum Work {
     /// COM_QUERY, as packets.
     Query(Vec<u8>),
     /// COM_STMT_EXECUTE: the statement, its parameters, and what follows the id.
@@ -62,7 +68,7 @@ pub(crate) enum Work {
 
 impl ShadowSession {
     /// Whether it runs statements of this cluster, and runs them still.
-    pub(crate) fn is_in(&self, cluster: ClusterId) -> bool {
+    pub fn is_in(&self, cluster: ClusterId) -> bool {
         self.cluster == cluster && !self.queue.is_closed()
     }
 
@@ -70,7 +76,7 @@ impl ShadowSession {
     ///
     /// # Errors
     /// Too much waits already, or it has broken off.
-    pub(crate) fn send(&self, item: ShadowStatement) -> Result<(), Overloaded> {
+    pub fn send(&self, item: ShadowStatement) -> Result<(), Overloaded> {
         let bytes = item.bytes;
         let has_room = self.bytes.get() + bytes <= BYTES_WAITING_MAX;
         if !has_room || self.queue.try_send(item).is_err() {
@@ -81,14 +87,14 @@ impl ShadowSession {
     }
 
     /// What it runs is of no use to anybody any more.
-    pub(crate) fn kill(&self) {
+    pub fn kill(&self) {
         self.watch.ask(Ask::KillSession);
     }
 }
 
 impl ShadowStatement {
     /// For a session whose schema and variables are these now.
-    pub(crate) fn of(values: &Rc<Values>, work: Work) -> Self {
+    pub fn of(values: &Rc<Values>, work: Work) -> Self {
         let bytes = match &work {
             Work::Query(bytes) | Work::Execute(_, _, bytes) | Work::BulkExecute(_, _, bytes) => {
                 bytes.len()
@@ -104,18 +110,21 @@ impl ShadowStatement {
 }
 
 /// A script's query in the queue.
-pub(crate) struct QueuedScriptQuery {
+pub struct QueuedScriptQuery {
+    /// The statement, as the script has sent it.
     pub inquiry: ScriptQuery,
+    /// Who has sent it.
     pub scripts: Scripts,
+    /// Where the reply goes.
     pub reply: oneshot::Sender<Replied>,
 }
 
 /// A command and what it was answered; or why there is none.
-pub(crate) type Replied = Result<(Command, ObservedReply), String>;
+pub type Replied = Result<(Command, ObservedReply), String>;
 
 impl QueuedScriptQuery {
     /// About so many bytes wait with it.
-    pub(crate) fn bytes(&self) -> usize {
+    pub fn bytes(&self) -> usize {
         let parameters = self.inquiry.parameters.as_ref();
         self.inquiry.text.len() + parameters.map_or(0, Parameters::bytes)
     }

@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 
 /// The limits of all rules.
 #[derive(Default)]
-pub(crate) struct Limits(Mutex<Counted>);
+pub struct StatementLimits(Mutex<Counted>);
 
 #[derive(Default)]
 struct Counted {
@@ -20,26 +20,26 @@ struct Counted {
 struct Ticket(oneshot::Sender<()>);
 
 /// Whether a statement comes through a gate.
-pub(crate) enum Passage {
+pub enum Passage {
     /// It is in.
     In(Inside),
     /// Others are; it is in as soon as it hears of it.
     Waits(Waiting),
 }
 
-impl Limits {
+impl StatementLimits {
     fn counted(&self) -> MutexGuard<'_, Counted> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// When a statement may go by its limit's rate.
-    pub(crate) fn turn(&self, limited: &Limited<'_>, now: Moment) -> Admission {
+    pub fn turn(&self, limited: &Limited<'_>, now: Moment) -> Admission {
         self.counted().rates.turn(limited, now)
     }
 }
 
 /// Goes in, or stands in line. `max` is how many may be in at once.
-pub(crate) fn enter(limits: &Arc<Limits>, key: u64, max: u32) -> Passage {
+pub fn enter(limits: &Arc<StatementLimits>, key: u64, max: u32) -> Passage {
     let mut counted = limits.counted();
     match counted.gates.enter(key, max) {
         Entrance::In => Passage::In(Inside {
@@ -59,8 +59,8 @@ pub(crate) fn enter(limits: &Arc<Limits>, key: u64, max: u32) -> Passage {
 }
 
 /// One statement inside; out when dropped.
-pub(crate) struct Inside {
-    limits: Arc<Limits>,
+pub struct Inside {
+    limits: Arc<StatementLimits>,
     key: u64,
 }
 
@@ -76,15 +76,15 @@ impl Drop for Inside {
 }
 
 /// One in line; out of it when dropped.
-pub(crate) struct Waiting {
-    limits: Arc<Limits>,
+pub struct Waiting {
+    limits: Arc<StatementLimits>,
     key: u64,
     called: oneshot::Receiver<()>,
 }
 
 impl Waiting {
     /// Waits until it is called.
-    pub(crate) async fn called(&mut self) -> Inside {
+    pub async fn called(&mut self) -> Inside {
         // Tickets are dropped only by those that wait.
         let _ = (&mut self.called).await;
         Inside {

@@ -1,0 +1,160 @@
+//! The model of a server that the simulation uses says what real servers say: dialogues are played with both.
+//!
+//! The recordings in `simulation/dialogues/mariadb` and `mysql` are what the model's own tests compare with.
+//! `PILOTFISH_WRITE=1` records them anew.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use e2e::{LeasedServer, PASSWORD, Product, Server};
+use simulation::server::Family;
+use simulation::server::dialogue::{Asks, Awaited, ModelPlace, Place, Stream, difference, play};
+use tokio::net::{TcpStream, UnixStream};
+
+both! { the_model_says_what_the_server_says }
+
+/// How often a server is asked whether it waits: InnoDB looks anew only after a tenth of a second without questions.
+const PAUSE: Duration = Duration::from_millis(150);
+
+/// The password of the account `plain`.
+const PLAIN_PASSWORD: &str = "secret";
+
+/// A real server, and its administrator's socket.
+struct RealPlace<'a> {
+    family: Family,
+    server: &'a Server,
+}
+
+impl Place for RealPlace<'_> {
+    fn family(&self) -> Family {
+        self.family
+    }
+
+    fn connect(&self, user: &str) -> Awaited<'_, io::Result<Box<dyn Stream>>> {
+        let is_root = user == "root";
+        Box::pin(async move {
+            if is_root {
+                let stream = UnixStream::connect(self.server.socket()).await?;
+                return Ok(Box::new(stream) as Box<dyn Stream>);
+            }
+            let stream = TcpStream::connect(("127.0.0.1", self.server.port())).await?;
+            Ok(Box::new(stream) as Box<dyn Stream>)
+        })
+    }
+
+    fn password(&self, user: &str) -> String {
+        let password = match user {
+            "app" => PASSWORD,
+            "plain" => PLAIN_PASSWORD,
+            _ => "",
+        };
+        password.to_owned()
+    }
+
+    fn pause(&self) -> Awaited<'_, ()> {
+        Box::pin(tokio::time::sleep(PAUSE))
+    }
+
+    fn is_waiting<'a>(&'a self, connection: u32, root: &'a mut dyn Asks) -> Awaited<'a, bool> {
+        Box::pin(async move {
+            let question = format!(
+                "SELECT (SELECT COUNT(*) FROM information_schema.innodb_trx \
+                 WHERE trx_mysql_thread_id = {connection} AND trx_state = 'LOCK WAIT') + \
+                 (SELECT COUNT(*) FROM information_schema.processlist \
+                 WHERE id = {connection} AND (state LIKE 'Waiting %' OR state LIKE 'User %'))"
+            );
+            root.ask(&question).await != "0"
+        })
+    }
+}
+
+/// A server with the accounts and the settings that dialogues count on.
+fn server(product: Product) -> LeasedServer {
+    let options = match product.is_mariadb() {
+        true => &[
+            "--log-bin=binlog",
+            "--log-slave-updates=ON",
+            "--server-id=1",
+        ][..],
+        false => &[
+            "--log-bin=binlog",
+            "--server-id=1",
+            "--gtid-mode=ON",
+            "--enforce-gtid-consistency=ON",
+        ],
+    };
+    let server = Server::start(product, options);
+    let mut root = server.root();
+    root.run(&format!(
+        "CREATE USER plain@'%' IDENTIFIED BY '{PLAIN_PASSWORD}'"
+    ));
+    root.run(
+        "GRANT SELECT, INSERT, UPDATE, DELETE, CREATE, DROP, LOCK TABLES, CREATE TEMPORARY TABLES \
+         ON *.* TO plain@'%'",
+    );
+    server.into()
+}
+
+fn dialogues() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../simulation/dialogues")
+}
+
+/// Plays with a real server, in real time.
+fn play_with_server(place: &RealPlace<'_>, text: &str) -> String {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    let runtime = runtime.expect("a runtime can be made");
+    runtime.block_on(play(place, text))
+}
+
+/// Plays with the model, whose time passes when there is nothing to do.
+fn play_with_model(family: Family, text: &str) -> String {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .start_paused(true)
+        .build();
+    let runtime = runtime.expect("a runtime can be made");
+    let local = tokio::task::LocalSet::new();
+    local.block_on(&runtime, async {
+        play(&ModelPlace::new(family), text).await
+    })
+}
+
+fn the_model_says_what_the_server_says(product: Product) {
+    let server = server(product);
+    let (family, recordings) = match product.is_mariadb() {
+        true => (Family::MariaDb, "mariadb"),
+        false => (Family::MySql, "mysql"),
+    };
+    let place = RealPlace {
+        family,
+        server: &server,
+    };
+    let files = std::fs::read_dir(dialogues()).expect("the dialogues are there");
+    let mut paths: Vec<PathBuf> = files.filter_map(|it| Some(it.ok()?.path())).collect();
+    paths.retain(|it| it.extension().is_some_and(|it| it == "txt"));
+    paths.sort();
+    let mut differences = Vec::new();
+    for path in &paths {
+        let text = std::fs::read_to_string(path).expect("a dialogue is a text");
+        let name = path.file_name().expect("a file has a name");
+        let recording = dialogues().join(recordings).join(name);
+        let said = play_with_server(&place, &text);
+        if std::env::var_os("PILOTFISH_WRITE").is_some() {
+            std::fs::write(&recording, &said).expect("the recording can be written");
+        }
+        let recorded = std::fs::read_to_string(&recording).unwrap_or_default();
+        let name = name.to_string_lossy();
+        if let Some(difference) = difference(&said, &recorded) {
+            differences.push(format!(
+                "{name}, the recording in place of the model:\n{difference}"
+            ));
+        }
+        if let Some(difference) = difference(&said, &play_with_model(family, &text)) {
+            differences.push(format!("{name}:\n{difference}"));
+        }
+    }
+    assert!(differences.is_empty(), "{}", differences.join("\n"));
+}

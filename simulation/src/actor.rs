@@ -1,0 +1,300 @@
+//! One client program: it logs in again and again, does what chance says, and checks every reply against what it
+//! knows of its session.
+
+mod operations;
+mod session;
+mod transactions;
+
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::time::Duration;
+
+use crate::books::Books;
+use crate::client::{Broken, Client, Login, NotIn, Reply, ServerError};
+use crate::network::Hosts;
+use crate::seed::Dice;
+use crate::trace::Trace;
+pub use operations::{NUMBERS, SCHEMAS};
+use session::Session;
+pub use transactions::{ACCOUNTS, BALANCE};
+use wire::Command;
+use wire::reply::OkPacket;
+
+/// The longest that a command may take, in virtual time: longer than every limit of the proxy and the servers.
+const COMMAND_LIMIT: Duration = Duration::from_secs(300);
+
+/// What an actor is given.
+pub struct Part {
+    /// What the trace calls it.
+    pub number: usize,
+    /// The network.
+    pub hosts: Rc<Hosts>,
+    /// Its account.
+    pub login: Login,
+    /// Where proxies listen, of which each login takes one.
+    pub doors: Vec<SocketAddr>,
+    /// What all know.
+    pub books: Books,
+    /// What happens.
+    pub trace: Trace,
+    /// What chance says.
+    pub dice: Dice,
+    /// Operations that it does in all.
+    pub operations: usize,
+    /// Whether anything may break: then errors are allowed, and the actor begins anew after one.
+    pub is_rough: bool,
+    /// Errors that even a smooth world has.
+    pub allowed: &'static [u16],
+    /// Whether transactions change rows that others change, too.
+    pub has_transfers: bool,
+    /// Whether a session must see what it has written.
+    pub reads_own_writes: bool,
+    /// What `lock_wait_timeout` is where no session has set it.
+    pub lock_wait_default: u64,
+}
+
+/// An actor on its way.
+pub struct Actor {
+    part: Part,
+    session: Session,
+}
+
+/// Why an actor goes on without its session.
+#[derive(Debug)]
+pub enum Leave {
+    /// An error that this world allows.
+    Error(ServerError),
+    /// The connection has broken.
+    Broken,
+    /// An invariant does not hold; the world ends.
+    Over,
+}
+
+impl Leave {
+    /// Whether a statement that has ended so may have been executed.
+    pub fn is_in_doubt(&self) -> bool {
+        match self {
+            // The proxy says so when a connection has broken within a statement.
+            Leave::Error(error) => error.state == "08S01",
+            Leave::Broken | Leave::Over => true,
+        }
+    }
+}
+
+impl Actor {
+    /// Does all operations, or ends when an invariant does not hold.
+    pub async fn live(part: Part) {
+        let mut part = part;
+        while part.operations > 0 && part.books.what_is_broken().is_none() {
+            let Some(client) = part.enter().await else {
+                continue;
+            };
+            let id = part.books.number();
+            let mut actor = Actor {
+                session: Session::new(client, id),
+                part,
+            };
+            let how = actor.work().await;
+            part = actor.leave(how).await;
+        }
+    }
+
+    /// Operations on one session.
+    async fn work(&mut self) -> Result<(), Leave> {
+        let length = 1 + self.part.dice.below(40);
+        for _ in 0..length {
+            if self.part.operations == 0 || self.part.books.what_is_broken().is_some() {
+                break;
+            }
+            self.part.operations -= 1;
+            self.operate().await?;
+        }
+        Ok(())
+    }
+
+    async fn leave(self, how: Result<(), Leave>) -> Part {
+        let Actor {
+            mut part,
+            mut session,
+        } = self;
+        session.forget_lock(&part.books);
+        let number = part.number;
+        match how {
+            Ok(()) if part.dice.one_in(4) => session.client.vanish(),
+            Ok(()) => session.client.quit().await,
+            Err(why) => {
+                part.trace
+                    .note(format_args!("client {number} leaves: {why:?}"));
+                session.client.vanish();
+                let pause = part.dice.millis(0, 200);
+                tokio::time::sleep(pause).await;
+            }
+        }
+        part
+    }
+
+    /// Sends a statement and takes its reply; an error that is not allowed is a broken invariant.
+    async fn run(&mut self, text: &str) -> Result<Reply, Leave> {
+        let part = &self.part;
+        part.trace
+            .note(format_args!("client {} > {text}", part.number));
+        let running = tokio::time::timeout(COMMAND_LIMIT, self.session.client.query(text));
+        let ended = running.await;
+        self.part.judge(text, ended)
+    }
+
+    /// Executes a prepared statement.
+    async fn execute(&mut self, what: &str, id: u32, values: &[i64]) -> Result<Reply, Leave> {
+        let part = &self.part;
+        let number = part.number;
+        part.trace
+            .note(format_args!("client {number} > execute {what} {values:?}"));
+        let executing = self.session.client.execute(id, values);
+        let ended = tokio::time::timeout(COMMAND_LIMIT, executing).await;
+        self.part.judge(what, ended)
+    }
+
+    /// Prepares a statement.
+    async fn prepare(&mut self, text: &str) -> Result<u32, Leave> {
+        let part = &self.part;
+        part.trace
+            .note(format_args!("client {} > prepare {text}", part.number));
+        let preparing = self.session.client.prepare(text);
+        let ended = tokio::time::timeout(COMMAND_LIMIT, preparing).await;
+        let mut id = 0;
+        let ended = ended.map(|prepared| {
+            prepared.map(|prepared| match prepared {
+                Ok(prepared) => {
+                    id = prepared;
+                    Reply::Done(OkPacket::default())
+                }
+                Err(error) => Reply::Error(error),
+            })
+        });
+        self.part.judge(text, ended)?;
+        Ok(id)
+    }
+
+    /// Sends a command that is no statement.
+    async fn command(&mut self, command: Command, arguments: &[u8]) -> Result<Reply, Leave> {
+        let part = &self.part;
+        let number = part.number;
+        part.trace
+            .note(format_args!("client {number} > {command:?} {arguments:?}"));
+        let running = self.session.client.command(command, arguments);
+        let ended = tokio::time::timeout(COMMAND_LIMIT, running).await;
+        self.part.judge("a command", ended)
+    }
+
+    /// An invariant does not hold.
+    fn broken(&self, what: std::fmt::Arguments<'_>) -> Leave {
+        let number = self.part.number;
+        self.part.books.broken(format!("client {number}: {what}"));
+        Leave::Over
+    }
+
+    /// The only value of a reply must be this one.
+    fn expect(&self, during: &str, reply: &Reply, wanted: Option<&str>) -> Result<(), Leave> {
+        match reply.value() {
+            Some(value) if value.as_deref() == wanted => Ok(()),
+            _ => Err(self.broken(format_args!("`{during}` gives {reply:?}, not {wanted:?}"))),
+        }
+    }
+}
+
+impl Part {
+    /// Logs in; none: not this time.
+    async fn enter(&mut self) -> Option<Client> {
+        let mut login = self.login.clone();
+        login.address = self.doors[self.dice.index(self.doors.len())];
+        login.deprecates_eof = self.dice.one_in(2);
+        let entering = tokio::time::timeout(COMMAND_LIMIT, Client::log_in(&self.hosts, &login));
+        let number = self.number;
+        match entering.await {
+            Ok(Ok(client)) => {
+                let id = client.thread_id;
+                self.trace
+                    .note(format_args!("client {number} is in as {id}"));
+                return Some(client);
+            }
+            Ok(Err(NotIn::Broken(Broken::Protocol(what)))) => {
+                self.books
+                    .broken(format!("client {number}: a login: {what}"));
+            }
+            Ok(Err(why)) => {
+                self.trace
+                    .note(format_args!("client {number} is not in: {why:?}"));
+                match why {
+                    NotIn::Refused(error) => drop(self.allows(&error, "a login")),
+                    NotIn::Broken(_) if self.is_rough => {}
+                    NotIn::Broken(_) => {
+                        self.books.broken(format!("client {number}: a login broke"))
+                    }
+                }
+            }
+            Err(_) if self.is_rough => {}
+            Err(_) => drop(self.waits_for_ever("a login")),
+        }
+        self.operations = self.operations.saturating_sub(1);
+        tokio::time::sleep(self.dice.millis(10, 500)).await;
+        None
+    }
+
+    fn judge(
+        &self,
+        text: &str,
+        ended: Result<Result<Reply, Broken>, tokio::time::error::Elapsed>,
+    ) -> Result<Reply, Leave> {
+        let number = self.number;
+        match ended {
+            Ok(Ok(Reply::Error(error))) => {
+                let (code, text_of) = (error.number, &error.text);
+                self.trace
+                    .note(format_args!("client {number} < error {code} {text_of}"));
+                self.books.count();
+                self.allows(&error, text)?;
+                Err(Leave::Error(error))
+            }
+            Ok(Ok(reply)) => {
+                self.trace.note(format_args!("client {number} < {reply:?}"));
+                self.books.count();
+                Ok(reply)
+            }
+            Ok(Err(Broken::Protocol(what))) => {
+                self.books
+                    .broken(format!("client {number}: `{text}`: {what}"));
+                Err(Leave::Over)
+            }
+            Ok(Err(Broken::Connection(error))) => {
+                self.trace.note(format_args!("client {number} < {error}"));
+                if !self.is_rough {
+                    let what = format!("client {number}: `{text}`: the connection broke: {error}");
+                    self.books.broken(what);
+                }
+                Err(Leave::Broken)
+            }
+            Err(_) => Err(self.waits_for_ever(text)),
+        }
+    }
+
+    /// Whether this world has such an error.
+    fn allows(&self, error: &ServerError, during: &str) -> Result<(), Leave> {
+        if self.is_rough || self.allowed.contains(&error.number) {
+            self.books.met(error.number);
+            return Ok(());
+        }
+        let number = self.number;
+        let (code, text) = (error.number, &error.text);
+        self.books.broken(format!(
+            "client {number}: `{during}` has error {code}: {text}"
+        ));
+        Err(Leave::Over)
+    }
+
+    fn waits_for_ever(&self, what: &str) -> Leave {
+        let number = self.number;
+        self.books
+            .broken(format!("client {number}: `{what}` waits for ever"));
+        Leave::Over
+    }
+}

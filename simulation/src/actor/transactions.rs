@@ -1,0 +1,133 @@
+//! What an actor does in transactions.
+
+use wire::StatusFlags;
+
+use super::{Actor, Leave};
+use crate::books::Fate;
+use crate::client::Reply;
+
+/// Rows of the table `accounts`, from 1; what each begins with.
+pub const ACCOUNTS: u64 = 8;
+/// See [`ACCOUNTS`].
+pub const BALANCE: u64 = 1000;
+
+/// What a transaction has written.
+#[derive(Default)]
+struct Written {
+    tokens: Vec<u64>,
+    /// Ids of their rows.
+    ids: Vec<u64>,
+}
+
+impl Actor {
+    /// A transaction, which ends as chance says.
+    pub(super) async fn transact(&mut self) -> Result<(), Leave> {
+        let mut written = Written::default();
+        let ended = self.steps(&mut written).await;
+        match ended {
+            Ok(commits) => self.end(commits, &written).await,
+            // Nobody has asked for an end, so it is surely rolled back.
+            Err(why) => {
+                self.enter_all(&written.tokens, Fate::Withdrawn);
+                Err(why)
+            }
+        }
+    }
+
+    /// The statements of a transaction before its end; whether it shall commit.
+    async fn steps(&mut self, written: &mut Written) -> Result<bool, Leave> {
+        let begin = ["BEGIN", "START TRANSACTION", "START TRANSACTION READ WRITE"];
+        let begin = begin[self.part.dice.index(begin.len())];
+        self.run_within(begin).await?;
+        for _ in 0..self.part.dice.below(4) {
+            match self.part.dice.below(4) {
+                0 => {
+                    let number = self.part.books.number();
+                    let text = format!("SELECT {number}");
+                    let reply = self.run_within(&text).await?;
+                    self.expect(&text, &reply, Some(&number.to_string()))?;
+                }
+                1 if self.part.has_transfers => self.transfer().await?,
+                _ => {
+                    let token = self.part.books.number();
+                    written.tokens.push(token);
+                    let text =
+                        format!("INSERT INTO shop.ledger (token, amount) VALUES ({token}, 1)");
+                    let reply = self.run_within(&text).await?;
+                    let Reply::Done(ok) = reply else {
+                        return Err(self.broken(format_args!("`{text}` gives {reply:?}")));
+                    };
+                    let id = ok.last_insert_id;
+                    written.ids.push(id);
+                    if self.part.dice.one_in(3) {
+                        let text = format!("SELECT token FROM shop.ledger WHERE id = {id}");
+                        let reply = self.run_within(&text).await?;
+                        self.expect(&text, &reply, Some(&token.to_string()))?;
+                    }
+                }
+            }
+            if self.part.dice.one_in(12) {
+                let pause = self.part.dice.millis(1, 500);
+                tokio::time::sleep(pause).await;
+            }
+        }
+        Ok(!self.part.dice.one_in(4))
+    }
+
+    /// Money goes from one account to another, in the order of their numbers, so that nobody waits in a circle.
+    async fn transfer(&mut self) -> Result<(), Leave> {
+        let low = 1 + self.part.dice.below(ACCOUNTS - 1);
+        let high = low + 1 + self.part.dice.below(ACCOUNTS - low);
+        for (sign, id) in [('-', low), ('+', high)] {
+            let text =
+                format!("UPDATE shop.accounts SET balance = balance {sign} 1 WHERE id = {id}");
+            let reply = self.run_within(&text).await?;
+            if !matches!(&reply, Reply::Done(ok) if ok.affected_rows == 1) {
+                return Err(self.broken(format_args!("`{text}` gives {reply:?}")));
+            }
+        }
+        Ok(())
+    }
+
+    async fn end(&mut self, commits: bool, written: &Written) -> Result<(), Leave> {
+        let text = match commits {
+            true => "COMMIT",
+            false => "ROLLBACK",
+        };
+        let ended = self.run(text).await;
+        let fate = match (&ended, commits) {
+            (Ok(_), true) => Fate::Acknowledged,
+            (Err(why), true) if why.is_in_doubt() => Fate::InDoubt,
+            (_, _) => Fate::Withdrawn,
+        };
+        self.enter_all(&written.tokens, fate);
+        let reply = ended?;
+        if reply
+            .status()
+            .is_some_and(|it| it.contains(StatusFlags::IN_TRANS))
+        {
+            return Err(self.broken(format_args!("behind {text} a transaction is open")));
+        }
+        match (written.ids.first(), written.tokens.first()) {
+            (Some(&id), Some(&token)) if commits => self.read_own(id, token).await,
+            _ => Ok(()),
+        }
+    }
+
+    /// Behind each statement the transaction is open.
+    async fn run_within(&mut self, text: &str) -> Result<Reply, Leave> {
+        let reply = self.run(text).await?;
+        match reply.status() {
+            Some(status) if status.contains(StatusFlags::IN_TRANS) => Ok(reply),
+            _ => Err(self.broken(format_args!(
+                "behind `{text}` no transaction is open: {reply:?}"
+            ))),
+        }
+    }
+
+    fn enter_all(&self, tokens: &[u64], fate: Fate) {
+        for &token in tokens {
+            self.part.books.enter(token, fate);
+        }
+    }
+}

@@ -1,0 +1,360 @@
+//! A client of the simulation: it logs in, sends commands and reads replies, and believes nothing.
+
+mod reply;
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::rc::Rc;
+
+use auth::{Challenge, Channel, Credential, Password, Privacy};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use wire::handshake::HandshakeHead;
+use wire::write::put_packets;
+use wire::{Capabilities, Command, ErrPacket, Greeting, HEADER_BYTES, HandshakeResponse, Header};
+
+use crate::network::{End, Hosts};
+pub use reply::{Reply, ServerError, Value};
+
+/// What every client can do.
+const CAPABILITIES: Capabilities = Capabilities::PROTOCOL_41
+    .with(Capabilities::LONG_PASSWORD, true)
+    .with(Capabilities::SECURE_CONNECTION, true)
+    .with(Capabilities::PLUGIN_AUTH, true)
+    .with(Capabilities::TRANSACTIONS, true)
+    .with(Capabilities::MULTI_STATEMENTS, true)
+    .with(Capabilities::MULTI_RESULTS, true)
+    .with(Capabilities::PS_MULTI_RESULTS, true)
+    .with(Capabilities::CONNECT_WITH_DB, true);
+
+/// `utf8mb4_general_ci`.
+const COLLATION: u8 = 45;
+
+/// Bytes read at once.
+const READ_BYTES: usize = 16 * 1024;
+
+/// Who logs in, and where.
+#[derive(Clone, Debug)]
+pub struct Login {
+    /// The client's host.
+    pub host: IpAddr,
+    /// The proxy's, or a server's, address.
+    pub address: SocketAddr,
+    /// The account.
+    pub user: String,
+    /// Its password.
+    pub password: String,
+    /// The schema to begin with.
+    pub schema: Option<String>,
+    /// Whether the client takes OK packets at the end of rows.
+    pub deprecates_eof: bool,
+}
+
+/// Why a client has no reply.
+#[derive(Debug)]
+pub enum Broken {
+    /// The connection is.
+    Connection(io::Error),
+    /// A reply is not one, which no proxy may cause.
+    Protocol(String),
+}
+
+/// Why a client is not logged in.
+#[derive(Debug)]
+pub enum NotIn {
+    /// The server or the proxy has said so.
+    Refused(ServerError),
+    /// The connection has broken.
+    Broken(Broken),
+}
+
+/// A connection that is logged in.
+pub struct Client {
+    end: End,
+    capabilities: Capabilities,
+    /// Read and not yet looked at; `seen` bytes of it were.
+    buffer: Vec<u8>,
+    seen: usize,
+    sequence: u8,
+    out: Vec<u8>,
+    /// What the server called this connection.
+    pub thread_id: u32,
+}
+
+impl From<io::Error> for Broken {
+    fn from(error: io::Error) -> Self {
+        Broken::Connection(error)
+    }
+}
+
+impl From<wire::Malformed> for Broken {
+    fn from(malformed: wire::Malformed) -> Self {
+        Broken::Protocol(malformed.to_string())
+    }
+}
+
+impl From<Broken> for NotIn {
+    fn from(broken: Broken) -> Self {
+        NotIn::Broken(broken)
+    }
+}
+
+impl Client {
+    /// Connects and logs in.
+    ///
+    /// # Errors
+    /// The login is refused, or the connection breaks.
+    pub async fn log_in(hosts: &Rc<Hosts>, login: &Login) -> Result<Self, NotIn> {
+        let connected = hosts.connect_from(login.host, login.address);
+        let Some(end) = connected.map_err(Broken::Connection)? else {
+            return std::future::pending().await;
+        };
+        let mut client = Client {
+            end,
+            capabilities: CAPABILITIES.with(Capabilities::DEPRECATE_EOF, login.deprecates_eof),
+            buffer: Vec::with_capacity(READ_BYTES),
+            seen: 0,
+            sequence: 0,
+            out: Vec::new(),
+            thread_id: 0,
+        };
+        client.enter(login).await?;
+        Ok(client)
+    }
+
+    async fn enter(&mut self, login: &Login) -> Result<(), NotIn> {
+        let greeting = self.packet().await?;
+        refused(greeting)?;
+        let greeting = Greeting::decode(greeting).map_err(Broken::from)?;
+        self.thread_id = greeting.thread_id;
+        self.capabilities = Capabilities(self.capabilities.0 & greeting.capabilities.0);
+        let credential = Credential::Password(Password::new(login.password.as_str()));
+        let mut challenge = Challenge::greeted(&greeting);
+        let channel = Channel::keyless(Privacy::Open);
+        let clear = |_| Broken::Protocol("the password is asked for in clear".to_owned());
+        let answer = challenge.answer(&credential, channel).map_err(clear)?;
+        let mut payload = Vec::new();
+        HandshakeResponse {
+            head: HandshakeHead {
+                capabilities: self.capabilities,
+                packet_bytes_max: 1 << 24,
+                collation: COLLATION,
+            },
+            user: login.user.as_bytes(),
+            auth_response: &answer,
+            schema: login.schema.as_ref().map(|schema| schema.as_bytes()),
+            plugin: Some(&greeting.plugin),
+            attributes: None,
+            zstd_level: None,
+            trailing: &[],
+        }
+        .encode(&mut payload);
+        self.write(&payload).await?;
+        loop {
+            let packet = self.packet().await?;
+            refused(packet)?;
+            let answer = match packet.split_first() {
+                Some((0x00, _)) => return Ok(()),
+                Some((0xfe, data)) => {
+                    let nul = data
+                        .iter()
+                        .position(|&byte| byte == 0)
+                        .unwrap_or(data.len());
+                    let (plugin, scramble) = data.split_at(nul);
+                    challenge = Challenge::switched(plugin, scramble.get(1..).unwrap_or_default());
+                    Some(challenge.answer(&credential, channel).map_err(clear)?)
+                }
+                Some((0x01, data)) => {
+                    let answer = challenge.answer_to(data, &credential, channel);
+                    answer.map_err(clear)?
+                }
+                _ => return Err(Broken::Protocol("the login has an odd packet".to_owned()).into()),
+            };
+            if let Some(answer) = answer {
+                self.write(&answer).await?;
+            }
+        }
+    }
+
+    /// Sends a statement as a text.
+    ///
+    /// # Errors
+    /// The connection is broken.
+    pub async fn query(&mut self, text: &str) -> Result<Reply, Broken> {
+        self.send(Command::QUERY, text.as_bytes());
+        self.flush().await?;
+        self.reply(false).await
+    }
+
+    /// Puts a statement into what is sent with the next flush.
+    pub fn queue(&mut self, text: &str) {
+        self.send(Command::QUERY, text.as_bytes());
+    }
+
+    /// Writes what was queued.
+    ///
+    /// # Errors
+    /// The connection is broken.
+    pub async fn flush(&mut self) -> Result<(), Broken> {
+        let out = std::mem::take(&mut self.out);
+        self.end.write_all(&out).await?;
+        self.out = out;
+        self.out.clear();
+        Ok(())
+    }
+
+    /// Writes only the first bytes of what was queued.
+    ///
+    /// # Errors
+    /// The connection is broken.
+    pub async fn flush_part(&mut self, bytes: usize) -> Result<(), Broken> {
+        self.end
+            .write_all(&self.out[..bytes.min(self.out.len())])
+            .await?;
+        Ok(())
+    }
+
+    /// Reads the next reply, to a text or (`is_binary`) to an execution.
+    ///
+    /// # Errors
+    /// The connection is broken, or the reply is none.
+    pub async fn reply(&mut self, is_binary: bool) -> Result<Reply, Broken> {
+        self.sequence = 1;
+        reply::read(self, is_binary).await
+    }
+
+    /// Sends a command whose arguments are bytes, and reads its reply, which has no rows.
+    ///
+    /// # Errors
+    /// The connection is broken.
+    pub async fn command(&mut self, command: Command, arguments: &[u8]) -> Result<Reply, Broken> {
+        self.send(command, arguments);
+        self.flush().await?;
+        self.reply(false).await
+    }
+
+    /// Prepares a statement: its id, or an error.
+    ///
+    /// # Errors
+    /// The connection is broken.
+    pub async fn prepare(&mut self, text: &str) -> Result<Result<u32, ServerError>, Broken> {
+        self.send(Command::STMT_PREPARE, text.as_bytes());
+        self.flush().await?;
+        self.sequence = 1;
+        reply::read_prepared(self).await
+    }
+
+    /// Executes a prepared statement with integers.
+    ///
+    /// # Errors
+    /// The connection is broken.
+    pub async fn execute(&mut self, statement: u32, parameters: &[i64]) -> Result<Reply, Broken> {
+        let mut arguments = statement.to_le_bytes().to_vec();
+        arguments.extend([0, 1, 0, 0, 0]);
+        if !parameters.is_empty() {
+            arguments.extend(std::iter::repeat_n(0, parameters.len().div_ceil(8)));
+            arguments.push(1);
+            for _ in parameters {
+                arguments.extend([wire::column::ColumnType::LONGLONG.0, 0]);
+            }
+            for parameter in parameters {
+                arguments.extend(parameter.to_le_bytes());
+            }
+        }
+        self.send(Command::STMT_EXECUTE, &arguments);
+        self.flush().await?;
+        self.reply(true).await
+    }
+
+    /// Closes a prepared statement, which has no reply.
+    ///
+    /// # Errors
+    /// The connection is broken.
+    pub async fn close_statement(&mut self, statement: u32) -> Result<(), Broken> {
+        self.send(Command::STMT_CLOSE, &statement.to_le_bytes());
+        self.flush().await
+    }
+
+    /// Says goodbye.
+    pub async fn quit(mut self) {
+        self.send(Command::QUIT, &[]);
+        // It leaves anyway.
+        let _ = self.flush().await;
+    }
+
+    /// Leaves without a word; the other side sees a reset.
+    pub fn vanish(self) {
+        net::memory::MemoryStream::abort(Box::new(self.end));
+    }
+
+    fn send(&mut self, command: Command, arguments: &[u8]) {
+        let length = arguments.len() + 1;
+        let header = Header {
+            length,
+            sequence: 0,
+        };
+        self.out.extend(header.encode());
+        self.out.push(command.0);
+        self.out.extend_from_slice(arguments);
+    }
+
+    async fn write(&mut self, payload: &[u8]) -> Result<(), Broken> {
+        self.out.clear();
+        self.sequence = put_packets(&mut self.out, self.sequence, payload);
+        self.flush().await
+    }
+
+    /// The next packet's payload; its sequence id is checked.
+    async fn packet(&mut self) -> Result<&[u8], Broken> {
+        let held = self.hold(HEADER_BYTES).await?;
+        let [a, b, c, d, ..] = *held else {
+            return Err(Broken::Protocol("no header".to_owned()));
+        };
+        let header = Header::decode([a, b, c, d]);
+        if header.sequence != self.sequence {
+            // A server that ends a session between two commands says so unasked, and a command may cross that.
+            // So may the answer to a login cross its end.
+            let is_farewell = header.sequence + 1 == self.sequence && self.sequence <= 2;
+            if is_farewell {
+                return Err(io::Error::from(io::ErrorKind::ConnectionAborted).into());
+            }
+            let (is, wanted) = (header.sequence, self.sequence);
+            let text = format!("a packet has the sequence id {is}, not {wanted}");
+            return Err(Broken::Protocol(text));
+        }
+        self.sequence = self.sequence.wrapping_add(1);
+        let whole = HEADER_BYTES + header.length;
+        self.hold(whole).await?;
+        let begin = self.seen + HEADER_BYTES;
+        self.seen += whole;
+        Ok(&self.buffer[begin..begin + header.length])
+    }
+
+    /// At least so many bytes that were not looked at.
+    async fn hold(&mut self, count: usize) -> Result<&[u8], Broken> {
+        if self.seen == self.buffer.len() {
+            self.buffer.clear();
+            self.seen = 0;
+        }
+        while self.buffer.len() - self.seen < count {
+            if self.end.read_buf(&mut self.buffer).await? == 0 {
+                return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
+            }
+        }
+        Ok(&self.buffer[self.seen..])
+    }
+
+    /// Whether the proxy has sent anything that no command has asked for.
+    pub fn has_unasked(&self) -> bool {
+        self.seen < self.buffer.len()
+    }
+}
+
+fn refused(packet: &[u8]) -> Result<(), NotIn> {
+    match packet.first() {
+        Some(0xff) => {
+            let error = ErrPacket::decode(packet).map_err(Broken::from)?;
+            Err(NotIn::Refused(ServerError::of(&error)))
+        }
+        _ => Ok(()),
+    }
+}

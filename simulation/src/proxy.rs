@@ -1,0 +1,143 @@
+//! A proxy on the simulation's thread: the real control plane and the real workers.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use backend::settings::Settings;
+use config::{Config, ListenerConfig};
+use control::{Control, SystemResolver};
+
+use net::RawSocket;
+use net::listen::Accepted;
+
+use proxy::{AllScripts, DataPlane, DataPlaneContext, WorkerView};
+use route::KillScope;
+use route::rules::Rules;
+use stats::{Journal, Traces};
+use tokio::sync::watch;
+
+use crate::network::End;
+
+/// A proxy that runs.
+pub struct SimulatedProxy {
+    control: Control,
+    plane: DataPlane,
+    settings: watch::Sender<Arc<Settings>>,
+    listeners: Vec<Arc<ListenerConfig>>,
+}
+
+impl SimulatedProxy {
+    /// Starts one; `seed` decides when it looks at its backends.
+    ///
+    /// # Errors
+    /// What is wrong with the configuration, in words.
+    pub async fn start(text: &str, seed: u64) -> Result<Self, String> {
+        let config = read(text)?;
+        let started = net::clock::now().into_std();
+        let resolver = Arc::new(SystemResolver);
+        let control = Control::start_here(&config, started, resolver, seed)
+            .await
+            .map_err(|error| error.to_string())?;
+        let listeners = config.listeners.iter().cloned().map(Arc::new).collect();
+        let workers = config.workers;
+        let (publish, settings) = watch::channel(Arc::new(settings(config)?));
+        // Nobody writes logs or sends spans here.
+        let (journal, _) = Journal::new();
+        let (traces, _) = Traces::new();
+        let plane_context = DataPlaneContext {
+            settings,
+            topology: control.topology(),
+            accounts: control.accounts(),
+            definitions: control.definitions(),
+            reports: control.reports(),
+            scripts: Arc::new(AllScripts::default()),
+            origins: Arc::default(),
+            journal,
+            traces,
+            started,
+        };
+        Ok(Self {
+            plane: DataPlane::start_here(workers, &plane_context),
+            control,
+            settings: publish,
+            listeners,
+        })
+    }
+
+    /// Takes a client on the listener with this number.
+    pub fn accept(&self, end: End, client: SocketAddr, listener: usize) {
+        let accepted = Accepted {
+            socket: RawSocket::Memory(Box::new(end)),
+            remote: client.into(),
+        };
+        self.plane
+            .take(accepted, Arc::clone(&self.listeners[listener]));
+    }
+
+    /// Has another configuration take effect, as a reload does.
+    ///
+    /// # Errors
+    /// What is wrong with it, in words.
+    pub fn reload(&self, text: &str) -> Result<(), String> {
+        let before = Arc::clone(&self.settings.borrow());
+        let config = Arc::new(before.config.reloaded(&read(text)?));
+        let settings = settings(Config::clone(&config))?;
+        self.control
+            .reconfigure(config)
+            .map_err(|faulty| format!("{faulty:?}"))?;
+        self.settings.send_replace(Arc::new(settings));
+        Ok(())
+    }
+
+    /// The backends as the control plane sees them.
+    pub fn topology(&self) -> Arc<route::Topology> {
+        Arc::clone(&self.control.topology().borrow())
+    }
+
+    /// What its workers tell of themselves.
+    pub async fn views(&self) -> Vec<WorkerView> {
+        self.plane.window().look().await
+    }
+
+    /// Sessions in all.
+    pub fn sessions(&self) -> usize {
+        self.plane.sessions()
+    }
+
+    /// Kills a session, or its statement.
+    pub async fn kill(&self, id: u32, scope: KillScope) {
+        self.plane.window().kill(id, scope).await;
+    }
+
+    /// Drains and stops. How many sessions had to be cut.
+    pub async fn stop(self, limit: Duration) -> usize {
+        let cut = self.plane.drain(limit, std::future::pending()).await;
+        self.control.stop();
+        cut
+    }
+}
+
+fn read(text: &str) -> Result<Config, String> {
+    let loaded = Config::load_text(None, text, &[], |_, _| Vec::new());
+    let faults = |faults: Vec<config::Fault>| {
+        let texts: Vec<_> = faults.iter().map(ToString::to_string).collect();
+        texts.join("; ")
+    };
+    Ok(loaded.map_err(faults)?.config)
+}
+
+fn settings(config: Config) -> Result<Settings, String> {
+    let rules = Rules::compile(&config).map_err(|faults| {
+        let first = faults.first().map(|fault| fault.text.clone());
+        first.unwrap_or_default()
+    })?;
+    Ok(Settings {
+        rules: Arc::new(rules),
+        config: Arc::new(config),
+        client_tls: None,
+        backend_tls: None,
+        password_tls: None,
+        backend_key: None,
+    })
+}

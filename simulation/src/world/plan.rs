@@ -1,0 +1,198 @@
+//! What a seed draws of a world before it begins.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use super::{proxy_address, server_address};
+use crate::network::Weather;
+use crate::seed::Dice;
+use crate::server::Family;
+
+/// Kinds of worlds, with what each is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WorldKind {
+    /// Nothing breaks, so no error is allowed.
+    Calm,
+    /// Servers crash, links break, statements are killed.
+    Rough,
+    /// Reads go to replicas that lag; nothing breaks.
+    Replicas,
+    /// Roles change while servers crash.
+    Switching,
+    /// Many clients and few connections.
+    Crowd,
+}
+
+/// All kinds, with their names.
+pub const WORLDS: [(&str, WorldKind); 5] = [
+    ("calm", WorldKind::Calm),
+    ("rough", WorldKind::Rough),
+    ("replicas", WorldKind::Replicas),
+    ("switching", WorldKind::Switching),
+    ("crowd", WorldKind::Crowd),
+];
+
+/// A world as it was drawn.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// See [`WorldKind`].
+    pub kind: WorldKind,
+    /// Of all servers.
+    pub family: Family,
+    /// Behind the primary.
+    pub replicas: usize,
+    /// How late a replica applies what its primary has committed.
+    pub lag: Duration,
+    /// Proxies side by side.
+    pub proxies: usize,
+    /// Workers of each.
+    pub workers: usize,
+    /// How long sessions keep a connection.
+    pub session: &'static str,
+    /// Whether reads share connections.
+    pub lanes: bool,
+    /// Whether a third of the logins finds a transparent listener.
+    pub has_transparent: bool,
+    /// Connections of a proxy to a server.
+    pub connections: usize,
+    /// Connections that a server takes.
+    pub server_connections: usize,
+    /// Clients at once.
+    pub clients: usize,
+    /// How links are.
+    pub weather: Weather,
+    /// How long a server takes for a statement.
+    pub server_pace: Duration,
+    /// Whether anything may break.
+    pub is_rough: bool,
+    /// Whether transactions change rows that others change, too.
+    pub has_transfers: bool,
+    /// Whether a session must see what it has written.
+    pub reads_own_writes: bool,
+}
+
+impl Plan {
+    /// Draws one.
+    pub fn draw(kind: WorldKind, dice: &mut Dice) -> Plan {
+        let family = match dice.one_in(2) {
+            true => Family::MariaDb,
+            false => Family::MySql,
+        };
+        let is_rough = matches!(kind, WorldKind::Rough | WorldKind::Switching);
+        let replicas = match kind {
+            WorldKind::Replicas | WorldKind::Switching => 1 + dice.index(2),
+            _ => 0,
+        };
+        let clients = match kind {
+            WorldKind::Crowd => 60 + dice.index(140),
+            _ => 2 + dice.index(24),
+        };
+        let connections = match kind {
+            WorldKind::Crowd => 4 + dice.index(12),
+            _ => clients + 2 + dice.index(8),
+        };
+        let proxies = 1 + usize::from(dice.one_in(3));
+        Plan {
+            kind,
+            family,
+            replicas,
+            lag: match replicas {
+                0 => Duration::ZERO,
+                _ => dice.millis(0, 300),
+            },
+            proxies,
+            workers: 1 + dice.index(2),
+            session: ["statement", "transaction"][dice.index(2)],
+            lanes: dice.one_in(2),
+            has_transparent: kind != WorldKind::Crowd && dice.one_in(3),
+            connections,
+            server_connections: (connections + clients) * proxies + 20,
+            clients,
+            weather: weather(is_rough, dice),
+            server_pace: match dice.one_in(3) {
+                true => dice.millis(0, 5),
+                false => Duration::ZERO,
+            },
+            is_rough,
+            has_transfers: kind != WorldKind::Crowd,
+            reads_own_writes: true,
+        }
+    }
+
+    /// Errors that a world has in which nothing breaks: lock waits and deadlocks.
+    pub fn allowed(&self) -> &'static [u16] {
+        &[1205, 1213]
+    }
+
+    /// Listeners of a proxy.
+    pub fn listeners(&self) -> usize {
+        1 + usize::from(self.has_transparent)
+    }
+
+    /// The configuration of a proxy.
+    pub fn configuration(&self, proxy: usize) -> String {
+        let mut text = format!("listen = []\nworkers = {}\n", self.workers);
+        let lanes = match self.lanes {
+            true => "reads",
+            false => "off",
+        };
+        let session = self.session;
+        let pooled = proxy_address(proxy, 0);
+        let connections = self.connections;
+        let parts = [
+            format!("[[listener]]\naddress = \"{pooled}\"\nsession = \"{session}\""),
+            format!(
+                "[pool]\nsession = \"{session}\"\nlanes = \"{lanes}\"\nbackend_connections_max = {connections}\n\
+                 timeout_wait = \"100s\"\nopens_per_second = 1000\nopens_burst = 100"
+            ),
+            "[accounts]\ndelay_failures = false\nlearn = false".to_owned(),
+            "[[account]]\nuser = \"app\"\npassword = \"app-password\"".to_owned(),
+            "[health]\nmonitor_user = \"monitor\"\nmonitor_password = \"monitor-password\"\nprobe_interval = \"1s\"\n\
+             monitor_interval = \"500ms\"\nreplication_interval = \"200ms\"\ntimeout_connect = \"2s\""
+                .to_owned(),
+            "[balance]\nreplicas = \"split\"\nconsistency = \"session\"\nlearn_definitions = false\nlag_max = \"10s\"\n\
+             timeout_backend_wait = \"10s\""
+                .to_owned(),
+        ];
+        for part in parts {
+            text.push_str(&part);
+            text.push('\n');
+        }
+        if self.has_transparent {
+            let transparent = proxy_address(proxy, 1);
+            // A string takes everything.
+            let _ = writeln!(
+                text,
+                "[[listener]]\naddress = \"{transparent}\"\nsession = \"transparent\""
+            );
+        }
+        for server in 0..=self.replicas {
+            let role = match self.kind {
+                WorldKind::Switching => "auto",
+                _ if server == 0 => "primary",
+                _ => "replica",
+            };
+            let address = server_address(server);
+            let _ = writeln!(
+                text,
+                "[[backend]]\nname = \"s{server}\"\naddress = \"{address}\"\nrole = \"{role}\""
+            );
+        }
+        text
+    }
+}
+
+fn weather(is_rough: bool, dice: &mut Dice) -> Weather {
+    Weather {
+        delay: match dice.below(3) {
+            0 => dice.millis(0, 20),
+            _ => Duration::ZERO,
+        },
+        splits: [0, 0, 2, 10][dice.index(4)],
+        resets: match is_rough {
+            true => [0, 50, 10][dice.index(3)],
+            false => 0,
+        },
+        is_cut: false,
+    }
+}

@@ -1,0 +1,250 @@
+//! The servers and the proxies of a world, with what stands in the servers at the begin.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::time::Duration;
+
+use tokio::task::spawn_local;
+use tokio::time::Instant;
+
+use super::{Plan, proxy_address, server_address};
+use crate::actor::{ACCOUNTS, BALANCE, NUMBERS, SCHEMAS};
+use crate::books::Books;
+use crate::client::{Client, Login, Reply};
+use crate::network::{End, Hosts};
+use crate::proxy::SimulatedProxy;
+use crate::seed::Dice;
+use crate::server::{Event, Options, Rights, Server};
+use crate::trace::Trace;
+
+/// The account of all clients.
+const APPLICATION: &str = "app";
+
+/// What stands when the actors come.
+pub struct Setting {
+    /// The network.
+    pub hosts: Rc<Hosts>,
+    /// The servers; the first is the primary at the begin.
+    pub servers: Vec<Rc<Server>>,
+    /// Which of them is the primary.
+    pub primary: Rc<Cell<usize>>,
+    /// The proxies.
+    pub proxies: Vec<Rc<SimulatedProxy>>,
+    /// Where clients may connect.
+    pub doors: Vec<SocketAddr>,
+    /// What all know.
+    pub books: Books,
+    /// What happens.
+    pub trace: Trace,
+    /// What `lock_wait_timeout` is where no session has set it.
+    pub lock_wait_default: u64,
+}
+
+/// What chaos reaches.
+#[derive(Clone)]
+pub struct Reach {
+    /// The network.
+    pub hosts: Rc<Hosts>,
+    /// The servers.
+    pub servers: Vec<Rc<Server>>,
+    /// Which of them is the primary.
+    pub primary: Rc<Cell<usize>>,
+    /// The proxies.
+    pub proxies: Vec<Rc<SimulatedProxy>>,
+    /// What happens.
+    pub trace: Trace,
+    /// What is broken.
+    pub books: Books,
+}
+
+impl Setting {
+    /// Builds all of it.
+    ///
+    /// # Errors
+    /// What cannot be, in words.
+    pub async fn build(
+        plan: &Plan,
+        hosts: &Rc<Hosts>,
+        books: &Books,
+        trace: &Trace,
+        dice: &mut Dice,
+    ) -> Result<Setting, String> {
+        let servers: Vec<_> = (0..=plan.replicas)
+            .map(|number| server(plan, number, books, dice))
+            .collect();
+        for (number, server) in servers.iter().enumerate() {
+            listen(hosts, server, server_address(number));
+        }
+        for replica in &servers[1..] {
+            replica.follow(Some(&servers[0]), plan.lag);
+            replica.set_read_only(true);
+        }
+        let lock_wait_default = furnish(hosts).await?;
+        // What stands there has reached all replicas before anybody looks.
+        tokio::time::sleep(plan.lag + Duration::from_secs(1)).await;
+        for server in &servers {
+            server.set_slow(plan.server_pace);
+        }
+        hosts.set_fair_weather(plan.weather.clone());
+        let mut proxies = Vec::new();
+        let mut doors = Vec::new();
+        for number in 0..plan.proxies {
+            let seed = dice.number();
+            let proxy = SimulatedProxy::start(&plan.configuration(number), seed).await?;
+            let proxy = Rc::new(proxy);
+            for listener in 0..plan.listeners() {
+                let (door, proxy) = (proxy_address(number, listener), Rc::clone(&proxy));
+                let accept = move |end: End, client| proxy.accept(end, client, listener);
+                hosts.listen(door, Rc::new(accept));
+                doors.push(door);
+            }
+            proxies.push(proxy);
+        }
+        Ok(Setting {
+            hosts: Rc::clone(hosts),
+            servers,
+            primary: Rc::default(),
+            proxies,
+            doors,
+            books: books.clone(),
+            trace: trace.clone(),
+            lock_wait_default,
+        })
+    }
+
+    /// What chaos reaches.
+    pub fn in_reach(&self) -> Reach {
+        Reach {
+            hosts: Rc::clone(&self.hosts),
+            servers: self.servers.clone(),
+            primary: Rc::clone(&self.primary),
+            proxies: self.proxies.clone(),
+            trace: self.trace.clone(),
+            books: self.books.clone(),
+        }
+    }
+}
+
+fn server(plan: &Plan, number: usize, books: &Books, dice: &mut Dice) -> Rc<Server> {
+    let account =
+        |user: &str, password: &str, rights| (user.to_owned(), password.to_owned(), rights);
+    let watch = LimitWatch::new(plan, number, books);
+    Server::new(Options {
+        max_connections: plan.server_connections,
+        accounts: vec![
+            account("root", "root-password", Rights::Administrator),
+            account(APPLICATION, "app-password", Rights::Application),
+            account("monitor", "monitor-password", Rights::Administrator),
+        ],
+        schemas: SCHEMAS.iter().map(|&schema| schema.to_owned()).collect(),
+        seed: dice.number(),
+        observer: Some(Rc::new(move |event| watch.see(event))),
+        ..Options::new(plan.family, 1 + number as u32)
+    })
+}
+
+/// Has a server take connections.
+fn listen(hosts: &Rc<Hosts>, server: &Rc<Server>, address: SocketAddr) {
+    let server = Rc::clone(server);
+    let accept = move |end: End, _| drop(spawn_local(Rc::clone(&server).serve(end)));
+    hosts.listen(address, Rc::new(accept));
+}
+
+/// Watches that pools keep their limit of connections to a server. A server hears of a connection's end a little later
+/// than the pool that has ended it.
+struct LimitWatch {
+    server: usize,
+    open: RefCell<BTreeSet<u32>>,
+    over_since: Cell<Option<Instant>>,
+    /// None where other sessions than pooled ones connect, or connections end without a word.
+    most: Option<usize>,
+    books: Books,
+}
+
+/// How late a server may hear that a connection has ended.
+const FAREWELL: Duration = Duration::from_secs(2);
+
+impl LimitWatch {
+    fn new(plan: &Plan, server: usize, books: &Books) -> Self {
+        let is_exact = !plan.is_rough && !plan.has_transparent;
+        Self {
+            server,
+            open: RefCell::default(),
+            over_since: Cell::default(),
+            most: is_exact.then_some(plan.proxies * plan.connections),
+            books: books.clone(),
+        }
+    }
+
+    fn see(&self, event: &Event<'_>) {
+        let Some(most) = self.most else {
+            return;
+        };
+        let mut open = self.open.borrow_mut();
+        match *event {
+            Event::Connected { connection, user } if user == APPLICATION => {
+                open.insert(connection);
+            }
+            Event::Disconnected { connection } => drop(open.remove(&connection)),
+            _ => {}
+        }
+        if open.len() <= most {
+            return self.over_since.set(None);
+        }
+        let now = net::clock::now();
+        let since = self.over_since.get().unwrap_or(now);
+        self.over_since.set(Some(since));
+        if now - since > FAREWELL {
+            let (count, server) = (open.len(), self.server);
+            self.books.broken(format!(
+                "{count} connections of pools to server {server}, of {most}"
+            ));
+        }
+    }
+}
+
+/// Puts the first rows down at the primary; what `lock_wait_timeout` is there.
+async fn furnish(hosts: &Rc<Hosts>) -> Result<u64, String> {
+    let login = Login {
+        host: super::proxies_host(),
+        address: server_address(0),
+        user: "root".to_owned(),
+        password: "root-password".to_owned(),
+        schema: None,
+        deprecates_eof: true,
+    };
+    let client = Client::log_in(hosts, &login).await;
+    let mut client = client.map_err(|error| format!("the first login: {error:?}"))?;
+    let mut texts = vec![
+        "CREATE TABLE shop.ledger (id BIGINT AUTO_INCREMENT PRIMARY KEY, token BIGINT, amount INT)"
+            .to_owned(),
+        "CREATE TABLE shop.accounts (id BIGINT PRIMARY KEY, balance BIGINT)".to_owned(),
+        "CREATE TABLE shop.numbers (number BIGINT PRIMARY KEY)".to_owned(),
+    ];
+    texts.extend(
+        (1..=ACCOUNTS)
+            .map(|id| format!("INSERT INTO shop.accounts (id, balance) VALUES ({id}, {BALANCE})")),
+    );
+    texts.extend(
+        (1..=NUMBERS).map(|number| format!("INSERT INTO shop.numbers (number) VALUES ({number})")),
+    );
+    for text in texts {
+        run(&mut client, &text).await?;
+    }
+    let reply = run(&mut client, "SELECT @@session.lock_wait_timeout").await?;
+    client.quit().await;
+    let value = reply.value().cloned().flatten();
+    value
+        .and_then(|value| value.parse().ok())
+        .ok_or_else(|| format!("lock_wait_timeout is {reply:?}"))
+}
+
+async fn run(client: &mut Client, text: &str) -> Result<Reply, String> {
+    match client.query(text).await {
+        Ok(Reply::Error(error)) => Err(format!("`{text}`: {error:?}")),
+        Ok(reply) => Ok(reply),
+        Err(error) => Err(format!("`{text}`: {error:?}")),
+    }
+}

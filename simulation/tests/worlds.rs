@@ -1,0 +1,83 @@
+//! Worlds of fixed seeds, bounded in operations: each change runs the same.
+
+#![allow(clippy::unwrap_used)]
+
+use simulation::runs::run_alone;
+use simulation::world::{WORLDS, WorldKind};
+
+/// Seeds of each kind of world that each change runs.
+const SEEDS: std::ops::Range<u64> = 1..5;
+
+/// Operations of each of these worlds.
+const OPERATIONS: usize = 1200;
+
+fn hold(kind: WorldKind, seed: u64, operations: usize) {
+    let outcome = run_alone(kind, seed, operations);
+    assert!(outcome.broken.is_none(), "{outcome}");
+}
+
+fn hold_all(name: &str) {
+    let (_, kind) = WORLDS[WORLDS.iter().position(|world| world.0 == name).unwrap()];
+    for seed in SEEDS {
+        hold(kind, seed, OPERATIONS);
+    }
+}
+
+#[test]
+fn calm_worlds_have_no_error() {
+    hold_all("calm");
+}
+
+#[test]
+fn rough_worlds_lose_nothing() {
+    hold_all("rough");
+}
+
+#[test]
+fn worlds_with_replicas_read_their_own_writes() {
+    hold_all("replicas");
+}
+
+#[test]
+fn worlds_that_switch_primaries_lose_nothing() {
+    hold_all("switching");
+}
+
+#[test]
+fn crowded_worlds_keep_their_limits() {
+    hold_all("crowd");
+}
+
+#[test]
+fn two_runs_of_a_seed_are_the_same() {
+    for (_, kind) in WORLDS {
+        let [one, other] = [0, 1].map(|_| run_alone(kind, 7, 600));
+        assert_eq!(one.digest, other.digest, "{one}\n{other}");
+        assert_eq!(one.statements, other.statements);
+    }
+}
+
+#[test]
+fn another_seed_is_another_world() {
+    let [one, other] = [7, 8].map(|seed| run_alone(WorldKind::Calm, seed, 100));
+    assert_ne!(one.digest, other.digest);
+}
+
+/// What the simulation has found, each with the seed that showed it.
+mod found {
+    use super::*;
+
+    /// A KILL QUERY of a session that logged in ended its login, and told the client that the proxy shuts down.
+    #[test]
+    fn a_kill_of_a_statement_does_not_end_a_login() {
+        hold(WorldKind::Rough, 100, 1500);
+    }
+
+    /// SHOW WARNINGS was sent again elsewhere after its connection had broken, and was empty.
+    #[test]
+    fn warnings_of_a_lost_connection_are_not_empty() {
+        hold(WorldKind::Rough, 1, 1200);
+        hold(WorldKind::Switching, 101, 1500);
+        hold(WorldKind::Rough, 102, 1500);
+    }
+}
