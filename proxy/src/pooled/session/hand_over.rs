@@ -32,7 +32,10 @@ impl PooledSession {
             return Ok(After::Next);
         };
         let equal = match made {
-            Ok(_) => self.restore_state_first(&mut lent.conn, &Needs::ALL).await,
+            Ok(_) => {
+                self.restore_state_and_begin(&mut lent.conn, &Needs::ALL)
+                    .await
+            }
             Err(cut) => Err(cut),
         };
         self.held.lease = Some(lent);
