@@ -34,7 +34,7 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("balance.timeout_backend_wait", "\"30s\""),
     ("pool.session", "\"statement\""),
     ("pool.lanes", "\"reads\""),
-    ("pool.defer_begin", "true"),
+    ("pool.defer_begin", "false"),
     ("pool.backend_connections_max", "100"),
     ("pool.account_connections_max", "0"),
     ("pool.connections_min", "0"),

@@ -251,7 +251,9 @@ impl Chain {
             root.run(sql);
         }
         let relay = Relay::start(server.tcp());
-        let common = Settings::pooled_behind(&relay, product, 4).set("workers", 1);
+        let common = Settings::pooled_behind(&relay, product, 4)
+            .set("workers", 1)
+            .set("pool.defer_begin", true);
         let proxy = Proxy::start(&settings(common.set("accounts.explain", true)));
         let mut conn = proxy.connect_as(&Login::with("app", PASSWORD).schema("d"));
         for _ in 0..3 {
