@@ -117,7 +117,7 @@ impl Plan {
                 false => Duration::ZERO,
             },
             is_rough,
-            has_transfers: kind != WorldKind::Crowd,
+            has_transfers: true,
             reads_own_writes: true,
         }
     }
