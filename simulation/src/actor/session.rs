@@ -30,6 +30,10 @@ pub struct Prepared {
     pub echo: Option<u32>,
     /// Reads a token.
     pub read: Option<u32>,
+    /// Writes a token.
+    pub write: Option<u32>,
+    /// Changes a balance.
+    pub change: Option<u32>,
 }
 
 impl Session {

@@ -62,7 +62,10 @@ impl Actor {
                     written.tokens.push(token);
                     let text =
                         format!("INSERT INTO shop.ledger (token, amount) VALUES ({token}, 1)");
-                    let reply = self.run_within(&text).await?;
+                    let reply = match self.part.dice.one_in(2) {
+                        true => self.run_within(&text).await?,
+                        false => self.write_prepared(token).await?,
+                    };
                     let Reply::Done(ok) = reply else {
                         return Err(self.broken(format_args!("`{text}` gives {reply:?}")));
                     };
@@ -94,12 +97,38 @@ impl Actor {
         for (sign, id) in steps {
             let text =
                 format!("UPDATE shop.accounts SET balance = balance {sign} 1 WHERE id = {id}");
-            let reply = self.run_within(&text).await?;
+            let reply = match self.part.dice.one_in(2) {
+                true => self.run_within(&text).await?,
+                false => self.change_prepared(sign, id).await?,
+            };
             if !matches!(&reply, Reply::Done(ok) if ok.affected_rows == 1) {
                 return Err(self.broken(format_args!("`{text}` gives {reply:?}")));
             }
         }
         Ok(())
+    }
+
+    async fn change_prepared(&mut self, sign: char, id: u64) -> Result<Reply, Leave> {
+        let text = "UPDATE shop.accounts SET balance = balance + ? WHERE id = ?";
+        let statement = match self.session.prepared.change {
+            Some(statement) => statement,
+            None => self.prepare(text).await?,
+        };
+        self.session.prepared.change = Some(statement);
+        let by = if sign == '-' { -1 } else { 1 };
+        let reply = self.execute(text, statement, &[by, id as i64]).await?;
+        self.within(text, reply)
+    }
+
+    async fn write_prepared(&mut self, token: u64) -> Result<Reply, Leave> {
+        let text = "INSERT INTO shop.ledger (token, amount) VALUES (?, 1)";
+        let statement = match self.session.prepared.write {
+            Some(statement) => statement,
+            None => self.prepare(text).await?,
+        };
+        self.session.prepared.write = Some(statement);
+        let reply = self.execute(text, statement, &[token as i64]).await?;
+        self.within(text, reply)
     }
 
     async fn end(&mut self, commits: bool, written: &Written) -> Result<(), Leave> {
@@ -130,6 +159,10 @@ impl Actor {
     /// Behind each statement the transaction is open.
     async fn run_within(&mut self, text: &str) -> Result<Reply, Leave> {
         let reply = self.run(text).await?;
+        self.within(text, reply)
+    }
+
+    fn within(&self, text: &str, reply: Reply) -> Result<Reply, Leave> {
         match reply.status() {
             Some(status) if status.contains(StatusFlags::IN_TRANS) => Ok(reply),
             _ => Err(self.broken(format_args!(
