@@ -13,7 +13,6 @@ use tokio::sync::{Notify, mpsc, watch};
 use backend::pool_env::SharedPools;
 use backend::rule_set::Tallies;
 use backend::settings::Settings;
-use backend::statement_limits::Limits;
 use backend::statement_limits::StatementLimits;
 use backend::times::AllTimes;
 use registry::change_origins::ChangeOrigins;
