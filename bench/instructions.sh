@@ -2,7 +2,7 @@
 # What one statement costs Pilotfish in instructions of user space, and in allocations. Counted by valgrind,
 # so that nothing else that runs on the machine matters.
 #
-#   bench/instructions.sh [transparent|pool|lanes] [point|prepared] [CONNECTIONS]
+#   bench/instructions.sh [transparent|pool|lanes] [point|held|prepared] [CONNECTIONS]
 #
 # Starts the minimal backend and the release build of Pilotfish (or PILOTFISH_BIN), counts while statements
 # pass, and prints the figures and the functions that cost most. With FILE in PILOTFISH_COUNTED the counts
@@ -46,7 +46,10 @@ proxy=127.0.0.1:$port
     transparent) ;;
     pool)
         # Fewer than clients, as under load: most statements wait for one.
-        printf '[pool]\nsession = "statement"\nopens_per_second = 1000\nbackend_connections_max = 2\nlanes = "off"\n'
+        most=2
+        # Each has a transaction open.
+        [ "$work" != held ] || most=$((connections * 2))
+        printf '[pool]\nsession = "statement"\nopens_per_second = 1000\nbackend_connections_max = %s\nlanes = "off"\n' "$most"
         printf '[[account]]\nuser = "bench"\n'
         ;;
     lanes)

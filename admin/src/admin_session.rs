@@ -85,14 +85,13 @@ impl AdminSession {
     /// Begins with somebody who has logged in.
     pub fn new(
         asker: Asker,
-        role: AdminRole,
         window: Window,
         editor: Editor,
         port: Arc<dyn Fn() -> PortFacts + Send + Sync>,
     ) -> Self {
         Self {
+            role: asker.role,
             asker,
-            role,
             warnings: Vec::new(),
             window,
             editor,

@@ -13,7 +13,7 @@ use stats::AuditEvent;
 
 use crate::editor::Editor;
 use crate::functions::VERSION;
-use crate::history::{Facts, facts_of};
+use crate::history::facts::{Facts, facts_of};
 use crate::material::PortFacts;
 use crate::port::Seen;
 use crate::table::Schema;

@@ -342,15 +342,16 @@ fn admin_session(
         Endpoint::Unix(_) => "localhost".to_owned(),
     };
     let schema = admin_client.schema.as_deref().and_then(Schema::named);
+    let config = &authenticator.window.settings().config;
     let asker = Asker {
         user: format!("{}@{host}", admin_client.user),
+        role: Authenticator::role(config, &admin_client.user),
         client: admin_client.remote.to_string(),
         id,
         schema: schema.unwrap_or(Schema::Pilotfish),
     };
-    let role = Authenticator::role(&authenticator.window.settings().config, &admin_client.user);
     let (window, editor) = (authenticator.window.clone(), authenticator.editor.clone());
     let of_port = Arc::clone(authenticator);
     let facts = Arc::new(move || of_port.facts());
-    AdminSession::new(asker, role, window, editor, facts)
+    AdminSession::new(asker, window, editor, facts)
 }

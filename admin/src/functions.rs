@@ -1,5 +1,6 @@
 //! Functions and system variables that clients of servers ask for.
 
+use config::AdminRole;
 use rusqlite::Connection;
 use rusqlite::functions::FunctionFlags;
 
@@ -14,6 +15,8 @@ pub const VERSION: &str = concat!("8.0.40-pilotfish-", env!("CARGO_PKG_VERSION")
 pub struct Asker {
     /// `user@host`
     pub user: String,
+    /// What the user may do.
+    pub role: AdminRole,
     /// Where somebody asks from: `address:port`, or a socket.
     pub client: String,
     /// The connection's id.
@@ -88,6 +91,8 @@ pub fn define(database: &Connection, asker: &Asker) -> Result<(), Fault> {
         let user = asker.user.clone();
         database.create_scalar_function(name, 0, flags, move |_| Ok(user.clone()))?;
     }
+    let role = asker.role.name();
+    database.create_scalar_function("current_role", 0, flags, move |_| Ok(role))?;
     let schema = asker.schema.name();
     for name in ["database", "schema"] {
         database.create_scalar_function(name, 0, flags, move |_| Ok(schema))?;

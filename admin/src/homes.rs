@@ -1,13 +1,15 @@
 //! Which tables SQLite knows in a schema of another name than clients do: those that are read where they are kept.
 
+use crate::history::load_view;
 use crate::history::view::{HOME, NAME};
 
 /// The name of the history of schemas where a statement runs.
 pub const SCHEMAS: &str = "schemas";
 
 /// Tables, and where SQLite knows them.
-const HOMES: [(&str, &str); 3] = [
+const HOMES: [(&str, &str); 4] = [
     (NAME, HOME),
+    (load_view::NAME, HOME),
     ("schema_changes", SCHEMAS),
     ("schema_versions", SCHEMAS),
 ];

@@ -19,7 +19,7 @@ pub struct KeptDatabase {
 pub static KEPT: [KeptDatabase; 2] = [
     KeptDatabase {
         home: history::view::HOME,
-        views: &[history::view::NAME],
+        views: &[history::view::NAME, history::load_view::NAME],
         source: |material| material.port.history.source.clone(),
     },
     KeptDatabase {

@@ -48,5 +48,5 @@ pub mod tables;
 
 pub use editor::{Difference, EditOutcome, Editor, Refused, View, What, When, Wish};
 pub use events::{EventKind, Events};
-pub use history::History;
+pub use history::{History, StateFolder};
 pub use port::{AdminPort, Seen};

@@ -13,7 +13,7 @@ use stats::StatsRequest;
 
 use crate::editor::View;
 use crate::events::Events;
-use crate::history::HistoryFacts;
+use crate::history::facts::HistoryFacts;
 use crate::statement_stats::MergedStatementStats;
 use crate::table::{Asks, Demands, Table};
 

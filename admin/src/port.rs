@@ -16,7 +16,8 @@ use tokio::task::JoinSet;
 use crate::authenticator::{Authenticator, Count, PORT};
 use crate::conversation::Conversation;
 use crate::editor::Editor;
-use crate::history::{Facts, History};
+use crate::history::History;
+use crate::history::facts::Facts;
 
 /// Logins under way at once; whoever comes beyond that is turned away.
 const LOGINS_MAX: usize = 256;

@@ -1,5 +1,6 @@
 //! All tables there are.
 
+use crate::history::load_view::LoadHistory;
 use crate::history::view::DigestHistory;
 use crate::table::{Schema, Table};
 use crate::tables::*;
@@ -17,6 +18,7 @@ pub static TABLES: &[&dyn Table] = &[
     &digests::TABLE,
     &digest_times::TABLE,
     &DigestHistory,
+    &LoadHistory,
     &slow_statements::TABLE,
     &profiles::TABLE,
     &profiling::TABLE,

@@ -145,6 +145,8 @@ pub enum Lack {
     Schema,
     /// Up to date, in the time given: it is in order otherwise.
     Position,
+    /// In the session's transaction: the server has refused to begin it.
+    Transaction,
 }
 
 impl Unequal {
@@ -168,6 +170,14 @@ impl Unequal {
     pub fn without_schema(own: &OwnReply) -> Self {
         Self {
             lack: Lack::Schema,
+            ..Self::refused(own)
+        }
+    }
+
+    /// The server has refused the BEGIN in front of the statement.
+    pub fn not_begun(own: &OwnReply) -> Self {
+        Self {
+            lack: Lack::Transaction,
             ..Self::refused(own)
         }
     }

@@ -40,6 +40,9 @@ pub struct PendingAnswers {
     pub(crate) saving: Cell<u32>,
     /// Statements of the proxy's own have run on the connection since.
     pub(crate) is_disturbed: Cell<bool>,
+    /// The list of warnings on the connection is that of the session before: MariaDB's statements without a table leave
+    /// it there.
+    pub(crate) has_others_list: Cell<bool>,
     /// What was owed was lost with the connection.
     is_lost: Cell<bool>,
     /// An answer has come, or none will, or the connection is idle again.
@@ -301,7 +304,9 @@ impl PendingAnswers {
         self.insert_id.set(None);
         self.found_rows.set(None);
         self.is_lost.set(false);
-        self.is_disturbed.set(false);
+        self.has_others_list
+            .set(self.has_others_list.get() && left.list == List::Kept);
+        self.is_disturbed.set(self.has_others_list.get());
     }
 
     /// What was saved and not yet taken up by the session.

@@ -85,6 +85,7 @@ impl PendingAnswers {
             self.lose();
         }
         self.turn.set(self.turn.get() + 1);
+        self.has_others_list.set(true);
         conn.owner = Some(Owner {
             of: Rc::clone(self),
             turn: self.turn.get(),

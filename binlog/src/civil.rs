@@ -34,6 +34,20 @@ impl CivilTime {
     }
 }
 
+/// The days from 1970 to a date, its year, month and day; none if there is no such date, or it is before.
+pub(crate) fn days_of_date((year, month, day): (u32, u32, u32)) -> Option<u64> {
+    if year < 1970 || month < 1 || day < 1 {
+        return None;
+    }
+    let from_march = u64::from(year - u32::from(month <= 2));
+    let (era, year_of_era) = (from_march / 400, from_march % 400);
+    let of_year = (153 * u64::from((month + 9) % 12) + 2) / 5 + u64::from(day) - 1;
+    let of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + of_year;
+    let days = era * 146_097 + of_era - 719_468;
+    let again = CivilTime::of_seconds(days * 86_400);
+    ((again.year, again.month, again.day) == (year, month, day)).then_some(days)
+}
+
 impl std::fmt::Display for CivilTime {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self {
@@ -55,5 +69,22 @@ mod tests {
         assert_eq!(text(951_782_400), "2000-02-29 00:00:00");
         assert_eq!(text(1_795_716_244), "2026-11-26 18:04:04");
         assert_eq!(text(u64::from(u32::MAX)), "2106-02-07 06:28:15");
+    }
+
+    #[test]
+    fn a_date_is_days() {
+        for days in 0..60_000 {
+            let date = CivilTime::of_seconds(days * 86_400);
+            assert_eq!(days_of_date((date.year, date.month, date.day)), Some(days));
+        }
+        for none in [
+            (1969, 12, 31),
+            (2023, 2, 29),
+            (2024, 13, 1),
+            (2024, 0, 1),
+            (2024, 4, 31),
+        ] {
+            assert_eq!(days_of_date(none), None);
+        }
     }
 }

@@ -31,6 +31,52 @@ pub(crate) fn text(bytes: &[u8], collation: Option<u16>) -> Option<Cow<'_, str>>
     }
 }
 
+/// The bytes that a text in UTF-8 is in a collation's character set. Of `binary`, and if there is no collation, the text's
+/// own bytes.
+///
+/// # Errors
+/// The character set does not have them, or is not known here.
+pub(crate) fn bytes(text: &[u8], collation: Option<u16>) -> Result<Cow<'_, [u8]>, &'static str> {
+    let name = collation.map_or("binary", Charset::name_of_collation);
+    if name == "binary" {
+        return Ok(Cow::Borrowed(text));
+    }
+    let known = str::from_utf8(text).map_err(|_| "the value is not a text in UTF-8")?;
+    let encoded = match name {
+        "utf8mb4" => Some(Cow::Borrowed(text)),
+        "utf8mb3" | "utf8" => (known.chars().all(|it| it.len_utf8() < 4)).then_some(text.into()),
+        "latin1" => known.chars().map(to_latin1).collect(),
+        "ucs2" => {
+            utf16_bytes(known, u16::to_be_bytes).filter(|it| it.len() == 2 * known.chars().count())
+        }
+        "utf16" => utf16_bytes(known, u16::to_be_bytes),
+        "utf16le" => utf16_bytes(known, u16::to_le_bytes),
+        "utf32" => Some(
+            known
+                .chars()
+                .flat_map(|it| u32::from(it).to_be_bytes())
+                .collect(),
+        ),
+        _ if known.is_ascii() => Some(Cow::Borrowed(text)),
+        _ => return Err("of the column's character set the proxy knows ASCII characters only"),
+    };
+    encoded.ok_or("the column's character set does not have a character of the value")
+}
+
+fn to_latin1(letter: char) -> Option<u8> {
+    match u32::from(letter) {
+        code @ (0..0x80 | 0xa0..0x100) => Some(code as u8),
+        _ => {
+            let index = LATIN1_HIGH.iter().position(|it| *it == letter);
+            index.map(|it| 0x80 + it as u8)
+        }
+    }
+}
+
+fn utf16_bytes(text: &str, bytes: fn(u16) -> [u8; 2]) -> Option<Cow<'static, [u8]>> {
+    Some(text.encode_utf16().flat_map(bytes).collect())
+}
+
 fn latin1(bytes: &[u8]) -> Cow<'_, str> {
     match str::from_utf8(bytes) {
         Ok(text) if text.is_ascii() => Cow::Borrowed(text),

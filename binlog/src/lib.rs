@@ -8,6 +8,7 @@
 //!                                                      └─ RowsEvent + TableMap ──► RowChange ──► Value
 //!   Event ──► describe ──► Description    the same fields as text and as JSON
 //!   Event ──► rewrite ──► bytes           with other names, other statements, other values of columns
+//!   Event ──► GroupTracker                where transactions begin and end; of passing packets: DumpFollower
 //! ```
 //!
 //! Nothing here touches a socket or a clock. An event is kept as the bytes that the server wrote; all else is a view
@@ -27,12 +28,14 @@ mod column;
 mod compressed;
 mod decoder;
 mod describe;
+mod dump;
 mod encoding;
 mod error;
 mod event;
 mod event_type;
 mod events;
 mod file;
+mod groups;
 mod gtid_set;
 mod header;
 mod json;
@@ -50,6 +53,7 @@ pub use decoder::Decoder;
 pub use describe::{
     Description, Shown, describe, describe_row, printable, query_flags, query_text,
 };
+pub use dump::DumpFollower;
 pub use error::EventError;
 pub use event::Event;
 pub use event_type::EventType;
@@ -69,16 +73,19 @@ pub use events::status_variables::StatusVariables;
 pub use events::view_change::ViewChange;
 pub use events::xa_prepare::{XaPrepare, Xid};
 pub use file::{EventReader, Fault, FileError};
+pub use groups::{GroupStep, GroupTracker};
 pub use gtid_set::{
-    GtidError, Interval, MariadbGtid, MariadbGtidSet, MysqlGtid, MysqlGtidSet, SourceId, Tag, Uuid,
+    Gtid, GtidError, Interval, MariadbGtid, MariadbGtidSet, MysqlGtid, MysqlGtidSet, SourceId, Tag,
+    Uuid,
 };
 pub use header::{EventFlags, EventHeader, HEADER_BYTES};
 pub use json::JsonDiff;
 pub use limits::Limits;
 pub use raw::{RawEvent, put_event};
 pub use rewrite::{
-    ColumnClass, ColumnFate, ColumnRewrite, NewValue, OldValue, RewrittenRows, mark_statement_end,
-    put_statement, rename_table, rewrite_query, with_transaction_bytes,
+    ColumnClass, ColumnFate, ColumnRewrite, EditedRows, ImageEdit, NewValue, OldValue,
+    RewrittenRows, RowFate, mark_statement_end, put_statement, rename_table, rewrite_query,
+    with_transaction_bytes,
 };
 pub use rows::{Row, RowChange, RowChanges, RowsEvent, RowsKind};
 pub use table_map::TableMap;

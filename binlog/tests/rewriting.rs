@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 
 use pilotfish_binlog::{
-    ColumnClass, ColumnFate, ColumnRewrite, Decoder, Event, EventType, HEADER_BYTES, Limits,
-    NewValue, OldValue, RawEvent, Row, RowsEvent, TableMap, Value, rename_table, rewrite_query,
-    with_transaction_bytes,
+    Column, ColumnClass, ColumnFate, ColumnRewrite, ColumnType, Decoder, EditedRows, Event,
+    EventError, EventType, HEADER_BYTES, ImageEdit, Limits, NewValue, OldValue, RawEvent, Row,
+    RowFate, RowsEvent, TableMap, Value, rename_table, rewrite_query, with_transaction_bytes,
 };
 
 use crate::captures::{events, files};
@@ -143,6 +143,116 @@ fn columns_that_are_replaced_have_the_new_values() {
         }
     });
     assert!(integers > 30 && texts > 30, "{integers} {texts}");
+}
+
+/// Whether a value can be put again from its text.
+fn can_be_put(column: &Column, value: &Value<'_>) -> bool {
+    let has_no_text = matches!(column.column_type, ColumnType::JSON | ColumnType::VECTOR);
+    // Bytes that are not in the character set that the column says.
+    let is_text = column.collation.is_some_and(|it| it != 63);
+    let is_odd = is_text && matches!(value, Value::Bytes(_));
+    !(has_no_text || is_odd)
+}
+
+#[test]
+fn values_that_are_put_from_their_texts_have_the_servers_bytes() {
+    let (mut events, mut values_put) = (0, 0);
+    let mut types = std::collections::BTreeSet::new();
+    each(|raw, event, _| {
+        let Event::Rows(rows, Some(table)) = event else {
+            return;
+        };
+        if !table.has_names() {
+            return;
+        }
+        let mut put = |row: &Option<Row<'_>>| -> ImageEdit {
+            let mut edit = ImageEdit::new();
+            let images = row.iter().flat_map(|it| it.values.iter().enumerate());
+            for (index, value) in images {
+                let column = &table.columns[index];
+                let Some(value) = value.as_ref().filter(|it| can_be_put(column, it)) else {
+                    continue;
+                };
+                let text = value.to_bytes().map(|it| it.into_owned());
+                let bytes = text.map(|text| {
+                    let mut bytes = Vec::new();
+                    let done = column.put_value(&mut bytes, &text);
+                    let shown = String::from_utf8_lossy(&text).into_owned();
+                    done.unwrap_or_else(|error| panic!("{column:?} {shown}: {error}"));
+                    bytes
+                });
+                types.insert(column.column_type.0);
+                values_put += 1;
+                edit.push((index, bytes));
+            }
+            edit
+        };
+        let edited = rows.edit(table, Limits::default(), |row| {
+            let (before, after) = (put(&row.before), put(&row.after));
+            Ok::<_, EventError>(RowFate::Change { before, after })
+        });
+        let EditedRows::Changed(edited) = edited.unwrap() else {
+            return;
+        };
+        events += 1;
+        let encoded = edited.encode(raw.header().event_type);
+        let again = decode(&encoded.body, encoded.event_type);
+        assert_eq!(values(&again, table), values(rows, table));
+        let has_compressed = |it: &Column| {
+            let compressed = [ColumnType::BLOB_COMPRESSED, ColumnType::VARCHAR_COMPRESSED];
+            compressed.contains(&it.column_type)
+        };
+        let is_plain = !table.columns.iter().any(has_compressed);
+        // A BINARY(n) is read with the zero bytes that the server has cut.
+        let is_binary =
+            |it: &Column| it.column_type == ColumnType::STRING && it.collation == Some(63);
+        if !is_compressed(raw.header().event_type)
+            && is_plain
+            && !table.columns.iter().any(is_binary)
+        {
+            assert_eq!(encoded.body.len(), raw.body().len(), "{}", table.table);
+        }
+    });
+    assert!(events > 20 && values_put > 500, "{events} {values_put}");
+    assert!(types.len() > 18, "{types:?}");
+}
+
+#[test]
+fn rows_are_left_out_one_by_one() {
+    let mut seen = 0;
+    each(|_, event, _| {
+        let Event::Rows(rows, Some(table)) = event else {
+            return;
+        };
+        let all = values(rows, table);
+        let mut number = 0;
+        let edited = rows.edit(table, Limits::default(), |_| {
+            number += 1;
+            Ok::<_, EventError>(match number % 2 {
+                0 => RowFate::Drop,
+                _ => RowFate::Change {
+                    before: ImageEdit::new(),
+                    after: ImageEdit::new(),
+                },
+            })
+        });
+        match edited.unwrap() {
+            EditedRows::Same => assert_eq!(number, 1),
+            EditedRows::Nothing => panic!("the first row is left"),
+            EditedRows::Changed(edited) => {
+                seen += 1;
+                let images = all.len() / number;
+                let kept = all.chunks(images).step_by(2).flatten();
+                let kept: Vec<String> = kept.cloned().collect();
+                assert_eq!(values(&edited, table), kept);
+            }
+        }
+        let none = rows.edit(table, Limits::default(), |_| {
+            Ok::<_, EventError>(RowFate::Drop)
+        });
+        assert_eq!(none.unwrap(), EditedRows::Nothing);
+    });
+    assert!(seen > 5, "{seen}");
 }
 
 #[test]

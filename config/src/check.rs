@@ -19,7 +19,8 @@ use std::path::{Path, PathBuf};
 use crate::load::Written;
 use crate::setting::{BACKEND, LISTENER};
 use crate::{
-    BackendAddress, BackendTlsMode, ClientCertificate, ClientTlsMode, Config, Fault, ListenAddress,
+    BackendAddress, BackendTlsMode, ClientCertificate, ClientTlsMode, Config, Fault, HistoryPlace,
+    ListenAddress,
 };
 
 /// Every fault of a configuration whose settings are right one by one.
@@ -35,6 +36,7 @@ pub(crate) fn faults(config: &Config, written: &Written) -> Vec<Fault> {
     admin::faults(config, written, &mut faults);
     http::faults(config, written, &mut faults);
     insight(config, written, &mut faults);
+    history(config, written, &mut faults);
     accounts::faults(config, written, &mut faults);
     rules::faults(config, written, &mut faults);
     profiling::faults(config, written, &mut faults);
@@ -63,6 +65,15 @@ fn unknown_accounts(config: &Config, written: &Written) -> Option<Fault> {
         let fault = written.fault("client_tls.mode", text);
         fault.hint("accounts.learn has the servers' accounts read")
     })
+}
+
+/// A history in memory has no file.
+fn history(config: &Config, written: &Written, faults: &mut Vec<Fault>) {
+    if config.history.place == HistoryPlace::Memory && config.history.file.is_some() {
+        let text = "is of no use with history.place = \"memory\"";
+        let fault = written.fault("history.file", text);
+        faults.push(fault.hint("history.place = \"file\""));
+    }
 }
 
 /// What is explained is counted by digest.

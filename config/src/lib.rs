@@ -48,7 +48,8 @@ pub use model::*;
 pub use secret::Secret;
 pub use setting::{
     ACCOUNT, ADMIN_ACCOUNT, Applies, BACKEND, CHANGE_FILE, Choice, LISTENER, REPLICATION,
-    REPLICATION_FILTER, RULE, RULE_TEST, Section, Setting, Traits, ValueType, setting, settings,
+    REPLICATION_FILTER, RULE, RULE_TEST, Section, Setting, Traits, ValueType,
+    sections_and_settings, setting, settings,
 };
 pub use sql_text::{Cell, SqlText};
 pub use time::{TimeOfDay, TimeSpan, Within};

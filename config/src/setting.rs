@@ -294,6 +294,13 @@ pub fn settings() -> impl Iterator<Item = &'static Setting<Config>> {
     crate::SECTIONS.iter().flat_map(|section| section.settings)
 }
 
+/// The same, each with its section.
+pub fn sections_and_settings()
+-> impl Iterator<Item = (&'static Section<Config>, &'static Setting<Config>)> {
+    let sections = crate::SECTIONS.iter();
+    sections.flat_map(|section| section.settings.iter().map(move |it| (section, it)))
+}
+
 /// The setting with this dotted name.
 pub fn setting(name: &str) -> Option<&'static Setting<Config>> {
     settings().find(|setting| setting.name == name)

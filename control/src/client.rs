@@ -10,7 +10,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use wire::reply::OkPacket;
 use wire::{ErrPacket, reply};
 
-use crate::connection::Connection;
+use crate::connection::{Connection, PacketWriter};
 use crate::failure::{Failure, ServerError};
 use crate::login::{Access, Destination, Entry};
 use crate::resolve::{SystemResolver, look_up};
@@ -251,9 +251,26 @@ impl BackendClient {
         Ok(self.connection.append_packet(bytes, bytes_max).await?)
     }
 
+    /// Splits off what writes packets, so that they can be written while others are awaited. The client can only read
+    /// from then on.
+    pub fn with_writer(self) -> (Self, PacketWriter) {
+        let (connection, writer) = self.connection.with_writer();
+        (Self { connection }, writer)
+    }
+
     /// Says goodbye and closes.
     pub async fn quit(self) {
         self.connection.quit().await;
+    }
+}
+
+impl PacketWriter {
+    /// Writes a payload that nothing has asked for.
+    ///
+    /// # Errors
+    /// The connection is broken.
+    pub async fn write(&mut self, payload: &[u8]) -> Result<(), ClientError> {
+        Ok(self.write_payload(payload).await?)
     }
 }
 

@@ -6,7 +6,9 @@ use auth::Privacy;
 use net::proxy_protocol::{Header as ProxyHeader, encode_v2};
 use net::tls::{ClientTls, explain};
 use net::{Endpoint, Socket};
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader};
+use tokio::io::{
+    AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader, WriteHalf, join, sink, split,
+};
 use wire::write::put_packets;
 use wire::{Command, HEADER_BYTES, Header};
 
@@ -30,6 +32,20 @@ pub(crate) struct Connection {
     pub version: String,
     /// The server's number of this connection, as in its greeting.
     pub thread_id: u32,
+}
+
+/// What writes packets of a connection from which something else reads.
+pub struct PacketWriter {
+    half: WriteHalf<Box<dyn Stream>>,
+}
+
+impl PacketWriter {
+    pub(crate) async fn write_payload(&mut self, payload: &[u8]) -> Result<(), Failure> {
+        let mut bytes = Vec::with_capacity(HEADER_BYTES + payload.len());
+        put_packets(&mut bytes, 0, payload);
+        self.half.write_all(&bytes).await?;
+        Ok(self.half.flush().await?)
+    }
 }
 
 impl Connection {
@@ -78,6 +94,16 @@ impl Connection {
             stream: Box::new(BufReader::with_capacity(bytes, self.stream)),
             ..self
         }
+    }
+
+    /// Splits off what writes. What the connection itself writes from then on goes nowhere.
+    pub(crate) fn with_writer(self) -> (Connection, PacketWriter) {
+        let (reader, half) = split(self.stream);
+        let connection = Connection {
+            stream: Box::new(join(reader, sink())),
+            ..self
+        };
+        (connection, PacketWriter { half })
     }
 
     /// Who could listen, which decides how a password may pass.

@@ -52,6 +52,7 @@ mod task;
 mod tests;
 
 pub use client::{BackendClient, ClientError, ClientOptions, ResultBounds, StatementResult};
+pub use connection::PacketWriter;
 pub use control::{Control, as_configured, survey};
 pub use failure::ServerError;
 pub use prepared_statement::PreparedStatement;

@@ -16,6 +16,9 @@ pub enum Cut {
     PartlyAnswered,
     /// Behind an error instead of the server's answer, with this number and sequence id.
     Farewell(u16, u8),
+    /// Nowhere: an error with this number is the answer to the statement, which has to be the first in its write and
+    /// does not reach the server. What is behind it in the write does.
+    Denied(u16),
     /// Behind a request for a file of the client, instead of the server's answer.
     AskFile(&'static str),
 }
@@ -134,6 +137,12 @@ impl Line {
                     relay.cuts += 1;
                     Pass::Not
                 }
+                Some((Cut::Denied(number), _)) => {
+                    relay.cuts += 1;
+                    relay.server_spoke = true;
+                    self.say_error(number, 1);
+                    Pass::Behind(4 + usize::from(piece[0]))
+                }
                 Some((cut, _)) => {
                     *self.pending.lock().unwrap_or_else(PoisonError::into_inner) = Some(cut);
                     Pass::On
@@ -154,9 +163,7 @@ impl Line {
                 None => return Pass::On,
                 Some(Cut::PartlyAnswered) => Pass::Last,
                 Some(Cut::Farewell(number, sequence)) => {
-                    let [low, high] = number.to_le_bytes();
-                    let packet = [9, 0, 0, sequence, 0xFF, low, high];
-                    let _ = (&self.proxy).write_all(&[&packet, &b"#HY000"[..]].concat());
+                    self.say_error(number, sequence);
                     Pass::Not
                 }
                 Some(Cut::AskFile(name)) => {
@@ -173,6 +180,12 @@ impl Line {
         self.close();
     }
 
+    fn say_error(&self, number: u16, sequence: u8) {
+        let [low, high] = number.to_le_bytes();
+        let packet = [9, 0, 0, sequence, 0xFF, low, high];
+        let _ = (&self.proxy).write_all(&[&packet, &b"#HY000"[..]].concat());
+    }
+
     fn close(&self) {
         for socket in [&self.proxy, &self.server] {
             let _ = socket.shutdown(Shutdown::Both);
@@ -183,6 +196,8 @@ impl Line {
 /// What becomes of a piece, and of the line behind it.
 enum Pass {
     On,
+    /// Without so many bytes in front.
+    Behind(usize),
     Last,
     Not,
 }
@@ -191,7 +206,11 @@ fn pass(mut from: &TcpStream, mut to: &TcpStream, mut judge: impl FnMut(&[u8]) -
     let mut buffer = vec![0; 64 * 1024];
     while let Ok(count @ 1..) = from.read(&mut buffer) {
         let verdict = judge(&buffer[..count]);
-        if matches!(verdict, Pass::Not) || to.write_all(&buffer[..count]).is_err() {
+        let begin = match verdict {
+            Pass::Behind(begin) => begin,
+            Pass::On | Pass::Last | Pass::Not => 0,
+        };
+        if matches!(verdict, Pass::Not) || to.write_all(&buffer[begin..count]).is_err() {
             return;
         }
         if matches!(verdict, Pass::Last) {

@@ -10,6 +10,7 @@ use tempfile::TempDir;
 
 mod changes;
 mod filters;
+mod semi_sync;
 mod switch;
 
 both! {

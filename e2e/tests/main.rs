@@ -59,6 +59,7 @@ mod bad_days_ledger;
 mod balance;
 mod bank;
 mod binlog_files;
+mod binlog_readers;
 mod boundaries;
 mod calls;
 mod capabilities;

@@ -8,7 +8,7 @@ use binlog::{
 use crate::input::Input;
 
 /// The limits are small, so that an input takes little time.
-const LIMITS: Limits = Limits {
+pub(crate) const LIMITS: Limits = Limits {
     event_bytes_max: 1 << 16,
     inflated_bytes_max: 1 << 18,
 };
@@ -43,6 +43,15 @@ pub fn binlog_events(data: &[u8]) {
     }
 }
 
+/// The FORMAT_DESCRIPTION event of a real server.
+pub(crate) fn first_event(is_mariadb: bool) -> Vec<u8> {
+    let file = if is_mariadb { MARIADB } else { MYSQL };
+    let mut reader = EventReader::new(file, Limits::default());
+    let first = reader.next_event().expect("the file is whole");
+    let (_, raw) = first.expect("the file has events");
+    raw.bytes().to_vec()
+}
+
 struct Reading {
     decoder: Decoder,
     printed: usize,
@@ -51,10 +60,8 @@ struct Reading {
 impl Reading {
     /// Has the decoder read how a server lays events out.
     fn format(&mut self, is_mariadb: bool) {
-        let file = if is_mariadb { MARIADB } else { MYSQL };
-        let mut reader = EventReader::new(file, Limits::default());
-        let first = reader.next_event().expect("the file is whole");
-        let (_, raw) = first.expect("the file has events");
+        let bytes = first_event(is_mariadb);
+        let raw = RawEvent::parse(&bytes, Checksum::Crc32).expect("the event is whole");
         self.decoder.decode(&raw).expect("a server wrote it");
     }
 

@@ -15,6 +15,7 @@
 //! | [`boundaries`] | statements that touch a table, in wrappings, to a rule that refuses the table |
 //! | [`tokens`], [`packets`] | bytes to the modules `mysql.tokenizer` and `mysql.proto` of scripts |
 //! | [`binlog_events`], [`gtid_sets`] | events of binary logs, whole and in payloads; texts and bytes of GTID sets |
+//! | [`filtered_events`], [`changes`] | events of a stream to filters, and to the change feed |
 //! | [`config`] | text to the loader of configuration files |
 
 mod binlog;
@@ -24,6 +25,7 @@ mod exchange;
 mod files;
 mod headers;
 mod input;
+mod replication;
 mod routing;
 mod script;
 mod seeds;
@@ -44,6 +46,7 @@ mod socket {
     }
 }
 
+pub use crate::replication::{changes, filtered_events};
 pub use binlog::{binlog_events, gtid_sets};
 pub use boundaries::boundaries;
 pub use codec::{compression, greeting, login};

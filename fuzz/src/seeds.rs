@@ -13,7 +13,7 @@ use crate::tracker::{OF_BACKEND, kind};
 pub type Target = (&'static str, fn(&[u8]), fn() -> Vec<Vec<u8>>);
 
 /// All there are.
-pub const TARGETS: [Target; 16] = [
+pub const TARGETS: [Target; 18] = [
     ("framing", crate::framing, framing),
     ("tracking", crate::tracking, tracking),
     ("greeting", crate::greeting, greeting),
@@ -30,6 +30,8 @@ pub const TARGETS: [Target; 16] = [
     ("packets", crate::packets, packets),
     ("binlog_events", crate::binlog_events, binlog_events),
     ("gtid_sets", crate::gtid_sets, gtid_sets),
+    ("filtered_events", crate::filtered_events, filtered_events),
+    ("changes", crate::changes, binlog_events),
 ];
 
 /// Writes a target's seeds into its corpus, before libFuzzer reads that.
@@ -355,6 +357,18 @@ fn binlog_events() -> Vec<Vec<u8>> {
     }
     assert!(seeds.len() > 100, "{}", seeds.len());
     seeds.into_iter().collect()
+}
+
+/// The same events behind each filter.
+fn filtered_events() -> Vec<Vec<u8>> {
+    let seeds = binlog_events();
+    let filtered = seeds.iter().flat_map(|seed| {
+        (0..4).map(|filter| {
+            let (family, events) = seed.split_at(1);
+            [family, &[filter], events].concat()
+        })
+    });
+    filtered.collect()
 }
 
 /// Sets as servers and people write them, and as events have them.

@@ -271,6 +271,7 @@ impl AuthenticatedUser {
         };
         let asker = Asker {
             user: format!("{}@{host}", self.user),
+            role: self.role,
             client: caller.remote.to_string(),
             id: state.authenticator.next_id(),
             schema: Schema::Pilotfish,
@@ -278,7 +279,7 @@ impl AuthenticatedUser {
         let authenticator = Arc::clone(&state.authenticator);
         let (window, editor) = (authenticator.window.clone(), authenticator.editor.clone());
         let facts = Arc::new(move || authenticator.facts());
-        let admin_session = AdminSession::new(asker, self.role, window, editor, facts);
+        let admin_session = AdminSession::new(asker, window, editor, facts);
         admin_session.content_with(Arc::clone(&state.recent))
     }
 }

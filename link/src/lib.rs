@@ -14,6 +14,7 @@
 //! [`failure`] says whose fault it is that a session ended, and what follows. [`memory`] bounds what is kept. [`readiness_cache`] and [`future_arena`] save
 //! system calls and allocations. No session is here, no choice of a backend, no setting.
 
+pub mod binlog_reader;
 pub mod client_command;
 pub mod decline;
 pub mod dialogue;

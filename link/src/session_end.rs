@@ -23,6 +23,8 @@ pub enum SessionEnd {
     BackendClosed,
     /// The proxy stops.
     Drained,
+    /// It has read a binary log, and the role of its backend is another one now.
+    RoleChanged,
 }
 
 impl fmt::Display for SessionEnd {
@@ -32,6 +34,7 @@ impl fmt::Display for SessionEnd {
             Self::ClientClosed => "the client closed the connection",
             Self::BackendClosed => "the backend closed the connection",
             Self::Drained => "the proxy stops",
+            Self::RoleChanged => "the backend's role has changed",
         })
     }
 }

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use admin::{AdminPort, Editor, Events, History, Seen, Wish};
+use admin::{AdminPort, Editor, Events, History, Seen, StateFolder, Wish};
 use config::{Applies, Change, Config, Draft, Fault, Serves, SessionMode, diff};
 use control::Control;
 use net::worker::WorkerEnd;
@@ -142,8 +142,8 @@ async fn play(config: Config, mut serving: Serving<'_>, log: &Log) -> Result<(),
     log_ready(&config, &listeners);
     tokio::spawn(follow_backends(control.topology(), Arc::clone(&events)));
     let (editor, mut wishes) = Editor::channel(Arc::clone(&events));
-    let mut history = History::start(plane.window(), &events)
-        .map_err(|error| format!("the history of digests cannot be kept: {error}"))?;
+    let mut history = History::start(plane.window(), &events, StateFolder::of_environment())
+        .map_err(|error| format!("the history cannot be kept: {error}"))?;
     let streams = follow_clusters(&config, &control, (&outlets.origins, started))?;
     let views = Arc::clone(streams.borrow().streams());
     let seen = Seen::new(plane.window(), &editor, &history, &views);

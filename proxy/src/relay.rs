@@ -12,7 +12,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use route::Backend;
+use route::{Backend, Role};
 use session::{ChangeUserHold, Event, Outcome, Tracker, Violation};
 use sql::Server;
 use tokio::io::{AsyncRead, ReadBuf};
@@ -23,6 +23,7 @@ use crate::statement_stats::observer::Observer;
 use crate::user_change::UserChange;
 use crate::worker::Worker;
 use backend::connection_error::ConnectionError;
+use link::binlog_reader::BinlogReader;
 use link::failure::{Failure, FailureKind};
 use link::leg::Leg;
 use link::memory::Purpose;
@@ -51,6 +52,8 @@ pub(crate) struct Relay {
     worker: Rc<Worker>,
     /// Who sees its statements, if that is wanted.
     observer: Option<Box<Observer>>,
+    /// The dump of a binary log that it reads.
+    reader: Option<Box<BinlogReader<Option<Role>>>>,
 }
 
 /// What the relay stops for.
@@ -95,6 +98,7 @@ impl Relay {
             watch,
             worker,
             observer: None,
+            reader: None,
         }
     }
 
@@ -176,6 +180,15 @@ impl Relay {
         if asked.is_nothing() {
             return Ok(None);
         }
+        if asked.contains(Ask::RoleChanged) {
+            self.watch.withdraw(Ask::RoleChanged);
+            if let (role @ Some(_), Some(reader)) = (self.role(), &mut self.reader) {
+                reader.note_role(&role);
+            }
+        }
+        if self.has_ended_reading() && self.client.is_drained() {
+            return Ok(Some(SessionEnd::RoleChanged));
+        }
         let is_idle = self.tracker.is_idle() && self.client.is_drained() && self.ahead.is_empty();
         let heeded = self.end_asked(asked, is_idle);
         if let Err(failure) = &heeded {
@@ -241,6 +254,9 @@ impl Relay {
         match self.client.poll_drain(context) {
             Poll::Pending => return Ok(Step::Blocked),
             Poll::Ready(Err(error)) => return self.client_broke(&error),
+            Poll::Ready(Ok(())) if self.has_ended_reading() => {
+                return Ok(Step::Over(RelayStop::Ended(SessionEnd::RoleChanged)));
+            }
             Poll::Ready(Ok(())) => {}
         }
         let worker = Rc::clone(&self.worker);
@@ -254,7 +270,18 @@ impl Relay {
             }
             Poll::Ready(Ok(())) => {}
         }
-        let bytes = buffer.filled_mut();
+        let command = self.tracker.command();
+        let is_dump = matches!(
+            command,
+            Some(Command::BINLOG_DUMP | Command::BINLOG_DUMP_GTID)
+        );
+        if is_dump && !self.tracker.has_reply_begun() {
+            self.reader = BinlogReader::begin(command, self.role());
+        }
+        let bytes = match &mut self.reader {
+            Some(reader) => reader.take(buffer.filled_mut()),
+            None => buffer.filled_mut(),
+        };
         self.err_sequence = self.tracker.error_sequence();
         self.backend_spoke = true;
         if let Some(sequence) = self.client.transport.frame_sequence() {
@@ -288,6 +315,17 @@ impl Relay {
             Ok(()) => Ok(Step::Moved),
             Err(error) => self.client_broke(&error),
         }
+    }
+
+    /// The role of the backend now.
+    fn role(&self) -> Option<Role> {
+        let topology = self.worker.env.topology.borrow();
+        topology.backend(self.to.id).and_then(|it| it.role)
+    }
+
+    /// Whether the dump that it reads goes on at another server.
+    fn has_ended_reading(&self) -> bool {
+        self.reader.as_ref().is_some_and(|it| it.has_ended())
     }
 
     /// From the client to the backend.

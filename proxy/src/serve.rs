@@ -75,6 +75,14 @@ pub(crate) async fn serve(worker: Rc<Worker>, registered: Registered, arrival: A
     };
     facts.audit_end(&worker, &registered, &ended);
     match ended {
+        Ok(SessionEnd::RoleChanged) => tracing::info!(
+            kind = "binlog_reader_moved",
+            client = %facts.client,
+            user = facts.who.user,
+            backend = facts.backend.as_deref(),
+            "the role of the backend has changed; the proxy has closed the connection of a client that reads the binary \
+             log, between two transactions, so that the client goes on by GTID from another server"
+        ),
         Ok(end) => tracing::debug!(
             kind = "session_ended",
             client = %facts.client,

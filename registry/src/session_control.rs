@@ -42,10 +42,12 @@ pub enum Ask {
     BackendDisabled = 256,
     /// Its client has closed its side of the connection for longer than a statement may go on then.
     ClientGone = 512,
+    /// The role of the backend that it uses is another one now.
+    RoleChanged = 1024,
     /// Its transaction was idle for too long.
-    IdleTransaction = 1024,
+    IdleTransaction = 2048,
     /// Others wait for the connection that it keeps.
-    GiveUpKept = 2048,
+    GiveUpKept = 4096,
 }
 
 /// What a hook of its script waits for.

@@ -24,9 +24,24 @@ pub struct EventStream {
     limits: binlog::Limits,
     /// If nothing comes for so long, the connection is lost.
     patience: Duration,
-    /// The status byte and the event.
+    /// The status byte, what semi-synchronous replication adds, and the event.
     packet: Vec<u8>,
+    semi_sync: SemiSync,
 }
+
+/// Whether two bytes stand in front of each event, of which the second says whether an acknowledgement is wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum SemiSync {
+    Off,
+    /// The first event will tell.
+    Asked,
+    On,
+}
+
+/// The first of the two bytes (`kPacketMagicNum` of the servers' `semisync.h`).
+const SEMI_SYNC: u8 = 0xef;
+/// The flag of the second one.
+const WANTS_ACK: u8 = 0x01;
 
 impl EventStream {
     /// Of a server that has been asked for them, and whose first events end with `checksum`.
@@ -42,6 +57,15 @@ impl EventStream {
             limits,
             patience,
             packet: Vec::new(),
+            semi_sync: SemiSync::Off,
+        }
+    }
+
+    /// The same of a server that was asked for semi-synchronous replication, which it may not know.
+    pub fn semi_sync(self) -> Self {
+        Self {
+            semi_sync: SemiSync::Asked,
+            ..self
         }
     }
 
@@ -50,6 +74,14 @@ impl EventStream {
     /// # Errors
     /// The server has ended the stream, or sent something that is no event.
     pub async fn next(&mut self) -> Result<RawEvent<'_>, StreamError> {
+        Ok(self.next_asking().await?.0)
+    }
+
+    /// The same, and whether the server waits for an acknowledgement of the event.
+    ///
+    /// # Errors
+    /// As of [`EventStream::next`].
+    pub async fn next_asking(&mut self) -> Result<(RawEvent<'_>, bool), StreamError> {
         self.read_packets().await?;
         match self.packet.split_first() {
             Some((&reply::OK, _)) => {}
@@ -60,9 +92,10 @@ impl EventStream {
                 return Err(self.fault(cause));
             }
         }
+        let wants_ack = self.wants_ack().map_err(|cause| self.fault(cause))?;
         let checksum = self.checksum_of_event();
         let checksum = checksum.map_err(|cause| self.fault(cause))?;
-        let bytes = self.packet.get(1..).unwrap_or_default();
+        let bytes = self.event_bytes();
         let event = RawEvent::parse(bytes, checksum).and_then(|event| {
             event.verify()?;
             Ok(event)
@@ -72,11 +105,38 @@ impl EventStream {
             Ok(_) => {}
             Err(cause) => return Err(self.fault(cause)),
         }
-        let bytes = self.packet.get(1..).unwrap_or_default();
-        RawEvent::parse(bytes, checksum).map_err(|cause| StreamError::Event {
+        let again = RawEvent::parse(self.event_bytes(), checksum);
+        let event = again.map_err(|cause| StreamError::Event {
             event: String::new(),
             cause,
-        })
+        });
+        Ok((event?, wants_ack))
+    }
+
+    /// Reads the bytes of semi-synchronous replication. A server that does not know it begins with an event of the time
+    /// 0, whose first byte is another one.
+    fn wants_ack(&mut self) -> Result<bool, EventError> {
+        let has_mark = self.packet.get(1) == Some(&SEMI_SYNC);
+        self.semi_sync = match (self.semi_sync, has_mark) {
+            (SemiSync::Off, _) | (SemiSync::Asked, false) => SemiSync::Off,
+            (SemiSync::Asked | SemiSync::On, true) => SemiSync::On,
+            (SemiSync::On, false) => {
+                return Err(
+                    wire::Malformed::Invalid("mark of semi-synchronous replication").into(),
+                );
+            }
+        };
+        let flags = self.packet.get(2).copied().unwrap_or(0);
+        Ok(self.semi_sync == SemiSync::On && flags & WANTS_ACK != 0)
+    }
+
+    /// The event in the packet.
+    fn event_bytes(&self) -> &[u8] {
+        let begin = match self.semi_sync {
+            SemiSync::On => 3,
+            SemiSync::Off | SemiSync::Asked => 1,
+        };
+        self.packet.get(begin..).unwrap_or_default()
     }
 
     /// One packet, and those that continue it. Only the first has a status byte.
@@ -85,7 +145,11 @@ impl EventStream {
             self.packet = Vec::new();
         }
         self.packet.clear();
-        let limit = self.limits.event_bytes_max.saturating_add(1);
+        let front = match self.semi_sync {
+            SemiSync::Off => 1,
+            SemiSync::Asked | SemiSync::On => 3,
+        };
+        let limit = self.limits.event_bytes_max.saturating_add(front);
         loop {
             let room = limit.saturating_sub(self.packet.len());
             let packet = self
@@ -118,13 +182,13 @@ impl EventStream {
     }
 
     fn header(&self) -> Option<EventHeader> {
-        let header = self.packet.get(1..=HEADER_BYTES)?;
+        let header = self.event_bytes().get(..HEADER_BYTES)?;
         EventHeader::decode(header).ok()
     }
 
     /// A FORMAT_DESCRIPTION event says which checksum the events behind it have.
     fn checksum_of_event(&mut self) -> Result<Checksum, EventError> {
-        let bytes = self.packet.get(1..).unwrap_or_default();
+        let bytes = self.event_bytes();
         let header = EventHeader::decode(bytes)?;
         if header.event_type != EventType::FORMAT_DESCRIPTION {
             return Ok(self.checksum);

@@ -6,8 +6,8 @@ use binlog::{
 };
 
 use crate::error::StreamError;
-use crate::groups::{GroupStep, GroupTracker};
 use crate::position::{Gtid, Position};
+use binlog::{GroupStep, GroupTracker};
 
 /// A log position is a number of 32 bits. A step back by more than half of that is its wrap.
 const WRAP: u32 = 1 << 31;

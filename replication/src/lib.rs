@@ -31,7 +31,8 @@ mod event_stream;
 mod feed;
 mod filter;
 mod follow;
-mod groups;
+#[doc(hidden)]
+pub mod fuzzing;
 mod names;
 mod object;
 mod online_change;
@@ -40,6 +41,8 @@ mod receiver;
 mod registration;
 mod relay;
 mod replication;
+mod script_file;
+mod semi_sync;
 mod status;
 mod store;
 mod stream;

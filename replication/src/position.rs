@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use binlog::{GtidError, MariadbGtid, MariadbGtidSet, MysqlGtid, MysqlGtidSet};
+pub use binlog::Gtid;
+use binlog::{GtidError, MariadbGtidSet, MysqlGtidSet};
 use route::Family;
 
 /// The transactions that a stream has had.
@@ -12,15 +13,6 @@ pub enum Position {
     Mysql(MysqlGtidSet),
     /// Of MariaDB: the last of each domain.
     Mariadb(MariadbGtidSet),
-}
-
-/// The name of one transaction.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Gtid {
-    /// Of MySQL.
-    Mysql(MysqlGtid),
-    /// Of MariaDB.
-    Mariadb(MariadbGtid),
 }
 
 impl Position {
@@ -101,15 +93,6 @@ impl fmt::Display for Position {
         match self {
             Self::Mysql(set) => set.fmt(f),
             Self::Mariadb(set) => set.fmt(f),
-        }
-    }
-}
-
-impl fmt::Display for Gtid {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Mysql(gtid) => gtid.fmt(f),
-            Self::Mariadb(gtid) => gtid.fmt(f),
         }
     }
 }

@@ -50,6 +50,8 @@ pub struct Identity {
     pub uuid: String,
     /// How often the server says that it is there.
     pub heartbeat: Duration,
+    /// Whether the server is to wait for acknowledgements (semi-synchronous replication).
+    pub semi_sync: bool,
 }
 
 impl Identity {
@@ -62,6 +64,7 @@ impl Identity {
             server_id,
             uuid: random_uuid()?,
             heartbeat,
+            semi_sync: false,
         })
     }
 }
@@ -175,6 +178,13 @@ impl<'c> Registration<'c> {
         let checksum = self.value("SELECT @@GLOBAL.binlog_checksum").await?;
         let payload = register_payload(identity.server_id);
         answered(self.client.command(&payload)).await?;
+        if identity.semi_sync {
+            self.run(match self.family {
+                Family::MySql => "SET @rpl_semi_sync_replica = 1, @rpl_semi_sync_slave = 1",
+                Family::MariaDb => "SET @rpl_semi_sync_slave = 1",
+            })
+            .await?;
+        }
         Ok(Greeted {
             checksum: match checksum.eq_ignore_ascii_case("CRC32") {
                 true => Checksum::Crc32,
@@ -208,6 +218,27 @@ impl<'c> Registration<'c> {
             }
         };
         Ok(self.client.begin(&payload).await?)
+    }
+
+    /// Whether the server waits for replicas to acknowledge transactions; none if it does not know that.
+    ///
+    /// # Errors
+    /// The server cannot be asked.
+    pub async fn semi_sync(&mut self) -> Result<Option<bool>, StreamError> {
+        let shown = self
+            .rows("SHOW GLOBAL VARIABLES LIKE 'rpl\\_semi\\_sync\\_%\\_enabled'")
+            .await?;
+        // A server that can be a replica of that kind as well has another one for it.
+        let is_source = |row: &&Vec<Option<Vec<u8>>>| {
+            let name = row.first().and_then(Option::as_deref);
+            matches!(
+                name,
+                Some(b"rpl_semi_sync_master_enabled" | b"rpl_semi_sync_source_enabled")
+            )
+        };
+        let row = shown.rows.iter().find(is_source);
+        let value = row.and_then(|row| row.get(1)?.as_deref());
+        Ok(value.map(|it| it == b"ON"))
     }
 
     async fn demand_gtid_mode(&mut self) -> Result<(), StreamError> {

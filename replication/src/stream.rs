@@ -30,6 +30,7 @@ use crate::position::{Gtid, Position};
 use crate::registration::{Greeted, Identity, Registration, random_uuid};
 use crate::relay::{RelayOptions, RelayWriter};
 use crate::replication::Clock;
+use crate::semi_sync::Acknowledger;
 use crate::status::{StreamState, StreamStatus};
 use crate::store::{Definition, Observed, Store, StoredStream, StreamName};
 use crate::transaction_changes::{Changes, Origins};
@@ -78,6 +79,8 @@ pub(crate) struct Stream {
     relay: Option<RelayWriter>,
     /// The filter in front of it.
     filter: Option<Filter>,
+    /// What tells the server which transactions are synced there.
+    acknowledger: Option<Acknowledger>,
 }
 
 impl Stream {
@@ -92,6 +95,7 @@ impl Stream {
             clock_ahead: 0,
             relay: None,
             filter: None,
+            acknowledger: None,
         }
     }
 
@@ -209,14 +213,27 @@ impl Stream {
             server_id: self.settings.server_id,
             uuid: stored.uuid.clone(),
             heartbeat: self.settings.heartbeat,
+            semi_sync: self.settings.semi_sync,
         };
+        self.check_semi_sync(&mut registration, &backend).await?;
         let greeted = registration.register(&identity).await?;
         registration.begin(&identity, &stored.position).await?;
         self.filter = self.new_filter(&stored.position, greeted.checksum)?;
         self.note_begin(&backend, greeted, &stored.position);
         let limits = self.limits();
         let patience = self.settings.heartbeat * HEARTBEATS_MISSED_MAX;
+        let (client, acknowledger) = match self.settings.semi_sync {
+            true => {
+                let (client, writer) = client.with_writer();
+                (client, Some(Acknowledger::new(writer)))
+            }
+            false => (client, None),
+        };
+        self.acknowledger = acknowledger;
         let mut events = EventStream::new(client, greeted.checksum, limits, patience);
+        if self.settings.semi_sync {
+            events = events.semi_sync();
+        }
         let mut follower = Follower::new(limits);
         let mut changes = Changes::new(
             Arc::clone(&self.shared.origins),
@@ -254,13 +271,19 @@ impl Stream {
     ) -> Result<Brought, StreamError> {
         let mut topology = self.shared.topology.clone();
         topology.mark_unchanged();
-        let raw = {
-            let mut next = std::pin::pin!(events.next());
+        let (raw, wants_ack) = {
+            let mut next = std::pin::pin!(events.next_asking());
             loop {
                 let sync_due = self.relay.as_ref().and_then(RelayWriter::sync_due);
+                let is_ack_due = self.acknowledger.as_ref().is_some_and(Acknowledger::is_due);
                 tokio::select! {
                     biased;
                     raw = &mut next => break raw?,
+                    // Nothing else has come that could be synced together with it.
+                    () = std::future::ready(()), if is_ack_due => {
+                        self.sync_relay()?;
+                        self.acknowledge().await?;
+                    }
                     () = until(sync_due) => self.sync_relay()?,
                     changed = topology.changed() => {
                         if changed.is_err() {
@@ -283,7 +306,12 @@ impl Stream {
                 Some(filter) => filtered = filter.take(&raw, &brought, relay)?,
                 None => relay.take(&raw, &brought)?,
             }
-            relay.sync_if_due()?;
+            if let Some(acknowledger) = &mut self.acknowledger {
+                acknowledger.note(&raw, wants_ack, relay.is_between());
+            }
+            if relay.sync_if_due()? {
+                self.acknowledge().await?;
+            }
         }
         let length = raw.bytes().len();
         let delay = now / 1_000_000 + self.clock_ahead - i64::from(header.time);
@@ -298,6 +326,33 @@ impl Stream {
             }
         });
         Ok(brought)
+    }
+
+    /// Acknowledges what was synced right now.
+    async fn acknowledge(&mut self) -> Result<(), StreamError> {
+        match &mut self.acknowledger {
+            Some(acknowledger) => acknowledger.send().await,
+            None => Ok(()),
+        }
+    }
+
+    /// Says so if the server will not wait for acknowledgements.
+    async fn check_semi_sync(
+        &self,
+        registration: &mut Registration<'_>,
+        backend: &Backend,
+    ) -> Result<(), StreamError> {
+        if !self.settings.semi_sync || registration.semi_sync().await? == Some(true) {
+            return Ok(());
+        }
+        tracing::warn!(
+            kind = "semi_sync_off",
+            stream = self.settings.name,
+            backend = backend.name,
+            "semi-synchronous replication is off on the server, or the server does not know it; it does not wait for the \
+             proxy's acknowledgements until it is switched on"
+        );
+        Ok(())
     }
 
     /// Opens the relay, once it is known where the stream is; takes back what a failure has left.
@@ -340,6 +395,7 @@ impl Stream {
         let filters = &self.settings.filters;
         let filter = Filter::new(
             filters,
+            &self.shared.config.script,
             (position.family(), checksum),
             self.limits(),
             folder.clone(),

@@ -25,6 +25,11 @@ pub struct Chunk {
 }
 
 impl Chunk {
+    /// Whether both are one compilation of one file.
+    pub fn is(&self, other: &Self) -> bool {
+        self.factory == other.factory
+    }
+
     /// A function that runs the script's body in `environment`; each has its own.
     ///
     /// # Errors

@@ -104,6 +104,7 @@ impl Files {
 impl Reply {
     /// The reply to `command`, whose first packet has this sequence id; `None` for commands without
     /// a reply.
+    #[inline]
     pub fn to(
         command: Command,
         capabilities: Capabilities,
@@ -136,6 +137,7 @@ impl Reply {
 
     /// The same reply, told otherwise at its end.
     #[must_use]
+    #[inline]
     pub fn amended(self, amendment: Amendment) -> Self {
         Self { amendment, ..self }
     }
@@ -151,12 +153,14 @@ impl Reply {
 
     /// The same reply. If its first packet is such an error, that packet is not handed over: see [`Self::withheld`].
     #[must_use]
+    #[inline]
     pub fn withholding(self, withholds: Withholds) -> Self {
         Self { withholds, ..self }
     }
 
     /// The same reply. The server may ask for these files of the client, and for no others.
     #[must_use]
+    #[inline]
     pub fn with_files(self, files: Files) -> Self {
         match self.files {
             Files::Any => Self { files, ..self },

@@ -14,6 +14,7 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod command_text;
 mod cutter;
 pub mod effect;
 mod exchange;
@@ -23,6 +24,7 @@ pub mod state;
 pub mod track_settings;
 mod tracker;
 
+pub use command_text::statement_of;
 pub use exchange::{
     Amendment, Files, Piece, Progress, Reply, Tally, Withholds, has_no_room, takes_no_writes,
 };

@@ -79,6 +79,11 @@ impl SessionTrackSettings {
         self.has_transaction_state = self.has_characteristics || value == b"STATE";
     }
 
+    /// Whether BEGIN and COMMIT tell of transactions.
+    pub fn tells_of_transactions(&self) -> bool {
+        self.has_characteristics || self.has_transaction_state
+    }
+
     /// What it will be if a statement does what it says: the reply to it is told by these already.
     /// Values that are no literals are asked for later.
     pub fn apply_set(&mut self, facts: &Facts, text: &[u8]) {
@@ -199,6 +204,14 @@ impl SessionTrackSettings {
             Change::Gtids(_) => self.gtids.as_ref().is_some_and(|gtids| gtids != b"OFF"),
             Change::Unknown { .. } => true,
         }
+    }
+
+    /// The payload of an OK packet that tells its client of these changes, as far as the client wants to hear of them.
+    pub fn ok(&self, ok: &OkPacket, client: Capabilities, changes: &[Change<'_>]) -> Vec<u8> {
+        let mut payload = Vec::new();
+        let seen = changes.iter().copied().filter(|change| self.sees(change));
+        put_ok(&mut payload, OkHeader::Ok, client, ok, b"", seen);
+        payload
     }
 
     /// An OK packet as the client should see it. What makes no sense passes as it is.

@@ -47,6 +47,18 @@ export async function table(question: string): Promise<Rows> {
   return (await ask(`api/tables/${question}`)).json();
 }
 
+/** A table that there is, with its columns. */
+export interface TableFacts {
+  name: string;
+  about: string;
+  columns: Column[];
+}
+
+/** All tables. */
+export async function tables(): Promise<TableFacts[]> {
+  return (await (await ask("api/tables")).json()).tables;
+}
+
 /** A statement of SQL; values are values, whatever they look like. */
 export async function query(sql: string, ...values: Cell[]): Promise<Rows> {
   const response = await ask("api/query", {

@@ -88,7 +88,7 @@ export class Backends {
         },
         { title: "Answers in", about: "The time that the backend takes to answer the proxy's health check.", numeric: true, show: (row) => (row.latency_us === null || row.state === "down" ? "" : time(Number(row.latency_us))), sort: (row) => Number(row.latency_us ?? -1) },
         { ...text("Complaint", "complaint"), about: "The fact about the backend that the proxy could not find out, and the remedy.", aside: true },
-        { title: "", show: (row) => this.buttons(row) },
+        { title: "", acts: true, show: (row) => this.buttons(row) },
       ],
       (row) => String(row.name),
       { label: "Backends", empty: "There is no backend." },

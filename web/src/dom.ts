@@ -36,5 +36,6 @@ export function s(tag: string, props: Props = {}, ...children: Child[]): SVGElem
 /** Whether somebody is typing. */
 export function isTyping(): boolean {
   const field = document.activeElement;
+  if (field instanceof HTMLTextAreaElement || field instanceof HTMLSelectElement) return true;
   return field instanceof HTMLInputElement && field.type !== "checkbox";
 }

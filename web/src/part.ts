@@ -2,7 +2,7 @@
 
 import { objects, table, type Column, type Row, type Rows } from "./api";
 import { h } from "./dom";
-import { cell } from "./format";
+import { cell, type Cell } from "./format";
 import { Table, type Head } from "./table";
 
 export interface Shown {
@@ -19,6 +19,8 @@ export interface Shown {
   heads?: Head<Row>[];
   /** What columns are called, where that says more than their names. */
   titles?: Record<string, string>;
+  /** What values are called, column by column, where the table has words of its own for them. */
+  values?: Record<string, (value: Cell) => string>;
   /** Columns that are told of a row that is opened, and not shown otherwise. */
   aside?: string[];
   /** Rows that are shown; without this all. */
@@ -31,9 +33,9 @@ export interface Shown {
 const LONG = new Set(["message", "statement", "text", "conditions", "actions"]);
 
 /** Columns that tell when something was. */
-const TIMES = new Set(["time", "ended", "first_seen", "last_seen"]);
+const TIMES = new Set(["time", "ended", "first_seen", "last_seen", "since"]);
 
-const TITLES: Record<string, string> = { db: "Schema", sqlstate: "SQLSTATE" };
+const TITLES: Record<string, string> = { db: "Schema", sqlstate: "SQLSTATE", last_gtid: "Last GTID" };
 
 /** A column's name as people write it. */
 function titled(name: string): string {
@@ -90,14 +92,19 @@ export class Part {
   }
 
   private head({ name, unit, about, type }: Column): Head<Row> {
+    const inWords = this.shown.values?.[name];
     return {
       title: this.shown.titles?.[name] ?? TITLES[name] ?? titled(name),
       about,
-      numeric: type === "integer",
+      numeric: type === "integer" && !inWords,
       wide: LONG.has(name),
       time: TIMES.has(name),
       aside: this.shown.aside?.includes(name),
-      show: (row) => (name === "digest" ? digestLink(row[name]) : cell(row[name] ?? null, unit, name)),
+      show: (row) => {
+        if (name === "digest") return digestLink(row[name]);
+        const value = row[name] ?? null;
+        return inWords ? inWords(value) : cell(value, unit, name);
+      },
       sort: (row) => row[name] ?? (type === "integer" ? -1 : ""),
     };
   }

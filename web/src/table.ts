@@ -2,6 +2,7 @@
 
 import { tell } from "./dialogs";
 import { h, type Child } from "./dom";
+import { mayChange } from "./identity";
 
 export interface Head<T> {
   title: string;
@@ -19,6 +20,8 @@ export interface Head<T> {
   first?: boolean;
   /** It is told of a row that is opened, and has no column. */
   aside?: boolean;
+  /** It has buttons that change something. Users who may only look do not have the column. */
+  acts?: boolean;
 }
 
 export interface Options<T> {
@@ -49,12 +52,15 @@ export class Table<T extends object> {
   private order = -1;
   private downwards = true;
 
+  private readonly heads: Head<T>[];
+
   constructor(
-    private readonly heads: Head<T>[],
+    heads: Head<T>[],
     private readonly key: (row: T) => string,
     private readonly options: Options<T>,
   ) {
-    this.columns = heads.filter((it) => !it.aside);
+    this.heads = heads.filter((it) => !it.acts || mayChange());
+    this.columns = this.heads.filter((it) => !it.aside);
     this.titles = this.columns.map((column, at) => {
       const title = column.sort
         ? h("button", { type: "button", title: column.about, onclick: () => this.sortBy(at) }, column.title)

@@ -42,7 +42,7 @@ export class Topology {
   }
 
   draw(flow: Flow) {
-    const width = Math.max(300, this.place.clientWidth || 300);
+    const width = Math.max(240, this.place.clientWidth || 300);
     const isNarrow = width < NARROW;
     const height = Math.max(1, flow.backends.length) * ROW + 8;
     const middle = height / 2;

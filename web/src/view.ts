@@ -5,6 +5,8 @@ export interface View {
   /** Seconds between two refreshes. */
   readonly interval: number;
   refresh(): Promise<void>;
-  /** Where the focus goes by `/`. */
+  /** The field that `/` leads to. */
   filter?: HTMLInputElement;
+  /** Shows what the address names behind the view: `#schema/12`. Without this it goes into the filter. */
+  take?(rest: string): void;
 }

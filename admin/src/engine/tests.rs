@@ -12,6 +12,7 @@ fn answer(text: &str) -> Result<Value, Fault> {
     let written = Text::new(text, &tokens).in_sqlite()?;
     let asker = Asker {
         user: "root@localhost".to_owned(),
+        role: config::AdminRole::Stats,
         client: "127.0.0.1:1".to_owned(),
         id: 1,
         schema: Schema::Pilotfish,
@@ -30,6 +31,7 @@ fn what_client_libraries_ask_is_answered() {
         ("@@limits.sessions_max", Value::Null),
         ("USER()", text("root@localhost")),
         ("current_user()", text("root@localhost")),
+        ("CURRENT_ROLE()", text("stats")),
         ("DATABASE()", text("pilotfish")),
         ("CONNECTION_ID()", Value::Integer(1)),
         ("1 FROM DUAL", Value::Integer(1)),

@@ -2,6 +2,8 @@
 //! makes nothing older. Then a clock that nobody sets goes on from there, until all that was written
 //! before the jump has had its time.
 
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
 /// More than a clock is corrected by from one interval to the next, in seconds.
 const CORRECTION_MAX: i64 = 60;
 
@@ -12,6 +14,23 @@ pub struct Now {
     pub wall: i64,
     /// Since any beginning, by a clock that nobody sets.
     pub steady: i64,
+}
+
+impl Now {
+    /// This moment. `beginning`: the beginning of the clock that nobody sets.
+    pub fn since(beginning: Instant) -> Self {
+        let steady = beginning.elapsed().as_secs();
+        Self {
+            wall: Self::wall_clock(),
+            steady: i64::try_from(steady).unwrap_or(i64::MAX),
+        }
+    }
+
+    /// Seconds since 1970, as the machine says.
+    pub fn wall_clock() -> i64 {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        now.map_or(0, |now| i64::try_from(now.as_secs()).unwrap_or(i64::MAX))
+    }
 }
 
 /// The time by which rows are old.

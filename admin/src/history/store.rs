@@ -12,10 +12,11 @@ use rusqlite::{Connection, params};
 use stats::{Counts, DigestRow};
 
 use super::digest_deltas::{Grown, named};
-use super::view;
+use super::load::LoadRow;
+use super::{load_store, view};
 
 /// Bytes of a history that no file keeps.
-const MEMORY_BYTES_MAX: u64 = 16 << 20;
+const MEMORY_BYTES_MAX: u64 = 64 << 20;
 
 /// How long it is tried to write beside those who read.
 const TIMEOUT_BUSY: Duration = Duration::from_secs(15);
@@ -141,6 +142,7 @@ impl Store {
         if !self.is_ours()? {
             return Ok(false);
         }
+        load_store::prepare(&self.database)?;
         if self.file.is_some() {
             // Whoever reads does not keep the writer waiting.
             self.database
@@ -160,12 +162,7 @@ impl Store {
     /// # Errors
     /// SQLite's: the disk is full, or gone.
     pub fn write(&mut self, span: Span, grown: &Grown, bounds: Bounds) -> rusqlite::Result<u64> {
-        if let Some(file) = &self.file
-            && !file.exists()
-        {
-            // SQLite would go on writing to what has no name any more.
-            return Err(rusqlite::Error::InvalidPath(file.clone()));
-        }
+        self.check_file()?;
         let writing = self.database.transaction()?;
         let mut rows = 0;
         for row in &grown.rows {
@@ -182,37 +179,71 @@ impl Store {
         Ok(rows)
     }
 
+    /// The same for the load.
+    ///
+    /// # Errors
+    /// SQLite's: the disk is full, or gone.
+    pub fn write_load(
+        &mut self,
+        span: Span,
+        rows: &[LoadRow],
+        bounds: Bounds,
+    ) -> rusqlite::Result<()> {
+        self.check_file()?;
+        let writing = self.database.transaction()?;
+        load_store::add(&writing, span, rows)?;
+        load_store::forget_old(&writing, bounds.oldest)?;
+        writing.commit()?;
+        if self.used_bytes()? > self.bytes_max(bounds) {
+            self.make_room(bounds)?;
+        }
+        Ok(())
+    }
+
+    /// SQLite would go on writing to a file that has no name any more.
+    fn check_file(&self) -> rusqlite::Result<()> {
+        match &self.file {
+            Some(file) if !file.exists() => Err(rusqlite::Error::InvalidPath(file.clone())),
+            Some(_) | None => Ok(()),
+        }
+    }
+
     /// When the newest rows begin.
     ///
     /// # Errors
     /// SQLite's.
     pub fn newest(&self) -> rusqlite::Result<Option<i64>> {
-        let text = "SELECT max(start) FROM intervals";
+        let text =
+            "SELECT max(start) FROM (SELECT start FROM intervals UNION ALL SELECT start FROM load)";
         self.database.query_row(text, [], |row| row.get(0))
     }
 
     /// The oldest rows go until it is small enough.
     fn make_room(&self, bounds: Bounds) -> rusqlite::Result<()> {
-        let bytes_max = match self.file {
-            Some(_) => bounds.bytes_max,
-            None => MEMORY_BYTES_MAX,
-        };
-        let bytes_max = i64::try_from(bytes_max).unwrap_or(i64::MAX);
-        while self.used_bytes()? > bytes_max {
-            let removed = self.database.execute(
+        while self.used_bytes()? > self.bytes_max(bounds) {
+            let of_load = load_store::forget_oldest(&self.database, ROOM_PERCENT)?;
+            let of_digests = self.database.execute(
                 // By how many there are: between two starts may lie a jump of the clock.
                 "DELETE FROM intervals WHERE start <= (SELECT start FROM intervals ORDER BY start \
                  LIMIT 1 OFFSET (SELECT count(*) * ?1 / 100 FROM intervals))",
                 [ROOM_PERCENT],
             )?;
             self.forget_series()?;
-            if removed == 0 {
+            if of_digests + of_load == 0 {
                 break;
             }
         }
         self.forget_series()?;
         self.database
             .execute_batch("PRAGMA incremental_vacuum(1000)")
+    }
+
+    fn bytes_max(&self, bounds: Bounds) -> i64 {
+        let bytes_max = match self.file {
+            Some(_) => bounds.bytes_max,
+            None => MEMORY_BYTES_MAX,
+        };
+        i64::try_from(bytes_max).unwrap_or(i64::MAX)
     }
 
     /// Names that no row has any more.

@@ -1,11 +1,15 @@
 #![allow(clippy::unwrap_used)]
 use std::path::Path;
 
+use config::HistoryConfig;
 use route::BackendId;
 use rusqlite::Connection;
-use stats::{Attribution, Counts, DigestRow};
+use stats::{Attribution, Counts, DigestRow, StatementStatsView};
 
-use super::digest_deltas::Grown;
+use super::digest_deltas::{Counted, Grown};
+use super::facts::facts_of;
+use super::load::LoadRow;
+use super::store::{Bounds, Span, Store};
 use super::*;
 
 const BOUNDS: Bounds = Bounds {
@@ -237,12 +241,9 @@ fn a_file_of_something_else_is_left_as_it_is() {
 }
 
 fn keeper() -> HistoryRecorder {
-    HistoryRecorder {
-        start: 100,
-        steady: 100,
-        tried: 100,
-        ..HistoryRecorder::new(Facts::default(), Arc::default())
-    }
+    let mut keeper = HistoryRecorder::new(Facts::default(), Arc::default(), StateFolder::default());
+    (keeper.start, keeper.steady, keeper.tried) = (100, 100, 100);
+    keeper
 }
 
 /// A moment by a clock that nobody has set.
@@ -303,4 +304,90 @@ fn a_disk_that_is_full_costs_nothing_that_was_written() {
         .unwrap_err();
     assert!(error.to_string().contains("full"), "{error}");
     assert_eq!(shown(&store), [(60, digest(1), 4)]);
+}
+
+fn load_row(backend: Option<&str>, statements: u64) -> LoadRow {
+    LoadRow {
+        backend: backend.map(str::to_owned),
+        statements,
+        ..LoadRow::default()
+    }
+}
+
+/// Start, backend and statements of all rows of the load.
+fn shown_load(store: &Store) -> Vec<(i64, Option<String>, i64)> {
+    let reader = Connection::open(&store.source).unwrap();
+    let text = "SELECT start, backend, statements FROM load_history ORDER BY start, backend";
+    let mut reading = reader.prepare(text).unwrap();
+    let rows = reading.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)));
+    rows.unwrap().map(Result::unwrap).collect()
+}
+
+#[test]
+fn a_file_of_an_earlier_version_gets_the_load_and_keeps_its_digests() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("history.db");
+    let mut store = Store::open(Some(&file)).unwrap();
+    store.write(span(60), &grown(&[(1, 4)], 0), BOUNDS).unwrap();
+    drop(store);
+    let earlier = "DROP VIEW load_history; DROP TABLE load";
+    Connection::open(&file)
+        .unwrap()
+        .execute_batch(earlier)
+        .unwrap();
+    let mut store = Store::open(Some(&file)).unwrap();
+    assert_eq!(shown(&store), [(60, digest(1), 4)]);
+    let rows = [load_row(None, 7), load_row(Some("db1"), 7)];
+    store.write_load(span(70), &rows, BOUNDS).unwrap();
+    let one = |backend: Option<&str>, count| (70, backend.map(str::to_owned), count);
+    assert_eq!(shown_load(&store), [one(None, 7), one(Some("db1"), 7)]);
+    // The same interval again, as after a quick restart.
+    store.write_load(span(70), &rows[..1], BOUNDS).unwrap();
+    assert_eq!(shown_load(&store), [one(None, 14), one(Some("db1"), 7)]);
+    let bounds = Bounds {
+        oldest: 71,
+        ..BOUNDS
+    };
+    store.write_load(span(80), &[], bounds).unwrap();
+    assert_eq!(shown_load(&store), []);
+}
+
+#[test]
+fn load_makes_room_as_digests_do() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut store = Store::open(Some(&folder.path().join("h"))).unwrap();
+    let bounds = Bounds {
+        bytes_max: 1 << 18,
+        ..BOUNDS
+    };
+    let names: Vec<_> = (0..100).map(|it| format!("db{it}")).collect();
+    let rows: Vec<_> = names.iter().map(|it| load_row(Some(it), 1)).collect();
+    for start in 0..100 {
+        store.write_load(span(start), &rows, bounds).unwrap();
+    }
+    let starts: Vec<_> = shown_load(&store).iter().map(|row| row.0).collect();
+    assert_eq!(starts.last(), Some(&99));
+    assert!(starts[0] > 10 && starts.len() > 1000, "{}", starts.len());
+    assert!(store.used_bytes().unwrap() <= 1 << 18);
+}
+
+#[test]
+fn a_state_directory_that_cannot_be_written_leaves_the_history_in_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    let missing = folder.path().join("missing");
+    let unset = config(None);
+    let mut keeper = HistoryRecorder::new(
+        Facts::default(),
+        Arc::default(),
+        StateFolder::first_of(missing.to_str().unwrap()),
+    );
+    keeper.begin(&unset);
+    let facts = facts_of(&keeper.facts);
+    assert_eq!((facts.file, facts.trouble), (None, None));
+    assert!(facts.source.is_some_and(|it| it.contains("memdb")));
+    let state = StateFolder::first_of(folder.path().to_str().unwrap());
+    let mut keeper = HistoryRecorder::new(Facts::default(), Arc::default(), state);
+    keeper.begin(&unset);
+    let file = facts_of(&keeper.facts).file;
+    assert_eq!(file, Some(folder.path().join("history.db")));
 }

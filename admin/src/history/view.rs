@@ -156,7 +156,8 @@ const COLUMNS: [(&str, &str, ColumnFacts); 20] = [
     ),
 ];
 
-const fn of(
+/// A column: its name, what it is made of, and what is to be known of it.
+pub(super) const fn of(
     name: &'static str,
     made_of: &'static str,
     kind: CellType,

@@ -81,7 +81,7 @@ fn items(material: &Material) -> Vec<LogRow> {
     let history = &material.port.history;
     items.push(LogRow {
         name: "history",
-        file: config.history.file.clone(),
+        file: history.file.clone(),
         written: history.written,
         dropped: history.failed,
         trouble: history.trouble.clone(),

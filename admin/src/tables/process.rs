@@ -19,6 +19,9 @@ pub static TABLE: TableDefinition<ProcessRow> = TableDefinition {
         text("version", "The version of Pilotfish.", |_| {
             env!("CARGO_PKG_VERSION").into()
         }),
+        text("host", "The name of the machine.", |it| {
+            it.host.clone().into()
+        }),
         measure("started", "s", "When it began, since 1970.", |it| {
             seconds(it.started)
         }),
@@ -51,6 +54,7 @@ pub static TABLE: TableDefinition<ProcessRow> = TableDefinition {
 /// What is known of it; what the kernel does not tell is missing.
 pub struct ProcessRow {
     pid: u32,
+    host: String,
     started: Duration,
     uptime: Duration,
     cpu: Option<Duration>,
@@ -69,6 +73,10 @@ fn items(material: &Material) -> Vec<ProcessRow> {
     let files = rustix::process::getrlimit(rustix::process::Resource::Nofile);
     vec![ProcessRow {
         pid: std::process::id(),
+        host: fs::read_to_string("/proc/sys/kernel/hostname")
+            .unwrap_or_default()
+            .trim()
+            .to_owned(),
         started: now.unwrap_or_default().saturating_sub(uptime),
         uptime,
         cpu: stat.as_ref().map(|it| it.cpu),
@@ -78,6 +86,12 @@ fn items(material: &Material) -> Vec<ProcessRow> {
         open_files: open_files.map(|folder| folder.count().saturating_sub(1)),
         open_files_max: files.current,
     }]
+}
+
+/// The processor time that the process has taken, and the bytes of memory that it has, if the kernel tells them.
+pub fn usage() -> Option<(Duration, u64)> {
+    let stat = Stat::read(&fs::read_to_string("/proc/self/stat").ok()?)?;
+    Some((stat.cpu, stat.resident_bytes))
 }
 
 /// What stands in `/proc/PID/stat`, see proc_pid_stat(5).

@@ -44,6 +44,9 @@ const SHEET: TableDefinition<SettingRow> = TableDefinition {
         integer("is_default", "Whether the two are the same.", |it| {
             (it.value == it.default).into()
         }),
+        text("section", "The heading that it has in the manual.", |it| {
+            it.section.into()
+        }),
         text("applies", "When a change takes effect.", |it| {
             it.applies.into()
         }),
@@ -61,6 +64,7 @@ pub struct SettingRow {
     /// What it is; secrets are hidden.
     pub value: String,
     default: String,
+    section: &'static str,
     applies: &'static str,
     about: String,
 }
@@ -70,8 +74,9 @@ pub fn items(material: &Material) -> Vec<SettingRow> {
     let config: &Config = &material.config;
     let default = Config::default();
     let mut items = Vec::new();
-    for setting in config::settings() {
+    for (section, setting) in config::sections_and_settings() {
         items.push(SettingRow {
+            section: section.title,
             name: setting.name.to_owned(),
             value: plain(&(setting.show)(config)),
             default: plain(&(setting.show)(&default)),
@@ -106,6 +111,7 @@ fn of_list<T>(section: &Section<T>, title: &str, item: &T, bare: &T, items: &mut
     let differs = |it: &&config::Setting<T>| it.traits.required || !(it.same)(item, bare);
     for setting in section.settings.iter().filter(differs) {
         items.push(SettingRow {
+            section: section.title,
             name: format!("{}[{title}].{}", section.name, setting.key),
             value: plain(&(setting.show)(item)),
             default: plain(&(setting.show)(bare)),

@@ -14,6 +14,8 @@ use super::{Failure, Target};
 pub enum Workload {
     /// One row by its key, text protocol.
     Point,
+    /// `Point`, in a transaction that never ends.
+    Held,
     /// One row by its key, a prepared statement executed again and again.
     Prepared,
     /// So many rows from a key on, text protocol.
@@ -44,6 +46,7 @@ impl fmt::Display for Workload {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Point => f.write_str("point"),
+            Self::Held => f.write_str("held"),
             Self::Prepared => f.write_str("prepared"),
             Self::Rows(rows) => write!(f, "rows:{rows}"),
             Self::Digests(count) => write!(f, "digests:{count}"),
@@ -73,6 +76,7 @@ impl FromStr for Workload {
         }
         match (text, rows) {
             ("point", _) => Ok(Self::Point),
+            ("held", _) => Ok(Self::Held),
             ("prepared", _) => Ok(Self::Prepared),
             ("constant", _) => Ok(Self::Constant),
             ("prepare", _) => Ok(Self::Prepare),
@@ -85,7 +89,7 @@ impl FromStr for Workload {
             ("idle", _) => Ok(Self::Idle),
             (_, Some(rows @ 1..)) => Ok(Self::Rows(rows)),
             _ => Err(
-                "one of point, prepared, rows:N, constant, prepare, mix, paced, connect, log-in, \
+                "one of point, held, prepared, rows:N, constant, prepare, mix, paced, connect, log-in, \
                  reset, restore, digests:N, idle"
                     .to_owned(),
             ),
@@ -158,6 +162,10 @@ impl<'a> Worker<'a> {
         let mut session = Session::open(self.target).await?;
         let statement = match self.workload {
             Workload::Prepared => Some(session.prepare(PREPARED).await?),
+            Workload::Held => {
+                session.query("BEGIN", Reply::default()).await?;
+                None
+            }
             _ => None,
         };
         self.open = Some((session, statement));

@@ -9,8 +9,14 @@ use std::rc::Rc;
 use super::variables;
 use crate::protocol::{EofStyle, column_type, command, frame, put_string};
 
-/// The status flags of every reply: autocommit.
-pub const AUTOCOMMIT: [u8; 2] = 2_u16.to_le_bytes();
+/// The status flags of a reply.
+pub type Status = [u8; 2];
+
+/// Autocommit, and no transaction.
+pub const AUTOCOMMIT: Status = 2_u16.to_le_bytes();
+
+/// The same within a transaction.
+const IN_TRANSACTION: Status = 3_u16.to_le_bytes();
 
 /// The second column, as long as sysbench's `c`.
 const TEXT: &[u8; 119] = b"68487932199-96439406143-93774651418-41631865787-96406072701-20604855487-25459966574-28203206787-41238978918-19503783441";
@@ -31,6 +37,36 @@ pub enum Answer {
     Goodbye,
 }
 
+/// What replies to one session have in common.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Style {
+    pub eof: EofStyle,
+    pub status: Status,
+}
+
+impl Style {
+    /// That of a session outside of a transaction.
+    pub fn new(eof: EofStyle) -> Self {
+        Self {
+            eof,
+            status: AUTOCOMMIT,
+        }
+    }
+
+    /// Takes up what a statement does to the transaction.
+    fn follow(&mut self, text: &[u8]) {
+        let begins = |word: &[u8]| {
+            let first = text.get(..word.len());
+            first.is_some_and(|first| first.eq_ignore_ascii_case(word))
+        };
+        if begins(b"begin") || begins(b"start transaction") {
+            self.status = IN_TRANSACTION;
+        } else if begins(b"commit") || begins(b"rollback") {
+            self.status = AUTOCOMMIT;
+        }
+    }
+}
+
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Form {
     Text,
@@ -47,27 +83,29 @@ struct Rendering {
 /// All results rendered so far, by row format, end style and number of rows.
 #[derive(Default)]
 pub struct Canned {
-    renderings: RefCell<HashMap<(Form, EofStyle, u64), Rc<Rendering>>>,
+    renderings: RefCell<HashMap<(Form, Style, u64), Rc<Rendering>>>,
     /// Statements prepared so far, by everybody.
     prepared: Cell<u32>,
 }
 
 impl Canned {
     /// Answers one command, appending to `out`.
-    pub fn answer(&self, payload: &[u8], eof: EofStyle, out: &mut Vec<u8>) -> Answer {
+    pub fn answer(&self, payload: &[u8], style: &mut Style, out: &mut Vec<u8>) -> Answer {
         let Some((&code, rest)) = payload.split_first() else {
             put_error(out, 1835, b"08S01", "Malformed communication packet");
             return Answer::Written;
         };
         match code {
             command::QUIT => return Answer::Goodbye,
-            command::QUERY => return self.query(rest, eof, out),
-            command::STMT_EXECUTE => return self.execute(rest, eof, out),
-            command::STMT_PREPARE => self.prepare(rest, eof, out),
+            command::QUERY => return self.query(rest, style, out),
+            command::STMT_EXECUTE => return self.execute(rest, *style, out),
+            command::STMT_PREPARE => self.prepare(rest, *style, out),
             command::STMT_CLOSE => {}
-            command::INIT_DB | command::PING | command::CHANGE_USER | command::RESET_CONNECTION => {
-                put_ok(out, 1);
+            command::CHANGE_USER | command::RESET_CONNECTION => {
+                style.status = AUTOCOMMIT;
+                put_ok(out, 1, style.status);
             }
+            command::INIT_DB | command::PING => put_ok(out, 1, style.status),
             _ => put_error(out, 1047, b"08S01", "Unknown command"),
         }
         Answer::Written
@@ -75,44 +113,45 @@ impl Canned {
 
     /// `SELECT @@session.…`, or `SELECT … <key> … [LIMIT <rows>]`: the first number standing alone is
     /// the key. Everything else is done.
-    fn query(&self, text: &[u8], eof: EofStyle, out: &mut Vec<u8>) -> Answer {
+    fn query(&self, text: &[u8], style: &mut Style, out: &mut Vec<u8>) -> Answer {
         if !text
             .get(..6)
             .is_some_and(|word| word.eq_ignore_ascii_case(b"select"))
         {
-            put_ok(out, 1);
+            style.follow(text);
+            put_ok(out, 1, style.status);
             return Answer::Written;
         }
         if let Some(names) = variables::named(&text[6..]) {
-            variables::put_values(out, &names, eof);
+            variables::put_values(out, &names, *style);
             return Answer::Written;
         }
         let mut numbers = text.split(|&byte| byte == b' ').filter_map(number);
         let key = numbers.next().unwrap_or(0);
         let rows = numbers.next().unwrap_or(1);
-        self.result(Form::Text, eof, key, rows, out)
+        self.result(Form::Text, *style, key, rows, out)
     }
 
-    fn prepare(&self, text: &[u8], eof: EofStyle, out: &mut Vec<u8>) {
+    fn prepare(&self, text: &[u8], style: Style, out: &mut Vec<u8>) {
         let id = self.prepared.get().wrapping_add(1);
         self.prepared.set(id);
-        put_prepared(out, id, text, eof);
+        put_prepared(out, id, text, style);
     }
 
     /// The one parameter is bound as a 64-bit integer: the payload's last eight bytes.
-    fn execute(&self, rest: &[u8], eof: EofStyle, out: &mut Vec<u8>) -> Answer {
+    fn execute(&self, rest: &[u8], style: Style, out: &mut Vec<u8>) -> Answer {
         let key = rest
             .last_chunk()
             .map_or(0, |bytes| u64::from_le_bytes(*bytes));
-        self.result(Form::Binary, eof, key, 1, out)
+        self.result(Form::Binary, style, key, 1, out)
     }
 
-    fn result(&self, form: Form, eof: EofStyle, key: u64, rows: u64, out: &mut Vec<u8>) -> Answer {
+    fn result(&self, form: Form, style: Style, key: u64, rows: u64, out: &mut Vec<u8>) -> Answer {
         let rendering = Rc::clone(
             self.renderings
                 .borrow_mut()
-                .entry((form, eof, rows))
-                .or_insert_with(|| Rc::new(Rendering::new(form, eof, rows))),
+                .entry((form, style, rows))
+                .or_insert_with(|| Rc::new(Rendering::new(form, style, rows))),
         );
         let key_at = out.len() + rendering.key_at;
         out.extend_from_slice(&rendering.head);
@@ -126,11 +165,15 @@ impl Canned {
 }
 
 impl Rendering {
-    fn new(form: Form, eof: EofStyle, rows: u64) -> Self {
+    fn new(form: Form, style: Style, rows: u64) -> Self {
         let mut out = Vec::new();
         frame(&mut out, 1, |out| out.push(2));
-        put_columns(&mut out, 2, eof);
-        let mut sequence = if eof == EofStyle::Classic { 5_u8 } else { 4 };
+        put_columns(&mut out, 2, style);
+        let mut sequence = if style.eof == EofStyle::Classic {
+            5_u8
+        } else {
+            4
+        };
         let mut key_at = 0;
         let mut head_bytes = out.len();
         for row in 1..=rows {
@@ -142,7 +185,7 @@ impl Rendering {
                 head_bytes = out.len();
             }
         }
-        put_end(&mut out, sequence, eof);
+        put_end(&mut out, sequence, style);
         Self {
             head: out[..head_bytes].into(),
             key_at,
@@ -187,7 +230,7 @@ fn put_row(out: &mut Vec<u8>, sequence: u8, form: Form, key: u64) {
 }
 
 /// The definitions of `id` and `c` and, for classic ends, the EOF packet behind them.
-fn put_columns(out: &mut Vec<u8>, mut sequence: u8, eof: EofStyle) {
+fn put_columns(out: &mut Vec<u8>, mut sequence: u8, style: Style) {
     put_column(out, sequence, b"id", column_type::LONG, 11);
     put_column(
         out,
@@ -197,8 +240,8 @@ fn put_columns(out: &mut Vec<u8>, mut sequence: u8, eof: EofStyle) {
         480,
     );
     sequence = sequence.wrapping_add(2);
-    if eof == EofStyle::Classic {
-        put_end(out, sequence, eof);
+    if style.eof == EofStyle::Classic {
+        put_end(out, sequence, style);
     }
 }
 
@@ -222,22 +265,22 @@ pub fn put_column(out: &mut Vec<u8>, sequence: u8, name: &[u8], kind: u8, length
 }
 
 /// The packet that ends rows or, with classic ends, column definitions.
-pub fn put_end(out: &mut Vec<u8>, sequence: u8, eof: EofStyle) {
-    frame(out, sequence, |out| match eof {
+pub fn put_end(out: &mut Vec<u8>, sequence: u8, style: Style) {
+    frame(out, sequence, |out| match style.eof {
         EofStyle::Classic => {
             out.extend_from_slice(&[0xfe, 0, 0]);
-            out.extend_from_slice(&AUTOCOMMIT);
+            out.extend_from_slice(&style.status);
         }
         EofStyle::Deprecated => {
             out.extend_from_slice(&[0xfe, 0, 0]);
-            out.extend_from_slice(&AUTOCOMMIT);
+            out.extend_from_slice(&style.status);
             out.extend_from_slice(&[0, 0]);
         }
     });
 }
 
 /// The reply to a prepare: the statement's id, its columns `id` and `c`, as many parameters as `?`.
-fn put_prepared(out: &mut Vec<u8>, id: u32, text: &[u8], eof: EofStyle) {
+fn put_prepared(out: &mut Vec<u8>, id: u32, text: &[u8], style: Style) {
     let parameters = text.iter().filter(|&&byte| byte == b'?').count() as u16;
     frame(out, 1, |out| {
         out.push(0);
@@ -251,18 +294,18 @@ fn put_prepared(out: &mut Vec<u8>, id: u32, text: &[u8], eof: EofStyle) {
         put_column(out, sequence, b"?", column_type::LONGLONG, 21);
         sequence = sequence.wrapping_add(1);
     }
-    if parameters > 0 && eof == EofStyle::Classic {
-        put_end(out, sequence, eof);
+    if parameters > 0 && style.eof == EofStyle::Classic {
+        put_end(out, sequence, style);
         sequence = sequence.wrapping_add(1);
     }
-    put_columns(out, sequence, eof);
+    put_columns(out, sequence, style);
 }
 
 /// An OK packet with nothing affected.
-pub fn put_ok(out: &mut Vec<u8>, sequence: u8) {
+pub fn put_ok(out: &mut Vec<u8>, sequence: u8, status: Status) {
     frame(out, sequence, |out| {
         out.extend_from_slice(&[0, 0, 0]);
-        out.extend_from_slice(&AUTOCOMMIT);
+        out.extend_from_slice(&status);
         out.extend_from_slice(&[0, 0]);
     });
 }
@@ -290,7 +333,8 @@ mod tests {
 
     fn answer(payload: &[u8], eof: EofStyle) -> Vec<u8> {
         let mut out = Vec::new();
-        if let Answer::Continued(tail) = Canned::default().answer(payload, eof, &mut out) {
+        let mut style = Style::new(eof);
+        if let Answer::Continued(tail) = Canned::default().answer(payload, &mut style, &mut out) {
             out.extend_from_slice(&tail);
         }
         out
@@ -351,6 +395,24 @@ mod tests {
                 rest = &rest[packet.wire_bytes()..];
             }
             assert!(rest.is_empty());
+        }
+    }
+
+    #[test]
+    fn replies_within_a_transaction_say_so() {
+        let (canned, mut style) = (Canned::default(), Style::new(EofStyle::Deprecated));
+        for (text, status) in [
+            (&b"\x03BEGIN"[..], IN_TRANSACTION),
+            (
+                b"\x03SELECT id, c FROM sbtest1 WHERE id = 7",
+                IN_TRANSACTION,
+            ),
+            (b"\x03commit", AUTOCOMMIT),
+            (b"\x03SELECT id, c FROM sbtest1 WHERE id = 7", AUTOCOMMIT),
+        ] {
+            let mut out = Vec::new();
+            canned.answer(text, &mut style, &mut out);
+            assert_eq!(out[out.len() - 4..out.len() - 2], status);
         }
     }
 

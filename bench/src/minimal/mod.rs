@@ -1,8 +1,8 @@
 //! The minimal backend: a MySQL server that answers at once with canned results, so that what stands
 //! between it and the load generator is the only thing measured. It accepts every login, runs on one
 //! thread, and answers all the commands of one read, in order, with one write. What a pool asks when it
-//! opens a connection it answers as MySQL 8.0 does; no session of it ever changes, so that it has no
-//! change to tell.
+//! opens a connection it answers as MySQL 8.0 does; of a session nothing ever changes but whether a
+//! transaction is open, so that it has no change to tell.
 
 mod canned;
 mod variables;
@@ -16,7 +16,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task;
 
 use crate::protocol::{EofStyle, capability, first_packet, frame};
-use canned::{Answer, Canned};
+use canned::{Answer, Canned, Style};
 
 const CAPABILITIES: u32 = capability::LONG_PASSWORD
     | capability::FOUND_ROWS
@@ -57,11 +57,11 @@ async fn converse(mut stream: TcpStream, canned: &Canned) -> io::Result<()> {
     stream.write_all(&greeting()).await?;
     let mut input = Vec::with_capacity(2048);
     let mut output = Vec::with_capacity(2048);
-    let eof = login(&mut stream, &mut input, &mut output).await?;
+    let mut style = Style::new(login(&mut stream, &mut input, &mut output).await?);
     while stream.read_buf(&mut input).await? > 0 {
         let mut answered = 0;
         while let Some(packet) = first_packet(&input[answered..]) {
-            match canned.answer(packet.payload, eof, &mut output) {
+            match canned.answer(packet.payload, &mut style, &mut output) {
                 Answer::Written => {}
                 Answer::Continued(tail) => {
                     stream.write_all(&output).await?;
@@ -102,7 +102,7 @@ async fn login(
         }
     };
     input.drain(..bytes);
-    canned::put_ok(output, sequence.wrapping_add(1));
+    canned::put_ok(output, sequence.wrapping_add(1), canned::AUTOCOMMIT);
     stream.write_all(output).await?;
     output.clear();
     Ok(eof)

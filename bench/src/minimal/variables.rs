@@ -3,7 +3,7 @@
 
 use crate::protocol::{EofStyle, column_type, frame, put_string};
 
-use super::canned::{put_column, put_end, put_error};
+use super::canned::{Style, put_column, put_end, put_error};
 
 /// ER_UNKNOWN_SYSTEM_VARIABLE.
 const UNKNOWN: u16 = 1193;
@@ -36,7 +36,7 @@ pub fn named(list: &[u8]) -> Option<Vec<&[u8]>> {
 }
 
 /// One row with the values of these variables.
-pub fn put_values(out: &mut Vec<u8>, names: &[&[u8]], eof: EofStyle) {
+pub fn put_values(out: &mut Vec<u8>, names: &[&[u8]], style: Style) {
     let values: Option<Vec<&[u8]>> = names.iter().map(|name| value(name)).collect();
     let Some(values) = values else {
         return put_error(out, UNKNOWN, b"HY000", "Unknown system variable");
@@ -50,15 +50,15 @@ pub fn put_values(out: &mut Vec<u8>, names: &[&[u8]], eof: EofStyle) {
     for name in names {
         put_column(out, next(), name, column_type::STRING, 1024);
     }
-    if eof == EofStyle::Classic {
-        put_end(out, next(), eof);
+    if style.eof == EofStyle::Classic {
+        put_end(out, next(), style);
     }
     frame(out, next(), |out| {
         for value in values {
             put_string(out, value);
         }
     });
-    put_end(out, next(), eof);
+    put_end(out, next(), style);
 }
 
 fn value(name: &[u8]) -> Option<&'static [u8]> {
@@ -78,7 +78,7 @@ mod tests {
         assert_eq!(named(b"id, c FROM sbtest1 WHERE id = 7"), None);
         for eof in [EofStyle::Classic, EofStyle::Deprecated] {
             let mut out = Vec::new();
-            put_values(&mut out, &names, eof);
+            put_values(&mut out, &names, Style::new(eof));
             let scanned = ReplyScanner::new(RowFormat::Text, eof).feed(&out);
             let one = Reply {
                 rows: 1,
@@ -91,7 +91,8 @@ mod tests {
     #[test]
     fn a_variable_that_it_does_not_have_is_an_error() {
         let mut out = Vec::new();
-        put_values(&mut out, &[b"autocommit", b"nothing"], EofStyle::Deprecated);
+        let style = Style::new(EofStyle::Deprecated);
+        put_values(&mut out, &[b"autocommit", b"nothing"], style);
         assert_eq!(out[4..7], [0xff, 0xa9, 0x04]);
     }
 }

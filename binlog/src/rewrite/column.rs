@@ -89,7 +89,7 @@ impl Column {
     }
 
     /// How many bytes the length of its values has; none if they have no length.
-    fn length_bytes(&self) -> Option<usize> {
+    pub(crate) fn length_bytes(&self) -> Option<usize> {
         let metadata = usize::from(self.metadata);
         match self.column_type {
             ColumnType::VARCHAR
@@ -108,7 +108,7 @@ impl Column {
         }
     }
 
-    fn is_compressed(&self) -> bool {
+    pub(crate) fn is_compressed(&self) -> bool {
         matches!(
             self.column_type,
             ColumnType::VARCHAR_COMPRESSED | ColumnType::BLOB_COMPRESSED

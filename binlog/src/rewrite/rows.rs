@@ -1,17 +1,16 @@
 //! Rows events with other values of columns.
 
-use std::ops::Range;
+use std::borrow::Cow;
 
-use wire::write::put_lenenc;
 use wire::{Malformed, Reader};
 
-use super::column::{ColumnFate, ColumnRewrite, NewValue, pass, put};
+use super::column::{ColumnFate, ColumnRewrite, NewValue, put};
+use super::image::ImageReader;
 use crate::bitmap::Bitmap;
-use crate::column::ColumnType;
 use crate::error::EventError;
 use crate::event_type::EventType;
 use crate::limits::Limits;
-use crate::rows::{PARTIAL_JSON, RowsEvent, RowsKind};
+use crate::rows::{RowsEvent, RowsKind};
 use crate::table_map::TableMap;
 
 /// Where the flags of a rows event stand: behind the table's id.
@@ -54,86 +53,71 @@ impl RowsEvent<'_> {
                 "without the columns that are dropped, a replica cannot find the rows that change",
             ));
         }
-        let mut body = self.head.to_vec();
-        put_lenenc(&mut body, count as u64);
-        match self.kind {
-            RowsKind::Write => body.extend_from_slice(after.bytes()),
-            RowsKind::Delete => body.extend_from_slice(before.bytes()),
-            RowsKind::Update | RowsKind::PartialUpdate => {
-                body.extend_from_slice(before.bytes());
-                body.extend_from_slice(after.bytes());
-            }
-        }
+        let head = RowsEvent {
+            before,
+            after,
+            data: Cow::Borrowed(&[]),
+            ..self.clone_head()
+        };
+        let RewrittenRows { event_type, body } = head.encode(event_type);
         let mut images = Images {
-            table,
             columns,
-            limit: limits.inflated_bytes_max,
-            data: &self.data,
-            reader: Reader::new(&self.data),
+            reader: ImageReader {
+                table,
+                limit: limits.inflated_bytes_max,
+                reader: Reader::new(&self.data),
+            },
             out: body,
         };
-        while !images.reader.is_empty() {
-            let rest = images.reader.rest().len();
+        while !images.reader.reader.is_empty() {
+            let rest = images.reader.reader.rest().len();
             if self.kind != RowsKind::Write {
                 images.image(&self.before, false)?;
             }
             if self.kind != RowsKind::Delete {
                 images.image(&self.after, self.kind == RowsKind::PartialUpdate)?;
             }
-            if images.reader.rest().len() == rest {
+            if images.reader.reader.rest().len() == rest {
                 return Err(Malformed::Invalid("row without columns").into());
             }
         }
         Ok(Some(RewrittenRows {
-            event_type: uncompressed(event_type),
+            event_type,
             body: images.out,
         }))
+    }
+
+    /// The same without bitmaps and rows.
+    fn clone_head(&self) -> RowsEvent<'_> {
+        RowsEvent {
+            head: Cow::Borrowed(&self.head),
+            before: Bitmap::default(),
+            after: Bitmap::default(),
+            data: Cow::Borrowed(&[]),
+            ..*self
+        }
     }
 }
 
 /// The images of the rows, one after another.
 struct Images<'e> {
-    table: &'e TableMap,
     columns: &'e dyn ColumnRewrite,
-    limit: usize,
-    data: &'e [u8],
-    reader: Reader<'e>,
+    reader: ImageReader<'e>,
     out: Vec<u8>,
 }
 
 impl Images<'_> {
     fn image(&mut self, present: &Bitmap<'_>, is_partial: bool) -> Result<(), EventError> {
-        let partial = match is_partial {
-            true => self.partial_columns()?,
-            false => Bitmap::default(),
-        };
-        let count = present.count(self.table.columns.len());
-        let nulls = Bitmap::read(&mut self.reader, count, "NULLs of the row")?;
-        let mut values = Vec::with_capacity(count);
-        let mut is_null = Vec::with_capacity(count);
-        let (mut number, mut json_number) = (0, 0);
-        for (index, column) in self.table.columns.iter().enumerate() {
-            let is_json = column.column_type == ColumnType::JSON;
-            let is_change = is_json && partial.contains(json_number);
-            json_number += usize::from(is_json);
-            if !present.contains(index) {
-                continue;
-            }
-            let was_null = nulls.contains(number);
-            number += 1;
-            let begin = self.offset();
-            let old = match was_null {
-                true => None,
-                // The changes of a document have a length, as the document has.
-                false => Some(pass(&mut self.reader, column, self.limit)?),
-            };
-            let kept = begin..self.offset();
-            match (self.columns.fate(index), old) {
+        let image = self.reader.image(present, is_partial)?;
+        let mut values = Vec::with_capacity(image.columns.len());
+        let mut is_null = Vec::with_capacity(image.columns.len());
+        for column in image.columns {
+            match (self.columns.fate(column.index), column.value) {
                 (ColumnFate::Omit, _) => {}
-                (ColumnFate::Replace, Some(old)) if !is_change => {
-                    let new = self.columns.value(index, old);
+                (ColumnFate::Replace, Some((_, old))) if !column.is_change => {
+                    let new = self.columns.value(column.index, old);
                     is_null.push(new == NewValue::Null);
-                    values.push((index, Source::New(new)));
+                    values.push((column.index, Source::New(new)));
                 }
                 // NULL takes the place of a change as of a document.
                 (ColumnFate::Replace, Some(_)) => {
@@ -141,13 +125,15 @@ impl Images<'_> {
                         "a column that is replaced changes in part (binlog_row_value_options = PARTIAL_JSON)",
                     ));
                 }
-                (ColumnFate::Keep | ColumnFate::Replace, _) => {
-                    is_null.push(was_null);
-                    values.push((index, Source::Old(kept)));
+                (ColumnFate::Keep | ColumnFate::Replace, value) => {
+                    is_null.push(value.is_none());
+                    let bytes = value.map(|(bytes, _)| bytes).unwrap_or_default();
+                    values.push((column.index, Source::Old(bytes)));
                 }
             }
         }
         let nulls = Bitmap::of(is_null.len(), |it| is_null.get(it) == Some(&true));
+        self.out.extend_from_slice(image.options);
         self.out.extend_from_slice(nulls.bytes());
         for (index, source) in values {
             self.put(index, &source)?;
@@ -155,36 +141,12 @@ impl Images<'_> {
         Ok(())
     }
 
-    /// Which JSON columns have changes in place of documents. Every JSON column of the table has a bit.
-    fn partial_columns(&mut self) -> Result<Bitmap<'static>, EventError> {
-        let begin = self.offset();
-        let options = self.reader.lenenc("options of the row")?;
-        let mut partial = Bitmap::default();
-        if options & PARTIAL_JSON != 0 {
-            let is_json = |it: &&crate::Column| it.column_type == ColumnType::JSON;
-            let count = self.table.columns.iter().filter(is_json).count();
-            let item = "JSON columns changed in part";
-            partial = Bitmap::read(&mut self.reader, count, item)?;
-        }
-        let end = self.offset();
-        self.out
-            .extend_from_slice(self.data.get(begin..end).unwrap_or_default());
-        Ok(partial.into_owned())
-    }
-
-    fn offset(&self) -> usize {
-        self.data.len() - self.reader.rest().len()
-    }
-
     fn put(&mut self, index: usize, source: &Source<'_>) -> Result<(), EventError> {
         match source {
-            Source::Old(range) => {
-                let bytes = self.data.get(range.clone()).unwrap_or_default();
-                self.out.extend_from_slice(bytes);
-            }
+            Source::Old(bytes) => self.out.extend_from_slice(bytes),
             Source::New(NewValue::Null) => {}
             Source::New(value) => {
-                let column = self.table.columns.get(index);
+                let column = self.reader.table.columns.get(index);
                 let column = column.ok_or(Malformed::Invalid("number of columns"))?;
                 put(&mut self.out, column, value)?;
             }
@@ -196,7 +158,7 @@ impl Images<'_> {
 /// Where a value comes from.
 enum Source<'a> {
     /// These bytes of the rows.
-    Old(Range<usize>),
+    Old(&'a [u8]),
     /// Somebody who replaces it.
     New(NewValue<'a>),
 }
@@ -208,7 +170,7 @@ pub fn mark_statement_end(body: &mut [u8]) {
     }
 }
 
-fn uncompressed(event_type: EventType) -> EventType {
+pub(super) fn uncompressed(event_type: EventType) -> EventType {
     match event_type {
         EventType::WRITE_ROWS_COMPRESSED_V1 => EventType::WRITE_ROWS_V1,
         EventType::UPDATE_ROWS_COMPRESSED_V1 => EventType::UPDATE_ROWS_V1,

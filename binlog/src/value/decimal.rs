@@ -73,3 +73,74 @@ fn put_group(text: &mut String, reader: &mut Reader<'_>, digits: usize) -> Resul
     }
     Ok(())
 }
+
+/// Appends a number of so many digits, so many of them behind the point, from its text. Digits that the column does not
+/// have are rounded.
+pub(super) fn put_decimal(
+    out: &mut Vec<u8>,
+    text: &str,
+    (precision, scale): (usize, usize),
+) -> Result<(), &'static str> {
+    const NO_NUMBER: &str = "the value is no decimal number";
+    const RANGE: &str = "the value is out of the column's range";
+    let whole_digits = precision
+        .checked_sub(scale)
+        .filter(|_| precision <= PRECISION_MAX)
+        .ok_or("the column's precision is not known")?;
+    let (is_negative, unsigned) = match text.strip_prefix('-') {
+        Some(rest) => (true, rest),
+        None => (false, text.strip_prefix('+').unwrap_or(text)),
+    };
+    let (whole, fraction) = unsigned.split_once('.').unwrap_or((unsigned, ""));
+    let is_number = unsigned.len() > usize::from(unsigned.contains('.'))
+        && [whole, fraction]
+            .iter()
+            .all(|it| it.bytes().all(|it| it.is_ascii_digit()));
+    if !is_number {
+        return Err(NO_NUMBER);
+    }
+    let whole = whole.trim_start_matches('0');
+    if whole.len() > whole_digits {
+        return Err(RANGE);
+    }
+    let mut digits = format!("{whole:0>whole_digits$}");
+    digits.extend(fraction.chars().chain(std::iter::repeat('0')).take(scale));
+    let mut digits = digits.into_bytes();
+    let next = fraction.as_bytes().get(scale);
+    if next.is_some_and(|it| *it >= b'5') && !add_one(&mut digits) {
+        return Err(RANGE);
+    }
+    let is_zero = digits.iter().all(|it| *it == b'0');
+    let begin = out.len();
+    let (whole, fraction) = digits.split_at(whole_digits);
+    let (first, groups) = whole.split_at(whole_digits % GROUP_DIGITS);
+    let groups = groups.chunks(GROUP_DIGITS);
+    for group in std::iter::once(first)
+        .chain(groups)
+        .chain(fraction.chunks(GROUP_DIGITS))
+    {
+        let digit = |value: u32, byte: &u8| value * 10 + u32::from(*byte - b'0');
+        let value = group.iter().fold(0, digit).to_be_bytes();
+        out.extend(value.iter().skip(GROUP_BYTES - bytes_of(group.len())));
+    }
+    let written = out.get_mut(begin..).unwrap_or_default();
+    if is_negative && !is_zero {
+        written.iter_mut().for_each(|byte| *byte = !*byte);
+    }
+    if let Some(first) = written.first_mut() {
+        *first ^= 0x80;
+    }
+    Ok(())
+}
+
+/// Adds one to the last digit; false if there is no digit for it.
+fn add_one(digits: &mut [u8]) -> bool {
+    for digit in digits.iter_mut().rev() {
+        if *digit < b'9' {
+            *digit += 1;
+            return true;
+        }
+        *digit = b'0';
+    }
+    false
+}

@@ -3,6 +3,10 @@
 mod decimal;
 mod read;
 mod temporal;
+mod temporal_write;
+mod write;
+#[cfg(test)]
+mod write_tests;
 
 use std::borrow::Cow;
 
@@ -50,4 +54,26 @@ pub enum Value<'a> {
     JsonChanges(Vec<JsonDiff>),
     /// VECTOR of MySQL.
     Vector(Vec<f32>),
+}
+
+impl Value<'_> {
+    /// The value as [`crate::Column::put_value`] takes it: numbers in digits, texts in UTF-8, bytes as they are. None is
+    /// NULL.
+    pub fn to_bytes(&self) -> Option<Cow<'_, [u8]>> {
+        let text = match self {
+            Self::Null => return None,
+            Self::Text(text) => return Some(Cow::Borrowed(text.as_bytes())),
+            Self::Bytes(bytes) => return Some(Cow::Borrowed(bytes)),
+            Self::Signed(number) | Self::SignUnknown { signed: number, .. } => number.to_string(),
+            Self::Unsigned(number) => number.to_string(),
+            Self::Bits(bits, _) => bits.to_string(),
+            Self::Float(number) => number.to_string(),
+            Self::Double(number) => number.to_string(),
+            Self::Decimal(text) | Self::Json(text) => text.clone(),
+            Self::Temporal(temporal) => temporal.to_string(),
+            Self::JsonChanges(changes) => format!("{changes:?}"),
+            Self::Vector(numbers) => format!("{numbers:?}"),
+        };
+        Some(Cow::Owned(text.into_bytes()))
+    }
 }

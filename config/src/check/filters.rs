@@ -55,20 +55,25 @@ impl FilterCheck<'_> {
         let changes_tables = filter.rename_schema.is_some()
             || filter.rename_table.is_some()
             || columns.iter().any(|it| !it.is_empty());
-        match (filter.action.is_some(), changes_tables) {
-            (true, true) => {
+        if filter.script.is_some() && (filter.action.is_some() || changes_tables) {
+            let fault = self.fault("script", "stands beside settings for the same changes");
+            faults.push(fault.hint("write two [[replication.filter]] tables"));
+        }
+        match (
+            filter.action.is_some(),
+            changes_tables || filter.script.is_some(),
+        ) {
+            (true, true) if filter.script.is_none() => {
                 let fault = self.fault("action", "stands beside settings that change tables");
                 faults.push(fault.hint("write two [[replication.filter]] tables"));
             }
             (false, false) => {
-                let fault = self.fault(
-                    "tables",
-                    "the filter neither has an action nor changes tables",
-                );
+                let text = "the filter has no action and no script, and changes no tables";
+                let fault = self.fault("tables", text);
                 faults.push(fault.hint("action = \"drop\""));
             }
             (false, true) => self.conditions(&mut faults),
-            (true, false) => {}
+            (true, _) => {}
         }
         self.renames(&mut faults);
         self.columns(&columns, &mut faults);
@@ -85,7 +90,9 @@ impl FilterCheck<'_> {
         ] {
             if is_given {
                 let fault = self.fault(key, "needs an action");
-                faults.push(fault.hint("a filter that changes tables is for all their changes"));
+                faults.push(
+                    fault.hint("a filter without an action is for all changes of its tables"),
+                );
             }
         }
     }

@@ -58,6 +58,11 @@ fn relays(config: &Config, written: &Written, faults: &mut Vec<Fault>) {
     let mut folders = HashSet::new();
     for (index, stream) in config.replications.iter().enumerate() {
         let Some(folder) = &stream.relay_folder else {
+            if stream.semi_sync {
+                let key = Written::of(REPLICATION.name, index, "semi_sync");
+                let fault = written.fault(&key, "needs a relay_folder, into which the proxy syncs");
+                faults.push(fault.hint("relay_folder = \"/var/lib/pilotfish/relay\""));
+            }
             continue;
         };
         let key = Written::of(REPLICATION.name, index, "relay_folder");

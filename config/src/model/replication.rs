@@ -48,6 +48,11 @@ settings! {
         /// [Feeding replicas](feeding-replicas.md).
         relay_folder: Option<PathBuf> = None, Traits::RELOAD.nothing("no transaction is kept");
 
+        /// Whether the proxy acknowledges each transaction to the server when the transaction is synced in the relay
+        /// files (semi-synchronous replication). A commit on the server then waits for the proxy, as the server's
+        /// settings say. Needs a `relay_folder`.
+        semi_sync: bool = false, Traits::RELOAD;
+
         /// If the relay files are larger together, the proxy deletes the oldest. The newest file always stays.
         relay_bytes_max: u64 = 10 << 30, Traits::RELOAD.within(1 << 20, 1 << 50);
 
@@ -108,6 +113,11 @@ settings! {
         /// The key of `columns_hashed`, without which values could be guessed. `"file:PATH"` reads it from a file,
         /// `"env:NAME"` from the environment. It is never shown.
         hash_key: Option<Secret> = None, Traits::RELOAD;
+
+        /// A Lua script, whose function `on_change(change)` is called for each row that changes and for each statement
+        /// that changes objects. It drops the change, changes it, or lets it pass. It runs in an interpreter of its
+        /// own, under the limits of `script`. The stream stops at an error of the script.
+        script: Option<PathBuf> = None, Traits::RELOAD;
     }
 }
 

@@ -99,6 +99,8 @@ impl Config {
         let named = named.chain(of_listeners.flatten());
         let named = named.chain(of_accounts.flatten()).chain(&self.admin.script);
         let named = named.chain(&self.schema_history.script);
+        let filters = self.replications.iter().flat_map(|it| &it.filters);
+        let named = named.chain(filters.filter_map(|it| it.script.as_ref()));
         let mut all: Vec<&std::path::Path> = Vec::new();
         for path in named {
             if !all.contains(&path.as_path()) {

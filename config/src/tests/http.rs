@@ -40,3 +40,15 @@ fn what_is_explained_is_counted_by_digest() {
         ]
     );
 }
+
+#[test]
+fn a_history_in_memory_has_no_file() {
+    let text = with_backend("[history]\nplace = \"memory\"\nfile = \"/h.db\"");
+    assert_eq!(
+        File::new(&text).faults(),
+        [
+            "pilotfish.toml:3:8: history.file: is of no use with history.place = \"memory\"; hint: \
+             history.place = \"file\""
+        ]
+    );
+}

@@ -95,6 +95,10 @@ fn a_listener_for_replicas_has_one_relay_an_account_and_no_settings_of_sessions(
             "relay_folder: needs schema_history.file",
         ),
         (
+            "[[replication]]\nuser = \"a\"\nserver_id = 7\nsemi_sync = true".to_owned(),
+            "semi_sync: needs a relay_folder",
+        ),
+        (
             format!("{whole}lanes = \"off\""),
             "lanes: is of sessions, and a listener that serves replication has none",
         ),
@@ -120,6 +124,7 @@ fn a_filter_has_one_task_and_tables_that_it_can_be_for() {
         "action = \"drop\"\nserver_ids = [7]",
         "tables = [\"shop.*\", \"!shop.a\"]\nrename_schema = \"store\"",
         "tables = [\"shop.a\"]\nrename_table = \"b\"\ncolumns_constant = [\"note=a=b\"]",
+        "script = \"/etc/pilotfish/filter.lua\"",
         "tables = [\"a\"]\ncolumns_hashed = [\"email\"]\nhash_key = \"x\"",
     ] {
         assert_eq!(faults(&filter(text)), Vec::<String>::new(), "{text}");
@@ -127,11 +132,19 @@ fn a_filter_has_one_task_and_tables_that_it_can_be_for() {
     for (text, expected) in [
         (
             "tables = [\"a\"]",
-            "neither has an action nor changes tables",
+            "has no action and no script, and changes no tables",
         ),
         (
             "action = \"drop\"\ncolumns_null = [\"a\"]",
             "action: stands beside settings that change tables",
+        ),
+        (
+            "action = \"drop\"\nscript = \"/a.lua\"",
+            "script: stands beside settings for the same changes",
+        ),
+        (
+            "script = \"/a.lua\"\nserver_ids = [1]",
+            "server_ids: needs an action",
         ),
         (
             "columns_null = [\"a\"]\nchanges = [\"insert\"]",

@@ -34,6 +34,7 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("balance.timeout_backend_wait", "\"30s\""),
     ("pool.session", "\"statement\""),
     ("pool.lanes", "\"reads\""),
+    ("pool.defer_begin", "false"),
     ("pool.backend_connections_max", "100"),
     ("pool.account_connections_max", "0"),
     ("pool.account_kept_percent_max", "80"),
@@ -140,8 +141,10 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("insight.index_usage", "false"),
     ("insight.explain_interval", "\"10m\""),
     ("insight.explains_per_second_max", "10"),
+    ("history.place", "\"file\""),
     ("history.file", "\"\""),
     ("history.interval", "\"1m\""),
+    ("history.load_interval", "\"10s\""),
     ("history.retention", "\"7d\""),
     ("history.digests_max", "200"),
     ("history.bytes_max", "\"256MiB\""),
@@ -626,7 +629,7 @@ fn another_value(setting: &Setting<Config>) -> BoxedStrategy<String> {
         ("accounts.learn" | "balance.lag_max" | "pool.connections_min" | "admin.username", _) => {
             Just(String::new()).boxed()
         }
-        ("profiling.asks" | "tracing.endpoint" | "insight.index_usage", _) => {
+        ("profiling.asks" | "tracing.endpoint" | "insight.index_usage" | "history.place", _) => {
             Just(String::new()).boxed()
         }
         (_, ValueType::Truth) => {

@@ -143,3 +143,54 @@ fn a_folder_that_is_gone_is_told_and_stops_nobody() {
     wait::until("its end is told", wait::SOON, || look.value(event) == "2");
     watched.proxy.assert_sound();
 }
+
+#[test]
+fn the_load_is_kept_by_backend_and_over_a_restart() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("history.db");
+    let admin = free_port();
+    let settings = Settings::pooled(Server::shared(Product::MariaDb), 4)
+        .set("insight.digests", false)
+        .set("history.load_interval", "1s")
+        .set("history.file", file.to_str().unwrap())
+        .admin_on(admin);
+    let start = || Watched {
+        proxy: Proxy::start(&settings),
+        port: admin,
+    };
+    let sum = |watched: &Watched, what: &str, whose: &str| {
+        let sql = format!(
+            "SELECT coalesce(sum({what}), 0) FROM load_history WHERE backend IS {whose} NULL"
+        );
+        watched.look().value(&sql).parse::<u64>().unwrap()
+    };
+    let watched = start();
+    // What came before the first look is not told.
+    wait::until("the first interval is kept", wait::SOON, || {
+        sum(&watched, "1", "") > 0
+    });
+    ask(&watched, 40);
+    wait::until("all are told", wait::SOON, || {
+        sum(&watched, "statements", "") >= 40
+    });
+    assert_eq!(
+        sum(&watched, "statements", ""),
+        sum(&watched, "statements", "NOT")
+    );
+    let mut look = watched.look();
+    let row = "SELECT max(p50_us) > 0 AND max(p99_us) >= max(p50_us) AND max(sessions) >= 0 AND max(resident_bytes) > 1000000 \
+               FROM load_history WHERE statements > 0 AND backend IS NULL";
+    assert_eq!(look.value(row), "1");
+    let told = sum(&watched, "statements", "");
+    watched.proxy.stop();
+    let watched = start();
+    wait::until("it is read again", wait::SOON, || {
+        sum(&watched, "statements", "") >= told
+    });
+    let forbidden = watched
+        .look()
+        .query("DELETE FROM load_history")
+        .error()
+        .is_some();
+    assert!(forbidden);
+}

@@ -20,8 +20,6 @@ fn a_digest_is_found_by_keys_and_nothing_of_its_text_runs() {
             "what is run now is known",
             "[...document.querySelectorAll('.now')].some(it => /[1-9]/.test(it.textContent))",
         );
-        look_on(browser);
-        picture(browser, "dashboard-digests");
         browser.press("/");
         browser.press("onerror");
         browser.wait(
@@ -90,7 +88,5 @@ fn the_page_of_a_digest_shows_its_trend_its_histogram_where_it_runs_and_a_sample
             "a sample has its values",
             "[...document.querySelectorAll('.statement')].at(-1).textContent.includes('a text of some length')",
         );
-        look_on(browser);
-        picture(browser, "dashboard-digest");
     });
 }

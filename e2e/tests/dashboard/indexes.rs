@@ -49,7 +49,6 @@ fn indexes_are_told_and_lead_to_the_statements_that_read_whole_tables() {
             browser.run("return document.querySelectorAll('main img').length"),
             0
         );
-        picture(browser, "dashboard-indexes");
         browser.press("/");
         browser.press("district");
         browser.wait(

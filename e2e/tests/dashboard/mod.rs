@@ -1,21 +1,28 @@
 //! The dashboard in a real browser, in front of a proxy under load.
 //!
-//! With PILOTFISH_SCREENSHOTS=1 the manual's pictures of it are made anew.
+//! With PILOTFISH_WRITE=1 the manual's pictures of it are made anew: `pictures.rs`.
 
+mod answers;
 mod backends;
 mod digests;
 mod events;
+mod history;
 mod indexes;
 mod keys;
 mod overview;
 mod phone;
+mod pictures;
+mod query;
+mod roles;
 mod rules;
+mod schema;
 mod sessions;
 mod settings;
 mod sight;
+mod size;
 mod views;
+mod widths;
 
-use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
@@ -25,8 +32,6 @@ use e2e::{Product, Proxy, Server, Settings, free_port};
 
 /// `root:all`
 const ROOT: &str = "Basic cm9vdDphbGw=";
-
-const IMAGES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/manual/src/images");
 
 /// A statement whose text would run in a page that is not careful, and stays in the digest's text.
 const HOSTILE: &str = "SELECT 1 AS `<img src=x onerror=document.title='owned'><script>document.title='owned'</script>`";
@@ -47,6 +52,7 @@ fn start(port: u16) -> Proxy {
         .set("insight.index_usage", true)
         .http_on(port)
         .set("history.interval", "1s")
+        .set("history.load_interval", "1s")
         .set("insight.samples", true)
         .set("admin.address", [admin.as_str()]);
     Proxy::start(&settings)
@@ -60,24 +66,54 @@ fn visit(address: &str) -> LeasedBrowser {
     browser
 }
 
+/// The views that the page lists.
+fn views(browser: &Browser) -> Vec<String> {
+    browser.wait(
+        "views are listed",
+        "document.querySelector('nav a[aria-current]')",
+    );
+    let told =
+        browser.run("return [...document.querySelectorAll('nav a')].map(it => it.hash.slice(1))");
+    let views: Vec<_> = told
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| it.as_str().unwrap().to_owned())
+        .collect();
+    assert!(views.len() > 10, "{views:?}");
+    views
+}
+
+/// Goes to a view, and waits until it has been asked for.
+fn go(browser: &Browser, address: &str, view: &str) {
+    browser.open("about:blank");
+    browser.open(&format!("{address}#{view}"));
+    browser.wait(&format!("{view} is fresh"), "document.body.dataset.fresh");
+}
+
 /// A proxy with clients that are busy as long as a function runs.
 fn under_load(look: impl FnOnce(&Browser, &Proxy, &str)) {
     let port = free_port();
     let proxy = start(port);
     proxy.connect().run(HOSTILE);
+    busy_while(&proxy, || {
+        let address = format!("http://127.0.0.1:{port}/");
+        let browser = visit(&address);
+        look(&browser, &proxy, &address);
+        assert_eq!(browser.complaints(), [] as [String; 0]);
+    });
+}
+
+/// Clients that are busy as long as a function runs.
+fn busy_while(proxy: &Proxy, look: impl FnOnce()) {
     let is_over = AtomicBool::new(false);
     thread::scope(|scope| {
         for number in 0..6 {
-            let (proxy, is_over) = (&proxy, &is_over);
+            let is_over = &is_over;
             scope.spawn(move || busy(&mut proxy.connect(), number, is_over));
         }
         // Whatever comes of it, the others are to end.
-        let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            let address = format!("http://127.0.0.1:{port}/");
-            let browser = visit(&address);
-            look(&browser, &proxy, &address);
-            assert_eq!(browser.complaints(), [] as [String; 0]);
-        }));
+        let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(look));
         is_over.store(true, Ordering::Relaxed);
         if let Err(panic) = outcome {
             std::panic::resume_unwind(panic);
@@ -98,25 +134,6 @@ fn busy(conn: &mut RawConn, number: usize, is_over: &AtomicBool) {
             2 => conn.query("SELECT SLEEP(0.005)"),
             _ => conn.query(&format!("SELECT {turn}, 'a text of some length', CONCAT('a', 'b')")),
         };
-    }
-}
-
-/// Has the lines grow for a while, if pictures are wanted.
-fn look_on(browser: &Browser) {
-    if std::env::var_os("PILOTFISH_SCREENSHOTS").is_some() {
-        browser.wait(
-            "there is something to see",
-            "(window.began ??= Date.now()) < Date.now() - 45000",
-        );
-    }
-}
-
-/// A picture for the manual, if they are wanted.
-fn picture(browser: &Browser, name: &str) {
-    if std::env::var_os("PILOTFISH_SCREENSHOTS").is_some() {
-        std::fs::create_dir_all(IMAGES).unwrap();
-        let path = Path::new(IMAGES).join(format!("{name}.png"));
-        std::fs::write(path, browser.screenshot()).unwrap();
     }
 }
 

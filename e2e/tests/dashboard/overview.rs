@@ -15,10 +15,7 @@ fn figures_lines_and_flows_are_seen_in_light_and_dark() {
         );
         browser.wait("the backend is drawn", "document.querySelector('.box.up')");
         browser.wait("statements flow", "document.querySelector('.moving')");
-        look_on(browser);
-        picture(browser, "dashboard-light");
         browser.prefers("dark");
-        picture(browser, "dashboard-dark");
         browser.prefers("light");
     });
 }

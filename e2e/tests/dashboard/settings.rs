@@ -64,3 +64,62 @@ fn a_setting_changes_after_it_was_said_what_that_comes_to() {
         );
     });
 }
+
+#[test]
+fn a_change_is_taken_back_by_one_button_and_a_group_is_found_by_its_name() {
+    let port = free_port();
+    let _proxy = start(port);
+    let address = format!("http://127.0.0.1:{port}/");
+    let browser = visit(&address);
+    go(&browser, &address, "settings");
+    let row = "[...document.querySelectorAll('main tr')].find(it => it.dataset.key == 'limits.sessions_max')";
+    let value = format!("{row}.querySelector('.value')");
+    let before = browser.run(&format!("return {value}.textContent"));
+    let group = format!("{row}.closest('section').querySelector('h2').firstChild.data");
+    let group = browser.run(&format!("return {group}"));
+    browser.run(&format!(
+        "const it = document.querySelector('main select'); it.value = {group}; it.dispatchEvent(new Event('input'))"
+    ));
+    browser.wait(
+        "one group is left",
+        "document.querySelectorAll('.settings table').length == 1",
+    );
+    let change = |words: &str| {
+        browser.click(&format!("{row}.querySelector('button')"));
+        browser.wait(
+            "it can be typed",
+            "document.activeElement.matches('dialog input')",
+        );
+        browser.press(&format!("{words}{ENTER}"));
+        browser.wait("it is done", "!document.querySelector('dialog')");
+        browser.wait(words, &format!("{value}.textContent == '{words}'"));
+    };
+    let undo = |place: &str, becomes: &str| {
+        browser.click(&format!(
+            "[...document.querySelectorAll('{place} button')].find(it => it.textContent == 'Undo')"
+        ));
+        browser.wait(
+            "what it comes to is told before",
+            "document.querySelector('dialog[open] li')?.textContent.includes('limits.sessions_max')",
+        );
+        browser.click("document.querySelector('dialog .primary')");
+        browser.wait(becomes, &format!("{value}.textContent == '{becomes}'"));
+    };
+    change("4321");
+    change("5432");
+    undo(".undo", "4321");
+    undo(".undo", before.as_str().unwrap());
+    browser.wait(
+        "nothing is left to undo",
+        "document.querySelector('.undo').hidden",
+    );
+    change("6543");
+    // The list of what differs from the file outlives the page.
+    go(&browser, &address, "settings");
+    undo(".settings > .card", before.as_str().unwrap());
+    browser.wait(
+        "all is as in the file",
+        "[...document.querySelectorAll('.settings > .card')].every(it => it.hidden)",
+    );
+    assert_eq!(browser.complaints(), [] as [String; 0]);
+}

@@ -33,17 +33,14 @@ const FAINT: &str = r"
 /// Things that can be used, and have no name.
 const NAMELESS: &str = r"
     const name = it => it.getAttribute('aria-label') || it.textContent.trim() || it.labels?.[0]?.textContent;
-    return [...document.querySelectorAll('a, button, input, nav, table, dialog, [role=img]')]
+    return [...document.querySelectorAll('a, button, input, select, textarea, nav, table, dialog, [role=img], [role=region]')]
         .filter(it => it.checkVisibility() && !name(it)).map(it => it.outerHTML.slice(0, 120));";
 
 #[test]
 fn every_text_is_read_easily_and_every_control_has_a_name() {
     under_load(|browser, _, address| {
-        for view in [
-            "overview", "digests", "sessions", "lanes", "errors", "rules", "indexes", "settings",
-        ] {
-            browser.open(&format!("{address}#{view}"));
-            wait_refreshed(browser, 1);
+        for view in views(browser) {
+            go(browser, address, &view);
             for scheme in ["light", "dark"] {
                 browser.prefers(scheme);
                 assert_eq!(browser.run(FAINT), json!([]), "{view}, {scheme}");

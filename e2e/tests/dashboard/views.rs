@@ -45,3 +45,16 @@ fn every_view_is_there_by_its_key() {
         proxy.assert_sound();
     });
 }
+
+#[test]
+fn the_page_is_fresh_when_its_address_has_the_user_and_the_password() {
+    let port = free_port();
+    let _proxy = start(port);
+    let browser = Browser::lease();
+    browser.open(&format!("http://root:all@127.0.0.1:{port}/"));
+    browser.wait("it is fresh", "document.body.dataset.fresh");
+    browser.wait(
+        "answers are there",
+        "document.querySelectorAll('.findings li').length > 0",
+    );
+}

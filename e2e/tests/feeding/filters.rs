@@ -5,6 +5,8 @@ use super::*;
 both! {
     the_filters_of_the_manual_do_what_it_says
     tables_differ_only_where_a_filter_says_so
+    the_script_of_the_manual_does_what_it_says
+    a_script_writes_values_of_all_types
     a_stream_that_cannot_be_filtered_waits_for_another_filter
     lengths_of_transactions_are_right_without_checksums_on_the_primary
 }
@@ -13,8 +15,14 @@ const FILTERS: &str = include_str!("../../../docs/manual/src/replication-filters
 
 /// The filters of the manual's page.
 fn page() -> &'static str {
-    let page = FILTERS.split("```toml\n").nth(1).unwrap();
-    page.split("```").next().unwrap()
+    example("toml", 1)
+}
+
+/// One of the examples in a language on the manual's page, counted from 1.
+fn example(language: &str, number: usize) -> &'static str {
+    let begin = format!("```{language}\n");
+    let example = FILTERS.split(&*begin).nth(number).unwrap();
+    example.split("```").next().unwrap()
 }
 
 /// A primary whose stream has filters.
@@ -105,6 +113,132 @@ fn the_filters_of_the_manual_do_what_it_says(product: Product) {
     let shown =
         admin(&fed).run("SELECT events_dropped > 5 AND events_changed > 5 FROM replication");
     assert_eq!(shown.texts(), [["1"]]);
+    proxy.stop();
+}
+
+/// A primary whose stream has filters, and a script in its folder.
+fn with_script(product: Product, filters: &str, script: &str) -> Fed {
+    let fed = filtered(product, filters);
+    write_script(&fed, script);
+    fed
+}
+
+fn write_script(fed: &Fed, script: &str) {
+    let folder = fed.config.parent().unwrap();
+    // A script is read when a transaction begins, so it is never there in part.
+    let file = folder.join("filter.lua");
+    std::fs::write(folder.join("new.lua"), script).unwrap();
+    std::fs::rename(folder.join("new.lua"), file).unwrap();
+}
+
+fn the_script_of_the_manual_does_what_it_says(product: Product) {
+    let script = example("lua", 1);
+    let fed = with_script(product, example("toml", 2), script);
+    let proxy = fed.proxy();
+    let one = fed.replica(2);
+    let mut root = fed.primary.root();
+    for statement in [
+        "CREATE DATABASE shop",
+        "CREATE TABLE shop.customers (id INT PRIMARY KEY, phone VARCHAR(20), age TINYINT UNSIGNED, consent BOOL)",
+        "INSERT INTO shop.customers VALUES (1, '+44 555-19', 95, 1), (2, '+47 12', NULL, 0), (3, NULL, 20, 1)",
+        "UPDATE shop.customers SET age = age + 1 WHERE consent",
+        "UPDATE shop.customers SET age = 7 WHERE id = 2",
+    ] {
+        root.run(statement);
+    }
+    wait_reached(&one, &root.value(position(product)));
+    let select = "SELECT id, phone, age FROM shop.customers ORDER BY id";
+    assert_eq!(
+        texts(&one, select),
+        [["1", "+00 000-00", "90"], ["3", "NULL", "21"]]
+    );
+    assert_nowhere(&fed, &["555-19", "+47"]);
+
+    // A script that fails stops the stream, and nothing passes; the next one goes on.
+    write_script(
+        &fed,
+        "function on_change(change) change.after.nothing = 1 end",
+    );
+    root.run("INSERT INTO shop.customers VALUES (4, '4444', 44, 1)");
+    let mut conn = admin(&fed);
+    wait::until("the stream has stopped", wait::SOON, || {
+        let select = "SELECT last_error LIKE 'the script of the filter has failed: %change.after.nothing: table \
+                      shop.customers has no such column%' FROM replication";
+        conn.run(select).texts() == [["1"]]
+    });
+    assert_nowhere(&fed, &["4444"]);
+    write_script(&fed, script);
+    wait_reached(&one, &root.value(position(product)));
+    assert_eq!(texts(&one, select).len(), 3);
+    assert_nowhere(&fed, &["4444"]);
+    proxy.stop();
+}
+
+/// Appends to texts, and writes every other value anew.
+const ALL_TYPES: &str = r#"
+function on_change(change)
+  if not change.after then return end
+  local row = change.after
+  row.b = '-1234.5678'
+  row.c = 1.25
+  row.d = -2.5
+  row.e = 5
+  row.f = 2001
+  row.g = '2001-02-03'
+  row.h = '-12:34:56.789'
+  row.i = '2001-02-03 04:05:06.789012'
+  row.j = '2001-02-03 04:05:06Z'
+  row.k = 'two'
+  row.l = 'x,y'
+  row.m = row.m .. 'é'
+  row.n = row.n .. '🐟'
+  row.o = row.o .. '\0\255'
+  row.p = nil
+end
+"#;
+
+fn a_script_writes_values_of_all_types(product: Product) {
+    let filters = "[[replication.filter]]\ntables = [\"shop.types\"]\nscript = \"/etc/pilotfish/filter.lua\"\n";
+    let fed = with_script(product, filters, ALL_TYPES);
+    let proxy = fed.proxy();
+    let one = fed.replica(2);
+    let mut root = fed.primary.root();
+    for statement in [
+        "SET SESSION time_zone = '+00:00'",
+        "CREATE DATABASE shop",
+        "CREATE TABLE shop.types (a BIGINT UNSIGNED PRIMARY KEY, b DECIMAL(20, 5), c FLOAT, d DOUBLE, e BIT(10), f YEAR, \
+         g DATE, h TIME(3), i DATETIME(6), j TIMESTAMP NULL, k ENUM('one', 'two'), l SET('x', 'y', 'z'), \
+         m VARCHAR(300) CHARACTER SET latin1, n TEXT CHARACTER SET utf8mb4, o BLOB, p JSON)",
+        "INSERT INTO shop.types VALUES (18446744073709551615, 1, 1, 1, 1, 1999, NOW(), NOW(), NOW(), NOW(), 'one', 'z', \
+         'caf', 'fish ', 'x', '{}')",
+    ] {
+        root.run(statement);
+    }
+    wait_reached(&one, &root.value(position(product)));
+    let mut replica = one.root();
+    replica.run("SET time_zone = '+00:00'");
+    let select = "SELECT a, b, c, d, e + 0, f, g, h, i, j, k, l, m, n, HEX(o), p FROM shop.types";
+    assert_eq!(
+        replica.run(select).texts().concat(),
+        [
+            "18446744073709551615",
+            "-1234.56780",
+            "1.25",
+            "-2.5",
+            "5",
+            "2001",
+            "2001-02-03",
+            "-12:34:56.789",
+            "2001-02-03 04:05:06.789012",
+            "2001-02-03 04:05:06",
+            "two",
+            "x,y",
+            "café",
+            "fish 🐟",
+            "7800FF",
+            "NULL"
+        ]
+    );
     proxy.stop();
 }
 

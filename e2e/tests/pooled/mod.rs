@@ -23,6 +23,7 @@ mod answers;
 mod breaks;
 mod charsets;
 mod cuts;
+mod deferred_begin;
 mod distributed;
 mod drivers;
 mod effects;

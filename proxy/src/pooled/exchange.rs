@@ -72,14 +72,15 @@ impl PooledSession {
         self.tracking
             .settings
             .get_or_insert_with(|| Rc::clone(&conn.sight));
-        let prefix = match self.prefix(conn, &job.needs) {
-            Ready::Equal => {
+        let mut prefix = match self.prefix(conn, &job.needs) {
+            Ready::Equal if !self.is_begin_deferred() => {
                 self.not_killed().map_err(CutReply::unsent)?;
                 self.take_turn(conn);
                 self.leaves();
                 self.send(conn, job.packets).await;
                 return self.conclude(conn, job).await;
             }
+            Ready::Equal => Prefix::default(),
             Ready::Behind(prefix) => prefix,
             // The statement's id would be gone.
             Ready::Reset if job.names_statement() => {
@@ -87,6 +88,7 @@ impl PooledSession {
             }
             Ready::Reset => Box::pin(self.prefix_of_reset(conn, &job.needs)).await?,
         };
+        self.add_begin(conn, &mut prefix);
         Box::pin(self.exchange_behind(conn, job, prefix)).await
     }
 
@@ -110,7 +112,11 @@ impl PooledSession {
         prefix: Prefix,
     ) -> Result<Done, CutReply> {
         let is_proven = prefix.proof.is_none_or(|proof| proof.is_proven) && !prefix.has_schema;
-        let is_safe = job.haste == Haste::Read || (is_proven && !prefix.has_wait);
+        let is_safe = match job.haste {
+            // Should the wait be in vain, no transaction is to be open there.
+            Haste::Read => !(prefix.has_begin && prefix.has_wait),
+            Haste::Write => is_proven && !prefix.has_wait && !prefix.has_begin,
+        };
         // What is pinned there must not break over a schema that is gone.
         let may_fail = prefix.has_schema && self.is_pinned();
         let in_one = is_safe && !may_fail && !conn.is_compressed() && !job.is_cut;

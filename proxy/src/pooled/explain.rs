@@ -107,6 +107,7 @@ impl PooledSession {
     fn transaction_in_words(&self) -> String {
         let words = transaction(self.client.status);
         match &self.routing.optimism {
+            None if self.is_begin_deferred() => format!("{words}; no server has its BEGIN yet"),
             Some(optimism) => {
                 let reads = optimism.reads.len();
                 format!("{words}, at a replica until it writes; reads to be repeated then: {reads}")

@@ -143,8 +143,8 @@ impl PooledSession {
         Ending::more(next)
     }
 
-    /// A KILL takes the place of the statement before it.
-    fn forget_past(&mut self) {
+    /// A statement that the proxy has answered takes the place of the one before it.
+    pub(crate) fn forget_past(&mut self) {
         self.sql_state.session.answered(Answered::Statement);
         if self.sql_state.session.aftermath().list == List::Empty {
             self.sql_state

@@ -22,6 +22,7 @@
 //! | `backend` | the pool of backend connections: open, acquire, restore, release |
 //! | `exchange` | one command on a connection: the preamble, the reply, what both have changed |
 //! | `diagnostics` | warnings, FOUND_ROWS() and their like, where the connection has changed since |
+//! | `deferred_begin` | a BEGIN that the proxy answers, and sends with the transaction's first statement |
 //! | `optimistic`, `failure` | transactions that begin again, and commands that fail |
 //! | `injection`, `shadow`, `explain`, `kill` | features, each called at one step |
 //!
@@ -29,6 +30,7 @@
 
 pub(crate) mod backend;
 pub(crate) mod command;
+pub(crate) mod deferred_begin;
 pub(crate) mod diagnostics;
 pub(crate) mod exchange;
 pub(crate) mod explain;

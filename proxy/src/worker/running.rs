@@ -118,8 +118,11 @@ impl Worker {
             spawn_local(timekeeper.keep_time());
         }
         let leaver = Rc::clone(self);
+        let roles = RefCell::new(Arc::clone(&self.env.topology.borrow()));
         spawn_local(WorkerPool::keep(Rc::clone(&self.pool), move || {
             leaver.clear_disabled();
+            let now = leaver.note_roles(&roles.borrow());
+            roles.replace(now);
         }));
         spawn_local(WorkerPool::look_at_globals(Rc::clone(&self.pool)));
         spawn_local(Rc::clone(self).follow_accounts());

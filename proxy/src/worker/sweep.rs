@@ -5,11 +5,12 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use route::{Backend, BackendId, Duty, Health, Moment};
+use route::{Backend, BackendId, Duty, Health, Moment, Topology};
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::Worker;
 use registry::session_control::{Ask, SessionControl};
+use registry::session_info::SessionKind;
 
 impl Worker {
     /// Has all leave the backends that are disabled: sessions, lanes, and what scripts have parked.
@@ -34,6 +35,29 @@ impl Worker {
                 host.scripts.unpark(id);
             }
         }
+    }
+
+    /// Has binlog readers leave the backends whose roles are others than in `before`; gives the roles of now.
+    pub(crate) fn note_roles(&self, before: &Arc<Topology>) -> Arc<Topology> {
+        let topology = Arc::clone(&self.env.topology.borrow());
+        let role = |topology: &Topology, id| topology.backend(id).and_then(|it| it.role);
+        let backends = topology.backends.iter().map(|it| it.id);
+        let changed = backends.filter(|it| role(&topology, *it) != role(before, *it));
+        let changed: Vec<_> = changed.collect();
+        if !changed.is_empty() {
+            for (_, watch) in self.watches.borrow().iter() {
+                let is_there = watch.backend().is_some_and(|it| changed.contains(&it));
+                let is_relayed = || {
+                    watch
+                        .card()
+                        .is_some_and(|it| it.way == SessionKind::Relayed)
+                };
+                if is_there && is_relayed() {
+                    watch.ask(Ask::RoleChanged);
+                }
+            }
+        }
+        topology
     }
 
     /// Once a second, asks those to end that have been idle, or have waited, for too long.

@@ -21,15 +21,18 @@ mod source;
 mod statement;
 mod subscription;
 mod tables;
+mod translation;
 mod translator;
 mod value;
 
 #[cfg(test)]
 pub(crate) mod tests;
 
-pub use error::ChangeRefusal;
+pub use error::{ChangeError, ChangeRefusal};
 pub use file::ChangeFiles;
 pub use reader::ChangeStart;
 pub use readers::{ChangeReaderView, ChangeReaders, ChangeState, ChangeWay};
 pub use source::ChangeSource;
 pub use subscription::{ChangeFormat, ChangeRequest, subscribe};
+pub use translation::Translation;
+pub use translator::Output;

@@ -17,9 +17,9 @@ use super::event::{
 use super::history::Moment;
 use super::statement::{StatementMeaning, said};
 use super::tables::KnownTables;
-use crate::groups::{GroupStep, GroupTracker};
 use crate::position::{Gtid, Position};
 use crate::replication::Clock;
+use binlog::{GroupStep, GroupTracker};
 
 /// Rows of these schemas are never told: they hold hashes of passwords.
 const SYSTEM_SCHEMAS: [&str; 4] = ["mysql", "sys", "information_schema", "performance_schema"];

@@ -1,6 +1,7 @@
 //! Why an event cannot be filtered. The stream stops, because a replica would get what it must not have.
 
 use std::io;
+use std::path::PathBuf;
 
 use binlog::EventError;
 
@@ -44,6 +45,12 @@ pub enum FilterError {
         "the statement is not in UTF-8, so the name {0} cannot be put into it; choose a name in ASCII"
     )]
     Charset(String),
+    /// A statement whose text a script cannot change.
+    #[error(
+        "the script of the filter has changed a statement that it can only keep or drop, because the statement has \
+         passwords or is not in UTF-8: {0}"
+    )]
+    StatementText(String),
     /// The server does not send the names of columns.
     #[error(
         "the server does not say which columns table {0} has; set binlog_row_metadata = FULL on the server. Transactions \
@@ -71,5 +78,13 @@ pub enum FilterError {
         setting: &'static str,
         /// Why not.
         reason: &'static str,
+    },
+    /// The script of a filter has failed, or cannot be read.
+    #[error("the script of the filter has failed: {text} ({})", file.display())]
+    Script {
+        /// The script.
+        file: PathBuf,
+        /// What it has raised.
+        text: String,
     },
 }

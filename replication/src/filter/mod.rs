@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!   event ──► Filter ──► FilteredTransaction: policy, statement, columns ──► Spool ──► at its end ──► RelayWriter
-//!                        what passes, under which name, with which values
+//!                        what passes, under which name, with which values; script: what a script makes of it
 //! ```
 //!
 //! A transaction whose changes are all dropped stays, empty, under its GTID, so that replicas have no gaps. The GTID
@@ -13,6 +13,7 @@
 mod columns;
 mod error;
 mod policy;
+mod script;
 mod spool;
 mod statement;
 mod transaction;
@@ -23,7 +24,7 @@ mod tests;
 use std::path::PathBuf;
 
 use binlog::{Checksum, Decoder, Event, EventType, Limits, RawEvent};
-use config::ReplicationFilterConfig;
+use config::{ReplicationFilterConfig, ScriptConfig};
 use route::Family;
 
 use crate::error::StreamError;
@@ -75,6 +76,7 @@ impl Filter {
     /// The settings do not fit the family.
     pub fn new(
         settings: &[ReplicationFilterConfig],
+        script_settings: &ScriptConfig,
         (family, checksum): (Family, Checksum),
         limits: Limits,
         folder: PathBuf,
@@ -84,7 +86,7 @@ impl Filter {
             return Ok(None);
         }
         Ok(Some(Self {
-            policy: Policy::new(settings, family)?,
+            policy: Policy::new(settings, script_settings, family)?,
             decoder: Decoder::new(limits),
             folder,
             transaction: None,
@@ -104,6 +106,7 @@ impl Filter {
     ) -> Result<Filtered, StreamError> {
         let event = self.decoder.decode(raw).map_err(FilterError::from)?;
         if let Brought::Begin(gtid) = brought {
+            self.policy.load_scripts()?;
             let begun = FilteredTransaction::begin(gtid.clone(), raw, &event, &self.folder);
             self.transaction = Some(begun);
             return Ok(Filtered::default());

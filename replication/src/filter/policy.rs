@@ -1,15 +1,19 @@
 //! What the settings say: which changes pass, and which tables have another form on replicas.
 
-use config::{FilterAction, FilteredChange, ReplicationFilterConfig};
+use std::sync::Arc;
+
+use config::{FilterAction, FilteredChange, ReplicationFilterConfig, ScriptConfig};
 use route::Family;
 use route::rules::Tables;
 
 use super::error::FilterError;
+use super::script::FilterScript;
 
 /// All filters of a stream.
 pub struct Policy {
     actions: Vec<ActionFilter>,
     tables: Vec<TableChange>,
+    scripts: Vec<(Tables, Arc<FilterScript>)>,
 }
 
 /// Where a change comes from.
@@ -41,16 +45,26 @@ impl Policy {
     ///
     /// # Errors
     /// They do not fit the family.
-    pub fn new(settings: &[ReplicationFilterConfig], family: Family) -> Result<Self, FilterError> {
+    pub fn new(
+        settings: &[ReplicationFilterConfig],
+        script_settings: &ScriptConfig,
+        family: Family,
+    ) -> Result<Self, FilterError> {
         let mut policy = Self {
             actions: Vec::new(),
             tables: Vec::new(),
+            scripts: Vec::new(),
         };
         for settings in settings {
             if family == Family::MySql && !settings.domains.is_empty() {
                 return Err(FilterError::Domains);
             }
             let tables = Tables::new(&settings.tables);
+            if let Some(file) = &settings.script {
+                let script = FilterScript::new(file.clone(), script_settings)?;
+                policy.scripts.push((tables, Arc::new(script)));
+                continue;
+            }
             let settings = settings.clone();
             match settings.action {
                 Some(action) => policy.actions.push(ActionFilter {
@@ -66,7 +80,29 @@ impl Policy {
 
     /// Whether there is a filter.
     pub fn filters(&self) -> bool {
-        !self.actions.is_empty() || !self.tables.is_empty()
+        !self.actions.is_empty() || !self.tables.is_empty() || !self.scripts.is_empty()
+    }
+
+    /// Reads the scripts whose files have changed.
+    ///
+    /// # Errors
+    /// One of them is no script.
+    pub fn load_scripts(&self) -> Result<(), FilterError> {
+        self.scripts
+            .iter()
+            .try_for_each(|(_, script)| script.load())
+    }
+
+    /// The script that gets the changes of an object: that of the first filter with a script that matches.
+    pub fn script(&self, schema: &str, name: &str) -> Option<&Arc<FilterScript>> {
+        let mut scripts = self.scripts.iter();
+        let found = scripts.find(|(tables, _)| tables.has(schema, name));
+        found.map(|(_, script)| script)
+    }
+
+    /// Whether the rows of a table may get other values.
+    pub fn changes_rows(&self, schema: &str, name: &str) -> bool {
+        self.table_change(schema, name).is_some() || self.script(schema, name).is_some()
     }
 
     /// Whether replicas get a change of an object. The first filter that matches decides.
@@ -106,7 +142,7 @@ impl Policy {
         let is_dropped = |action: &&ActionFilter| {
             action.drops && action.is_from(origin) && action.tables.has(schema, name)
         };
-        self.table_change(schema, name).is_some() || self.actions.iter().any(|it| is_dropped(&it))
+        self.changes_rows(schema, name) || self.actions.iter().any(|it| is_dropped(&it))
     }
 }
 

@@ -1,14 +1,18 @@
 //! What becomes of a statement: it passes, it is dropped, or it passes with other names.
 
+use std::borrow::Cow;
+
 use binlog::{EventHeader, Query, query_flags, query_text, rewrite_query};
 use config::FilteredChange;
 use sql::{Charset, Facts, Flags, Mention, Object, Role, StatementKind};
 
 use super::error::FilterError;
 use super::policy::{ChangeOrigin, Policy};
+use super::script::{ScriptEvent, ScriptStatement, StatementVerdict};
 use crate::change::Change;
 use crate::names::named_objects;
 use crate::object::ObjectKind;
+use crate::position::Gtid;
 
 /// The schema with the tables of accounts.
 const ACCOUNTS: (&str, &str) = ("mysql", "user");
@@ -37,6 +41,8 @@ pub struct FilteredStatement<'a> {
     pub query: &'a Query<'a>,
     /// Where it comes from.
     pub origin: ChangeOrigin,
+    /// Its transaction.
+    pub gtid: &'a Gtid,
 }
 
 impl FilteredStatement<'_> {
@@ -46,6 +52,15 @@ impl FilteredStatement<'_> {
     /// That cannot be said.
     pub fn fate(&self, policy: &Policy) -> Result<Fate, FilterError> {
         let facts = sql::facts(&self.query.text, query_flags(self.query));
+        let scripted = match class(facts.kind) {
+            Some(change) => self.scripted(policy, change, &facts)?,
+            None => None,
+        };
+        scripted.map_or_else(|| self.unscripted(policy, &facts), Ok)
+    }
+
+    /// What becomes of it whatever scripts say.
+    fn unscripted(&self, policy: &Policy, facts: &Facts) -> Result<Fate, FilterError> {
         match facts.kind {
             StatementKind::Begin(_)
             | StatementKind::Commit(_)
@@ -56,10 +71,61 @@ impl FilteredStatement<'_> {
             | StatementKind::Xa(_)
             | StatementKind::Empty => Ok(Fate::Pass),
             kind => match class(kind) {
-                Some(change) => self.object_change(policy, change, &facts),
-                None => self.row_change(policy, &facts),
+                Some(change) => self.object_change(policy, change, facts),
+                None => self.row_change(policy, facts),
             },
         }
+    }
+
+    /// What becomes of a statement that a script has dropped or changed; none if no script has.
+    fn scripted(
+        &self,
+        policy: &Policy,
+        change: FilteredChange,
+        facts: &Facts,
+    ) -> Result<Option<Fate>, FilterError> {
+        let mut objects = self.objects(change, facts);
+        objects.retain(|(schema, name)| policy.passes(change, (schema, name), self.origin));
+        let mut scripts = objects.iter();
+        let script = scripts.find_map(|(schema, name)| policy.script(schema, name));
+        let Some(script) = script else {
+            return Ok(None);
+        };
+        let raw = str::from_utf8(&self.query.text).ok();
+        // Statements for accounts have passwords and hashes.
+        let raw = raw.filter(|_| change != FilteredChange::Account);
+        let text = raw.map_or_else(|| query_text(self.query).into(), Cow::Borrowed);
+        let event = ScriptEvent {
+            header: self.header,
+            gtid: self.gtid,
+        };
+        let statement = ScriptStatement {
+            change,
+            objects: &objects,
+            text: &text,
+        };
+        let new = match script.statement(event, statement)? {
+            StatementVerdict::Pass => return Ok(None),
+            StatementVerdict::Drop => return Ok(Some(Fate::Drop)),
+            StatementVerdict::Text(_) if raw.is_none() => {
+                return Err(FilterError::StatementText(self.shown()));
+            }
+            StatementVerdict::Text(text) => text,
+        };
+        let (body, post_header) = self.body;
+        let body = rewrite_query(body, post_header, self.query.schema, new.as_bytes());
+        let body = body.map_err(binlog::EventError::from)?;
+        let query = Query::decode(&body, post_header).map_err(binlog::EventError::from)?;
+        let changed = FilteredStatement {
+            body: (&body, post_header),
+            query: &query,
+            ..*self
+        };
+        let facts = sql::facts(&query.text, query_flags(&query));
+        Ok(Some(match changed.unscripted(policy, &facts)? {
+            Fate::Pass => Fate::Replace(body),
+            other => other,
+        }))
     }
 
     /// A statement that changes objects.
@@ -142,7 +208,7 @@ impl FilteredStatement<'_> {
             let (schema, name) = self.table(mention);
             let refused = || FilterError::StatementFormat(format!("{schema}.{name}"));
             let is_concerned = policy.is_concerned(&schema, &name, self.origin);
-            if policy.table_change(&schema, &name).is_some() {
+            if policy.changes_rows(&schema, &name) {
                 return Err(refused());
             }
             match (change, is_written(mention.role)) {

@@ -2,6 +2,7 @@
 
 mod captured;
 mod policies;
+mod scripts;
 mod statements;
 
 use config::{FilterAction, FilteredChange, ReplicationFilterConfig, Secret};

@@ -11,15 +11,16 @@ use std::path::Path;
 use std::sync::Arc;
 
 use binlog::{
-    Checksum, Decoder, Event, EventFlags, EventHeader, EventType, HEADER_BYTES, MariadbGtidEvent,
-    RawEvent, RewrittenRows, RowsEvent, RowsKind, TableMap, TransactionPayload, mark_statement_end,
-    put_statement, rename_table, with_transaction_bytes,
+    Checksum, Decoder, EditedRows, Event, EventFlags, EventHeader, EventType, HEADER_BYTES,
+    MariadbGtidEvent, RawEvent, RewrittenRows, RowsEvent, RowsKind, TableMap, TransactionPayload,
+    mark_statement_end, put_statement, rename_table, with_transaction_bytes,
 };
 use config::FilteredChange;
 
 use super::columns::TableColumns;
 use super::error::FilterError;
 use super::policy::{ChangeOrigin, Policy};
+use super::script::{ScriptEvent, ScriptTable};
 use super::spool::Spool;
 use super::statement::{Fate, FilteredStatement};
 use super::{EventSink, Filtered, query_post_header};
@@ -42,6 +43,8 @@ struct StatementTable {
     /// Its TABLE_MAP event, as replicas get it; none if nothing of the table passes, or if they have got it.
     event: Option<Held>,
     columns: Option<TableColumns>,
+    /// The script that gets its rows.
+    script: Option<ScriptTable>,
 }
 
 /// See the module.
@@ -122,6 +125,7 @@ impl FilteredTransaction {
                     body: (raw.body(), query_post_header(decoder)),
                     query,
                     origin: self.origin,
+                    gtid: &self.gtid,
                 };
                 let fate = statement.fate(policy)?;
                 self.statement(raw, &query.text, fate, query_post_header(decoder))
@@ -279,6 +283,7 @@ impl FilteredTransaction {
             map: Arc::clone(map),
             event: None,
             columns: None,
+            script: None,
         };
         if changes.iter().any(passes) {
             let mut event = Held::of(raw);
@@ -292,6 +297,9 @@ impl FilteredTransaction {
             let change = policy.table_change(schema, name);
             let columns = change.map(|change| TableColumns::plan(change, map));
             table.columns = columns.transpose()?.flatten();
+            let script = policy.script(schema, name);
+            let script = script.map(|it| ScriptTable::new(Arc::clone(it), Arc::clone(map)));
+            table.script = script.transpose()?;
             table.event = Some(event);
         } else {
             self.filtered.dropped += 1;
@@ -352,15 +360,33 @@ impl FilteredTransaction {
         if !policy.passes(change, (&table.map.schema, &table.map.table), self.origin) {
             return Ok(None);
         }
-        let Some(columns) = &table.columns else {
-            return Ok(Some(Held::of(raw)));
-        };
         let event_type = match raw.header().event_type {
             // The pieces become one event again.
             EventType::PARTIAL_ROW_DATA => whole_type(rows.kind),
             other => other,
         };
-        let rewritten = rows.rewrite(event_type, &table.map, columns, decoder.limits())?;
+        let (limits, event) = (
+            decoder.limits(),
+            ScriptEvent {
+                header: raw.header(),
+                gtid: &self.gtid,
+            },
+        );
+        let edited = match &table.script {
+            Some(script) => script.edit(event, rows, limits)?,
+            None => EditedRows::Same,
+        };
+        let rewritten = match (edited, &table.columns) {
+            (EditedRows::Nothing, _) => return Ok(None),
+            (EditedRows::Same, None) => return Ok(Some(Held::of(raw))),
+            (EditedRows::Same, Some(columns)) => {
+                rows.rewrite(event_type, &table.map, columns, limits)?
+            }
+            (EditedRows::Changed(rows), None) => Some(rows.encode(event_type)),
+            (EditedRows::Changed(rows), Some(columns)) => {
+                rows.rewrite(event_type, &table.map, columns, limits)?
+            }
+        };
         self.filtered.changed += 1;
         self.filtered.dropped += std::mem::take(&mut self.before).len() as u64;
         Ok(rewritten.map(|RewrittenRows { event_type, body }| Held {

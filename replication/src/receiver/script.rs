@@ -4,9 +4,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use config::{Config, ScriptConfig};
-use script::mlua::{self, Function, Lua, Table, Value};
-use script::{Interpreter, Limits, ProcessLog, Setup};
+use script::mlua::{self, Lua, Table};
 
+use crate::script_file::ScriptFile;
 use crate::store::Untold;
 
 /// The function that is called.
@@ -15,7 +15,7 @@ const FUNCTION: &str = "on_schema_change";
 /// The interpreter, from the first change on. It begins anew with other settings.
 #[derive(Default)]
 pub(super) struct Scripts {
-    running: Option<(ScriptConfig, Arc<ChangeScript>)>,
+    running: Option<(ScriptConfig, Arc<ScriptFile>)>,
 }
 
 impl Scripts {
@@ -27,58 +27,27 @@ impl Scripts {
         let script = self.script(&config.script)?;
         let json = change.json.clone();
         // A script may run for a second and longer, and streams go on meanwhile.
-        let called = tokio::task::spawn_blocking(move || script.call(&file, &json));
+        let called = tokio::task::spawn_blocking(move || tell(&script, &file, &json));
         called.await.map_err(|error| error.to_string())?
     }
 
-    fn script(&mut self, settings: &ScriptConfig) -> Result<Arc<ChangeScript>, String> {
+    fn script(&mut self, settings: &ScriptConfig) -> Result<Arc<ScriptFile>, String> {
         if let Some((made_of, script)) = &self.running
             && made_of == settings
         {
             return Ok(Arc::clone(script));
         }
-        let script = ChangeScript::new(settings).map_err(|error| script::message(&error))?;
-        let script = Arc::new(script);
+        let script = Arc::new(ScriptFile::new(settings)?);
         self.running = Some((settings.clone(), Arc::clone(&script)));
         Ok(script)
     }
 }
 
-/// An interpreter, and the global variables of the script.
-struct ChangeScript {
-    interpreter: Interpreter,
-    globals: Table,
-}
-
-impl ChangeScript {
-    fn new(settings: &ScriptConfig) -> mlua::Result<Self> {
-        let interpreter = Interpreter::new(setup(settings))?;
-        let lua = interpreter.lua();
-        let (globals, beneath) = (lua.create_table()?, lua.create_table()?);
-        beneath.raw_set("__index", lua.globals())?;
-        globals.set_metatable(Some(beneath))?;
-        Ok(Self {
-            interpreter,
-            globals,
-        })
-    }
-
-    /// Runs the file, and then its function.
-    fn call(&self, file: &Path, json: &str) -> Result<(), String> {
-        let chunk = self.interpreter.load(file);
-        let chunk = chunk.map_err(|fault| format!("{}: {}", file.display(), fault.message()))?;
-        let run = |lua: &Lua| {
-            // The file may have changed, and no longer have it.
-            self.globals.raw_set(FUNCTION, Value::Nil)?;
-            chunk.instance(&self.globals)?.call::<()>(())?;
-            let Value::Function(function) = self.globals.get(FUNCTION)? else {
-                let text = format!("{} has no function {FUNCTION}", file.display());
-                return Err(mlua::Error::RuntimeError(text));
-            };
-            Function::call(&function, change(lua, json)?)
-        };
-        self.interpreter.call(run).map_err(|fault| fault.message)
-    }
+/// Runs the file, and then its function.
+fn tell(script: &ScriptFile, file: &Path, json: &str) -> Result<(), String> {
+    script.forget();
+    script.load(file, FUNCTION)?;
+    script.call(FUNCTION, |lua, function| function.call(change(lua, json)?))
 }
 
 /// The change as a table. What is null is not in it.
@@ -94,19 +63,6 @@ fn change(lua: &Lua, json: &str) -> mlua::Result<Table> {
         }
     }
     Ok(table)
-}
-
-fn setup(settings: &ScriptConfig) -> Setup {
-    Setup {
-        lua_path: settings.lua_path.clone(),
-        basedir: settings.base_folder.clone(),
-        limits: Limits::of_settings(
-            settings.instructions_max,
-            settings.time_max,
-            settings.memory_bytes_max,
-        ),
-        ..Setup::new(Arc::new(ProcessLog))
-    }
 }
 
 #[cfg(test)]

@@ -230,24 +230,29 @@ impl RelayWriter {
         }
     }
 
+    /// Whether no transaction has begun that is not whole.
+    pub fn is_between(&self) -> bool {
+        self.state == State::Between
+    }
+
     /// When what is whole has to be synced; none if it is.
     pub fn sync_due(&self) -> Option<Instant> {
         let unsynced = self.current.as_ref().and_then(|it| it.unsynced);
         unsynced.map(|since| since + SYNC_DELAY)
     }
 
-    /// Syncs what is whole, if it has waited long enough.
+    /// Syncs what is whole, if it has waited long enough. Whether everything that is whole is synced now.
     ///
     /// # Errors
     /// The system cannot write it.
-    pub fn sync_if_due(&mut self) -> Result<(), RelayError> {
+    pub fn sync_if_due(&mut self) -> Result<bool, RelayError> {
         if self.sync_due().is_some_and(|due| due <= Instant::now()) {
             self.sync()?;
         }
         if self.state == State::Between && self.is_file_done() {
             self.begin_file()?;
         }
-        Ok(())
+        Ok(self.sync_due().is_none())
     }
 
     /// Syncs what is whole, and shows it to readers.

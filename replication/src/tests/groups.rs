@@ -1,7 +1,7 @@
 use binlog::{Decoder, Event, Limits, MysqlGtidEvent, RawEvent};
 
 use super::*;
-use crate::groups::{GroupStep, GroupTracker};
+use binlog::{GroupStep, GroupTracker};
 
 /// The places, from 0, of the events at which a transaction ends.
 fn ends(events: &[Vec<u8>]) -> Vec<usize> {

@@ -12,6 +12,7 @@ fn identity() -> Identity {
         server_id: 4711,
         uuid: "11111111-2222-4333-8444-555555555555".to_owned(),
         heartbeat: Duration::from_secs(5),
+        semi_sync: false,
     }
 }
 

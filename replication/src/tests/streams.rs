@@ -46,6 +46,36 @@ async fn events_come_with_the_checksums_that_the_format_says() {
 }
 
 #[tokio::test]
+async fn marks_of_semi_synchronous_replication_stand_in_front_of_events() {
+    let xid = event(EventType::XID, 300, &[1; 8], Checksum::None);
+    let marked = |flags: u8| [&[0, 0xef, flags][..], &xid].concat();
+    let (plain, mut server) = stream(LIMITS);
+    let mut stream_on = plain.semi_sync();
+    server.packet(0, &marked(0)).await;
+    server.packet(1, &marked(1)).await;
+    server.event(2, &xid).await;
+    for expected in [false, true] {
+        let (raw, asks) = stream_on.next_asking().await.unwrap();
+        assert_eq!((raw.bytes(), asks), (&xid[..], expected));
+    }
+    // What has begun with marks goes on with them.
+    let text = next_length(&mut stream_on).await.unwrap_err();
+    assert!(text.contains("mark of semi-synchronous"), "{text}");
+
+    // A server that does not know it, and a time that looks like a mark.
+    let (plain, mut server) = stream(LIMITS);
+    let mut stream_off = plain.semi_sync();
+    let mut odd = xid.clone();
+    odd[0] = 0xef;
+    server.event(0, &xid).await;
+    server.event(1, &odd).await;
+    for bytes in [&xid, &odd] {
+        let (raw, asks) = stream_off.next_asking().await.unwrap();
+        assert_eq!((raw.bytes(), asks), (&bytes[..], false));
+    }
+}
+
+#[tokio::test]
 async fn an_event_that_is_longer_or_shorter_than_it_says_is_told() {
     for change in [-1_i32, 1] {
         let (mut stream, mut server) = stream(LIMITS);

@@ -148,6 +148,29 @@ impl SessionState {
         self.assume(table.intern(values));
     }
 
+    /// The transaction has begun on its connection, before a statement of the client's.
+    pub fn transaction_begun(&mut self) {
+        self.pins.add(super::Pin::Transaction);
+        self.is_status_unknown = false;
+    }
+
+    /// Whether the reply to a BEGIN would be an OK that tells nothing, and warn of nothing, as far as the session's
+    /// state goes: it holds nothing, the last statement has left no warnings, and the session has not set what
+    /// transactions are from their begin, or what follows on their end.
+    pub fn begins_silently(&self) -> bool {
+        const DECIDING: [&[u8]; 3] = [
+            b"transaction_read_only",
+            b"tx_read_only",
+            b"completion_type",
+        ];
+        const RESTING: [&[u8]; 4] = [b"OFF", b"0", b"NO_CHAIN", b"DEFAULT"];
+        let is_at_rest = |name: &&[u8]| {
+            let value = self.values().variable(name);
+            value.is_none_or(|value| RESTING.contains(&value))
+        };
+        self.is_plain() && self.aftermath.warnings == 0 && DECIDING.iter().all(is_at_rest)
+    }
+
     /// What the last statement left was to be had from its connection, which is gone.
     pub fn answers_lost(&mut self) {
         let is_list_lost = self.aftermath.list != List::Empty && self.aftermath.warnings > 0;

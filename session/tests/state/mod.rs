@@ -1,6 +1,7 @@
 //! The state model of a session, against scripted and real servers.
 
 mod asks;
+mod begins;
 mod calls;
 mod inheriting;
 mod line;

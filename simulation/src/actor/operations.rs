@@ -47,7 +47,8 @@ impl Actor {
         self.expect(&text, &reply, Some(&number.to_string()))
     }
 
-    async fn echo_prepared(&mut self) -> Result<(), Leave> {
+    /// The same over a prepared statement.
+    pub(super) async fn echo_prepared(&mut self) -> Result<(), Leave> {
         let id = match self.session.prepared.echo {
             Some(id) => id,
             None => self.prepare("SELECT ?").await?,

@@ -40,7 +40,7 @@ impl Actor {
         let begin = begin[self.part.dice.index(begin.len())];
         self.run_within(begin).await?;
         for _ in 0..self.part.dice.below(4) {
-            match self.part.dice.below(4) {
+            match self.part.dice.below(5) {
                 0 => {
                     let number = self.part.books.number();
                     let text = format!("SELECT {number}");
@@ -48,6 +48,7 @@ impl Actor {
                     self.expect(&text, &reply, Some(&number.to_string()))?;
                 }
                 1 if self.part.has_transfers => self.transfer().await?,
+                2 => self.echo_prepared().await?,
                 _ => {
                     let token = self.part.books.number();
                     written.tokens.push(token);

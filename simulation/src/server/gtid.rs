@@ -120,6 +120,19 @@ impl Executed {
         other.sources.iter().all(has_source) && other.domains.iter().all(is_reached)
     }
 
+    /// Whether a group is among them; of a position, whether it is reached.
+    pub fn has(&self, gtid: &Gtid) -> bool {
+        match gtid {
+            Gtid::MariaDb(domain, _, number) => {
+                self.domains.get(domain).is_some_and(|it| it.1 >= *number)
+            }
+            Gtid::MySql(source, number) => {
+                let intervals = self.sources.get(source);
+                intervals.is_some_and(|all| all.iter().any(|it| (it.0..=it.1).contains(number)))
+            }
+        }
+    }
+
     /// The last number of MariaDB's domain 0.
     pub fn sequence(&self) -> u64 {
         self.domains.get(&0).map_or(0, |it| it.1)

@@ -152,6 +152,14 @@ impl Locks {
             .is_none_or(|it| it.is_free(owner, mode))
     }
 
+    /// Whether somebody has a lock, in whatever mode.
+    pub fn has(&self, owner: u32, resource: &Resource) -> bool {
+        let entries = self.entries.borrow();
+        entries
+            .get(resource)
+            .is_some_and(|it| it.holders.iter().any(|it| it.0 == owner))
+    }
+
     /// Who has a lock exclusively.
     pub fn owner(&self, resource: &Resource) -> Option<u32> {
         let entries = self.entries.borrow();

@@ -86,6 +86,8 @@ pub(super) struct Replication {
     pub is_running: Cell<bool>,
     /// How long after its commit a group is applied.
     pub delay: Cell<Duration>,
+    /// How many groups of the source's log have come; none before the first look.
+    pub received: Cell<Option<usize>>,
     /// Groups that have come and are not applied yet, the oldest first.
     pub relay: RefCell<std::collections::VecDeque<Committed>>,
     /// Tells the task of one source from that of the next.
@@ -396,6 +398,7 @@ impl Default for Replication {
             source: RefCell::default(),
             is_running: Cell::new(false),
             delay: Cell::new(Duration::ZERO),
+            received: Cell::new(None),
             relay: RefCell::default(),
             generation: Cell::new(0),
             changed: Notify::new(),

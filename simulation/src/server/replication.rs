@@ -28,6 +28,7 @@ impl Server {
         let generation = replication.generation.get() + 1;
         replication.generation.set(generation);
         replication.relay.borrow_mut().clear();
+        replication.received.set(None);
         replication.delay.set(delay);
         *replication.source.borrow_mut() = source.cloned();
         replication.is_running.set(source.is_some());
@@ -78,18 +79,18 @@ impl Server {
             return;
         }
         let log = source.history.log();
+        let place = &self.replication.received;
+        let executed = self.history.executed();
+        // What is missing at first are the last groups of the log.
+        let missing = || {
+            log.iter()
+                .rposition(|it| executed.has(&it.gtid))
+                .map_or(0, |at| at + 1)
+        };
+        let from = place.get().unwrap_or_else(missing).min(log.len());
+        place.set(Some(log.len()));
         let mut relay = self.replication.relay.borrow_mut();
-        let last = relay.back().map(|last| last.gtid.clone());
-        // The groups that are missing are the last ones of the log.
-        let is_known = |it: &Committed| last.as_ref() == Some(&it.gtid) || self.has(it);
-        let from = log.iter().rposition(is_known).map_or(0, |at| at + 1);
         relay.extend(log[from..].iter().cloned());
-    }
-
-    /// Whether a group is in this server's log.
-    fn has(&self, group: &Committed) -> bool {
-        let log = self.history.log();
-        log.iter().rev().any(|it| it.gtid == group.gtid)
     }
 
     /// Applies what is due. When the next one is, if there is one.

@@ -194,6 +194,13 @@ impl Session {
     pub fn put_variable(&mut self, name: &str, value: Value) {
         if let Some(id) = self.server.definitions.id(name) {
             self.variables.set(id, value);
+            self.read_settings(name);
+        }
+    }
+
+    /// A variable was set.
+    fn read_settings(&mut self, name: &str) {
+        if Settings::depend_on(name) {
             self.settings = Settings::of(&self.server.definitions, &self.variables);
         }
     }
@@ -206,7 +213,7 @@ impl Session {
         let definition = self.server.definitions.get(id);
         let (name, told) = (definition.name, definition.told(&value));
         self.variables.set(id, value);
-        self.settings = Settings::of(&self.server.definitions, &self.variables);
+        self.read_settings(name);
         self.tracker.variable(&self.settings.tracking, name, told);
     }
 

@@ -108,7 +108,28 @@ pub struct Settings {
     pub tracking: Tracking,
 }
 
+/// The variables that are read here, beside those of tracking.
+const NAMES: [&str; 12] = [
+    "autocommit",
+    "transaction_isolation",
+    "tx_isolation",
+    "transaction_read_only",
+    "tx_read_only",
+    "sql_mode",
+    "character_set_client",
+    "innodb_lock_wait_timeout",
+    "lock_wait_timeout",
+    "wait_timeout",
+    "sql_select_limit",
+    "completion_type",
+];
+
 impl Settings {
+    /// Whether they are others after this variable was set.
+    pub fn depend_on(name: &str) -> bool {
+        name.starts_with("session_track_") || NAMES.contains(&name)
+    }
+
     /// Reads the variables.
     pub fn of(definitions: &Definitions, variables: &SessionVariables) -> Self {
         let value = |name: &str| definitions.id(name).map(|id| variables.get(id));
@@ -142,7 +163,8 @@ impl Settings {
             is_strict,
             row_wait: seconds("innodb_lock_wait_timeout"),
             table_wait: seconds("lock_wait_timeout"),
-            idle: seconds("wait_timeout"),
+            // The servers take no shorter time than a second.
+            idle: seconds("wait_timeout").max(Duration::from_secs(1)),
             select_limit: limit,
             completion: match &text("completion_type")[..] {
                 b"CHAIN" => 1,

@@ -51,6 +51,8 @@ pub struct Plan {
     pub session: &'static str,
     /// Whether reads share connections.
     pub lanes: bool,
+    /// Whether BEGIN leaves with the first statement.
+    pub defers_begin: bool,
     /// Whether a third of the logins finds a transparent listener.
     pub has_transparent: bool,
     /// Connections of a proxy to a server.
@@ -104,6 +106,7 @@ impl Plan {
             workers: 1 + dice.index(2),
             session: ["statement", "transaction"][dice.index(2)],
             lanes: dice.one_in(2),
+            defers_begin: !dice.one_in(3),
             has_transparent: kind != WorldKind::Crowd && dice.one_in(3),
             connections,
             server_connections: (connections + clients) * proxies + 20,
@@ -138,12 +141,12 @@ impl Plan {
         };
         let session = self.session;
         let pooled = proxy_address(proxy, 0);
-        let connections = self.connections;
+        let (connections, defers_begin) = (self.connections, self.defers_begin);
         let parts = [
             format!("[[listener]]\naddress = \"{pooled}\"\nsession = \"{session}\""),
             format!(
                 "[pool]\nsession = \"{session}\"\nlanes = \"{lanes}\"\nbackend_connections_max = {connections}\n\
-                 timeout_wait = \"100s\"\nopens_per_second = 1000\nopens_burst = 100"
+                 defer_begin = {defers_begin}\ntimeout_wait = \"100s\"\nopens_per_second = 1000\nopens_burst = 100"
             ),
             "[accounts]\ndelay_failures = false\nlearn = false".to_owned(),
             "[[account]]\nuser = \"app\"\npassword = \"app-password\"".to_owned(),

@@ -1,7 +1,7 @@
 // One digest: what it is, what it costs and has cost, how long it takes, where it runs.
 
 import { objects, query, table, type Row } from "../api";
-import { Chart, Told } from "../chart";
+import { Chart, Lines } from "../chart";
 import { h } from "../dom";
 import { bytes, count, time } from "../format";
 import { Table } from "../table";
@@ -22,8 +22,8 @@ const TREND_EVERY = 30;
 
 /** What it has cost, from interval to interval. */
 class Trend {
-  private readonly rate = new Told();
-  private readonly latency = new Told();
+  private readonly rate = new Lines();
+  private readonly latency = new Lines();
   private readonly charts = [
     new Chart("Statements by second", "The statements of the last day, as far as the history has them (history.interval).", this.rate, count),
     new Chart("How long they took", "The average time, and the percentiles of the slowest backend.", this.latency, time),

@@ -72,7 +72,7 @@ export class Sessions implements View {
         aside("Listener", "listener", "The listener's address that the client has connected to."),
         aside("Worker", "worker", "The worker that serves the session."),
         aside("Thread", "thread_id", "The id of its connection at the backend, unless others use that as well."),
-        { title: "", first: true, show: (row) => this.buttons(row) },
+        { title: "", first: true, acts: true, show: (row) => this.buttons(row) },
       ],
       (row) => String(row.id),
       { label: "Sessions", empty: "No client is connected, or no session matches." },

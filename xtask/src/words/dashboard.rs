@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::blocks::Block;
 
-const FOLDERS: &[&str] = &["web/src", "web/src/views"];
+const FOLDERS: &[&str] = &["web/src", "web/src/answers", "web/src/views"];
 
 /// The sentences of each file, by its path from the repository's folder.
 pub fn texts(root: &Path) -> Result<Vec<(String, Vec<Block>)>, Vec<String>> {

@@ -315,7 +315,7 @@ impl PooledSession {
     ) -> Result<Arc<Backend>, NoBackend> {
         self.routing.course.awaited = None;
         self.routing.course.wants_position = false;
-        match command_target {
+        match self.target_of_transaction(command_target) {
             CommandTarget::Home => self.at_home(tried),
             CommandTarget::Replica => match self.only_backend(tried) {
                 Some(only) => Ok(only),

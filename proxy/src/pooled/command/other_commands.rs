@@ -3,12 +3,13 @@
 
 use std::rc::Rc;
 
-use route::rules::{By, Reply};
+use route::rules::{By, Counters, Hints, Reply};
 use session::state::Answered;
+use session::statement_of;
 use sql::{Doubts, Facts};
-use wire::Command;
 use wire::errors::{self, ProxyError};
 
+use crate::pooled::rules::command_policy::CommandPolicy;
 use crate::pooled::rules::evaluate_rules::{Form, RuleInput};
 use crate::pooled::session::PooledSession;
 use crate::pooled::session::outcome::{After, CutOff};
@@ -22,7 +23,7 @@ impl PooledSession {
         if self.worker.rule_set.borrow().compiled.rules.is_empty() {
             return None;
         }
-        let text = text_of(incoming.command, &incoming.argument())?;
+        let text = statement_of(incoming.command, &incoming.argument())?;
         let facts = sql::facts(&text, self.sql_state.session.flags());
         self.refuses_unsent(incoming.sequence, &text, &facts)
     }
@@ -30,14 +31,7 @@ impl PooledSession {
     /// Refuses a command if a rule refuses, answers or rewrites the statement that it stands for.
     fn refuses_unsent(&mut self, sequence: u8, text: &[u8], facts: &Facts) -> Option<After> {
         let rule_set = self.worker.rule_set();
-        let input = RuleInput {
-            text,
-            facts,
-            digest: None,
-            attributes: &[],
-            sequence,
-            form: Form::Text,
-        };
+        let input = unsent(sequence, text, facts);
         let judgement = self.judge(&rule_set, &input, &rule_set.counters, &mut ());
         self.log_not_understood(&rule_set, &judgement);
         let by = |rule| errors::rule_concerns_command(rule_set.compiled.rules.name(rule));
@@ -80,8 +74,27 @@ impl PooledSession {
         };
         match self.refuses_unsent(sequence, b"", &unread) {
             Some(after) => Ok(after),
-            None => self.hand_over(incoming).await,
+            None => {
+                self.command.policy = self.placed_by_rules(sequence, &unread);
+                self.hand_over(incoming).await
+            }
         }
+    }
+
+    /// Where the rules send a session that is relayed from here on.
+    fn placed_by_rules(&self, sequence: u8, facts: &Facts) -> Option<Box<CommandPolicy>> {
+        let rule_set = self.worker.rule_set();
+        let input = unsent(sequence, b"", facts);
+        let judgement = self.judge(&rule_set, &input, &Counters::default(), &mut ());
+        let policy = self.order_of(&rule_set, &judgement, &Hints::default());
+        policy.directs().then(|| {
+            Box::new(CommandPolicy {
+                role: policy.role,
+                cluster: policy.cluster,
+                backend: policy.backend,
+                ..CommandPolicy::default()
+            })
+        })
     }
 
     /// An error of the proxy's own is put down as if a server had made it, in place of what was there.
@@ -95,83 +108,14 @@ impl PooledSession {
     }
 }
 
-/// The statement that a command stands for; none for one that reads and changes nothing but its session.
-fn text_of(command: Command, argument: &[u8]) -> Option<Vec<u8>> {
-    let named = |words: &str, name: &[u8]| [words.as_bytes(), b" ", &quoted(name)].concat();
-    Some(match command {
-        Command::INIT_DB => named("USE", argument),
-        Command::CREATE_DB => named("CREATE DATABASE", argument),
-        Command::DROP_DB => named("DROP DATABASE", argument),
-        Command::FIELD_LIST => {
-            let table = argument.split(|byte| *byte == 0).next().unwrap_or_default();
-            named("SHOW COLUMNS FROM", table)
-        }
-        Command::PROCESS_INFO => b"SHOW PROCESSLIST".to_vec(),
-        Command::PROCESS_KILL => {
-            let id = argument
-                .first_chunk::<4>()
-                .map_or(0, |id| u32::from_le_bytes(*id));
-            format!("KILL {id}").into_bytes()
-        }
-        Command::SHUTDOWN => b"SHUTDOWN".to_vec(),
-        Command::REFRESH => flush(argument.first().copied().unwrap_or_default()),
-        _ => return None,
-    })
-}
-
-/// The statements of a COM_REFRESH (`reload_acl_and_cache` of the servers).
-fn flush(bits: u8) -> Vec<u8> {
-    const STATEMENTS: [(u8, &str); 8] = [
-        (0x01, "FLUSH PRIVILEGES"),
-        (0x02, "FLUSH LOGS"),
-        (0x04, "FLUSH TABLES"),
-        (0x08, "FLUSH HOSTS"),
-        (0x10, "FLUSH STATUS"),
-        (0x20, "FLUSH THREADS"),
-        (0x40, "RESET SLAVE"),
-        (0x80, "RESET MASTER"),
-    ];
-    let meant = STATEMENTS.iter().filter(|(bit, _)| bits & bit != 0);
-    let texts: Vec<_> = meant.map(|(_, text)| *text).collect();
-    texts.join("; ").into_bytes()
-}
-
-fn quoted(name: &[u8]) -> Vec<u8> {
-    let mut quoted = vec![b'`'];
-    for byte in name {
-        if *byte == b'`' {
-            quoted.push(b'`');
-        }
-        quoted.push(*byte);
-    }
-    quoted.push(b'`');
-    quoted
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn commands_stand_for_statements() {
-        for (command, argument, text) in [
-            (Command::INIT_DB, &b"a`b"[..], Some("USE `a``b`")),
-            (Command::FIELD_LIST, b"t\0a%", Some("SHOW COLUMNS FROM `t`")),
-            (Command::DROP_DB, b"s", Some("DROP DATABASE `s`")),
-            (Command::PROCESS_KILL, &[7, 0, 0, 0], Some("KILL 7")),
-            (Command::PROCESS_KILL, &[7], Some("KILL 0")),
-            (
-                Command::REFRESH,
-                &[0x11],
-                Some("FLUSH PRIVILEGES; FLUSH STATUS"),
-            ),
-            (Command::SHUTDOWN, b"", Some("SHUTDOWN")),
-            (Command::PING, b"", None),
-            (Command::STATISTICS, b"", None),
-        ] {
-            let made = text_of(command, argument);
-            let made = made.map(|text| String::from_utf8_lossy(&text).into_owned());
-            assert_eq!(made.as_deref(), text, "{command}");
-        }
+/// A statement that stands for a command, or for nothing.
+fn unsent<'a>(sequence: u8, text: &'a [u8], facts: &'a Facts) -> RuleInput<'a> {
+    RuleInput {
+        text,
+        facts,
+        digest: None,
+        attributes: &[],
+        sequence,
+        form: Form::Text,
     }
 }

@@ -52,8 +52,11 @@ impl PooledSession {
                 return Ok(Ending::last(after));
             }
         }
-        self.trace(statement.facts());
         let command_target = self.target(statement);
+        if let Some(ending) = self.begin_or_end_here(statement, command_target) {
+            return Ok(ending);
+        }
+        self.trace(statement.facts());
         if let Err(failure) = self.leave_replica(command_target, statement.facts()).await {
             let refused = self.refuse(&failure, statement.sequence());
             return refused.map(Ending::last);
@@ -246,7 +249,7 @@ impl PooledSession {
 
 impl Statement<'_> {
     /// Whether it is a text, and all that the client has sent.
-    fn is_text_alone(&self) -> bool {
+    pub(crate) fn is_text_alone(&self) -> bool {
         matches!(self, Self::Text(query) if query.part == CommandPart::Whole)
     }
 }

@@ -14,6 +14,7 @@ use super::too_large::answered_too_large;
 use crate::pooled::exchange::job::{Haste, Job};
 use crate::pooled::failure::repeat::Repeat;
 use crate::pooled::routing::leave_replica::ROLLBACK;
+use crate::pooled::routing::routing_state::BeginProgress;
 use crate::pooled::routing::target::CommandTarget;
 use crate::pooled::session::PooledSession;
 use crate::pooled::session::outcome::{After, CutOff};
@@ -70,6 +71,7 @@ impl PooledSession {
         // What its last connection knows is nobody's any more.
         self.sql_state.aftermath = std::rc::Rc::default();
         self.client.status = StatusFlags::AUTOCOMMIT;
+        self.routing.course.begin = BeginProgress::Past;
         // What it is told is what a login is told.
         self.tracking.settings = None;
         self.tracking.shows = None;

@@ -28,7 +28,7 @@ pub(crate) fn observe(
     done: &Done,
 ) {
     session.held.running = None;
-    session.routing.course.has_only_begun = false;
+    session.is_not_alone();
     session.note_written(facts, done);
     session.note_refused_write(facts, done.outcome);
     session.tracking.note_shown();
@@ -310,7 +310,7 @@ impl PooledSession {
             .session
             .answer(&mut lent.conn.state, values, inquiry, &answer);
         if let Some(status) = own.tally.status {
-            self.client.status = StatusFlags(status.0 & LASTING.0);
+            self.note_own_status(status);
         }
         true
     }
@@ -365,7 +365,7 @@ impl PooledSession {
         self.sql_state
             .session
             .overhear(&mut lent.conn.state, values, told, &own.changes);
-        self.client.status = StatusFlags(status.0 & LASTING.0);
+        self.note_own_status(status);
     }
 
     /// Waits until whoever asks for this session's answers has them.

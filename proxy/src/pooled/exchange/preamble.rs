@@ -29,6 +29,8 @@ pub(crate) struct Prefix {
     pub has_schema: bool,
     /// A wait may be in vain, and then nothing may have happened.
     pub has_wait: bool,
+    /// The last statement is a BEGIN. What writes must not run without it.
+    pub has_begin: bool,
 }
 
 #[derive(Clone, Copy)]
@@ -55,6 +57,8 @@ pub(crate) enum PreamblePurpose {
     Await,
     /// How far the primary is, and what had to be seen before it was asked.
     Position(Arc<Written>),
+    /// The session's transaction.
+    Begin,
 }
 
 /// How a connection stands to a session.
@@ -211,6 +215,7 @@ impl PooledSession {
         let mut result = Ok(());
         let mut changes = Changes::default();
         let mut is_behind = false;
+        let mut begun = None;
         for ask in prefix.asks {
             if !is_sent {
                 self.send(conn, &ask.packets).await;
@@ -228,6 +233,8 @@ impl PooledSession {
                 PreamblePurpose::Save(question) => question.answered(&own, conn.capabilities),
                 PreamblePurpose::Clear => conn.tells_gtids &= own.outcome == Outcome::Ok,
                 PreamblePurpose::Position(before) => self.heard_position(conn, &before, &own),
+                PreamblePurpose::Begin if own.outcome == Outcome::Ok => begun = Some(own),
+                PreamblePurpose::Begin => result = result.and(Err(Unequal::not_begun(&own))),
                 PreamblePurpose::Await => {
                     is_behind = !has_come(&own, conn);
                     if !is_behind {
@@ -256,12 +263,16 @@ impl PooledSession {
             true => Err(Unequal::behind()),
             false => Ok(()),
         });
-        match prefix.proof.filter(|_| conn.state.values().is_some()) {
-            Some(proof) => Ok(self
+        let result = match prefix.proof.filter(|_| conn.state.values().is_some()) {
+            Some(proof) => self
                 .compare_restored(conn, needs, &changes, proof)
-                .and(result)),
-            None => Ok(result),
+                .and(result),
+            None => result,
+        };
+        if let (Ok(()), Some(own)) = (&result, &begun) {
+            self.has_begun(own);
         }
+        Ok(result)
     }
 
     /// A statement that restores the session's state was refused.
@@ -303,7 +314,7 @@ impl PooledSession {
 }
 
 impl Prefix {
-    fn add(&mut self, what: PreamblePurpose, command: Command, argument: &[u8]) {
+    pub(crate) fn add(&mut self, what: PreamblePurpose, command: Command, argument: &[u8]) {
         self.asks.push(Ask {
             what,
             command,

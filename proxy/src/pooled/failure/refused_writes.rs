@@ -16,6 +16,7 @@ use tokio::time::timeout_at;
 
 use super::retry::Outwaited;
 use crate::pooled::failure::repeat::Repeat;
+use crate::pooled::routing::routing_state::BeginProgress;
 use crate::pooled::session::PooledSession;
 use crate::pooled::session::outcome::CutOff;
 
@@ -31,7 +32,9 @@ impl PooledSession {
     pub(crate) fn may_outwait(&self, facts: &Facts, role: Option<Role>) -> bool {
         let may_move = || match self.transaction() {
             Transaction::None | Transaction::Implicit => !self.is_pinned(),
-            Transaction::Open => is_data(facts.kind) && self.has_only_begun(),
+            Transaction::Open => {
+                is_data(facts.kind) && (self.has_only_begun() || self.is_begin_deferred())
+            }
             Transaction::Reading | Transaction::Optimistic => false,
         };
         role == Some(Role::Primary)
@@ -81,7 +84,9 @@ impl PooledSession {
     /// Begins the transaction again of which only the BEGIN had run.
     async fn begin_where_writes_go(&mut self, sequence: u8) -> Result<Outwaited, CutOff> {
         let told = self.move_to_primary(sequence).await?;
-        self.routing.course.has_only_begun = told.is_none();
+        if told.is_none() {
+            self.routing.course.begin = BeginProgress::Alone;
+        }
         Ok(told.map_or(Outwaited::Again, Outwaited::Told))
     }
 

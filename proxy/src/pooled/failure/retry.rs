@@ -6,6 +6,7 @@
 //! | anything else, unpinned | sent again elsewhere | ERR, the session goes on | ERR, the session goes on |
 //! | in a transaction that has only begun | begun again at the primary | a read: begun again; else ERR | ERR, and nothing before ROLLBACK |
 //! | in any other transaction | ERR, and nothing before ROLLBACK | ERR, and nothing before ROLLBACK | ERR, and nothing before ROLLBACK |
+//! | in one whose BEGIN is deferred | sent again elsewhere, behind BEGIN | a read: sent again; else as with BEGIN | ERR, and nothing before ROLLBACK |
 //! | pinned by more than that | ERR, the session ends | ERR, the session ends | ERR, the session ends |
 
 use std::sync::Arc;
@@ -21,6 +22,7 @@ use wire::{Command, StatusFlags, errors};
 
 use super::cut_transaction::CutTransaction;
 use crate::pooled::failure::repeat::{RETRIES_MAX, Repeat};
+use crate::pooled::routing::routing_state::BeginProgress;
 use crate::pooled::routing::target::CommandTarget;
 use crate::pooled::session::PooledSession;
 use crate::pooled::session::outcome::{After, CutOff};
@@ -80,7 +82,11 @@ impl PooledSession {
             return true;
         }
         let may_repeat = match (&cut.cut, cut.reached) {
-            (Cut::Unequal(unequal), _) if unequal.lack == Lack::Schema => false,
+            (Cut::Unequal(unequal), _)
+                if matches!(unequal.lack, Lack::Schema | Lack::Transaction) =>
+            {
+                false
+            }
             (Cut::Backend(_) | Cut::Unequal(_), Reached::Nobody) => true,
             (Cut::Backend(_) | Cut::Unequal(_), Reached::Backend) => is_harmless,
             _ => false,
@@ -330,6 +336,7 @@ impl PooledSession {
         self.sql_state.session.transaction_lost();
         let open = StatusFlags(StatusFlags::IN_TRANS.0 | StatusFlags::IN_TRANS_READONLY.0);
         self.client.status = StatusFlags(self.client.status.0 & !open.0);
+        self.routing.course.begin = BeginProgress::Past;
     }
 
     pub(crate) fn bond(&self) -> Bond {

@@ -82,7 +82,7 @@ impl PooledSession {
         }
         self.learn_status().await;
         let mut lent = self.held.lease.take().ok_or_else(lost)?;
-        let equal = self.restore_state_first(&mut lent.conn, needs).await;
+        let equal = self.restore_state_and_begin(&mut lent.conn, needs).await;
         self.held.lease = Some(lent);
         equal?;
         let text = self.explained(&injection, statement);

@@ -8,6 +8,8 @@ use session::state::Pin;
 use sql::{Facts, StatementKind};
 use wire::StatusFlags;
 
+use crate::pooled::deferred_begin::first_statement::BEGIN;
+use crate::pooled::routing::routing_state::BeginProgress;
 use crate::pooled::session::PooledSession;
 use backend::exchange_outcome::{CutReply, Done, Reached};
 use backend::recorded_reads::OptimisticTransaction;
@@ -28,14 +30,16 @@ impl PooledSession {
     /// Such a statement has had its reply.
     pub(crate) fn note_begun(&mut self, done: &Done) {
         let is_open = self.client.status.contains(StatusFlags::IN_TRANS);
-        self.routing.course.has_only_begun = is_open && done.outcome == Outcome::Ok;
+        if is_open && done.outcome == Outcome::Ok {
+            self.routing.course.begin = BeginProgress::Alone;
+        }
     }
 
     /// Whether the session holds such a transaction, and nothing else.
     pub(crate) fn has_only_begun(&self) -> bool {
         let mut pins = self.pins();
         pins.remove(Pin::Transaction);
-        self.routing.course.has_only_begun
+        self.routing.course.begin == BeginProgress::Alone
             && self.transaction() == Transaction::Open
             && pins.is_empty()
             && self.sql_state.cursors.is_empty()
@@ -51,8 +55,8 @@ impl PooledSession {
 
     /// From now on the transaction is one that begins again at the primary, before its next statement.
     pub(crate) fn begins_again(&mut self) {
-        self.routing.course.has_only_begun = false;
-        let begin = Incoming::of_text(b"BEGIN", self.client.capabilities);
+        self.routing.course.begin = BeginProgress::Past;
+        let begin = Incoming::of_text(BEGIN.as_bytes(), self.client.capabilities);
         self.routing.optimism = Some(Box::new(OptimisticTransaction::new(begin)));
     }
 }

@@ -50,7 +50,7 @@ impl PooledSession {
             && self.is_consistent()
             && matches!(conn.state.server(), Server::MySql(_))
             && conn.backend.role == Some(route::Role::Primary)
-            && !self.client.status.contains(StatusFlags::IN_TRANS)
+            && !self.is_in_transaction_there()
             && self.has_company(conn)
             && self.pins().is_empty()
     }
@@ -65,7 +65,7 @@ impl PooledSession {
     /// Before a statement that shows what a connection tells: it tells of GTIDs what the client wants.
     /// Within a transaction MySQL does not let go of it (error 1766).
     pub(crate) fn hide_gtids(&self, conn: &mut BackendConn) -> GtidTracking {
-        let is_free = !self.client.status.contains(StatusFlags::IN_TRANS);
+        let is_free = !self.is_in_transaction_there();
         match is_free && std::mem::take(&mut conn.tells_gtids) {
             true => GtidTracking::More,
             false => GtidTracking::AsWanted,

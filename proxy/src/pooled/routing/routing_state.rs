@@ -30,6 +30,18 @@ impl Optimistic {
     }
 }
 
+/// How far the BEGIN of a session's transaction has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub(crate) enum BeginProgress {
+    /// No transaction is open, or more of it than its BEGIN has run.
+    #[default]
+    Past,
+    /// The client has had the reply to BEGIN, and no server has got it yet.
+    Deferred,
+    /// Nothing but BEGIN has run, and it could run elsewhere as well.
+    Alone,
+}
+
 /// One session's.
 #[derive(Debug)]
 pub(crate) struct RoutingState {
@@ -38,8 +50,8 @@ pub(crate) struct RoutingState {
     pub consistency: Consistency,
     /// Its transactions may begin on a replica.
     pub optimistic: Optimistic,
-    /// Of its transaction only the BEGIN has run, and that could run elsewhere as well.
-    pub has_only_begun: bool,
+    /// How far the BEGIN of its transaction has come.
+    pub begin: BeginProgress,
     /// Which of its statements may ride shared lanes.
     pub lanes: LaneUse,
     /// Decides over percentages of sessions.
@@ -93,7 +105,7 @@ impl RoutingState {
                     .or(listener.optimistic_transactions)
                     .unwrap_or(balance.optimistic_transactions),
             ),
-            has_only_begun: false,
+            begin: BeginProgress::Past,
             lanes: lanes.or(listener.lanes).unwrap_or(pool.lanes),
             luck: worker.dice.borrow_mut().throw(),
             written: Arc::default(),
@@ -115,7 +127,7 @@ impl RoutingState {
             consistency: course.consistency,
             // Nobody reads its replies.
             optimistic: Optimistic::No,
-            has_only_begun: false,
+            begin: BeginProgress::Past,
             lanes: course.lanes,
             luck: course.luck,
             written: Arc::default(),

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use session::state::Needs;
 use session::{Pipelining, Sequences, Tracker};
+use sql::Facts;
 
 use super::PooledSession;
 use crate::pooled::failure::repeat::Repeat;
@@ -21,7 +22,9 @@ use session::effect::Effect;
 impl PooledSession {
     /// Hands the session over to the relay: from here on it has one backend connection to its end.
     pub(crate) async fn hand_over(&mut self, incoming: Incoming) -> Result<After, CutOff> {
-        if let Err(failure) = self.hold(CommandTarget::Home).await {
+        let ordered = self.ordered_aim(&Facts::default());
+        let target = ordered.unwrap_or(CommandTarget::Home);
+        if let Err(failure) = self.hold(target).await {
             return self.refuse(&failure, incoming.sequence);
         }
         let made = self.make_texts(&Needs::ALL).await;
@@ -29,12 +32,15 @@ impl PooledSession {
             return Ok(After::Next);
         };
         let equal = match made {
-            Ok(_) => self.restore_state_first(&mut lent.conn, &Needs::ALL).await,
+            Ok(_) => {
+                self.restore_state_and_begin(&mut lent.conn, &Needs::ALL)
+                    .await
+            }
             Err(cut) => Err(cut),
         };
         self.held.lease = Some(lent);
         if let Err(cut) = equal {
-            let repeat = Repeat::of(Effect::Any, CommandTarget::Home);
+            let repeat = Repeat::of(Effect::Any, target);
             return self.cut_short(cut, incoming.sequence, incoming.command, repeat);
         }
         let Some(lent) = self.held.lease.take() else {

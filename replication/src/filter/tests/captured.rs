@@ -19,13 +19,13 @@ use crate::position::Position;
 
 /// What a filter has passed on.
 #[derive(Default)]
-struct Passed {
+pub(super) struct Passed {
     /// Events with headers and without checksums.
     events: Vec<Vec<u8>>,
     /// Transactions that have begun, and that were whole.
     begun: Vec<String>,
     whole: Vec<String>,
-    filtered: Filtered,
+    pub(super) filtered: Filtered,
 }
 
 impl EventSink for Passed {
@@ -52,7 +52,7 @@ impl Statements for NoStatements {
     fn statement(&mut self, _: &binlog::EventHeader, _: &binlog::Query<'_>) {}
 }
 
-fn files() -> Vec<PathBuf> {
+pub(super) fn files() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../binlog/tests/captures");
     let mut files = Vec::new();
     for server in ["mariadb-10.11", "mariadb-11.8", "mysql-9.7"] {
@@ -75,7 +75,10 @@ fn family(file: &Path) -> Family {
 }
 
 /// The events of a file behind a filter.
-fn filter(file: &Path, settings: &[ReplicationFilterConfig]) -> Result<Passed, StreamError> {
+pub(super) fn filter(
+    file: &Path,
+    settings: &[ReplicationFilterConfig],
+) -> Result<Passed, StreamError> {
     let bytes = std::fs::read(file).unwrap();
     let mut reader = EventReader::new(&*bytes, Limits::default());
     let mut events = Vec::new();
@@ -96,6 +99,7 @@ fn filter_events(
     let folder = tempfile::tempdir().unwrap();
     let made = Filter::new(
         settings,
+        &config::ScriptConfig::default(),
         (family, Checksum::Crc32),
         limits,
         folder.path().to_owned(),
@@ -126,7 +130,7 @@ fn original(file: &Path) -> Vec<(EventType, Vec<u8>)> {
 }
 
 impl Passed {
-    fn each(&self, mut take: impl FnMut(&RawEvent<'_>, &Event<'_>)) {
+    pub(super) fn each(&self, mut take: impl FnMut(&RawEvent<'_>, &Event<'_>)) {
         let mut decoder = Decoder::new(Limits::default());
         for bytes in &self.events {
             let checksum = match bytes[4] == EventType::FORMAT_DESCRIPTION.0 {
@@ -139,14 +143,14 @@ impl Passed {
         }
     }
 
-    fn bodies(&self) -> Vec<(EventType, Vec<u8>)> {
+    pub(super) fn bodies(&self) -> Vec<(EventType, Vec<u8>)> {
         let mut events = Vec::new();
         self.each(|raw, _| events.push((raw.header().event_type, raw.body().to_vec())));
         events
     }
 
     /// What a replica makes of them: each transaction is whole, and says how long it is.
-    fn check(&self, file: &Path) {
+    pub(super) fn check(&self, file: &Path) {
         assert_eq!(self.begun, self.whole, "{}", file.display());
         let mut follower = Follower::new(Limits::default());
         let nothing = Position::empty(family(file));

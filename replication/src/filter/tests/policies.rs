@@ -13,7 +13,7 @@ const ORIGIN: ChangeOrigin = ChangeOrigin {
 };
 
 fn policy(settings: &[ReplicationFilterConfig]) -> Policy {
-    Policy::new(settings, Family::MariaDb).unwrap()
+    Policy::new(settings, &config::ScriptConfig::default(), Family::MariaDb).unwrap()
 }
 
 #[test]
@@ -66,7 +66,9 @@ fn mysql_has_no_domains() {
         domains: vec![3],
         ..drops(&[], &[])
     };
-    let refused = Policy::new(&[settings], Family::MySql).err().unwrap();
+    let refused = Policy::new(&[settings], &config::ScriptConfig::default(), Family::MySql)
+        .err()
+        .unwrap();
     assert!(matches!(refused, FilterError::Domains));
 }
 

@@ -8,6 +8,7 @@ use super::super::error::FilterError;
 use super::super::policy::{ChangeOrigin, Policy};
 use super::super::statement::{Fate, FilteredStatement};
 use super::{drops, on};
+use crate::position::Gtid;
 
 const POST_HEADER: usize = 13;
 
@@ -16,7 +17,8 @@ fn fate(
     settings: &[ReplicationFilterConfig],
     text: &str,
 ) -> Result<Option<(String, String)>, FilterError> {
-    let policy = Policy::new(settings, Family::MySql).unwrap();
+    let policy = Policy::new(settings, &config::ScriptConfig::default(), Family::MySql).unwrap();
+    policy.load_scripts()?;
     let mut plain = Vec::new();
     put_statement(&mut plain, POST_HEADER, b"");
     let body = rewrite_query(&plain, POST_HEADER, b"shop", text.as_bytes()).unwrap();
@@ -37,6 +39,7 @@ fn fate(
             server_id: 1,
             domain: None,
         },
+        gtid: &Gtid::Mariadb("0-1-1".parse().unwrap()),
     };
     let shown = |body: &[u8]| {
         let query = Query::decode(body, POST_HEADER).unwrap();

@@ -75,6 +75,8 @@ impl Session {
         let mut has_missed = is_scan;
         for key in keys {
             let resource = Resource::Row(table.id, key.clone());
+            // What the transaction has locked before stays locked.
+            let is_new = has_gaps || !self.server.locks.has(self.control.id, &resource);
             if !is_own
                 && !self
                     .lock(&resource, mode, Span::Transaction, policy)
@@ -93,7 +95,7 @@ impl Session {
             };
             if is_chosen == Some(true) {
                 found.push((key, row));
-            } else if !has_gaps {
+            } else if !has_gaps && is_new {
                 self.server
                     .locks
                     .release(self.control.id, &resource, Span::Transaction);

@@ -5,9 +5,11 @@
 //!                       └──────────── a statement that stands alone, a payload ───────────────────────────────►
 //! ```
 
-use binlog::{Event, MariadbGtidEvent, MysqlGtid, MysqlGtidEvent, Query};
-
-use crate::position::Gtid;
+use crate::event::Event;
+use crate::events::mariadb_gtid::MariadbGtidEvent;
+use crate::events::mysql_gtid::MysqlGtidEvent;
+use crate::events::query::Query;
+use crate::gtid_set::{Gtid, MysqlGtid};
 
 /// What an event means for the transaction that it is in.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,6 +32,18 @@ pub struct GroupTracker {
 }
 
 impl GroupTracker {
+    /// Whether no transaction has begun that has not ended.
+    pub fn is_between(&self) -> bool {
+        self.gtid.is_none() && !self.is_open
+    }
+
+    /// A statement has come that is too long for BEGIN and COMMIT.
+    pub(crate) fn long_statement(&mut self) {
+        if !self.is_open {
+            self.end();
+        }
+    }
+
     /// Takes an event. Of row events nothing but that they have come need be known, so they need not be given.
     pub fn take(&mut self, event: &Event<'_>) -> GroupStep {
         match event {
@@ -72,7 +86,7 @@ impl GroupTracker {
         self.end()
     }
 
-    fn end(&mut self) -> GroupStep {
+    pub(crate) fn end(&mut self) -> GroupStep {
         self.is_open = false;
         self.gtid.take().map_or(GroupStep::Within, GroupStep::Ends)
     }

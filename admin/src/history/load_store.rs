@@ -1,0 +1,85 @@
+//! The history of the load in the database.
+
+use rusqlite::{Connection, params};
+
+use super::load::LoadRow;
+use super::load_view;
+use super::store::Span;
+
+/// A file of an earlier version has no such table yet. The row of the whole proxy has no backend's name.
+const TABLE: &str = "
+    CREATE TABLE IF NOT EXISTS load (
+        start INTEGER NOT NULL, backend TEXT NOT NULL, seconds INTEGER NOT NULL, statements INTEGER NOT NULL,
+        p50_us INTEGER NOT NULL, p95_us INTEGER NOT NULL, p99_us INTEGER NOT NULL, waited_p99_us INTEGER NOT NULL,
+        sessions INTEGER, running INTEGER, pinned INTEGER, cpu_us INTEGER, resident_bytes INTEGER,
+        PRIMARY KEY (start, backend)
+    ) WITHOUT ROWID;
+";
+
+// A clock that was set back, and a start within the second of an end, meet rows that are there.
+const ADD: &str = "INSERT INTO load VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)
+    ON CONFLICT DO UPDATE SET
+        seconds = seconds + excluded.seconds, statements = statements + excluded.statements,
+        p50_us = max(p50_us, excluded.p50_us), p95_us = max(p95_us, excluded.p95_us),
+        p99_us = max(p99_us, excluded.p99_us), waited_p99_us = max(waited_p99_us, excluded.waited_p99_us),
+        sessions = excluded.sessions, running = excluded.running, pinned = excluded.pinned,
+        cpu_us = cpu_us + excluded.cpu_us, resident_bytes = excluded.resident_bytes";
+
+/// Makes the table, and the view that shows it.
+///
+/// # Errors
+/// SQLite's.
+pub fn prepare(database: &Connection) -> rusqlite::Result<()> {
+    database.execute_batch(&format!("{TABLE} {};", load_view::definition()))
+}
+
+/// Writes the rows of an interval.
+///
+/// # Errors
+/// SQLite's.
+pub fn add(database: &Connection, span: Span, rows: &[LoadRow]) -> rusqlite::Result<()> {
+    let mut adding = database.prepare_cached(ADD)?;
+    let us =
+        |duration: std::time::Duration| i64::try_from(duration.as_micros()).unwrap_or(i64::MAX);
+    let number = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
+    let count = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
+    for row in rows {
+        let [p50, p95, p99] = row.taken.map(us);
+        adding.execute(params![
+            span.start,
+            row.backend.as_deref().unwrap_or_default(),
+            span.seconds,
+            number(row.statements),
+            p50,
+            p95,
+            p99,
+            us(row.waited_p99),
+            row.sessions.map(|it| count(it.all)),
+            row.sessions.map(|it| count(it.running)),
+            row.sessions.map(|it| count(it.pinned)),
+            row.cpu.map(us),
+            row.resident_bytes.map(number),
+        ])?;
+    }
+    Ok(())
+}
+
+/// Rows that began earlier go; how many these were.
+///
+/// # Errors
+/// SQLite's.
+pub fn forget_old(database: &Connection, oldest: i64) -> rusqlite::Result<usize> {
+    database.execute("DELETE FROM load WHERE start < ?", [oldest])
+}
+
+/// The oldest rows go, so many of a hundred; how many these were.
+///
+/// # Errors
+/// SQLite's.
+pub fn forget_oldest(database: &Connection, percent: i64) -> rusqlite::Result<usize> {
+    database.execute(
+        "DELETE FROM load WHERE start <= (SELECT start FROM load ORDER BY start \
+         LIMIT 1 OFFSET (SELECT count(*) * ?1 / 100 FROM load))",
+        [percent],
+    )
+}

@@ -1,0 +1,77 @@
+//! The place where the history is kept: the file of the settings, a file in the state directory, or memory.
+
+use std::path::PathBuf;
+
+use config::{HistoryConfig, HistoryPlace};
+
+/// The file's name in the state directory.
+const FILE: &str = "history.db";
+
+/// The variable with which a service manager names the directories that it has made for the service, with colons
+/// between them (systemd.exec(5), `StateDirectory`).
+const VARIABLE: &str = "STATE_DIRECTORY";
+
+/// The state directory of the service, if there is one.
+#[derive(Debug, Clone, Default)]
+pub struct StateFolder(Option<PathBuf>);
+
+impl StateFolder {
+    /// The first directory that the environment names.
+    pub fn of_environment() -> Self {
+        let named = std::env::var_os(VARIABLE).unwrap_or_default();
+        Self::first_of(&named.to_string_lossy())
+    }
+
+    /// The first of these directories, which have colons between them.
+    pub fn first_of(named: &str) -> Self {
+        let first = named.split(':').next().unwrap_or_default();
+        Self((!first.is_empty()).then(|| PathBuf::from(first)))
+    }
+
+    /// The file that keeps the history; none: memory does.
+    pub fn file(&self, config: &HistoryConfig) -> Option<PathBuf> {
+        match config.place {
+            HistoryPlace::Memory => None,
+            HistoryPlace::File => {
+                let own = || self.0.as_ref().map(|folder| folder.join(FILE));
+                config.file.clone().or_else(own)
+            }
+        }
+    }
+
+    /// Whether the settings do not name the file, so that memory may keep the history instead.
+    pub fn is_own(&self, config: &HistoryConfig) -> bool {
+        config.place == HistoryPlace::File && config.file.is_none() && self.0.is_some()
+    }
+
+    /// Nothing is kept there any more.
+    pub fn give_up(&mut self) {
+        self.0 = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_settings_go_before_the_state_directory_and_memory_before_both() {
+        let of = |place, file: Option<&str>| HistoryConfig {
+            place,
+            file: file.map(PathBuf::from),
+            ..HistoryConfig::default()
+        };
+        let file = |named: &str, config: &HistoryConfig| {
+            let file = StateFolder::first_of(named).file(config);
+            file.map(|file| file.display().to_string())
+        };
+        let set = of(HistoryPlace::File, Some("/a/h.db"));
+        assert_eq!(file("/s:/t", &set).as_deref(), Some("/a/h.db"));
+        let unset = of(HistoryPlace::File, None);
+        assert_eq!(file("/s:/t", &unset).as_deref(), Some("/s/history.db"));
+        assert_eq!(file("", &unset), None);
+        assert_eq!(file("/s", &of(HistoryPlace::Memory, None)), None);
+        assert!(StateFolder::first_of("/s").is_own(&unset));
+        assert!(!StateFolder::first_of("/s").is_own(&set));
+    }
+}

@@ -1,0 +1,31 @@
+//! On a wide screen every view fits, and leaves no part of the screen empty.
+
+use super::*;
+
+/// Cards that do not reach the right end of what they stand in, beside nothing.
+const HOLES: &str = r"
+    const main = document.querySelector('main').getBoundingClientRect();
+    const cards = [...document.querySelectorAll('main .card, main .tile')].filter(it => it.checkVisibility())
+        .map(it => it.getBoundingClientRect());
+    const right = Math.max(...cards.map(it => it.right));
+    const alone = cards.filter(it => it.right < right - 2
+        && !cards.some(other => other.left >= it.right && other.top < it.bottom && other.bottom > it.top));
+    return {narrow: cards.length && right < Math.min(main.right, innerWidth) - 40, alone: alone.length};";
+
+#[test]
+fn a_wide_screen_shows_every_view_without_holes_and_without_scrolling_aside() {
+    under_load(|browser, _, address| {
+        browser.become_desktop(1440, 900);
+        for view in views(browser) {
+            go(browser, address, &view);
+            let fits = "innerWidth == 1440 && document.documentElement.scrollWidth <= 1440";
+            browser.wait(&format!("{view} fits"), fits);
+            let holes = browser.run(HOLES);
+            assert_eq!(
+                holes,
+                serde_json::json!({"narrow": false, "alone": 0}),
+                "{view}"
+            );
+        }
+    });
+}

@@ -1,0 +1,56 @@
+//! The change feed without a relay, for events that come from elsewhere.
+
+use binlog::{Limits, RawEvent};
+use route::Family;
+use route::rules::Tables;
+
+use super::error::ChangeError;
+use super::event::StreamOrigin;
+use super::history::History;
+use super::tables::KnownTables;
+use super::translator::{EventPlace, Output, Translator};
+use crate::position::Position;
+use crate::store::Store;
+
+/// A translator whose schema history is empty.
+pub struct Translation {
+    translator: Translator,
+    /// The history lives as long as this.
+    _store: Store,
+}
+
+impl Translation {
+    /// Of the events of a stream from its begin on, for a reader of these tables.
+    ///
+    /// # Errors
+    /// There is no history to be had.
+    pub fn new(family: Family, wanted: Tables, limits: Limits) -> Result<Self, String> {
+        let store = Store::open(None, 1 << 20)?;
+        let history = History::open(store.source(), "main", family);
+        let history = history.map_err(|error| error.to_string())?;
+        let origin = StreamOrigin {
+            family,
+            cluster: "main".to_owned(),
+        };
+        let tables = KnownTables::new(history, Vec::new());
+        let translator = Translator::new(
+            origin,
+            Position::empty(family),
+            wanted,
+            (tables, || 7_000_000),
+            limits,
+        );
+        Ok(Self {
+            translator,
+            _store: store,
+        })
+    }
+
+    /// Takes the next event.
+    ///
+    /// # Errors
+    /// It is damaged, or cannot be told.
+    pub fn take(&mut self, raw: &RawEvent<'_>, out: &mut dyn Output) -> Result<(), ChangeError> {
+        self.translator.take(raw, &EventPlace::default(), out)
+    }
+}
