@@ -35,6 +35,7 @@ pub mod global_variables;
 pub mod greet;
 pub mod greeting;
 pub mod inherit_globals;
+pub mod injected_events;
 pub mod injected_results;
 pub mod kept_connections;
 pub mod kept_statements;

@@ -17,7 +17,6 @@ use sql::Facts;
 use wire::{StatusFlags, errors};
 
 use super::bounded_queries::Side;
-use super::events::of_statement;
 use super::injecting::Injecting;
 use crate::pooled::command::statement::Statement;
 use crate::pooled::session::PooledSession;
@@ -25,6 +24,7 @@ use crate::pooled::session::outcome::CutOff;
 use backend::connection_error::ConnectionError;
 use backend::exchange_outcome::Cut;
 use backend::exchange_outcome::{CutReply, Done};
+use backend::injected_events::of_statement;
 use backend::injected_results::{Finding, Found, Profile, ResultTable, told};
 use link::failure::{Failure, FailureKind};
 use registry::session_control::Ask;

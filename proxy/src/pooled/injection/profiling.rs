@@ -10,12 +10,12 @@ use serde_json::{Map, Value};
 use session::Outcome;
 use sql::Facts;
 
-use super::events::rows_examined;
 use super::injecting::Injecting;
 use crate::pooled::command::statement::Statement;
 use crate::pooled::rules::evaluate_rules::{Form, RuleInput};
 use crate::pooled::session::PooledSession;
 use backend::exchange_outcome::Done;
+use backend::injected_events::rows_examined;
 use backend::injected_results::{
     Cost, Finding, Found, InjectionReport, Profile, told, without_own,
 };

@@ -1,7 +1,7 @@
 //! What `performance_schema` tells of the client's statement: of the last ones of its connection's thread, the row that
 //! is about this one. The proxy's own are among them, and how many came in between depends on what had to be asked.
 
-use backend::injected_results::{Finding, ResultTable};
+use crate::injected_results::{Finding, ResultTable};
 use wire::Command;
 
 /// So much of the text is compared; servers keep the beginning of long ones.
@@ -14,7 +14,7 @@ const EXECUTION: &str = "statement/com/Execute";
 const ABOUT: [&str; 2] = ["is_on", "SQL_TEXT"];
 
 /// The row of the client's statement with this text, or why there is none.
-pub(crate) fn of_statement(finding: Finding, command: Command, text: &[u8]) -> Finding {
+pub fn of_statement(finding: Finding, command: Command, text: &[u8]) -> Finding {
     let Finding::Table(table) = finding else {
         return finding;
     };
@@ -46,7 +46,7 @@ pub(crate) fn of_statement(finding: Finding, command: Command, text: &[u8]) -> F
 }
 
 /// How many rows it has looked at, by such a row.
-pub(crate) fn rows_examined(table: &ResultTable) -> Option<u64> {
+pub fn rows_examined(table: &ResultTable) -> Option<u64> {
     table.value(0, "ROWS_EXAMINED")?.parse().ok()
 }
 
