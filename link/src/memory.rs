@@ -1,7 +1,8 @@
 //! The bound of the memory in which the process keeps bytes of clients and servers, over all workers.
 //!
-//! Whoever keeps bytes has a [`MemoryShare`] and says how many, for each [`Purpose`]. What is small is not counted
-//! ([`UNCOUNTED_BYTES`]), so a session whose statements and replies are short touches no counter that workers share.
+//! A part of the proxy that keeps bytes has a [`MemoryShare`] and says how many, for each [`Purpose`]. What is small is
+//! not counted ([`UNCOUNTED_BYTES`]), so a session whose statements and replies are short touches no counter that
+//! workers share.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};

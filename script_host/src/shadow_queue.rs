@@ -113,7 +113,7 @@ impl ShadowStatement {
 pub struct QueuedScriptQuery {
     /// The statement, as the script has sent it.
     pub inquiry: ScriptQuery,
-    /// Who has sent it.
+    /// The script that has sent it.
     pub scripts: Scripts,
     /// Where the reply goes.
     pub reply: oneshot::Sender<Replied>,

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Where the history is, and how it fares; for whoever reads it.
+/// Where the history is, and how it fares, for its readers.
 #[derive(Debug, Clone, Default)]
 pub struct HistoryFacts {
     /// As SQLite is told it; none: there is nothing yet.

@@ -222,7 +222,7 @@ async fn converse<S: AsyncRead + AsyncWrite + Unpin>(
             After::Silence => continue,
             After::Reply => {}
         }
-        // Who is killed by another connection hears nothing more.
+        // A session that another connection kills hears nothing more.
         let is_killed = session.control.killed() == Some(KillScope::Connection);
         let is_shut_down = session.control.ends().is_some();
         if is_killed && !session.is_over || is_shut_down && session.family().is_mariadb() {

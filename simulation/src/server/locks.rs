@@ -72,7 +72,7 @@ impl Mode {
         }
     }
 
-    /// Whether who has the one needs not ask for the other.
+    /// Whether the holder of the one need not ask for the other.
     fn covers(self, other: Self) -> bool {
         use Mode::{Exclusive, Read, Write};
         self == other || self == Exclusive || self == Write && other == Read
@@ -160,7 +160,7 @@ impl Locks {
             .is_some_and(|it| it.holders.iter().any(|it| it.0 == owner))
     }
 
-    /// Who has a lock exclusively.
+    /// The holder of a lock that is exclusive.
     pub fn owner(&self, resource: &Resource) -> Option<u32> {
         let entries = self.entries.borrow();
         entries.get(resource)?.holders.first().map(|it| it.0)

@@ -71,7 +71,7 @@ pub(super) struct State {
     pub salts: Cell<u64>,
 }
 
-/// Who is connected.
+/// The connections that are open.
 #[derive(Debug, Default)]
 pub(super) struct Connections {
     all: RefCell<BTreeMap<u32, Rc<Control>>>,

@@ -34,7 +34,7 @@ pub struct UserVariable {
     pub kind: ResultType,
 }
 
-/// Who has logged in, and what the client can do.
+/// The account that has logged in, and what its client can do.
 #[derive(Clone, Debug)]
 pub struct LoggedIn {
     /// The user.
