@@ -142,11 +142,10 @@ impl PooledSession {
         Ending::more(next)
     }
 
-    /// A statement that the proxy has answered takes the place of the one before it.
+    /// A statement answered here takes the place of the one before it. What others have asked for the session stays.
     pub(crate) fn forget_past(&mut self) {
         self.sql_state.session.answered(Answered::Statement);
         if self.sql_state.session.aftermath().list == List::Empty {
-            // What others have asked for the session stays: this statement has run on no connection.
             self.sql_state.aftermath.forget_list();
         }
     }
