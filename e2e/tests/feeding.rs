@@ -8,6 +8,7 @@ use e2e::{
 };
 use tempfile::TempDir;
 
+mod chain;
 mod changes;
 mod filters;
 mod semi_sync;
@@ -53,7 +54,11 @@ struct Fed {
 
 impl Fed {
     fn new(product: Product) -> Self {
-        let primary = start(product, 1);
+        Self::with_primary(start(product, 1))
+    }
+
+    fn with_primary(primary: Server) -> Self {
+        let product = primary.product;
         let mut root = primary.root();
         root.run("SET sql_log_bin = 0");
         root.run(&format!(
