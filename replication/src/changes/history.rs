@@ -32,7 +32,7 @@ pub struct Moment<'a> {
 
 /// What the history says of a table at a moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ToldDefinition {
+pub enum KnownDefinition {
     /// As SHOW CREATE TABLE prints it.
     Is(String),
     /// The history does not know it.
@@ -121,7 +121,7 @@ impl History {
         table: (&str, &str),
         moment: Moment<'_>,
         position: Option<&Position>,
-    ) -> rusqlite::Result<ToldDefinition> {
+    ) -> rusqlite::Result<KnownDefinition> {
         let versions = self.versions(table)?;
         let first = versions.len().saturating_sub(1);
         let holding = versions.into_iter().enumerate().find_map(|(index, it)| {
@@ -130,22 +130,22 @@ impl History {
             (is_first_reading || self.is_past(&it.begun, moment)).then_some(it)
         });
         let Some(version) = holding else {
-            return Ok(ToldDefinition::Unknown);
+            return Ok(KnownDefinition::Unknown);
         };
         let is_over = version
             .ended
             .as_ref()
             .is_some_and(|end| self.is_past(end, moment));
         if is_over || !version.is_table || self.may_be_late(table, &version, moment)? {
-            return Ok(ToldDefinition::Unknown);
+            return Ok(KnownDefinition::Unknown);
         }
         if let (Some(read_at), Some(position)) = (&version.read_at, position)
             && position.missing(read_at).is_some()
         {
-            return Ok(ToldDefinition::NotYet);
+            return Ok(KnownDefinition::NotYet);
         }
-        let definition = version.definition.map(ToldDefinition::Is);
-        Ok(definition.unwrap_or(ToldDefinition::Unknown))
+        let definition = version.definition.map(KnownDefinition::Is);
+        Ok(definition.unwrap_or(KnownDefinition::Unknown))
     }
 
     /// Whether a version may already be what a later change has made of the table: the server was asked when that had

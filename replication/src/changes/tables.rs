@@ -10,7 +10,7 @@ use route::Family;
 
 use super::columns::{DeclaredColumn, complete, declared_columns, is_complete, may_have_native};
 use super::error::ChangeError;
-use super::history::{History, Moment, ToldDefinition};
+use super::history::{History, KnownDefinition, Moment};
 
 /// The most tables whose columns are remembered.
 const TABLES_MAX: usize = 10_000;
@@ -128,10 +128,10 @@ impl KnownTables {
                 .zip(moment.gtid)
                 .is_some_and(|(position, gtid)| !position.contains(gtid));
             match found {
-                ToldDefinition::Is(text) if !is_behind || !moment.has_changes => {
+                KnownDefinition::Is(text) if !is_behind || !moment.has_changes => {
                     return Ok(declared_columns(&text).map(Into::into));
                 }
-                ToldDefinition::Unknown if !is_behind => return Ok(None),
+                KnownDefinition::Unknown if !is_behind => return Ok(None),
                 _ => {}
             }
             if is_gone() {

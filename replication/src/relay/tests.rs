@@ -43,15 +43,17 @@ pub(crate) fn transaction(sequence: u64, bytes: usize) -> Vec<Vec<u8>> {
     ]
 }
 
-/// Has a relay take events as a stream would.
+/// Has a relay take events as a stream would, with a format in front of the first.
 pub(crate) fn write(relay: &mut RelayWriter, events: &[Vec<u8>]) {
+    if !relay.log().has_begun() {
+        take(relay, &[format_event(Checksum::None)], Checksum::Crc32);
+    }
+    take(relay, events, Checksum::None);
+}
+
+fn take(relay: &mut RelayWriter, events: &[Vec<u8>], checksum: Checksum) {
     let mut follower = Follower::new(Limits::default());
-    let format = format_event(Checksum::None);
-    for bytes in std::iter::once(&format).chain(events) {
-        let checksum = match bytes == &format {
-            true => Checksum::Crc32,
-            false => Checksum::None,
-        };
+    for bytes in events {
         let raw = RawEvent::parse(bytes, checksum).unwrap();
         let brought = follower.take(&raw, &at(""), &mut Unread).unwrap();
         relay.take(&raw, &brought).unwrap();
@@ -169,4 +171,27 @@ fn a_folder_has_one_writer_and_the_files_of_its_stream() {
         matches!(behind, Some(RelayError::Behind { .. })),
         "{behind:?}"
     );
+}
+
+#[test]
+fn transactions_of_another_log_file_of_the_server_begin_a_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut relay = RelayWriter::open(options(folder.path()), &at("")).unwrap();
+    let format = [format_event(Checksum::None)];
+    write(&mut relay, &transaction(1, 10));
+    write(&mut relay, &transaction(2, 10));
+    relay.sync().unwrap();
+    assert_eq!(relay.log().size().0, 1);
+    take(&mut relay, &format, Checksum::Crc32);
+    write(&mut relay, &transaction(3, 10));
+    relay.sync().unwrap();
+    assert_eq!(relay.log().size().0, 2);
+    assert_eq!(read_from(relay.log(), "").len(), 3 * 3);
+    // A connection that brings no transaction leaves no file behind, nor does a start of the proxy.
+    drop(relay);
+    let mut relay = RelayWriter::open(options(folder.path()), &at("0-1-3")).unwrap();
+    for _ in 0..3 {
+        take(&mut relay, &format, Checksum::Crc32);
+    }
+    assert_eq!(relay.log().size().0, 3);
 }
