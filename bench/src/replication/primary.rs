@@ -37,6 +37,8 @@ pub async fn start(kind: Kind, folder: &Path, id: u32) -> Result<Server> {
         format!("--server-id={id}"),
         "--binlog-format=ROW".to_owned(),
         "--sync-binlog=0".to_owned(),
+        // Small transactions must not wait for the gaps between one another's rows.
+        "--transaction-isolation=READ-COMMITTED".to_owned(),
         "--max-binlog-size=1073741824".to_owned(),
     ];
     options.extend(match kind {
