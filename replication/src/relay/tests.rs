@@ -43,18 +43,32 @@ pub(crate) fn transaction(sequence: u64, bytes: usize) -> Vec<Vec<u8>> {
     ]
 }
 
-/// Has a relay take events as a stream would, with a format in front of the first.
+/// Has a relay take events as a stream would.
 pub(crate) fn write(relay: &mut RelayWriter, events: &[Vec<u8>]) {
-    if !relay.log().has_begun() {
-        take(relay, &[format_event(Checksum::None)], Checksum::Crc32);
-    }
-    take(relay, events, Checksum::None);
+    let log_file = match relay.log().has_begun() {
+        true => LogFile::Same,
+        false => LogFile::New,
+    };
+    take(relay, events, log_file);
 }
 
-fn take(relay: &mut RelayWriter, events: &[Vec<u8>], checksum: Checksum) {
+/// Whether the events come from the same log file of the server as those before.
+#[derive(PartialEq)]
+enum LogFile {
+    Same,
+    New,
+}
+
+fn take(relay: &mut RelayWriter, events: &[Vec<u8>], log_file: LogFile) {
     let mut follower = Follower::new(Limits::default());
+    let format = format_event(Checksum::None);
+    let raw = RawEvent::parse(&format, Checksum::Crc32).unwrap();
+    let brought = follower.take(&raw, &at(""), &mut Unread).unwrap();
+    if log_file == LogFile::New {
+        relay.take(&raw, &brought).unwrap();
+    }
     for bytes in events {
-        let raw = RawEvent::parse(bytes, checksum).unwrap();
+        let raw = RawEvent::parse(bytes, Checksum::None).unwrap();
         let brought = follower.take(&raw, &at(""), &mut Unread).unwrap();
         relay.take(&raw, &brought).unwrap();
         relay.sync_if_due().unwrap();
@@ -177,13 +191,11 @@ fn a_folder_has_one_writer_and_the_files_of_its_stream() {
 fn transactions_of_another_log_file_of_the_server_begin_a_file() {
     let folder = tempfile::tempdir().unwrap();
     let mut relay = RelayWriter::open(options(folder.path()), &at("")).unwrap();
-    let format = [format_event(Checksum::None)];
     write(&mut relay, &transaction(1, 10));
     write(&mut relay, &transaction(2, 10));
     relay.sync().unwrap();
     assert_eq!(relay.log().size().0, 1);
-    take(&mut relay, &format, Checksum::Crc32);
-    write(&mut relay, &transaction(3, 10));
+    take(&mut relay, &transaction(3, 10), LogFile::New);
     relay.sync().unwrap();
     assert_eq!(relay.log().size().0, 2);
     assert_eq!(read_from(relay.log(), "").len(), 3 * 3);
@@ -191,7 +203,7 @@ fn transactions_of_another_log_file_of_the_server_begin_a_file() {
     drop(relay);
     let mut relay = RelayWriter::open(options(folder.path()), &at("0-1-3")).unwrap();
     for _ in 0..3 {
-        take(&mut relay, &format, Checksum::Crc32);
+        take(&mut relay, &[], LogFile::New);
     }
     assert_eq!(relay.log().size().0, 3);
 }
