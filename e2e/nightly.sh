@@ -33,6 +33,7 @@ tests() { PILOTFISH_SUMMARY=$folder/summary target/debug/xtask tests nightly; }
 end_to_end() { "$(target/debug/xtask binary e2e)" --nocapture "$@"; }
 random() { PILOTFISH_STATEMENTS=${STATEMENTS:-100000} PILOTFISH_SEED=$seed end_to_end random::; }
 soak() { PILOTFISH_SCRIPT_SECONDS=${SOAK_SECONDS:-60} end_to_end --test-threads=1 script_load::; }
+chain() { PILOTFISH_CHAIN_SECONDS=${CHAIN_SECONDS:-600} end_to_end --test-threads=1 feeding::chain::; }
 # Without the standard library of its target there is no static program; package-tools says so.
 static() {
     [ -d "$(rustc --print sysroot)/lib/rustlib/$(uname -m)-unknown-linux-musl" ] || { echo 'LEFT OUT'; return 0; }
@@ -55,6 +56,7 @@ step examples "$CARGO" test --quiet --locked --doc -p pilotfish-pool
 step tests tests
 step random random
 step soak soak
+step chain chain
 step fuzzing fuzzing
 step simulation simulation
 step mutations mutations
@@ -65,6 +67,7 @@ figures() {
     package-tools | static) grep -a 'LEFT OUT' "$folder/$1.log" ;;
     tests) grep -aE '^(FAILED|FLAKY|[0-9]+ passed)' "$folder/tests.log" | head -n 20 ;;
     random) grep -aoE 'PILOTFISH_SEED=[0-9]+|[0-9]+ statements.*' "$folder/random.log" | sort -u | head -n 10 ;;
+    chain) grep -aoE 'chain, .* are the same' "$folder/chain.log" ;;
     soak) grep -aE 'resident KiB' "$folder/soak.log" ;;
     fuzzing) grep -aE ' runs, |FAILED|NOT FUZZING' "$folder/fuzzing.log" ;;
     simulation) grep -aE '^(world|seeds|BROKEN|again)' "$folder/simulation.log" ;;
@@ -75,13 +78,13 @@ figures() {
 {
     printf '# Nightly run of %s\n\nSeed %s, ended %s.\n\n| step | outcome | seconds |\n|---|---|---|\n' \
         "$commit" "$seed" "$(date -u '+%F %H:%M UTC')"
-    for id in dashboard servers libraries package-tools build static examples tests random soak fuzzing simulation mutations; do
+    for id in dashboard servers libraries package-tools build static examples tests random soak chain fuzzing simulation mutations; do
         for outcome in ok failed; do
             [ ! -e "$folder/$id.$outcome" ] ||
                 printf '| %s | %s | %s |\n' "$id" "$outcome" "$(cat "$folder/$id.$outcome")"
         done
     done
-    for id in package-tools static tests random soak fuzzing simulation mutations; do
+    for id in package-tools static tests random soak chain fuzzing simulation mutations; do
         [ ! -e "$folder/$id.log" ] || printf '\n## %s\n\n```text\n%s\n```\n' "$id" "$(figures "$id")"
     done
 } >"$page"

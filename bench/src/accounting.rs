@@ -230,6 +230,26 @@ pub fn rss_bytes(pid: u32) -> io::Result<u64> {
     )
 }
 
+/// The most resident memory that a process has had.
+///
+/// # Errors
+/// When it is not there any more.
+pub fn peak_rss_bytes(pid: u32) -> io::Result<u64> {
+    status_bytes(
+        &fs::read_to_string(format!("/proc/{pid}/status"))?,
+        "VmHWM:",
+    )
+}
+
+/// The processor time that a process has used, in seconds.
+///
+/// # Errors
+/// When it is not there any more.
+pub fn cpu_seconds(pid: u32) -> io::Result<f64> {
+    let ticks = Ticks::of(&pid.to_string(), Children::Apart)?;
+    Ok(ticks.sum() as f64 * TICK_US / 1e6)
+}
+
 fn status_bytes(status: &str, field: &'static str) -> io::Result<u64> {
     let line = status.lines().find_map(|line| line.strip_prefix(field));
     let kib = line.and_then(|line| line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok());

@@ -8,6 +8,7 @@ mod accounting;
 mod load;
 mod minimal;
 mod protocol;
+mod replication;
 mod report;
 mod results;
 mod run;
@@ -48,6 +49,8 @@ enum Task {
     Load(LoadArguments),
     /// Compare all contestants and write the report
     Run(RunArguments),
+    /// Measure what replication costs: following, changes as JSON, feeding eight replicas
+    Replication(ReplicationArguments),
     /// Write the report again from the results of the last run
     Report {
         /// Folder of the page
@@ -96,6 +99,19 @@ struct LoadArguments {
 }
 
 #[derive(Args)]
+struct ReplicationArguments {
+    /// A tenth of the load: to see that it works
+    #[arg(long)]
+    quick: bool,
+    /// Backends to leave out
+    #[arg(long, value_enum)]
+    without: Vec<BackendChoice>,
+    /// The page
+    #[arg(long, default_value = "docs/benchmarks/replication.md")]
+    out: PathBuf,
+}
+
+#[derive(Args)]
 struct RunArguments {
     /// Fewer tables, one round, shorter windows: four minutes in place of thirty
     #[arg(long)]
@@ -126,11 +142,7 @@ enum BackendChoice {
 
 impl RunArguments {
     fn settings(self) -> Settings {
-        let kinds = self.without.into_iter().flat_map(|choice| match choice {
-            BackendChoice::Minimal => vec![Kind::Minimal],
-            BackendChoice::Mariadb => vec![Kind::MariaDb],
-            BackendChoice::Mysql => vec![Kind::MySql, Kind::MySqlPair],
-        });
+        let kinds = self.without.into_iter().flat_map(BackendChoice::kinds);
         let is_partial = self.quick || !self.only.is_empty();
         Settings {
             quick: self.quick,
@@ -141,6 +153,16 @@ impl RunArguments {
                 .unwrap_or_else(|| run::default_out(is_partial, &self.raw)),
             only: self.only,
             raw: self.raw,
+        }
+    }
+}
+
+impl BackendChoice {
+    fn kinds(self) -> Vec<Kind> {
+        match self {
+            Self::Minimal => vec![Kind::Minimal],
+            Self::Mariadb => vec![Kind::MariaDb],
+            Self::Mysql => vec![Kind::MySql, Kind::MySqlPair],
         }
     }
 }
@@ -200,6 +222,15 @@ async fn perform(task: Task) -> Result<()> {
             // Whichever ends first drops the other, and with the run all that it started.
             tokio::select! {
                 result = run::run(&settings) => result?,
+                result = interrupted() => result?,
+            }
+        }
+        Task::Replication(arguments) => {
+            let without = arguments.without.into_iter();
+            let without: Vec<Kind> = without.flat_map(BackendChoice::kinds).collect();
+            let measuring = replication::run(arguments.quick, &without, &arguments.out);
+            tokio::select! {
+                result = measuring => result?,
                 result = interrupted() => result?,
             }
         }

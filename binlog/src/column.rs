@@ -2,6 +2,8 @@
 
 use wire::{Malformed, Reader};
 
+use crate::value::NativeType;
+
 /// The type byte of a column (`enum_field_types` of the servers).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ColumnType(pub u8);
@@ -127,6 +129,8 @@ pub struct Column {
     pub geometry_type: Option<u64>,
     /// How many dimensions its vectors have.
     pub dimensions: Option<u64>,
+    /// The type that its bytes stand for, if the reader knows it: the log does not tell.
+    pub native: Option<NativeType>,
 }
 
 impl Column {
@@ -191,6 +195,7 @@ impl Column {
             is_visible: true,
             geometry_type: None,
             dimensions: None,
+            native: None,
         })
     }
 }

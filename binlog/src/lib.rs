@@ -79,7 +79,7 @@ pub use gtid_set::{
     Uuid,
 };
 pub use header::{EventFlags, EventHeader, HEADER_BYTES};
-pub use json::JsonDiff;
+pub use json::{JsonDiff, apply_changes};
 pub use limits::Limits;
 pub use raw::{RawEvent, put_event};
 pub use rewrite::{
@@ -89,4 +89,4 @@ pub use rewrite::{
 };
 pub use rows::{Row, RowChange, RowChanges, RowsEvent, RowsKind};
 pub use table_map::TableMap;
-pub use value::{Temporal, Value};
+pub use value::{NativeType, Temporal, Value};

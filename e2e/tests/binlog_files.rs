@@ -585,6 +585,21 @@ fn what_an_update_changes_in_a_json_document_is_printed() {
     assert_eq!(changed[1].1, &remove);
     assert_eq!(changed[2].0, &replace("$.o", json!(5)));
     assert_eq!(changed[2].1, &replace("$.b[1]", json!("x")));
+    // As text, in the expressions of the server's program.
+    let text = printed(&file, &[]);
+    let theirs = printed_by_the_server(Product::MySql, &file);
+    for (ours, expression) in [
+        ("j", "JSON_REPLACE({}, '$.a', 99)"),
+        ("j", "JSON_REMOVE({}, '$.b[1]')"),
+        ("j", "JSON_REPLACE({}, '$.b[1]', 'x')"),
+        ("other", "JSON_REPLACE({}, '$.o', 5)"),
+    ] {
+        let place = if ours == "j" { "@3" } else { "@2" };
+        let of = |name: &str| expression.replace("{}", name);
+        assert!(theirs.contains(&of(place)), "{expression}: {theirs}");
+        let is_printed = [ours, place].iter().any(|it| text.contains(&of(it)));
+        assert!(is_printed, "{expression}: {text}");
+    }
 }
 
 /// The output of the server's own program for a file.

@@ -1,11 +1,14 @@
 //! What the server says that objects are: `SHOW CREATE …` of one, and of all at the begin of a stream.
 
+use std::sync::Arc;
+
 use control::{BackendClient, ClientError, ResultBounds, ResultSet};
 use sql::{Charset, Flags, Schema, Server};
 
 use crate::error::StreamError;
 use crate::object::{ObjectKind, ObjectName};
-use crate::registration::answered;
+use crate::position::Position;
+use crate::registration::{Registration, answered};
 use crate::store::{Definition, Observed};
 
 /// One definition: a routine has 64 KiB or more, an account a row for each table that it may use.
@@ -77,6 +80,7 @@ impl DefinitionReader {
             return Ok(Observed {
                 object: object.clone(),
                 definition: self.ask_account(object).await?,
+                read_at: None,
             });
         }
         let (kind, definition) = match self.answer(&object.show_statement()).await? {
@@ -90,7 +94,21 @@ impl DefinitionReader {
                 ..object.clone()
             },
             definition,
+            read_at: None,
         })
+    }
+
+    /// Notes where the server's log ends now with all that the server has just said.
+    ///
+    /// # Errors
+    /// The server cannot be asked.
+    pub async fn note_end(&mut self, observed: &mut [Observed]) -> Result<Position, StreamError> {
+        let end = Registration::new(&mut self.client).end_of_log().await?;
+        let text: Arc<str> = end.to_string().into();
+        for it in observed {
+            it.read_at = Some(Arc::clone(&text));
+        }
+        Ok(end)
     }
 
     /// The account with its privileges, without its password.

@@ -10,6 +10,7 @@ use std::fs::OpenOptions;
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -76,6 +77,9 @@ pub struct Observed {
     pub object: ObjectName,
     /// What it is.
     pub definition: Definition,
+    /// Where the server's log ended when it had said so, as the server writes it. The definition has all changes up to
+    /// there in it, and none behind.
+    pub read_at: Option<Arc<str>>,
 }
 
 /// What an object is.
@@ -149,6 +153,9 @@ impl Store {
             return Ok(false);
         }
         self.database.execute_batch(receivers::TABLE)?;
+        if self.number(definitions::HAS_READ_AT)? == 0 {
+            self.database.execute_batch(definitions::ADD_READ_AT)?;
+        }
         if self.number("SELECT count(*) FROM sqlite_schema WHERE name = 'told'")? > 0 {
             self.database.execute_batch(receivers::TAKE_OVER)?;
         }
@@ -512,8 +519,8 @@ fn put_version(
     }
     writing
         .prepare_cached(
-            "INSERT INTO versions (stream, cluster, db, object, kind, since, made_by, definition, fault) \
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+            "INSERT INTO versions (stream, cluster, db, object, kind, since, made_by, definition, fault, read_at) \
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
         )?
         .execute(params![
             name.stream,
@@ -525,6 +532,7 @@ fn put_version(
             since.change,
             definition,
             fault,
+            observed.read_at.as_deref(),
         ])?;
     Ok(())
 }

@@ -73,6 +73,8 @@ pub(crate) struct Stream {
     saved: i64,
     /// The next wait.
     wait: Duration,
+    /// Where the server's log ended when the server was last asked for definitions; none once the stream is there.
+    read_up_to: Option<Position>,
     /// How far the server's clock is ahead, in seconds.
     clock_ahead: i64,
     /// Where the transactions are kept for replicas.
@@ -92,6 +94,7 @@ impl Stream {
             stored: None,
             saved: 0,
             wait: WAIT_FIRST,
+            read_up_to: None,
             clock_ahead: 0,
             relay: None,
             filter: None,
@@ -489,6 +492,7 @@ impl Stream {
             for object in batch {
                 observed.push(definition_reader.ask(object).await?);
             }
+            self.read_up_to = Some(definition_reader.note_end(&mut observed).await?);
             let mut store = self.shared.store.borrow_mut();
             store.note(self.name(), &observed, time)?;
         }
@@ -520,6 +524,8 @@ impl Stream {
             drop(store);
             self.shared.written.send_replace(());
             self.stored = Some(stored);
+            // The position is written already.
+            self.has_reached_reading();
         } else if let Some(stored) = &mut self.stored {
             stored.position.add(gtid);
         }
@@ -535,7 +541,7 @@ impl Stream {
 
     /// What the objects of changes are now.
     async fn observe(
-        &self,
+        &mut self,
         changes: &[Change],
         backend: &Backend,
         definition_reader: &mut Option<DefinitionReader>,
@@ -547,13 +553,15 @@ impl Stream {
         objects.dedup();
         // The connection may have been idle for longer than the server allows.
         if let Some(open) = definition_reader
-            && let Ok(observed) = self.ask_all(open, &objects).await
+            && let Ok((observed, end)) = self.ask_all(open, &objects).await
         {
+            self.read_up_to = Some(end);
             return Ok(observed);
         }
         let mut fresh = DefinitionReader::begin(self.log_in(backend).await?).await?;
-        let observed = self.ask_all(&mut fresh, &objects).await?;
+        let (observed, end) = self.ask_all(&mut fresh, &objects).await?;
         *definition_reader = Some(fresh);
+        self.read_up_to = Some(end);
         Ok(observed)
     }
 
@@ -561,7 +569,7 @@ impl Stream {
         &self,
         definition_reader: &mut DefinitionReader,
         objects: &[&ObjectName],
-    ) -> Result<Vec<Observed>, StreamError> {
+    ) -> Result<(Vec<Observed>, Position), StreamError> {
         let mut all = Vec::new();
         for object in objects {
             let observed = definition_reader.ask(object).await?;
@@ -579,7 +587,8 @@ impl Stream {
             }
             all.push(observed);
         }
-        Ok(all)
+        let end = definition_reader.note_end(&mut all).await?;
+        Ok((all, end))
     }
 
     async fn log_in(&self, backend: &Backend) -> Result<BackendClient, StreamError> {
@@ -605,10 +614,12 @@ impl Stream {
         });
     }
 
-    /// Writes the position from time to time; shows it at once if it counts.
+    /// Writes the position from time to time, and when the history has all changes that the last definitions have;
+    /// shows it at once if it counts.
     fn keep(&mut self, counts: bool) -> Result<(), StreamError> {
         let now = (self.shared.clock)();
-        let is_due = !(0..SAVE_INTERVAL).contains(&(now - self.saved));
+        let is_due =
+            self.has_reached_reading() || !(0..SAVE_INTERVAL).contains(&(now - self.saved));
         let Some(stored) = self.stored.as_ref().filter(|_| is_due || counts) else {
             return Ok(());
         };
@@ -624,6 +635,16 @@ impl Stream {
             self.saved = now;
         }
         Ok(())
+    }
+
+    /// Whether the stream has come just now to where the server's log ended when the server was last asked.
+    fn has_reached_reading(&mut self) -> bool {
+        let has = |end: &Position| self.position().missing(end).is_none();
+        let has_reached = self.read_up_to.as_ref().is_some_and(has);
+        if has_reached {
+            self.read_up_to = None;
+        }
+        has_reached
     }
 
     fn position(&self) -> &Position {

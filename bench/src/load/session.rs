@@ -113,6 +113,25 @@ impl Session {
         }
     }
 
+    /// Sends a command whose answer is OK.
+    ///
+    /// # Errors
+    /// When the connection breaks or the command is refused.
+    pub async fn command(&mut self, payload: &[u8]) -> Result<(), Failure> {
+        frame(&mut self.output, 0, |out| out.extend_from_slice(payload));
+        self.exchange(RowFormat::Text, Reply::default()).await
+    }
+
+    /// Sends a command whose answer is a stream without end, and hands out the connection.
+    ///
+    /// # Errors
+    /// When the connection breaks.
+    pub async fn into_stream(mut self, payload: &[u8]) -> Result<TcpStream, Failure> {
+        frame(&mut self.output, 0, |out| out.extend_from_slice(payload));
+        self.send().await?;
+        Ok(self.stream)
+    }
+
     /// As [`Self::query`], with a pause before each read; `count` is told how much each brought.
     ///
     /// # Errors

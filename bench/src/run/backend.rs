@@ -103,8 +103,9 @@ pub struct Backend {
     servers: Vec<Server>,
 }
 
-struct Server {
-    address: SocketAddr,
+/// One server.
+pub struct Server {
+    pub address: SocketAddr,
     process: Process,
 }
 
@@ -146,6 +147,18 @@ impl Backend {
 
 impl Server {
     async fn start(kind: Kind, folder: &Path) -> Result<Self> {
+        Self::logging(kind, folder, &["--skip-log-bin".to_owned()]).await
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.process.pid()
+    }
+
+    /// With these options about its binary log.
+    ///
+    /// # Errors
+    /// When it does not come up.
+    pub async fn logging(kind: Kind, folder: &Path, log: &[String]) -> Result<Self> {
         let address = free_address()?;
         let program = kind
             .program()
@@ -163,7 +176,7 @@ impl Server {
             }
             Kind::MariaDb | Kind::MySql | Kind::MySqlPair => {
                 initialise(kind, &program, &folder).await?;
-                serve(kind, &program, &folder, address)?
+                serve(kind, &program, &folder, address, log)?
             }
         };
         let process = Process::listening(kind.name(), command, &folder, address).await?;
@@ -229,8 +242,14 @@ async fn initialise(kind: Kind, program: &Program, folder: &Path) -> Result<()> 
     Ok(())
 }
 
-/// The server's command line: all data in memory, nothing synced, nothing logged.
-fn serve(kind: Kind, program: &Program, folder: &Path, address: SocketAddr) -> Result<Command> {
+/// The server's command line: all data in memory, nothing synced; `log` says what is logged.
+fn serve(
+    kind: Kind,
+    program: &Program,
+    folder: &Path,
+    address: SocketAddr,
+    log: &[String],
+) -> Result<Command> {
     let setup = folder.join("setup.sql");
     std::fs::write(
         &setup,
@@ -248,7 +267,6 @@ fn serve(kind: Kind, program: &Program, folder: &Path, address: SocketAddr) -> R
         .arg(format!("--init-file={}", setup.display()))
         .args([
             "--skip-name-resolve",
-            "--skip-log-bin",
             "--performance-schema=OFF",
             // Debian's MySQL expects a folder that only its package makes.
             "--secure-file-priv=",
@@ -262,6 +280,7 @@ fn serve(kind: Kind, program: &Program, folder: &Path, address: SocketAddr) -> R
             "--innodb-buffer-pool-size=512M",
             "--innodb-flush-log-at-trx-commit=0",
         ]);
+    command.args(log);
     match kind {
         Kind::Minimal => bail!("the minimal backend has no data folder"),
         Kind::MariaDb => {}

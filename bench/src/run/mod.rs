@@ -6,9 +6,9 @@ mod connections;
 pub mod contestant;
 mod generator;
 mod insight;
-mod machine;
+pub mod machine;
 pub mod plan;
-mod process;
+pub mod process;
 mod program;
 pub mod sysbench;
 

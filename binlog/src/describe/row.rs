@@ -2,7 +2,6 @@
 
 use std::fmt::Write as _;
 
-use crate::json::JsonDiff;
 use crate::rows::Row;
 use crate::table_map::TableMap;
 use crate::value::Value;
@@ -20,12 +19,13 @@ pub fn describe_row(row: &Row<'_>, table: &TableMap) -> Description {
             Some(name) => name.clone(),
             None => format!("@{}", index + 1),
         };
-        description.fields.push((name, shown(value)));
+        let shown = shown(value, &name);
+        description.fields.push((name, shown));
     }
     description
 }
 
-fn shown(value: &Value<'_>) -> Shown {
+fn shown(value: &Value<'_>, column: &str) -> Shown {
     match value {
         Value::Null => Shown::Null,
         Value::Signed(number) => Shown::number(number),
@@ -40,7 +40,7 @@ fn shown(value: &Value<'_>) -> Shown {
         Value::Text(text) => Shown::Text(text.clone().into_owned()),
         Value::Bytes(bytes) => Shown::Text(hex(bytes)),
         Value::Json(json) => Shown::Json(json.clone()),
-        Value::JsonChanges(changes) => Shown::List(changes.iter().map(change).collect()),
+        Value::JsonChanges(changes) => Shown::JsonChanges(column.to_owned(), changes.clone()),
         Value::Vector(numbers) => {
             let numbers = numbers.iter();
             let shown = numbers.map(|it| float(f64::from(*it), || format!("{it:?}")));
@@ -66,12 +66,4 @@ pub(super) fn hex(bytes: &[u8]) -> String {
         let _ = write!(text, "{byte:02x}");
     }
     text
-}
-
-fn change(change: &JsonDiff) -> Shown {
-    let description = Description::default()
-        .with("operation", Shown::Text(change.operation.to_owned()))
-        .with("path", Shown::Text(change.path.clone()))
-        .with_some("value", change.value.clone().map(Shown::Json));
-    Shown::Object(description)
 }

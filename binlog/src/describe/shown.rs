@@ -2,6 +2,8 @@
 
 use std::fmt::{self, Write as _};
 
+use crate::json::JsonDiff;
+
 /// A value that is shown.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Shown {
@@ -17,6 +19,8 @@ pub enum Shown {
     Text(String),
     /// A JSON text.
     Json(String),
+    /// The changes of a JSON document in the column of this name.
+    JsonChanges(String, Vec<JsonDiff>),
     /// Several values.
     List(Vec<Shown>),
     /// Named values.
@@ -47,6 +51,10 @@ impl Shown {
             }
             Self::Text(text) => put_quoted(out, text),
             Self::Json(json) => out.push_str(json),
+            Self::JsonChanges(_, changes) => {
+                let changes = changes.iter().map(JsonDiff::described);
+                Self::List(changes.collect()).put_json(out);
+            }
             Self::List(list) => {
                 out.push('[');
                 for (index, value) in list.iter().enumerate() {
@@ -71,6 +79,7 @@ impl fmt::Display for Shown {
             Self::Number(text) | Self::Json(text) => f.write_str(text),
             Self::SignUnknown(signed, unsigned) => write!(f, "{signed} ({unsigned})"),
             Self::Text(text) => put_sql_text(f, text),
+            Self::JsonChanges(column, changes) => put_changes(f, column, changes),
             Self::List(list) => {
                 f.write_str("[")?;
                 for (index, value) in list.iter().enumerate() {
@@ -141,6 +150,64 @@ impl fmt::Display for Description {
 fn put_quoted(out: &mut String, text: &str) {
     // Writing a text into memory does not fail.
     out.push_str(&serde_json::to_string(text).unwrap_or_default());
+}
+
+impl JsonDiff {
+    fn described(&self) -> Shown {
+        let description = Description::default()
+            .with("operation", Shown::Text(self.operation.to_owned()))
+            .with("path", Shown::Text(self.path.clone()))
+            .with_some("value", self.value.clone().map(Shown::Json));
+        Shown::Object(description)
+    }
+
+    /// The function of SQL that makes the change.
+    fn function(&self) -> &'static str {
+        match self.operation {
+            "insert" if self.path.ends_with(']') => "JSON_ARRAY_INSERT",
+            "insert" => "JSON_INSERT",
+            "remove" => "JSON_REMOVE",
+            _ => "JSON_REPLACE",
+        }
+    }
+}
+
+/// The expression that makes the changes, as `mysqlbinlog` prints it: `JSON_REMOVE(JSON_REPLACE(j, '$.a', 1), '$.b')`. One
+/// call stands for changes of the same kind that follow one another.
+fn put_changes(f: &mut fmt::Formatter<'_>, column: &str, changes: &[JsonDiff]) -> fmt::Result {
+    let calls: Vec<&[JsonDiff]> = changes
+        .chunk_by(|one, next| one.function() == next.function())
+        .collect();
+    for call in calls.iter().rev() {
+        let function = call.first().map_or("", JsonDiff::function);
+        write!(f, "{function}(")?;
+    }
+    f.write_str(column)?;
+    for call in calls {
+        for change in call {
+            f.write_str(", ")?;
+            put_sql_text(f, &change.path)?;
+            if let Some(value) = &change.value {
+                f.write_str(", ")?;
+                put_value(f, value)?;
+            }
+        }
+        f.write_str(")")?;
+    }
+    Ok(())
+}
+
+/// A JSON value as SQL: numbers and texts as literals, others by CAST.
+fn put_value(f: &mut fmt::Formatter<'_>, json: &str) -> fmt::Result {
+    match serde_json::from_str(json) {
+        Ok(serde_json::Value::String(text)) => put_sql_text(f, &text),
+        Ok(serde_json::Value::Number(_)) => f.write_str(json),
+        _ => {
+            f.write_str("CAST(")?;
+            put_sql_text(f, json)?;
+            f.write_str(" AS JSON)")
+        }
+    }
 }
 
 /// In quotes. Characters that would end the line or the quotes are escaped as in SQL.

@@ -1,6 +1,7 @@
 //! The value of one column in a row.
 
 mod decimal;
+mod native;
 mod read;
 mod temporal;
 mod temporal_write;
@@ -13,6 +14,7 @@ use std::borrow::Cow;
 use crate::json::JsonDiff;
 
 pub(crate) use decimal::read_decimal;
+pub use native::NativeType;
 pub(crate) use read::{
     decompressed, length_bytes, packed_date_time, packed_time, read_value, sized,
 };
@@ -52,7 +54,7 @@ pub enum Value<'a> {
     Json(String),
     /// The changes that an update makes in a JSON document.
     JsonChanges(Vec<JsonDiff>),
-    /// VECTOR of MySQL.
+    /// VECTOR
     Vector(Vec<f32>),
 }
 

@@ -146,6 +146,9 @@ fn set<'a>(reader: &mut Reader<'_>, column: &Column) -> Result<Value<'a>, Malfor
 }
 
 fn text<'a>(bytes: &'a [u8], column: &Column) -> Value<'a> {
+    if let Some(native) = column.native {
+        return native.value(bytes);
+    }
     match encoding::text(bytes, column.collation) {
         Some(text) => Value::Text(text),
         None => Value::Bytes(padded(bytes, column)),

@@ -17,6 +17,7 @@ fn column(column_type: ColumnType, metadata: u16) -> Column {
         is_visible: true,
         geometry_type: None,
         dimensions: None,
+        native: None,
     }
 }
 

@@ -10,6 +10,8 @@ use serde_json::{Value, json};
 
 use super::*;
 
+mod types;
+
 both! {
     the_page_of_the_change_feed_does_what_it_says
     changes_are_told_in_order_and_again_from_each_position
@@ -364,9 +366,13 @@ fn types(product: Product) -> (String, String, Value) {
     });
     match product.is_mariadb() {
         true => {
-            columns.push_str(", x UUID, y BLOB COMPRESSED");
-            values.push_str(", '123e4567-e89b-12d3-a456-426655440000', REPEAT('z', 200)");
-            expected["x"] = "Ej5FZ+ibEtOkVkJmVUQAAA==".into();
+            columns.push_str(", x UUID, x4 INET4, x6 INET6, y BLOB COMPRESSED");
+            values.push_str(
+                ", '123e4567-e89b-12d3-a456-426655440000', '10.1.2.0', '2001:db8::', REPEAT('z', 200)",
+            );
+            expected["x"] = "123e4567-e89b-12d3-a456-426655440000".into();
+            expected["x4"] = "10.1.2.0".into();
+            expected["x6"] = "2001:db8::".into();
             expected["y"] = "enp6".repeat(66).into();
             let tail = expected["y"].as_str().unwrap().to_owned() + "eno=";
             expected["y"] = tail.into();

@@ -1,6 +1,6 @@
 //! The columns of a table by its definition, for tables whose names and signs the server does not send.
 
-use binlog::{Column, ColumnType, TableMap};
+use binlog::{Column, ColumnType, NativeType, TableMap};
 
 use super::value::BINARY;
 use crate::alter::table::{Element, parse};
@@ -66,6 +66,7 @@ pub fn complete(map: &TableMap, declared: &[DeclaredColumn]) -> Option<TableMap>
         if column.labels.is_empty() {
             column.labels.clone_from(&it.labels);
         }
+        column.native = it.native(column.column_type);
     }
     Some(table)
 }
@@ -73,6 +74,20 @@ pub fn complete(map: &TableMap, declared: &[DeclaredColumn]) -> Option<TableMap>
 /// Whether the server has sent all that rows need: names, and with them signs and character sets.
 pub fn is_complete(map: &TableMap) -> bool {
     map.has_names()
+}
+
+/// Whether the bytes of a column may stand for a type of MariaDB that the server does not tell from bytes.
+pub fn may_have_native(map: &TableMap) -> bool {
+    map.columns.iter().any(|it| {
+        let has_bytes = it.collation == Some(BINARY);
+        let length = it.metadata;
+        has_bytes
+            && match it.column_type {
+                ColumnType::STRING => length == 16 || length == 4,
+                ColumnType::VARCHAR => length > 0 && length % 4 == 0,
+                _ => false,
+            }
+    })
 }
 
 fn declared(column: &Element<'_>, charset: &str) -> DeclaredColumn {
@@ -170,8 +185,20 @@ fn collation(type_name: &str, charset: &str) -> Option<u16> {
 }
 
 impl DeclaredColumn {
+    /// The type that bytes in the log stand for.
+    fn native(&self, column_type: ColumnType) -> Option<NativeType> {
+        Some(match self.type_name.as_str() {
+            "uuid" => NativeType::Uuid,
+            "inet4" => NativeType::Inet4,
+            "inet6" => NativeType::Inet6,
+            "vector" if column_type == ColumnType::VARCHAR => NativeType::Vector,
+            _ => return None,
+        })
+    }
+
     /// Whether a column of the log may be this one.
     fn fits(&self, column: &Column) -> bool {
+        let has_name = column.name.as_ref().is_none_or(|it| *it == self.name);
         let has_sign = column.is_unsigned.is_none_or(|it| it == self.is_unsigned);
         let is_integer = matches!(
             column.column_type,
@@ -184,6 +211,7 @@ impl DeclaredColumn {
         self.types()
             .is_none_or(|it| it.contains(&column.column_type))
             && (has_sign || !is_integer)
+            && has_name
     }
 
     /// The types that the log may have for it; none if the type is not known here.

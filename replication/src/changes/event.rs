@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use binlog::{Row, RowChange, TableMap};
+use binlog::{Row, RowChange, TableMap, Value, apply_changes};
 use route::Family;
 
 use super::value::{put_text, put_value};
@@ -201,9 +201,24 @@ fn put_row(out: &mut String, row: Option<&Row<'_>>, unchanged: Option<&Row<'_>>,
             }
         }
         out.push(':');
-        put_value(out, value, column);
+        let before = unchanged.and_then(|it| it.values.get(index)?.as_ref());
+        match changed_document(value, before) {
+            Some(document) => put_text(out, &document),
+            None => put_value(out, value, column),
+        }
     }
     out.push('}');
+}
+
+/// The document that changes make of the one in the other image (`binlog_row_value_options = PARTIAL_JSON`); none if the
+/// value is something else, or the other image lacks the document.
+fn changed_document(value: &Value<'_>, before: Option<&Value<'_>>) -> Option<String> {
+    match (value, before) {
+        (Value::JsonChanges(changes), Some(Value::Json(document))) => {
+            apply_changes(document, changes)
+        }
+        _ => None,
+    }
 }
 
 fn put_rest(out: &mut String, source: &Source<'_>, order: Order, op: &str, now_ms: i64) {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use route::Family;
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use crate::position::{Gtid, Position};
 
@@ -30,6 +30,27 @@ pub struct Moment<'a> {
     pub has_changes: bool,
 }
 
+/// What the history says of a table at a moment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum KnownDefinition {
+    /// As SHOW CREATE TABLE prints it.
+    Is(String),
+    /// The history does not know it.
+    Unknown,
+    /// The history lacks changes that the definition may have in it already. It will have them soon.
+    NotYet,
+}
+
+/// Changes that may give the name of a table to another one.
+const OF_TABLES: [&str; 6] = [
+    "CREATE TABLE",
+    "DROP TABLE",
+    "RENAME TABLE",
+    "CREATE VIEW",
+    "DROP VIEW",
+    "DROP DATABASE",
+];
+
 /// Parts of statements that may give a table other columns of the same types, which row events would not show.
 const OF_COLUMNS: [&str; 8] = [
     " CHANGE ",
@@ -53,6 +74,8 @@ struct Version {
     ended_by: Option<i64>,
     /// The same of its end; none while it holds.
     ended: Option<(i64, Option<String>)>,
+    /// Where the server's log ended when the server was asked, if that is known.
+    read_at: Option<Position>,
 }
 
 impl History {
@@ -70,6 +93,11 @@ impl History {
         })
     }
 
+    /// Of which family the servers are.
+    pub fn family(&self) -> Family {
+        self.family
+    }
+
     /// The transactions whose changes of objects are in the history; none if it is not known.
     ///
     /// # Errors
@@ -84,16 +112,17 @@ impl History {
         Ok(text.and_then(|it| Position::parse(self.family, &it).ok()))
     }
 
-    /// The definition of a table at a moment; none if the history has none.
+    /// The definition of a table at a moment, by a history that has the changes up to `position`.
     ///
     /// # Errors
     /// SQLite's.
     pub fn definition_at(
         &self,
-        (schema, table): (&str, &str),
+        table: (&str, &str),
         moment: Moment<'_>,
-    ) -> rusqlite::Result<Option<String>> {
-        let versions = self.versions(schema, table)?;
+        position: Option<&Position>,
+    ) -> rusqlite::Result<KnownDefinition> {
+        let versions = self.versions(table)?;
         let first = versions.len().saturating_sub(1);
         let holding = versions.into_iter().enumerate().find_map(|(index, it)| {
             // The first reading of all objects comes a little behind the begin of the stream.
@@ -101,55 +130,69 @@ impl History {
             (is_first_reading || self.is_past(&it.begun, moment)).then_some(it)
         });
         let Some(version) = holding else {
-            return Ok(None);
+            return Ok(KnownDefinition::Unknown);
         };
         let is_over = version
             .ended
             .as_ref()
             .is_some_and(|end| self.is_past(end, moment));
-        if is_over || self.may_be_late((schema, table), &version, moment)? {
-            return Ok(None);
+        if is_over || !version.is_table || self.may_be_late(table, &version, moment)? {
+            return Ok(KnownDefinition::Unknown);
         }
-        Ok(version.definition.filter(|_| version.is_table))
+        if let (Some(read_at), Some(position)) = (&version.read_at, position)
+            && position.missing(read_at).is_some()
+        {
+            return Ok(KnownDefinition::NotYet);
+        }
+        let definition = version.definition.map(KnownDefinition::Is);
+        Ok(definition.unwrap_or(KnownDefinition::Unknown))
     }
 
     /// Whether a version may already be what a later change has made of the table: the server was asked when that had
-    /// taken place, too, so the later change has found nothing new.
+    /// taken place, too.
     fn may_be_late(
         &self,
-        (schema, table): (&str, &str),
+        table: (&str, &str),
         version: &Version,
         moment: Moment<'_>,
     ) -> rusqlite::Result<bool> {
         let mut statement = self.database.prepare_cached(
-            "SELECT id, time, gtid, statement FROM changes WHERE stream = ?1 AND db = ?2 \
-             AND (object = ?3 OR instr(others, ?2 || '.' || ?3) > 0) AND id > ?4 AND kind = 'ALTER TABLE' ORDER BY id",
+            "SELECT id, time, gtid, kind, db, object, others, statement FROM changes \
+             WHERE stream = ?1 AND id > ?2 ORDER BY id",
         )?;
         let made_by = version.made_by.unwrap_or(0);
-        let values = params![self.stream, schema, table, made_by];
-        let mut rows = statement.query(values)?;
+        let mut rows = statement.query(params![self.stream, made_by])?;
         while let Some(row) = rows.next()? {
             let id: i64 = row.get(0)?;
-            if self.is_past(&(row.get(1)?, row.get(2)?), moment) {
+            let change = LaterChange::read(row)?;
+            if self.is_past(&change.happened, moment) {
                 continue;
             }
-            if version.ended_by == Some(id) {
-                return Ok(false);
+            match &version.read_at {
+                Some(read_at) if !self.has(read_at, &change.happened) => return Ok(false),
+                // Without that only another definition shows that the server was asked before.
+                None if version.ended_by == Some(id) => return Ok(false),
+                _ => {}
             }
-            let text: String = row.get(3)?;
-            let text = text.to_ascii_uppercase().replace(['\n', '\t'], " ");
-            if OF_COLUMNS.iter().any(|it| text.contains(it)) {
+            if change.may_give_other_columns(table) {
                 return Ok(true);
             }
         }
         Ok(false)
     }
 
+    /// Whether a change is in a position; as far as the history knows the change's GTID.
+    fn has(&self, position: &Position, (_, gtid): &(i64, Option<String>)) -> bool {
+        let gtid = gtid.as_deref();
+        let change = gtid.and_then(|it| Position::parse(self.family, it).ok());
+        change.is_none_or(|it| position.missing(&it).is_none())
+    }
+
     /// The versions of whatever has had a table's name, the newest first.
-    fn versions(&self, schema: &str, table: &str) -> rusqlite::Result<Vec<Version>> {
+    fn versions(&self, (schema, table): (&str, &str)) -> rusqlite::Result<Vec<Version>> {
         let mut statement = self.database.prepare_cached(
             "SELECT v.definition, v.kind, v.since, made.gtid, v.made_by, v.until, ended.gtid, \
-             v.ended_by FROM versions v \
+             v.ended_by, v.read_at FROM versions v \
              LEFT JOIN changes made ON made.id = v.made_by LEFT JOIN changes ended ON ended.id = v.ended_by \
              WHERE v.stream = ?1 AND v.db = ?2 AND v.object = ?3 AND v.kind IN ('table', 'view', 'sequence') \
              ORDER BY v.id DESC",
@@ -158,6 +201,8 @@ impl History {
             let kind: String = row.get(1)?;
             let until: Option<i64> = row.get(5)?;
             let ended_at: Option<String> = row.get(6)?;
+            let read_at: Option<String> = row.get(8)?;
+            let read_at = read_at.and_then(|it| Position::parse(self.family, &it).ok());
             Ok(Version {
                 definition: row.get(0)?,
                 is_table: kind == "table",
@@ -165,6 +210,7 @@ impl History {
                 made_by: row.get(4)?,
                 ended_by: row.get(7)?,
                 ended: until.map(|until| (until, ended_at)),
+                read_at,
             })
         })?;
         rows.collect()
@@ -178,5 +224,53 @@ impl History {
             Some(change) => moment.had.missing(&change).is_none(),
             None => *time <= moment.time,
         }
+    }
+}
+
+/// A change behind the one that made a version.
+struct LaterChange {
+    /// When, and its GTID.
+    happened: (i64, Option<String>),
+    kind: String,
+    /// Schema and name of the object that its statement names first.
+    first: (Option<String>, Option<String>),
+    /// The others, as `shop.orders, shop.lines`.
+    others: Option<String>,
+    statement: String,
+}
+
+impl LaterChange {
+    fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
+        Ok(Self {
+            happened: (row.get(1)?, row.get(2)?),
+            kind: row.get(3)?,
+            first: (row.get(4)?, row.get(5)?),
+            others: row.get(6)?,
+            statement: row.get(7)?,
+        })
+    }
+
+    /// Whether the table may have other columns behind it, of the same types as before.
+    fn may_give_other_columns(&self, (schema, table): (&str, &str)) -> bool {
+        let is = |own: &Option<String>, name: &str| {
+            own.as_ref().is_some_and(|it| it.eq_ignore_ascii_case(name))
+        };
+        let full = format!("{schema}.{table}");
+        let is_named = match self.kind.as_str() {
+            "DROP DATABASE" => is(&self.first.1, schema),
+            _ => {
+                let mut others = self.others.iter().flat_map(|it| it.split(", "));
+                is(&self.first.0, schema) && is(&self.first.1, table)
+                    || others.any(|it| it.eq_ignore_ascii_case(&full))
+            }
+        };
+        if !is_named || self.kind != "ALTER TABLE" {
+            return is_named && OF_TABLES.contains(&self.kind.as_str());
+        }
+        let text = self
+            .statement
+            .to_ascii_uppercase()
+            .replace(['\n', '\t'], " ");
+        OF_COLUMNS.iter().any(|it| text.contains(it))
     }
 }

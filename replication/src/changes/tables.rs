@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use binlog::TableMap;
 use config::ReplicationFilterConfig;
+use route::Family;
 
-use super::columns::{DeclaredColumn, complete, declared_columns, is_complete};
+use super::columns::{DeclaredColumn, complete, declared_columns, is_complete, may_have_native};
 use super::error::ChangeError;
-use super::history::{History, Moment};
+use super::history::{History, KnownDefinition, Moment};
 
 /// The most tables whose columns are remembered.
 const TABLES_MAX: usize = 10_000;
@@ -22,8 +23,8 @@ const WAITS_MAX: u32 = 300;
 pub struct KnownTables {
     history: History,
     filters: Vec<ReplicationFilterConfig>,
-    /// By schema and name. DDL empties it.
-    declared: HashMap<(String, String), Arc<[DeclaredColumn]>>,
+    /// By schema and name; none if the history does not know the table. DDL empties it.
+    declared: HashMap<(String, String), Option<Arc<[DeclaredColumn]>>>,
 }
 
 impl KnownTables {
@@ -52,24 +53,58 @@ impl KnownTables {
         is_gone: &dyn Fn() -> bool,
     ) -> Result<Arc<TableMap>, ChangeError> {
         if is_complete(map) {
-            return Ok(Arc::clone(map));
+            return match self.history.family() {
+                Family::MariaDb if may_have_native(map) => self.with_natives(map, moment, is_gone),
+                _ => Ok(Arc::clone(map)),
+            };
         }
+        match self.by_history(map, moment, is_gone)? {
+            Some(table) => Ok(table),
+            None => {
+                let (schema, table) = (&map.schema, &map.table);
+                Err(ChangeError::UnknownColumns(format!("{schema}.{table}")))
+            }
+        }
+    }
+
+    /// The table, whose names the server has sent, with the types that the server does not tell from bytes, if the
+    /// history knows them. Without them the values are told as bytes.
+    fn with_natives(
+        &mut self,
+        map: &Arc<TableMap>,
+        moment: Moment<'_>,
+        is_gone: &dyn Fn() -> bool,
+    ) -> Result<Arc<TableMap>, ChangeError> {
+        let known = self.by_history(map, moment, is_gone)?;
+        Ok(known.unwrap_or_else(|| Arc::clone(map)))
+    }
+
+    /// The table by its definition; none if the history has none that fits.
+    fn by_history(
+        &mut self,
+        map: &TableMap,
+        moment: Moment<'_>,
+        is_gone: &dyn Fn() -> bool,
+    ) -> Result<Option<Arc<TableMap>>, ChangeError> {
         let key = (map.schema.clone(), map.table.clone());
-        if let Some(declared) = self.declared.get(&key)
-            && let Some(table) = complete(map, declared)
-        {
-            return Ok(Arc::new(table));
+        let fitting = |declared: &Option<Arc<[DeclaredColumn]>>| {
+            let declared = declared.as_deref()?;
+            complete(map, declared).map(Arc::new)
+        };
+        if let Some(declared) = self.declared.get(&key) {
+            let table = fitting(declared);
+            if declared.is_none() || table.is_some() {
+                return Ok(table);
+            }
         }
         let declared = self.declared_at(map, moment, is_gone)?;
-        let table = declared.as_deref().and_then(|it| complete(map, it));
-        let (Some(declared), Some(table)) = (declared, table) else {
-            return Err(ChangeError::UnknownColumns(format!("{}.{}", key.0, key.1)));
-        };
+        let table = fitting(&declared);
         if self.declared.len() >= TABLES_MAX {
             self.forget();
         }
-        self.declared.insert(key, declared);
-        Ok(Arc::new(table))
+        self.declared
+            .insert(key, declared.filter(|_| table.is_some()));
+        Ok(table)
     }
 
     /// The columns by the history. It may be behind the relay within one transaction (CREATE TABLE … SELECT), because
@@ -85,15 +120,19 @@ impl KnownTables {
         }
         for _ in 0..WAITS_MAX {
             let position = self.history.position()?;
+            let name = (map.schema.as_str(), map.table.as_str());
             let found = self
                 .history
-                .definition_at((&map.schema, &map.table), moment)?;
+                .definition_at(name, moment, position.as_ref())?;
             let is_behind = position
                 .zip(moment.gtid)
                 .is_some_and(|(position, gtid)| !position.contains(gtid));
-            if !is_behind || found.is_some() && !moment.has_changes {
-                let declared = found.as_deref().and_then(declared_columns);
-                return Ok(declared.map(Into::into));
+            match found {
+                KnownDefinition::Is(text) if !is_behind || !moment.has_changes => {
+                    return Ok(declared_columns(&text).map(Into::into));
+                }
+                KnownDefinition::Unknown if !is_behind => return Ok(None),
+                _ => {}
             }
             if is_gone() {
                 return Err(ChangeError::Gone);

@@ -8,7 +8,7 @@ use route::Family;
 use serde_json::{Value, json};
 
 use super::error::ChangeError;
-use super::history::{History, Moment};
+use super::history::{History, KnownDefinition, Moment};
 use super::reader::{ChangeReader, ChangeStart, Progress};
 use super::source::ChangeSource;
 use super::translator::Output;
@@ -83,6 +83,7 @@ impl Captured {
         let observed = Observed {
             object: object(table),
             definition: Definition::Is(definition.to_owned()),
+            read_at: None,
         };
         self.store.note(NAME, &[observed], 0).unwrap();
     }
@@ -335,6 +336,7 @@ fn a_definition_is_that_of_the_position() {
     let is = |definition| Observed {
         object: object("a"),
         definition,
+        read_at: None,
     };
     let text = |text: &str| Definition::Is(text.to_owned());
     store.note(NAME, &[is(text("first"))], 50).unwrap();
@@ -387,8 +389,109 @@ fn a_definition_is_that_of_the_position() {
             time: 45,
             has_changes: false,
         };
-        let found = history.definition_at(("shop", "a"), moment).unwrap();
-        assert_eq!(found.as_deref(), expected, "{sequence}");
+        let found = history.definition_at(("shop", "a"), moment, None).unwrap();
+        let expected = expected.map(|it| KnownDefinition::Is(it.to_owned()));
+        let expected = expected.unwrap_or(KnownDefinition::Unknown);
+        assert_eq!(found, expected, "{sequence}");
     }
     assert_eq!(history.position().unwrap(), position(17).ok());
+}
+
+/// Changes of a table, each with what the server said when it was asked, and where its log ended then.
+fn history_of(changes: &[(u64, &str, &str, &str, u64)]) -> (Store, History) {
+    let mut store = Store::open(None, 1 << 30).unwrap();
+    for (sequence, kind, statement, definition, read_at) in changes {
+        let change = Change {
+            time: 40,
+            server_id: 1,
+            thread_id: 1,
+            kind: (*kind).to_owned(),
+            objects: vec![object("a")],
+            is_of_rows: false,
+            statement: (*statement).to_owned(),
+            invoker: None,
+            seconds: 0,
+            error_code: 0,
+        };
+        let stored = StoredStream {
+            position: position(*sequence).unwrap(),
+            uuid: "u".to_owned(),
+        };
+        let observed = Observed {
+            object: object("a"),
+            definition: match *definition {
+                "" => Definition::Gone,
+                text => Definition::Is(text.to_owned()),
+            },
+            read_at: Some(format!("0-1-{read_at}").into()),
+        };
+        let changed = (&gtid(*sequence), &[change][..]);
+        store.record(NAME, changed, &[observed], &stored).unwrap();
+    }
+    let history = History::open(store.source(), "main", Family::MariaDb).unwrap();
+    (store, history)
+}
+
+fn told_at(history: &History, sequence: u64) -> KnownDefinition {
+    let had = position(sequence).unwrap();
+    let moment = Moment {
+        had: &had,
+        gtid: None,
+        time: 45,
+        has_changes: false,
+    };
+    let known = history.position().unwrap();
+    let told = history.definition_at(("shop", "a"), moment, known.as_ref());
+    told.unwrap()
+}
+
+#[test]
+fn a_definition_that_was_read_behind_a_later_change_is_not_told_between_the_two() {
+    for (kind, statement) in [
+        (
+            "ALTER TABLE",
+            "ALTER TABLE a CHANGE b c INT, CHANGE c b INT",
+        ),
+        ("DROP TABLE", "DROP TABLE a"),
+        ("RENAME TABLE", "RENAME TABLE a TO x, y TO a"),
+    ] {
+        // The server was asked about the change of 5 when that of 9 had been done, too.
+        let changes = [
+            (
+                5,
+                "CREATE TABLE",
+                "CREATE TABLE a (b INT, c INT)",
+                "late",
+                9,
+            ),
+            (9, kind, statement, "late", 9),
+            (12, "ALTER TABLE", "ALTER TABLE a ADD d INT", "last", 12),
+        ];
+        let (_store, history) = history_of(&changes);
+        assert_eq!(told_at(&history, 5), KnownDefinition::Unknown, "{kind}");
+        assert_eq!(told_at(&history, 8), KnownDefinition::Unknown, "{kind}");
+        let late = KnownDefinition::Is("late".to_owned());
+        assert_eq!(told_at(&history, 9), late, "{kind}");
+        assert_eq!(told_at(&history, 11), late, "{kind}");
+    }
+}
+
+#[test]
+fn a_definition_that_was_read_before_a_later_change_is_told_up_to_that() {
+    // The change of 9 has left the definition as it was.
+    let changes = [
+        (5, "CREATE TABLE", "CREATE TABLE a (b INT)", "first", 8),
+        (9, "ALTER TABLE", "ALTER TABLE a MODIFY b INT", "first", 9),
+    ];
+    let (_store, history) = history_of(&changes);
+    let first = KnownDefinition::Is("first".to_owned());
+    assert_eq!(told_at(&history, 5), first);
+    assert_eq!(told_at(&history, 8), first);
+}
+
+#[test]
+fn a_definition_waits_until_the_history_has_all_changes_that_it_may_have_in_it() {
+    // What the stream has not read yet may be another change of the table.
+    let (_store, history) = history_of(&[(5, "CREATE TABLE", "CREATE TABLE a (b INT)", "late", 9)]);
+    assert_eq!(told_at(&history, 5), KnownDefinition::NotYet);
 }

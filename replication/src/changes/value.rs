@@ -121,6 +121,7 @@ mod tests {
             is_visible: true,
             geometry_type: None,
             dimensions: None,
+            native: None,
         }
     }
 

@@ -163,6 +163,12 @@ impl RelayLog {
         self.known().files.back().map_or(0, |it| it.bytes)
     }
 
+    /// Whether the last file has no transactions, if the files go up to `position`.
+    pub(super) fn is_last_empty(&self, position: &Position) -> bool {
+        let known = self.known();
+        known.files.back().is_some_and(|it| it.before == *position)
+    }
+
     pub(super) fn set_version(&self, version: String) {
         self.known().version = version;
     }

@@ -45,14 +45,30 @@ pub(crate) fn transaction(sequence: u64, bytes: usize) -> Vec<Vec<u8>> {
 
 /// Has a relay take events as a stream would.
 pub(crate) fn write(relay: &mut RelayWriter, events: &[Vec<u8>]) {
+    let log_file = match relay.log().has_begun() {
+        true => LogFile::Same,
+        false => LogFile::New,
+    };
+    take(relay, events, log_file);
+}
+
+/// Whether the events come from the same log file of the server as those before.
+#[derive(PartialEq)]
+enum LogFile {
+    Same,
+    New,
+}
+
+fn take(relay: &mut RelayWriter, events: &[Vec<u8>], log_file: LogFile) {
     let mut follower = Follower::new(Limits::default());
     let format = format_event(Checksum::None);
-    for bytes in std::iter::once(&format).chain(events) {
-        let checksum = match bytes == &format {
-            true => Checksum::Crc32,
-            false => Checksum::None,
-        };
-        let raw = RawEvent::parse(bytes, checksum).unwrap();
+    let raw = RawEvent::parse(&format, Checksum::Crc32).unwrap();
+    let brought = follower.take(&raw, &at(""), &mut Unread).unwrap();
+    if log_file == LogFile::New {
+        relay.take(&raw, &brought).unwrap();
+    }
+    for bytes in events {
+        let raw = RawEvent::parse(bytes, Checksum::None).unwrap();
         let brought = follower.take(&raw, &at(""), &mut Unread).unwrap();
         relay.take(&raw, &brought).unwrap();
         relay.sync_if_due().unwrap();
@@ -169,4 +185,25 @@ fn a_folder_has_one_writer_and_the_files_of_its_stream() {
         matches!(behind, Some(RelayError::Behind { .. })),
         "{behind:?}"
     );
+}
+
+#[test]
+fn transactions_of_another_log_file_of_the_server_begin_a_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut relay = RelayWriter::open(options(folder.path()), &at("")).unwrap();
+    write(&mut relay, &transaction(1, 10));
+    write(&mut relay, &transaction(2, 10));
+    relay.sync().unwrap();
+    assert_eq!(relay.log().size().0, 1);
+    take(&mut relay, &transaction(3, 10), LogFile::New);
+    relay.sync().unwrap();
+    assert_eq!(relay.log().size().0, 2);
+    assert_eq!(read_from(relay.log(), "").len(), 3 * 3);
+    // A connection that brings no transaction leaves no file behind, nor does a start of the proxy.
+    drop(relay);
+    let mut relay = RelayWriter::open(options(folder.path()), &at("0-1-3")).unwrap();
+    for _ in 0..3 {
+        take(&mut relay, &[], LogFile::New);
+    }
+    assert_eq!(relay.log().size().0, 3);
 }

@@ -169,7 +169,9 @@ impl RelayWriter {
         Ok(())
     }
 
-    /// Another format needs another file.
+    /// The event stands at the begin of each log file of a server, and of each connection. The transactions behind it
+    /// begin a file here, too: `last_committed` and `sequence_number` of MySQL, by which replicas execute transactions at
+    /// the same time, are counted anew in each file of a server.
     fn take_format(&mut self, raw: &RawEvent<'_>) -> Result<(), RelayError> {
         let told = FormatDescription::decode(raw.body()).ok();
         let format = told.and_then(|it| it.of_relay());
@@ -181,7 +183,8 @@ impl RelayWriter {
                 "the server has sent a FORMAT_DESCRIPTION event within a transaction",
             ));
         }
-        if self.current.is_some() && self.format.as_ref() == Some(&format) {
+        let is_same = self.format.as_ref() == Some(&format);
+        if self.current.is_some() && is_same && self.log.is_last_empty(&self.position) {
             return Ok(());
         }
         self.log.set_version(format.server_version());

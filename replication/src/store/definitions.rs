@@ -17,7 +17,7 @@ pub(super) const TABLES: &str = "
     CREATE TABLE versions (
         id INTEGER PRIMARY KEY AUTOINCREMENT, stream TEXT NOT NULL, cluster TEXT NOT NULL, db TEXT NOT NULL,
         object TEXT NOT NULL, kind TEXT NOT NULL, since INTEGER NOT NULL, until INTEGER, made_by INTEGER,
-        ended_by INTEGER, definition TEXT, fault TEXT
+        ended_by INTEGER, definition TEXT, fault TEXT, read_at TEXT
     );
     CREATE INDEX versions_by_object ON versions (stream, db, object, until);
     CREATE VIEW schema_changes AS SELECT id, stream, cluster,
@@ -29,6 +29,11 @@ pub(super) const TABLES: &str = "
         strftime('%Y-%m-%d %H:%M:%S', until / 1000000, 'unixepoch') AS until, since AS since_us, until AS until_us,
         made_by, ended_by, definition, fault FROM versions;
 ";
+
+/// Whether versions say where the server's log ended when the server was asked. Databases of earlier builds do not.
+pub(super) const HAS_READ_AT: &str =
+    "SELECT count(*) FROM pragma_table_info('versions') WHERE name = 'read_at'";
+pub(super) const ADD_READ_AT: &str = "ALTER TABLE versions ADD COLUMN read_at TEXT";
 
 /// The view of changes, and its columns.
 pub const CHANGES: (&str, &[&str]) = (

@@ -50,6 +50,7 @@ fn is(name: &str, definition: &str) -> Observed {
     Observed {
         object: object(name),
         definition: Definition::Is(definition.to_owned()),
+        read_at: None,
     }
 }
 
@@ -57,6 +58,7 @@ fn gone(name: &str) -> Observed {
     Observed {
         object: object(name),
         definition: Definition::Gone,
+        read_at: None,
     }
 }
 
@@ -141,6 +143,7 @@ fn a_dropped_schema_ends_all_that_was_in_it() {
             schema: "shop".to_owned(),
         },
         definition: Definition::Gone,
+        read_at: None,
     };
     let dropped = change(30, "DROP DATABASE", &[], "");
     record(&mut store, 4, &dropped, &[schema]);

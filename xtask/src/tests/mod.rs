@@ -79,7 +79,7 @@ const STEPS: [Step; 4] = [
         threads: 6,
         at_once: 1,
         skips: &[],
-        waiting: night::cells_of_scripts,
+        waiting: night::end_to_end,
         only: &[],
     },
     Step {

@@ -14,9 +14,17 @@ pub fn libraries(tests: &[String]) -> Vec<String> {
     tests.iter().filter(waits).cloned().collect()
 }
 
+/// Cells of scripts, and the chain of a primary, the proxy and eight replicas under load.
+pub fn end_to_end(tests: &[String]) -> Vec<String> {
+    let mut waiting = cells_of_scripts(tests);
+    let chains = tests.iter().filter(|test| test.contains("::chain::"));
+    waiting.extend(chains.cloned());
+    waiting
+}
+
 /// Tests of scripts come in four cells: two families of servers, with sessions of their own or with shared
 /// connections. A change runs the two of one diagonal, so both families and both kinds; the test's name chooses which.
-pub fn cells_of_scripts(tests: &[String]) -> Vec<String> {
+fn cells_of_scripts(tests: &[String]) -> Vec<String> {
     let all: HashSet<&str> = tests.iter().map(String::as_str).collect();
     let waits = |test: &&String| {
         let Some((name, cell)) = test.rsplit_once("::") else {
@@ -45,6 +53,12 @@ mod tests {
     fn in_four_cells(name: &str) -> Vec<String> {
         let cells = CELLS.iter().flatten();
         cells.map(|cell| format!("{name}::{cell}")).collect()
+    }
+
+    #[test]
+    fn a_change_runs_no_chain() {
+        let tests = ["feeding::chain::a::mysql", "feeding::a::mysql"].map(str::to_owned);
+        assert_eq!(end_to_end(&tests), [tests[0].clone()]);
     }
 
     #[test]

@@ -1,0 +1,146 @@
+//! The page of what replication costs.
+
+use std::fmt::Write;
+use std::process::Command;
+
+use super::{Figures, REPLICAS, Workload};
+use crate::run::backend::Kind;
+use crate::run::machine;
+use crate::run::process::version_line;
+
+const INTRODUCTION: &str = "\
+# Benchmarks of replication
+
+This page is written by `pilotfish-bench replication`; `bench/README.md` says what is measured how. Figures are processor time
+of one process, so other processes blur them little.
+
+";
+
+/// What following must reach, in megabytes of events a second of one core.
+const FOLLOW_MIN: f64 = 200.0;
+
+/// The same of telling changes as JSON.
+const JSON_MIN: f64 = 40.0;
+
+/// The most processor time of feeding replicas, as a share of a server's.
+const FEED_MAX: f64 = 0.25;
+
+/// The whole page.
+pub fn markdown(all: &[(Kind, Figures)]) -> String {
+    let mut page = String::from(INTRODUCTION);
+    // Writing to a string cannot fail.
+    let _ = writeln!(
+        page,
+        "Measured {} at commit {} on {}, {}, {}.\n",
+        machine::date(),
+        machine::commit(),
+        machine::machine(),
+        machine::kernel(),
+        machine::distribution()
+    );
+    for (kind, _) in all {
+        let _ = writeln!(page, "- {}: {}", kind.title(), kind.version());
+    }
+    if let Some(program) = crate::run::contestant::pilotfish::program() {
+        let version = version_line(Command::new(program).arg("--version"));
+        let _ = writeln!(page, "- Pilotfish: {version}");
+    }
+    page.push_str("\n## Goals\n\n| goal | measured | |\n|---|---|---|\n");
+    for (kind, figures) in all {
+        for workload in &figures.workloads {
+            goals(&mut page, *kind, workload);
+        }
+    }
+    for (kind, figures) in all {
+        let _ = writeln!(
+            page,
+            "\n## {}\n\n| transactions of | 4,096 rows | 4 rows |\n|---|--:|--:|",
+            kind.title()
+        );
+        for (name, value) in ROWS {
+            let cells = figures.workloads.iter().map(value);
+            let cells: Vec<String> = cells.collect();
+            let _ = writeln!(page, "| {name} | {} |", cells.join(" | "));
+        }
+        let _ = writeln!(
+            page,
+            "\nOne transaction of {:.0} MB was relayed to {REPLICAS} replicas and told as JSON. The most memory of the \
+             proxy grew by {:.1} MB.",
+            megabytes(figures.large_transaction_bytes),
+            megabytes(figures.large_transaction_growth_bytes)
+        );
+    }
+    page
+}
+
+fn goals(page: &mut String, kind: Kind, workload: &Workload) {
+    let title = format!("{}, transactions of {}", kind.title(), workload.name);
+    let rate = |seconds: f64| megabytes(workload.bytes) / seconds;
+    let ratio = workload.proxy / workload.server;
+    for (goal, measured, is_reached) in [
+        (
+            format!("Following without decoding rows, {title}: ≥ {FOLLOW_MIN:.0} MB/s a core"),
+            format!("{:.0} MB/s", rate(workload.follow)),
+            rate(workload.follow) >= FOLLOW_MIN,
+        ),
+        (
+            format!("Changes as JSON, {title}: ≥ {JSON_MIN:.0} MB/s a core"),
+            format!("{:.0} MB/s", rate(workload.json)),
+            rate(workload.json) >= JSON_MIN,
+        ),
+        (
+            format!(
+                "CPU of following and feeding {REPLICAS} replicas, {title}: ≤ {FEED_MAX} × a relaying server's"
+            ),
+            format!(
+                "{ratio:.2} ×: {:.2} s, the server {:.2} s",
+                workload.proxy, workload.server
+            ),
+            ratio <= FEED_MAX,
+        ),
+    ] {
+        let verdict = if is_reached {
+            "reached"
+        } else {
+            "**not reached**"
+        };
+        let _ = writeln!(page, "| {goal} | {measured} | {verdict} |");
+    }
+}
+
+type Value = fn(&Workload) -> String;
+
+const ROWS: [(&str, Value); 12] = [
+    ("transactions", |it| it.transactions.to_string()),
+    ("events", |it| it.events.to_string()),
+    ("bytes of events, MB", |it| {
+        format!("{:.0}", megabytes(it.bytes))
+    }),
+    ("following, s of CPU", |it| format!("{:.2}", it.follow)),
+    ("following into relay files, s of CPU", |it| {
+        format!("{:.2}", it.follow_relay)
+    }),
+    ("changes as JSON, s of CPU", |it| format!("{:.2}", it.json)),
+    ("the JSON, MB", |it| {
+        format!("{:.0}", megabytes(it.json_bytes))
+    }),
+    ("proxy that feeds 8 replicas, s of CPU", |it| {
+        format!("{:.2}", it.proxy)
+    }),
+    ("server that feeds 8 replicas, s of CPU", |it| {
+        format!("{:.2}", it.server)
+    }),
+    ("primary in front of the proxy, s of CPU", |it| {
+        format!("{:.2}", it.primary_of_proxy)
+    }),
+    ("primary in front of the server, s of CPU", |it| {
+        format!("{:.2}", it.primary_of_server)
+    }),
+    ("until all replicas have all, s: proxy; server", |it| {
+        format!("{:.1}; {:.1}", it.proxy_seconds, it.server_seconds)
+    }),
+];
+
+fn megabytes(bytes: u64) -> f64 {
+    bytes as f64 / 1e6
+}
