@@ -7,8 +7,9 @@ use std::time::Instant;
 
 use auth::{Accounts, HostErrors, OwnKey, SharedThrottle};
 use net::clock;
+use net::watch;
 use route::{Definitions, Moment, Report, Topology};
-use tokio::sync::{Notify, mpsc, watch};
+use tokio::sync::{Notify, mpsc};
 
 use backend::pool_env::SharedPools;
 use backend::rule_set::Tallies;

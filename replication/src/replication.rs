@@ -7,8 +7,9 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use config::{Config, ReplicationConfig};
+use net::watch;
 use route::Topology;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, LocalSet};
 
 use crate::changes::{ChangeFiles, ChangeReaders, ChangeSource};

@@ -15,8 +15,8 @@ use std::time::Duration;
 use binlog::{Checksum, EventFlags, Limits};
 use config::{Config, OnPurged, ReplicationConfig, ReplicationSource};
 use control::BackendClient;
+use net::watch;
 use route::{Backend, Role, Topology};
-use tokio::sync::watch;
 use tokio::time::sleep;
 
 use crate::change::Change;

@@ -11,11 +11,11 @@ use control::{Control, SystemResolver};
 use net::RawSocket;
 use net::listen::Accepted;
 
+use net::watch;
 use proxy::{AllScripts, DataPlane, DataPlaneContext, WorkerView};
 use route::KillScope;
 use route::rules::Rules;
 use stats::{Journal, Traces};
-use tokio::sync::watch;
 
 use crate::network::End;
 
