@@ -1,7 +1,8 @@
-//! Faults that are put into the proxy, one at a time: does the simulation find each?
+//! Faults that are put into the proxy, each behind a switch: does the simulation find each?
 //!
 //! The sources are copied, so that nobody's files change, and a folder of their own below `target` keeps what is built. It
 //! begins with hard links to what `.ci/build` has built, so that only crates with a fault, and those above, are built.
+//! They are built once, with all faults; an environment variable says which fault a run has.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -15,6 +16,12 @@ use crate::{Outcome, read};
 /// Worlds that each fault has to be found in, and their operations.
 const WORLDS_MAX: &str = "60";
 const OPERATIONS: &str = "3000";
+
+/// The word of a fault's text that is true in the runs with this fault.
+const SWITCH: &str = "FAULT";
+
+/// The environment variable that has the fault's name.
+const VARIABLE: &str = "PILOTFISH_FAULT";
 
 /// A fault.
 struct Mutation {
@@ -41,14 +48,15 @@ struct Found {
 /// the names of the faults that are tried.
 pub fn run(root: &Path, wanted: &str) -> Outcome {
     let mut mutations = mutations(root)?;
-    mutations.retain(|mutation| mutation.name.contains(wanted));
-    let copy = copy_of(root)?;
+    let copy = copy_of(root, &mutations)?;
     seed_target(root)?;
+    let program = build(root, &copy)?;
+    mutations.retain(|mutation| mutation.name.contains(wanted));
     println!("| fault | world | seed | statements | seconds | what is broken |");
     println!("|---|---|---|---|---|---|");
     let mut missed = Vec::new();
     for mutation in &mutations {
-        let tried = try_out(root, &copy, mutation)?;
+        let tried = simulate(&program, mutation)?;
         let (name, world) = (&mutation.name, &mutation.world);
         let (statements, seconds) = (&tried.statements, tried.seconds);
         let (seed, broken) = match &tried.found {
@@ -91,8 +99,8 @@ fn mutations(root: &Path) -> Result<Vec<Mutation>, Vec<String>> {
         .collect()
 }
 
-/// The sources as they are now, elsewhere, with their times.
-fn copy_of(root: &Path) -> Result<PathBuf, Vec<String>> {
+/// The sources as they are now, with all faults, elsewhere, with their times.
+fn copy_of(root: &Path, mutations: &[Mutation]) -> Result<PathBuf, Vec<String>> {
     let copy = root.join("target/mutations/source");
     let listed = Command::new("git")
         .arg("ls-files")
@@ -102,27 +110,50 @@ fn copy_of(root: &Path) -> Result<PathBuf, Vec<String>> {
     let names = String::from_utf8_lossy(&listed.stdout).into_owned();
     for name in names.lines() {
         let (from, to) = (root.join(name), copy.join(name));
-        let Ok(bytes) = std::fs::read(&from) else {
+        let Ok(mut bytes) = std::fs::read(&from) else {
             continue;
         };
+        let faults: Vec<_> = mutations.iter().filter(|it| it.file == name).collect();
+        for mutation in &faults {
+            bytes = mutation.put_into(&bytes)?;
+        }
         // A file that is the same keeps its time, and is not built again.
         if std::fs::read(&to).is_ok_and(|before| before == bytes) {
             continue;
         }
-        let copied = copy_file(&from, &to, &bytes);
+        let keeps_time = faults.is_empty() && !to.exists();
+        let copied = copy_file(&from, &to, &bytes, keeps_time);
         copied.map_err(|error| vec![format!("{}: {error}", to.display())])?;
     }
     Ok(copy)
 }
 
-/// A file that was not there gets the time of its original, as the artifacts in `target` know it.
-fn copy_file(from: &Path, to: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    let is_new = !to.exists();
+impl Mutation {
+    /// A file's text with the fault, behind its switch.
+    fn put_into(&self, bytes: &[u8]) -> Result<Vec<u8>, Vec<String>> {
+        let sound = String::from_utf8_lossy(bytes);
+        let Mutation { name, file, .. } = self;
+        if sound.matches(&self.text).count() != 1 {
+            return Err(vec![format!(
+                "{name}: its text does not stand once in {file}"
+            )]);
+        }
+        let switch = format!(
+            "({{ static IS_ON: std::sync::LazyLock<bool> = std::sync::LazyLock::new(|| \
+             std::env::var(\"{VARIABLE}\").is_ok_and(|it| it == \"{name}\")); *IS_ON }})"
+        );
+        let fault = self.fault.replace(SWITCH, &switch);
+        Ok(sound.replace(&self.text, &fault).into_bytes())
+    }
+}
+
+/// A file that keeps its time is one that the artifacts in `target` know.
+fn copy_file(from: &Path, to: &Path, bytes: &[u8], keeps_time: bool) -> std::io::Result<()> {
     if let Some(folder) = to.parent() {
         std::fs::create_dir_all(folder)?;
     }
     std::fs::write(to, bytes)?;
-    if is_new {
+    if keeps_time {
         let changed = std::fs::metadata(from)?.modified()?;
         File::options()
             .append(true)
@@ -158,32 +189,13 @@ fn seed_target(root: &Path) -> Result<(), Vec<String>> {
     }
 }
 
-fn try_out(root: &Path, copy: &Path, mutation: &Mutation) -> Result<Tried, Vec<String>> {
-    let path = copy.join(&mutation.file);
-    let sound = read(&path)?;
-    if sound.matches(&mutation.text).count() != 1 {
-        let (name, file) = (&mutation.name, &mutation.file);
-        return Err(vec![format!(
-            "{name}: its text does not stand once in {file}"
-        )]);
-    }
-    let faulty = sound.replace(&mutation.text, &mutation.fault);
-    let put = |text: &str| {
-        let written = std::fs::write(&path, text);
-        written.map_err(|error| vec![format!("{}: {error}", path.display())])
-    };
-    put(&faulty)?;
-    let tried = build(root, copy).and_then(|program| simulate(&program, &mutation.world));
-    put(&sound)?;
-    tried
-}
-
 /// Runs worlds until one is broken.
-fn simulate(program: &Path, world: &str) -> Result<Tried, Vec<String>> {
+fn simulate(program: &Path, mutation: &Mutation) -> Result<Tried, Vec<String>> {
     let began = Instant::now();
     let ran = Command::new(program)
-        .args(["--world", world, "--first-seed", "1"])
+        .args(["--world", &mutation.world, "--first-seed", "1"])
         .args(["--worlds", WORLDS_MAX, "--operations", OPERATIONS])
+        .env(VARIABLE, &mutation.name)
         .output();
     let ran = ran.map_err(|error| vec![format!("the simulation: {error}")])?;
     let text = String::from_utf8_lossy(&ran.stdout).into_owned();
@@ -222,7 +234,9 @@ fn build(root: &Path, copy: &Path) -> Result<PathBuf, Vec<String>> {
         .status();
     match built {
         Ok(status) if status.success() => Ok(target.join("debug/pilotfish-simulation")),
-        Ok(_) => Err(vec!["the program with a fault cannot be built".to_owned()]),
+        Ok(_) => Err(vec![
+            "the program with the faults cannot be built".to_owned(),
+        ]),
         Err(error) => Err(vec![format!("cargo: {error}")]),
     }
 }
