@@ -7,6 +7,7 @@ use std::time::Duration;
 use backend::settings::Settings;
 use config::{Config, ListenerConfig};
 use control::{Control, SystemResolver};
+use link::memory::MemoryView;
 
 use net::RawSocket;
 use net::listen::Accepted;
@@ -98,6 +99,11 @@ impl SimulatedProxy {
     /// What its workers tell of themselves.
     pub async fn views(&self) -> Vec<WorkerView> {
         self.plane.window().look().await
+    }
+
+    /// What its sessions keep in memory.
+    pub fn memory(&self) -> MemoryView {
+        self.plane.window().memory()
     }
 
     /// Sessions in all.
