@@ -23,6 +23,15 @@ const SWITCH: &str = "FAULT";
 /// The environment variable that has the fault's name.
 const VARIABLE: &str = "PILOTFISH_FAULT";
 
+/// What each file with a fault gets.
+const HAS_FAULT: &str = r#"
+fn has_fault(name: &str) -> bool {
+    static NAME: std::sync::LazyLock<Option<String>> =
+        std::sync::LazyLock::new(|| std::env::var("PILOTFISH_FAULT").ok());
+    NAME.as_deref() == Some(name)
+}
+"#;
+
 /// A fault.
 struct Mutation {
     name: String,
@@ -138,12 +147,14 @@ impl Mutation {
                 "{name}: its text does not stand once in {file}"
             )]);
         }
-        let switch = format!(
-            "({{ static IS_ON: std::sync::LazyLock<bool> = std::sync::LazyLock::new(|| \
-             std::env::var(\"{VARIABLE}\").is_ok_and(|it| it == \"{name}\")); *IS_ON }})"
-        );
-        let fault = self.fault.replace(SWITCH, &switch);
-        Ok(sound.replace(&self.text, &fault).into_bytes())
+        let fault = self
+            .fault
+            .replace(SWITCH, &format!("has_fault(\"{name}\")"));
+        let mut faulty = sound.replace(&self.text, &fault);
+        if !faulty.contains(HAS_FAULT) {
+            faulty.push_str(HAS_FAULT);
+        }
+        Ok(faulty.into_bytes())
     }
 }
 
