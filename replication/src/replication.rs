@@ -136,7 +136,7 @@ async fn live(
     (store, clock, origins): (Rc<RefCell<Store>>, Clock, Origins),
 ) {
     let mut running: Vec<RunningStream> = Vec::new();
-    let (written, _) = watch::channel(());
+    let written = Arc::new(watch::Sender::new(()));
     let mut told: Option<watch::Sender<Arc<Config>>> = None;
     while let Some(config) = configured.recv().await {
         let configs = told.get_or_insert_with(|| {
@@ -162,7 +162,7 @@ async fn live(
                         config: Arc::clone(&config),
                         topology: topology.clone(),
                         store: Rc::clone(&store),
-                        written: written.clone(),
+                        written: Arc::clone(&written),
                         clock,
                         origins: Arc::clone(&origins),
                     };

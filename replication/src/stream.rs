@@ -56,7 +56,7 @@ pub(crate) struct Shared {
     pub topology: watch::Receiver<Arc<Topology>>,
     pub store: Rc<RefCell<Store>>,
     /// Told when changes are in the store.
-    pub written: watch::Sender<()>,
+    pub written: Arc<watch::Sender<()>>,
     pub clock: Clock,
     /// Who has sent what a server has written.
     pub origins: Origins,
