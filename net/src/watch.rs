@@ -143,6 +143,7 @@ impl<T> Receiver<T> {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
     use std::cell::RefCell;
