@@ -1,5 +1,6 @@
 //! Which account it is, for whoever keeps something by account: pools, counts, held passwords.
 
+use std::cmp::Ordering;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::ops::Deref;
@@ -8,7 +9,7 @@ use std::sync::Arc;
 use crate::Account;
 
 /// Where an account is known from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Source {
     /// The proxy's configuration.
     Configured,
@@ -63,6 +64,21 @@ impl PartialEq for AccountId {
 }
 
 impl Eq for AccountId {}
+
+/// By name, so that a walk through accounts is the same in each process: the digests' keys are random.
+impl Ord for AccountId {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let key = |id: &Self| (id.0.source, id.0.digest);
+        let names = (self.user(), self.host()).cmp(&(other.user(), other.host()));
+        names.then_with(|| key(self).cmp(&key(other)))
+    }
+}
+
+impl PartialOrd for AccountId {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
 
 impl Hash for AccountId {
     fn hash<H: Hasher>(&self, state: &mut H) {

@@ -1,6 +1,6 @@
 //! The limits of pooled connections that span workers.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ pub struct ConnectionLimits {
 
 #[derive(Default)]
 struct Limits {
-    backends: HashMap<BackendId, Arc<ConnectionLimit>>,
+    backends: BTreeMap<BackendId, Arc<ConnectionLimit>>,
     accounts: HashMap<(BackendId, AccountId), Arc<ConnectionLimit>>,
     kept: KeptConnections,
     subscribers: Arc<Mutex<Vec<Arc<Notify>>>>,
@@ -81,11 +81,11 @@ impl ConnectionLimits {
         uses: Uses,
         config: &PoolConfig,
         now: Duration,
-    ) -> HashMap<(AccountId, BackendId), u32> {
+    ) -> BTreeMap<(AccountId, BackendId), u32> {
         let percent = config.account_kept_percent_max;
         let Limits { backends, kept, .. } = &mut *self.known();
         kept.by_worker.insert(worker, uses);
-        let mut given_up = HashMap::new();
+        let mut given_up = BTreeMap::new();
         for (backend, limit) in backends {
             let found = kept.at(*backend);
             kept.bind((*backend, limit), &found, percent, now);
@@ -199,7 +199,7 @@ mod tests {
         assert!(limits.is_bounded(backend, &app));
         let waits = check_out(2);
         let given_up = limits.take_uses(0, uses(5, true), &config, now);
-        assert_eq!(given_up, HashMap::from([((app.clone(), backend), 2)]));
+        assert_eq!(given_up, BTreeMap::from([((app.clone(), backend), 2)]));
         assert!(limits.take_uses(1, uses(5, true), &config, now).is_empty());
         let generous = PoolConfig {
             account_kept_percent_max: 100,

@@ -1,7 +1,8 @@
 //! What sessions do with pooled connections, by account and backend, as all workers count it once a second; and how many
-//! of a worker's sessions have to give theirs up, because their account keeps most of them and others wait.
+//! of a worker's sessions have to give theirs up, because their account keeps most of them and others wait. The maps are
+//! ordered, because sessions give up, and others are woken, in their order.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use auth::AccountId;
@@ -9,14 +10,14 @@ use pool::{AccountUse, ConnectionLimit, FairShares, ShareId, kept_max};
 use route::BackendId;
 
 /// What one worker's sessions do. An account whose sessions have no backend is in it without one.
-pub type Uses = HashMap<(AccountId, Option<BackendId>), AccountUse>;
+pub type Uses = BTreeMap<(AccountId, Option<BackendId>), AccountUse>;
 
 /// What is known over all workers.
 #[derive(Default)]
 pub(crate) struct KeptConnections {
-    pub(crate) by_worker: HashMap<usize, Uses>,
-    shares: HashMap<BackendId, FairShares>,
-    ids: HashMap<AccountId, ShareId>,
+    pub(crate) by_worker: BTreeMap<usize, Uses>,
+    shares: BTreeMap<BackendId, FairShares>,
+    ids: BTreeMap<AccountId, ShareId>,
 }
 
 impl KeptConnections {
@@ -29,7 +30,7 @@ impl KeptConnections {
 
     /// The accounts that use a backend, over all workers.
     pub(crate) fn at(&self, backend: BackendId) -> Vec<(AccountId, AccountUse)> {
-        let mut sums: HashMap<AccountId, AccountUse> = HashMap::new();
+        let mut sums: BTreeMap<AccountId, AccountUse> = BTreeMap::new();
         for ((account, at), found) in self.by_worker.values().flatten() {
             if *at == Some(backend) {
                 *sums.entry(account.clone()).or_default() += *found;
@@ -40,8 +41,8 @@ impl KeptConnections {
 
     /// Whether no more than one account has sessions.
     fn is_alone(&self) -> bool {
-        let accounts = self.by_worker.values().flat_map(HashMap::keys);
-        let accounts: HashSet<_> = accounts.map(|(account, _)| account).collect();
+        let accounts = self.by_worker.values().flat_map(BTreeMap::keys);
+        let accounts: BTreeSet<_> = accounts.map(|(account, _)| account).collect();
         accounts.len() < 2
     }
 

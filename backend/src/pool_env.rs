@@ -6,8 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use auth::SharedKeyring;
+use net::watch;
 use route::{BackendId, Duty, Moment, Report, Topology};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::mpsc;
 
 use crate::connection_limits::ConnectionLimits;
 use crate::forced_ends::ForcedEnds;

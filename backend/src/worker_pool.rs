@@ -1,7 +1,7 @@
 //! A worker's pool at work: sessions come for connections and bring them back.
 
 use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -51,7 +51,7 @@ pub struct WorkerPool {
     /// What it works with.
     pub env: Rc<PoolEnv>,
     pub(crate) pool: RefCell<Pool<SubPoolId, Connection, Waiter>>,
-    pub(crate) sub_pools: RefCell<HashMap<SubPoolId, Rc<SubPool>>>,
+    pub(crate) sub_pools: RefCell<BTreeMap<SubPoolId, Rc<SubPool>>>,
     pub(crate) numbers: RefCell<HashMap<(BackendId, Rc<PoolKey>), SubPoolId>>,
     pub(crate) paces: RefCell<HashMap<BackendId, Rc<RateLimit>>>,
     pub(crate) next: Cell<SubPoolId>,

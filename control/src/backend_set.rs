@@ -29,7 +29,7 @@ use crate::roles::settle;
 mod tests;
 
 /// What was asked for one backend.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Ticket {
     pub backend: BackendId,
     /// As the backend's when it was asked.

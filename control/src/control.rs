@@ -9,9 +9,10 @@ use std::time::{Duration, Instant};
 
 use auth::{Accounts, FaultyAccount};
 use config::Config;
+use net::watch;
 use route::{Definitions, Moment, Policy, ReadPolicy, Report, Roles, Topology};
 use tokio::runtime::Runtime;
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{mpsc, oneshot};
 
 use crate::backend_set::BackendSet;
 use crate::control_loop::{ControlLoop, Order};

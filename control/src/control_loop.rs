@@ -1,12 +1,13 @@
 //! The control plane's loop: hear, decide, start what is due, publish.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use auth::Account;
 use config::Config;
+use net::watch;
 use route::{BackendId, Endpoint, KillReason, Moment, Report, Topology};
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
@@ -85,7 +86,7 @@ pub(crate) struct ControlLoop {
     check_line: Option<CheckLine>,
     definitions: Schedule,
     /// Connections to ask over, while nobody does.
-    lines: HashMap<Ticket, Line>,
+    lines: BTreeMap<Ticket, Line>,
     tasks: JoinSet<Finding>,
     topology: watch::Sender<Arc<Topology>>,
     publisher: SnapshotPublisher,
@@ -114,7 +115,7 @@ impl ControlLoop {
             checks: Checks::default(),
             check_line: None,
             definitions: Schedule::default(),
-            lines: HashMap::new(),
+            lines: BTreeMap::new(),
             tasks: JoinSet::new(),
             topology,
             publisher,
@@ -238,7 +239,7 @@ impl ControlLoop {
         let backend_set = &self.backend_set;
         for (_, line) in self
             .lines
-            .extract_if(|ticket, _| !backend_set.knows(*ticket))
+            .extract_if(.., |ticket, _| !backend_set.knows(*ticket))
         {
             tokio::spawn(line.hang_up());
         }

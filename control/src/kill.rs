@@ -1,7 +1,7 @@
 //! Ends statements that nobody waits for any more: one connection per backend at a time, with all
 //! that is to be ended there.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use route::{BackendId, KillReason, KillScope};
@@ -37,8 +37,8 @@ const WAITING_MAX: usize = 10_000;
 /// The kills that wait for their turn.
 #[derive(Debug, Default)]
 pub(crate) struct Kills {
-    waiting: HashMap<BackendId, Vec<Kill>>,
-    under_way: HashSet<BackendId>,
+    waiting: BTreeMap<BackendId, Vec<Kill>>,
+    under_way: BTreeSet<BackendId>,
 }
 
 impl Kills {

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use auth::{Account, Accounts, Directory, FaultyAccount, Learned, random_bytes};
 use config::{Config, OtherAccounts};
+use net::watch;
 use route::{Definitions, Moment};
-use tokio::sync::watch;
 
 use crate::definitions::FetchedDefinitions;
 
@@ -36,7 +36,7 @@ impl SnapshotPublisher {
         let accounts = Arc::new(Accounts::new(configured, learned));
         Ok(SnapshotPublisher {
             accounts: Arc::new(watch::Sender::new(accounts)),
-            definitions: Arc::default(),
+            definitions: Arc::new(watch::Sender::new(Arc::default())),
             secret,
         })
     }

@@ -15,8 +15,9 @@ use std::time::{Duration, Instant};
 
 use config::{BackendAddress, BackendConfig, BackendTlsMode, Config, ProxyProtocolSend, Secret};
 use net::tls::{ClientCertificates, Identity, ServerTls, ServerTlsSettings};
+use net::watch;
 use route::{Backend, BackendId, Endpoint, Health, KillReason, Report, Topology};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::mpsc;
 
 use crate::control::nothing_yet;
 use crate::control_loop::{ControlLoop, Order};

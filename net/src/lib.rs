@@ -17,6 +17,7 @@ pub mod post;
 pub mod proxy_protocol;
 pub mod socket;
 pub mod tls;
+pub mod watch;
 pub mod worker;
 
 pub use listen::Listener;

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use admin::{AdminPort, Editor, Events, History, Seen, StateFolder, Wish};
 use config::{Applies, Change, Config, Draft, Fault, Serves, SessionMode, diff};
 use control::Control;
+use net::watch;
 use net::worker::WorkerEnd;
 use proxy::{AllScripts, ChangeOrigins, DataPlane, DataPlaneContext, LoggedChange, Settings};
 use replication::{LoggedStatement, Origins, Replication};
@@ -18,7 +19,7 @@ use sd_notify::{NotifyState, notify};
 use stats::{Journal, Traces};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc::UnboundedReceiver;
-use tokio::sync::{Notify, oneshot, watch};
+use tokio::sync::{Notify, oneshot};
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::arguments::ServeArguments;

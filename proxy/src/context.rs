@@ -6,15 +6,14 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::time::Instant;
 
 use auth::{Accounts, HostErrors, OwnKey, SharedThrottle};
-use net::clock;
+use net::{clock, watch};
 use route::{Definitions, Moment, Report, Topology};
-use tokio::sync::{Notify, mpsc, watch};
+use tokio::sync::{Notify, mpsc};
 
-use backend::pool_env::SharedPools;
-use backend::rule_set::Tallies;
 use backend::settings::Settings;
 use backend::statement_limits::StatementLimits;
 use backend::times::AllTimes;
+use backend::{pool_env::SharedPools, rule_set::Tallies};
 use registry::change_origins::ChangeOrigins;
 use registry::session_registry::SessionRegistry;
 use script_host::interpreters::AllScripts;

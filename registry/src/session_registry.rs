@@ -153,16 +153,14 @@ impl SessionRegistry {
             (None, None) => false,
         };
         let known = self.known();
-        let found = known.by_id.iter().filter(|(_, entry)| is_of_user(entry));
-        found.map(|(id, _)| *id).collect()
+        ids_of(&known.by_id, is_of_user)
     }
 
     /// The sessions that share connections as one of these accounts.
     pub fn of_accounts(&self, is_one: impl Fn(&AccountId) -> bool) -> Vec<u32> {
         let known = self.known();
         let is_of_one = |entry: &Entry| entry.account.as_ref().is_some_and(&is_one);
-        let found = known.by_id.iter().filter(|(_, entry)| is_of_one(entry));
-        found.map(|(id, _)| *id).collect()
+        ids_of(&known.by_id, is_of_one)
     }
 
     /// Whose session with a script and a connection of its own it is.
@@ -273,6 +271,14 @@ impl Drop for Registration {
         known.leave_account(self.id);
         known.by_id.remove(&self.id);
     }
+}
+
+/// The ids of these sessions, from the oldest on.
+fn ids_of(by_id: &HashMap<u32, Entry>, is_one: impl Fn(&Entry) -> bool) -> Vec<u32> {
+    let found = by_id.iter().filter(|(_, entry)| is_one(entry));
+    let mut ids: Vec<_> = found.map(|(id, _)| *id).collect();
+    ids.sort_unstable();
+    ids
 }
 
 #[cfg(test)]

@@ -7,8 +7,9 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use config::{Config, ReplicationConfig};
+use net::watch;
 use route::Topology;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, LocalSet};
 
 use crate::changes::{ChangeFiles, ChangeReaders, ChangeSource};
@@ -135,7 +136,7 @@ async fn live(
     (store, clock, origins): (Rc<RefCell<Store>>, Clock, Origins),
 ) {
     let mut running: Vec<RunningStream> = Vec::new();
-    let (written, _) = watch::channel(());
+    let written = Arc::new(watch::Sender::new(()));
     let mut told: Option<watch::Sender<Arc<Config>>> = None;
     while let Some(config) = configured.recv().await {
         let configs = told.get_or_insert_with(|| {
@@ -161,7 +162,7 @@ async fn live(
                         config: Arc::clone(&config),
                         topology: topology.clone(),
                         store: Rc::clone(&store),
-                        written: written.clone(),
+                        written: Arc::clone(&written),
                         clock,
                         origins: Arc::clone(&origins),
                     };

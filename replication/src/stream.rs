@@ -15,8 +15,8 @@ use std::time::Duration;
 use binlog::{Checksum, EventFlags, Limits};
 use config::{Config, OnPurged, ReplicationConfig, ReplicationSource};
 use control::BackendClient;
+use net::watch;
 use route::{Backend, Role, Topology};
-use tokio::sync::watch;
 use tokio::time::sleep;
 
 use crate::change::Change;
@@ -56,7 +56,7 @@ pub(crate) struct Shared {
     pub topology: watch::Receiver<Arc<Topology>>,
     pub store: Rc<RefCell<Store>>,
     /// Told when changes are in the store.
-    pub written: watch::Sender<()>,
+    pub written: Arc<watch::Sender<()>>,
     pub clock: Clock,
     /// Who has sent what a server has written.
     pub origins: Origins,

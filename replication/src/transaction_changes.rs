@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use binlog::{EventHeader, Query};
+use net::watch;
 use route::{Backend, BackendId, Topology};
-use tokio::sync::watch;
 
 use crate::change::Change;
 use crate::follow::Statements;

@@ -63,6 +63,8 @@ pub enum Broken {
 pub enum NotIn {
     /// The server or the proxy has said so.
     Refused(ServerError),
+    /// The client was asked for its password in clear, and has gone.
+    AskedInClear,
     /// The connection has broken.
     Broken(Broken),
 }
@@ -130,7 +132,7 @@ impl Client {
         let credential = Credential::Password(Password::new(login.password.as_str()));
         let mut challenge = Challenge::greeted(&greeting);
         let channel = Channel::keyless(Privacy::Open);
-        let clear = |_| Broken::Protocol("the password is asked for in clear".to_owned());
+        let clear = |_| NotIn::AskedInClear;
         let answer = challenge.answer(&credential, channel).map_err(clear)?;
         let mut payload = Vec::new();
         HandshakeResponse {

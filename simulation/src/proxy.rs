@@ -7,15 +7,16 @@ use std::time::Duration;
 use backend::settings::Settings;
 use config::{Config, ListenerConfig};
 use control::{Control, SystemResolver};
+use link::memory::MemoryView;
 
 use net::RawSocket;
 use net::listen::Accepted;
 
+use net::watch;
 use proxy::{AllScripts, DataPlane, DataPlaneContext, WorkerView};
 use route::KillScope;
 use route::rules::Rules;
 use stats::{Journal, Traces};
-use tokio::sync::watch;
 
 use crate::network::End;
 
@@ -98,6 +99,11 @@ impl SimulatedProxy {
     /// What its workers tell of themselves.
     pub async fn views(&self) -> Vec<WorkerView> {
         self.plane.window().look().await
+    }
+
+    /// What its sessions keep in memory.
+    pub fn memory(&self) -> MemoryView {
+        self.plane.window().memory()
     }
 
     /// Sessions in all.

@@ -5,10 +5,14 @@
 //!                                                   └─► calm: faults heal ─► sessions end ─► books are compared
 //! ```
 
+pub mod administration;
+mod changing;
 mod chaos;
 mod end;
+mod inspection;
 mod plan;
 mod setting;
+mod watch;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::rc::Rc;
@@ -129,6 +133,7 @@ async fn act(plan: &Plan, setting: &Setting, operations: usize, dice: &mut Dice)
                 dice: dice.split(),
                 operations: each,
                 is_rough: plan.is_rough,
+                is_changing: plan.kind.is_changing(),
                 allowed: plan.allowed(),
                 has_transfers: plan.has_transfers,
                 reads_own_writes: plan.reads_own_writes,
@@ -138,15 +143,18 @@ async fn act(plan: &Plan, setting: &Setting, operations: usize, dice: &mut Dice)
         })
         .collect();
     let chaos = spawn_local(chaos::reign(plan.clone(), setting.in_reach(), dice.split()));
+    let inspection = spawn_local(inspection::inspect(plan.clone(), setting.in_reach()));
     for actor in actors {
         if let Err(error) = actor.await {
             setting.books.broken(format!("an actor failed: {error}"));
         }
     }
-    chaos.abort();
-    // It ends where it stands; what it has broken is mended next.
-    let _ = chaos.await;
-    chaos::calm(&setting.in_reach());
+    for task in [chaos, inspection] {
+        task.abort();
+        // It ends where it stands; what it has broken is mended next.
+        let _ = task.await;
+    }
+    chaos::calm(plan, &setting.in_reach());
 }
 
 fn login(number: usize) -> Login {

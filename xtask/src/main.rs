@@ -33,6 +33,7 @@ cargo run -p xtask -- settings --check    is that page what it would write?
 cargo run -p xtask -- errors              writes the manual's table of errors
 cargo run -p xtask -- errors --check      is that table what it would write?
 cargo run -p xtask -- mutations           does the simulation find faults that are put into the proxy?
+cargo run -p xtask -- mutations TEXT      only faults whose name contains TEXT
 cargo run -p xtask -- tests fast          tests that need no server
 cargo run -p xtask -- tests change        everything that must hold for each change
 cargo run -p xtask -- tests nightly       the same in full
@@ -57,7 +58,8 @@ fn main() -> ExitCode {
         ["settings", "--check"] => settings::check(&root()),
         ["errors"] => errors::write(&root()),
         ["errors", "--check"] => errors::check(&root()),
-        ["mutations"] => mutations::run(&root()),
+        ["mutations"] => mutations::run(&root(), ""),
+        ["mutations", part] => mutations::run(&root(), part),
         ["tests", "fast"] => tests::run(&root(), Suite::Fast),
         ["tests", "change"] => tests::run(&root(), Suite::Change),
         ["tests", "nightly"] => tests::run(&root(), Suite::Nightly),

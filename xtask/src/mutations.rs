@@ -1,7 +1,10 @@
-//! Faults that are put into the proxy, one at a time: does the simulation find each?
+//! Faults that are put into the proxy, each behind a switch: does the simulation find each?
 //!
-//! The sources are copied, so that nobody's files change, and a folder of their own below `target` keeps what is built.
+//! The sources are copied, so that nobody's files change, and a folder of their own below `target` keeps what is built. It
+//! begins with hard links to what `.ci/build` has built, so that only crates with a fault, and those above, are built.
+//! They are built once, with all faults; an environment variable says which fault a run has.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
@@ -14,6 +17,21 @@ use crate::{Outcome, read};
 const WORLDS_MAX: &str = "60";
 const OPERATIONS: &str = "3000";
 
+/// The word of a fault's text that is true in the runs with this fault.
+const SWITCH: &str = "FAULT";
+
+/// The environment variable that has the fault's name.
+const VARIABLE: &str = "PILOTFISH_FAULT";
+
+/// What each file with a fault gets.
+const HAS_FAULT: &str = r#"
+fn has_fault(name: &str) -> bool {
+    static NAME: std::sync::LazyLock<Option<String>> =
+        std::sync::LazyLock::new(|| std::env::var("PILOTFISH_FAULT").ok());
+    NAME.as_deref() == Some(name)
+}
+"#;
+
 /// A fault.
 struct Mutation {
     name: String,
@@ -23,21 +41,42 @@ struct Mutation {
     fault: String,
 }
 
-/// Puts each fault in and runs the simulation, which must find it within a bounded number of worlds.
-pub fn run(root: &Path) -> Outcome {
-    let mutations = mutations(root)?;
-    let copy = copy_of(root)?;
-    let mut table = format!("{:<40} {:>8}  found\n", "fault", "seconds");
+/// How a fault was found, or that it was not.
+struct Tried {
+    statements: String,
+    seconds: f64,
+    found: Option<Found>,
+}
+
+struct Found {
+    seed: String,
+    broken: String,
+}
+
+/// Puts each fault in and runs the simulation, which must find it within a bounded number of worlds. `wanted`: a part of
+/// the names of the faults that are tried.
+pub fn run(root: &Path, wanted: &str) -> Outcome {
+    let mut mutations = mutations(root)?;
+    let copy = copy_of(root, &mutations)?;
+    seed_target(root)?;
+    let program = build(root, &copy)?;
+    mutations.retain(|mutation| mutation.name.contains(wanted));
+    println!("| fault | world | seed | statements | seconds | what is broken |");
+    println!("|---|---|---|---|---|---|");
     let mut missed = Vec::new();
     for mutation in &mutations {
-        let (seconds, found) = try_out(root, &copy, mutation)?;
-        let told = found.as_deref().unwrap_or("NOT FOUND");
-        table.push_str(&format!("{:<40} {seconds:>8.1}  {told}\n", mutation.name));
-        if found.is_none() {
-            missed.push(format!("the simulation does not find: {}", mutation.name));
-        }
+        let tried = simulate(&program, mutation)?;
+        let (name, world) = (&mutation.name, &mutation.world);
+        let (statements, seconds) = (&tried.statements, tried.seconds);
+        let (seed, broken) = match &tried.found {
+            Some(found) => (&*found.seed, &*found.broken),
+            None => {
+                missed.push(format!("the simulation does not find: {name}"));
+                ("–", "NOT FOUND")
+            }
+        };
+        println!("| {name} | {world} | {seed} | {statements} | {seconds:.0} | {broken} |");
     }
-    print!("{table}");
     match missed.is_empty() {
         true => Ok(format!("mutations: all {} are found", mutations.len())),
         false => Err(missed),
@@ -69,8 +108,8 @@ fn mutations(root: &Path) -> Result<Vec<Mutation>, Vec<String>> {
         .collect()
 }
 
-/// The sources as they are now, elsewhere.
-fn copy_of(root: &Path) -> Result<PathBuf, Vec<String>> {
+/// The sources as they are now, with all faults, elsewhere, with their times.
+fn copy_of(root: &Path, mutations: &[Mutation]) -> Result<PathBuf, Vec<String>> {
     let copy = root.join("target/mutations/source");
     let listed = Command::new("git")
         .arg("ls-files")
@@ -80,70 +119,135 @@ fn copy_of(root: &Path) -> Result<PathBuf, Vec<String>> {
     let names = String::from_utf8_lossy(&listed.stdout).into_owned();
     for name in names.lines() {
         let (from, to) = (root.join(name), copy.join(name));
-        let Ok(bytes) = std::fs::read(&from) else {
+        let Ok(mut bytes) = std::fs::read(&from) else {
             continue;
         };
-        // What is the same keeps its time, and is not built again.
+        let faults: Vec<_> = mutations.iter().filter(|it| it.file == name).collect();
+        for mutation in &faults {
+            bytes = mutation.put_into(&bytes)?;
+        }
+        // A file that is the same keeps its time, and is not built again.
         if std::fs::read(&to).is_ok_and(|before| before == bytes) {
             continue;
         }
-        let folder = to.parent().unwrap_or(&copy);
-        let written = std::fs::create_dir_all(folder).and_then(|()| std::fs::write(&to, bytes));
-        written.map_err(|error| vec![format!("{}: {error}", to.display())])?;
+        let keeps_time = faults.is_empty() && !to.exists();
+        let copied = copy_file(&from, &to, &bytes, keeps_time);
+        copied.map_err(|error| vec![format!("{}: {error}", to.display())])?;
     }
     Ok(copy)
 }
 
-/// How long the simulation took, and what it has found.
-fn try_out(
-    root: &Path,
-    copy: &Path,
-    mutation: &Mutation,
-) -> Result<(f64, Option<String>), Vec<String>> {
-    let path = copy.join(&mutation.file);
-    let sound = read(&path)?;
-    if sound.matches(&mutation.text).count() != 1 {
-        let (name, file) = (&mutation.name, &mutation.file);
-        return Err(vec![format!(
-            "{name}: its text does not stand once in {file}"
-        )]);
+impl Mutation {
+    /// A file's text with the fault, behind its switch.
+    fn put_into(&self, bytes: &[u8]) -> Result<Vec<u8>, Vec<String>> {
+        let sound = String::from_utf8_lossy(bytes);
+        let Mutation { name, file, .. } = self;
+        if sound.matches(&self.text).count() != 1 {
+            return Err(vec![format!(
+                "{name}: its text does not stand once in {file}"
+            )]);
+        }
+        let fault = self
+            .fault
+            .replace(SWITCH, &format!("has_fault(\"{name}\")"));
+        let mut faulty = sound.replace(&self.text, &fault);
+        if !faulty.contains(HAS_FAULT) {
+            faulty.push_str(HAS_FAULT);
+        }
+        Ok(faulty.into_bytes())
     }
-    let faulty = sound.replace(&mutation.text, &mutation.fault);
-    let put = |text: &str| {
-        let written = std::fs::write(&path, text);
-        written.map_err(|error| vec![format!("{}: {error}", path.display())])
-    };
-    put(&faulty)?;
-    let built = build(root, copy);
-    let tried = built.and_then(|program| {
-        let began = Instant::now();
-        let ran = Command::new(program)
-            .args(["--world", &mutation.world, "--first-seed", "1"])
-            .args(["--worlds", WORLDS_MAX, "--operations", OPERATIONS])
-            .output();
-        let ran = ran.map_err(|error| vec![format!("the simulation: {error}")])?;
-        let text = String::from_utf8_lossy(&ran.stdout).into_owned();
-        let found = text.lines().find_map(|line| line.strip_prefix("BROKEN: "));
-        Ok((began.elapsed().as_secs_f64(), found.map(str::to_owned)))
-    });
-    put(&sound)?;
-    tried
 }
 
+/// A file that keeps its time is one that the artifacts in `target` know.
+fn copy_file(from: &Path, to: &Path, bytes: &[u8], keeps_time: bool) -> std::io::Result<()> {
+    if let Some(folder) = to.parent() {
+        std::fs::create_dir_all(folder)?;
+    }
+    std::fs::write(to, bytes)?;
+    if keeps_time {
+        let changed = std::fs::metadata(from)?.modified()?;
+        File::options()
+            .append(true)
+            .open(to)?
+            .set_modified(changed)?;
+    }
+    Ok(())
+}
+
+/// Where what is built with faults is kept.
+fn target_of(root: &Path) -> PathBuf {
+    root.join("target/mutations/target")
+}
+
+/// Has the first build find all libraries, and all crates without a fault. Cargo replaces files that it builds again, and
+/// writes into those that are copied here.
+fn seed_target(root: &Path) -> Result<(), Vec<String>> {
+    let (built, target) = (root.join("target/debug"), target_of(root).join("debug"));
+    if target.exists() || !built.join("deps").exists() {
+        return Ok(());
+    }
+    let script = "set -e; mkdir -p \"$2.new\"; cp -al \"$1/deps\" \"$2.new\"; \
+        cp -a \"$1/.fingerprint\" \"$1/build\" \"$2.new\"; cd \"$2.new/deps\"; \
+        for file in *.d; do cp -a \"$file\" new; mv new \"$file\"; done; mv \"$2.new\" \"$2\"";
+    let copied = Command::new("sh")
+        .args(["-c", script, "seed"])
+        .args([&built, &target])
+        .status();
+    match copied {
+        Ok(status) if status.success() => Ok(()),
+        Ok(_) => Err(vec![format!("{} cannot be copied", built.display())]),
+        Err(error) => Err(vec![format!("sh: {error}")]),
+    }
+}
+
+/// Runs worlds until one is broken.
+fn simulate(program: &Path, mutation: &Mutation) -> Result<Tried, Vec<String>> {
+    let began = Instant::now();
+    let ran = Command::new(program)
+        .args(["--world", &mutation.world, "--first-seed", "1"])
+        .args(["--worlds", WORLDS_MAX, "--operations", OPERATIONS])
+        .env(VARIABLE, &mutation.name)
+        .output();
+    let ran = ran.map_err(|error| vec![format!("the simulation: {error}")])?;
+    let text = String::from_utf8_lossy(&ran.stdout).into_owned();
+    let after = |start: &str| text.lines().find_map(|line| line.split_once(start));
+    let first = |text: &str| text.split(' ').next().unwrap_or_default().to_owned();
+    let found = after("BROKEN: ").zip(after("SEED="));
+    Ok(Tried {
+        statements: after(" worlds, ").map_or_else(String::new, |(_, rest)| first(rest)),
+        seconds: began.elapsed().as_secs_f64(),
+        found: found.map(|((_, broken), (_, seed))| Found {
+            seed: first(seed),
+            broken: broken.to_owned(),
+        }),
+    })
+}
+
+/// As `.ci/build` does, so that what that has built is of use. So a fault must be one that no lint finds.
 fn build(root: &Path, copy: &Path) -> Result<PathBuf, Vec<String>> {
-    let target = root.join("target/mutations/target");
+    let target = target_of(root);
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let built = Command::new(cargo)
-        .args(["build", "--quiet", "--locked", "--profile", "simulation"])
-        .args(["-p", "pilotfish-simulation"])
+        .args(["build", "--quiet", "--locked"])
+        .args([
+            "-p",
+            "pilotfish-simulation",
+            "--bin",
+            "pilotfish-simulation",
+        ])
         .current_dir(copy)
         .env("CARGO_TARGET_DIR", &target)
-        .env_remove("RUSTC_WORKSPACE_WRAPPER")
-        .env_remove("CLIPPY_ARGS")
+        .env("RUSTC_WORKSPACE_WRAPPER", "clippy-driver")
+        .env(
+            "CLIPPY_ARGS",
+            "-D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__",
+        )
         .status();
     match built {
-        Ok(status) if status.success() => Ok(target.join("simulation/pilotfish-simulation")),
-        Ok(_) => Err(vec!["the program with a fault cannot be built".to_owned()]),
+        Ok(status) if status.success() => Ok(target.join("debug/pilotfish-simulation")),
+        Ok(_) => Err(vec![
+            "the program with the faults cannot be built".to_owned(),
+        ]),
         Err(error) => Err(vec![format!("cargo: {error}")]),
     }
 }

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use auth::{Account, Credential, Dialect, Directory, HostPattern, Names, Password, Rules};
 use config::Config;
 use link::packets::PacketStream;
+use net::watch;
 use pilotfish_backend::connection::BackendConn;
 use pilotfish_backend::greeting::OwnGreeting;
 use pilotfish_backend::pool_env::{PoolEnv, SharedPools};
@@ -22,7 +23,7 @@ use route::{
 };
 use tempfile::TempDir;
 use tokio::net::{UnixListener, UnixStream};
-use tokio::sync::{Notify, mpsc, watch};
+use tokio::sync::{Notify, mpsc};
 use wire::column::{ColumnDefinition, ColumnType};
 use wire::result::put_text_result;
 use wire::{Capabilities, Command, ErrPacket, Greeting, HEADER_BYTES, StatusFlags};

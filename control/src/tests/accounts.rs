@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use auth::{Accounts, Found, Names, Origin, PassThrough, Treatment};
 use config::{AccountConfig, Config, Role};
+use net::watch;
 use route::{BackendId, Report};
-use tokio::sync::watch;
 
 use super::scripted_backend::{Answer, EOF, Met, Script, Scripted};
 use super::{PATIENCE, at, backend, config, monitored, start};

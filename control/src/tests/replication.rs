@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use config::Config;
+use net::watch;
 use route::{Backend, Endpoint, Lag, Role, Topology, Writes};
-use tokio::sync::watch;
 
 use super::scripted_backend::{Answer, EOF, Met, Script, Scripted};
 use super::{PATIENCE, monitored, start};

@@ -10,9 +10,9 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use config::{Config, StatementFormat};
+use net::watch;
 use proxy::Settings;
 use stats::{Entry, Journal, Log};
-use tokio::sync::watch;
 
 use file::LogFile;
 

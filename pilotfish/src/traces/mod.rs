@@ -12,12 +12,12 @@ use std::time::{Duration, Instant, SystemTime};
 
 use admin::{EventKind, Events};
 use config::HttpTarget;
+use net::watch;
 use prost::Message;
 use proxy::Settings;
 use route::{Dice, Topology};
 use stats::{Dropped, StatementView, Traces};
 use tokio::sync::mpsc::Receiver;
-use tokio::sync::watch;
 use tokio::time::{Instant as Moment, sleep, timeout_at};
 
 pub use post::secured;

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use config::Config;
-use tokio::sync::watch;
+use net::watch;
 use tokio::time::sleep;
 
 use crate::store::{Store, Untold};

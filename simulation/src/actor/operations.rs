@@ -15,6 +15,9 @@ const LOCKS: u64 = 3;
 impl Actor {
     /// Does something.
     pub(super) async fn operate(&mut self) -> Result<(), Leave> {
+        if self.part.is_changing && self.part.dice.one_in(6) {
+            return self.meet_changes().await;
+        }
         match self.part.dice.below(100) {
             0..25 => self.echo().await,
             25..32 => self.echo_prepared().await,

@@ -2,11 +2,14 @@
 
 use crate::books::Books;
 use crate::client::Client;
+use crate::world::administration::Door;
 
 /// A session, and what must be true of it.
 pub struct Session {
     /// Its connection.
     pub client: Client,
+    /// Where it has connected.
+    pub door: Door,
     /// What `@kept` is.
     pub variable: Option<u64>,
     /// What `lock_wait_timeout` was set to.
@@ -38,9 +41,10 @@ pub struct Prepared {
 
 impl Session {
     /// A new one, of which nothing is set.
-    pub fn new(client: Client, id: u64) -> Self {
+    pub fn new(client: Client, door: Door, id: u64) -> Self {
         Self {
             client,
+            door,
             variable: None,
             lock_wait: None,
             schema: None,

@@ -246,6 +246,12 @@ impl Locks {
         all.len()
     }
 
+    /// Whether a connection has a lock of this span.
+    pub fn holds(&self, owner: u32, span: Span) -> bool {
+        let held = self.held.borrow();
+        held.get(&(owner, span)).is_some_and(|it| !it.is_empty())
+    }
+
     /// Whether a connection waits.
     pub fn is_waiting(&self, owner: u32) -> bool {
         self.waiting.borrow().contains_key(&owner)

@@ -55,6 +55,8 @@ pub enum Event<'a> {
         connection: u32,
         /// Its text.
         statement: &'a str,
+        /// The session has no transaction, no temporary table and no lock.
+        is_free: bool,
     },
     /// A group has been committed; at a replica, also one that was committed at its source.
     Committed {

@@ -180,6 +180,7 @@ async fn replicate(replica: Weak<Server>, source: Weak<Server>, generation: u64)
             }
         };
         tokio::select! {
+            biased;
             () = changed => {}
             () = committed => {}
             () = back => {}

@@ -22,6 +22,7 @@ use std::rc::Rc;
 use super::ast::{Early, Show, Statement};
 use super::error::SqlResult;
 use super::family::Family;
+use super::locks::Span;
 use super::options::Event;
 use super::output::Outcome;
 use super::parser::Parsed;
@@ -50,6 +51,7 @@ impl Session {
         self.server.tell(&Event::Began {
             connection: self.control.id,
             statement: text,
+            is_free: self.is_free(),
         });
         if !pause.is_zero() && self.sleep(pause).await == Waited::Killed {
             let result = self.check_killed();
@@ -57,6 +59,13 @@ impl Session {
             return result;
         }
         Ok(())
+    }
+
+    /// Whether the session has nothing that binds its client to this connection.
+    fn is_free(&self) -> bool {
+        let is_locked = self.locked.is_locked || self.locked.has_read_lock;
+        let has_names = self.server.locks.holds(self.control.id, Span::Name);
+        !(self.transaction.is_open() || is_locked || has_names) && self.temporary.is_empty()
     }
 
     fn end_statement(&mut self) {

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use route::KillScope;
 
+use super::changing::{administer, break_more, reload, take_back};
 use super::plan::{Plan, WorldKind};
 use super::setting::Reach;
 use super::{proxies_host, server_address};
@@ -15,7 +16,13 @@ pub async fn reign(plan: Plan, reach: Reach, mut dice: Dice) {
     loop {
         tokio::time::sleep(dice.millis(50, 3000)).await;
         match plan.is_rough {
+            true if plan.kind == WorldKind::Everything && dice.one_in(2) => {
+                break_more(&plan, &reach, &mut dice).await;
+            }
             true => rough(&plan, &reach, &mut dice).await,
+            false if plan.kind == WorldKind::Changing && !dice.one_in(4) => {
+                administer(&plan, &reach, &mut dice).await;
+            }
             false => gentle(&plan, &reach, &mut dice).await,
         }
     }
@@ -24,7 +31,7 @@ pub async fn reign(plan: Plan, reach: Reach, mut dice: Dice) {
 /// Nothing of this may be seen by a client.
 async fn gentle(plan: &Plan, reach: &Reach, dice: &mut Dice) {
     match dice.below(4) {
-        0 => reload(plan, reach, dice),
+        0 => change_lanes(plan, reach, dice),
         1 => {
             let proxy = &reach.proxies[dice.index(reach.proxies.len())];
             proxy.views().await;
@@ -91,7 +98,7 @@ async fn rough(plan: &Plan, reach: &Reach, dice: &mut Dice) {
             reach.hosts.set_weather(proxies_host(), address, whole);
         }
         4 | 5 => kill(reach, dice).await,
-        6 if plan.kind == WorldKind::Switching => switch(plan, reach, dice).await,
+        6 if plan.kind.switches() => switch(plan, reach, dice).await,
         7 => {
             trace.note(format_args!("connections to server {server} are reset"));
             reach
@@ -153,19 +160,17 @@ async fn switch(plan: &Plan, reach: &Reach, dice: &mut Dice) {
 }
 
 /// A reload, of a configuration that says nearly the same.
-fn reload(plan: &Plan, reach: &Reach, dice: &mut Dice) {
+fn change_lanes(plan: &Plan, reach: &Reach, dice: &mut Dice) {
     let number = dice.index(reach.proxies.len());
-    let mut changed = plan.clone();
-    changed.lanes = dice.one_in(2);
+    reach.administered[number].changes.borrow_mut().lanes = dice.one_in(2);
     reach.trace.note(format_args!("proxy {number} reloads"));
-    if let Err(error) = reach.proxies[number].reload(&changed.configuration(number)) {
-        reach.books.broken(format!("a reload fails: {error}"));
-    }
+    reload(plan, reach, number);
 }
 
 /// Mends everything.
-pub fn calm(reach: &Reach) {
+pub fn calm(plan: &Plan, reach: &Reach) {
     reach.trace.note(format_args!("everything is mended"));
+    take_back(plan, reach);
     for (number, server) in reach.servers.iter().enumerate() {
         let address = server_address(number).ip();
         reach

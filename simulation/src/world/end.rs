@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use super::setting::Setting;
-use super::{Plan, proxies_host, server_address};
+use super::{Plan, inspection, proxies_host, server_address};
 use crate::actor::{ACCOUNTS, BALANCE};
 use crate::client::{Client, Login, Reply};
 
@@ -19,12 +19,15 @@ pub async fn compare(setting: Setting, plan: &Plan) {
     if books.what_is_broken().is_some() {
         return;
     }
-    for &door in &setting.doors {
-        if let Err(what) = writes_come_back(&setting, door).await {
+    for door in &setting.doors {
+        if let Err(what) = writes_come_back(&setting, door.address).await {
             return books.broken(what);
         }
     }
     if let Err(what) = settle(&setting).await {
+        return books.broken(what);
+    }
+    if let Err(what) = inspection::at_the_end(&setting, plan).await {
         return books.broken(what);
     }
     for number in 0..=plan.replicas {
@@ -150,7 +153,7 @@ async fn stop(setting: Setting) {
         ..
     } = setting;
     for door in doors {
-        hosts.close(door);
+        hosts.close(door.address);
     }
     for proxy in proxies {
         match Rc::try_unwrap(proxy) {

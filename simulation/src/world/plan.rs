@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use super::{proxy_address, server_address};
+use super::administration::Changes;
+use super::proxy_address;
 use crate::network::Weather;
 use crate::seed::Dice;
 use crate::server::Family;
@@ -21,15 +22,22 @@ pub enum WorldKind {
     Switching,
     /// Many clients and few connections.
     Crowd,
+    /// Rules, accounts, settings and backends' duties change while clients work, timers are a little late, and clients
+    /// flood; nothing breaks.
+    Changing,
+    /// All of this together, and full disks, disabled backends, timers that are late by seconds.
+    Everything,
 }
 
 /// All kinds, with their names.
-pub const WORLDS: [(&str, WorldKind); 5] = [
+pub const WORLDS: [(&str, WorldKind); 7] = [
     ("calm", WorldKind::Calm),
     ("rough", WorldKind::Rough),
     ("replicas", WorldKind::Replicas),
     ("switching", WorldKind::Switching),
     ("crowd", WorldKind::Crowd),
+    ("changing", WorldKind::Changing),
+    ("everything", WorldKind::Everything),
 ];
 
 /// A world as it was drawn.
@@ -73,6 +81,24 @@ pub struct Plan {
     pub reads_own_writes: bool,
 }
 
+impl WorldKind {
+    /// Whether anything may break.
+    pub fn is_rough(self) -> bool {
+        use WorldKind::{Everything, Rough, Switching};
+        matches!(self, Rough | Switching | Everything)
+    }
+
+    /// Whether roles change.
+    pub fn switches(self) -> bool {
+        matches!(self, WorldKind::Switching | WorldKind::Everything)
+    }
+
+    /// Whether an administrator changes more than a reload of the same, and clients flood.
+    pub fn is_changing(self) -> bool {
+        matches!(self, WorldKind::Changing | WorldKind::Everything)
+    }
+}
+
 impl Plan {
     /// Draws one.
     pub fn draw(kind: WorldKind, dice: &mut Dice) -> Plan {
@@ -80,9 +106,10 @@ impl Plan {
             true => Family::MariaDb,
             false => Family::MySql,
         };
-        let is_rough = matches!(kind, WorldKind::Rough | WorldKind::Switching);
+        let is_rough = kind.is_rough();
         let replicas = match kind {
-            WorldKind::Replicas | WorldKind::Switching => 1 + dice.index(2),
+            WorldKind::Replicas | WorldKind::Switching | WorldKind::Everything => 1 + dice.index(2),
+            WorldKind::Changing => dice.index(3),
             _ => 0,
         };
         let clients = match kind {
@@ -132,12 +159,25 @@ impl Plan {
         1 + usize::from(self.has_transparent)
     }
 
+    /// What a proxy's configuration begins with.
+    pub fn unchanged(&self) -> Changes {
+        Changes {
+            has_guest: self.kind.is_changing(),
+            ..Changes::none(self.lanes, self.replicas + 1)
+        }
+    }
+
     /// The configuration of a proxy.
-    pub fn configuration(&self, proxy: usize) -> String {
+    pub fn configuration(&self, proxy: usize, changes: &Changes) -> String {
         let mut text = format!("listen = []\nworkers = {}\n", self.workers);
-        let lanes = match self.lanes {
+        let lanes = match changes.lanes {
             true => "reads",
             false => "off",
+        };
+        // In the other worlds nobody comes whom the proxy does not know.
+        let others = match self.kind.is_changing() {
+            true => "refuse",
+            false => "relay",
         };
         let session = self.session;
         let pooled = proxy_address(proxy, 0);
@@ -148,7 +188,7 @@ impl Plan {
                 "[pool]\nsession = \"{session}\"\nlanes = \"{lanes}\"\nbackend_connections_max = {connections}\n\
                  defer_begin = {defers_begin}\ntimeout_wait = \"100s\"\nopens_per_second = 1000\nopens_burst = 100"
             ),
-            "[accounts]\ndelay_failures = false\nlearn = false".to_owned(),
+            format!("[accounts]\ndelay_failures = false\nlearn = false\nothers = \"{others}\""),
             "[[account]]\nuser = \"app\"\npassword = \"app-password\"".to_owned(),
             "[health]\nmonitor_user = \"monitor\"\nmonitor_password = \"monitor-password\"\nprobe_interval = \"1s\"\n\
              monitor_interval = \"500ms\"\nreplication_interval = \"200ms\"\ntimeout_connect = \"2s\""
@@ -170,17 +210,14 @@ impl Plan {
             );
         }
         for server in 0..=self.replicas {
-            let role = match self.kind {
-                WorldKind::Switching => "auto",
-                _ if server == 0 => "primary",
+            let role = match server {
+                _ if self.kind.switches() => "auto",
+                0 => "primary",
                 _ => "replica",
             };
-            let address = server_address(server);
-            let _ = writeln!(
-                text,
-                "[[backend]]\nname = \"s{server}\"\naddress = \"{address}\"\nrole = \"{role}\""
-            );
+            changes.write_backend(server, role, &mut text);
         }
+        changes.write(&mut text);
         text
     }
 }

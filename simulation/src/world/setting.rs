@@ -1,22 +1,22 @@
 //! The servers and the proxies of a world, with what stands in the servers at the begin.
 
-use std::cell::{Cell, RefCell};
-use std::collections::BTreeSet;
+use std::cell::Cell;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::Duration;
 
 use tokio::task::spawn_local;
-use tokio::time::Instant;
 
-use super::{Plan, proxy_address, server_address};
+use super::administration::{Administered, Door, GUEST, GUEST_PASSWORD};
+use super::watch::Watch;
+use super::{Plan, server_address};
 use crate::actor::{ACCOUNTS, BALANCE, NUMBERS, SCHEMAS};
 use crate::books::Books;
 use crate::client::{Client, Login, Reply};
 use crate::network::{End, Hosts};
 use crate::proxy::SimulatedProxy;
 use crate::seed::Dice;
-use crate::server::{Event, Options, Rights, Server};
+use crate::server::{Options, Rights, Server};
 use crate::trace::Trace;
 
 /// The account of all clients.
@@ -28,12 +28,16 @@ pub struct Setting {
     pub hosts: Rc<Hosts>,
     /// The servers; the first is the primary at the begin.
     pub servers: Vec<Rc<Server>>,
+    /// What they see of the pools.
+    pub watches: Vec<Rc<Watch>>,
     /// Which of them is the primary.
     pub primary: Rc<Cell<usize>>,
     /// The proxies.
     pub proxies: Vec<Rc<SimulatedProxy>>,
+    /// How they are administered.
+    pub administered: Vec<Rc<Administered>>,
     /// Where clients may connect.
-    pub doors: Vec<SocketAddr>,
+    pub doors: Vec<Door>,
     /// What all know.
     pub books: Books,
     /// What happens.
@@ -49,10 +53,14 @@ pub struct Reach {
     pub hosts: Rc<Hosts>,
     /// The servers.
     pub servers: Vec<Rc<Server>>,
+    /// What they see of the pools.
+    pub watches: Vec<Rc<Watch>>,
     /// Which of them is the primary.
     pub primary: Rc<Cell<usize>>,
     /// The proxies.
     pub proxies: Vec<Rc<SimulatedProxy>>,
+    /// How they are administered.
+    pub administered: Vec<Rc<Administered>>,
     /// What happens.
     pub trace: Trace,
     /// What is broken.
@@ -71,8 +79,11 @@ impl Setting {
         trace: &Trace,
         dice: &mut Dice,
     ) -> Result<Setting, String> {
+        let watches: Vec<_> = (0..=plan.replicas)
+            .map(|number| Watch::new(plan, number, books))
+            .collect();
         let servers: Vec<_> = (0..=plan.replicas)
-            .map(|number| server(plan, number, books, dice))
+            .map(|number| server(plan, number, &watches[number], dice))
             .collect();
         for (number, server) in servers.iter().enumerate() {
             listen(hosts, server, server_address(number));
@@ -89,24 +100,32 @@ impl Setting {
         }
         hosts.set_fair_weather(plan.weather.clone());
         let mut proxies = Vec::new();
-        let mut doors = Vec::new();
+        let (mut administered, mut doors) = (Vec::new(), Vec::new());
         for number in 0..plan.proxies {
             let seed = dice.number();
-            let proxy = SimulatedProxy::start(&plan.configuration(number), seed).await?;
-            let proxy = Rc::new(proxy);
-            for listener in 0..plan.listeners() {
-                let (door, proxy) = (proxy_address(number, listener), Rc::clone(&proxy));
+            let changes = plan.unchanged();
+            let text = plan.configuration(number, &changes);
+            let proxy = Rc::new(SimulatedProxy::start(&text, seed).await?);
+            let known = Administered::new(changes);
+            for (listener, door) in Door::of(&known, number, plan.listeners())
+                .into_iter()
+                .enumerate()
+            {
+                let proxy = Rc::clone(&proxy);
                 let accept = move |end: End, client| proxy.accept(end, client, listener);
-                hosts.listen(door, Rc::new(accept));
+                hosts.listen(door.address, Rc::new(accept));
                 doors.push(door);
             }
             proxies.push(proxy);
+            administered.push(known);
         }
         Ok(Setting {
             hosts: Rc::clone(hosts),
             servers,
+            watches,
             primary: Rc::default(),
             proxies,
+            administered,
             doors,
             books: books.clone(),
             trace: trace.clone(),
@@ -119,28 +138,33 @@ impl Setting {
         Reach {
             hosts: Rc::clone(&self.hosts),
             servers: self.servers.clone(),
+            watches: self.watches.clone(),
             primary: Rc::clone(&self.primary),
             proxies: self.proxies.clone(),
+            administered: self.administered.clone(),
             trace: self.trace.clone(),
             books: self.books.clone(),
         }
     }
 }
 
-fn server(plan: &Plan, number: usize, books: &Books, dice: &mut Dice) -> Rc<Server> {
+fn server(plan: &Plan, number: usize, watch: &Rc<Watch>, dice: &mut Dice) -> Rc<Server> {
     let account =
         |user: &str, password: &str, rights| (user.to_owned(), password.to_owned(), rights);
-    let watch = LimitWatch::new(plan, number, books);
+    let watch = Rc::clone(watch);
     Server::new(Options {
         max_connections: plan.server_connections,
         accounts: vec![
             account("root", "root-password", Rights::Administrator),
             account(APPLICATION, "app-password", Rights::Application),
+            account(GUEST, GUEST_PASSWORD, Rights::Application),
             account("monitor", "monitor-password", Rights::Administrator),
         ],
         schemas: SCHEMAS.iter().map(|&schema| schema.to_owned()).collect(),
         seed: dice.number(),
-        observer: Some(Rc::new(move |event| watch.see(event))),
+        observer: Some(Rc::new(move |event| {
+            watch.see(event, |user| user == APPLICATION || user == GUEST);
+        })),
         ..Options::new(plan.family, 1 + number as u32)
     })
 }
@@ -150,59 +174,6 @@ fn listen(hosts: &Rc<Hosts>, server: &Rc<Server>, address: SocketAddr) {
     let server = Rc::clone(server);
     let accept = move |end: End, _| drop(spawn_local(Rc::clone(&server).serve(end)));
     hosts.listen(address, Rc::new(accept));
-}
-
-/// Watches that pools keep their limit of connections to a server. A server hears of a connection's end a little later
-/// than the pool that has ended it.
-struct LimitWatch {
-    server: usize,
-    open: RefCell<BTreeSet<u32>>,
-    over_since: Cell<Option<Instant>>,
-    /// None where other sessions than pooled ones connect, or connections end without a word.
-    most: Option<usize>,
-    books: Books,
-}
-
-/// How late a server may hear that a connection has ended.
-const FAREWELL: Duration = Duration::from_secs(2);
-
-impl LimitWatch {
-    fn new(plan: &Plan, server: usize, books: &Books) -> Self {
-        let is_exact = !plan.is_rough && !plan.has_transparent;
-        Self {
-            server,
-            open: RefCell::default(),
-            over_since: Cell::default(),
-            most: is_exact.then_some(plan.proxies * plan.connections),
-            books: books.clone(),
-        }
-    }
-
-    fn see(&self, event: &Event<'_>) {
-        let Some(most) = self.most else {
-            return;
-        };
-        let mut open = self.open.borrow_mut();
-        match *event {
-            Event::Connected { connection, user } if user == APPLICATION => {
-                open.insert(connection);
-            }
-            Event::Disconnected { connection } => drop(open.remove(&connection)),
-            _ => {}
-        }
-        if open.len() <= most {
-            return self.over_since.set(None);
-        }
-        let now = net::clock::now();
-        let since = self.over_since.get().unwrap_or(now);
-        self.over_since.set(Some(since));
-        if now - since > FAREWELL {
-            let (count, server) = (open.len(), self.server);
-            self.books.broken(format!(
-                "{count} connections of pools to server {server}, of {most}"
-            ));
-        }
-    }
 }
 
 /// Puts the first rows down at the primary; what `lock_wait_timeout` is there.

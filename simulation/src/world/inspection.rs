@@ -1,0 +1,128 @@
+//! What proxies tell of themselves: their limits hold at each moment, and at the end their counts add up.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use proxy::WorkerView;
+
+use super::Plan;
+use super::plan::WorldKind;
+use super::setting::{Reach, Setting};
+use crate::proxy::SimulatedProxy;
+
+/// How often proxies are looked at.
+const INTERVAL: Duration = Duration::from_millis(250);
+
+/// Bytes that a session may keep: statements that a client sends ahead (64 KiB), replies on a lane that it does not take
+/// (256 KiB), and a piece of 16 KiB each way.
+const SESSION_BYTES_MAX: u64 = (64 + 256 + 2 * 16) * 1024;
+
+/// How long pings, openings and goodbyes last at the end.
+const SETTLING: Duration = Duration::from_secs(60);
+
+/// Looks at all proxies again and again. Worlds of the first kinds are left alone, so that their seeds show what they
+/// have shown.
+pub async fn inspect(plan: Plan, reach: Reach) {
+    if matches!(plan.kind, WorldKind::Rough | WorldKind::Switching) {
+        return;
+    }
+    loop {
+        tokio::time::sleep(INTERVAL).await;
+        for (number, proxy) in reach.proxies.iter().enumerate() {
+            let views = proxy.views().await;
+            if let Err(what) = look(&plan, proxy, &views) {
+                reach.books.broken(format!("proxy {number}: {what}"));
+            }
+        }
+    }
+}
+
+fn look(plan: &Plan, proxy: &SimulatedProxy, views: &[WorkerView]) -> Result<(), String> {
+    let sessions = proxy.sessions() as u64;
+    let bytes = proxy.memory().bytes;
+    if bytes > sessions * SESSION_BYTES_MAX {
+        return Err(format!("{sessions} sessions keep {bytes} bytes"));
+    }
+    // Of several workers each tells of another moment.
+    if let [worker] = views {
+        for (name, count) in connections(worker) {
+            let most = plan.connections;
+            if count > most {
+                return Err(format!("{count} connections to {name}, of {most}"));
+            }
+        }
+    }
+    let waiting = views.iter().flat_map(|worker| &worker.pools);
+    let waiting: usize = waiting.map(|pool| pool.figures.waiting).sum();
+    match waiting > proxy.sessions() {
+        true => Err(format!("{waiting} of {sessions} sessions wait")),
+        false => Ok(()),
+    }
+}
+
+fn connections(worker: &WorkerView) -> BTreeMap<&str, usize> {
+    let mut counts = BTreeMap::new();
+    for pool in &worker.pools {
+        *counts.entry(&*pool.name).or_default() += pool.figures.connections();
+    }
+    counts
+}
+
+/// When all sessions have gone, every connection was given back or closed, nothing is kept, and the counts add up.
+///
+/// # Errors
+/// What is not so, in words.
+pub async fn at_the_end(setting: &Setting, plan: &Plan) -> Result<(), String> {
+    let until = net::clock::now() + SETTLING;
+    loop {
+        let mut looked = Ok(());
+        let mut idle = BTreeMap::<String, usize>::new();
+        for (number, proxy) in setting.proxies.iter().enumerate() {
+            let views = proxy.views().await;
+            let rest = all_at_rest(proxy, &views);
+            looked = looked.and(rest.map_err(|what| format!("proxy {number} at the end: {what}")));
+            for pool in views.iter().flat_map(|worker| &worker.pools) {
+                *idle.entry(pool.name.clone()).or_default() += pool.figures.idle;
+            }
+        }
+        let is_exact = !plan.is_rough && !plan.has_transparent;
+        for (number, watch) in setting.watches.iter().enumerate().filter(|_| is_exact) {
+            let (open, known) = (watch.open(), idle.get(&format!("s{number}")));
+            let known = known.copied().unwrap_or(0);
+            if open != known {
+                looked = looked.and(Err(format!(
+                    "server {number} has {open} connections of pools, which know {known}"
+                )));
+            }
+        }
+        if looked.is_ok() || net::clock::now() > until {
+            return looked;
+        }
+        tokio::time::sleep(INTERVAL).await;
+    }
+}
+
+fn all_at_rest(proxy: &SimulatedProxy, views: &[WorkerView]) -> Result<(), String> {
+    let bytes = proxy.memory().bytes;
+    if bytes > 0 {
+        return Err(format!("no session is left, and {bytes} bytes are kept"));
+    }
+    for worker in views {
+        for pool in &worker.pools {
+            let figures = &pool.figures;
+            if figures.lent + figures.opening + figures.waiting > 0 {
+                return Err(format!("a pool is not at rest: {pool:?}"));
+            }
+            let (opened, closed) = (figures.counts.opened, figures.counts.closed.total());
+            if opened != closed + (figures.idle + figures.closing) as u64 {
+                return Err(format!(
+                    "a pool has opened {opened} and closed {closed} connections: {pool:?}"
+                ));
+            }
+        }
+        if let Some(load) = worker.loads.iter().find(|load| load.in_flight > 0) {
+            return Err(format!("a statement is under way: {load:?}"));
+        }
+    }
+    Ok(())
+}

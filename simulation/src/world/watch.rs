@@ -1,0 +1,112 @@
+//! What servers see of the proxies' pools, compared with what the pools may do.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::Plan;
+use crate::books::Books;
+use crate::server::Event;
+
+/// How late a server may hear that a connection has ended.
+const FAREWELL: Duration = Duration::from_secs(2);
+
+/// Watches the connections of pools to one server: they keep their limit, and a server that is drained gets nothing new.
+/// A server hears of a connection's end a little later than the pool that has ended it.
+pub struct Watch {
+    server: usize,
+    /// Connections with their users.
+    open: RefCell<BTreeMap<u32, String>>,
+    over_since: Cell<Option<Instant>>,
+    /// The most connections of pools; none where other sessions than pooled ones connect, or connections end without a
+    /// word.
+    most: Option<usize>,
+    /// Whether the server is drained, and all that had left before has come.
+    is_drained: Cell<bool>,
+    books: Books,
+}
+
+impl Watch {
+    /// Of one server; `users`: those of pools.
+    pub fn new(plan: &Plan, server: usize, books: &Books) -> Rc<Self> {
+        let is_exact = !plan.is_rough && !plan.has_transparent;
+        Rc::new(Self {
+            server,
+            open: RefCell::default(),
+            over_since: Cell::default(),
+            most: is_exact.then_some(plan.proxies * plan.connections),
+            is_drained: Cell::default(),
+            books: books.clone(),
+        })
+    }
+
+    /// From now on the server gets nothing new, or it does again.
+    pub fn drain(&self, is_drained: bool) {
+        self.is_drained.set(is_drained && self.most.is_some());
+    }
+
+    /// Connections of pools that are open.
+    pub fn open(&self) -> usize {
+        self.open.borrow().len()
+    }
+
+    /// Something happens at the server.
+    pub fn see(&self, event: &Event<'_>, is_of_pools: impl Fn(&str) -> bool) {
+        match *event {
+            Event::Connected { connection, user } if is_of_pools(user) => {
+                self.open.borrow_mut().insert(connection, user.to_owned());
+                if self.is_drained.get() {
+                    let server = self.server;
+                    self.books.broken(format!(
+                        "server {server} is drained and gets a new connection"
+                    ));
+                }
+            }
+            Event::Disconnected { connection } => {
+                self.open.borrow_mut().remove(&connection);
+            }
+            Event::Began {
+                connection,
+                statement,
+                is_free: true,
+            } if self.is_drained.get()
+                && is_echo(statement)
+                && self.open.borrow().contains_key(&connection) =>
+            {
+                let server = self.server;
+                self.books
+                    .broken(format!("server {server} is drained and gets `{statement}`"));
+            }
+            _ => {}
+        }
+        self.check_limit();
+    }
+
+    fn check_limit(&self) {
+        let Some(most) = self.most else {
+            return;
+        };
+        let count = self.open();
+        if count <= most {
+            return self.over_since.set(None);
+        }
+        let now = net::clock::now();
+        let since = self.over_since.get().unwrap_or(now);
+        self.over_since.set(Some(since));
+        if now - since > FAREWELL {
+            let server = self.server;
+            self.books.broken(format!(
+                "{count} connections of pools to server {server}, of {most}"
+            ));
+        }
+    }
+}
+
+/// Whether only a client sends it: `SELECT` and a number.
+fn is_echo(statement: &str) -> bool {
+    let number = statement.strip_prefix("SELECT ");
+    number.is_some_and(|it| it.parse::<u64>().is_ok_and(|number| number > 0))
+}
