@@ -23,14 +23,13 @@ pub struct Held<'a, F: Future> {
 }
 
 impl FutureArena {
-    /// Puts a future into a block, for as long as it runs. A block that is too small makes way for one that
-    /// is not.
+    /// Makes a future in a block, for as long as it runs. A block that is too small makes way for one that is not.
     #[inline]
-    pub fn hold<F: Future>(&self, future: F) -> Held<'_, F> {
+    pub fn hold<F: Future>(&self, make: impl FnOnce() -> F) -> Held<'_, F> {
         let free = self.free.borrow_mut().pop();
         let block = free.unwrap_or_else(|| RecycleBox::new(()));
         Held {
-            future: Some(RecycleBox::into_pin(RecycleBox::recycle(block, future))),
+            future: Some(RecycleBox::into_pin(RecycleBox::recycle(block, make()))),
             blocks: self,
         }
     }
@@ -83,17 +82,17 @@ mod tests {
     #[tokio::test]
     async fn a_block_comes_back_and_is_used_again() {
         let blocks = FutureArena::default();
-        assert_eq!(blocks.hold(ready(1)).await, 1);
+        assert_eq!(blocks.hold(|| ready(1)).await, 1);
         assert_eq!(count(&blocks), 1);
         let large = async |bytes: [u8; 4096]| {
             tokio::task::yield_now().await;
             bytes.len()
         };
         for _ in 0..3 {
-            assert_eq!(blocks.hold(large([0; 4096])).await, 4096);
+            assert_eq!(blocks.hold(|| large([0; 4096])).await, 4096);
             assert_eq!(count(&blocks), 1);
         }
-        let (one, two) = tokio::join!(blocks.hold(large([1; 4096])), blocks.hold(ready(2)));
+        let (one, two) = tokio::join!(blocks.hold(|| large([1; 4096])), blocks.hold(|| ready(2)));
         assert_eq!((one, two), (4096, 2));
         assert_eq!(count(&blocks), 2);
     }
@@ -103,7 +102,7 @@ mod tests {
         let blocks = FutureArena::default();
         let gone = Cell::new(0);
         let goes = Goes(&gone);
-        let held = blocks.hold(async move {
+        let held = blocks.hold(|| async move {
             let _goes = goes;
             pending::<()>().await;
         });

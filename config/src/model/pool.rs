@@ -22,7 +22,7 @@ settings! {
         /// Whether the proxy answers a plain `BEGIN` itself, and sends it with the transaction's first statement:
         /// before a statement that only reads, in the same write. The same holds for `SET autocommit = 0`. `false`
         /// sends both at once. See [Pooling](pooling.md#transactions).
-        defer_begin: bool = false, Traits::RELOAD;
+        defer_begin: bool = true, Traits::RELOAD;
 
         /// Pooled connections to one backend, over all workers and accounts. A session that finds none free
         /// waits for one.

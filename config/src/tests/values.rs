@@ -34,7 +34,7 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("balance.timeout_backend_wait", "\"30s\""),
     ("pool.session", "\"statement\""),
     ("pool.lanes", "\"reads\""),
-    ("pool.defer_begin", "false"),
+    ("pool.defer_begin", "true"),
     ("pool.backend_connections_max", "100"),
     ("pool.account_connections_max", "0"),
     ("pool.account_kept_percent_max", "80"),

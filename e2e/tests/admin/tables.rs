@@ -86,8 +86,9 @@ fn pools_and_backends_say_who_uses_what(product: Product) {
     let watched = Watched::pooled(product);
     let mut look = watched.look();
     let mut client = watched.proxy.connect();
-    client.run("SELECT 1");
-    client.run("BEGIN");
+    for sql in ["SELECT 1", "BEGIN", "SELECT 2"] {
+        client.run(sql);
+    }
     let backend = Server::shared(product).tcp().to_string();
     wait::until("a connection is in use", wait::SOON, || {
         look.value("SELECT SUM(in_use) FROM pools") == "1"

@@ -293,6 +293,7 @@ both! {
     a_begin_that_fails_is_told_to_the_first_statement
     a_connection_that_breaks_before_the_first_statement_costs_nothing
     a_backend_that_is_gone_at_the_first_statement_is_told
+    what_another_session_has_asked_for_survives_a_begin
     what_rules_are_for_is_sent_at_once
     reads_of_a_deferred_transaction_use_no_lane
 }
@@ -396,6 +397,27 @@ fn a_backend_that_is_gone_at_the_first_statement_is_told(product: Product) {
         chain.conn.query(READ).error().is_none()
     });
     assert_eq!(chain.rows(), "1");
+}
+
+fn what_another_session_has_asked_for_survives_a_begin(product: Product) {
+    let mut chain = Chain::start(product, |settings| {
+        settings.set("pool.backend_connections_max", 1)
+    });
+    let login = Login::with("app", PASSWORD).schema("d");
+    let mut other = chain.proxy.connect_as(&login);
+    chain.server.root().run("INSERT INTO d.t VALUES (2), (3)");
+    for begin in ["BEGIN", "SET autocommit = 0"] {
+        let id = chain
+            .conn
+            .prepare("SELECT SQL_CALC_FOUND_ROWS n FROM t LIMIT 1")
+            .statement();
+        chain.conn.execute(&Execute::new(id, &[]));
+        // It takes over the connection, and asks what the first session may still want to know.
+        other.run(READ);
+        chain.conn.run(begin);
+        assert_eq!(chain.conn.value("SELECT FOUND_ROWS()"), "3", "{begin}");
+        chain.conn.run("ROLLBACK");
+    }
 }
 
 fn what_rules_are_for_is_sent_at_once(product: Product) {

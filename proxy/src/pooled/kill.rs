@@ -17,7 +17,6 @@ use std::time::Duration;
 
 use pool::CloseReason;
 use route::{BackendId, KillScope};
-use session::Tally;
 use session::state::{Answered, List, Needs};
 use sql::{Facts, Flags, Kill as How, Killed};
 use tokio::task::JoinHandle;
@@ -147,9 +146,8 @@ impl PooledSession {
     pub(crate) fn forget_past(&mut self) {
         self.sql_state.session.answered(Answered::Statement);
         if self.sql_state.session.aftermath().list == List::Empty {
-            self.sql_state
-                .aftermath
-                .note(self.sql_state.session.aftermath(), &Tally::default());
+            // What others have asked for the session stays: this statement has run on no connection.
+            self.sql_state.aftermath.forget_list();
         }
     }
 

@@ -82,7 +82,7 @@ impl PooledSession {
                 None => self.act(incoming).await?,
                 Some(_) => {
                     let worker = Rc::clone(&self.worker);
-                    worker.blocks.hold(self.act_by_script(incoming)).await?
+                    worker.blocks.hold(|| self.act_by_script(incoming)).await?
                 }
             };
             match after {
@@ -108,11 +108,11 @@ impl PooledSession {
             }
             arrived if self.routing.optimism.is_some() => Box::pin(self.optimistic(arrived)).await,
             // An idle session needs no memory for a statement.
-            Arrived::Query(query) => blocks.hold(self.query(query)).await,
+            Arrived::Query(query) => blocks.hold(|| self.query(query)).await,
             Arrived::Other(incoming)
                 if incoming.command == Command::STMT_EXECUTE && !incoming.is_cut =>
             {
-                blocks.hold(self.execute(incoming)).await
+                blocks.hold(|| self.execute(incoming)).await
             }
             other => Box::pin(self.perform(other)).await,
         };

@@ -164,7 +164,7 @@ impl Staged<'_> {
         let route = self.route_next.take().or_else(|| self.route.clone());
         self.session.command.policy = CommandPolicy::of_script(route, self.limit_next.take());
         let worker = Rc::clone(&self.session.worker);
-        let acted = worker.blocks.hold(self.session.act(incoming)).await?;
+        let acted = worker.blocks.hold(|| self.session.act(incoming)).await?;
         self.tell_changes(command);
         Ok(acted)
     }

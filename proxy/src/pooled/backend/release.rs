@@ -24,7 +24,10 @@ impl PooledSession {
             Box::pin(self.look_again()).await;
         }
         if !self.sql_state.cursors.is_empty() || !self.sql_state.session.is_free() {
-            Box::pin(self.inquire()).await?;
+            // In a transaction there is nearly always nothing to ask.
+            if self.inquiry().is_some() {
+                Box::pin(self.inquire()).await?;
+            }
             if self.is_pinned() {
                 self.keep_lent();
                 return Ok(());
@@ -87,9 +90,6 @@ impl PooledSession {
 
     /// Whether the session cannot leave its connection.
     pub(crate) fn is_pinned(&self) -> bool {
-        if self.sql_state.cursors.is_empty() && self.sql_state.session.is_free() {
-            return false;
-        }
         let is_for_life = self.sql_state.session.rules().hold == Hold::Session;
         is_for_life || !self.sql_state.cursors.is_empty() || !self.pins().is_empty()
     }

@@ -31,6 +31,8 @@ impl PooledSession {
     /// From now on the session has autocommit off, on each connection that it gets.
     pub(super) fn switch_autocommit_off(&mut self, statement: &Statement<'_>) -> Ending {
         let status = self.client.status.with(StatusFlags::AUTOCOMMIT, false);
+        // What others have asked for the session would be taken for answers of this statement's.
+        self.take_up_saved();
         self.tracking.changes.clear();
         self.tracking.changes.variable(NAME, OFF);
         self.tracking.changes.state_changed();

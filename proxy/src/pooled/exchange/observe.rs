@@ -315,7 +315,8 @@ impl PooledSession {
         true
     }
 
-    fn inquiry(&self) -> Option<StateQuery> {
+    /// What is to be asked of the connection before the session's next statement.
+    pub(crate) fn inquiry(&self) -> Option<StateQuery> {
         let lent = self.held.lease.as_ref()?;
         self.sql_state.session.inquiry(&lent.conn.state)
     }

@@ -152,16 +152,30 @@ fn of_rows(seen: &Seen<'_>) -> Counted {
     }
 }
 
-/// Whether a word stands in a text by which more rows may be found than are sent. One pass, because each SELECT is
-/// looked through.
+/// Words by which more rows may be found than are sent.
+const LIMITING: [&[u8]; 3] = [b"LIMIT", b"FETCH", b"PROCEDURE"];
+
+/// The bytes that they begin with, in both cases.
+const BEGINS_LIMITING: [bool; 256] = {
+    let mut begins = [false; 256];
+    let mut at = 0;
+    while at < LIMITING.len() {
+        let first = LIMITING[at][0];
+        begins[first as usize] = true;
+        begins[first.to_ascii_lowercase() as usize] = true;
+        at += 1;
+    }
+    begins
+};
+
+/// Whether such a word stands in a text. One pass, because each SELECT is looked through.
 fn may_be_limited(text: &[u8]) -> bool {
-    const WORDS: [&[u8]; 3] = [b"LIMIT", b"FETCH", b"PROCEDURE"];
     let begins = |at: usize, word: &[u8]| {
         let here = text.get(at..at + word.len());
         here.is_some_and(|here| here.eq_ignore_ascii_case(word))
     };
     text.iter().enumerate().any(|(at, letter)| {
-        matches!(letter | 0x20, b'l' | b'f' | b'p') && WORDS.iter().any(|word| begins(at, word))
+        BEGINS_LIMITING[usize::from(*letter)] && LIMITING.iter().any(|word| begins(at, word))
     })
 }
 
