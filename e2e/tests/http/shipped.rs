@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use e2e::raw::{Shape, command};
 use e2e::{Cluster, Folder, PASSWORD, Product, Settings, wait};
 use serde_json::Value;
 
@@ -143,9 +144,15 @@ impl World {
     fn page(&self) -> String {
         let mut client = self.watched.proxy.connect();
         assert!(client.query("SELECT nonsense").error().is_some());
+        // Statements use a lane while others are under way.
+        let mut crowd: Vec<_> = (0..8).map(|_| self.watched.proxy.connect()).collect();
+        let read = [&[command::QUERY], &b"SELECT id FROM d.t WHERE id = 1"[..]].concat();
         let mut text = String::new();
         wait::until("all kinds of statements are counted", wait::SOON, || {
-            client.run("SELECT id FROM d.t WHERE id = 1");
+            crowd.iter_mut().for_each(|it| it.send(&read));
+            for it in &mut crowd {
+                assert!(it.reply(Shape::Results).error().is_none());
+            }
             client.run("UPDATE d.t SET id = id WHERE id = 2");
             text = self.watched.look().get("/metrics").text();
             [

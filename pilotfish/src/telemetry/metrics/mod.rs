@@ -202,10 +202,9 @@ impl Exporting {
 fn instance(config: &Config) -> [KeyValue; 2] {
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let host = host.trim();
-    let listener = config.listeners.first();
-    let listener = listener
-        .map(|it| it.address.to_string())
-        .unwrap_or_default();
+    let more = config.listeners.iter().map(|it| &it.address);
+    let listener = config.listen.iter().chain(more).next();
+    let listener = listener.map(ToString::to_string).unwrap_or_default();
     [
         attribute("host.name", host),
         attribute("service.instance.id", format!("{host}/{listener}")),
