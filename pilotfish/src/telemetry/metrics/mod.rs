@@ -261,6 +261,6 @@ mod tests {
             names.collect::<Vec<_>>().join(" ")
         });
         let names: Vec<_> = names.collect();
-        assert_eq!(names, ["3000 2000", "1", "9000 0", "10"]);
+        assert_eq!(names, ["3000 2000", "1", "9000", "0 10"]);
     }
 }
