@@ -238,7 +238,7 @@ impl Reply {
                 at += self.pass_left(&bytes[at..])?;
                 continue;
             }
-            at += self.skip_rows(&bytes[at..]);
+            at += self.skip_whole(&bytes[at..]);
             let rest = &mut bytes[at..];
             let Some(header) = rest.first_chunk::<HEADER_BYTES>() else {
                 break;

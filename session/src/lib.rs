@@ -23,6 +23,7 @@ mod reply;
 pub mod state;
 pub mod track_settings;
 mod tracker;
+mod whole_packets;
 
 pub use command_text::statement_of;
 pub use exchange::{

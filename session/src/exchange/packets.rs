@@ -1,7 +1,6 @@
 //! Packets as they come: rows that pass unread, whole packets, and those too long to be waited for.
 
-use wire::reply::EOF;
-use wire::{HEADER_BYTES, Header, Malformed, PACKET_PAYLOAD_MAX};
+use wire::{HEADER_BYTES, Header, Malformed};
 
 use super::{Amendment, PacketAction, Reply, Withholds};
 use crate::cutter::HEAD_BYTES;
@@ -9,36 +8,23 @@ use crate::reply::{Outcome, Payload, ReplyState, ReplyStep, UNASKED_FILE};
 use crate::tracker::{Sequences, Violation};
 
 impl Reply {
-    /// Passes over whole packets that are rows and nothing else; the hot loop of big results.
-    pub(super) fn skip_rows(&mut self, bytes: &[u8]) -> usize {
-        if self.state != ReplyState::Rows
-            || self.sequences == Sequences::Renumbered
-            || self.is_continued
-            || self.fingerprinting.is_some()
-        {
+    /// Passes over whole packets that are definitions of columns or rows and nothing else; the hot loop of results.
+    pub(super) fn skip_whole(&mut self, bytes: &[u8]) -> usize {
+        let is_plain = self.sequences == Sequences::Checked
+            && !self.is_continued
+            && self.fingerprinting.is_none();
+        if !is_plain {
             return 0;
         }
-        let (mut at, mut sequence, mut rows) = (0, self.sequence, 0);
-        while let Some([a, b, c, found, first]) = bytes[at..].first_chunk::<{ HEADER_BYTES + 1 }>()
-        {
-            let length = u32::from_le_bytes([*a, *b, *c, 0]) as usize;
-            let end = at + HEADER_BYTES + length;
-            if *first >= EOF
-                || length == 0
-                || length == PACKET_PAYLOAD_MAX
-                || *found != sequence
-                || end > bytes.len()
-            {
-                break;
-            }
-            sequence = sequence.wrapping_add(1);
-            rows += 1;
-            at = end;
+        let Some(skipped) = self.state.skip_whole(self.sequence, bytes) else {
+            return 0;
+        };
+        self.sequence = skipped.next_sequence;
+        if self.state == ReplyState::Rows {
+            self.tally.rows += skipped.count;
+            self.tally.row_bytes += skipped.bytes as u64;
         }
-        self.sequence = sequence;
-        self.tally.rows += rows;
-        self.tally.row_bytes += at as u64;
-        at
+        skipped.bytes
     }
 
     /// A whole packet.

@@ -17,9 +17,7 @@ impl Tracker {
     ) -> Result<(), Violation> {
         let mut at = 0;
         while !self.lost {
-            if self.reply == Some(ReplyState::Rows) {
-                at += self.skip_rows(&bytes[at..]);
-            }
+            at += self.skip_whole(&bytes[at..]);
             let (taken, cut) = self.backend.step(&bytes[at..]);
             let from = at;
             at += taken;
@@ -53,32 +51,19 @@ impl Tracker {
         Ok(())
     }
 
-    /// Passes over whole packets that are rows and nothing else; the hot loop of big results.
-    fn skip_rows(&mut self, bytes: &[u8]) -> usize {
-        let mut at = 0;
+    /// Passes over whole packets that are definitions of columns or rows and nothing else; the hot loop of results.
+    fn skip_whole(&mut self, bytes: &[u8]) -> usize {
         if self.sequences == Sequences::Renumbered || !self.backend.is_between_payloads() {
-            return at;
+            return 0;
         }
-        let Some(mut sequence) = self.backend_sequence else {
-            return at;
+        let (Some(state), Some(sequence)) = (&mut self.reply, self.backend_sequence) else {
+            return 0;
         };
-        while let Some([a, b, c, found, first]) = bytes[at..].first_chunk::<{ HEADER_BYTES + 1 }>()
-        {
-            let length = u32::from_le_bytes([*a, *b, *c, 0]) as usize;
-            let end = at + HEADER_BYTES + length;
-            if *first >= 0xfe
-                || length == 0
-                || length == wire::PACKET_PAYLOAD_MAX
-                || *found != sequence
-                || end > bytes.len()
-            {
-                break;
-            }
-            sequence = sequence.wrapping_add(1);
-            at = end;
-        }
-        self.backend_sequence = Some(sequence);
-        at
+        let Some(skipped) = state.skip_whole(sequence, bytes) else {
+            return 0;
+        };
+        self.backend_sequence = Some(skipped.next_sequence);
+        skipped.bytes
     }
 
     fn begin_reply(&mut self) {
