@@ -167,7 +167,24 @@ impl World {
             .iter()
             .all(|it| text.contains(it))
         });
-        text
+        self.page_while_a_session_waits()
+    }
+
+    /// Three transactions want the two connections that there may be: one of them waits.
+    fn page_while_a_session_waits(&self) -> String {
+        let mut holders: Vec<_> = (0..3).map(|_| self.watched.proxy.connect()).collect();
+        for it in &mut holders {
+            it.run("SET autocommit = 0");
+        }
+        for (number, it) in holders.iter_mut().enumerate() {
+            let locking = format!("SELECT id FROM d.t WHERE id = {number} FOR UPDATE");
+            it.send(&[&[command::QUERY], locking.as_bytes()].concat());
+        }
+        wait::for_some("a session waits for a connection", wait::SOON, || {
+            let text = self.watched.look().get("/metrics").text();
+            let waits = text.contains("pilotfish_pool_oldest_wait_seconds{");
+            waits.then_some(text)
+        })
     }
 }
 
