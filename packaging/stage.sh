@@ -8,7 +8,7 @@ program=$1 root=$2
 rm -rf "$root"
 umask 022
 mkdir -p "$root/usr/bin" "$root/usr/share/man/man1" "$root/etc/pilotfish" "$root/etc/logrotate.d" \
-    "$root/usr/lib/systemd/system" "$root/usr/lib/sysusers.d" "$root/usr/share/pilotfish" \
+    "$root/usr/lib/systemd/system" "$root/usr/lib/sysusers.d" "$root/usr/share/pilotfish/grafana" \
     "$root/usr/share/doc/pilotfish" "$root/usr/share/bash-completion/completions" \
     "$root/usr/share/fish/vendor_completions.d"
 
@@ -23,7 +23,8 @@ install -m 644 packaging/pilotfish.toml "$root/etc/pilotfish/pilotfish.toml"
 install -m 644 packaging/pilotfish.logrotate "$root/etc/logrotate.d/pilotfish"
 install -m 644 packaging/pilotfish.service packaging/pilotfish.socket "$root/usr/lib/systemd/system/"
 install -m 644 packaging/pilotfish.sysusers "$root/usr/lib/sysusers.d/pilotfish.conf"
-install -m 644 packaging/grafana.json packaging/prometheus-rules.yml "$root/usr/share/pilotfish/"
+install -m 644 packaging/prometheus-rules.yml "$root/usr/share/pilotfish/"
+install -m 644 packaging/grafana/*.json "$root/usr/share/pilotfish/grafana/"
 install -m 644 LICENSE "$root/usr/share/doc/pilotfish/copyright"
 gzip -9nc CHANGELOG.md > "$root/usr/share/doc/pilotfish/changelog.gz"
 

@@ -67,6 +67,7 @@ impl Authenticator {
             editor,
             history,
             streams,
+            ..
         }: Seen,
         addresses: Vec<String>,
         http_addresses: Vec<String>,

@@ -47,6 +47,8 @@ pub enum EventKind {
     History,
     /// Spans cannot be sent, or can be again.
     Traces,
+    /// Metrics cannot be sent, or can be again.
+    Metrics,
 }
 
 /// The last ones.
@@ -72,6 +74,7 @@ impl EventKind {
             Self::Reset => "reset",
             Self::History => "history",
             Self::Traces => "traces",
+            Self::Metrics => "metrics",
         }
     }
 }

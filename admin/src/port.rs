@@ -2,7 +2,7 @@
 
 use std::io;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::JoinHandle;
 
 use config::{Config, ListenAddress};
@@ -17,7 +17,8 @@ use crate::authenticator::{Authenticator, Count, PORT};
 use crate::conversation::Conversation;
 use crate::editor::Editor;
 use crate::history::History;
-use crate::history::facts::Facts;
+use crate::history::facts::{Facts, facts_of};
+use crate::material::PortFacts;
 
 /// Logins under way at once; whoever comes beyond that is turned away.
 const LOGINS_MAX: usize = 256;
@@ -67,7 +68,12 @@ pub struct Seen {
     pub history: Facts,
     /// The clusters that are followed.
     pub streams: Arc<Streams>,
+    /// The ports' own counts, while the ports are open.
+    ports: OpenPorts,
 }
+
+/// Set when the ports open.
+type OpenPorts = Arc<Mutex<Weak<Authenticator>>>;
 
 impl Seen {
     /// All that there is to see.
@@ -82,7 +88,26 @@ impl Seen {
             editor: editor.clone(),
             history: Arc::clone(history.facts()),
             streams: Arc::clone(streams),
+            ports: Arc::default(),
         }
+    }
+
+    /// What is to be known of the ports themselves, and beside the data plane. Ports that are not open have no
+    /// address and no connection.
+    pub fn facts(&self) -> PortFacts {
+        match self.open_ports().upgrade() {
+            Some(authenticator) => authenticator.facts(),
+            None => PortFacts {
+                events: Arc::clone(self.editor.events()),
+                history: facts_of(&self.history),
+                streams: Arc::clone(&self.streams),
+                ..PortFacts::default()
+            },
+        }
+    }
+
+    fn open_ports(&self) -> MutexGuard<'_, Weak<Authenticator>> {
+        self.ports.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -225,7 +250,9 @@ fn live(
         let Ok(seen) = started.await else {
             return;
         };
-        let authenticator = Arc::new(Authenticator::new(seen, bound.guests, bound.callers));
+        let authenticator = Authenticator::new(seen.clone(), bound.guests, bound.callers);
+        let authenticator = Arc::new(authenticator);
+        *seen.open_ports() = Arc::downgrade(&authenticator);
         let door = http(Arc::clone(&authenticator));
         tokio::select! {
             () = serve(guests, |accepted| welcome(&authenticator, accepted)) => {}
@@ -347,7 +374,7 @@ async fn converse(authenticator: Arc<Authenticator>, accepted: Accepted, login: 
         let fault = crate::fault::Fault::new(wire::ErrorCode::CON_COUNT, text);
         return admin_client.dismiss(&fault.payload()).await;
     };
-    tracing::info!(client = %remote, user = admin_client.user, role = role.name(), "an administrator has come");
+    tracing::info!(client = %remote, user = admin_client.user, role = role.name(), "an administrator has logged in to the admin port");
     let conversation = Conversation::new(admin_client, id, Arc::clone(&authenticator));
     let user = conversation.run().await;
     authenticator.audit(PORT, "disconnect", (id, &user, &remote), String::new());

@@ -1,4 +1,4 @@
-//! A collector of OpenTelemetry's: takes spans by OTLP over HTTP, and reads them by the published schema.
+//! A collector of OpenTelemetry's: takes spans and metrics by OTLP over HTTP, and reads them by the published schema.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -6,8 +6,11 @@ use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
+use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
+use opentelemetry_proto::tonic::common::v1::KeyValue;
 use opentelemetry_proto::tonic::common::v1::any_value::Value;
+use opentelemetry_proto::tonic::metrics::v1::ResourceMetrics;
 use opentelemetry_proto::tonic::trace::v1::Span;
 use prost::Message;
 use rustls::pki_types::pem::PemObject;
@@ -29,6 +32,8 @@ struct State {
     spans: Mutex<Vec<Span>>,
     /// Values of `service.name`.
     services: Mutex<Vec<String>>,
+    /// The messages with metrics.
+    metrics: Mutex<Vec<ResourceMetrics>>,
     requests: Mutex<Vec<String>>,
     status: AtomicU16,
     is_silent: AtomicBool,
@@ -108,6 +113,11 @@ impl Collector {
         self.spans()
     }
 
+    /// Every message with metrics so far.
+    pub fn metrics(&self) -> Vec<ResourceMetrics> {
+        locked(&self.state.metrics).clone()
+    }
+
     /// The services that have sent spans, each as often as it has.
     pub fn services(&self) -> Vec<String> {
         locked(&self.state.services).clone()
@@ -152,11 +162,14 @@ impl State {
             thread::sleep(std::time::Duration::from_millis(20));
         }
         let status = self.status.load(Ordering::Relaxed);
-        locked(&self.requests).push(head);
-        if status == 200 {
+        if status == 200 && head.contains("/v1/metrics ") {
+            let request = ExportMetricsServiceRequest::decode(&*body).expect("it is a request");
+            locked(&self.metrics).extend(request.resource_metrics);
+        } else if status == 200 {
             let request = ExportTraceServiceRequest::decode(&*body).expect("it is a request");
             self.keep(request);
         }
+        locked(&self.requests).push(head);
         let answer =
             format!("HTTP/1.1 {status} X\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
         let _ = reader.into_inner().write_all(answer.as_bytes());
@@ -197,7 +210,12 @@ fn server_config(identity: &Identity) -> Arc<ServerConfig> {
 
 /// An attribute of a span, as text; empty: it has none.
 pub fn attribute(span: &Span, key: &str) -> String {
-    let found = span.attributes.iter().find(|it| it.key == key);
+    text_of(&span.attributes, key)
+}
+
+/// The value of a key among attributes, as text; empty: it is not there.
+pub fn text_of(attributes: &[KeyValue], key: &str) -> String {
+    let found = attributes.iter().find(|it| it.key == key);
     match found
         .and_then(|it| it.value.clone())
         .and_then(|it| it.value)

@@ -1,4 +1,4 @@
-//! What the proxy puts up with: sessions, time, sizes, memory.
+//! Limits: of sessions, time, sizes, memory.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;

@@ -38,7 +38,11 @@ pub async fn metrics(State(state): State<Arc<HttpState>>) -> Response {
     let shown = state.moment(&metrics::tables()).await;
     let material = Arc::clone(&shown.material);
     let written = shown.answer("/metrics", async {
-        aside(move || Ok::<_, Fault>(Bytes::from(metrics::of_material(&material)))).await
+        aside(move || {
+            let measured = metrics::of_material(&material);
+            Ok::<_, Fault>(Bytes::from(metrics::text(&measured)))
+        })
+        .await
     });
     match written.await {
         Ok(text) => ([(header::CONTENT_TYPE, FORMAT)], text).into_response(),

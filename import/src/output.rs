@@ -303,16 +303,24 @@ impl<'a> Output<'a> {
     /// Sets a setting that names a file to be read. If this machine has no such file, the line stays a comment.
     /// Tells whether the setting holds.
     pub fn file(&mut self, name: &'static str, path: &str, from: &Origin) -> bool {
-        self.path(name, path, Path::new(path), from)
+        let nearest = "copy it here, and remove the #";
+        self.path((name, path), Path::new(path), nearest, from)
     }
 
     /// The same of a file that is to be written: its folder must be there.
     pub fn new_file(&mut self, name: &'static str, path: &str, from: &Origin) -> bool {
         let folder = Path::new(path).parent().unwrap_or(Path::new("/"));
-        self.path(name, path, folder, from)
+        let nearest = "create the folder, and remove the #";
+        self.path((name, path), folder, nearest, from)
     }
 
-    fn path(&mut self, name: &'static str, path: &str, needed: &Path, from: &Origin) -> bool {
+    fn path(
+        &mut self,
+        (name, path): (&'static str, &str),
+        needed: &Path,
+        nearest: &str,
+        from: &Origin,
+    ) -> bool {
         let value = Toml::Text(path.to_owned());
         if (self.source.has_file)(needed) {
             self.set(name, value, from);
@@ -323,7 +331,7 @@ impl<'a> Output<'a> {
         self.differs(
             from,
             format!("{name} stays a comment, because {reason}"),
-            "copy it here, and remove the #",
+            nearest,
         );
         false
     }

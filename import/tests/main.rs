@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod mistakes;
+mod reports;
 mod results;
 
 use std::path::{Path, PathBuf};

@@ -26,8 +26,8 @@ mod shell;
 mod snapshot;
 mod table;
 mod taking_over;
+mod telemetry;
 mod top;
-mod traces;
 
 use std::process::ExitCode;
 

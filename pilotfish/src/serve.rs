@@ -31,7 +31,7 @@ use crate::logging::Log;
 use crate::process::{PidFile, become_user, raise_open_files};
 use crate::replica_port::ReplicaPort;
 use crate::snapshot::{reload_certificates, snapshot};
-use crate::traces::{Exporter, Sights};
+use crate::telemetry::{Exporter, MetricsExporter, Sights};
 
 /// Time between two looks at certificate files.
 const CERTIFICATES_INTERVAL: Duration = Duration::from_secs(5);
@@ -149,6 +149,7 @@ async fn play(config: Config, mut serving: Serving<'_>, log: &Log) -> Result<(),
     let views = Arc::clone(streams.borrow().streams());
     let seen = Seen::new(plane.window(), &editor, &history, &views);
     admin.open(&seen);
+    let metrics = MetricsExporter::start(publish.subscribe(), &seen, started)?;
     tell_ready(&mut serving);
 
     let replicas = ReplicaPort::start(&listeners, plane.window(), &views, CLOCK)?;
@@ -175,7 +176,7 @@ async fn play(config: Config, mut serving: Serving<'_>, log: &Log) -> Result<(),
     .await;
 
     let last = Arc::clone(&publish.borrow().config);
-    stop_accepting(listening, &plane, &mut notes, &last).await;
+    stop_accepting(listening, &plane, (&mut notes, &metrics), &last).await;
     history.end();
     replicas.stop();
     let cut = plane.drain(last.timeout_drain, signals.stop()).await;
@@ -253,12 +254,19 @@ fn plane_context(
     }
 }
 
-/// Takes no more clients, and writes down what is to be found at the next start.
-async fn stop_accepting(listening: Listening, plane: &DataPlane, notes: &mut Notes, last: &Config) {
+/// Takes no more clients, writes down what is to be found at the next start, and sends metrics for the last time.
+async fn stop_accepting(
+    listening: Listening,
+    plane: &DataPlane,
+    (notes, metrics): (&mut Notes, &MetricsExporter),
+    last: &Config,
+) {
     plane.window().stops();
     tell_manager(&[NotifyState::Stopping, NotifyState::Status("draining")]);
     listening.stop().await;
     notes.write(&last.digests, plane).await;
+    // Workers that have ended have no figures.
+    metrics.end();
     tracing::info!(
         kind = "stopping",
         sessions = plane.sessions(),

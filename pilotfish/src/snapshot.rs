@@ -21,7 +21,7 @@ pub fn snapshot(config: Arc<Config>, before: Option<&Settings>) -> Result<Settin
     let rules = crate::rules::ready(&config)?;
     if let Some(ca) = &config.tracing.ca {
         // It is read with each batch; what is faulty about it is told here.
-        crate::traces::secured(Some(ca)).map_err(told)?;
+        crate::telemetry::secured(Some(ca)).map_err(told)?;
     }
     let client_tls = match same_client_tls {
         Some(before) => before.client_tls.clone(),

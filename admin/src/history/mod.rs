@@ -97,7 +97,7 @@ async fn keep(
 ) {
     let beginning = Instant::now();
     let first = window.settings();
-    if first.config.is_looked_at() {
+    if first.config.has_http_callers() {
         // What an earlier process has written is there at once.
         keeper.begin(&first.config.history);
     }
@@ -105,7 +105,7 @@ async fn keep(
         let is_over = tokio::time::timeout(TICK, &mut stopped).await.is_ok();
         let settings = window.settings();
         let config = &settings.config;
-        if config.is_looked_at() {
+        if config.has_http_callers() {
             note_load(&mut keeper, &window, config, (beginning, is_over)).await;
             note_digests(&mut keeper, &window, config, (beginning, is_over)).await;
         } else {

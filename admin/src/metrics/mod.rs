@@ -1,14 +1,15 @@
-//! Metrics, as Prometheus reads them: columns of the registry's tables under names by its conventions, and
-//! how statements' times are spread.
+//! Metrics: columns of the registry's tables under names by Prometheus' conventions, and how statements' times are
+//! spread. Prometheus reads them as text; a collector of OpenTelemetry gets the same values.
 //!
 //! ```text
-//!   families   which there are, of which column     written   the text of a moment
-//!   of_scripts what scripts count
+//!   families   which there are, of which column     measured  the values of a moment
+//!   of_scripts what scripts count                   written   their text
 //!   bounded    labels of which there may be many    tests     the manual's list of them
 //! ```
 
 mod bounded;
 mod families;
+mod measured;
 mod of_scripts;
 mod written;
 
@@ -18,7 +19,8 @@ mod tests;
 use crate::registry;
 use crate::table::Table;
 
-pub use written::{of_material, tables};
+pub use measured::{Buckets, Labels, Measured, Metric, Series, of_material, tables};
+pub use written::text;
 
 /// Series of one name that differ in their labels.
 struct Family {
@@ -31,11 +33,13 @@ struct Family {
 
 /// How the numbers of a metric's family change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum MetricKind {
-    /// They grow, until the process ends.
+pub enum MetricKind {
+    /// They grow, until the process ends or they are set back.
     Counter,
     /// They rise and fall.
     Gauge,
+    /// Values are counted by their size.
+    Histogram,
 }
 
 /// Rows of a table that become series.
@@ -86,6 +90,7 @@ impl MetricKind {
         match self {
             Self::Counter => "counter",
             Self::Gauge => "gauge",
+            Self::Histogram => "histogram",
         }
     }
 }

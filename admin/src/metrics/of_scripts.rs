@@ -1,59 +1,54 @@
 //! What scripts count and measure, under `pilotfish_script_` and the name that they gave it. Their number and the
 //! length of their labels are bounded where they are counted (`script::metrics`).
 
-use std::fmt::Write;
+use script::metrics::{BUCKETS, Measured as Counted, Series as Key};
 
-use script::metrics::{BUCKETS, Measured, Series};
+use super::MetricKind;
+use super::measured::{Buckets, Measured, Metric, Series};
 
-use super::written::{labels_with, put_head};
-
-/// Appends all of them. They come by name.
-pub fn put(text: &mut String, all: &[(Series, Measured)]) {
-    let mut last = None;
-    for (series, measured) in all {
-        let name = format!("pilotfish_script_{}", series.name);
-        if last != Some(&series.name) {
-            put_head(text, &name, measured.kind(), "Counted by a script.");
-            last = Some(&series.name);
-        }
-        put_series(text, &name, series, measured);
-    }
+/// All of them. They come by name.
+pub fn metrics(all: &[(Key, Counted)]) -> Vec<Metric> {
+    let of_a_name = all.chunk_by(|(one, _), (next, _)| one.name == next.name);
+    let of_a_name = of_a_name.filter_map(|it| Some((&it.first()?.0.name, &it.first()?.1, it)));
+    of_a_name
+        .map(|(name, first, series)| Metric {
+            name: format!("pilotfish_script_{name}").into(),
+            about: "Counted by a script.".into(),
+            kind: match first {
+                Counted::Counter(_) => MetricKind::Counter,
+                Counted::Gauge(_) => MetricKind::Gauge,
+                Counted::Histogram { .. } => MetricKind::Histogram,
+            },
+            series: series.iter().map(|(key, it)| series_of(key, it)).collect(),
+        })
+        .collect()
 }
 
-fn put_series(text: &mut String, name: &str, series: &Series, measured: &Measured) {
-    let pairs = series.labels.iter();
-    let pairs = pairs.map(|(label, value)| (label.as_str(), value.as_str()));
-    let labels = labels_with(pairs.clone());
-    // Writing to a string cannot fail.
-    match measured {
-        Measured::Counter(value) | Measured::Gauge(value) => {
-            let _ = writeln!(text, "{name}{labels} {value}");
-        }
-        Measured::Histogram { counts, sum } => {
-            let mut total = 0;
-            let bounds = BUCKETS.iter().map(f64::to_string);
-            for (bound, count) in bounds.chain(["+Inf".to_owned()]).zip(counts) {
-                total += count;
-                let mut pairs: Vec<(&str, &str)> = pairs.clone().collect();
-                pairs.push(("le", &bound));
-                let labels = labels_with(pairs.into_iter());
-                let _ = writeln!(text, "{name}_bucket{labels} {total}");
-            }
-            let _ = writeln!(
-                text,
-                "{name}_sum{labels} {sum}\n{name}_count{labels} {total}"
-            );
-        }
+fn series_of(key: &Key, counted: &Counted) -> Series {
+    let labels = key.labels.iter().filter(|(_, value)| !value.is_empty());
+    Series {
+        labels: labels
+            .map(|(label, value)| (label.clone().into(), value.clone()))
+            .collect(),
+        measured: match counted {
+            Counted::Counter(value) | Counted::Gauge(value) => Measured::Number(*value),
+            Counted::Histogram { counts, sum } => Measured::Histogram(Buckets {
+                bounds: BUCKETS.to_vec(),
+                counts: counts.to_vec(),
+                sum: *sum,
+            }),
+        },
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::written;
     use super::*;
 
-    fn series(name: &str, labels: &[(&str, &str)]) -> Series {
+    fn series(name: &str, labels: &[(&str, &str)]) -> Key {
         let labels = labels.iter();
-        Series {
+        Key {
             name: name.to_owned(),
             labels: labels
                 .map(|(a, b)| ((*a).to_owned(), (*b).to_owned()))
@@ -66,15 +61,14 @@ mod tests {
         let mut counts = [0; BUCKETS.len() + 1];
         (counts[0], counts[11]) = (2, 1);
         let all = [
-            (series("seen", &[]), Measured::Counter(1.0)),
-            (series("seen", &[("kind", "a\"b")]), Measured::Counter(2.5)),
+            (series("seen", &[]), Counted::Counter(1.0)),
+            (series("seen", &[("kind", "a\"b")]), Counted::Counter(2.5)),
             (
                 series("took", &[]),
-                Measured::Histogram { counts, sum: 20.0 },
+                Counted::Histogram { counts, sum: 20.0 },
             ),
         ];
-        let mut text = String::new();
-        put(&mut text, &all);
+        let text = written::text(&metrics(&all));
         assert_eq!(
             text.matches("# TYPE pilotfish_script_seen counter").count(),
             1

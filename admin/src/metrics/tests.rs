@@ -1,7 +1,7 @@
 //! The manual's list of metrics: it says what is written here.
 
 use super::families::FAMILIES;
-use super::written::HISTOGRAMS;
+use super::measured::HISTOGRAMS;
 
 const BEGIN: &str =
     "<!-- The list is made by `cargo test -p pilotfish-admin` with PILOTFISH_WRITE=1. -->\n";

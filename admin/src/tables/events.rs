@@ -21,7 +21,7 @@ pub static TABLE: TableDefinition<Arc<Event>> = TableDefinition {
         }),
         text(
             "kind",
-            "backend, change, file, kill, reset, history or traces.",
+            "backend, change, file, kill, reset, history, traces or metrics.",
             |it| it.kind.name().into(),
         ),
         text(

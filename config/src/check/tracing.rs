@@ -1,20 +1,26 @@
-//! What traces must have: a place that is one.
+//! What traces and metrics by OTLP must have: a place that is one.
 
 use crate::load::Written;
 use crate::{Config, Fault};
 
-/// Every fault of the settings of traces.
+/// Every fault of the settings of traces and of metrics by OTLP.
 pub(super) fn faults(config: &Config, written: &Written, faults: &mut Vec<Fault>) {
     if let Some(Err(text)) = config.tracing.extra_header() {
         faults.push(written.fault("tracing.header", text));
     }
-    if let Some(Err(text)) = config.tracing.target() {
-        let fault = written.fault("tracing.endpoint", text);
-        faults.push(fault.hint("endpoint = \"http://127.0.0.1:4318\""));
+    let targets = [
+        ("endpoint", config.tracing.target()),
+        ("metrics_endpoint", config.tracing.metrics_target()),
+    ];
+    for (key, target) in &targets {
+        if let Some(Err(text)) = target {
+            let fault = written.fault(&format!("tracing.{key}"), *text);
+            faults.push(fault.hint(format!("{key} = \"http://127.0.0.1:4318\"")));
+        }
     }
-    if let (Some(Ok(target)), Some(_)) = (config.tracing.target(), &config.tracing.ca)
-        && !target.is_tls
-    {
+    let mut known = targets.iter().filter_map(|it| it.1.as_ref()?.as_ref().ok());
+    let is_any = known.clone().next().is_some();
+    if config.tracing.ca.is_some() && is_any && !known.any(|it| it.is_tls) {
         let text = "is for an endpoint that begins with https://";
         faults.push(written.fault("tracing.ca", text));
     }

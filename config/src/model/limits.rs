@@ -1,4 +1,4 @@
-//! What the proxy puts up with.
+//! Limits of sessions, logins, packets and memory.
 
 use std::time::Duration;
 

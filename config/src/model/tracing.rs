@@ -1,21 +1,29 @@
-//! Settings of traces: where spans of statements are sent.
+//! Settings of traces and of metrics by OTLP: where spans of statements and metrics are sent.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::{Config, HttpTarget, MINUTE, MS};
+use super::{Config, HOUR, HttpTarget, MINUTE, MS, SECOND};
 use crate::define::{choices, settings};
 use crate::{Secret, Traits};
 
 settings! {
-    /// Spans of statements, sent to a collector of OpenTelemetry's. See [Traces](tracing.md).
+    /// Spans of statements, and metrics, sent to a collector of OpenTelemetry's. See [Traces](tracing.md) and
+    /// [Metrics](metrics.md#metrics-by-otlp).
     pub struct TracingConfig in Config [tracing], "Traces" {
         /// The address to which spans are sent, by OTLP over HTTP: `"http://127.0.0.1:4318"`. Without a path
         /// it is `/v1/traces`. None are made unless it is given.
         endpoint: Option<String> = None, Traits::RELOAD;
 
-        /// PEM file with the authorities that sign the collector's certificate, where `endpoint` begins with
-        /// `https://`; without it the system's are trusted.
+        /// The address to which metrics are sent, by OTLP over HTTP: `"http://127.0.0.1:4318"`. Without a path
+        /// it is `/v1/metrics`. None are sent unless it is given.
+        metrics_endpoint: Option<String> = None, Traits::RELOAD;
+
+        /// The time between two messages with metrics.
+        metrics_interval: Duration = Duration::from_secs(60), Traits::RELOAD.within(SECOND, HOUR);
+
+        /// PEM file with the authorities that sign the collector's certificate, if `endpoint` or `metrics_endpoint`
+        /// begins with `https://`. Without it the system's authorities are trusted.
         ca: Option<PathBuf> = None, Traits::RELOAD;
 
         /// A header that the collector wants with each request, such as `"authorization: Bearer …"`; best
@@ -31,10 +39,10 @@ settings! {
         /// Whether spans have statements as they were said, with their values, and not as digests.
         values: bool = false, Traits::RELOAD;
 
-        /// The `service.name` under which spans are found.
+        /// The `service.name` of spans and metrics.
         service: String = "pilotfish".to_owned(), Traits::RELOAD;
 
-        /// How long the collector may take to accept a batch.
+        /// How long the collector may take to accept a batch of spans, or a message with metrics.
         timeout: Duration = Duration::from_secs(10), Traits::RELOAD.within(MS, MINUTE);
     }
 }
@@ -56,6 +64,15 @@ impl TracingConfig {
     /// Why that is no place.
     pub fn target(&self) -> Option<Result<HttpTarget, &'static str>> {
         Some(read(self.endpoint.as_deref()?))
+    }
+
+    /// Where metrics are sent, if they are.
+    ///
+    /// # Errors
+    /// Why that is no place.
+    pub fn metrics_target(&self) -> Option<Result<HttpTarget, &'static str>> {
+        let endpoint = self.metrics_endpoint.as_deref()?;
+        Some(HttpTarget::parse(endpoint, (4318, "/v1/metrics")))
     }
 
     /// The name and value of the header that goes with each request, if one does.

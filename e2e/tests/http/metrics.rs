@@ -1,6 +1,5 @@
 //! Metrics: that Prometheus understands them, and that they say what has happened.
 
-use std::collections::BTreeSet;
 use std::io::Write;
 use std::process::{Command, Stdio};
 
@@ -9,12 +8,9 @@ use e2e::{Product, Proxy, Server, free_port, wait};
 
 use super::{Watched, unserved};
 
-const DASHBOARD: &str = include_str!("../../../packaging/grafana.json");
-const RULES: &str = include_str!("../../../packaging/prometheus-rules.yml");
-
 /// What `promtool` says of an input; panics unless all is well.
 #[track_caller]
-fn promtool(arguments: &[&str], input: &str) {
+pub(super) fn promtool(arguments: &[&str], input: &str) {
     let mut child = Command::new(e2e::cache().join("promtool/usr/bin/promtool"))
         .args(arguments)
         .stdin(Stdio::piped())
@@ -36,19 +32,6 @@ fn number(metrics: &str, series: &str) -> Option<f64> {
     let mut lines = metrics.lines();
     let line = lines.find_map(|line| line.strip_prefix(series));
     line?.trim().parse().ok()
-}
-
-/// Names of metrics in a text, without what a histogram puts behind them.
-fn names(text: &str) -> BTreeSet<String> {
-    let is_part = |it: char| it.is_ascii_lowercase() || it.is_ascii_digit() || it == '_';
-    let words = text.split(|it| !is_part(it));
-    let own = words.filter(|it| it.starts_with("pilotfish_") || it.starts_with("process_"));
-    let plain = |name: &str| {
-        let ends = ["_bucket", "_sum", "_count"];
-        let end = ends.iter().find_map(|end| name.strip_suffix(end));
-        end.unwrap_or(name).to_owned()
-    };
-    own.map(plain).collect()
 }
 
 #[test]
@@ -115,24 +98,6 @@ fn prometheus_understands_them_and_they_count() {
         .collect();
     assert!(counts.len() > 20 && counts.is_sorted(), "{counts:?}");
     assert!(number(&metrics, "process_resident_memory_bytes ").unwrap() > 1e6);
-}
-
-#[test]
-fn what_is_shipped_names_metrics_that_are_there() {
-    let path = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../packaging/prometheus-rules.yml"
-    );
-    promtool(&["check", "rules", path], "");
-    let watched = Watched::alone();
-    let told = names(&watched.look().get("/metrics").text());
-    for (file, text) in [("the rules", RULES), ("the dashboard", DASHBOARD)] {
-        let missing: Vec<_> = names(text).difference(&told).cloned().collect();
-        assert!(missing.is_empty(), "{file}: {missing:?}");
-        assert!(names(text).len() > 8);
-    }
-    let dashboard: serde_json::Value = serde_json::from_str(DASHBOARD).unwrap();
-    assert!(dashboard["panels"].as_array().unwrap().len() > 10);
 }
 
 #[test]

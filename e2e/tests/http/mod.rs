@@ -6,9 +6,12 @@ use serde_json::Value;
 
 mod actions;
 mod callers;
+mod expressions;
 mod hostile;
 mod manual;
 mod metrics;
+mod otlp_metrics;
+mod shipped;
 mod tables;
 
 /// `root:all`

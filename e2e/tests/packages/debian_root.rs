@@ -120,18 +120,25 @@ impl DebianRoot {
         let (user, group) = self
             .account(account)
             .expect("the package has made the account");
-        for (key, place) in [("RuntimeDirectory", "run"), ("LogsDirectory", "var/log")] {
-            let folder = self.file(&format!("{place}/{}", said(key)));
+        let folders = [
+            ("RuntimeDirectory", "run", "RUNTIME_DIRECTORY"),
+            ("LogsDirectory", "var/log", "LOGS_DIRECTORY"),
+            ("StateDirectory", "var/lib", "STATE_DIRECTORY"),
+        ]
+        .map(|(key, place, variable)| {
+            let name = format!("{place}/{}", said(key));
+            let folder = self.file(&name);
             fs::create_dir_all(&folder).expect("the root can be written");
             chown(&folder, Some(user), Some(group)).expect("the tests run as root");
-        }
+            (variable, format!("/{name}"))
+        });
         let socket = self.file("run/notify");
         let _ = fs::remove_file(&socket);
         let listener = UnixDatagram::bind(&socket).expect("the root can be written");
         chown(&socket, Some(user), Some(group)).expect("the tests run as root");
         let words: Vec<&str> = said("ExecStart").split(' ').collect();
         let mut command = self.command(account, &words);
-        command.env("NOTIFY_SOCKET", "/run/notify");
+        command.env("NOTIFY_SOCKET", "/run/notify").envs(folders);
         let log = self.file("service.log");
         let mut process = Process::start("the service", command, &log);
         listener.set_nonblocking(true).expect("it is a socket");

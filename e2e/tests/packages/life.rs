@@ -6,12 +6,14 @@ use std::path::{Path, PathBuf};
 use std::process::Output;
 
 use e2e::raw::{Login, RawConn};
-use e2e::{Product, Server, free_port, is_nightly};
+use e2e::{Product, Server, free_port, is_nightly, wait};
 
 use super::debian_root::{DebianRoot, Service};
 use super::{deb, made, printed, run, static_program};
 
 const CONFIG: &str = "etc/pilotfish/pilotfish.toml";
+/// What the service keeps in its state directory.
+const HISTORY: &str = "var/lib/pilotfish/history.db";
 
 /// A kind of package: how it is made, installed (also over another release) and removed.
 struct Kind {
@@ -44,8 +46,11 @@ fn the_debian_package_is_installed_runs_is_upgraded_and_removed() {
     live(&root, &kind);
     printed(&(kind.install)(&root, &kind.packages[1]));
     printed(&(kind.install)(&root, &kind.packages[0]));
+    assert!(root.file(HISTORY).exists(), "a removal keeps the history");
     printed(&apt(&root, &["purge", "pilotfish"]));
-    assert!(!root.file("etc/pilotfish").exists(), "purge leaves it");
+    for folder in ["etc/pilotfish", "var/lib/pilotfish"] {
+        assert!(!root.file(folder).exists(), "purge leaves {folder}");
+    }
 }
 
 /// The RPM package is installed into a Debian, because no other distribution can be had. Its static program needs no
@@ -126,13 +131,22 @@ fn live(root: &DebianRoot, kind: &Kind) {
 
     // The name is resolved by /etc/hosts of the root.
     let text = format!(
-        "listen = [\"127.0.0.1:{port}\"]\n[[backend]]\nname = \"db1\"\naddress = \"db1:{}\"\n",
-        server.port()
+        "listen = [\"127.0.0.1:{port}\"]\n[[backend]]\nname = \"db1\"\naddress = \"db1:{}\"\n\
+         [admin]\naddress = [\"127.0.0.1:{}\"]\nusername = \"admin\"\npassword = \"secret\"\n\
+         [http]\naddress = [\"127.0.0.1:{}\"]\n",
+        server.port(),
+        free_port(),
+        free_port()
     );
     fs::write(root.file(CONFIG), &text).expect("the root can be written");
     let service = root.start_service();
     assert_eq!(service.user(), user);
     query(port, &service);
+    wait::until("the history is kept", wait::SOON, || {
+        root.file(HISTORY).exists()
+    });
+    let history = fs::metadata(root.file(HISTORY)).expect("it is there");
+    assert_eq!((history.uid(), history.mode() & 0o077), (user, 0));
 
     printed(&(kind.install)(root, &kind.packages[1]));
     assert!(

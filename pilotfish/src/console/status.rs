@@ -113,6 +113,7 @@ impl ProxyHealth {
             self.waiting,
             match self.unsaved {
                 0 => "as in the file".to_owned(),
+                1 => "one change is not saved".to_owned(),
                 count => format!("{count} changes are not saved"),
             },
         );

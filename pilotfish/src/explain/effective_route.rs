@@ -174,8 +174,14 @@ impl<'a> EffectiveRoute<'a> {
             &mut dice,
             &mut found,
         );
-        // Which of them it is, depends on what the others are doing.
-        found.retain(|it| it.verdict != Found::Chosen);
+        // Which of them it is, depends on what the others are doing. A second search, for a fallback, finds the same
+        // again.
+        let mut known = Vec::new();
+        found.retain(|it| {
+            let is_new = it.verdict != Found::Chosen && !known.contains(&(it.id, it.verdict));
+            known.push((it.id, it.verdict));
+            is_new
+        });
         told.candidates(&found);
         let way = placed.map_err(|none| none.to_string())?.way;
         let fitting = found

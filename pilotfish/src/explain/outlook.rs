@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use config::{AccountConfig, Config, Fault, OtherAccounts, ReplicaUse, SessionMode};
+use config::{AccountConfig, Config, Fault, OtherAccounts, ReplicaUse, Role, SessionMode};
 use route::rules::{Compiled, Counters, Occasion, Record};
 use route::{Explanation, Topology, Transaction, Wanted, Why};
 
@@ -46,7 +46,7 @@ impl Outlook {
 
     fn new(config: Config, warnings: Vec<Fault>, compiled: Compiled) -> Self {
         Self {
-            topology: control::as_configured(&config),
+            topology: control::as_configured(&with_assumed_roles(&config)),
             config,
             warnings,
             compiled,
@@ -106,6 +106,21 @@ impl Outlook {
         told.find("account", user, text);
     }
 
+    /// Names the backends whose role only their servers know.
+    fn tell_assumed_roles(&self, told: &mut Explanation) {
+        let assumed = with_assumed_roles(&self.config).backends;
+        for (backend, it) in self.config.backends.iter().zip(&assumed) {
+            let role = match it.role {
+                Role::Primary => "the primary",
+                Role::Replica | Role::Auto => "a replica",
+            };
+            if backend.role == Role::Auto {
+                let text = format!("is taken for {role}: its role is auto, and no server is asked");
+                told.find("assumed", &backend.name, text);
+            }
+        }
+    }
+
     /// Hints, rules, what the statement wants, backends: in this order.
     fn judge_pooled(
         &self,
@@ -137,6 +152,7 @@ impl Outlook {
             facts
         });
         let facts = rewritten.as_ref().unwrap_or(occasion.facts);
+        self.tell_assumed_roles(told);
         let listener = asked.listener(&self.config);
         let destination = self.config.destination(account, listener);
         let place = EffectiveRoute::of(&hints, &judgement, destination);
@@ -161,4 +177,23 @@ fn relayed(told: &mut Explanation) -> Verdict {
     let mut verdict = Verdict::default();
     verdict.say("session", SessionMode::Transparent.name());
     verdict
+}
+
+/// Servers tell whether they are primaries; here none is asked. Of each cluster's backends with the role `auto`, the first
+/// is taken for the primary if the cluster has no other, and the rest for replicas.
+fn with_assumed_roles(config: &Config) -> Config {
+    let mut assumed = config.clone();
+    for index in 0..assumed.backends.len() {
+        let cluster = &assumed.backends[index].cluster;
+        let mut others = assumed.backends.iter();
+        let has_primary = others.any(|it| it.cluster == *cluster && it.role == Role::Primary);
+        let backend = &mut assumed.backends[index];
+        if backend.role == Role::Auto {
+            backend.role = match has_primary {
+                true => Role::Replica,
+                false => Role::Primary,
+            };
+        }
+    }
+    assumed
 }

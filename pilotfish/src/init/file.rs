@@ -159,6 +159,23 @@ pub fn report(arguments: &InitArguments, findings: &Findings, monitor: &Monitor)
             );
         }
     }
+    let _ = writeln!(
+        text,
+        "  wrote {}, which has passwords: only you can read it",
+        arguments.output.display()
+    );
+    text.push_str("Next:\n");
+    let next = next_steps(arguments, findings);
+    let width = next.iter().map(|(command, _)| command.len()).max();
+    let width = width.unwrap_or_default();
+    for (command, effect) in next {
+        let _ = writeln!(text, "  {command:width$}  {effect}");
+    }
+    text
+}
+
+/// Commands for the reader, each with its effect.
+fn next_steps(arguments: &InitArguments, findings: &Findings) -> [(String, &'static str); 4] {
     let file = arguments.output.display();
     let host = match &arguments.listen {
         config::ListenAddress::Tcp(address) if address.ip().is_unspecified() => {
@@ -167,14 +184,24 @@ pub fn report(arguments: &InitArguments, findings: &Findings, monitor: &Monitor)
         config::ListenAddress::Tcp(address) => format!("-h{} -P{}", address.ip(), address.port()),
         config::ListenAddress::Unix(path) => format!("-S{}", path.display()),
     };
-    let _ = write!(
-        text,
-        "  wrote {file}, which has passwords: only you can read it\n\
-         Next:\n\
-         \x20 pilotfish probe -c {file}        asks every server as the proxy will\n\
-         \x20 pilotfish -c {file}              starts the proxy\n\
-         \x20 mysql {host} -uUSER -p     connects through it\n\
-         \x20 pilotfish status -c {file}       says how it is\n"
-    );
-    text
+    let is_mariadb = findings.primary().identity.as_ref();
+    let client = match is_mariadb.is_some_and(|it| it.is_mariadb) {
+        true => "mariadb",
+        false => "mysql",
+    };
+    [
+        (
+            format!("pilotfish probe -c {file}"),
+            "asks every server as the proxy will",
+        ),
+        (format!("pilotfish -c {file}"), "starts the proxy"),
+        (
+            format!("{client} {host} -uUSER -p"),
+            "connects through it, as a user of the server",
+        ),
+        (
+            format!("pilotfish status -c {file}"),
+            "says whether all is well",
+        ),
+    ]
 }

@@ -83,7 +83,8 @@ fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\\', "\\\\").replace('\'', "''"))
 }
 
-/// What the account needs: to ask for role and lag, to end statements, to read accounts and definitions.
+/// What the account needs: to ask for role and lag, to end statements, to read accounts, and the definitions of views,
+/// triggers and routines of all schemas.
 fn statements(arguments: &InitArguments, findings: &Findings, password: &str) -> Vec<String> {
     let name = name(arguments);
     let is_mariadb = findings
@@ -99,5 +100,6 @@ fn statements(arguments: &InitArguments, findings: &Findings, password: &str) ->
         format!("CREATE USER {name} IDENTIFIED BY '{password}'"),
         format!("GRANT {global} ON *.* TO {name}"),
         format!("GRANT SELECT ON {grants} TO {name}"),
+        format!("GRANT SELECT, SHOW VIEW, TRIGGER ON *.* TO {name}"),
     ]
 }

@@ -130,6 +130,8 @@ async fn fill(
         format!("GRANT ALL ON demo.* TO '{}'@'%'", load::USER),
         format!("CREATE USER monitor@'%' IDENTIFIED{plugin} BY '{MONITOR_PASSWORD}'"),
         format!("GRANT {monitors} ON *.* TO monitor@'%'"),
+        // To see the definitions of all views, triggers and routines.
+        "GRANT SELECT, SHOW VIEW, TRIGGER ON *.* TO monitor@'%'".to_owned(),
         format!("CREATE USER history@'%' IDENTIFIED{plugin} BY '{HISTORY_PASSWORD}'"),
         "GRANT REPLICATION SLAVE, SELECT, SHOW VIEW, TRIGGER, EVENT ON *.* TO history@'%'"
             .to_owned(),

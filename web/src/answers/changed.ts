@@ -14,7 +14,7 @@ const NEW = 3600;
 /** A start that is older is no news, in seconds. */
 const RECENT = 86_400;
 
-const EVENTS = `SELECT id, time, kind, subject, text, user FROM events WHERE kind <> 'traces'
+const EVENTS = `SELECT id, time, kind, subject, text, user FROM events WHERE kind NOT IN ('traces', 'metrics')
   AND time > strftime('%Y-%m-%d %H:%M:%S', 'now', '-1 day') ORDER BY id DESC LIMIT 300`;
 const SCHEMAS = `SELECT id, time, kind, db, object, account FROM schema_changes WHERE step_of IS NULL
   AND time > strftime('%Y-%m-%d %H:%M:%S', 'now', '-1 day') ORDER BY id DESC LIMIT ${SHOWN}`;
@@ -52,7 +52,7 @@ function ofEvents(events: Row[]): Finding[] {
   }
   const found = [...last.values()].slice(0, SHOWN).map(ofEvent);
   const more = events.length - found.length;
-  if (more > 0) found.push(finding("plain", `There are ${more === 299 ? "more" : count(more)} events more of the last day. `, link("Events", "errors")));
+  if (more > 0) found.push(finding("plain", `The last day has ${more === 1 ? "one more event" : `${more === 299 ? "many" : count(more)} more events`}. `, link("Events", "errors")));
   return found;
 }
 

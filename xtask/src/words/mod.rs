@@ -2,6 +2,8 @@
 //! code, and the dashboard. The number of sentences that break a rule is written down for each page and file in `xtask/words.toml`. It may
 //! only fall.
 
+#[cfg(test)]
+mod before_and_after;
 mod blocks;
 mod code;
 mod dashboard;

@@ -1,4 +1,4 @@
-//! One batch to a collector, over a connection of its own.
+//! One message to a collector, over a connection of its own.
 
 use std::iter;
 use std::path::Path;
@@ -11,9 +11,9 @@ use net::post::{self, Authorities, PostError};
 use net::tls::{self, ClientTls};
 use prost::Message;
 
-use super::otlp::Response;
+use super::common::Response;
 
-/// Why a batch was not taken.
+/// Why the collector has not taken a message.
 #[derive(Debug)]
 pub enum Failure {
     /// Nobody has answered, or asked for patience: it may be tried again.
@@ -22,7 +22,7 @@ pub enum Failure {
     Refused(String),
 }
 
-/// Where batches of spans are sent, and with which header.
+/// Where messages are sent, and with which header.
 pub struct Destination<'a> {
     /// The collector.
     pub target: &'a HttpTarget,
@@ -40,7 +40,7 @@ pub fn secured(ca: Option<&Path>) -> Result<ClientTls, tls::Error> {
     post::secured(Authorities::of(ca))
 }
 
-/// Sends a batch. Returns how many spans of it the collector has thrown away, and why.
+/// Sends a message. Returns how many of its spans or points the collector has rejected, and why.
 ///
 /// # Errors
 /// See [`Failure`].
@@ -75,8 +75,8 @@ pub async fn post(
     let answer = answer.body.and_then(|it| Response::decode(it).ok());
     let partial = answer.and_then(|it| it.partial_success);
     Ok(partial
-        .filter(|it| it.rejected_spans > 0)
-        .map(|it| (it.rejected_spans.unsigned_abs(), it.error_message)))
+        .filter(|it| it.rejected > 0)
+        .map(|it| (it.rejected.unsigned_abs(), it.error_message)))
 }
 
 /// Whether the same may be taken later, as OTLP has it.

@@ -1,7 +1,9 @@
 //! What a collector is sent: the messages of OpenTelemetry's `trace/v1`, as far as spans of statements need
 //! them (opentelemetry-proto 1.x; its field numbers do not change).
 
-use prost::{Message, Oneof};
+use prost::Message;
+
+use crate::telemetry::common::{KeyValue, Resource, Scope};
 
 /// `ExportTraceServiceRequest`.
 #[derive(Clone, PartialEq, Message)]
@@ -19,26 +21,11 @@ pub struct ResourceSpans {
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub struct Resource {
-    #[prost(message, repeated, tag = "1")]
-    pub attributes: Vec<KeyValue>,
-}
-
-#[derive(Clone, PartialEq, Message)]
 pub struct ScopeSpans {
     #[prost(message, optional, tag = "1")]
     pub scope: Option<Scope>,
     #[prost(message, repeated, tag = "2")]
     pub spans: Vec<Span>,
-}
-
-/// `InstrumentationScope`.
-#[derive(Clone, PartialEq, Message)]
-pub struct Scope {
-    #[prost(string, tag = "1")]
-    pub name: String,
-    #[prost(string, tag = "2")]
-    pub version: String,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -73,30 +60,6 @@ pub struct Status {
     pub code: i32,
 }
 
-#[derive(Clone, PartialEq, Message)]
-pub struct KeyValue {
-    #[prost(string, tag = "1")]
-    pub key: String,
-    #[prost(message, optional, tag = "2")]
-    pub value: Option<AnyValue>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-pub struct AnyValue {
-    #[prost(oneof = "Content", tags = "1, 2, 3")]
-    pub content: Option<Content>,
-}
-
-#[derive(Clone, PartialEq, Oneof)]
-pub enum Content {
-    #[prost(string, tag = "1")]
-    Text(String),
-    #[prost(bool, tag = "2")]
-    Truth(bool),
-    #[prost(int64, tag = "3")]
-    Integer(i64),
-}
-
 /// `SPAN_KIND_INTERNAL`: it happens within the proxy's own.
 pub const INTERNAL: i32 = 1;
 /// `SPAN_KIND_CLIENT`: somebody else is asked.
@@ -108,52 +71,3 @@ pub const ERROR: i32 = 2;
 pub const FLAGS_REMOTE: u32 = 0x301;
 /// The same, and it is here.
 pub const FLAGS_OWN: u32 = 0x101;
-
-/// What a collector answers: `ExportTraceServiceResponse`.
-#[derive(Clone, PartialEq, Message)]
-pub struct Response {
-    #[prost(message, optional, tag = "1")]
-    pub partial_success: Option<PartialSuccess>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-pub struct PartialSuccess {
-    #[prost(int64, tag = "1")]
-    pub rejected_spans: i64,
-    #[prost(string, tag = "2")]
-    pub error_message: String,
-}
-
-impl From<String> for Content {
-    fn from(text: String) -> Self {
-        Self::Text(text)
-    }
-}
-
-impl From<&str> for Content {
-    fn from(text: &str) -> Self {
-        Self::Text(text.to_owned())
-    }
-}
-
-impl From<bool> for Content {
-    fn from(truth: bool) -> Self {
-        Self::Truth(truth)
-    }
-}
-
-impl From<u64> for Content {
-    fn from(number: u64) -> Self {
-        Self::Integer(i64::try_from(number).unwrap_or(i64::MAX))
-    }
-}
-
-/// An attribute.
-pub fn attribute(key: &str, value: impl Into<Content>) -> KeyValue {
-    KeyValue {
-        key: key.to_owned(),
-        value: Some(AnyValue {
-            content: Some(value.into()),
-        }),
-    }
-}

@@ -2,7 +2,6 @@
 //! worker ever waits for it.
 
 mod otlp;
-mod post;
 mod spans;
 
 use std::sync::Arc;
@@ -20,8 +19,7 @@ use stats::{Dropped, StatementView, Traces};
 use tokio::sync::mpsc::Receiver;
 use tokio::time::{Instant as Moment, sleep, timeout_at};
 
-pub use post::secured;
-use post::{Destination, Failure, post};
+use super::post::{Destination, Failure, post};
 use spans::Maker;
 
 /// Statements of one batch.

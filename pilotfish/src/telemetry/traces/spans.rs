@@ -9,9 +9,10 @@ use sql::{Flags, Server, StatementKind};
 use stats::StatementView;
 
 use super::otlp::{
-    CLIENT, ERROR, FLAGS_OWN, FLAGS_REMOTE, INTERNAL, KeyValue, Request, Resource, ResourceSpans,
-    Scope, ScopeSpans, Span, Status, attribute,
+    CLIENT, ERROR, FLAGS_OWN, FLAGS_REMOTE, INTERNAL, Request, ResourceSpans, ScopeSpans, Span,
+    Status,
 };
+use crate::telemetry::common::{KeyValue, Resource, Scope, attribute};
 
 /// The longest summary of a statement, in bytes, as the conventions have it.
 const SUMMARY_BYTES_MAX: usize = 255;
@@ -32,21 +33,11 @@ impl Maker<'_> {
     /// A batch, as a collector takes it.
     pub fn request(&mut self, statements: &[StatementView]) -> Request {
         let spans = statements.iter().flat_map(|it| self.spans(it)).collect();
-        let resource = Resource {
-            attributes: vec![
-                attribute("service.name", &*self.config.tracing.service),
-                attribute("service.version", env!("CARGO_PKG_VERSION")),
-            ],
-        };
-        let scope = Scope {
-            name: "pilotfish".to_owned(),
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-        };
         Request {
             resource_spans: vec![ResourceSpans {
-                resource: Some(resource),
+                resource: Some(Resource::of_service(&self.config.tracing.service, [])),
                 scope_spans: vec![ScopeSpans {
-                    scope: Some(scope),
+                    scope: Some(Scope::own()),
                     spans,
                 }],
             }],

@@ -1,0 +1,308 @@
+//! The metrics of one moment as values: the text for Prometheus and OpenTelemetry's messages are made of them.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use proxy::{StepsView, TimesView};
+
+use super::bounded::Bounded;
+use super::families::FAMILIES;
+use super::of_scripts;
+use super::{Family, MetricKind, Source, Value};
+use crate::material::Material;
+use crate::table::{Cell, Table};
+use crate::tables::times;
+
+/// How statements' times are spread.
+pub const HISTOGRAMS: [Histogram; 2] = [
+    (
+        "pilotfish_statement_wait_seconds",
+        |it| &it.waited_steps,
+        "How long statements have waited in the proxy before they were sent; relayed ones do not wait.",
+    ),
+    (
+        "pilotfish_statement_backend_seconds",
+        |it| &it.taken_steps,
+        "How long backends have taken for statements, to the end of the reply.",
+    ),
+];
+
+/// A name, the steps, and a sentence.
+type Histogram = (&'static str, fn(&TimesView) -> &StepsView, &'static str);
+
+/// A metric at one moment.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Metric {
+    /// Its name, by Prometheus' conventions: with its unit, and `_total` for counters.
+    pub name: Cow<'static, str>,
+    /// A sentence that says what it counts or measures.
+    pub about: Cow<'static, str>,
+    /// How its numbers change.
+    pub kind: MetricKind,
+    /// Its series; no two have the same labels.
+    pub series: Vec<Series>,
+}
+
+/// Names of labels with their values, which are not empty.
+pub type Labels = Vec<(Cow<'static, str>, String)>;
+
+/// The series of a metric that has these labels.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Series {
+    /// What tells it from the metric's other series.
+    pub labels: Labels,
+    /// What was counted or measured.
+    pub measured: Measured,
+}
+
+/// What a series has come to.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Measured {
+    /// Of a counter or a gauge. Times are in seconds.
+    Number(f64),
+    /// Of a histogram.
+    Histogram(Buckets),
+}
+
+/// How values are spread.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Buckets {
+    /// The upper bounds of all buckets but the last, which has none. They grow.
+    pub bounds: Vec<f64>,
+    /// The number of values in each bucket: one more than there are bounds.
+    pub counts: Vec<u64>,
+    /// The sum of all values.
+    pub sum: f64,
+}
+
+impl Buckets {
+    /// The number of values.
+    pub fn count(&self) -> u64 {
+        self.counts.iter().sum()
+    }
+
+    /// Durations, counted from the shortest on.
+    fn of_steps(steps: &StepsView) -> Self {
+        let mut below = 0;
+        let ends = steps.steps.iter().map(|(_, total)| *total);
+        let counts = ends.chain([steps.count]).map(|total| {
+            let count = total.saturating_sub(below);
+            below = below.max(total);
+            count
+        });
+        Self {
+            counts: counts.collect(),
+            bounds: steps
+                .steps
+                .iter()
+                .map(|(end, _)| end.as_secs_f64())
+                .collect(),
+            sum: steps.sum.as_secs_f64(),
+        }
+    }
+}
+
+/// What has to be gathered.
+pub fn tables() -> Vec<&'static dyn Table> {
+    let sources = FAMILIES.iter().flat_map(|family| family.sources);
+    let tables = sources.filter_map(Source::table);
+    tables.chain([&times::TABLE as &dyn Table]).collect()
+}
+
+/// All metrics of one moment.
+pub fn of_material(material: &Material) -> Vec<Metric> {
+    let mut rows = RowsOf::default();
+    let families = FAMILIES.iter();
+    let mut metrics: Vec<_> = families
+        .map(|family| of_family(family, material, &mut rows))
+        .collect();
+    let times = material.window.times();
+    metrics.extend(HISTOGRAMS.map(|(name, steps, about)| Metric {
+        name: name.into(),
+        about: about.into(),
+        kind: MetricKind::Histogram,
+        series: times.iter().map(|it| of_steps(it, steps(it))).collect(),
+    }));
+    if let Some(commons) = material.window.scripts() {
+        metrics.extend(of_scripts::metrics(&commons.metrics.all()));
+    }
+    metrics
+}
+
+/// Tables whose rows have been made.
+#[derive(Default)]
+struct RowsOf(BTreeMap<&'static str, Vec<Vec<Cell>>>);
+
+impl RowsOf {
+    fn table(&mut self, table: &dyn Table, material: &Material) -> &[Vec<Cell>] {
+        let rows = self.0.entry(table.name());
+        rows.or_insert_with(|| table.rows(material))
+    }
+}
+
+fn of_family(family: &Family, material: &Material, rows: &mut RowsOf) -> Metric {
+    let mut all = Vec::new();
+    for source in family.sources {
+        let Some(table) = source.table() else {
+            continue;
+        };
+        let series = series(family.kind, source, table, rows.table(table, material));
+        all.extend(series.into_iter().map(|(labels, number)| Series {
+            labels,
+            measured: Measured::Number(number),
+        }));
+    }
+    Metric {
+        name: family.name.into(),
+        about: family.about().into(),
+        kind: family.kind,
+        series: all,
+    }
+}
+
+fn of_steps(it: &TimesView, steps: &StepsView) -> Series {
+    let labels = [
+        ("cluster", &*it.cluster),
+        ("backend", &*it.backend),
+        ("way", it.way),
+    ];
+    Series {
+        labels: labels_of(labels.into_iter()),
+        measured: Measured::Histogram(Buckets::of_steps(steps)),
+    }
+}
+
+/// The numbers of a source by their labels. Rows with the same labels become one: times the longest of
+/// them, everything else their sum.
+fn series(
+    kind: MetricKind,
+    source: &Source,
+    table: &dyn Table,
+    rows: &[Vec<Cell>],
+) -> BTreeMap<Labels, f64> {
+    let columns = table.columns();
+    let place = |name: &str| columns.iter().position(|column| column.name == name);
+    let labels = source.labels.iter();
+    let labels = labels.filter_map(|(label, column)| Some((*label, texts(rows, place(column)?))));
+    let labels: Vec<_> = labels.collect();
+    let bounded = labels.iter();
+    let bounded = bounded.map(|(_, texts)| Bounded::of(texts.iter().map(String::as_str)));
+    let bounded: Vec<_> = bounded.collect();
+    let (at, unit) = match source.value {
+        Value::Of(column) | Value::Is(column, _) => {
+            let at = place(column);
+            (at, at.and_then(|at| columns[at].unit))
+        }
+        Value::One => (None, None),
+    };
+    let is_time = matches!(unit, Some("s" | "us"));
+    let mut series = BTreeMap::new();
+    for (index, row) in rows.iter().enumerate() {
+        let cell = at.and_then(|at| row.get(at));
+        let Some(number) = number(source.value, cell, unit) else {
+            continue;
+        };
+        let pairs = labels.iter().zip(&bounded);
+        let pairs = pairs.map(|((label, texts), it)| (*label, it.name(&texts[index])));
+        let sum = series.entry(labels_of(pairs.chain(source.fixed)));
+        let sum = sum.or_insert(0.0);
+        *sum = match kind == MetricKind::Gauge && is_time {
+            true => f64::max(*sum, number),
+            false => *sum + number,
+        };
+    }
+    series
+}
+
+/// A column's values, as labels have them.
+fn texts(rows: &[Vec<Cell>], place: usize) -> Vec<String> {
+    let text = |row: &Vec<Cell>| match row.get(place) {
+        Some(Cell::Text(text)) => text.clone(),
+        Some(Cell::Integer(number)) => number.to_string(),
+        Some(Cell::Null) | None => String::new(),
+    };
+    rows.iter().map(text).collect()
+}
+
+fn number(value: Value, cell: Option<&Cell>, unit: Option<&str>) -> Option<f64> {
+    match (value, cell) {
+        (Value::One, _) => Some(1.0),
+        (Value::Is(_, wanted), Some(Cell::Text(text))) => {
+            Some(f64::from(wanted.contains(&text.as_ref())))
+        }
+        (Value::Is(..), _) => Some(0.0),
+        (Value::Of(_), Some(Cell::Integer(number))) => Some(match unit {
+            Some("us") => *number as f64 / 1e6,
+            Some(_) | None => *number as f64,
+        }),
+        (Value::Of(_), _) => None,
+    }
+}
+
+/// Labels without those whose value is empty: to Prometheus they are the same as labels that are not there.
+fn labels_of<'a>(pairs: impl Iterator<Item = (&'static str, &'a str)>) -> Labels {
+    let pairs = pairs.filter(|(_, value)| !value.is_empty());
+    pairs
+        .map(|(label, value)| (label.into(), value.to_owned()))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::table::{Asks, Schema, TableDefinition, integer, measure, text};
+
+    type Item = (&'static str, i64);
+
+    static TABLE: TableDefinition<Item> = TableDefinition {
+        schema: Schema::Pilotfish,
+        name: "tests",
+        about: "Some rows.",
+        asks: Asks::Nothing,
+        columns: &[
+            text("name", "A name.", |it| it.0.into()),
+            integer("count", "A number.", |it| Cell::Integer(it.1)),
+            measure("wait_us", "us", "A time.", |it| Cell::Integer(it.1)),
+        ],
+        items: |_| Vec::new(),
+    };
+
+    fn of(kind: MetricKind, column: &'static str, items: &[Item]) -> Vec<(Labels, f64)> {
+        let source = Source {
+            table: "tests",
+            value: Value::Of(column),
+            labels: &[("who", "name")],
+            fixed: Some(("fixed", "yes")),
+        };
+        let row = |it: &Item| vec![it.0.into(), Cell::Integer(it.1), Cell::Integer(it.1)];
+        let rows: Vec<Vec<Cell>> = items.iter().map(row).collect();
+        series(kind, &source, &TABLE, &rows).into_iter().collect()
+    }
+
+    #[test]
+    fn rows_with_the_same_labels_are_one_series() {
+        let items = [("a", 1_500_000), ("b", 2), ("a", 500_000)];
+        let labels = |name| labels_of([("who", name), ("fixed", "yes")].into_iter());
+        let expected = [(labels("a"), 2_000_000.0), (labels("b"), 2.0)];
+        assert_eq!(of(MetricKind::Counter, "count", &items), expected);
+        let expected = [(labels("a"), 1.5), (labels("b"), 2e-6)];
+        assert_eq!(of(MetricKind::Gauge, "wait_us", &items), expected);
+    }
+
+    #[test]
+    fn buckets_have_the_values_between_two_bounds() {
+        let steps = StepsView {
+            steps: [(1, 2), (2, 2), (4, 7)]
+                .map(|(end, total)| (Duration::from_secs(end), total))
+                .to_vec(),
+            sum: Duration::from_millis(20_500),
+            count: 8,
+        };
+        let buckets = Buckets::of_steps(&steps);
+        assert_eq!(buckets.bounds, [1.0, 2.0, 4.0]);
+        assert_eq!(buckets.counts, [2, 0, 5, 1]);
+        assert_eq!((buckets.count(), buckets.sum), (8, 20.5));
+    }
+}
