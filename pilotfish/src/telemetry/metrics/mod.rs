@@ -13,9 +13,9 @@ use admin::material::Material;
 use admin::{EventKind, Seen, metrics};
 use config::{Config, HttpTarget};
 use hyper::body::Bytes;
+use net::watch;
 use prost::Message as _;
 use proxy::Settings;
-use tokio::sync::watch;
 use tokio::time::{Instant as Moment, sleep_until};
 
 use super::common::{KeyValue, Resource, Scope, attribute};
