@@ -177,6 +177,8 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("profiling.file", "\"\""),
     ("profiling.values", "false"),
     ("tracing.endpoint", "\"\""),
+    ("tracing.metrics_endpoint", "\"\""),
+    ("tracing.metrics_interval", "\"1m\""),
     ("tracing.ca", "\"\""),
     ("tracing.header", "\"\""),
     ("tracing.one_of", "1000"),
@@ -629,9 +631,14 @@ fn another_value(setting: &Setting<Config>) -> BoxedStrategy<String> {
         ("accounts.learn" | "balance.lag_max" | "pool.connections_min" | "admin.username", _) => {
             Just(String::new()).boxed()
         }
-        ("profiling.asks" | "tracing.endpoint" | "insight.index_usage" | "history.place", _) => {
-            Just(String::new()).boxed()
-        }
+        (
+            "profiling.asks"
+            | "tracing.endpoint"
+            | "tracing.metrics_endpoint"
+            | "insight.index_usage"
+            | "history.place",
+            _,
+        ) => Just(String::new()).boxed(),
         (_, ValueType::Truth) => {
             prop_oneof![Just("off".to_owned()), Just("true".to_owned())].boxed()
         }
