@@ -1,6 +1,8 @@
 //! The messages of OpenTelemetry that traces and metrics share (opentelemetry-proto 1.x; its field numbers do not
 //! change).
 
+use std::time::{SystemTime, UNIX_EPOCH};
+
 use prost::{Message, Oneof};
 
 #[derive(Clone, PartialEq, Message)]
@@ -113,4 +115,10 @@ pub fn attribute(key: &str, value: impl Into<Content>) -> KeyValue {
             content: Some(value.into()),
         }),
     }
+}
+
+/// A time, in nanoseconds since 1970.
+pub fn nanoseconds(time: SystemTime) -> u64 {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
 }

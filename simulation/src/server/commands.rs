@@ -195,21 +195,9 @@ impl Session {
 
     /// The error of a text that goes on behind its first statement, without MULTI_STATEMENTS.
     fn behind_statement(&self, text: &[u8], parsed: &Parsed) -> SqlError {
-        let family = self.family();
         let start = parsed.next.unwrap_or(0);
         let rest = text.get(start..).unwrap_or_default().trim_ascii_start();
-        let near: String = String::from_utf8_lossy(rest).chars().take(80).collect();
-        let head = text.get(..text.len() - rest.len()).unwrap_or_default();
-        let line = head.iter().filter(|it| **it == b'\n').count() + 1;
-        SqlError::new(
-            family,
-            1064,
-            format!(
-                "You have an error in your SQL syntax; check the manual that corresponds to your {} server version for \
-                 the right syntax to use near '{near}' at line {line}",
-                family.product()
-            ),
-        )
+        SqlError::syntax(self.family(), text, text.len() - rest.len())
     }
 
     /// A statement that was not understood.

@@ -28,6 +28,19 @@ impl SqlError {
         }
     }
 
+    /// A text that cannot be read on from this byte.
+    pub fn syntax(family: Family, text: &[u8], start: usize) -> Self {
+        let (read, rest) = text.split_at(start.min(text.len()));
+        let near: String = String::from_utf8_lossy(rest).chars().take(80).collect();
+        let line = read.iter().filter(|it| **it == b'\n').count() + 1;
+        let text = format!(
+            "You have an error in your SQL syntax; check the manual that corresponds to your {} server version for the \
+             right syntax to use near '{near}' at line {line}",
+            family.product()
+        );
+        Self::new(family, 1064, text)
+    }
+
     /// Appends the payload of its packet.
     pub fn encode(&self, out: &mut Vec<u8>) {
         let text = self.text.as_bytes();

@@ -130,19 +130,10 @@ impl<'a> Parser<'a> {
 
     /// The error that the current token makes no sense.
     fn error(&self) -> SqlError {
-        let family = self.reading.family;
-        let start = (self.token.span.start as usize).min(self.text.len());
-        let near = String::from_utf8_lossy(&self.text[start..]);
-        let near: String = near.chars().take(80).collect();
-        let line = self.text[..start].iter().filter(|it| **it == b'\n').count() + 1;
-        SqlError::new(
-            family,
-            1064,
-            format!(
-                "You have an error in your SQL syntax; check the manual that corresponds to your {} server version for \
-                 the right syntax to use near '{near}' at line {line}",
-                family.product()
-            ),
+        SqlError::syntax(
+            self.reading.family,
+            self.text,
+            self.token.span.start as usize,
         )
     }
 

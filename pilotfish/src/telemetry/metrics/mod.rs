@@ -7,7 +7,7 @@ mod otlp;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver as Ended, Sender as Ending, channel};
 use std::thread;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime};
 
 use admin::material::Material;
 use admin::{EventKind, Seen, metrics};
@@ -18,7 +18,7 @@ use prost::Message as _;
 use proxy::Settings;
 use tokio::time::{Instant as Moment, sleep_until};
 
-use super::common::{KeyValue, Resource, Scope, attribute};
+use super::common::{KeyValue, Resource, Scope, attribute, nanoseconds};
 use super::post::{Destination, Failure, post};
 use convert::Starts;
 use otlp::{Data, Metric, MetricsRequest, ResourceMetrics, ScopeMetrics};
@@ -36,7 +36,7 @@ pub struct MetricsExporter {
 }
 
 impl MetricsExporter {
-    /// Begins to send what the metrics page would show, by the settings of the moment. The process began at `started`.
+    /// Begins to send what the metrics page would show, by the current settings. The process began at `started`.
     ///
     /// # Errors
     /// The kernel's, in words: there is no thread to be had.
@@ -232,12 +232,6 @@ fn batches(metrics: Vec<Metric>) -> Vec<Vec<Metric>> {
         }
     }
     batches
-}
-
-/// A time, in nanoseconds since 1970.
-fn nanoseconds(time: SystemTime) -> u64 {
-    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

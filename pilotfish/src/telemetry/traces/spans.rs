@@ -1,7 +1,7 @@
 //! A statement as spans: one for the whole, by OpenTelemetry's conventions for calls of databases, and within
 //! it those of its wait in the proxy, of its backend, and of the rest of its reply.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime};
 
 use config::{BackendAddress, Config};
 use route::{Dice, Family, Topology};
@@ -12,7 +12,7 @@ use super::otlp::{
     CLIENT, ERROR, FLAGS_OWN, FLAGS_REMOTE, INTERNAL, Request, ResourceSpans, ScopeSpans, Span,
     Status,
 };
-use crate::telemetry::common::{KeyValue, Resource, Scope, attribute};
+use crate::telemetry::common::{KeyValue, Resource, Scope, attribute, nanoseconds};
 
 /// The longest summary of a statement, in bytes, as the conventions have it.
 const SUMMARY_BYTES_MAX: usize = 255;
@@ -220,11 +220,6 @@ impl Summary {
             table: tables.pop().filter(|_| tables.is_empty()),
         }
     }
-}
-
-fn nanoseconds(time: SystemTime) -> u64 {
-    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]
