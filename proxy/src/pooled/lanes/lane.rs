@@ -301,7 +301,7 @@ impl SharedLane {
             lanes.counts.note_stalled();
             self.clear();
         }
-        if self.queue.borrow().is_abandoned(now) && !self.is_spoiled.get() {
+        if self.queue.borrow_mut().abandons_head(now) {
             tracing::debug!("a statement runs on a lane for nobody; it is killed");
             self.isolate();
             if let Some(lent) = &*self.lent.borrow() {
