@@ -8,8 +8,9 @@ use std::time::{Duration, SystemTime};
 use auth::{Accounts, HostErrors};
 use net::clock;
 use net::worker::Mailboxes;
+use pool::LimitFigures;
 use route::rules::Tally;
-use route::{KillScope, Moment, Topology};
+use route::{BackendId, KillScope, Moment, Topology};
 use tokio::sync::mpsc;
 use tokio::time::timeout_at;
 
@@ -219,6 +220,11 @@ impl Window {
     /// What all sessions keep.
     pub fn memory(&self) -> MemoryView {
         self.shared.people.memory.view()
+    }
+
+    /// The limits of statements that run at once, by backend.
+    pub fn running_figures(&self) -> Vec<(BackendId, LimitFigures)> {
+        self.shared.pools.connection_limits.running_figures()
     }
 
     /// What was ended so that others can go on.
