@@ -39,6 +39,8 @@ impl PooledSession {
         self.take_up_saved();
         let backend = self.backend(command_target, &[]);
         let admitted = match &backend {
+            // What is asked about the session's last statement is short, and so is what a KILL asks first.
+            Ok(_) if command_target == CommandTarget::Same => None,
             Ok(backend) => match self.admitted(backend) {
                 Ok(admitted) => admitted,
                 Err(sub_pool) => Some(Box::pin(self.stand_in_line(sub_pool)).await?),
