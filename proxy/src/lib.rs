@@ -15,29 +15,23 @@
 //! [`route::Report`]s. No file is read here, no name resolved, nothing decided that another worker
 //! would have to know.
 
-mod connect;
 mod context;
-mod host_errors;
-mod login;
 mod plane;
 mod pooled;
-mod reception;
 mod relay;
 mod relayed;
 mod scripted;
 mod serve;
 mod statement_stats;
 mod thread_ended;
-pub mod tls_guard;
-mod user_change;
 mod window;
 mod worker;
 
 pub use backend::settings::Settings;
 pub use context::DataPlaneContext;
 pub use link::memory::MemoryView;
+pub use login::reception::{AdminClient, AdminClientError, AdminState, Reception};
 pub use plane::DataPlane;
-pub use reception::{AdminClient, AdminClientError, AdminState, Reception};
 pub use registry::change_origins::{ChangeOrigins, LoggedChange};
 pub use registry::session_registry::Killed;
 pub use registry::worker_view::{

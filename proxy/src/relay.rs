@@ -18,9 +18,7 @@ use sql::Server;
 use tokio::io::{AsyncRead, ReadBuf};
 use wire::{Capabilities, Command, HEADER_BYTES, StatusFlags, errors};
 
-use crate::scripted::script_coverage::unfollowed;
 use crate::statement_stats::observer::Observer;
-use crate::user_change::UserChange;
 use crate::worker::Worker;
 use backend::connection_error::ConnectionError;
 use link::binlog_reader::BinlogReader;
@@ -28,6 +26,8 @@ use link::failure::{Failure, FailureKind};
 use link::leg::Leg;
 use link::memory::Purpose;
 use link::session_end::SessionEnd;
+use login::script_coverage::unfollowed;
+use login::user_change::UserChange;
 use registry::memory_bound::memory_full;
 use registry::session_control::{Ask, Requests, SessionControl};
 
@@ -309,7 +309,7 @@ impl Relay {
             .map_err(|violation| backend_violation(&self.to.name, violation))?;
         self.is_forewarned |= is_forewarned;
         if is_lost {
-            unfollowed(&self.worker)?;
+            unfollowed(&self.worker.login)?;
         }
         match self.client.send(bytes, context) {
             Ok(()) => Ok(Step::Moved),
@@ -403,7 +403,7 @@ impl Relay {
                 argument: bytes.get(HEADER_BYTES + 1..).unwrap_or_default(),
                 running: &[],
             };
-            change.check(&self.worker)?;
+            change.check(&self.worker.login)?;
         }
         self.backend.transport.begin_command();
         self.backend_spoke = false;
@@ -443,7 +443,7 @@ impl Relay {
             })
             .map_err(client_violation)?;
         if is_lost {
-            unfollowed(&self.worker)?;
+            unfollowed(&self.worker.login)?;
         }
         self.backend.send_or_break(&bytes[..passed], context);
         Ok(passed)

@@ -14,9 +14,6 @@ use wire::compression::Remote;
 use wire::reply::OkPacket;
 use wire::{Command, errors};
 
-use crate::connect::Greeted;
-use crate::context::SessionPermit;
-use crate::login::Agreement;
 use crate::pooled::session::outcome::Relayed;
 use crate::pooled::session::{Places, PooledSession};
 use crate::relay::{Relay, RelayStop, SILENT};
@@ -33,6 +30,9 @@ use link::leg::Leg;
 use link::packets::PacketStream;
 use link::session_end::SessionEnd;
 use link::session_end::{TIMEOUT_TELL, lost_at_login};
+use login::connect::Greeted;
+use login::login_env::SessionPermit;
+use login::relayed_login::Agreement;
 use registry::last_word::comes_to_be_told;
 use registry::session_control::{Ask, Requests, SessionControl};
 use registry::session_registry::Registration;
@@ -150,7 +150,7 @@ impl Session {
             backend: &mut backend,
             backend_name: &self.relay.to.name,
             legs: self.legs,
-            own_key: &worker.shared.own_key,
+            own_key: &worker.login.shared.own_key,
             server_key: settings.server_key(),
             plugin: wire::auth::CACHING_SHA2_PASSWORD.to_vec(),
             scramble: self.scramble.clone(),

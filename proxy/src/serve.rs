@@ -14,20 +14,11 @@ use scripted::{begin_scripted, own_script, scripted};
 use tokio::time::timeout;
 use wire::errors;
 
-use crate::connect::connect;
-use crate::context::SessionPermit;
-use crate::host_errors;
-use crate::login::Login;
-use crate::pooled::login::examine::origin_of;
-use crate::pooled::login::server_login::{AdmittedLogin, Enter, Entered};
-use crate::pooled::login::session_start::begin as begin_pooled;
-use crate::pooled::routing::routing_state::RoutingState;
 use crate::pooled::session::PooledSession;
 use crate::pooled::session::outcome::After;
+use crate::pooled::session::session_start::begin as begin_pooled;
 use crate::relayed::Session;
-use crate::scripted::script_coverage::stay_in_sight;
 use crate::scripted::session::Scripted;
-use crate::tls_guard::Guard;
 use crate::worker::{AcceptedClient, Arrival, Registered, Worker};
 use backend::settings::Settings;
 use link::decline::decline;
@@ -35,6 +26,15 @@ use link::failure::{Failure, FailureKind};
 use link::packets::PacketStream;
 use link::session_end::{SessionEnd, late, tell};
 use link::transport::Transport;
+use login::connect::connect;
+use login::destination::Destination;
+use login::examine::origin_of;
+use login::host_errors;
+use login::login_env::SessionPermit;
+use login::relayed_login::Login;
+use login::script_coverage::stay_in_sight;
+use login::server_login::{AdmittedLogin, Enter, Entered};
+use login::tls_guard::Guard;
 use registry::session_info::{SessionInfo, SessionKind};
 use registry::session_registry::Registration;
 use script_host::host::Host;
@@ -62,7 +62,7 @@ pub(crate) async fn serve(worker: Rc<Worker>, registered: Registered, arrival: A
         let id = session.identity.registered.id();
         registered.watch.note_of(|card| card.id = id);
     }
-    host_errors::note(&worker, &facts.client, begun.as_ref().err());
+    host_errors::note(&worker.login, &facts.client, begun.as_ref().err());
     if begun.is_ok() {
         facts.audit(&worker, &registered, "login", String::new);
         facts.is_in = true;
@@ -159,7 +159,7 @@ async fn begin(
     let watch = &registered.watch;
     watch.note_of(|card| card.client = facts.client.clone());
     let mut client = PacketStream::new(Transport::from(socket), 0).counted_in(&watch.memory);
-    if let Err(blocked) = host_errors::check(worker, &settings, &facts.client) {
+    if let Err(blocked) = host_errors::check(&worker.login, &settings, &facts.client) {
         tell(&mut client, &blocked, false).await;
         return Err(blocked);
     }
@@ -289,7 +289,7 @@ async fn log_in(
     if answers_logins(worker, listener) {
         let remote = facts.client.clone();
         let enter = Enter {
-            worker,
+            env: &worker.login,
             settings,
             header,
             client,
@@ -307,13 +307,14 @@ async fn log_in(
         }
         return Ok((entered, place));
     }
-    let course = RoutingState::of(worker, &settings.config, listener, None);
-    let mut greeted = connect(worker, &settings.config, header, &course).await?;
+    let topology = Arc::clone(&worker.env.topology.borrow());
+    let destination = Destination::of(&topology, &settings.config, listener, None);
+    let mut greeted = connect(&worker.login, &settings.config, header, &destination).await?;
     facts.backend = Some(greeted.backend.name.clone());
     facts.thread_id = greeted.greeting.thread_id;
     let login = Login {
         settings,
-        own_key: &worker.shared.own_key,
+        own_key: &worker.login.shared.own_key,
         now: worker.plane_context.now(),
         header,
         client,
@@ -323,11 +324,13 @@ async fn log_in(
     };
     let remote = &facts.client;
     let guard = Guard {
-        worker,
+        env: &worker.login,
         settings,
         origin: &origin_of(remote),
     };
-    let login = login.run(&guard, |user| stay_in_sight(worker, user, remote, &[]));
+    let login = login.run(&guard, |user| {
+        stay_in_sight(&worker.login, user, remote, &[])
+    });
     let outcome = match timeout(limit, login).await {
         Ok(outcome) => outcome,
         Err(_) => Err(late(limit)),
@@ -354,7 +357,7 @@ async fn enter(worker: &Worker, settings: &Settings) -> Result<SessionPermit, Fa
         OverLimit::Refuse => Duration::ZERO,
         OverLimit::Wait => limits.timeout_over_limit,
     };
-    if let Some(place) = worker.shared.enter(limits.sessions_max) {
+    if let Some(place) = worker.login.shared.enter(limits.sessions_max) {
         return Ok(place);
     }
     if !patience.is_zero() {
@@ -366,9 +369,9 @@ async fn enter(worker: &Worker, settings: &Settings) -> Result<SessionPermit, Fa
     }
     let entered = timeout(patience, async {
         loop {
-            match worker.shared.enter(limits.sessions_max) {
+            match worker.login.shared.enter(limits.sessions_max) {
                 Some(place) => return place,
-                None => worker.shared.left.notified().await,
+                None => worker.login.shared.left.notified().await,
             }
         }
     });

@@ -23,13 +23,13 @@ use tokio::sync::{Notify, mpsc};
 
 use crate::context::{DataPlaneContext, Shared};
 use crate::pooled::lanes::Lanes;
-use crate::pooled::login::known_host_names::HostNames;
 use backend::pool_env::PoolEnv;
 use backend::refused_reads::RefusedReads;
 use backend::rule_set::RuleSet;
 use backend::times::Times;
 use backend::worker_pool::WorkerPool;
 use link::future_arena::FutureArena;
+use login::login_env::LoginEnv;
 use registry::session_control::{Ask, SessionControl};
 use registry::session_registry::{Kill, Killed};
 use registry::worker_view::WorkerView;
@@ -70,15 +70,15 @@ pub(crate) struct Worker {
     pub plane_context: DataPlaneContext,
     pub shared: Arc<Shared>,
     pub clock: Clock,
-    pub dice: RefCell<Dice>,
+    pub dice: Rc<RefCell<Dice>>,
     /// The rules of the moment.
     pub rule_set: RefCell<Rc<RuleSet>>,
     /// What its sessions have sent of late.
     pub seen: SeenDigests,
     /// What it keeps about statements.
     pub insight: Rc<StatementStats>,
-    /// Whether backends call clients' hosts by their names.
-    pub host_names: HostNames,
+    /// What its logins need.
+    pub login: LoginEnv,
     /// Its statements under way on each backend.
     pub loads: Loads,
     /// Connections with statements of several sessions in flight.

@@ -38,7 +38,6 @@ pub(crate) mod failure;
 pub(crate) mod injection;
 pub(crate) mod kill;
 pub(crate) mod lanes;
-pub(crate) mod login;
 pub(crate) mod optimistic;
 pub(crate) mod routing;
 pub(crate) mod rules;

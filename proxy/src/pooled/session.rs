@@ -9,6 +9,7 @@ pub(crate) mod idle;
 pub(crate) mod outcome;
 pub(crate) mod own_answers;
 pub(crate) mod recorded_statements;
+pub(crate) mod session_start;
 pub(crate) mod sql_state;
 pub(crate) mod tracking;
 
@@ -20,7 +21,6 @@ use pool::CloseReason;
 use route::Use;
 use wire::Command;
 
-use crate::context::SessionPermit;
 use crate::pooled::backend::held::Held;
 use crate::pooled::command::current_command::CurrentCommand;
 use crate::pooled::routing::session_routing::Routing;
@@ -35,6 +35,7 @@ use backend::settings::Settings;
 use link::client_command::Incoming;
 use link::query_command::Arrived;
 use link::session_end::SessionEnd;
+use login::login_env::SessionPermit;
 use registry::last_word::comes_to_be_told;
 use registry::session_control::SessionControl;
 use registry::session_registry::Registration;

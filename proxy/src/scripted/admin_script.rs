@@ -10,7 +10,7 @@ use wire::write::put_packets;
 use wire::{Capabilities, Command, errors};
 
 use super::stage::has_reply;
-use crate::reception::AdminClient;
+use login::reception::AdminClient;
 use script_host::bridge::Bridge;
 use script_host::facts::{address_facts, facts_of};
 use script_host::interpreters::OfAdmin;

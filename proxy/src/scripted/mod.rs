@@ -41,7 +41,6 @@ pub(crate) mod injected;
 pub(crate) mod killing;
 pub(crate) mod meet;
 pub(crate) mod passing;
-pub(crate) mod script_coverage;
 pub(crate) mod scripting;
 pub(crate) mod session;
 pub(crate) mod session_script;

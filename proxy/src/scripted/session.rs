@@ -14,7 +14,6 @@ use tokio::io::{AsyncRead, ReadBuf};
 use wire::{Capabilities, Command, ErrPacket, StatusFlags, errors};
 
 use super::stage::{Stage, act, lacks_server, note_prepared, prepared_text};
-use crate::context::SessionPermit;
 use crate::pooled::session::outcome::{After, CutOff};
 use crate::relay::client_violation;
 use crate::statement_stats::observer::Observer;
@@ -29,6 +28,7 @@ use link::leg::Leg;
 use link::memory::Purpose;
 use link::reply_observer::{ObservedReply, Towards};
 use link::session_end::SessionEnd;
+use login::login_env::SessionPermit;
 use registry::last_word::comes_to_be_told;
 use registry::memory_bound::memory_full;
 use registry::session_control::{Ask, HookWait, SessionControl};

@@ -5,10 +5,10 @@ use std::time::SystemTime;
 use net::Endpoint;
 use tracing::Level;
 
-use crate::login::Who;
 use crate::worker::{AcceptedClient, Registered, Worker};
 use link::failure::Failure;
 use link::session_end::SessionEnd;
+use login::relayed_login::Who;
 use registry::session_control::SessionControl;
 use registry::session_info::SessionKind;
 use stats::journal::AuditEvent;

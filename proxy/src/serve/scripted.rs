@@ -10,7 +10,6 @@ use wire::Capabilities;
 
 use super::facts::Facts;
 use super::{LoggedInSession, answers_logins, enter, late, take_in, tell};
-use crate::pooled::login::server_login::AdmittedLogin;
 use crate::scripted::begin::{Answering, Begin as BeginScripted, Entry};
 use crate::scripted::scripting::no_scripts_yet;
 use crate::scripted::session::Scripted;
@@ -19,6 +18,7 @@ use backend::settings::Settings;
 use link::failure::{Failure, FailureKind};
 use link::packets::PacketStream;
 use link::session_end::SessionEnd;
+use login::server_login::AdmittedLogin;
 use registry::session_info::SessionKind;
 use registry::session_registry::Registration;
 use script_host::host::Host;

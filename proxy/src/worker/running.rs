@@ -13,7 +13,6 @@ use tokio::task::spawn_local;
 use super::{Arrival, Message, Worker};
 use crate::context::{DataPlaneContext, Shared};
 use crate::pooled::lanes::Lanes;
-use crate::pooled::login::known_host_names::HostNames;
 use crate::serve::serve;
 use backend::greeting::OwnGreeting;
 use backend::pool_env::PoolEnv;
@@ -24,6 +23,8 @@ use backend::shared_store::Store;
 use backend::times::Times;
 use backend::worker_pool::WorkerPool;
 use link::future_arena::FutureArena;
+use login::known_host_names::HostNames;
+use login::login_env::LoginEnv;
 use registry::session_control::Ask;
 use script_host::host::Host;
 use stats::seen_digests::SeenDigests;
@@ -83,12 +84,21 @@ impl Worker {
             }
             Rc::new(Host::new(of_worker.scripts))
         });
+        let dice = Rc::new(RefCell::new(Dice::new(index as u64)));
         Rc::new(Self {
             index,
             rule_set: RefCell::new(Rc::new(rule_set)),
             seen: SeenDigests::new(&settings.config.digests),
             insight: Rc::new(StatementStats::new(&settings.config)),
-            host_names: HostNames::default(),
+            login: LoginEnv {
+                worker: index,
+                pool: Rc::clone(&env),
+                accounts: plane_context.accounts.clone(),
+                dice: Rc::clone(&dice),
+                host_names: HostNames::default(),
+                people: Arc::clone(&shared.people),
+                shared: Arc::clone(&shared.logins),
+            },
             loads: Loads::default(),
             lanes: Rc::new(Lanes::new(Rc::clone(&pool), shared.lane_counts.enter())),
             definitions,
@@ -98,7 +108,7 @@ impl Worker {
             script,
             people: RefCell::default(),
             clock: Clock::start(),
-            dice: RefCell::new(Dice::new(index as u64)),
+            dice,
             watches: RefCell::default(),
             emptied: Notify::new(),
             env,

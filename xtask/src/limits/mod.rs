@@ -100,6 +100,7 @@ const CRATES: &[&str] = &[
     "stats",
     "registry",
     "backend",
+    "login",
     "proxy",
     "script_host",
     "control",

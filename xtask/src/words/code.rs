@@ -17,6 +17,7 @@ const CRATES: &[&str] = &[
     "registry",
     "backend",
     "control",
+    "login",
     "proxy",
     "script_host",
     "replication",

@@ -13,13 +13,13 @@ use wire::{Command, StatusFlags};
 
 use crate::pooled::backend::held::Held;
 use crate::pooled::command::current_command::CurrentCommand;
-use crate::pooled::login::session_start::{client_statements, rules};
 use crate::pooled::routing::routing_state::RoutingState;
 use crate::pooled::routing::session_routing::Routing;
 use crate::pooled::session::PooledSession;
 use crate::pooled::session::client_side::ClientSide;
 use crate::pooled::session::identity::Identity;
 use crate::pooled::session::outcome::{After, CutOff};
+use crate::pooled::session::session_start::{client_statements, rules};
 use crate::pooled::session::sql_state::SqlState;
 use crate::pooled::session::tracking::Tracking;
 use crate::worker::Registered;
@@ -52,7 +52,7 @@ impl PooledSession {
     pub(crate) fn double(&self, cluster: ClusterId) -> Option<(PooledSession, Registered)> {
         let worker = &self.worker;
         let sessions_max = self.settings.config.limits.sessions_max;
-        let place = worker.shared.enter(sessions_max)?;
+        let place = worker.login.shared.enter(sessions_max)?;
         let registered = worker.register();
         let client = &self.client;
         let who = &self.identity;

@@ -5,19 +5,19 @@ use std::time::Duration;
 
 use auth::Origin;
 
-use crate::worker::Worker;
+use crate::login_env::LoginEnv;
 use backend::settings::Settings;
 
 /// The longest that one login is delayed.
-pub(crate) fn longest(settings: &Settings) -> Duration {
+pub fn longest(settings: &Settings) -> Duration {
     settings.config.limits.timeout_login / 2
 }
 
 /// A user that failed often waits before its login is examined, whether its password is right or wrong.
-pub(crate) async fn hold_back(worker: &Worker, settings: &Settings, origin: &Origin, user: &[u8]) {
+pub async fn hold_back(env: &LoginEnv, settings: &Settings, origin: &Origin, user: &[u8]) {
     if let (true, Some(address)) = (settings.config.accounts.delay_failures, origin.address()) {
-        let now = worker.plane_context.now().0;
-        let delay = worker.shared.throttle.delay(address, user, now);
+        let now = env.pool.now().0;
+        let delay = env.shared.throttle.delay(address, user, now);
         let delay = delay.min(longest(settings));
         if !delay.is_zero() {
             tokio::time::sleep(delay).await;
@@ -26,15 +26,10 @@ pub(crate) async fn hold_back(worker: &Worker, settings: &Settings, origin: &Ori
 }
 
 /// Notes one more failure. Its client waits for what the failure adds to the delay.
-pub(crate) async fn after_failure(
-    worker: &Worker,
-    settings: &Settings,
-    origin: &Origin,
-    user: &[u8],
-) {
+pub async fn after_failure(env: &LoginEnv, settings: &Settings, origin: &Origin, user: &[u8]) {
     if let (true, Some(address)) = (settings.config.accounts.delay_failures, origin.address()) {
-        let now = worker.plane_context.now().0;
-        let throttle = &worker.shared.throttle;
+        let now = env.pool.now().0;
+        let throttle = &env.shared.throttle;
         let waited = throttle.delay(address, user, now).min(longest(settings));
         let delay = throttle.failed(address, user, now).min(longest(settings));
         tokio::time::sleep(delay.saturating_sub(waited)).await;
@@ -42,11 +37,10 @@ pub(crate) async fn after_failure(
 }
 
 /// Notes a login that succeeded: the user's failures are forgotten.
-pub(crate) fn succeeded(worker: &Worker, origin: &Origin, user: &[u8]) {
+pub fn succeeded(env: &LoginEnv, origin: &Origin, user: &[u8]) {
     if let Some(address) = origin.address() {
-        worker
-            .shared
+        env.shared
             .throttle
-            .succeeded(address, user, worker.plane_context.now().0);
+            .succeeded(address, user, env.pool.now().0);
     }
 }

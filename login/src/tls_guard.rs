@@ -8,10 +8,10 @@ use config::ClientTlsMode;
 use net::tls::Facts;
 use wire::{Greeting, HandshakeResponse};
 
-use crate::pooled::login::examine::{examine, random, tls_session};
-use crate::pooled::login::login_throttle;
-use crate::pooled::login::retry_after_reload::{AGE_MAX, accounts_of, learned_anew};
-use crate::worker::Worker;
+use crate::examine::{examine, random, tls_session};
+use crate::fresh_accounts::{AGE_MAX, accounts_of, learned_anew};
+use crate::login_env::LoginEnv;
+use crate::login_throttle;
 use backend::greeting::{dialect_of, plugin_of};
 use backend::settings::Settings;
 use link::failure::{Failure, FailureKind};
@@ -19,19 +19,24 @@ use link::packets::PacketStream;
 
 /// What a client has shown of itself, without its password.
 #[derive(Clone, Copy)]
-pub(crate) struct Claimant<'a> {
+pub struct Claimant<'a> {
+    /// The user that the client names.
     pub user: &'a [u8],
     /// As whom its session logs in to a server.
     pub there: &'a [u8],
+    /// Where the client comes from.
     pub origin: &'a Origin,
+    /// How private the connection of the client is.
     pub privacy: Privacy,
+    /// The TLS of the client, if it has any.
     pub tls: Option<&'a Facts>,
+    /// Whether the client has used a password.
     pub password_used: bool,
 }
 
 /// What is not met.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Unmet {
+pub enum Unmet {
     /// What the servers demand of all clients.
     Transport(Denial),
     /// What the client's account demands. A server refuses such a client as it refuses a wrong password.
@@ -40,7 +45,7 @@ pub(crate) enum Unmet {
 
 impl Unmet {
     /// What the client is told that has used a password, or has not.
-    pub(crate) fn denial(self, password_used: bool) -> Denial {
+    pub fn denial(self, password_used: bool) -> Denial {
         match self {
             Self::Transport(denial) => denial,
             Self::Account => Denial::Access { password_used },
@@ -49,11 +54,7 @@ impl Unmet {
 }
 
 /// Whether a client is to be refused; `None`: it meets what is demanded, as far as is known.
-pub(crate) fn unmet(
-    settings: &Settings,
-    accounts: &Accounts,
-    claimant: &Claimant<'_>,
-) -> Option<Unmet> {
+pub fn unmet(settings: &Settings, accounts: &Accounts, claimant: &Claimant<'_>) -> Option<Unmet> {
     if settings.config.client_tls.mode != ClientTlsMode::AsAccount {
         return None;
     }
@@ -78,30 +79,33 @@ pub(crate) fn unmet(
 
 /// Waits for the servers' accounts if the proxy is to learn them and does not know them yet, or has not asked for the
 /// user's own ones lately.
-pub(crate) async fn await_accounts(worker: &Worker, settings: &Settings, user: &[u8]) {
+pub async fn await_accounts(env: &LoginEnv, settings: &Settings, user: &[u8]) {
     if settings.config.client_tls.mode != ClientTlsMode::AsAccount {
         return;
     }
     let (learns, are_known) = {
-        let accounts = worker.plane_context.accounts.borrow();
+        let accounts = env.accounts.borrow();
         (accounts.learns(), accounts.learned().is_some())
     };
     if are_known {
-        accounts_of(worker, user, AGE_MAX).await;
+        accounts_of(env, user, AGE_MAX).await;
     } else if learns {
-        learned_anew(worker, user).await;
+        learned_anew(env, user).await;
     }
 }
 
 /// Whether the first answer of a plugin is one for a password.
-pub(crate) fn is_password_used(answer: &[u8]) -> bool {
+pub fn is_password_used(answer: &[u8]) -> bool {
     !matches!(answer, [] | [0])
 }
 
 /// A login that a backend is to judge.
-pub(crate) struct Guard<'a> {
-    pub worker: &'a Worker,
+pub struct Guard<'a> {
+    /// The environment of the worker.
+    pub env: &'a LoginEnv,
+    /// The settings that hold for the session.
     pub settings: &'a Settings,
+    /// Where the client comes from.
     pub origin: &'a Origin,
 }
 
@@ -110,16 +114,16 @@ impl Guard<'_> {
     ///
     /// # Errors
     /// What the client is told.
-    pub(crate) async fn admit(
+    pub async fn admit(
         &self,
         client: &mut PacketStream,
         greeting: &Greeting,
         response: &HandshakeResponse<'_>,
     ) -> Result<(), Failure> {
-        let (worker, settings, origin) = (self.worker, self.settings, self.origin);
+        let (env, settings, origin) = (self.env, self.settings, self.origin);
         let user = response.user;
-        await_accounts(worker, settings, user).await;
-        let accounts = Arc::clone(&worker.plane_context.accounts.borrow());
+        await_accounts(env, settings, user).await;
+        let accounts = Arc::clone(&env.accounts.borrow());
         let facts = client.tls();
         let claimant = Claimant {
             user,
@@ -134,8 +138,8 @@ impl Guard<'_> {
             Some(Unmet::Transport(denial)) => denial,
             Some(Unmet::Account) => self.examine(&accounts, client, greeting, response).await?,
         };
-        login_throttle::after_failure(worker, settings, origin, user).await;
-        Err(denied(worker, denial, dialect_of(greeting), &claimant))
+        login_throttle::after_failure(env, settings, origin, user).await;
+        Err(denied(env, denial, dialect_of(greeting), &claimant))
     }
 
     /// Runs an exam that every client fails: a client must not learn which accounts demand TLS.
@@ -163,12 +167,14 @@ impl Guard<'_> {
             candidate,
             random(),
         );
-        Ok(match examine(&self.worker.shared, client, verdict).await? {
-            Ok(passed) => Denial::Access {
-                password_used: passed.password_used,
+        Ok(
+            match examine(&self.env.shared.own_key, client, verdict).await? {
+                Ok(passed) => Denial::Access {
+                    password_used: passed.password_used,
+                },
+                Err(failed) => failed.denial,
             },
-            Err(failed) => failed.denial,
-        })
+        )
     }
 }
 
@@ -176,24 +182,22 @@ impl Guard<'_> {
 ///
 /// # Errors
 /// What the client is told.
-pub(crate) fn may_become(worker: &Worker, claimant: &Claimant<'_>) -> Result<(), Failure> {
-    let settings = Arc::clone(&worker.plane_context.settings.borrow());
-    let accounts = Arc::clone(&worker.plane_context.accounts.borrow());
+pub fn may_become(env: &LoginEnv, claimant: &Claimant<'_>) -> Result<(), Failure> {
+    let settings = Arc::clone(&env.pool.settings.borrow());
+    let accounts = Arc::clone(&env.accounts.borrow());
     match unmet(&settings, &accounts, claimant) {
         None => Ok(()),
         Some(unmet) => {
             let denial = unmet.denial(claimant.password_used);
             let dialect = accounts.learned().map(|learned| learned.rules().dialect);
             let dialect = dialect.unwrap_or(Dialect::MySql);
-            Err(denied(worker, denial, dialect, claimant))
+            Err(denied(env, denial, dialect, claimant))
         }
     }
 }
 
-fn denied(worker: &Worker, denial: Denial, dialect: Dialect, claimant: &Claimant<'_>) -> Failure {
-    let names = worker
-        .host_names
-        .known(&worker.plane_context.accounts.borrow());
+fn denied(env: &LoginEnv, denial: Denial, dialect: Dialect, claimant: &Claimant<'_>) -> Failure {
+    let names = env.host_names.known(&env.accounts.borrow());
     let shown = claimant.origin.shown(names);
     let payload = denial.payload(dialect, claimant.user, &shown);
     let user = String::from_utf8_lossy(claimant.user);

@@ -14,18 +14,18 @@ use wire::compression::Algorithm;
 use wire::handshake::HandshakeHead;
 use wire::{Capabilities, Greeting, HandshakeResponse, StatusFlags, errors};
 
-use super::examine::{AuthenticationFailure, examine, origin_of, random, since_1970, tls_session};
-use super::host_names::host_names;
-use super::known_accounts::AccountLookup;
-use super::login_throttle;
-use super::passthrough_auth::PassOn;
-use super::retry_after_reload::{RetryOutcome, appeal, conditions_anew};
 use crate::connect::{Greeted, connect};
-use crate::login::{Agreement, Who, client_compression, malformed, read_response};
-use crate::pooled::routing::routing_state::RoutingState;
-use crate::scripted::script_coverage::out_of_sight;
+use crate::destination::Destination;
+use crate::examine::{AuthenticationFailure, examine, origin_of, random, since_1970, tls_session};
+use crate::host_names::host_names;
+use crate::known_accounts::AccountLookup;
+use crate::login_env::LoginEnv;
+use crate::login_throttle;
+use crate::passthrough_auth::PassOn;
+use crate::relayed_login::{Agreement, Who, client_compression, malformed, read_response};
+use crate::retry_after_reload::{RetryOutcome, appeal, conditions_anew};
+use crate::script_coverage::out_of_sight;
 use crate::tls_guard::{Claimant, Unmet, await_accounts, is_password_used, unmet};
-use crate::worker::Worker;
 use backend::greeting::{dialect_of, plugin_of};
 use backend::settings::Settings;
 use link::decline::decline;
@@ -38,7 +38,7 @@ use script_host::bridge::UNBRIDGED;
 use script_host::login_hooks::{Auth, LoginHooks, replaced};
 
 /// How a login ended.
-pub(crate) enum Entered {
+pub enum Entered {
     /// The proxy has let the client in and has yet to say so.
     Examined(Box<AdmittedLogin>),
     /// A backend has, and the client knows.
@@ -48,47 +48,71 @@ pub(crate) enum Entered {
 }
 
 /// What an examined client begins with.
-pub(crate) struct AdmittedLogin {
+pub struct AdmittedLogin {
+    /// The account.
     pub account: Arc<KnownAccount>,
     /// The user that the client is; see [`Account::user_of`].
     pub user: Box<[u8]>,
+    /// What a backend gets as proof.
     pub credential: Credential,
     /// Goes before the OK.
     pub payload: Option<Vec<u8>>,
+    /// How long the session keeps a backend connection.
     pub mode: SessionMode,
-    pub course: RoutingState,
-    pub capabilities: Capabilities,
-    /// The same with the flags of the login.
+    /// What client and proxy have agreed on, with the flags of the login.
     pub login_capabilities: Capabilities,
+    /// The collation that the client has named.
     pub collation: u8,
+    /// The schema that it begins in.
     pub schema: Option<Vec<u8>>,
+    /// The algorithm and the level towards the client.
     pub compression: Option<(Algorithm, u8)>,
+    /// The greeting that the client has had.
     pub greeting: Greeting,
+    /// The scramble of that greeting.
     pub scramble: Scramble,
     /// How the client's own greeting is called in errors.
     pub origin: Origin,
+    /// The content of the PROXY header for backends.
     pub header: proxy_protocol::Header,
+    /// The listener that the client has come by.
     pub listener: Arc<ListenerConfig>,
+    /// Its entry by the id that the client sees.
     pub person: Registration,
 }
 
+impl AdmittedLogin {
+    /// What client and proxy have agreed on, without the flags of the login.
+    pub fn capabilities(&self) -> Capabilities {
+        self.login_capabilities.with(LOGIN_ONLY, false)
+    }
+}
+
 /// One login on its way.
-pub(crate) struct Enter<'a> {
-    pub worker: &'a Worker,
+pub struct Enter<'a> {
+    /// The environment of the worker.
+    pub env: &'a LoginEnv,
+    /// The settings that hold for the session.
     pub settings: &'a Settings,
+    /// The content of the PROXY header.
     pub header: &'a proxy_protocol::Header,
+    /// The client.
     pub client: &'a mut PacketStream,
+    /// The address of the client.
     pub remote: &'a Endpoint,
+    /// The listener that the client has come by.
     pub listener: &'a Arc<ListenerConfig>,
+    /// Who logs in; filled in as it becomes known.
     pub who: &'a mut Who,
+    /// The script whose hooks see the login.
     pub hooks: Option<&'a mut LoginHooks>,
 }
 
 impl Enter<'_> {
     /// Sees it through. After an error the client has been told nothing, unless by the backend.
-    pub(crate) async fn run(mut self) -> Result<Entered, Failure> {
+    pub async fn run(mut self) -> Result<Entered, Failure> {
         let scramble = Scramble::of_random(random());
-        let person = self.worker.shared.people.register(self.worker.index);
+        let person = self.env.people.register(self.env.worker);
         let greeting = self.greeting(person.id(), &scramble).await?;
         let greeting = self.greet(greeting).await?;
         let (request, answer) = read_response(self.settings, self.client, self.who).await?;
@@ -125,8 +149,8 @@ impl Enter<'_> {
             }
         }
         let origin = origin_of(self.remote);
-        await_accounts(self.worker, self.settings, response.user).await;
-        let known = AccountLookup::find(self.worker, response.user, &origin).await;
+        await_accounts(self.env, self.settings, response.user).await;
+        let known = AccountLookup::find(self.env, response.user, &origin).await;
         let answered = Answered {
             greeting,
             scramble,
@@ -162,9 +186,9 @@ impl Enter<'_> {
                 }
                 (_, Treatment::Examine(verifiers)) => verifiers,
             };
-            let held = self.worker.shared.pools.keyring.password(account.id());
+            let held = self.env.pool.shared.keyring.password(account.id());
             if may_appeal {
-                login_throttle::hold_back(self.worker, self.settings, origin, user).await;
+                login_throttle::hold_back(self.env, self.settings, origin, user).await;
             }
             let failed = match self.examine(&answered, verifiers, held).await? {
                 Ok(passed) => return self.admit(answered, account, passed).await,
@@ -172,7 +196,7 @@ impl Enter<'_> {
             };
             let denial = failed.denial;
             let appeal = match may_appeal {
-                true => appeal(self.worker, self.client, &account, failed, user, origin).await?,
+                true => appeal(self.env, self.client, &account, failed, user, origin).await?,
                 false => RetryOutcome::Refused,
             };
             match appeal {
@@ -224,7 +248,7 @@ impl Enter<'_> {
 
     /// The greeting; the first client of a worker waits until a backend has said how to greet.
     async fn greeting(&self, id: u32, scramble: &Scramble) -> Result<Greeting, Failure> {
-        let own = &self.worker.env.greeting;
+        let own = &self.env.pool.greeting;
         if let Some(greeting) = own.for_client(self.settings, id, scramble) {
             return Ok(greeting);
         }
@@ -234,8 +258,8 @@ impl Enter<'_> {
         if let Some(greeting) = own.for_client(self.settings, id, scramble) {
             return Ok(greeting);
         }
-        let course = self.course(None);
-        let greeted = connect(self.worker, &self.settings.config, self.header, &course).await?;
+        let destination = self.destination(None);
+        let greeted = connect(self.env, &self.settings.config, self.header, &destination).await?;
         own.learn(&greeted.greeting);
         decline(greeted.stream);
         own.for_client(self.settings, id, scramble)
@@ -257,7 +281,7 @@ impl Enter<'_> {
         password_used: bool,
     ) -> Option<Unmet> {
         let user = answered.response.user;
-        let accounts = Arc::clone(&self.worker.plane_context.accounts.borrow());
+        let accounts = Arc::clone(&self.env.accounts.borrow());
         let login = account.and_then(|account| account.backend.as_ref());
         let tls = self.client.tls();
         let claimant = Claimant {
@@ -291,9 +315,10 @@ impl Enter<'_> {
         })
     }
 
-    fn course(&self, account: Option<&Account>) -> RoutingState {
+    fn destination(&self, account: Option<&Account>) -> Destination {
         let config = &self.settings.config;
-        RoutingState::of(self.worker, config, self.listener, account)
+        let topology = self.env.pool.topology.borrow();
+        Destination::of(&topology, config, self.listener, account)
     }
 
     async fn examine(
@@ -311,14 +336,14 @@ impl Enter<'_> {
         let (plugin, scramble) = (plugin_of(&answered.greeting), &answered.scramble);
         let verdict =
             ServerAuthentication::begin(plugin, scramble, verifiers, held, candidate, random());
-        examine(&self.worker.shared, self.client, verdict).await
+        examine(&self.env.shared.own_key, self.client, verdict).await
     }
 
     async fn deny(&self, denial: Denial, answered: &Answered<'_>) -> Failure {
         let (user, origin) = (answered.response.user, &answered.origin);
-        login_throttle::after_failure(self.worker, self.settings, origin, user).await;
-        let course = self.course(None);
-        let names = host_names(self.worker, self.settings, &course).await;
+        login_throttle::after_failure(self.env, self.settings, origin, user).await;
+        let destination = self.destination(None);
+        let names = host_names(self.env, self.settings, &destination).await;
         let shown = origin.shown(names);
         let payload = denial.payload(dialect_of(&answered.greeting), user, &shown);
         let cause = format!("{denial}, for user {:?} from {shown}", self.who.user);
@@ -335,7 +360,7 @@ impl Enter<'_> {
         let password_used = passed.password_used;
         let mut denied = self.denial(&answered, &account, password_used);
         if denied.is_some()
-            && let Some(later) = conditions_anew(self.worker, &account, user, origin).await
+            && let Some(later) = conditions_anew(self.env, &account, user, origin).await
         {
             account = later;
             denied = self.denial(&answered, &account, password_used);
@@ -352,10 +377,10 @@ impl Enter<'_> {
             origin,
             mut person,
         } = answered;
-        login_throttle::succeeded(self.worker, &origin, response.user);
+        login_throttle::succeeded(self.env, &origin, response.user);
         let user = account.user_of(response.user);
         person.introduce(account.id(), user, account.user_connections_max)?;
-        let keyring = &self.worker.shared.pools.keyring;
+        let keyring = &self.env.pool.shared.keyring;
         if let (Some(credential), None) = (&passed.credential, &account.backend) {
             keyring.hold(account.id(), credential.clone());
         }
@@ -375,8 +400,6 @@ impl Enter<'_> {
             credential,
             payload: passed.payload,
             mode,
-            course: self.course(Some(&account)),
-            capabilities: agreed.with(LOGIN_ONLY, false),
             login_capabilities: agreed,
             collation: response.head.collation,
             schema,
@@ -403,7 +426,7 @@ impl Enter<'_> {
             None => {}
             Some(Unmet::Transport(denial)) => return Err(self.deny(denial, &answered).await),
             Some(Unmet::Account) => {
-                let accounts = Arc::clone(&self.worker.plane_context.accounts.borrow());
+                let accounts = Arc::clone(&self.env.accounts.borrow());
                 let verifiers = accounts.in_vain(user, &answered.origin);
                 return Err(self.turn_away(&answered, verifiers).await);
             }
@@ -414,16 +437,16 @@ impl Enter<'_> {
             mut person,
             ..
         } = answered;
-        let course = self.course(account);
+        let destination = self.destination(account);
         self.who.timeout_idle_transaction = account.and_then(|it| it.timeout_idle_transaction);
         let mut ear = self
             .hooks
             .map(|hooks| AuthObserver::new(&mut hooks.script, None));
         let pass_on = PassOn {
-            worker: self.worker,
+            env: self.env,
             settings: self.settings,
             header: self.header,
-            course: &course,
+            destination: &destination,
             client: self.client,
             who: self.who,
             greeting: &greeting,
@@ -446,4 +469,4 @@ struct Answered<'a> {
 }
 
 /// The status that a session begins with.
-pub(crate) const STATUS_FIRST: StatusFlags = StatusFlags::AUTOCOMMIT;
+pub const STATUS_FIRST: StatusFlags = StatusFlags::AUTOCOMMIT;

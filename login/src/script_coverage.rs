@@ -7,21 +7,21 @@ use auth::Found;
 use net::Endpoint;
 use wire::errors;
 
-use crate::pooled::login::examine::origin_of;
-use crate::worker::Worker;
+use crate::examine::origin_of;
+use crate::login_env::LoginEnv;
 use link::failure::{Failure, FailureKind};
 
 /// Whether `user` may go on in a session that runs these scripts.
 ///
 /// # Errors
 /// Its account has others: what the client is told.
-pub(crate) fn stay_in_sight(
-    worker: &Worker,
+pub fn stay_in_sight(
+    env: &LoginEnv,
     user: &[u8],
     remote: &Endpoint,
     running: &[PathBuf],
 ) -> Result<(), Failure> {
-    let accounts = worker.plane_context.accounts.borrow();
+    let accounts = env.accounts.borrow();
     let Found::Account(account) = accounts.find(user, &origin_of(remote)) else {
         return Ok(());
     };
@@ -35,14 +35,8 @@ pub(crate) fn stay_in_sight(
 ///
 /// # Errors
 /// One of them could be a change of user to an account with a script.
-pub(crate) fn unfollowed(worker: &Worker) -> Result<(), Failure> {
-    if !worker
-        .plane_context
-        .settings
-        .borrow()
-        .config
-        .accounts_run_scripts()
-    {
+pub fn unfollowed(env: &LoginEnv) -> Result<(), Failure> {
+    if !env.pool.settings.borrow().config.accounts_run_scripts() {
         return Ok(());
     }
     let error = errors::script_cannot_follow();
@@ -50,6 +44,6 @@ pub(crate) fn unfollowed(worker: &Worker) -> Result<(), Failure> {
 }
 
 /// An account with scripts whose login only a backend can judge, behind which nothing is looked at.
-pub(crate) fn out_of_sight() -> Failure {
+pub fn out_of_sight() -> Failure {
     Failure::saying(FailureKind::ScriptFailed, errors::script_cannot_see_login())
 }

@@ -6,9 +6,9 @@ use wire::handshake::HandshakeHead;
 use wire::{Greeting, HandshakeResponse, errors};
 
 use crate::connect::{Greeted, connect};
-use crate::login::{Agreement, Login, Who};
-use crate::pooled::routing::routing_state::RoutingState;
-use crate::worker::Worker;
+use crate::destination::Destination;
+use crate::login_env::LoginEnv;
+use crate::relayed_login::{Agreement, Login, Who};
 use backend::settings::Settings;
 use link::decline::decline;
 use link::dialogue::LOGIN_ONLY;
@@ -18,12 +18,18 @@ use link::packets::PacketStream;
 use script_host::auth_observer::AuthObserver;
 
 /// Whom it is about.
-pub(crate) struct PassOn<'a, 'b> {
-    pub worker: &'a Worker,
+pub struct PassOn<'a, 'b> {
+    /// The environment of the worker.
+    pub env: &'a LoginEnv,
+    /// The settings that hold for the session.
     pub settings: &'a Settings,
+    /// The content of the PROXY header for the backend.
     pub header: &'a proxy_protocol::Header,
-    pub course: &'a RoutingState,
+    /// Among which backends one is chosen.
+    pub destination: &'a Destination,
+    /// The client.
     pub client: &'a mut PacketStream,
+    /// Who logs in; filled in as it becomes known.
     pub who: &'a mut Who,
     /// What the client was greeted with.
     pub greeting: &'a Greeting,
@@ -34,12 +40,12 @@ pub(crate) struct PassOn<'a, 'b> {
 impl PassOn<'_, '_> {
     /// Finds a backend and sees the dialogue through. After an error the client has been told nothing,
     /// unless by the backend.
-    pub(crate) async fn run(
+    pub async fn run(
         self,
         response: HandshakeResponse<'_>,
     ) -> Result<(Greeted, Agreement), Failure> {
         let config = &self.settings.config;
-        let mut greeted = connect(self.worker, config, self.header, self.course).await?;
+        let mut greeted = connect(self.env, config, self.header, self.destination).await?;
         let offered = self.greeting.capabilities.with(LOGIN_ONLY, false);
         let promised = response.head.capabilities & offered;
         if !greeted.greeting.capabilities.contains(promised) {
@@ -49,8 +55,8 @@ impl PassOn<'_, '_> {
         }
         let login = Login {
             settings: self.settings,
-            own_key: &self.worker.shared.own_key,
-            now: self.worker.plane_context.now(),
+            own_key: &self.env.shared.own_key,
+            now: self.env.pool.now(),
             header: self.header,
             client: self.client,
             backend: &mut greeted,

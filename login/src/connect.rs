@@ -10,24 +10,28 @@ use route::{Backend, BackendId, Health, NoBackend, Report, SessionSlot, Topology
 use tokio::time::timeout_at;
 use wire::{Greeting, errors};
 
-use crate::pooled::routing::routing_state::RoutingState;
-use crate::worker::Worker;
+use crate::destination::Destination;
+use crate::login_env::LoginEnv;
 use backend::greet::{Refusal, greet};
 use link::failure::{Failure, FailureKind};
 use link::packets::PacketStream;
 
 /// A backend that has greeted, and this session's place there.
-pub(crate) struct Greeted {
+pub struct Greeted {
+    /// The backend.
     pub backend: Arc<Backend>,
+    /// The place of this session there.
     pub slot: SessionSlot,
+    /// The connection, behind the greeting.
     pub stream: PacketStream,
+    /// The greeting.
     pub greeting: Greeting,
     /// The greeting as it came.
     pub payload: Vec<u8>,
 }
 
 /// How long a login waits before it asks a server again that was full.
-pub(crate) const PAUSE_FULL: Duration = Duration::from_millis(250);
+pub const PAUSE_FULL: Duration = Duration::from_millis(250);
 
 /// What has been tried for one session.
 #[derive(Default)]
@@ -42,19 +46,19 @@ struct Attempts {
 
 /// Finds a backend for a session, waiting for one as long as configured. `header` is the PROXY
 /// header's content, should one be sent.
-pub(crate) async fn connect(
-    worker: &Worker,
+pub async fn connect(
+    env: &LoginEnv,
     config: &Config,
     header: &proxy_protocol::Header,
-    course: &RoutingState,
+    destination: &Destination,
 ) -> Result<Greeted, Failure> {
-    let mut topologies = worker.plane_context.topology.clone();
+    let mut topologies = env.pool.topologies.clone();
     let mut attempts = Attempts::default();
     let began = clock::now();
     loop {
         let topology = Arc::clone(&topologies.borrow_and_update());
-        let sought = (&*topology, course);
-        let none = match try_all(worker, config, header, sought, &mut attempts).await {
+        let sought = (&*topology, destination);
+        let none = match try_all(env, config, header, sought, &mut attempts).await {
             Ok(greeted) => return Ok(greeted),
             Err(none) => none,
         };
@@ -80,7 +84,7 @@ pub(crate) async fn connect(
             tokio::select! {
                 biased;
                 changed = topologies.changed() => changed.is_ok(),
-                () = worker.shared.left.notified() => true,
+                () = env.shared.left.notified() => true,
             }
         };
         // A server that was full does not say when it is not any more.
@@ -96,7 +100,7 @@ pub(crate) async fn connect(
 }
 
 /// Tells the log that a login waits because a server is full.
-pub(crate) fn tell_full(cause: &str) {
+pub fn tell_full(cause: &str) {
     tracing::warn!(
         kind = "server_full",
         cause,
@@ -117,25 +121,20 @@ fn patience(none: &NoBackend, config: &Config) -> Duration {
 }
 
 async fn try_all(
-    worker: &Worker,
+    env: &LoginEnv,
     config: &Config,
     header: &proxy_protocol::Header,
-    (topology, course): (&Topology, &RoutingState),
+    (topology, destination): (&Topology, &Destination),
     attempts: &mut Attempts,
 ) -> Result<Greeted, NoBackend> {
     loop {
         let whole = Whole {
-            cluster: course.cluster,
-            roles: course.roles(),
+            cluster: destination.cluster,
+            roles: destination.roles,
             tried: &attempts.tried,
             use_for: Use::Any,
         };
-        let chosen = route::choose(
-            topology,
-            &whole,
-            worker.plane_context.now(),
-            &mut worker.dice.borrow_mut(),
-        );
+        let chosen = route::choose(topology, &whole, env.pool.now(), &mut env.dice.borrow_mut());
         let backend = chosen?;
         // Another worker may have been faster; then the choice is made again.
         let Some(slot) = backend.begin() else {
@@ -144,7 +143,7 @@ async fn try_all(
         match greet(config, header, &backend).await {
             Ok((stream, greeting, payload)) => {
                 if !matches!(backend.health, Health::Up { .. }) {
-                    worker.plane_context.report(Report::Connected {
+                    env.pool.report(Report::Connected {
                         backend: backend.id,
                     });
                 }
@@ -156,7 +155,7 @@ async fn try_all(
                     payload,
                 });
             }
-            Err(refusal) => attempts.add(worker, &backend, refusal),
+            Err(refusal) => attempts.add(env, &backend, refusal),
         }
     }
 }
@@ -167,7 +166,7 @@ impl Attempts {
         *self = Attempts::default();
     }
 
-    fn add(&mut self, worker: &Worker, backend: &Backend, refusal: Refusal) {
+    fn add(&mut self, env: &LoginEnv, backend: &Backend, refusal: Refusal) {
         self.tried.push(backend.id);
         let cause = match refusal {
             Refusal::Unusable(cause) => {
@@ -175,11 +174,11 @@ impl Attempts {
                     backend: backend.id,
                     cause: cause.clone(),
                 };
-                worker.plane_context.report(report);
+                env.pool.report(report);
                 cause
             }
             Refusal::Full { cause, payload } => {
-                backend.load.note_server_full(worker.plane_context.now());
+                backend.load.note_server_full(env.pool.now());
                 self.err = Some(payload);
                 self.has_met_full = true;
                 cause

@@ -3,23 +3,23 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use auth::{Certificate, Denial, Origin, Passed, Shown, TlsSession, Verdict};
+use auth::{Certificate, Denial, Origin, OwnKey, Passed, Shown, TlsSession, Verdict};
 use net::Endpoint;
 use wire::errors;
 
-use crate::context::Shared;
 use link::dialogue::client_broke;
 use link::failure::{Failure, FailureKind};
 use link::packets::PacketStream;
 
 /// The time since 1970.
-pub(crate) fn since_1970() -> Duration {
+pub fn since_1970() -> Duration {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.unwrap_or_default()
 }
 
 /// A failed authentication.
-pub(crate) struct AuthenticationFailure {
+pub struct AuthenticationFailure {
+    /// Why it failed.
     pub denial: Denial,
     /// What the client has shown, for another judge.
     pub shown: Option<Shown>,
@@ -28,8 +28,8 @@ pub(crate) struct AuthenticationFailure {
 }
 
 /// Carries an exam on from its first verdict to its last.
-pub(crate) async fn examine<T>(
-    shared: &Arc<Shared>,
+pub async fn examine<T>(
+    own_key: &Arc<OwnKey>,
     client: &mut PacketStream<T>,
     mut verdict: Verdict,
 ) -> Result<Result<Passed, AuthenticationFailure>, Failure>
@@ -54,8 +54,8 @@ where
                 exam.hear(&client.read().await.map_err(client_broke)?)
             }
             Verdict::Work(work) => {
-                let shared = Arc::clone(shared);
-                let worked = tokio::task::spawn_blocking(move || work.run(&shared.own_key)).await;
+                let own_key = Arc::clone(own_key);
+                let worked = tokio::task::spawn_blocking(move || work.run(&own_key)).await;
                 worked.map_err(|error| {
                     Failure::saying(
                         FailureKind::KeyExchange,
@@ -68,7 +68,7 @@ where
 }
 
 /// What conditions of accounts are held against.
-pub(crate) fn tls_session(facts: &net::tls::Facts) -> TlsSession<'_> {
+pub fn tls_session(facts: &net::tls::Facts) -> TlsSession<'_> {
     let names = facts.issuer.as_deref().zip(facts.subject.as_deref());
     TlsSession {
         cipher: &facts.cipher,
@@ -77,13 +77,14 @@ pub(crate) fn tls_session(facts: &net::tls::Facts) -> TlsSession<'_> {
 }
 
 /// Random bytes of the system.
-pub(crate) fn random<const N: usize>() -> [u8; N] {
+pub fn random<const N: usize>() -> [u8; N] {
     let mut bytes = [0; N];
     aws_lc_rs::rand::fill(&mut bytes).expect("the system has random bytes, or TLS would not work");
     bytes
 }
 
-pub(crate) fn origin_of(remote: &Endpoint) -> Origin {
+/// Where a client comes from, as conditions of accounts name it.
+pub fn origin_of(remote: &Endpoint) -> Origin {
     match remote {
         Endpoint::Tcp(address) => Origin::tcp(address.ip(), None),
         Endpoint::Unix(_) => Origin::unix(),

@@ -5,7 +5,7 @@ use tokio::time::timeout;
 use wire::change_user::ChangeUser;
 
 use super::{AdminClient, AdminClientError, AdminState, Claim, Reception};
-use crate::login::malformed;
+use crate::relayed_login::malformed;
 
 impl Reception {
     /// Sees it through; `argument` is what follows the command's byte. Who fails is told so and has to go, as from a

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use net::Endpoint;
 use wire::{ErrPacket, errors};
 
-use crate::worker::Worker;
+use crate::login_env::LoginEnv;
 use backend::settings::Settings;
 use link::failure::{ClientMessage, Failure, FailureKind};
 
@@ -17,16 +17,12 @@ const ACCESS_DENIED: [u16; 2] = [1045, 1698];
 ///
 /// # Errors
 /// The host is blocked.
-pub(crate) fn check(
-    worker: &Worker,
-    settings: &Settings,
-    client: &Endpoint,
-) -> Result<(), Failure> {
+pub fn check(env: &LoginEnv, settings: &Settings, client: &Endpoint) -> Result<(), Failure> {
     let (Some(max), Some(host)) = (settings.config.limits.connect_errors_max, host_of(client))
     else {
         return Ok(());
     };
-    if worker.shared.host_errors.errors(host) < max {
+    if env.shared.host_errors.errors(host) < max {
         return Ok(());
     }
     let error = errors::host_blocked(host);
@@ -34,20 +30,14 @@ pub(crate) fn check(
 }
 
 /// Notes how a login ended.
-pub(crate) fn note(worker: &Worker, client: &Endpoint, failure: Option<&Failure>) {
-    let max = worker
-        .plane_context
-        .settings
-        .borrow()
-        .config
-        .limits
-        .connect_errors_max;
+pub fn note(env: &LoginEnv, client: &Endpoint, failure: Option<&Failure>) {
+    let max = env.pool.settings.borrow().config.limits.connect_errors_max;
     let (Some(max), Some(host)) = (max, host_of(client)) else {
         return;
     };
     match failure {
-        None => worker.shared.host_errors.succeeded(host),
-        Some(failure) if counts(failure) && worker.shared.host_errors.failed(host) == max => {
+        None => env.shared.host_errors.succeeded(host),
+        Some(failure) if counts(failure) && env.shared.host_errors.failed(host) == max => {
             tracing::warn!(
                 kind = "host_blocked",
                 client = %host,

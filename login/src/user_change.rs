@@ -5,16 +5,18 @@ use std::path::PathBuf;
 
 use net::Endpoint;
 
-use crate::pooled::login::examine::origin_of;
-use crate::scripted::script_coverage::stay_in_sight;
+use crate::examine::origin_of;
+use crate::login_env::LoginEnv;
+use crate::script_coverage::stay_in_sight;
 use crate::tls_guard::{Claimant, may_become};
-use crate::worker::Worker;
 use link::failure::Failure;
 use link::transport::Transport;
 
 /// A client that wants to become another user.
-pub(crate) struct UserChange<'a> {
+pub struct UserChange<'a> {
+    /// The address of the client.
     pub remote: &'a Endpoint,
+    /// The connection of the client.
     pub transport: &'a Transport,
     /// The command's argument.
     pub argument: &'a [u8],
@@ -27,11 +29,11 @@ impl UserChange<'_> {
     ///
     /// # Errors
     /// The other user's account has other scripts, or demands TLS that the client lacks: what the client is told.
-    pub(crate) fn check(&self, worker: &Worker) -> Result<(), Failure> {
+    pub fn check(&self, env: &LoginEnv) -> Result<(), Failure> {
         let user = self.argument.split(|byte| *byte == 0).next();
         let user = user.unwrap_or_default();
         let answer_bytes = self.argument.get(user.len() + 1).copied();
-        stay_in_sight(worker, user, self.remote, self.running)?;
+        stay_in_sight(env, user, self.remote, self.running)?;
         let tls = self.transport.tls();
         let claimant = Claimant {
             user,
@@ -41,6 +43,6 @@ impl UserChange<'_> {
             tls: tls.as_ref(),
             password_used: answer_bytes.unwrap_or_default() > 0,
         };
-        may_become(worker, &claimant)
+        may_become(env, &claimant)
     }
 }

@@ -10,10 +10,9 @@ use session::state::{Hold, Pin, Pins, Rules, SessionState};
 use wire::compression::{Algorithm, Remote};
 use wire::{Capabilities, StatusFlags};
 
-use super::server_login::{AdmittedLogin, STATUS_FIRST};
-use crate::context::SessionPermit;
 use crate::pooled::backend::held::Held;
 use crate::pooled::command::current_command::CurrentCommand;
+use crate::pooled::routing::routing_state::RoutingState;
 use crate::pooled::routing::session_routing::Routing;
 use crate::pooled::routing::target::CommandTarget;
 use crate::pooled::session::PooledSession;
@@ -30,10 +29,12 @@ use backend::secure::compress;
 use backend::settings::Settings;
 use backend::sub_pool::{BackendLogin, PoolKey};
 use link::client_command::Inbox;
-use link::dialogue::client_broke;
 use link::failure::{Failure, FailureKind};
 use link::leg::Leg;
 use link::packets::PacketStream;
+use login::login_env::SessionPermit;
+use login::server_login::{AdmittedLogin, STATUS_FIRST};
+use login::welcome::{ok, say_first, welcome};
 use registry::session_control::SessionControl;
 use script_host::host::Host;
 use script_host::login_hooks::LoginHooks;
@@ -63,7 +64,8 @@ pub(crate) async fn begin(
     place: SessionPermit,
     hooks: Option<(LoginHooks, Rc<Host>)>,
 ) -> Result<StartedSession, Failure> {
-    let (account, capabilities, mode) = (admission.account, admission.capabilities, admission.mode);
+    let capabilities = admission.capabilities();
+    let (account, mode) = (admission.account, admission.mode);
     let login = BackendLogin::of(&account, &admission.user, admission.credential);
     let kind = PoolKey {
         account: account.id().clone(),
@@ -80,6 +82,8 @@ pub(crate) async fn begin(
     let inherits_at = worker.shared.pools.globals.now();
     let server = server_of(&admission.greeting);
     let flags = worker.pool.fresh_flags(kind.collation, server);
+    let config = &settings.config;
+    let course = RoutingState::of(worker, config, &admission.listener, Some(&account));
     let mut session = PooledSession {
         client: ClientSide {
             privacy: client.privacy(),
@@ -103,7 +107,7 @@ pub(crate) async fn begin(
             inherits_at,
         ),
         tracking: Tracking::default(),
-        routing: Routing::new(admission.course, Reflection::None),
+        routing: Routing::new(course, Reflection::None),
         command: CurrentCommand::default(),
         scripting: None,
         identity: Identity {
@@ -162,37 +166,6 @@ impl StartedSession {
         self.session.client.inbox = Inbox::new(ahead);
         Ok(self.session)
     }
-}
-
-/// What the exam leaves to be said, and OK.
-pub(crate) async fn welcome<T>(
-    client: &mut PacketStream<T>,
-    payload: Option<Vec<u8>>,
-    status: StatusFlags,
-) -> Result<(), Failure>
-where
-    T: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin,
-{
-    say_first(client, payload).await?;
-    let said = client.write(&ok(status)).await;
-    said.map_err(|error| client_broke(error.into()))
-}
-
-fn ok(status: StatusFlags) -> [u8; 7] {
-    let [low, high] = status.0.to_le_bytes();
-    [wire::reply::OK, 0, 0, low, high, 0, 0]
-}
-
-/// What the exam leaves to be said.
-async fn say_first<T>(client: &mut PacketStream<T>, payload: Option<Vec<u8>>) -> Result<(), Failure>
-where
-    T: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin,
-{
-    let Some(payload) = payload else {
-        return Ok(());
-    };
-    let said = client.write(&payload).await;
-    said.map_err(|error| client_broke(error.into()))
 }
 
 impl PooledSession {

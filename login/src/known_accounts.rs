@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use auth::{Found, KnownAccount, Origin, Source, Verifier};
 
-use super::retry_after_reload::{AGE_MAX, AGE_MAX_REFUSED, accounts_of, learned_anew};
-use crate::worker::Worker;
+use crate::fresh_accounts::{AGE_MAX, AGE_MAX_REFUSED, accounts_of, learned_anew};
+use crate::login_env::LoginEnv;
 
 /// The result of looking a user up in the accounts.
-pub(crate) enum AccountLookup {
+pub enum AccountLookup {
+    /// The account.
     Account(Arc<KnownAccount>),
     /// No account: the client is examined by these, which nobody passes.
     Nobody(Arc<[Verifier]>),
@@ -18,8 +19,8 @@ pub(crate) enum AccountLookup {
 
 impl AccountLookup {
     /// The account of `user`, by what a server has said of it lately.
-    pub(crate) async fn find(worker: &Worker, user: &[u8], origin: &Origin) -> Self {
-        let accounts = Arc::clone(&worker.plane_context.accounts.borrow());
+    pub async fn find(env: &LoginEnv, user: &[u8], origin: &Origin) -> Self {
+        let accounts = Arc::clone(&env.accounts.borrow());
         let age_max = match accounts.find(user, origin) {
             Found::Account(account) if account.source == Source::Configured => {
                 return Self::Account(Arc::clone(account));
@@ -28,9 +29,9 @@ impl AccountLookup {
             Found::Account(_) | Found::PassThrough => AGE_MAX,
         };
         let later = match accounts.learned() {
-            Some(_) => accounts_of(worker, user, age_max).await,
+            Some(_) => accounts_of(env, user, age_max).await,
             None if age_max == AGE_MAX => Arc::clone(&accounts),
-            None => learned_anew(worker, user)
+            None => learned_anew(env, user)
                 .await
                 .unwrap_or_else(|| Arc::clone(&accounts)),
         };

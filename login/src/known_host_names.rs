@@ -13,7 +13,7 @@ const AGE_MAX: Duration = Duration::from_secs(600);
 
 /// What one worker knows of it.
 #[derive(Default)]
-pub(crate) struct HostNames {
+pub struct HostNames {
     known: Cell<Option<(Names, Instant)>>,
     /// Held by the login that has a backend asked; the others wait for the answer.
     asking: Mutex<()>,
@@ -21,30 +21,30 @@ pub(crate) struct HostNames {
 
 impl HostNames {
     /// What is known already; otherwise what the learned accounts say.
-    pub(crate) fn known(&self, accounts: &Accounts) -> Names {
+    pub fn known(&self, accounts: &Accounts) -> Names {
         let asked = self.known.get().map(|(names, _)| names);
         asked.unwrap_or_else(|| configured(accounts))
     }
 
     /// Waits until no other login has a backend asked.
-    pub(crate) async fn ask(&self) -> MutexGuard<'_, ()> {
+    pub async fn ask(&self) -> MutexGuard<'_, ()> {
         self.asking.lock().await
     }
 
     /// A backend's answer, if it still holds.
-    pub(crate) fn answer(&self) -> Option<Names> {
+    pub fn answer(&self) -> Option<Names> {
         let (names, at) = self.known.get()?;
         (at.elapsed() < AGE_MAX).then_some(names)
     }
 
     /// A backend has answered, or what the accounts say takes its answer's place.
-    pub(crate) fn note(&self, names: Names) {
+    pub fn note(&self, names: Names) {
         self.known.set(Some((names, clock::now())));
     }
 }
 
 /// What the learned accounts came with.
-pub(crate) fn configured(accounts: &Accounts) -> Names {
+pub fn configured(accounts: &Accounts) -> Names {
     let learned = accounts.learned();
     learned.map_or(Names::Skipped, |learned| learned.rules().names)
 }

@@ -6,10 +6,10 @@ use auth::Names;
 use net::proxy_protocol;
 use wire::ErrPacket;
 
-use super::known_host_names::configured;
 use crate::connect::connect;
-use crate::pooled::routing::routing_state::RoutingState;
-use crate::worker::Worker;
+use crate::destination::Destination;
+use crate::known_host_names::configured;
+use crate::login_env::LoginEnv;
 use backend::greeting::dialect_of;
 use backend::settings::Settings;
 use link::decline::refusal;
@@ -17,25 +17,21 @@ use link::decline::refusal;
 /// Whether the servers call their clients' hosts by names. The proxy asks a backend by a login that it refuses:
 /// the refusal names the proxy's own host. If that does not tell, the learned accounts come with the server's
 /// setting.
-pub(crate) async fn host_names(
-    worker: &Worker,
-    settings: &Settings,
-    course: &RoutingState,
-) -> Names {
-    let own = &worker.host_names;
+pub async fn host_names(env: &LoginEnv, settings: &Settings, destination: &Destination) -> Names {
+    let own = &env.host_names;
     let _asking = own.ask().await;
     if let Some(names) = own.answer() {
         return names;
     }
-    let told = ask(worker, settings, course).await;
-    let names = told.unwrap_or_else(|| configured(&worker.plane_context.accounts.borrow()));
+    let told = ask(env, settings, destination).await;
+    let names = told.unwrap_or_else(|| configured(&env.accounts.borrow()));
     own.note(names);
     names
 }
 
-async fn ask(worker: &Worker, settings: &Settings, course: &RoutingState) -> Option<Names> {
+async fn ask(env: &LoginEnv, settings: &Settings, destination: &Destination) -> Option<Names> {
     let header = proxy_protocol::Header::Own;
-    let greeted = connect(worker, &settings.config, &header, course).await;
+    let greeted = connect(env, &settings.config, &header, destination).await;
     let greeted = greeted.ok()?;
     let family = dialect_of(&greeted.greeting);
     names_in(&refusal(greeted.stream, family).await?)

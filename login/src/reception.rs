@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use auth::{
-    Candidate, Circumstances, Denial, Dialect, Directory, Names, Origin, Password, Plugin,
+    Candidate, Circumstances, Denial, Dialect, Directory, Names, Origin, OwnKey, Password, Plugin,
     Scramble, ServerAuthentication, SharedThrottle,
 };
 use net::listen::Accepted;
@@ -16,11 +16,10 @@ use net::{Endpoint, Socket};
 use tokio::time::timeout;
 use wire::{Capabilities, ErrPacket, ErrorCode, Greeting, HandshakeResponse, StatusFlags};
 
-use crate::context::Shared;
-use crate::login::{Who, malformed, read_response};
-use crate::pooled::login::examine::{examine, origin_of, random, tls_session};
-use crate::pooled::login::login_throttle::longest;
-use crate::pooled::login::session_start::welcome;
+use crate::examine::{examine, origin_of, random, tls_session};
+use crate::login_throttle::longest;
+use crate::relayed_login::{Who, malformed, read_response};
+use crate::welcome::welcome;
 use backend::settings::Settings;
 use link::dialogue::client_broke;
 use link::failure::{Failure, FailureKind};
@@ -29,7 +28,7 @@ use link::transport::Transport;
 
 /// Where guests log in.
 pub struct Reception {
-    shared: Arc<Shared>,
+    own_key: Arc<OwnKey>,
     throttle: SharedThrottle,
     started: Instant,
 }
@@ -116,9 +115,10 @@ const COLLATION: u8 = 45;
 const TIMEOUT_SAY: Duration = Duration::from_secs(60);
 
 impl Reception {
-    pub(crate) fn new(shared: Arc<Shared>, started: Instant) -> Self {
+    /// A reception with the key of the process, which began at `started`.
+    pub fn new(own_key: Arc<OwnKey>, started: Instant) -> Self {
         Self {
-            shared,
+            own_key,
             throttle: SharedThrottle::default(),
             started,
         }
@@ -294,7 +294,7 @@ impl Reception {
         let (plugin, candidate) = (admin_state.plugin, claim.candidate);
         let verdict =
             ServerAuthentication::begin(plugin, scramble, verifiers, None, candidate, random());
-        let passed = match examine(&self.shared, client, verdict).await? {
+        let passed = match examine(&self.own_key, client, verdict).await? {
             Ok(passed) => passed,
             Err(failed) => return Ok(Err(failed.denial)),
         };

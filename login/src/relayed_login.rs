@@ -46,8 +46,10 @@ const UNANSWERED: &[u8] = b"pilotfish_unanswered";
 
 /// Who logged in, as far as is known.
 #[derive(Debug, Default, Clone)]
-pub(crate) struct Who {
+pub struct Who {
+    /// The name of the user.
     pub user: String,
+    /// The schema that the client has named; empty: none.
     pub schema: String,
     /// Whether the client has named its capabilities, SQLSTATEs among them.
     pub has_answered: bool,
@@ -58,11 +60,14 @@ pub(crate) struct Who {
 }
 
 /// What client and backend agreed on.
-pub(crate) struct Agreement {
+pub struct Agreement {
     /// Without the flags of one leg.
     pub capabilities: Capabilities,
+    /// The status of the OK.
     pub status: StatusFlags,
+    /// The algorithm and the level towards the client.
     pub client_compression: Option<(Algorithm, u8)>,
+    /// The algorithm and the level towards the backend.
     pub backend_compression: Option<(Algorithm, u8)>,
     /// Kept for COM_CHANGE_USER, whose dialogue needs the same bridges.
     pub legs: Legs,
@@ -73,22 +78,29 @@ pub(crate) struct Agreement {
 }
 
 /// One login on its way.
-pub(crate) struct Login<'a> {
+pub struct Login<'a> {
+    /// The settings that hold for the session.
     pub settings: &'a Settings,
+    /// The key with which the client encrypts a password without TLS.
     pub own_key: &'a OwnKey,
     /// When the backend has greeted.
     pub now: Moment,
+    /// The content of the PROXY header for the backend.
     pub header: &'a proxy_protocol::Header,
+    /// The client.
     pub client: &'a mut PacketStream,
+    /// The backend that has greeted.
     pub backend: &'a mut Greeted,
+    /// Who logs in; filled in as it becomes known.
     pub who: &'a mut Who,
+    /// Observes the packets of the login.
     pub ear: Option<&'a mut dyn LoginObserver>,
 }
 
 impl Login<'_> {
     /// Sees it through, if neither `admits` nor the guard has anything against the client. After an error the
     /// client has been told nothing, unless by the backend.
-    pub(crate) async fn run(
+    pub async fn run(
         mut self,
         guard: &Guard<'_>,
         admits: impl FnOnce(&[u8]) -> Result<(), Failure>,
@@ -110,10 +122,7 @@ impl Login<'_> {
     /// Sees a login through whose client has answered another greeting than this backend's. Its answer is of no
     /// use here, so the backend is told of a plugin that no account has: the backend's own switch then asks
     /// the client, by the account's plugin. A second switch in one login is more than many clients take.
-    pub(crate) async fn pass_on(
-        self,
-        response: HandshakeResponse<'_>,
-    ) -> Result<Agreement, Failure> {
+    pub async fn pass_on(self, response: HandshakeResponse<'_>) -> Result<Agreement, Failure> {
         let capabilities = response.head.capabilities;
         if !capabilities.contains(Capabilities::PLUGIN_AUTH) {
             let version = String::from_utf8_lossy(&self.backend.greeting.version).into_owned();
@@ -149,10 +158,7 @@ impl Login<'_> {
     }
 
     /// From the client's answer to the backend's greeting to the backend's OK.
-    pub(crate) async fn complete(
-        mut self,
-        response: HandshakeResponse<'_>,
-    ) -> Result<Agreement, Failure> {
+    pub async fn complete(mut self, response: HandshakeResponse<'_>) -> Result<Agreement, Failure> {
         let agreed = response.head.capabilities & self.backend.greeting.capabilities;
         let client_compression = client_compression(self.settings, &response);
         let backend_compression =
@@ -329,7 +335,7 @@ impl Login<'_> {
 }
 
 /// What a backend offers, with what the proxy itself offers for the client's leg.
-pub(crate) fn own_offer(settings: &Settings, offered: Capabilities) -> Capabilities {
+pub fn own_offer(settings: &Settings, offered: Capabilities) -> Capabilities {
     let algorithms = &settings.config.compression.client;
     offered
         .with(Capabilities::SSL, settings.client_tls.is_some())
@@ -396,7 +402,8 @@ async fn relay_answers(
 }
 
 impl Who {
-    pub(crate) fn introduce(&mut self, response: &HandshakeResponse<'_>) {
+    /// Notes what the response says of the client.
+    pub fn introduce(&mut self, response: &HandshakeResponse<'_>) {
         self.user = String::from_utf8_lossy(response.user).into_owned();
         self.schema = String::from_utf8_lossy(response.schema.unwrap_or_default()).into_owned();
         self.collation = response.head.collation;
@@ -404,7 +411,7 @@ impl Who {
 }
 
 /// The client's handshake response, behind its request for TLS if it makes one.
-pub(crate) async fn read_response(
+pub async fn read_response(
     settings: &Settings,
     client: &mut PacketStream,
     who: &mut Who,
@@ -459,7 +466,8 @@ fn cannot_switch(dialect: Dialect, response: &HandshakeResponse<'_>) -> Failure 
     Failure::relaying(FailureKind::LoginMalformed, cause, payload)
 }
 
-pub(crate) fn malformed(error: wire::Malformed) -> Failure {
+/// A response that cannot be read; a client of a protocol before 4.1 is told so in its own form.
+pub fn malformed(error: wire::Malformed) -> Failure {
     if error == PROTOCOL_40 {
         return too_old();
     }
@@ -480,7 +488,7 @@ fn refused(err: &[u8]) -> Failure {
 }
 
 /// What the client chose among the offers; zlib first, as the servers do it.
-pub(crate) fn client_compression(
+pub fn client_compression(
     settings: &Settings,
     response: &HandshakeResponse<'_>,
 ) -> Option<(Algorithm, u8)> {
