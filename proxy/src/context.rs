@@ -91,7 +91,7 @@ pub(crate) struct Shared {
     /// How many statements rules let through.
     pub limits: Arc<StatementLimits>,
     /// How servers run statements, and which indexes they have.
-    pub plans: Plans,
+    pub plans: Arc<Plans>,
     /// When the process began.
     pub began: ProcessStart,
 }

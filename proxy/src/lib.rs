@@ -18,12 +18,8 @@
 mod context;
 mod plane;
 mod pooled;
-mod relay;
-mod relayed;
 mod scripted;
 mod serve;
-mod statement_stats;
-mod thread_ended;
 mod window;
 mod worker;
 

@@ -43,3 +43,4 @@ pub(crate) mod routing;
 pub(crate) mod rules;
 pub(crate) mod session;
 pub(crate) mod shadow;
+pub(crate) mod statement_stats;

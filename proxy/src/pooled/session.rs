@@ -26,7 +26,7 @@ use crate::pooled::command::current_command::CurrentCommand;
 use crate::pooled::routing::session_routing::Routing;
 use crate::pooled::session::client_side::ClientSide;
 use crate::pooled::session::identity::Identity;
-use crate::pooled::session::outcome::{After, CutOff, Home};
+use crate::pooled::session::outcome::{After, CutOff};
 use crate::pooled::session::sql_state::SqlState;
 use crate::pooled::session::tracking::Tracking;
 use crate::scripted::session_script::Scripting;
@@ -35,10 +35,8 @@ use backend::settings::Settings;
 use link::client_command::Incoming;
 use link::query_command::Arrived;
 use link::session_end::SessionEnd;
-use login::login_env::SessionPermit;
 use registry::last_word::comes_to_be_told;
 use registry::session_control::SessionControl;
-use registry::session_registry::Registration;
 
 /// One session. Fields are dropped in this order: the connection goes before the session's places.
 pub(crate) struct PooledSession {
@@ -55,15 +53,6 @@ pub(crate) struct PooledSession {
     /// The script that sees its commands.
     pub scripting: Option<Box<Scripting>>,
     pub identity: Identity,
-}
-
-/// What of a session outlives it when it is relayed.
-pub(crate) struct Places {
-    /// Its script, which sees no more commands, but its end.
-    pub scripting: Option<Box<Scripting>>,
-    pub home: Option<Home>,
-    pub person: Registration,
-    pub place: SessionPermit,
 }
 
 impl PooledSession {
@@ -208,15 +197,5 @@ impl PooledSession {
             .as_ref()
             .map(|lent| lent.conn.backend.name.clone());
         held.or_else(at_home)
-    }
-
-    /// What outlives it when it is relayed.
-    pub(crate) fn into_places(self) -> Places {
-        Places {
-            scripting: self.scripting,
-            home: self.routing.home,
-            person: self.identity.registered,
-            place: self.identity.place,
-        }
     }
 }

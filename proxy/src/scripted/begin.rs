@@ -195,12 +195,12 @@ impl Begin<'_> {
     async fn may_log_in(&self, response: &HandshakeResponse<'_>) -> Result<(), Failure> {
         let user = response.user;
         stay_in_sight(
-            &self.worker.login,
+            &self.worker.relay.login,
             user,
             self.remote,
             self.hooks.script.files(),
         )?;
-        await_accounts(&self.worker.login, self.settings, user).await;
+        await_accounts(&self.worker.relay.login, self.settings, user).await;
         let tls = self.client.tls();
         let claimant = Claimant {
             user,
@@ -210,7 +210,7 @@ impl Begin<'_> {
             tls: tls.as_ref(),
             password_used: is_password_used(response.auth_response),
         };
-        may_become(&self.worker.login, &claimant)
+        may_become(&self.worker.relay.login, &claimant)
     }
 
     pub(crate) async fn tell(&mut self, payload: &[u8]) -> Result<(), Failure> {

@@ -24,7 +24,7 @@ impl Scripted {
             argument,
             running: self.script.files(),
         };
-        change.check(&self.worker.login)
+        change.check(&self.worker.relay.login)
     }
 
     /// The dialogue behind COM_CHANGE_USER.
@@ -55,7 +55,7 @@ impl Scripted {
             backend: &mut backend,
             backend_name: &server.backend.name,
             legs,
-            own_key: &self.worker.login.shared.own_key,
+            own_key: &self.worker.relay.login.shared.own_key,
             server_key: self.settings.server_key(),
             plugin: wire::auth::CACHING_SHA2_PASSWORD.to_vec(),
             scramble: server.scramble.clone(),

@@ -20,7 +20,7 @@ impl Begin<'_> {
         };
         self.hooks.server = self.facts_of_default();
         let enter = Enter {
-            env: &self.worker.login,
+            env: &self.worker.relay.login,
             settings: self.settings,
             header: self.header,
             client: self.client,

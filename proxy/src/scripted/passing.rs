@@ -56,7 +56,7 @@ impl Begin<'_> {
         let mut ear = AuthObserver::new(&mut self.hooks.script, facts.id);
         let login = Login {
             settings: self.settings,
-            own_key: &self.worker.login.shared.own_key,
+            own_key: &self.worker.relay.login.shared.own_key,
             now: self.worker.plane_context.now(),
             header: self.header,
             client: self.client,
@@ -148,7 +148,7 @@ impl Begin<'_> {
             backend: &mut backend,
             backend_name: &server.backend.name,
             legs,
-            own_key: &self.worker.login.shared.own_key,
+            own_key: &self.worker.relay.login.shared.own_key,
             server_key: self.settings.server_key(),
             plugin: response.plugin.unwrap_or_default().to_vec(),
             scramble: server.greeting.scramble.clone(),

@@ -340,12 +340,12 @@ impl Stage for Staged<'_> {
     }
 
     fn note_wait(&self, wait: HookWait) {
-        let second = self.session.worker.clock.now();
+        let second = self.session.worker.relay.clock.now();
         self.session.watch.hook_waits(second, wait, 0);
     }
 
     fn note_wait_over(&self) -> bool {
-        let second = self.session.worker.clock.now();
+        let second = self.session.worker.relay.clock.now();
         self.session.watch.hook_goes_on(second)
     }
 

@@ -13,7 +13,7 @@ use super::{LoggedInSession, answers_logins, enter, late, take_in, tell};
 use crate::scripted::begin::{Answering, Begin as BeginScripted, Entry};
 use crate::scripted::scripting::no_scripts_yet;
 use crate::scripted::session::Scripted;
-use crate::worker::{Registered, Worker};
+use crate::worker::Worker;
 use backend::settings::Settings;
 use link::failure::{Failure, FailureKind};
 use link::packets::PacketStream;
@@ -21,6 +21,7 @@ use link::session_end::SessionEnd;
 use login::server_login::AdmittedLogin;
 use registry::session_info::SessionKind;
 use registry::session_registry::Registration;
+use registry::worker_sessions::Registered;
 use script_host::host::Host;
 use script_host::login_hooks::{LoggedInClient as LoggedIn, LoginHooks};
 

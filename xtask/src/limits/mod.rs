@@ -101,6 +101,7 @@ const CRATES: &[&str] = &[
     "registry",
     "backend",
     "login",
+    "relay",
     "proxy",
     "script_host",
     "control",

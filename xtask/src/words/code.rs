@@ -18,6 +18,7 @@ const CRATES: &[&str] = &[
     "backend",
     "control",
     "login",
+    "relay",
     "proxy",
     "script_host",
     "replication",

@@ -84,7 +84,7 @@ impl PooledSession {
         // It waits for whichever backend comes, and for none in particular.
         self.command.timing.queues();
         self.watch.unsettle();
-        self.watch.note(self.worker.clock.now(), false);
+        self.watch.note(self.worker.relay.clock.now(), false);
         match self.wait_unless_killed(wait.granting).await {
             Ok(granted) => {
                 wait.ticket.spend();
@@ -111,7 +111,7 @@ impl PooledSession {
         // It waits for whichever backend comes, and for none in particular.
         self.command.timing.queues();
         self.watch.unsettle();
-        self.watch.note(self.worker.clock.now(), false);
+        self.watch.note(self.worker.relay.clock.now(), false);
         loop {
             match found {
                 Ok(backend) => match self.check_out_of(&backend, begun.take()).await {
@@ -224,7 +224,7 @@ impl PooledSession {
             ..Wish::to(self.level().0, Roles::Primary)
         };
         let now = worker.plane_context.now();
-        let dice = &mut worker.dice.borrow_mut();
+        let dice = &mut worker.relay.login.dice.borrow_mut();
         let placed = route::place(&topology, &wish, &worker.loads, now, dice, &mut ());
         placed.ok().map(|placed| Arc::clone(placed.backend))
     }
@@ -410,7 +410,7 @@ impl PooledSession {
         };
         loop {
             let now = worker.plane_context.now();
-            let dice = &mut worker.dice.borrow_mut();
+            let dice = &mut worker.relay.login.dice.borrow_mut();
             let backend = route::choose(&topology, &whole, now, dice)?;
             // Another worker may have been faster; then the choice is made again.
             if let Some(slot) = backend.begin() {
@@ -431,7 +431,7 @@ impl PooledSession {
         let written = self.must_see();
         let wish = self.ordered(roles, tried, seat.as_slice(), &written);
         let now = worker.plane_context.now();
-        let dice = &mut worker.dice.borrow_mut();
+        let dice = &mut worker.relay.login.dice.borrow_mut();
         let placed = route::place(&topology, &wish, &worker.loads, now, dice, &mut ())?;
         if placed.arrival == Arrival::AfterWait {
             self.routing.course.awaited = written.position().cloned();

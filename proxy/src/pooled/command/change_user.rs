@@ -181,7 +181,7 @@ impl PooledSession {
             return Err(no_more_changes());
         }
         let worker = Rc::clone(&self.worker);
-        let env = &worker.login;
+        let env = &worker.relay.login;
         let mut known = AccountLookup::find(env, wish.user, &self.client.origin).await;
         let mut may_appeal = true;
         let (mut account, passed) = loop {
@@ -321,7 +321,7 @@ impl PooledSession {
         held: Option<Password>,
     ) -> Result<Result<Passed, AuthenticationFailure>, Failure> {
         login_throttle::hold_back(
-            &self.worker.login,
+            &self.worker.relay.login,
             &self.settings,
             &self.client.origin,
             wish.user,
@@ -339,7 +339,7 @@ impl PooledSession {
         let (plugin, scramble) = (plugin_of(&self.identity.greeting), &self.identity.scramble);
         let verdict =
             ServerAuthentication::begin(plugin, scramble, verifiers, held, candidate, random());
-        examine(&self.worker.login.shared.own_key, stream, verdict).await
+        examine(&self.worker.relay.login.shared.own_key, stream, verdict).await
     }
 
     /// Examines a client whose user has no account, and refuses it whatever it shows.
@@ -430,7 +430,7 @@ impl PooledSession {
 
     async fn deny_change(&self, denial: Denial, user: &[u8]) -> Failure {
         login_throttle::after_failure(
-            &self.worker.login,
+            &self.worker.relay.login,
             &self.settings,
             &self.client.origin,
             user,
@@ -438,7 +438,7 @@ impl PooledSession {
         .await;
         let dialect = dialect_of(&self.identity.greeting);
         let names = host_names(
-            &self.worker.login,
+            &self.worker.relay.login,
             &self.settings,
             &self.routing.course.destination(),
         )

@@ -9,7 +9,6 @@ use wire::{Capabilities, HandshakeResponse, errors};
 
 use crate::pooled::session::PooledSession;
 use crate::pooled::session::outcome::{After, Relayed};
-use crate::relayed::join;
 use backend::greeting::server_of;
 use link::failure::{Failure, FailureKind};
 use link::leg::Leg;
@@ -17,6 +16,7 @@ use link::packets::PacketStream;
 use login::connect::Greeted;
 use login::passthrough_auth::PassOn;
 use login::relayed_login::{Agreement, Who};
+use relay::relayed_session::join;
 
 /// What clients usually say; no server holds them to it.
 const PACKET_BYTES_MAX: u32 = 1 << 24;
@@ -53,7 +53,7 @@ impl PooledSession {
             trailing: b"",
         };
         let pass_on = PassOn {
-            env: &self.worker.login,
+            env: &self.worker.relay.login,
             settings: &self.settings,
             header: &self.client.header,
             destination: &self.routing.course.destination(),
@@ -75,7 +75,7 @@ impl PooledSession {
         let thread_id = greeted.greeting.thread_id;
         let backend = Arc::clone(&greeted.backend);
         let relay = join(
-            (&self.worker, &self.watch, &self.settings),
+            (&self.worker.relay, &self.watch, &self.settings),
             (client, self.client.inbox.take_all()),
             (
                 greeted.stream,

@@ -56,7 +56,9 @@ impl PooledSession {
         let digest = self.read_facts(facts, text, bytes);
         self.trust(facts, text);
         query.digest = digest;
-        if query.carries() == Carries::Attributes && self.worker.insight.wants().tracing.is_some() {
+        if query.carries() == Carries::Attributes
+            && self.worker.relay.recorder.stats.wants().tracing.is_some()
+        {
             let attributes = query.query().named_attributes(self.client.capabilities);
             self.note_attributes(&attributes.unwrap_or_default());
         }

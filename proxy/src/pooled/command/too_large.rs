@@ -48,7 +48,7 @@ impl PooledSession {
                     Err(_) => too_large(None),
                 }
             }
-            _ => CutOff::new(crate::relay::client_violation(violation), Some(1)),
+            _ => CutOff::new(relay::relay::client_violation(violation), Some(1)),
         }
     }
 

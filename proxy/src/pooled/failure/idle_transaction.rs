@@ -38,7 +38,9 @@ impl PooledSession {
                 let text = text.into();
                 let code = error.code;
                 let failure = Failure::saying(kind, ProxyError { code, text });
-                self.worker.note_cut(&self.watch, kind, &failure.cause);
+                self.worker
+                    .relay
+                    .note_cut(&self.watch, kind, &failure.cause);
                 self.drop_lent(reason);
                 Some(self.unasked(failure))
             }

@@ -66,7 +66,7 @@ impl PooledSession {
         }
         self.command.timing.queues();
         self.watch.unsettle();
-        self.watch.note(self.worker.clock.now(), false);
+        self.watch.note(self.worker.relay.clock.now(), false);
         let worker = std::rc::Rc::clone(&self.worker);
         let until = deadline.min(now + PAUSE);
         // Whether or not anything was heard, it is sent again.

@@ -89,7 +89,7 @@ impl PooledSession {
                 *waker = Some(context.waker().clone());
             }
         }
-        self.watch.note(self.worker.clock.now(), false);
+        self.watch.note(self.worker.relay.clock.now(), false);
         std::mem::swap(&mut self.client.leg, &mut ride.client.borrow_mut());
         let meanwhile = self.poll_aboard(lane_guard, context);
         std::mem::swap(&mut self.client.leg, &mut ride.client.borrow_mut());

@@ -104,7 +104,7 @@ impl RoutingState {
             ),
             begin: BeginProgress::Past,
             lanes: lanes.or(listener.lanes).unwrap_or(pool.lanes),
-            luck: worker.dice.borrow_mut().throw(),
+            luck: worker.relay.login.dice.borrow_mut().throw(),
             written: Arc::default(),
             has_unsaid_writes: false,
             last: None,

@@ -265,7 +265,7 @@ impl PooledSession {
             },
             chance: Chance::Thrown {
                 session: self.routing.course.luck,
-                statement: self.worker.dice.borrow_mut().throw(),
+                statement: self.worker.relay.login.dice.borrow_mut().throw(),
             },
         };
         rules.judge(&occasion, counters, recorder)

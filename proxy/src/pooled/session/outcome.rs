@@ -6,8 +6,8 @@ use link::dialogue::Legs;
 use link::failure::Failure;
 use route::{Backend, SessionSlot};
 
-use crate::relay::Relay;
 use link::session_end::SessionEnd;
+use relay::relay::Relay;
 
 /// The backend that a session goes to as long as that can be used.
 pub(crate) struct Home {

@@ -22,10 +22,10 @@ use crate::pooled::session::outcome::{After, CutOff};
 use crate::pooled::session::session_start::{client_statements, rules};
 use crate::pooled::session::sql_state::SqlState;
 use crate::pooled::session::tracking::Tracking;
-use crate::worker::Registered;
 use backend::prepared_statement::StatementKey;
 use link::client_command::{Inbox, Incoming};
 use link::leg::Leg;
+use registry::worker_sessions::Registered;
 use script_host::shadow_queue::{
     Reflection, STATEMENTS_WAITING_MAX, ShadowSession, ShadowStatement, Work,
 };
@@ -52,8 +52,8 @@ impl PooledSession {
     pub(crate) fn double(&self, cluster: ClusterId) -> Option<(PooledSession, Registered)> {
         let worker = &self.worker;
         let sessions_max = self.settings.config.limits.sessions_max;
-        let place = worker.login.shared.enter(sessions_max)?;
-        let registered = worker.register();
+        let place = worker.relay.login.shared.enter(sessions_max)?;
+        let registered = worker.relay.sessions.register();
         let client = &self.client;
         let who = &self.identity;
         let state = SessionState::new(

@@ -18,8 +18,8 @@ use sql::Server;
 use tokio::io::{AsyncRead, ReadBuf};
 use wire::{Capabilities, Command, HEADER_BYTES, StatusFlags, errors};
 
-use crate::statement_stats::observer::Observer;
-use crate::worker::Worker;
+use crate::observer::Observer;
+use crate::relay_env::RelayEnv;
 use backend::connection_error::ConnectionError;
 use link::binlog_reader::BinlogReader;
 use link::failure::{Failure, FailureKind};
@@ -32,9 +32,12 @@ use registry::memory_bound::memory_full;
 use registry::session_control::{Ask, Requests, SessionControl};
 
 /// Both sides of a session, and where it stands.
-pub(crate) struct Relay {
+pub struct Relay {
+    /// The leg of the client.
     pub client: Leg,
+    /// The leg of the backend.
     pub backend: Leg,
+    /// Which command runs, and how far its reply has come.
     pub tracker: Tracker,
     /// The sequence id of an ERR that would fit what the client has seen; `None` within a packet.
     pub err_sequence: Option<u8>,
@@ -48,8 +51,9 @@ pub(crate) struct Relay {
     is_forewarned: bool,
     /// The backend has said something since the client's last bytes.
     backend_spoke: bool,
-    pub(crate) watch: Rc<SessionControl>,
-    worker: Rc<Worker>,
+    /// What the session does, and what it is asked.
+    pub watch: Rc<SessionControl>,
+    env: Rc<RelayEnv>,
     /// Who sees its statements, if that is wanted.
     observer: Option<Box<Observer>>,
     /// The dump of a binary log that it reads.
@@ -58,7 +62,8 @@ pub(crate) struct Relay {
 
 /// What the relay stops for.
 #[derive(Debug)]
-pub(crate) enum RelayStop {
+pub enum RelayStop {
+    /// The session has ended.
     Ended(SessionEnd),
     /// COM_CHANGE_USER was sent on; its dialogue comes.
     ChangeUser,
@@ -77,12 +82,13 @@ enum Step {
 }
 
 impl Relay {
-    pub(crate) fn new(
+    /// A relay between two legs that the tracker is to follow.
+    pub fn new(
         legs: (Leg, Leg),
         tracker: Tracker,
         (to, server): (Arc<Backend>, Server),
         watch: Rc<SessionControl>,
-        worker: Rc<Worker>,
+        env: Rc<RelayEnv>,
     ) -> Self {
         let (client, backend) = legs;
         Self {
@@ -96,31 +102,32 @@ impl Relay {
             is_forewarned: false,
             backend_spoke: false,
             watch,
-            worker,
+            env,
             observer: None,
             reader: None,
         }
     }
 
     /// Has its statements seen, if that is wanted. Before that its session is known to be whose it is.
-    pub(crate) fn observe(&mut self, capabilities: Capabilities) {
-        let (card, context) = (self.watch.card(), &self.worker.plane_context);
+    pub fn observe(&mut self, capabilities: Capabilities) {
+        let card = self.watch.card();
         let thread = card.as_ref().map(|card| (self.to.id, card.thread_id));
-        let origins = &context.origins;
-        origins.note_session(thread, || context.now().0, card.as_ref());
-        self.observer = Observer::of(&self.worker, card);
+        let env = &self.env;
+        env.origins
+            .note_session(thread, || env.pool.now().0, card.as_ref());
+        self.observer = Observer::of(&self.env, card);
         if let Some(observer) = &mut self.observer {
             observer.runs_on(self.to.id, capabilities);
         }
     }
 
     /// What was read of the client and has not passed.
-    pub(crate) fn take_ahead(&mut self) -> Vec<u8> {
+    pub fn take_ahead(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.ahead)
     }
 
     /// Lets bytes go first that were read before the relay began.
-    pub(crate) fn put_ahead(
+    pub fn put_ahead(
         &mut self,
         from_client: Vec<u8>,
         mut from_backend: Vec<u8>,
@@ -134,7 +141,7 @@ impl Relay {
     }
 
     /// Relays until the session ends or needs something else.
-    pub(crate) async fn run(&mut self) -> Result<RelayStop, Failure> {
+    pub async fn run(&mut self) -> Result<RelayStop, Failure> {
         poll_fn(|context| self.poll(context)).await
     }
 
@@ -151,7 +158,7 @@ impl Relay {
             }
         }
         self.watch
-            .note(self.worker.clock.now(), self.tracker.is_idle());
+            .note(self.env.clock.now(), self.tracker.is_idle());
         self.watch.stand(self.tracker.status());
         if self.client.transport.is_compressed() || self.backend.transport.is_compressed() {
             self.count_compression()?;
@@ -166,7 +173,7 @@ impl Relay {
     fn count_compression(&mut self) -> Result<(), Failure> {
         let bytes = self.client.transport.held_bytes() + self.backend.transport.held_bytes();
         if self.watch.memory.keep(Purpose::Compression, bytes)
-            || self.worker.makes_room(&self.watch)
+            || self.env.sessions.makes_room(&self.watch)
         {
             return Ok(());
         }
@@ -219,7 +226,7 @@ impl Relay {
             })
         } else if asked.contains(Ask::KillSession) {
             Err(Failure::new(FailureKind::Killed, "Connection was killed"))
-        } else if asked.contains(Ask::BackendDisabled) && self.worker.env.is_disabled(self.to.id) {
+        } else if asked.contains(Ask::BackendDisabled) && self.env.pool.is_disabled(self.to.id) {
             let outcome = match (is_at_rest, is_idle) {
                 (true, _) => "",
                 (false, true) => "; the transaction is rolled back",
@@ -232,7 +239,7 @@ impl Relay {
             let error = errors::lost(&self.to.name, format_args!("{SILENT}{MAY_HAVE_RUN}"));
             Err(Failure::saying(FailureKind::BackendLost, error))
         } else if asked.contains(Ask::IdleTransaction) && is_idle && !is_at_rest {
-            let error = self.worker.idle_transaction(&self.watch);
+            let error = self.env.idle_transaction(&self.watch);
             Err(Failure::saying(FailureKind::IdleTransaction, error))
         } else if asked.contains(Ask::IdleTimeout) && is_idle {
             Err(Failure::saying(
@@ -259,8 +266,8 @@ impl Relay {
             }
             Poll::Ready(Ok(())) => {}
         }
-        let worker = Rc::clone(&self.worker);
-        let mut scratch = worker.env.scratch.borrow_mut();
+        let env = Rc::clone(&self.env);
+        let mut scratch = env.pool.scratch.borrow_mut();
         let mut buffer = ReadBuf::new(&mut scratch);
         match Pin::new(&mut self.backend.transport).poll_read(context, &mut buffer) {
             Poll::Pending => return Ok(Step::Blocked),
@@ -309,7 +316,7 @@ impl Relay {
             .map_err(|violation| backend_violation(&self.to.name, violation))?;
         self.is_forewarned |= is_forewarned;
         if is_lost {
-            unfollowed(&self.worker.login)?;
+            unfollowed(&self.env.login)?;
         }
         match self.client.send(bytes, context) {
             Ok(()) => Ok(Step::Moved),
@@ -319,7 +326,7 @@ impl Relay {
 
     /// The role of the backend now.
     fn role(&self) -> Option<Role> {
-        let topology = self.worker.env.topology.borrow();
+        let topology = self.env.pool.topology.borrow();
         topology.backend(self.to.id).and_then(|it| it.role)
     }
 
@@ -349,8 +356,8 @@ impl Relay {
         if self.client.has_ended {
             return self.client_ended();
         }
-        let worker = Rc::clone(&self.worker);
-        let mut scratch = worker.env.scratch.borrow_mut();
+        let env = Rc::clone(&self.env);
+        let mut scratch = env.pool.scratch.borrow_mut();
         let mut buffer = ReadBuf::new(&mut scratch);
         match Pin::new(&mut self.client.transport).poll_read(context, &mut buffer) {
             Poll::Pending => Ok(Step::Blocked),
@@ -368,7 +375,7 @@ impl Relay {
                 self.client.has_ended = true;
                 match Leg::is_end(&read.map(|()| 0)) {
                     // It may still take its reply.
-                    true => self.worker.note_half_closed(&self.watch),
+                    true => self.env.note_half_closed(&self.watch),
                     // After a reset it takes nothing.
                     false => self.watch.ask(Ask::ClientGone),
                 }
@@ -403,7 +410,7 @@ impl Relay {
                 argument: bytes.get(HEADER_BYTES + 1..).unwrap_or_default(),
                 running: &[],
             };
-            change.check(&self.worker.login)?;
+            change.check(&self.env.login)?;
         }
         self.backend.transport.begin_command();
         self.backend_spoke = false;
@@ -443,7 +450,7 @@ impl Relay {
             })
             .map_err(client_violation)?;
         if is_lost {
-            unfollowed(&self.worker.login)?;
+            unfollowed(&self.env.login)?;
         }
         self.backend.send_or_break(&bytes[..passed], context);
         Ok(passed)
@@ -533,18 +540,20 @@ impl Relay {
     }
 }
 
-pub(crate) fn backend_violation(name: &str, violation: Violation) -> Failure {
+/// A backend that breaks the protocol ends the session.
+pub fn backend_violation(name: &str, violation: Violation) -> Failure {
     let error = errors::protocol_broken(name, violation);
     Failure::saying(FailureKind::BackendProtocol, error)
 }
 
 /// Why a backend that is down is given up.
-pub(crate) const SILENT: &str = "it is down and has not answered (health.timeout_down)";
+pub const SILENT: &str = "it is down and has not answered (health.timeout_down)";
 
 /// What may have become of the statement that a lost backend was executing.
-pub(crate) const MAY_HAVE_RUN: &str = "; the statement may have been executed";
+pub const MAY_HAVE_RUN: &str = "; the statement may have been executed";
 
-pub(crate) fn client_violation(violation: Violation) -> Failure {
+/// A client that breaks the protocol ends the session.
+pub fn client_violation(violation: Violation) -> Failure {
     match violation {
         Violation::PayloadTooLarge { limit } => Failure::saying(
             FailureKind::PayloadTooLarge,

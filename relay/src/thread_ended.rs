@@ -7,7 +7,7 @@ use net::proxy_protocol::Header;
 use route::{Backend, Health};
 use tokio::time::timeout;
 
-use crate::worker::Worker;
+use crate::relay_env::RelayEnv;
 use backend::greet::{Refusal, greet};
 use link::decline::decline;
 use link::failure::{Failure, FailureKind};
@@ -17,28 +17,24 @@ use registry::session_control::{Ask, SessionControl};
 const TIMEOUT_GREET: Duration = Duration::from_secs(2);
 
 /// Whether a session that ends with `failure` ends because the server has ended its thread.
-pub(crate) async fn has_thread_ended(
-    worker: &Worker,
-    watch: &SessionControl,
-    failure: &Failure,
-) -> bool {
+pub async fn has_thread_ended(env: &RelayEnv, watch: &SessionControl, failure: &Failure) -> bool {
     if failure.kind != FailureKind::BackendLost || watch.is_asked(Ask::BackendDown) {
         return false;
     }
     let backend = {
-        let topology = worker.env.topology.borrow();
+        let topology = env.pool.topology.borrow();
         watch.backend().and_then(|id| topology.backend(id).cloned())
     };
     match backend {
         Some(backend) if !matches!(backend.health, Health::Down { .. }) => {
-            greets(worker, &backend).await
+            greets(env, &backend).await
         }
         Some(_) | None => false,
     }
 }
 
-async fn greets(worker: &Worker, backend: &Backend) -> bool {
-    let config = worker.plane_context.settings.borrow().config.clone();
+async fn greets(env: &RelayEnv, backend: &Backend) -> bool {
+    let config = env.pool.settings.borrow().config.clone();
     match timeout(TIMEOUT_GREET, greet(&config, &Header::Own, backend)).await {
         Ok(Ok((stream, ..))) => {
             decline(stream);

@@ -9,12 +9,12 @@ use sql::Facts;
 use wire::ErrPacket;
 use wire::attribute::QueryAttribute;
 
-use super::statement_end::note;
 use crate::pooled::exchange::delivery::Delivery;
 use crate::pooled::session::PooledSession;
 use backend::exchange_outcome::Done;
 use backend::prepared_statement::StatementKey;
 use link::failure::Failure;
+use relay::relay_env::session_of;
 use stats::counts::Ended;
 use stats::parent::TraceParent;
 use stats::statement_stats::{Answer, StatementEnd, Subject};
@@ -30,7 +30,7 @@ impl PooledSession {
         for_lanes: bool,
     ) -> Option<u64> {
         let flags = self.sql_state.session.flags();
-        let insight = &self.worker.insight;
+        let insight = &self.worker.relay.recorder.stats;
         if !for_lanes && !insight.is_wanted() {
             facts.read(text, flags);
             return None;
@@ -51,7 +51,7 @@ impl PooledSession {
     /// What is prepared is executed.
     #[inline]
     pub(crate) fn note_execution_of(&mut self, key: &StatementKey, bytes: usize) {
-        let insight = &self.worker.insight;
+        let insight = &self.worker.relay.recorder.stats;
         if !insight.is_wanted() {
             return;
         }
@@ -69,7 +69,7 @@ impl PooledSession {
 
     /// What came with the statement of the moment may say in which span it was said.
     pub(crate) fn note_attributes(&mut self, attributes: &[QueryAttribute<'_>]) {
-        let tracing = self.worker.insight.wants().tracing;
+        let tracing = self.worker.relay.recorder.stats.wants().tracing;
         if let (Some((_, TraceParents::Follow)), Some(subject)) =
             (tracing, &mut self.command.subject)
             && let Some(parent) = TraceParent::of_attributes(attributes)
@@ -199,13 +199,15 @@ impl PooledSession {
 
     fn note_end(&mut self, subject: &Subject, end: &StatementEnd<'_>) -> bool {
         let worker = &self.worker;
-        let keys = &worker.insight.keys;
+        let keys = &worker.relay.recorder.stats.keys;
         let whose = self.identity.attribution.of(
             keys,
             &self.identity.account,
             self.sql_state.session.values(),
         );
-        let session = || (self.watch.card(), self.sql_state.session.flags().server);
-        note(worker, subject, end, whose, session)
+        let server = || self.sql_state.session.flags().server;
+        let session = || session_of(self.watch.card().as_ref(), server());
+        let recorder = &worker.relay.recorder;
+        recorder.note(subject, end, whose, &worker.env.topology, session)
     }
 }

@@ -12,8 +12,8 @@ use sql::{Facts, Flags, Server};
 use wire::query::Query;
 use wire::{Capabilities, Command, HEADER_BYTES, Header, StatusFlags};
 
-use super::statement_end::note;
-use crate::worker::Worker;
+use crate::relay_env::RelayEnv;
+use crate::relay_env::session_of;
 use backend::times::{StatementPath, Traffic};
 use registry::session_info::SessionInfo;
 use stats::attribution::Attribution;
@@ -24,8 +24,8 @@ use stats::statement_stats::{Answer, StatementEnd, Subject};
 const PREPARED_MAX: usize = 256;
 
 /// What is seen of one session.
-pub(crate) struct Observer {
-    worker: Rc<Worker>,
+pub struct Observer {
+    env: Rc<RelayEnv>,
     card: SessionInfo,
     whose: Arc<Attribution>,
     backend: Option<BackendId>,
@@ -49,13 +49,13 @@ struct Current {
 
 impl Observer {
     /// One for a session that has logged in, if its statements are to be seen.
-    pub(crate) fn of(worker: &Rc<Worker>, card: Option<SessionInfo>) -> Option<Box<Self>> {
-        let insight = &worker.insight;
+    pub fn of(env: &Rc<RelayEnv>, card: Option<SessionInfo>) -> Option<Box<Self>> {
+        let insight = &env.recorder.stats;
         let card = card.filter(|_| insight.wants().transparent)?;
         let schema = card.schema.as_bytes();
         let whose = Attribution::new(&insight.keys, card.user.to_string(), &card.user, schema);
         Some(Box::new(Self {
-            worker: Rc::clone(worker),
+            env: Rc::clone(env),
             whose: Arc::new(whose),
             card,
             backend: None,
@@ -67,7 +67,7 @@ impl Observer {
     }
 
     /// Its next statements run there, over a connection with these capabilities.
-    pub(crate) fn runs_on(&mut self, backend: BackendId, capabilities: Capabilities) {
+    pub fn runs_on(&mut self, backend: BackendId, capabilities: Capabilities) {
         self.capabilities = capabilities;
         if self.backend.replace(backend) != Some(backend) {
             self.prepared.clear();
@@ -75,7 +75,7 @@ impl Observer {
     }
 
     /// The client has said something between two commands.
-    pub(crate) fn begins(&mut self, bytes: &[u8], status: StatusFlags) {
+    pub fn begins(&mut self, bytes: &[u8], status: StatusFlags) {
         self.current = None;
         let Some((header, payload)) = bytes.split_first_chunk::<HEADER_BYTES>() else {
             return;
@@ -101,7 +101,7 @@ impl Observer {
             }
             _ => None,
         };
-        let came = self.worker.plane_context.now().0;
+        let came = self.env.pool.now().0;
         self.current = subject.map(|subject| Current {
             command,
             subject,
@@ -113,7 +113,7 @@ impl Observer {
     }
 
     /// The digest of what it has said; 0 where that has none.
-    pub(crate) fn digest(&self) -> u64 {
+    pub fn digest(&self) -> u64 {
         self.current.as_ref().map_or(0, |it| it.subject.digest)
     }
 
@@ -123,7 +123,7 @@ impl Observer {
             ansi_quotes: status.contains(StatusFlags::ANSI_QUOTES),
             ..Flags::default()
         };
-        let insight = &self.worker.insight;
+        let insight = &self.env.recorder.stats;
         let (digest, known) = insight.read(&mut self.facts, text, flags);
         Subject {
             digest,
@@ -149,7 +149,7 @@ impl Observer {
     }
 
     /// Some of the reply has come.
-    pub(crate) fn hears(&mut self, bytes: &[u8]) {
+    pub fn hears(&mut self, bytes: &[u8]) {
         let Some(current) = &mut self.current else {
             return;
         };
@@ -157,7 +157,7 @@ impl Observer {
         if current.first_byte.is_some() {
             return;
         }
-        current.first_byte = Some(self.worker.plane_context.now().0);
+        current.first_byte = Some(self.env.pool.now().0);
         if current.command == Command::STMT_PREPARE
             && let Some([0, a, b, c, d]) = bytes.get(HEADER_BYTES..).and_then(|it| it.first_chunk())
         {
@@ -166,21 +166,21 @@ impl Observer {
     }
 
     /// What it has prepared got this id.
-    pub(crate) fn is_prepared(&mut self, id: u32) {
+    pub fn is_prepared(&mut self, id: u32) {
         if let Some(current) = &mut self.current {
             current.id = Some(id);
         }
     }
 
     /// The reply has ended; `tally`: what it has said, where that is known.
-    pub(crate) fn ends(&mut self, outcome: Outcome, tally: Option<&Tally>) {
+    pub fn ends(&mut self, outcome: Outcome, tally: Option<&Tally>) {
         let Some(current) = self.current.take() else {
             return;
         };
         if current.command == Command::STMT_PREPARE {
             return self.keep_prepared(current);
         }
-        let now = self.worker.plane_context.now().0;
+        let now = self.env.pool.now().0;
         let error = match outcome {
             Outcome::Ok => None,
             Outcome::Err(number) => Some((
@@ -192,7 +192,7 @@ impl Observer {
         let taken = now.saturating_sub(current.came);
         let received = tally.map_or(current.bytes_out, |it| it.bytes);
         if let Some(backend) = self.backend {
-            let (times, took) = (&self.worker.times, (Duration::ZERO, taken));
+            let (times, took) = (&self.env.times, (Duration::ZERO, taken));
             let traffic = Traffic {
                 sent: current.subject.bytes,
                 received,
@@ -216,8 +216,10 @@ impl Observer {
                 at: now,
             },
         };
-        let session = || (Some(self.card.clone()), Server::Unknown);
-        note(&self.worker, &current.subject, &end, &self.whose, session);
+        let session = || session_of(Some(&self.card), Server::Unknown);
+        let (env, topology) = (&self.env, &self.env.pool.topology);
+        env.recorder
+            .note(&current.subject, &end, &self.whose, topology, session);
     }
 
     fn keep_prepared(&mut self, current: Current) {

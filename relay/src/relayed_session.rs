@@ -1,5 +1,6 @@
 //! A session whose client and backend connection stay together, from the login's OK to its end.
 
+use std::any::Any;
 use std::future::poll_fn;
 use std::pin::pin;
 use std::rc::Rc;
@@ -14,12 +15,9 @@ use wire::compression::Remote;
 use wire::reply::OkPacket;
 use wire::{Command, errors};
 
-use crate::pooled::session::outcome::Relayed;
-use crate::pooled::session::{Places, PooledSession};
 use crate::relay::{Relay, RelayStop, SILENT};
-use crate::scripted::session_script::Scripting;
+use crate::relay_env::RelayEnv;
 use crate::thread_ended::has_thread_ended;
-use crate::worker::Worker;
 use backend::connection_error::ConnectionError;
 use backend::greeting::server_of;
 use backend::secure::compress;
@@ -39,22 +37,46 @@ use registry::session_registry::Registration;
 
 /// A session in its command phase. Fields are dropped in this order: the place among all is given
 /// back last, so that whoever waits for it finds the backend's place free as well.
-pub(crate) struct Session {
+pub struct RelayedSession {
+    /// Its two sides.
     pub relay: Relay,
     legs: Legs,
     scramble: Vec<u8>,
+    /// The id of its connection at the backend.
     pub thread_id: u32,
     _person: Option<Registration>,
     _slot: Option<route::SessionSlot>,
     /// It hears of the end.
-    _scripting: Option<Box<Scripting>>,
+    _script: Option<Box<dyn Any>>,
     _place: SessionPermit,
 }
 
-impl Session {
+/// What a session that becomes a relayed one knows of its login at the backend.
+pub struct LastLogin {
+    /// How private both legs are.
+    pub legs: Legs,
+    /// The last scramble that its client had of this backend; empty where it had none.
+    pub scramble: Vec<u8>,
+    /// The id of its connection there.
+    pub thread_id: u32,
+}
+
+/// What a session keeps until its end, when it becomes a relayed one.
+pub struct KeptUntilEnd {
+    /// Its entry by the id that its client sees.
+    pub person: Registration,
+    /// Its place at the backend.
+    pub slot: Option<route::SessionSlot>,
+    /// Its script, which sees no more commands, but its end.
+    pub script: Option<Box<dyn Any>>,
+    /// Its place among all sessions.
+    pub place: SessionPermit,
+}
+
+impl RelayedSession {
     /// Between a client and the backend that has let it in.
-    pub(crate) fn begin(
-        (worker, watch, settings): (&Rc<Worker>, &Rc<SessionControl>, &Settings),
+    pub fn begin(
+        (env, watch, settings): (&Rc<RelayEnv>, &Rc<SessionControl>, &Settings),
         client: PacketStream,
         greeted: Greeted,
         agreement: Agreement,
@@ -64,7 +86,7 @@ impl Session {
         let compression = agreement.client_compression;
         let (client, ahead) = compress(client, ahead, compression, Remote::Client);
         let relay = join(
-            (worker, watch, settings),
+            (env, watch, settings),
             (Leg::new(client), ahead),
             (
                 greeted.stream,
@@ -80,59 +102,53 @@ impl Session {
             thread_id: greeted.greeting.thread_id,
             _person: agreement.person,
             _slot: Some(greeted.slot),
-            _scripting: None,
+            _script: None,
             _place: place,
         })
     }
 
     /// To its end.
-    pub(crate) async fn run(mut self, worker: &Worker) -> Result<SessionEnd, Failure> {
-        match self.commands(worker).await {
+    pub async fn run(mut self, env: &RelayEnv) -> Result<SessionEnd, Failure> {
+        match self.commands(env).await {
             Ok(end) => Ok(end),
             Err(failure) => {
-                Box::pin(self.break_off(worker, &failure)).await;
+                Box::pin(self.break_off(env, &failure)).await;
                 Err(failure)
             }
         }
     }
 
-    /// A pooled session that goes on over one connection.
-    pub(crate) fn of_pooled(session: PooledSession, relayed: Relayed) -> Self {
-        let Places {
-            scripting,
-            home,
-            person,
-            place,
-        } = session.into_places();
+    /// Another session that goes on over one connection.
+    pub fn going_on(relay: Relay, login: LastLogin, kept: KeptUntilEnd) -> Self {
         Self {
-            relay: relayed.relay,
-            legs: relayed.legs,
-            scramble: relayed.scramble,
-            thread_id: relayed.thread_id,
-            _person: Some(person),
-            _slot: relayed.slot.or_else(|| home.map(|home| home.slot)),
-            _scripting: scripting,
-            _place: place,
+            relay,
+            legs: login.legs,
+            scramble: login.scramble,
+            thread_id: login.thread_id,
+            _person: Some(kept.person),
+            _slot: kept.slot,
+            _script: kept.script,
+            _place: kept.place,
         }
     }
 
     /// Command after command, until the end.
-    async fn commands(&mut self, worker: &Worker) -> Result<SessionEnd, Failure> {
+    async fn commands(&mut self, env: &RelayEnv) -> Result<SessionEnd, Failure> {
         loop {
             match self.relay.run().await? {
                 RelayStop::Ended(end) => return Ok(end),
-                RelayStop::ChangeUser => Box::pin(self.change_user(worker)).await?,
+                RelayStop::ChangeUser => Box::pin(self.change_user(env)).await?,
             }
         }
     }
 
     /// The dialogue behind COM_CHANGE_USER. Servers answer it with a switch to the account's plugin; until
     /// then MySQL's default is what speaks.
-    async fn change_user(&mut self, worker: &Worker) -> Result<(), Failure> {
+    async fn change_user(&mut self, env: &RelayEnv) -> Result<(), Failure> {
         const AFTER_COMMAND: u8 = 1;
         let lost = |error: std::io::Error| Failure::new(FailureKind::ClientLost, error.to_string());
         let (watch, to) = (Rc::clone(&self.relay.watch), Arc::clone(&self.relay.to));
-        watch.note(worker.clock.now(), false);
+        watch.note(env.clock.now(), false);
         self.relay.client.drained().await.map_err(lost)?;
         self.relay
             .backend
@@ -144,34 +160,33 @@ impl Session {
             |transport| PacketStream::new(transport, AFTER_COMMAND).with_sequences(sequences);
         let mut client = stream(&mut self.relay.client.transport);
         let mut backend = stream(&mut self.relay.backend.transport);
-        let settings = Arc::clone(&worker.plane_context.settings.borrow());
+        let settings = Arc::clone(&env.pool.settings.borrow());
         let mut dialogue = Dialogue {
             client: &mut client,
             backend: &mut backend,
             backend_name: &self.relay.to.name,
             legs: self.legs,
-            own_key: &worker.login.shared.own_key,
+            own_key: &env.login.shared.own_key,
             server_key: settings.server_key(),
             plugin: wire::auth::CACHING_SHA2_PASSWORD.to_vec(),
             scramble: self.scramble.clone(),
             exchange: Exchange::None,
             ear: None,
         };
-        let ran = unless_asked(worker, &watch, &to, dialogue.run()).await;
+        let ran = unless_asked(env, &watch, &to, dialogue.run()).await;
         if ran.is_err() {
             self.relay.err_sequence = Some(dialogue.client.next_sequence());
         }
-        watch.note(worker.clock.now(), false);
+        watch.note(env.clock.now(), false);
         let status = match ran? {
             AuthEnd::Ok(payload) => OkPacket::decode(&payload).ok().map(|ok| ok.status),
             AuthEnd::Err(_) => None,
         };
         self.scramble = std::mem::take(&mut dialogue.scramble);
         // From here on it may be another user's.
-        let (context, thread) = (&worker.plane_context, (to.id, self.thread_id));
-        context
-            .origins
-            .note_session(Some(thread), || context.now().0, None);
+        let thread = (to.id, self.thread_id);
+        env.origins
+            .note_session(Some(thread), || env.pool.now().0, None);
         let ahead = |stream: PacketStream<_>| {
             stream
                 .into_parts()
@@ -187,8 +202,8 @@ impl Session {
 
     /// Ends a session that cannot go on: tells the client what it can still be told, and sees to
     /// it that no statement runs on for nobody.
-    async fn break_off(self, worker: &Worker, failure: &Failure) {
-        let Session {
+    async fn break_off(self, env: &RelayEnv, failure: &Failure) {
+        let RelayedSession {
             mut relay,
             thread_id,
             _slot: slot,
@@ -198,9 +213,7 @@ impl Session {
         match failure.kind {
             FailureKind::BackendLost | FailureKind::BackendProtocol => {
                 let cause = failure.cause.clone();
-                worker
-                    .plane_context
-                    .report(Report::SessionBroken { backend, cause });
+                env.pool.report(Report::SessionBroken { backend, cause });
             }
             FailureKind::ClientLeft
             | FailureKind::Stopped
@@ -213,7 +226,7 @@ impl Session {
                     FailureKind::BackendDisabled => KillReason::Disabled,
                     _ => KillReason::ClientGone,
                 };
-                worker.plane_context.report(Report::KillStatement {
+                env.pool.report(Report::KillStatement {
                     backend,
                     thread_id,
                     why,
@@ -224,19 +237,12 @@ impl Session {
         relay.backend.transport.abort();
         drop(slot);
         if failure.kind == FailureKind::IdleTransaction {
-            worker.note_cut(&relay.watch, failure.kind, &failure.cause);
+            env.note_cut(&relay.watch, failure.kind, &failure.cause);
         }
-        if !comes_to_be_told(
-            &relay.watch,
-            &mut relay.client,
-            &worker.env.scratch,
-            failure,
-        )
-        .await
-        {
+        if !comes_to_be_told(&relay.watch, &mut relay.client, &env.pool.scratch, failure).await {
             return;
         }
-        if has_thread_ended(worker, &relay.watch, failure).await {
+        if has_thread_ended(env, &relay.watch, failure).await {
             let _ = timeout(TIMEOUT_TELL, relay.client.drained()).await;
             return;
         }
@@ -248,7 +254,7 @@ impl Session {
 
 /// What comes of a dialogue, unless the worker wants the session to end within it.
 async fn unless_asked<T>(
-    worker: &Worker,
+    env: &RelayEnv,
     watch: &SessionControl,
     to: &Backend,
     dialogue: impl Future<Output = Result<T, Failure>>,
@@ -258,7 +264,7 @@ async fn unless_asked<T>(
         if let Poll::Ready(ran) = dialogue.as_mut().poll(context) {
             return Poll::Ready(ran);
         }
-        match end_of_dialogue(worker, watch.poll_asked(context), to) {
+        match end_of_dialogue(env, watch.poll_asked(context), to) {
             Some(failure) => Poll::Ready(Err(failure)),
             None => Poll::Pending,
         }
@@ -266,14 +272,14 @@ async fn unless_asked<T>(
     .await
 }
 
-fn end_of_dialogue(worker: &Worker, asked: Requests, to: &Backend) -> Option<Failure> {
+fn end_of_dialogue(env: &RelayEnv, asked: Requests, to: &Backend) -> Option<Failure> {
     let name = &to.name;
     if asked.contains(Ask::Stop) {
         let error = errors::shutting_down_within("the change of user");
         Some(Failure::saying(FailureKind::Stopped, error))
     } else if asked.contains(Ask::KillSession) {
         Some(Failure::new(FailureKind::Killed, "Connection was killed"))
-    } else if asked.contains(Ask::BackendDisabled) && worker.env.is_disabled(to.id) {
+    } else if asked.contains(Ask::BackendDisabled) && env.pool.is_disabled(to.id) {
         let error = errors::lost_during(name, Command::CHANGE_USER, ConnectionError::Disabled);
         Some(Failure::saying(FailureKind::BackendDisabled, error))
     } else if asked.contains(Ask::BackendDown) {
@@ -286,8 +292,8 @@ fn end_of_dialogue(worker: &Worker, asked: Requests, to: &Backend) -> Option<Fai
 
 /// The relay between a client, with what was read ahead of it, and a backend that has let it in. The
 /// client's leg is compressed by now, the backend's is not.
-pub(crate) fn join(
-    (worker, watch, settings): (&Rc<Worker>, &Rc<SessionControl>, &Settings),
+pub fn join(
+    (env, watch, settings): (&Rc<RelayEnv>, &Rc<SessionControl>, &Settings),
     (client, client_ahead): (Leg, Vec<u8>),
     (stream, backend, server): (PacketStream, Arc<Backend>, Server),
     agreement: &Agreement,
@@ -322,7 +328,7 @@ pub(crate) fn join(
         tracker,
         (backend, server),
         Rc::clone(watch),
-        Rc::clone(worker),
+        Rc::clone(env),
     );
     relay.put_ahead(client_ahead, backend_ahead)?;
     relay.observe(agreement.capabilities);
