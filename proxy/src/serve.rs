@@ -15,7 +15,6 @@ use tokio::time::timeout;
 use wire::errors;
 
 use crate::pooled::session::PooledSession;
-use crate::pooled::session::outcome::After;
 use crate::pooled::session::session_start::begin as begin_pooled;
 use crate::scripted::session::Scripted;
 use crate::worker::{AcceptedClient, Arrival, Worker};
@@ -37,6 +36,7 @@ use login::tls_guard::Guard;
 use registry::session_info::{SessionInfo, SessionKind};
 use registry::session_registry::Registration;
 use registry::worker_sessions::Registered;
+use relay::outcome::After;
 use relay::relayed_session::RelayedSession;
 use script_host::host::Host;
 use script_host::login_hooks::LoginHooks;

@@ -18,11 +18,11 @@ use route::{Definitions, Loads};
 use tokio::sync::mpsc;
 
 use crate::context::{DataPlaneContext, Shared};
-use crate::pooled::lanes::Lanes;
 use backend::pool_env::PoolEnv;
 use backend::refused_reads::RefusedReads;
 use backend::rule_set::RuleSet;
 use backend::worker_pool::WorkerPool;
+use lanes::lanes::Lanes;
 use link::future_arena::FutureArena;
 use registry::session_control::SessionControl;
 use registry::session_registry::{Kill, Killed};

@@ -14,6 +14,7 @@
 //! it hands over its two legs and what it keeps until its end ([`relayed_session::KeptUntilEnd`]).
 
 pub mod observer;
+pub mod outcome;
 pub mod relay;
 pub mod relay_env;
 pub mod relayed_session;

@@ -6,7 +6,6 @@ pub(crate) mod client_side;
 pub(crate) mod hand_over;
 pub(crate) mod identity;
 pub(crate) mod idle;
-pub(crate) mod outcome;
 pub(crate) mod own_answers;
 pub(crate) mod recorded_statements;
 pub(crate) mod session_start;
@@ -26,7 +25,6 @@ use crate::pooled::command::current_command::CurrentCommand;
 use crate::pooled::routing::session_routing::Routing;
 use crate::pooled::session::client_side::ClientSide;
 use crate::pooled::session::identity::Identity;
-use crate::pooled::session::outcome::{After, CutOff};
 use crate::pooled::session::sql_state::SqlState;
 use crate::pooled::session::tracking::Tracking;
 use crate::scripted::session_script::Scripting;
@@ -37,6 +35,7 @@ use link::query_command::Arrived;
 use link::session_end::SessionEnd;
 use registry::last_word::comes_to_be_told;
 use registry::session_control::SessionControl;
+use relay::outcome::{After, CutOff};
 
 /// One session. Fields are dropped in this order: the connection goes before the session's places.
 pub(crate) struct PooledSession {

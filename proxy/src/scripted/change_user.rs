@@ -4,12 +4,12 @@ use session::{Outcome, Sequences};
 use wire::reply::OkPacket;
 
 use super::session::Scripted;
-use crate::pooled::session::outcome::CutOff;
 use link::dialogue::{AuthEnd, Dialogue, Exchange, Legs};
 use link::failure::{Failure, FailureKind};
 use link::packets::PacketStream;
 use link::reply_observer::ObservedReply;
 use login::user_change::UserChange;
+use relay::outcome::CutOff;
 use script_host::server::Server;
 
 impl Scripted {

@@ -13,11 +13,7 @@ use tokio::io::{AsyncRead, ReadBuf};
 use tokio::time::timeout;
 use wire::{Capabilities, Command, ErrorCode, errors};
 
-use super::injected::incoming_of;
 use super::session::Scripted;
-use super::stage::{Stage, lacks_server};
-use super::waiting::query;
-use crate::pooled::session::outcome::CutOff;
 use backend::kill_thread::TIMEOUT_KILL;
 use link::client_command::Incoming;
 use link::failure::{Failure, FailureKind};
@@ -26,7 +22,11 @@ use link::memory::Purpose;
 use link::reply_observer::{ObservedReply, Preparing, Reports, Towards};
 use link::row_rewriting::Rewriting;
 use registry::session_control::Ask;
+use relay::outcome::CutOff;
 use relay::relay::{MAY_HAVE_RUN, SILENT, backend_violation};
+use script_hooks::injected::incoming_of;
+use script_hooks::stage::{Stage, lacks_server};
+use script_hooks::waiting::query;
 use script_host::server::Server;
 
 /// A client that speaks before it is answered is read ahead up to so many bytes.

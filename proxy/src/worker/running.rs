@@ -12,7 +12,6 @@ use tokio::task::spawn_local;
 
 use super::{Arrival, Message, Worker};
 use crate::context::{DataPlaneContext, Shared};
-use crate::pooled::lanes::Lanes;
 use crate::serve::serve;
 use backend::greeting::OwnGreeting;
 use backend::pool_env::PoolEnv;
@@ -22,6 +21,7 @@ use backend::settings::Settings;
 use backend::shared_store::Store;
 use backend::times::Times;
 use backend::worker_pool::WorkerPool;
+use lanes::lanes::Lanes;
 use link::future_arena::FutureArena;
 use login::known_host_names::HostNames;
 use login::login_env::LoginEnv;

@@ -13,13 +13,13 @@ use tokio::time::timeout_at;
 
 use crate::pooled::routing::target::CommandTarget;
 use crate::pooled::session::PooledSession;
-use crate::pooled::session::outcome::Home;
 use backend::connection::BackendConn;
 use backend::pending_answers::PendingAnswers;
 use backend::sub_pool::SubPoolId;
 use backend::worker_pool::{CheckoutStep, HeldConnection, Wait};
 use link::failure::{Failure, FailureKind};
 use registry::session_control::Ask;
+use relay::outcome::Home;
 
 /// When no backend can be used, and none is heard of, all are tried again after so long.
 const PAUSE_RETRY: Duration = Duration::from_millis(250);

@@ -15,7 +15,6 @@ use wire::{Capabilities, Command, errors};
 
 use crate::pooled::routing::routing_state::RoutingState;
 use crate::pooled::session::PooledSession;
-use crate::pooled::session::outcome::{After, CutOff, Home};
 use crate::pooled::session::session_start::rules;
 use backend::greeting::{dialect_of, plugin_of};
 use backend::sub_pool::{BackendLogin, PoolKey};
@@ -34,6 +33,7 @@ use login::script_coverage::out_of_sight;
 use login::tls_guard::{Claimant, is_password_used, unmet};
 use login::welcome::welcome;
 use registry::session_info::SessionKind;
+use relay::outcome::{After, CutOff, Home};
 use script_host::shadow_queue::Reflection;
 use stats::journal::AuditEvent;
 

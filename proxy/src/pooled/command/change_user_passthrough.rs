@@ -8,7 +8,6 @@ use wire::handshake::HandshakeHead;
 use wire::{Capabilities, HandshakeResponse, errors};
 
 use crate::pooled::session::PooledSession;
-use crate::pooled::session::outcome::{After, Relayed};
 use backend::greeting::server_of;
 use link::failure::{Failure, FailureKind};
 use link::leg::Leg;
@@ -16,6 +15,7 @@ use link::packets::PacketStream;
 use login::connect::Greeted;
 use login::passthrough_auth::PassOn;
 use login::relayed_login::{Agreement, Who};
+use relay::outcome::{After, Relayed};
 use relay::relayed_session::join;
 
 /// What clients usually say; no server holds them to it.

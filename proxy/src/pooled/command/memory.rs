@@ -6,9 +6,9 @@ use link::memory::Purpose;
 use wire::{Command, errors};
 
 use crate::pooled::session::PooledSession;
-use crate::pooled::session::outcome::CutOff;
 use link::failure::{Failure, FailureKind};
 use registry::memory_bound::{log_refused, memory_full};
+use relay::outcome::CutOff;
 
 /// What stands in front of long data: the header of the packet, the command, and the statement's id.
 const LONG_DATA_ID: std::ops::Range<usize> = 5..9;

@@ -7,7 +7,7 @@ use wire::errors::{self, ProxyError};
 use super::cut_transaction::CutTransaction;
 use super::retry::Bond;
 use crate::pooled::session::PooledSession;
-use crate::pooled::session::outcome::CutOff;
+use relay::outcome::CutOff;
 
 impl PooledSession {
     /// Gives up the connection that it keeps, because its account keeps most of them and others wait. `Some`: the

@@ -18,7 +18,7 @@ use super::retry::Outwaited;
 use crate::pooled::failure::repeat::Repeat;
 use crate::pooled::routing::routing_state::BeginProgress;
 use crate::pooled::session::PooledSession;
-use crate::pooled::session::outcome::CutOff;
+use relay::outcome::CutOff;
 
 /// A write is sent again after so long, unless something is heard of the backends earlier.
 const PAUSE: Duration = Duration::from_millis(250);

@@ -25,7 +25,6 @@ use crate::pooled::failure::repeat::{RETRIES_MAX, Repeat};
 use crate::pooled::routing::routing_state::BeginProgress;
 use crate::pooled::routing::target::CommandTarget;
 use crate::pooled::session::PooledSession;
-use crate::pooled::session::outcome::{After, CutOff};
 use backend::connection_error::ConnectionError;
 use backend::exchange_outcome::Cut;
 use backend::exchange_outcome::{CutReply, Reached};
@@ -33,6 +32,7 @@ use backend::exchange_outcome::{Lack, Unequal};
 use backend::kill_thread::Running;
 use link::failure::{Failure, FailureKind};
 use registry::session_control::Ask;
+use relay::outcome::{After, CutOff};
 use relay::relay::SILENT;
 
 /// What came of waiting until a primary takes writes.

@@ -20,11 +20,11 @@ use super::command_policy::CommandPolicy;
 use crate::pooled::command::ending::Ending;
 use crate::pooled::command::statement::Statement;
 use crate::pooled::session::PooledSession;
-use crate::pooled::session::outcome::{After, CutOff};
 use crate::pooled::session::session_start::{hold_of, pin_of};
 use backend::rule_set::RuleSet;
 use backend::statement_limits::{Inside, Passage, enter};
 use link::query_command::{Carries, QueryCommand};
+use relay::outcome::{After, CutOff};
 use script_host::shadow_queue::Reflection;
 
 /// What a client wants done.

@@ -11,11 +11,11 @@ use wire::{Command, ErrPacket, StatusFlags, errors};
 
 use super::PooledSession;
 use crate::pooled::command::current_command::CurrentCommand;
-use crate::pooled::session::outcome::CutOff;
 use backend::connection_error::ConnectionError;
 use link::client_command::Incoming;
 use link::failure::{Failure, FailureKind};
 use registry::session_control::Ask;
+use relay::outcome::CutOff;
 
 /// What ends a pooled session's wait for a command.
 enum IdleEvent {

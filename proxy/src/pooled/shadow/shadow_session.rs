@@ -18,7 +18,6 @@ use crate::pooled::routing::session_routing::Routing;
 use crate::pooled::session::PooledSession;
 use crate::pooled::session::client_side::ClientSide;
 use crate::pooled::session::identity::Identity;
-use crate::pooled::session::outcome::{After, CutOff};
 use crate::pooled::session::session_start::{client_statements, rules};
 use crate::pooled::session::sql_state::SqlState;
 use crate::pooled::session::tracking::Tracking;
@@ -26,6 +25,7 @@ use backend::prepared_statement::StatementKey;
 use link::client_command::{Inbox, Incoming};
 use link::leg::Leg;
 use registry::worker_sessions::Registered;
+use relay::outcome::{After, CutOff};
 use script_host::shadow_queue::{
     Reflection, STATEMENTS_WAITING_MAX, ShadowSession, ShadowStatement, Work,
 };

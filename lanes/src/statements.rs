@@ -10,15 +10,15 @@ use wire::statement::{PrepareOk, put_close};
 use wire::write::put_packets;
 use wire::{Command, HEADER_BYTES, StatusFlags};
 
-use super::Lanes;
-use super::lane::{Following, SharedLane};
-use crate::pooled::command::statement::{NEED_REPREPARE, UNKNOWN_HANDLER};
+use crate::lane::{Following, SharedLane};
+use crate::lanes::Lanes;
 use backend::ask::PREPARED_BYTES_MAX;
 use backend::connection::BackendConn;
 use backend::connection_error::ConnectionError;
 use backend::exchange_outcome::Done;
 use backend::own_reply::own_command;
 use backend::prepared_statement::StatementKey;
+use backend::prepared_statement::{NEED_REPREPARE, UNKNOWN_HANDLER};
 use backend::worker_pool::HeldConnection;
 
 /// Statements that are remembered to have been wanted once.
@@ -26,6 +26,7 @@ const WANTED_MAX: usize = 1024;
 
 /// The command on a lane that a reply belongs to.
 pub(crate) enum LaneCommand {
+    /// COM_QUERY.
     Query,
     /// Of this statement.
     Execute(StatementKey),
@@ -42,11 +43,11 @@ pub(crate) struct Preparation {
 /// Statements that were requested on a lane that had not prepared them. The lane prepares a statement at the
 /// second request, because a statement that is executed once does not repay it.
 #[derive(Default)]
-pub(crate) struct WantedStatements(RefCell<HashSet<StatementKey>>);
+pub struct WantedStatements(RefCell<HashSet<StatementKey>>);
 
 impl WantedStatements {
     /// Whether it was wanted before.
-    pub(crate) fn again(&self, key: &StatementKey) -> bool {
+    pub fn again(&self, key: &StatementKey) -> bool {
         let mut wanted = self.0.borrow_mut();
         if wanted.contains(key) {
             return true;
@@ -61,13 +62,13 @@ impl WantedStatements {
 
 impl SharedLane {
     /// Whether a statement is prepared here, and was only ever executed with such types.
-    pub(crate) fn has(&self, key: &StatementKey, types: &TypesSeen) -> bool {
+    pub fn has(&self, key: &StatementKey, types: &TypesSeen) -> bool {
         let lent = self.lent.borrow();
         lent.as_ref().is_some_and(|lent| lent.conn.has(key, types))
     }
 
     /// Prepares a statement behind what is in flight.
-    pub(crate) fn prepare(&self, key: &StatementKey) {
+    pub fn prepare(&self, key: &StatementKey) {
         let mut lent = self.lent.borrow_mut();
         let Some(HeldConnection { conn, .. }) = &mut *lent else {
             return;

@@ -14,20 +14,25 @@ use link::leg::Leg;
 use session::track_settings::SessionTrackSettings;
 
 /// One session's place on a lane; used again and again.
-pub(crate) struct LaneRequest {
-    pub(super) client: RefCell<Leg>,
-    pub(super) sight: RefCell<Option<Rc<SessionTrackSettings>>>,
-    pub(super) changes: RefCell<Changes>,
+pub struct LaneRequest {
+    /// The leg of the client, while the statement is on the lane.
+    pub client: RefCell<Leg>,
+    /// Which changes the client is told of.
+    pub sight: RefCell<Option<Rc<SessionTrackSettings>>>,
+    /// The changes that its reply has told of.
+    pub changes: RefCell<Changes>,
     /// What its client's packets look like.
     seen: Capabilities,
     /// Bytes of its reply.
-    pub(super) bytes: Cell<u64>,
-    pub(super) end: RefCell<Option<LaneRequestEnd>>,
-    pub(super) waker: RefCell<Option<Waker>>,
+    pub bytes: Cell<u64>,
+    /// How it has ended.
+    pub end: RefCell<Option<LaneRequestEnd>>,
+    /// Wakes the session at the end.
+    pub waker: RefCell<Option<Waker>>,
 }
 
 /// How a request on a lane ends.
-pub(crate) enum LaneRequestEnd {
+pub enum LaneRequestEnd {
     /// With its reply.
     Over(Done, LanePlan),
     /// Nothing of it has come, and nothing will: it runs elsewhere.
@@ -39,7 +44,8 @@ pub(crate) enum LaneRequestEnd {
 }
 
 /// What became of it.
-pub(crate) enum LaneReply {
+pub enum LaneReply {
+    /// With its reply.
     Done(Done, LanePlan),
     /// It is sent again, on a connection of its own.
     Elsewhere,
@@ -51,16 +57,20 @@ pub(crate) enum LaneReply {
 
 /// How long it took, how large its reply was, when it left, and when its reply had come.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct LanePlan {
+pub struct LanePlan {
     /// Its part of what all that were under way with it have taken.
     pub took: Duration,
+    /// Bytes of its reply.
     pub bytes: u64,
+    /// When it left, since the process began.
     pub left: Duration,
+    /// When its reply had come.
     pub ended: Duration,
 }
 
 impl LaneRequest {
-    pub(super) fn new(seen: Capabilities) -> Self {
+    /// A place for the statements of a client with these capabilities.
+    pub fn new(seen: Capabilities) -> Self {
         Self {
             client: RefCell::new(Leg::gone()),
             sight: RefCell::default(),
@@ -73,7 +83,7 @@ impl LaneRequest {
     }
 
     /// Bytes of its reply, as they are.
-    pub(crate) fn pass(&self, bytes: &[u8], context: &mut Context<'_>) {
+    pub fn pass(&self, bytes: &[u8], context: &mut Context<'_>) {
         self.bytes.set(self.bytes.get() + bytes.len() as u64);
         let mut client = self.client.borrow_mut();
         if client.push(bytes, context).is_err() {
@@ -84,7 +94,7 @@ impl LaneRequest {
 
     /// A packet that tells of changes: its client hears of those that it wants to hear of. Says
     /// whether the connection is another than it was.
-    pub(crate) fn pass_changes(
+    pub fn pass_changes(
         &self,
         packet: &[u8],
         capabilities: Capabilities,
@@ -107,17 +117,17 @@ impl LaneRequest {
     }
 
     /// Bytes of its reply that have come.
-    pub(crate) fn bytes(&self) -> u64 {
+    pub fn bytes(&self) -> u64 {
         self.bytes.get()
     }
 
     /// Whether its client has had some of its reply.
-    pub(crate) fn has_some(&self) -> bool {
+    pub fn has_some(&self) -> bool {
         self.bytes.get() > 0
     }
 
     /// Ready when its client has taken enough of what it has been sent.
-    pub(crate) fn poll_room(&self, bytes_max: usize, context: &mut Context<'_>) -> Poll<()> {
+    pub fn poll_room(&self, bytes_max: usize, context: &mut Context<'_>) -> Poll<()> {
         let mut client = self.client.borrow_mut();
         if client.unsent() <= bytes_max {
             return Poll::Ready(());
@@ -126,7 +136,7 @@ impl LaneRequest {
     }
 
     /// It has ended.
-    pub(crate) fn end(&self, end: LaneRequestEnd) {
+    pub fn end(&self, end: LaneRequestEnd) {
         *self.end.borrow_mut() = Some(end);
         if let Some(waker) = self.waker.borrow_mut().take() {
             waker.wake();
@@ -135,7 +145,7 @@ impl LaneRequest {
 }
 
 /// Whether an OK packet tells of changes that matter.
-pub(crate) fn tells_changes(packet: &[u8], capabilities: Capabilities) -> bool {
+pub fn tells_changes(packet: &[u8], capabilities: Capabilities) -> bool {
     let mut changes = Changes::default();
     note_changes(packet, capabilities, &mut changes);
     !changes.is_empty()

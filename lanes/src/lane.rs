@@ -19,10 +19,9 @@ use wire::execute::Execute;
 use wire::write::put_packets;
 use wire::{Capabilities, Command};
 
-use super::Lanes;
-use super::lane_request::{LanePlan, LaneRequest, LaneRequestEnd};
-use super::statements::LaneCommand;
-use crate::pooled::command::statement::Statement;
+use crate::lane_request::{LanePlan, LaneRequest, LaneRequestEnd};
+use crate::lanes::Lanes;
+use crate::statements::LaneCommand;
 use backend::connection::{BackendConn, farewell};
 use backend::connection_error::ConnectionError;
 use backend::exchange_outcome::Done;
@@ -41,7 +40,8 @@ const LOOK: Duration = Duration::from_millis(10);
 const UNSENT_BYTES_MAX: usize = 256 << 10;
 
 /// One lane.
-pub(crate) struct SharedLane {
+pub struct SharedLane {
+    /// The connections that its own one is like.
     pub sub_pool: SubPoolId,
     pub(crate) lent: RefCell<Option<HeldConnection>>,
     pub(crate) queue: RefCell<Lane<Rc<LaneRequest>, Following>>,
@@ -67,40 +67,30 @@ pub(crate) struct Following {
 }
 
 /// What a rider says.
-pub(crate) enum Load<'a> {
+pub enum Load<'a> {
     /// COM_QUERY, as it came.
     Query(&'a [u8]),
     /// COM_STMT_EXECUTE, of what is prepared there. Types are always sent along: whether the server
     /// has read them is not known before its reply.
     Execute {
+        /// The statement.
         key: &'a StatementKey,
+        /// The execution, as the client has sent it.
         execute: &'a Execute<'a>,
+        /// The types of its parameters.
         types: Option<Rc<[u8]>>,
         /// Those of the session.
         capabilities: Capabilities,
     },
 }
 
-impl<'a> Load<'a> {
-    /// None: such statements do not ride.
-    pub(crate) fn of(statement: &'a Statement<'_>, capabilities: Capabilities) -> Option<Self> {
-        match statement {
-            Statement::Text(query) => Some(Self::Query(&query.incoming().packets)),
-            Statement::Execution(executing) => Some(Self::Execute {
-                key: &executing.key,
-                execute: &executing.execute,
-                types: executing.types.clone(),
-                capabilities,
-            }),
-            Statement::Bulk(_) | Statement::Command(_) => None,
-        }
-    }
-}
-
 /// A statement that boards.
-pub(crate) struct Boarding<'a> {
+pub struct Boarding<'a> {
+    /// The place of the statement.
     pub ride: Rc<LaneRequest>,
+    /// What is sent.
     pub load: Load<'a>,
+    /// The sequence id that its reply begins with.
     pub sequence: u8,
     /// How long statements with its digest usually take.
     pub stats: Duration,
@@ -108,11 +98,7 @@ pub(crate) struct Boarding<'a> {
 
 impl SharedLane {
     /// One over a connection, with memory for what is sent and for executions.
-    pub(crate) fn new(
-        sub_pool: SubPoolId,
-        lent: HeldConnection,
-        [ready, payload]: [Vec<u8>; 2],
-    ) -> Self {
+    pub fn new(sub_pool: SubPoolId, lent: HeldConnection, [ready, payload]: [Vec<u8>; 2]) -> Self {
         Self {
             sub_pool,
             lent: RefCell::new(Some(lent)),
@@ -128,27 +114,27 @@ impl SharedLane {
     }
 
     /// Statements in flight; none when it takes no more.
-    pub(crate) fn depth(&self) -> Option<usize> {
+    pub fn depth(&self) -> Option<usize> {
         let queue = self.queue.borrow();
         queue.is_open().then(|| queue.depth())
     }
 
     /// Whether its connection is what a session needs. Nobody boards one with old privileges.
-    pub(crate) fn is_like(&self, env: &PoolEnv, state: &SessionState) -> bool {
+    pub fn is_like(&self, env: &PoolEnv, state: &SessionState) -> bool {
         let lent = self.lent.borrow();
         lent.as_ref()
             .is_some_and(|lent| is_like(&lent.conn, state) && !lent.conn.is_outdated(env))
     }
 
     /// What its login would have told a client.
-    pub(crate) fn sight(&self) -> Option<Rc<SessionTrackSettings>> {
+    pub fn sight(&self) -> Option<Rc<SessionTrackSettings>> {
         let lent = self.lent.borrow();
         lent.as_ref().map(|lent| Rc::clone(&lent.conn.sight))
     }
 
     /// Takes a statement, which leaves when all others that are ready have come; none where the
     /// lane takes nobody.
-    pub(crate) fn board(&self, boarding: Boarding<'_>) -> Option<LaneRequestId> {
+    pub fn board(&self, boarding: Boarding<'_>) -> Option<LaneRequestId> {
         let mut lent = self.lent.borrow_mut();
         let conn = &mut lent.as_mut()?.conn;
         let mut queue = self.queue.borrow_mut();
@@ -205,7 +191,7 @@ impl SharedLane {
     }
 
     /// Packets leave with all others that are ready by then.
-    pub(crate) fn leave_soon(&self, packets: &[u8]) {
+    pub fn leave_soon(&self, packets: &[u8]) {
         self.about_to_leave().extend_from_slice(packets);
     }
 
@@ -222,14 +208,14 @@ impl SharedLane {
 
     /// A rider goes, and whatever still comes of its reply is thrown away. True where the server is at
     /// its statement now, for nobody, and a kill would hit nobody else's.
-    pub(crate) fn leave(&self, seat: LaneRequestId) -> bool {
+    pub fn leave(&self, seat: LaneRequestId) -> bool {
         let left = self.queue.borrow_mut().leave(seat);
         left.is_some_and(|left| left.is_head)
     }
 
     /// Everybody but the first goes elsewhere, and the connection is closed behind the first: what
     /// happens to it from now on concerns nobody else. Returns where to kill.
-    pub(crate) fn isolate(&self) -> Option<Running> {
+    pub fn isolate(&self) -> Option<Running> {
         self.is_spoiled.set(true);
         self.clear();
         let lent = self.lent.borrow();
@@ -241,7 +227,7 @@ impl SharedLane {
     }
 
     /// Ends at once if its backend is one of these, which are disabled.
-    pub(crate) fn ends_at(&self, disabled: &[route::BackendId]) {
+    pub fn ends_at(&self, disabled: &[route::BackendId]) {
         let lent = self.lent.try_borrow();
         let is_there = |lent: &HeldConnection| disabled.contains(&lent.conn.backend.id);
         if lent.is_ok_and(|lent| lent.as_ref().is_some_and(is_there)) {
@@ -260,7 +246,7 @@ impl SharedLane {
     }
 
     /// Runs it until nobody is left, and brings the connection back.
-    pub(crate) async fn run(self: Rc<Self>, lanes: Rc<Lanes>) {
+    pub async fn run(self: Rc<Self>, lanes: Rc<Lanes>) {
         let mut looks = interval_at(clock::now() + LOOK, LOOK);
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let outcome = poll_fn(|context| {
@@ -432,7 +418,7 @@ impl SharedLane {
             (Piece::Changes(packet, _), ride) => {
                 has_changed |= match ride {
                     Some(ride) => ride.pass_changes(packet, capabilities, context),
-                    None => super::lane_request::tells_changes(packet, capabilities),
+                    None => crate::lane_request::tells_changes(packet, capabilities),
                 };
             }
         })?;
@@ -505,6 +491,6 @@ impl SharedLane {
 }
 
 /// Whether a connection is what a session needs for a statement that uses a lane.
-pub(crate) fn is_like(conn: &BackendConn, state: &SessionState) -> bool {
+pub fn is_like(conn: &BackendConn, state: &SessionState) -> bool {
     restoration(state, &conn.state, &Needs::NONE) == Restoration::Nothing
 }

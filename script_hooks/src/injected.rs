@@ -7,19 +7,19 @@ use wire::reply::OK;
 use wire::write::put_packets;
 use wire::{Command, HEADER_BYTES, Header, errors};
 
-use super::stage::{Stage, asks_for_file, has_reply, lacks_server, say, say_all, swallow_file};
-use super::waiting::{Settled, interrupted, settle};
-use crate::pooled::session::outcome::{After, CutOff};
+use crate::stage::{Stage, asks_for_file, has_reply, lacks_server, say, say_all, swallow_file};
+use crate::waiting::{Settled, interrupted, settle};
 use link::client_command::Incoming;
 use link::failure::{Failure, FailureKind};
 use link::reply_observer::{ObservedReply, Reports, Towards, renumbered};
+use relay::outcome::{After, CutOff};
 use script_host::bridge::Bridge;
 
 /// `query_status` of an ERR.
 const STATUS_ERR: u8 = 255;
 
 /// What is sent for one command of a client's, and how far that has come to its one result.
-pub(crate) struct Queue<'a, S> {
+pub struct Queue<'a, S> {
     stage: &'a mut S,
     /// The client's command.
     incoming: Incoming,
@@ -32,7 +32,7 @@ pub(crate) struct Queue<'a, S> {
 
 impl<'a, S: Stage> Queue<'a, S> {
     /// What the script has queued for a command.
-    pub(crate) fn of(stage: &'a mut S, incoming: Incoming, shown: Option<Vec<u8>>) -> Self {
+    pub fn of(stage: &'a mut S, incoming: Incoming, shown: Option<Vec<u8>>) -> Self {
         Self {
             stage,
             sequence: incoming.sequence,
@@ -43,7 +43,7 @@ impl<'a, S: Stage> Queue<'a, S> {
     }
 
     /// Sends it. Hooks may lengthen it meanwhile.
-    pub(crate) async fn send(mut self) -> Result<After, CutOff> {
+    pub async fn send(mut self) -> Result<After, CutOff> {
         let mut is_first = true;
         let mut left = self.stage.statements_max();
         while let Some(injection) = self.stage.script().next_query() {
@@ -307,7 +307,7 @@ impl<'a, S: Stage> Queue<'a, S> {
 }
 
 /// A command of a script's, as if a client had sent it.
-pub(crate) fn incoming_of(command: Command, payload: &[u8]) -> Incoming {
+pub fn incoming_of(command: Command, payload: &[u8]) -> Incoming {
     let mut packets = Vec::with_capacity(payload.len() + HEADER_BYTES);
     let sequence = put_packets(&mut packets, 0, payload);
     Incoming {
@@ -326,11 +326,7 @@ fn second_result() -> CutOff {
 
 /// What the script is told of a reply. Of commands other than COM_QUERY and COM_STMT_EXECUTE it is told
 /// nothing but that they were answered; of COM_CHANGE_USER, where that is known, that it failed.
-pub(crate) fn reply_facts(
-    command: Command,
-    heard: &ObservedReply,
-    answer: Option<&Answer>,
-) -> ReplyFacts {
+pub fn reply_facts(command: Command, heard: &ObservedReply, answer: Option<&Answer>) -> ReplyFacts {
     let is_told = matches!(command, Command::QUERY | Command::STMT_EXECUTE);
     let tally = &heard.tally;
     let is_result = tally.had_rows || tally.rows > 0;
@@ -370,7 +366,7 @@ pub(crate) fn reply_facts(
 }
 
 /// A reply's payloads, without headers; those of several packets joined.
-pub(crate) fn payloads_of(mut bytes: &[u8]) -> Payloads {
+pub fn payloads_of(mut bytes: &[u8]) -> Payloads {
     let mut payloads = Payloads::default();
     while !bytes.is_empty() {
         payloads.put(|out| {
@@ -393,7 +389,7 @@ pub(crate) fn payloads_of(mut bytes: &[u8]) -> Payloads {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use super::*;
+    use crate::*;
 
     #[test]
     fn payloads_lose_their_headers() {

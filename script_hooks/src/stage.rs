@@ -8,22 +8,25 @@ use wire::reply::{LOCAL_INFILE, OK};
 use wire::write::put_packets;
 use wire::{Capabilities, Command, StatusFlags, errors};
 
-use super::injected::Queue;
-use super::waiting::{Settled, interrupted, settle};
-use crate::pooled::session::outcome::{After, CutOff};
+use crate::injected::Queue;
+use crate::waiting::{Settled, interrupted, settle};
 use link::client_command::Incoming;
 use link::failure::{Failure, FailureKind};
 use link::leg::Leg;
 use link::reply_observer::{ObservedReply, Towards};
 use link::session_end::SessionEnd;
 use registry::session_control::HookWait;
+use relay::outcome::{After, CutOff};
 use script_host::bridge::Bridge;
 use script_host::shadow_queue::Replied;
 
 /// A session with its script.
-pub(crate) trait Stage {
+#[expect(async_fn_in_trait, reason = "a session stays on its thread")]
+pub trait Stage {
+    /// The script.
     fn script(&mut self) -> &mut script::Session;
 
+    /// The leg of the client.
     fn client(&mut self) -> &mut Leg;
 
     /// The flags that the client saw last.
@@ -88,7 +91,7 @@ pub(crate) trait Stage {
 }
 
 /// Asks the script what is to be done with a command, and does it.
-pub(crate) async fn act(stage: &mut impl Stage, incoming: Incoming) -> Result<After, CutOff> {
+pub async fn act(stage: &mut impl Stage, incoming: Incoming) -> Result<After, CutOff> {
     if incoming.command == Command::CHANGE_USER && is_broken(stage.server_version()) {
         let payload = errors::change_user_broken().payload();
         say(stage, incoming.sequence, &payload);
@@ -196,7 +199,7 @@ async fn send_result(
 }
 
 /// Whether clients wait for what comes of a command.
-pub(crate) fn has_reply(command: Command) -> bool {
+pub fn has_reply(command: Command) -> bool {
     !matches!(
         command,
         Command::STMT_CLOSE | Command::STMT_SEND_LONG_DATA | Command::QUIT
@@ -240,17 +243,13 @@ fn follow_statements(stage: &mut impl Stage, command: Command, payload: &[u8]) {
 }
 
 /// The text of a statement that is to be prepared.
-pub(crate) fn prepared_text(incoming: &Incoming) -> Option<Vec<u8>> {
+pub fn prepared_text(incoming: &Incoming) -> Option<Vec<u8>> {
     let is_meant = incoming.command == Command::STMT_PREPARE;
     is_meant.then(|| incoming.argument().into_owned())
 }
 
 /// A command has been answered: what it has prepared, scripts can ask about.
-pub(crate) fn note_prepared(
-    script: &mut script::Session,
-    text: Option<Vec<u8>>,
-    heard: &ObservedReply,
-) {
+pub fn note_prepared(script: &mut script::Session, text: Option<Vec<u8>>, heard: &ObservedReply) {
     if let (Some(text), Some((id, parameters))) = (text, heard.prepared) {
         script.note_prepared(id, &text, parameters);
     }
@@ -270,26 +269,28 @@ fn answer(stage: &mut impl Stage, incoming: &Incoming) -> bool {
 }
 
 /// Whether a script's answer has the client send its file.
-pub(crate) fn asks_for_file(command: Command, answer: &Payloads) -> bool {
+pub fn asks_for_file(command: Command, answer: &Payloads) -> bool {
     let first = answer.at(0).and_then(<[u8]>::first);
     command == Command::QUERY && first == Some(&LOCAL_INFILE)
 }
 
 /// The client's file is nobody's. `sequence`: of the packet that has asked for it.
-pub(crate) async fn swallow_file(stage: &mut impl Stage, sequence: u8) -> Result<(), CutOff> {
+pub async fn swallow_file(stage: &mut impl Stage, sequence: u8) -> Result<(), CutOff> {
     let next = stage.swallow_file(sequence).await?;
     let [low, high] = stage.status().0.to_le_bytes();
     say(stage, next, &[OK, 0, 0, low, high, 0, 0]);
     Ok(())
 }
 
-pub(crate) fn say(stage: &mut impl Stage, sequence: u8, payload: &[u8]) {
+/// Sends the client a packet with this id.
+pub fn say(stage: &mut impl Stage, sequence: u8, payload: &[u8]) {
     let mut payloads = Payloads::default();
     payloads.put(|out| out.extend_from_slice(payload));
     say_all(stage, sequence, &payloads);
 }
 
-pub(crate) fn say_all(stage: &mut impl Stage, sequence: u8, payloads: &Payloads) {
+/// Sends the client several packets, with ids from this one on.
+pub fn say_all(stage: &mut impl Stage, sequence: u8, payloads: &Payloads) {
     let client = stage.client();
     let mut packets = Vec::with_capacity(payloads.bytes() + 4 * payloads.len());
     let mut next = client.transport.frame_sequence().unwrap_or(sequence);
@@ -300,7 +301,7 @@ pub(crate) fn say_all(stage: &mut impl Stage, sequence: u8, payloads: &Payloads)
 }
 
 /// Nobody is there to ask, and the script has not answered.
-pub(crate) fn lacks_server(sequence: u8) -> CutOff {
+pub fn lacks_server(sequence: u8) -> CutOff {
     let error = errors::script_without_backend();
     tracing::error!("{error}");
     let failure = Failure::saying(FailureKind::ScriptRefused, error);

@@ -6,15 +6,16 @@ use sql::{StatementKind, Uses};
 use wire::query::Query;
 use wire::{Capabilities, Command, errors};
 
-use super::injected::{incoming_of, payloads_of, reply_facts};
-use super::stage::Stage;
-use crate::pooled::session::outcome::{After, CutOff};
+use crate::injected::{incoming_of, payloads_of, reply_facts};
+use crate::stage::Stage;
 use link::reply_observer::{ObservedReply, Reports, Towards};
 use registry::session_control::HookWait;
+use relay::outcome::{After, CutOff};
 use script_host::bridge::Bridge;
 
 /// How a hook has ended.
-pub(crate) enum Settled {
+pub enum Settled {
+    /// The hook has decided.
     Decided(Decision),
     /// The session has, before the hook could.
     Over(After),
@@ -35,7 +36,7 @@ enum WaitEnd {
 const UNKNOWN: u16 = 1105;
 
 /// Does what a hook waits for; `sequence` is the id that the client's reply begins with.
-pub(crate) async fn settle(
+pub async fn settle(
     stage: &mut impl Stage,
     mut decision: Decision,
     sequence: u8,
@@ -64,7 +65,7 @@ pub(crate) async fn settle(
 }
 
 /// The ERR of a command whose hook was killed.
-pub(crate) fn interrupted() -> Vec<u8> {
+pub fn interrupted() -> Vec<u8> {
     errors::interrupted().payload()
 }
 
@@ -164,25 +165,25 @@ async fn ask_bound(
 }
 
 /// Why a statement with so many placeholders cannot be executed with these.
-pub(crate) fn miscounted(parameters: &Parameters, placeholders: u16) -> Option<String> {
+pub fn miscounted(parameters: &Parameters, placeholders: u16) -> Option<String> {
     let count = parameters.count();
     let text = format!("the statement has {placeholders} placeholders, not {count}");
     (count != placeholders).then_some(text)
 }
 
 /// A COM_STMT_EXECUTE's payload.
-pub(crate) fn execution(parameters: &Parameters, id: u32, capabilities: Capabilities) -> Vec<u8> {
+pub fn execution(parameters: &Parameters, id: u32, capabilities: Capabilities) -> Vec<u8> {
     let payload = parameters.execute(id);
     Bridge::new(capabilities).sent(payload, |_| Some(parameters.count()))
 }
 
 /// A command's payload.
-pub(crate) fn command(command: Command, argument: &[u8]) -> Vec<u8> {
+pub fn command(command: Command, argument: &[u8]) -> Vec<u8> {
     [&[command.0], argument].concat()
 }
 
 /// A COM_QUERY's payload.
-pub(crate) fn query(text: &[u8], capabilities: Capabilities) -> Vec<u8> {
+pub fn query(text: &[u8], capabilities: Capabilities) -> Vec<u8> {
     let mut payload = Vec::with_capacity(text.len() + 3);
     let attributes = b"".as_slice();
     Query { attributes, text }.encode(capabilities, &mut payload);
