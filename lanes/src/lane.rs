@@ -19,9 +19,9 @@ use wire::execute::Execute;
 use wire::write::put_packets;
 use wire::{Capabilities, Command};
 
+use crate::lane_command::LaneCommand;
+use crate::lane_env::LaneEnv;
 use crate::lane_request::{LanePlan, LaneRequest, LaneRequestEnd};
-use crate::lanes::Lanes;
-use crate::statements::LaneCommand;
 use backend::connection::{BackendConn, farewell};
 use backend::connection_error::ConnectionError;
 use backend::exchange_outcome::Done;
@@ -245,53 +245,56 @@ impl SharedLane {
         }
     }
 
-    /// Runs it until nobody is left, and brings the connection back.
-    pub async fn run(self: Rc<Self>, lanes: Rc<Lanes>) {
+    /// Runs it until nobody is left.
+    pub(crate) async fn run(&self, env: &LaneEnv) -> Result<(), ConnectionError> {
         let mut looks = interval_at(clock::now() + LOOK, LOOK);
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let outcome = poll_fn(|context| {
+        poll_fn(|context| {
             while looks.poll_tick(context).is_ready() {
-                self.look(&lanes);
+                self.look(env);
             }
-            self.poll(&lanes, context)
+            self.poll(env, context)
         })
-        .await;
-        lanes.close(&self);
-        lanes.pool.env.store.return_bytes(self.ready.take());
-        lanes.pool.env.store.return_bytes(self.payload.take());
+        .await
+    }
+
+    /// Brings the connection of a lane back that has ended.
+    pub(crate) fn bring_back(&self, env: &LaneEnv, outcome: Result<(), ConnectionError>) {
+        env.pool.env.store.return_bytes(self.ready.take());
+        env.pool.env.store.return_bytes(self.payload.take());
         let Some(lent) = self.lent.take() else {
             return;
         };
         match outcome {
             Ok(()) if self.is_spoiled.get() => {
-                lanes.pool.forget(lent, CloseReason::Ended);
+                env.pool.forget(lent, CloseReason::Ended);
             }
-            Ok(()) => lanes.pool.give_back(lent),
+            Ok(()) => env.pool.give_back(lent),
             Err(broken) => {
-                lanes.report(&lent.conn, &broken);
-                lanes.pool.forget(lent, CloseReason::Broken);
+                env.report(&lent.conn, &broken);
+                env.pool.forget(lent, CloseReason::Broken);
                 self.strand(&broken);
             }
         }
     }
 
     /// Behind a head that overstays nobody boards and nobody waits, and it does not run on for nobody.
-    fn look(&self, lanes: &Lanes) {
-        let now = lanes.pool.env.now().0;
+    fn look(&self, env: &LaneEnv) {
+        let now = env.pool.env.now().0;
         if !self.queue.borrow().overstays(now) {
             return;
         }
         self.queue.borrow_mut().shut();
         if self.queue.borrow().is_overdue(now) {
             tracing::debug!("a statement keeps its lane for long; those behind it go elsewhere");
-            lanes.counts.note_stalled();
+            env.counts.note_stalled();
             self.clear();
         }
         if self.queue.borrow().is_abandoned(now) && !self.is_spoiled.get() {
             tracing::debug!("a statement runs on a lane for nobody; it is killed");
             self.isolate();
             if let Some(lent) = &*self.lent.borrow() {
-                kill_on(&lanes.pool, &lent.conn);
+                kill_on(&env.pool, &lent.conn);
             }
         }
     }
@@ -310,7 +313,7 @@ impl SharedLane {
         }
     }
 
-    fn poll(&self, lanes: &Lanes, context: &mut Context<'_>) -> Poll<Result<(), ConnectionError>> {
+    fn poll(&self, env: &LaneEnv, context: &mut Context<'_>) -> Poll<Result<(), ConnectionError>> {
         {
             let mut waker = self.waker.borrow_mut();
             if !waker
@@ -327,21 +330,21 @@ impl SharedLane {
         if self.is_disabled.get() {
             return Poll::Ready(Err(ConnectionError::Disabled));
         }
-        self.depart(lanes, conn, context);
+        self.depart(env, conn, context);
         while self.queue.borrow().depth() > 0 {
             ready!(self.poll_client(context));
-            ready!(self.poll_read(lanes, conn, context))?;
+            ready!(self.poll_read(env, conn, context))?;
         }
         Poll::Ready(Ok(()))
     }
 
     /// All that are ready leave.
-    fn depart(&self, lanes: &Lanes, conn: &mut BackendConn, context: &mut Context<'_>) {
+    fn depart(&self, env: &LaneEnv, conn: &mut BackendConn, context: &mut Context<'_>) {
         let mut ready = self.ready.borrow_mut();
         if ready.is_empty() {
             return;
         }
-        let now = lanes.pool.env.now().0;
+        let now = env.pool.env.now().0;
         if self.queue.borrow_mut().departs(now) {
             self.heard_at.set(now);
         }
@@ -361,20 +364,20 @@ impl SharedLane {
     /// Takes what has come: many replies of one read.
     fn poll_read(
         &self,
-        lanes: &Lanes,
+        env: &LaneEnv,
         conn: &mut BackendConn,
         context: &mut Context<'_>,
     ) -> Poll<Result<(), ConnectionError>> {
         // What it does not take yet must not keep its answers back.
         let _ = conn.leg.poll_drain_or_break(context);
-        let mut scratch = lanes.pool.env.scratch.borrow_mut();
+        let mut scratch = env.pool.env.scratch.borrow_mut();
         let mut buffer = ReadBuf::new(&mut scratch);
         ready!(Pin::new(&mut conn.leg.transport).poll_read(context, &mut buffer))?;
         let mut bytes = buffer.filled_mut();
         if bytes.is_empty() {
             return Poll::Ready(Err(ConnectionError::Closed));
         }
-        let now = lanes.pool.env.now().0;
+        let now = env.pool.env.now().0;
         let depth = self.queue.borrow().depth();
         let took = now.saturating_sub(self.heard_at.replace(now));
         let mut replies = 0;
@@ -382,9 +385,9 @@ impl SharedLane {
             let taken = self.feed(conn, bytes, now, context)?;
             bytes = &mut bytes[taken..];
             let each = || took / u32::try_from(depth.max(1)).unwrap_or(1);
-            replies += self.pass_ended(lanes, conn, now, each)?;
+            replies += self.pass_ended(env, conn, now, each)?;
         }
-        lanes.learn_depth(self.sub_pool, depth, replies, took);
+        env.learn_depth(self.sub_pool, depth, replies, took);
         Poll::Ready(Ok(()))
     }
 
@@ -443,7 +446,7 @@ impl SharedLane {
     /// Hands the first reply over if it has ended; says how many have.
     fn pass_ended(
         &self,
-        lanes: &Lanes,
+        env: &LaneEnv,
         conn: &mut BackendConn,
         now: Duration,
         took: impl Fn() -> Duration,
@@ -472,7 +475,7 @@ impl SharedLane {
             follower,
             sent_at,
         } = ended;
-        self.run_errand(lanes, conn, follower.errand, &done)?;
+        self.run_errand(env, conn, follower.errand, &done)?;
         if let Some(ride) = rider {
             if is_refused {
                 ride.end(LaneRequestEnd::Refused);

@@ -2,22 +2,17 @@
 //! of statements like it.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
 
-use pool::Depth;
+use route::BackendId;
 use route::lane_check::{DigestStats, KnownDigests, NotLaneable, Observed};
-use route::{BackendId, Report};
 use session::state::SessionState;
 use sql::{Analysis, Flags};
 
 use crate::lane::SharedLane;
-use crate::statements::WantedStatements;
-use backend::connection::BackendConn;
-use backend::connection_error::ConnectionError;
-use backend::kill_thread::kill_on;
+use crate::lane_command::WantedStatements;
+use crate::lane_env::LaneEnv;
 use backend::sub_pool::SubPoolId;
 use backend::worker_pool::{HeldConnection, WorkerPool};
 use stats::lane_counts::LaneCounts;
@@ -27,9 +22,8 @@ const LANES_MAX: usize = 4;
 
 /// One worker's.
 pub struct Lanes {
-    pub(crate) pool: Rc<WorkerPool>,
+    env: Rc<LaneEnv>,
     open: RefCell<Vec<Rc<SharedLane>>>,
-    depths: RefCell<HashMap<SubPoolId, Depth>>,
     known_digests: RefCell<KnownDigests>,
     /// Memory for a digest.
     analysis: RefCell<Analysis>,
@@ -43,9 +37,12 @@ impl Lanes {
     /// The lanes of a worker with this pool: none yet.
     pub fn new(pool: Rc<WorkerPool>, counts: Arc<LaneCounts>) -> Self {
         Self {
-            pool,
+            env: Rc::new(LaneEnv {
+                pool,
+                counts: Arc::clone(&counts),
+                depths: RefCell::default(),
+            }),
             open: RefCell::default(),
-            depths: RefCell::default(),
             known_digests: RefCell::default(),
             analysis: RefCell::default(),
             wanted: WantedStatements::default(),
@@ -70,13 +67,6 @@ impl Lanes {
         self.known_digests.borrow_mut().note(backend, digest, seen);
     }
 
-    /// So many replies have come at once, on a lane that was so deep.
-    pub fn learn_depth(&self, sub_pool: SubPoolId, depth: usize, replies: usize, took: Duration) {
-        let mut depths = self.depths.borrow_mut();
-        let known = depths.entry(sub_pool).or_default();
-        known.note(depth, replies, took);
-    }
-
     /// The lane that a session's statement boards: the least deep one, unless another one would serve
     /// better and there is a connection for it.
     pub fn lane(
@@ -85,12 +75,7 @@ impl Lanes {
         state: &SessionState,
         take: impl FnOnce() -> Option<HeldConnection>,
     ) -> Result<Rc<SharedLane>, NotLaneable> {
-        let depth = self
-            .depths
-            .borrow()
-            .get(&sub_pool)
-            .copied()
-            .unwrap_or_default();
+        let depth = self.env.depth(sub_pool);
         let mut of_shelf = 0;
         let mut best: Option<(usize, Rc<SharedLane>)> = None;
         for lane in &*self.open.borrow() {
@@ -98,7 +83,10 @@ impl Lanes {
                 continue;
             }
             of_shelf += 1;
-            let Some(deep) = lane.depth().filter(|_| lane.is_like(&self.pool.env, state)) else {
+            let Some(deep) = lane
+                .depth()
+                .filter(|_| lane.is_like(&self.env.pool.env, state))
+            else {
                 continue;
             };
             if best.as_ref().is_none_or(|(least, _)| deep < *least) {
@@ -129,10 +117,15 @@ impl Lanes {
     pub fn open(self: &Rc<Self>, sub_pool: SubPoolId, mut lent: HeldConnection) -> Rc<SharedLane> {
         // What its last session knows to be there others' statements change.
         lent.conn.owner = None;
-        let memory = [(); 2].map(|()| self.pool.env.store.take_bytes());
+        let memory = [(); 2].map(|()| self.env.pool.env.store.take_bytes());
         let lane = Rc::new(SharedLane::new(sub_pool, lent, memory));
         self.open.borrow_mut().push(Rc::clone(&lane));
-        tokio::task::spawn_local(Rc::clone(&lane).run(Rc::clone(self)));
+        let (lanes, running) = (Rc::clone(self), Rc::clone(&lane));
+        tokio::task::spawn_local(async move {
+            let outcome = running.run(&lanes.env).await;
+            lanes.close(&running);
+            running.bring_back(&lanes.env, outcome);
+        });
         lane
     }
 
@@ -146,16 +139,5 @@ impl Lanes {
     /// A lane has ended.
     pub fn close(&self, lane: &Rc<SharedLane>) {
         self.open.borrow_mut().retain(|it| !Rc::ptr_eq(it, lane));
-    }
-
-    /// The connection of a lane broke.
-    pub fn report(&self, conn: &BackendConn, broken: &ConnectionError) {
-        if let ConnectionError::Disabled = broken {
-            return kill_on(&self.pool, conn);
-        }
-        self.pool.env.report(Report::SessionBroken {
-            backend: conn.backend.id,
-            cause: broken.to_string(),
-        });
     }
 }

@@ -1,9 +1,6 @@
 //! Prepared statements on a shared lane. One that is missing is prepared behind whatever is in flight,
 //! by a statement of the lane's own; whoever would have executed it goes elsewhere meanwhile.
 
-use std::cell::RefCell;
-use std::collections::HashSet;
-
 use pool::{BackendStatementId, Lookup, TypesSeen};
 use session::{Outcome, Reply};
 use wire::statement::{PrepareOk, put_close};
@@ -11,8 +8,8 @@ use wire::write::put_packets;
 use wire::{Command, HEADER_BYTES, StatusFlags};
 
 use crate::lane::{Following, SharedLane};
-use crate::lanes::Lanes;
-use backend::ask::PREPARED_BYTES_MAX;
+use crate::lane_command::{LaneCommand, Preparation};
+use crate::lane_env::LaneEnv;
 use backend::connection::BackendConn;
 use backend::connection_error::ConnectionError;
 use backend::exchange_outcome::Done;
@@ -20,45 +17,6 @@ use backend::own_reply::own_command;
 use backend::prepared_statement::StatementKey;
 use backend::prepared_statement::{NEED_REPREPARE, UNKNOWN_HANDLER};
 use backend::worker_pool::HeldConnection;
-
-/// Statements that are remembered to have been wanted once.
-const WANTED_MAX: usize = 1024;
-
-/// The command on a lane that a reply belongs to.
-pub(crate) enum LaneCommand {
-    /// COM_QUERY.
-    Query,
-    /// Of this statement.
-    Execute(StatementKey),
-    /// The lane's own: nobody waits for it.
-    Prepare(Box<Preparation>),
-}
-
-/// A statement that is being prepared, and what has come of the reply.
-pub(crate) struct Preparation {
-    key: StatementKey,
-    packets: Vec<u8>,
-}
-
-/// Statements that were requested on a lane that had not prepared them. The lane prepares a statement at the
-/// second request, because a statement that is executed once does not repay it.
-#[derive(Default)]
-pub struct WantedStatements(RefCell<HashSet<StatementKey>>);
-
-impl WantedStatements {
-    /// Whether it was wanted before.
-    pub fn again(&self, key: &StatementKey) -> bool {
-        let mut wanted = self.0.borrow_mut();
-        if wanted.contains(key) {
-            return true;
-        }
-        if wanted.len() >= WANTED_MAX {
-            wanted.clear();
-        }
-        wanted.insert(key.clone());
-        false
-    }
-}
 
 impl SharedLane {
     /// Whether a statement is prepared here, and was only ever executed with such types.
@@ -107,28 +65,28 @@ impl SharedLane {
     /// The reply to one of them has ended.
     pub(crate) fn run_errand(
         &self,
-        lanes: &Lanes,
+        env: &LaneEnv,
         conn: &mut BackendConn,
         errand: LaneCommand,
         done: &Done,
     ) -> Result<(), ConnectionError> {
         match errand {
             LaneCommand::Query => {}
-            LaneCommand::Execute(key) => self.was_executed(lanes, conn, &key, done),
+            LaneCommand::Execute(key) => self.was_executed(env, conn, &key, done),
             LaneCommand::Prepare(preparation) => self.was_prepared(conn, *preparation, done)?,
         }
         Ok(())
     }
 
-    fn was_executed(&self, lanes: &Lanes, conn: &mut BackendConn, key: &StatementKey, done: &Done) {
+    fn was_executed(&self, env: &LaneEnv, conn: &mut BackendConn, key: &StatementKey, done: &Done) {
         let flags = done.tally.status.unwrap_or_default();
         match done.outcome {
             Outcome::Ok if flags.contains(StatusFlags::METADATA_CHANGED) => {
-                lanes.pool.env.shared.definitions_changed();
+                env.pool.env.shared.definitions_changed();
             }
             Outcome::Ok => {}
             Outcome::Err(NEED_REPREPARE | UNKNOWN_HANDLER) => {
-                lanes.pool.env.shared.definitions_changed();
+                env.pool.env.shared.definitions_changed();
                 if let Some(id) = conn.prepared.remove(key) {
                     self.close_statement(conn, id);
                 }
@@ -158,20 +116,6 @@ impl SharedLane {
         for id in former.into_iter().chain(surplus) {
             self.close_statement(conn, id);
         }
-        Ok(())
-    }
-}
-
-impl LaneCommand {
-    /// A part of the reply; only what concerns the lane itself is kept.
-    pub(crate) fn note(&mut self, bytes: &[u8]) -> Result<(), ConnectionError> {
-        let Self::Prepare(preparation) = self else {
-            return Ok(());
-        };
-        if preparation.packets.len() + bytes.len() > PREPARED_BYTES_MAX {
-            return Err(ConnectionError::Unexpected("an endless reply"));
-        }
-        preparation.packets.extend_from_slice(bytes);
         Ok(())
     }
 }

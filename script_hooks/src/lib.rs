@@ -1,9 +1,9 @@
 //! What a script decides about a client's command, in sessions of either kind.
 //!
 //! ```text
-//!   a command ─► stage: read_query ─┬─ forward    the command as it came ──► backend
-//!                                   ├─ answer     the script's own reply ──► client
-//!                                   └─ inject     a queue of commands
+//!   a command ─► act: read_query ──┬─ forward    the command as it came ──► backend
+//!                                  ├─ answer     the script's own reply ──► client
+//!                                  └─ inject     a queue of commands
 //!                                                    │
 //!                injected: each is sent, its reply shown to read_query_result; one reply reaches the client
 //!
@@ -12,6 +12,8 @@
 //!
 //! A session takes part as a [`stage::Stage`]: it names its script, its client and its backend, and sends what it is given.
 
-pub mod injected;
+pub mod act;
+mod injected;
+pub mod packets;
 pub mod stage;
 pub mod waiting;

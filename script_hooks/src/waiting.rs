@@ -6,7 +6,7 @@ use sql::{StatementKind, Uses};
 use wire::query::Query;
 use wire::{Capabilities, Command, errors};
 
-use crate::injected::{incoming_of, payloads_of, reply_facts};
+use crate::packets::{incoming_of, payloads_of, reply_facts};
 use crate::stage::Stage;
 use link::reply_observer::{ObservedReply, Reports, Towards};
 use registry::session_control::HookWait;

@@ -24,7 +24,7 @@ use link::row_rewriting::Rewriting;
 use registry::session_control::Ask;
 use relay::outcome::CutOff;
 use relay::relay::{MAY_HAVE_RUN, SILENT, backend_violation};
-use script_hooks::injected::incoming_of;
+use script_hooks::packets::incoming_of;
 use script_hooks::stage::{Stage, lacks_server};
 use script_hooks::waiting::query;
 use script_host::server::Server;

@@ -15,7 +15,7 @@ use link::client_command::Incoming;
 use link::reply_observer::{Reports, Towards};
 use registry::session_registry::{IdOwner, Kill, is_given_out};
 use relay::outcome::CutOff;
-use script_hooks::injected::incoming_of;
+use script_hooks::packets::incoming_of;
 use script_hooks::waiting::query;
 use script_host::server::Server;
 

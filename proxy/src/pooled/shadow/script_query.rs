@@ -7,7 +7,7 @@ use crate::pooled::rules::command_policy::CommandPolicy;
 use crate::pooled::session::PooledSession;
 use link::reply_observer::{ObservedReply, ReplyObserver, Reports, Towards};
 use relay::outcome::{After, CutOff};
-use script_hooks::injected::incoming_of;
+use script_hooks::packets::incoming_of;
 use script_hooks::waiting::{command, execution, miscounted, query};
 use script_host::shadow_queue::{QueuedScriptQuery, Replied};
 
