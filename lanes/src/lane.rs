@@ -114,12 +114,14 @@ impl SharedLane {
     }
 
     /// Statements in flight; none when it takes no more.
+    #[inline]
     pub fn depth(&self) -> Option<usize> {
         let queue = self.queue.borrow();
         queue.is_open().then(|| queue.depth())
     }
 
     /// Whether its connection is what a session needs. Nobody boards one with old privileges.
+    #[inline]
     pub fn is_like(&self, env: &PoolEnv, state: &SessionState) -> bool {
         let lent = self.lent.borrow();
         lent.as_ref()
@@ -127,6 +129,7 @@ impl SharedLane {
     }
 
     /// What its login would have told a client.
+    #[inline]
     pub fn sight(&self) -> Option<Rc<SessionTrackSettings>> {
         let lent = self.lent.borrow();
         lent.as_ref().map(|lent| Rc::clone(&lent.conn.sight))
@@ -134,6 +137,7 @@ impl SharedLane {
 
     /// Takes a statement, which leaves when all others that are ready have come; none where the
     /// lane takes nobody.
+    #[inline]
     pub fn board(&self, boarding: Boarding<'_>) -> Option<LaneRequestId> {
         let mut lent = self.lent.borrow_mut();
         let conn = &mut lent.as_mut()?.conn;
@@ -494,6 +498,7 @@ impl SharedLane {
 }
 
 /// Whether a connection is what a session needs for a statement that uses a lane.
+#[inline]
 pub fn is_like(conn: &BackendConn, state: &SessionState) -> bool {
     restoration(state, &conn.state, &Needs::NONE) == Restoration::Nothing
 }

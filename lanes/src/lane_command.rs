@@ -33,6 +33,7 @@ pub struct WantedStatements(RefCell<HashSet<StatementKey>>);
 
 impl WantedStatements {
     /// Whether it was wanted before.
+    #[inline]
     pub fn again(&self, key: &StatementKey) -> bool {
         let mut wanted = self.0.borrow_mut();
         if wanted.contains(key) {

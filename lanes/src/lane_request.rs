@@ -117,11 +117,13 @@ impl LaneRequest {
     }
 
     /// Bytes of its reply that have come.
+    #[inline]
     pub fn bytes(&self) -> u64 {
         self.bytes.get()
     }
 
     /// Whether its client has had some of its reply.
+    #[inline]
     pub fn has_some(&self) -> bool {
         self.bytes.get() > 0
     }

@@ -51,6 +51,7 @@ impl Lanes {
     }
 
     /// The hash of a statement's digest.
+    #[inline]
     pub fn digest(&self, text: &[u8], flags: Flags) -> u64 {
         let mut analysis = self.analysis.borrow_mut();
         analysis.read(text, flags);
@@ -58,11 +59,13 @@ impl Lanes {
     }
 
     /// What is known of a digest on a backend.
+    #[inline]
     pub fn stats(&self, backend: BackendId, digest: u64) -> DigestStats {
         self.known_digests.borrow().of(backend, digest)
     }
 
     /// One more of them has ended.
+    #[inline]
     pub fn learn(&self, backend: BackendId, digest: u64, seen: &Observed) {
         self.known_digests.borrow_mut().note(backend, digest, seen);
     }

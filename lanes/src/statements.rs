@@ -20,6 +20,7 @@ use backend::worker_pool::HeldConnection;
 
 impl SharedLane {
     /// Whether a statement is prepared here, and was only ever executed with such types.
+    #[inline]
     pub fn has(&self, key: &StatementKey, types: &TypesSeen) -> bool {
         let lent = self.lent.borrow();
         lent.as_ref().is_some_and(|lent| lent.conn.has(key, types))

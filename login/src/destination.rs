@@ -36,6 +36,7 @@ impl Destination {
 }
 
 /// The roles that a session's own backend may have.
+#[inline]
 pub fn roles_of(replicas: ReplicaUse) -> Roles {
     match replicas {
         ReplicaUse::Split | ReplicaUse::Primary => Roles::Primary,

@@ -37,6 +37,7 @@ pub struct RelayEnv {
 
 impl RelayEnv {
     /// A client has closed its side of the connection, within a statement.
+    #[inline]
     pub fn note_half_closed(&self, watch: &SessionControl) {
         let settings = self.pool.settings.borrow();
         match settings.config.limits.timeout_half_closed.is_zero() {
