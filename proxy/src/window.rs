@@ -15,12 +15,12 @@ use tokio::sync::mpsc;
 use tokio::time::timeout_at;
 
 use crate::context::{DataPlaneContext, Shared};
-use crate::reception::{AdminClient, Reception};
 use crate::scripted::admin_script::AdminScript;
 use crate::worker::Message;
 use backend::forced_ends::ForcedEnds;
 use backend::settings::Settings;
 use link::memory::MemoryView;
+use login::reception::{AdminClient, Reception};
 use registry::session_registry::{Kill, Killed};
 use registry::worker_view::{TimesView, WorkerView};
 use stats::journal::{AuditEvent, Journal};
@@ -174,7 +174,10 @@ impl Window {
 
     /// Where those log in who look.
     pub fn reception(&self) -> Reception {
-        Reception::new(Arc::clone(&self.shared), self.plane_context.started)
+        Reception::new(
+            Arc::clone(&self.shared.logins.own_key),
+            self.plane_context.started,
+        )
     }
 
     /// The configuration of the moment.
@@ -214,7 +217,7 @@ impl Window {
 
     /// Failed logins in a row, by host.
     pub fn host_errors(&self) -> &HostErrors {
-        &self.shared.host_errors
+        &self.shared.logins.host_errors
     }
 
     /// What all sessions keep.

@@ -300,6 +300,6 @@ impl PooledSession {
     /// A statement has had its reply: how long that took is noted, and how much it was.
     pub(crate) fn note_times(&self, backend: BackendId, way: StatementPath, traffic: Traffic) {
         let took = (self.command.timing.waited(), self.command.timing.taken());
-        self.worker.times.note(backend, way, took, traffic);
+        self.worker.relay.times.note(backend, way, took, traffic);
     }
 }

@@ -30,13 +30,13 @@ use super::session::PooledSession;
 use crate::pooled::command::ending::Ending;
 use crate::pooled::exchange::job::{Haste, Job};
 use crate::pooled::failure::repeat::Repeat;
-use crate::pooled::session::outcome::{After, CutOff};
 use backend::ask;
 use backend::kill_thread::Running;
 use backend::own_reply::own_command;
 use link::client_command::Incoming;
 use link::query_command::CommandPart;
 use registry::session_registry::{IdOwner, Kill, is_given_out};
+use relay::outcome::{After, CutOff};
 use session::effect::Effect;
 
 /// What became of a KILL.

@@ -9,8 +9,8 @@ use script::{Decision, Payloads, Scripts, SocketFacts, err_payload};
 use wire::write::put_packets;
 use wire::{Capabilities, Command, errors};
 
-use super::stage::has_reply;
-use crate::reception::AdminClient;
+use login::reception::AdminClient;
+use script_hooks::stage::has_reply;
 use script_host::bridge::Bridge;
 use script_host::facts::{address_facts, facts_of};
 use script_host::interpreters::OfAdmin;

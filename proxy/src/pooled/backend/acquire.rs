@@ -13,7 +13,6 @@ use tokio::time::{timeout, timeout_at};
 
 use crate::pooled::routing::target::CommandTarget;
 use crate::pooled::session::PooledSession;
-use crate::pooled::session::outcome::Home;
 use backend::connection::BackendConn;
 use backend::pending_answers::PendingAnswers;
 use backend::running_statements::{self, RunningStatement};
@@ -21,6 +20,7 @@ use backend::sub_pool::{SubPool, SubPoolId};
 use backend::worker_pool::{CheckoutStep, HeldConnection, Wait};
 use link::failure::{Failure, FailureKind};
 use registry::session_control::Ask;
+use relay::outcome::Home;
 
 /// When no backend can be used, and none is heard of, all are tried again after so long.
 const PAUSE_RETRY: Duration = Duration::from_millis(250);
@@ -104,7 +104,7 @@ impl PooledSession {
     fn note_queued(&mut self) {
         self.command.timing.queues();
         self.watch.unsettle();
-        self.watch.note(self.worker.clock.now(), false);
+        self.watch.note(self.worker.relay.clock.now(), false);
     }
 
     /// Asks for a connection to a backend; in the usual case one lies idle.
@@ -262,7 +262,7 @@ impl PooledSession {
             ..Wish::to(self.level().0, Roles::Primary)
         };
         let now = worker.plane_context.now();
-        let dice = &mut worker.dice.borrow_mut();
+        let dice = &mut worker.relay.login.dice.borrow_mut();
         let placed = route::place(&topology, &wish, &worker.loads, now, dice, &mut ());
         placed.ok().map(|placed| Arc::clone(placed.backend))
     }
@@ -447,7 +447,7 @@ impl PooledSession {
         };
         loop {
             let now = worker.plane_context.now();
-            let dice = &mut worker.dice.borrow_mut();
+            let dice = &mut worker.relay.login.dice.borrow_mut();
             let backend = route::choose(&topology, &whole, now, dice)?;
             // Another worker may have been faster; then the choice is made again.
             if let Some(slot) = backend.begin() {
@@ -468,7 +468,7 @@ impl PooledSession {
         let written = self.must_see();
         let wish = self.ordered(roles, tried, seat.as_slice(), &written);
         let now = worker.plane_context.now();
-        let dice = &mut worker.dice.borrow_mut();
+        let dice = &mut worker.relay.login.dice.borrow_mut();
         let placed = route::place(&topology, &wish, &worker.loads, now, dice, &mut ())?;
         if placed.arrival == Arrival::AfterWait {
             self.routing.course.awaited = written.position().cloned();
