@@ -32,6 +32,6 @@ pub use registry::session_registry::Killed;
 pub use registry::worker_view::{
     LoadView, PoolView, SessionState, SessionView, SpreadView, StepsView, TimesView, WorkerView,
 };
+pub use script_hooks::admin_script::AdminScript;
 pub use script_host::interpreters::AllScripts;
-pub use scripted::admin_script::AdminScript;
 pub use window::Window;

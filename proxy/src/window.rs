@@ -15,7 +15,6 @@ use tokio::sync::mpsc;
 use tokio::time::timeout_at;
 
 use crate::context::{DataPlaneContext, Shared};
-use crate::scripted::admin_script::AdminScript;
 use crate::worker::Message;
 use backend::forced_ends::ForcedEnds;
 use backend::settings::Settings;
@@ -23,6 +22,7 @@ use link::memory::MemoryView;
 use login::reception::{AdminClient, Reception};
 use registry::session_registry::{Kill, Killed};
 use registry::worker_view::{TimesView, WorkerView};
+use script_hooks::admin_script::AdminScript;
 use stats::journal::{AuditEvent, Journal};
 use stats::plans::store::PlansView;
 use stats::profiles::ProfilingCounts;

@@ -13,6 +13,7 @@
 //! A session takes part as a [`stage::Stage`]: it names its script, its client and its backend, and sends what it is given.
 
 pub mod act;
+pub mod admin_script;
 mod injected;
 pub mod packets;
 pub mod stage;

@@ -9,8 +9,8 @@ use script::{Decision, Payloads, Scripts, SocketFacts, err_payload};
 use wire::write::put_packets;
 use wire::{Capabilities, Command, errors};
 
+use crate::stage::has_reply;
 use login::reception::AdminClient;
-use script_hooks::stage::has_reply;
 use script_host::bridge::Bridge;
 use script_host::facts::{address_facts, facts_of};
 use script_host::interpreters::OfAdmin;
@@ -29,7 +29,7 @@ pub struct AdminScript {
 
 impl AdminScript {
     /// What the script is told of an administrator.
-    pub(crate) fn facts(admin_client: &AdminClient) -> SocketFacts {
+    pub fn facts(admin_client: &AdminClient) -> SocketFacts {
         SocketFacts {
             source: address_facts(&admin_client.remote),
             user: Some(admin_client.user.clone().into_bytes()),
@@ -42,7 +42,7 @@ impl AdminScript {
     ///
     /// # Errors
     /// It cannot be read, or raises an error.
-    pub(crate) fn new(
+    pub fn new(
         all: OfAdmin,
         file: PathBuf,
         facts: &SocketFacts,
