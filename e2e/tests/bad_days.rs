@@ -36,8 +36,6 @@ on_all! {
     a_write_that_waits_in_vain_hears_the_reason
     a_login_waits_while_the_server_is_full
     a_server_that_refuses_after_the_login_is_full_as_well
-    each_command_for_a_server_that_is_down_hears_so_at_once
-    each_state_of_a_backend_has_its_own_word
     primaries_that_do_not_replicate_are_told
 }
 
@@ -400,9 +398,11 @@ fn fill(server: &Server, login: &Login) -> Vec<RawConn> {
     std::iter::from_fn(next).collect()
 }
 
-/// After `health.timeout_down` was waited once, the others do not wait for it again.
-fn each_command_for_a_server_that_is_down_hears_so_at_once(product: Product) {
-    let server = Server::start(product, &[]);
+/// After `health.timeout_down` was waited once, the others do not wait for it again. A server that is stopped is like any
+/// other, so one is enough.
+#[test]
+fn each_command_for_a_server_that_is_down_hears_so_at_once() {
+    let server = Server::start(Product::MariaDb, &[]);
     let folder = Folder::new("ways");
     let settings = Settings::in_front_of([&server]).set("health.timeout_down", "12s");
     let settings = monitored(settings).set("health.timeout_connect", "5s");
@@ -474,9 +474,10 @@ impl Idle {
     }
 }
 
-/// Full, drained, unknown and down are four things.
-fn each_state_of_a_backend_has_its_own_word(product: Product) {
-    let server = Server::lease(product);
+/// Full, drained, unknown and down are four things; the words are the proxy's own, so one server is enough.
+#[test]
+fn each_state_of_a_backend_has_its_own_word() {
+    let server = Server::lease(Product::MariaDb);
     // It accepts connections and says nothing.
     let silent = std::net::TcpListener::bind("127.0.0.1:0").expect("the loopback has ports");
     let unknown = silent.local_addr().expect("it is bound");

@@ -3,6 +3,8 @@
 //! The recordings in `simulation/dialogues/mariadb` and `mysql` are what the model's own tests compare with.
 //! `PILOTFISH_WRITE=1` records them anew.
 
+mod small_disk;
+
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -10,9 +12,16 @@ use std::time::Duration;
 use e2e::{LeasedServer, PASSWORD, Product, Server};
 use simulation::server::Family;
 use simulation::server::dialogue::{Asks, Awaited, ModelPlace, Place, Stream, difference, play};
+use small_disk::SmallDisk;
 use tokio::net::{TcpStream, UnixStream};
 
-both! { the_model_says_what_the_server_says }
+both! {
+    the_model_says_what_the_server_says
+    the_model_fills_its_disk_as_the_server_does
+}
+
+/// The dialogue with a disk that can be full.
+const ON_DISK: &str = "disk.txt";
 
 /// How often a server is asked whether it waits: InnoDB looks anew only after a tenth of a second without questions.
 const PAUSE: Duration = Duration::from_millis(150);
@@ -24,6 +33,7 @@ const PLAIN_PASSWORD: &str = "secret";
 struct RealPlace<'a> {
     family: Family,
     server: &'a Server,
+    disk: Option<&'a SmallDisk>,
 }
 
 impl Place for RealPlace<'_> {
@@ -50,6 +60,18 @@ impl Place for RealPlace<'_> {
             _ => "",
         };
         password.to_owned()
+    }
+
+    fn fill_disk(&self, full: bool) {
+        let disk = self.disk.expect("only one dialogue has a disk");
+        match full {
+            true => disk.fill(),
+            false => disk.free(),
+        }
+    }
+
+    fn disk(&self) -> String {
+        self.disk.map_or_else(String::new, SmallDisk::folder)
     }
 
     fn pause(&self) -> Awaited<'_, ()> {
@@ -125,47 +147,77 @@ fn play_with_model(family: Family, text: &str) -> String {
     })
 }
 
-fn the_model_says_what_the_server_says(product: Product) {
-    let server = server(product);
-    let (family, recordings) = match product.is_mariadb() {
+fn family(product: Product) -> (Family, &'static str) {
+    match product.is_mariadb() {
         true => (Family::MariaDb, "mariadb"),
         false => (Family::MySql, "mysql"),
-    };
+    }
+}
+
+fn the_model_says_what_the_server_says(product: Product) {
+    let server = server(product);
     let place = RealPlace {
-        family,
+        family: family(product).0,
         server: &server,
+        disk: None,
     };
     let files = std::fs::read_dir(dialogues()).expect("the dialogues are there");
     let mut paths: Vec<PathBuf> = files.filter_map(|it| Some(it.ok()?.path())).collect();
-    paths.retain(|it| it.extension().is_some_and(|it| it == "txt"));
+    paths.retain(|it| it.extension().is_some_and(|it| it == "txt") && !it.ends_with(ON_DISK));
     paths.sort();
-    let mut differences = Vec::new();
-    for path in &paths {
-        let text = std::fs::read_to_string(path).expect("a dialogue is a text");
-        let name = path.file_name().expect("a file has a name");
-        let recording = dialogues().join(recordings).join(name);
-        let mut said = play_with_server(&place, &text);
-        // A server counts a connection a little longer than its client has it. What has met that is played again.
-        for _ in 0..PLAYS_MAX {
-            let recorded = std::fs::read_to_string(&recording).unwrap_or_default();
-            if !text.contains("max_connections") || difference(&said, &recorded).is_none() {
-                break;
-            }
-            said = play_with_server(&place, &text);
-        }
-        if std::env::var_os("PILOTFISH_WRITE").is_some() {
-            std::fs::write(&recording, &said).expect("the recording can be written");
-        }
-        let recorded = std::fs::read_to_string(&recording).unwrap_or_default();
-        let name = name.to_string_lossy();
-        if let Some(difference) = difference(&said, &recorded) {
-            differences.push(format!(
-                "{name}, the recording in place of the model:\n{difference}"
-            ));
-        }
-        if let Some(difference) = difference(&said, &play_with_model(family, &text)) {
-            differences.push(format!("{name}:\n{difference}"));
-        }
-    }
+    let differences: Vec<String> = paths
+        .iter()
+        .flat_map(|path| differences(product, &place, path))
+        .collect();
     assert!(differences.is_empty(), "{}", differences.join("\n"));
+}
+
+/// Its binary log and a table are on a disk that is full.
+fn the_model_fills_its_disk_as_the_server_does(product: Product) {
+    let Some(disk) = SmallDisk::mount() else {
+        println!("only root may mount a disk");
+        return;
+    };
+    let folder = disk.folder();
+    let log = format!("--log-bin={folder}/binlog");
+    let mut options = vec![&*log, "--server-id=1", "--binlog-format=ROW"];
+    let known = format!("--innodb-directories={folder}");
+    if !product.is_mariadb() {
+        options.push(&known);
+    }
+    let server = Server::start(product, &options);
+    let place = RealPlace {
+        family: family(product).0,
+        server: &server,
+        disk: Some(&disk),
+    };
+    let differences = differences(product, &place, &dialogues().join(ON_DISK));
+    assert!(differences.is_empty(), "{}", differences.join("\n"));
+}
+
+/// In what a server differs from its recording and from the model.
+fn differences(product: Product, place: &RealPlace<'_>, path: &Path) -> Vec<String> {
+    let (family, recordings) = family(product);
+    let text = std::fs::read_to_string(path).expect("a dialogue is a text");
+    let name = path.file_name().expect("a file has a name");
+    let recording = dialogues().join(recordings).join(name);
+    let mut said = play_with_server(place, &text);
+    // A server counts a connection a little longer than its client has it. What has met that is played again.
+    for _ in 0..PLAYS_MAX {
+        let recorded = std::fs::read_to_string(&recording).unwrap_or_default();
+        if !text.contains("max_connections") || difference(&said, &recorded).is_none() {
+            break;
+        }
+        said = play_with_server(place, &text);
+    }
+    if std::env::var_os("PILOTFISH_WRITE").is_some() {
+        std::fs::write(&recording, &said).expect("the recording can be written");
+    }
+    let recorded = std::fs::read_to_string(&recording).unwrap_or_default();
+    let name = name.to_string_lossy();
+    let of_recording = difference(&said, &recorded)
+        .map(|it| format!("{name}, the recording in place of the model:\n{it}"));
+    let of_model = difference(&said, &play_with_model(family, &text));
+    let of_model = of_model.map(|it| format!("{name}:\n{it}"));
+    of_recording.into_iter().chain(of_model).collect()
 }

@@ -24,8 +24,10 @@ use wire::reply::OkPacket;
 /// The longest that a command may take, in virtual time: longer than every limit of the proxy and the servers.
 const COMMAND_LIMIT: Duration = Duration::from_secs(300);
 
-/// ER_RECORD_FILE_FULL.
-const DISK_FULL: u16 = 1114;
+/// ER_RECORD_FILE_FULL: a table has no room.
+const TABLE_FULL: u16 = 1114;
+/// EE_WRITE of MariaDB, ER_BINLOG_LOGGING_IMPOSSIBLE of MySQL: the binary log has no room.
+const LOG_FULL: [u16; 2] = [3, 1598];
 
 /// What an actor is given.
 pub struct Part {
@@ -49,6 +51,8 @@ pub struct Part {
     pub is_rough: bool,
     /// Whether rules, accounts and settings change, and clients flood.
     pub is_changing: bool,
+    /// Whether clients only read.
+    pub only_reads: bool,
     /// Errors that even a smooth world has.
     pub allowed: &'static [u16],
     /// Whether transactions change rows that others change, too.
@@ -124,6 +128,8 @@ impl Actor {
             mut session,
         } = self;
         session.forget_lock(&part.books);
+        // The session ends at the proxy behind this.
+        session.door.proxy.leave();
         let number = part.number;
         match how {
             Ok(()) if part.dice.one_in(4) => session.client.vanish(),
@@ -214,6 +220,7 @@ impl Part {
         let mut login = self.login.clone();
         let door = self.doors[self.dice.index(self.doors.len())].clone();
         login.address = door.address;
+        login.tally = door.tally();
         login.deprecates_eof = self.dice.one_in(2);
         let entering = tokio::time::timeout(COMMAND_LIMIT, Client::log_in(&self.hosts, &login));
         let number = self.number;
@@ -222,6 +229,9 @@ impl Part {
                 let id = client.thread_id;
                 self.trace
                     .note(format_args!("client {number} is in as {id}"));
+                if let Err(what) = door.proxy.enter(self.is_rough) {
+                    self.books.broken(format!("client {number}: {what}"));
+                }
                 return Some((client, door));
             }
             Ok(Err(NotIn::Broken(Broken::Protocol(what)))) => {
@@ -287,7 +297,11 @@ impl Part {
     /// Whether this world has such an error.
     fn allows(&self, error: &ServerError, during: &str) -> Result<(), Leave> {
         // Only what writes needs room.
-        let is_out_of_place = error.number == DISK_FULL && !during.starts_with("INSERT");
+        let begins = |words: &[&str]| words.iter().any(|word| during.starts_with(word));
+        let is_out_of_place = match error.number {
+            TABLE_FULL => !begins(&["INSERT"]),
+            number => LOG_FULL.contains(&number) && !begins(&["INSERT", "UPDATE", "COMMIT"]),
+        };
         if self.is_rough && !is_out_of_place || self.allowed.contains(&error.number) {
             self.books.met(error.number);
             return Ok(());

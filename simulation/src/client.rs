@@ -2,6 +2,8 @@
 
 mod reply;
 
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
@@ -47,6 +49,32 @@ pub struct Login {
     pub schema: Option<String>,
     /// Whether the client takes OK packets at the end of rows.
     pub deprecates_eof: bool,
+    /// Where its statements are counted.
+    pub tally: Option<Rc<Tally>>,
+}
+
+/// Statements of clients: texts and executions.
+#[derive(Debug, Default)]
+pub struct Tally {
+    /// Statements that clients have sent, or have begun to send.
+    pub sent: Cell<u64>,
+    /// Statements whose whole replies have come.
+    pub answered: Cell<u64>,
+    /// Errors among these replies, by their numbers.
+    pub errors: RefCell<BTreeMap<u16, u64>>,
+}
+
+impl Tally {
+    fn count(of: &Cell<u64>) {
+        of.set(of.get() + 1);
+    }
+
+    fn count_reply(&self, reply: &Reply) {
+        Self::count(&self.answered);
+        if let Reply::Error(error) = reply {
+            *self.errors.borrow_mut().entry(error.number).or_default() += 1;
+        }
+    }
 }
 
 /// Why a client has no reply.
@@ -78,6 +106,7 @@ pub struct Client {
     seen: usize,
     sequence: u8,
     out: Vec<u8>,
+    tally: Option<Rc<Tally>>,
     /// What the server called this connection.
     pub thread_id: u32,
 }
@@ -117,6 +146,7 @@ impl Client {
             seen: 0,
             sequence: 0,
             out: Vec::new(),
+            tally: login.tally.clone(),
             thread_id: 0,
         };
         client.enter(login).await?;
@@ -182,13 +212,14 @@ impl Client {
     /// # Errors
     /// The connection is broken.
     pub async fn query(&mut self, text: &str) -> Result<Reply, Broken> {
-        self.send(Command::QUERY, text.as_bytes());
+        self.queue(text);
         self.flush().await?;
         self.reply(false).await
     }
 
     /// Puts a statement into what is sent with the next flush.
     pub fn queue(&mut self, text: &str) {
+        self.count_sent();
         self.send(Command::QUERY, text.as_bytes());
     }
 
@@ -215,13 +246,27 @@ impl Client {
         Ok(())
     }
 
-    /// Reads the next reply, to a text or (`is_binary`) to an execution.
+    /// Reads the next reply to a statement: to a text or (`is_binary`) to an execution.
     ///
     /// # Errors
     /// The connection is broken, or the reply is none.
     pub async fn reply(&mut self, is_binary: bool) -> Result<Reply, Broken> {
+        let reply = self.reply_to_command(is_binary).await?;
+        if let Some(tally) = &self.tally {
+            tally.count_reply(&reply);
+        }
+        Ok(reply)
+    }
+
+    async fn reply_to_command(&mut self, is_binary: bool) -> Result<Reply, Broken> {
         self.sequence = 1;
         reply::read(self, is_binary).await
+    }
+
+    fn count_sent(&self) {
+        if let Some(tally) = &self.tally {
+            Tally::count(&tally.sent);
+        }
     }
 
     /// Sends a command whose arguments are bytes, and reads its reply, which has no rows.
@@ -231,7 +276,7 @@ impl Client {
     pub async fn command(&mut self, command: Command, arguments: &[u8]) -> Result<Reply, Broken> {
         self.send(command, arguments);
         self.flush().await?;
-        self.reply(false).await
+        self.reply_to_command(false).await
     }
 
     /// Prepares a statement: its id, or an error.
@@ -262,6 +307,7 @@ impl Client {
                 arguments.extend(parameter.to_le_bytes());
             }
         }
+        self.count_sent();
         self.send(Command::STMT_EXECUTE, &arguments);
         self.flush().await?;
         self.reply(true).await

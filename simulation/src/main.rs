@@ -4,7 +4,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use clap::Parser;
-use simulation::runs::{Summary, run_alone};
+use simulation::runs::{Summary, run_alone, run_traced};
 use simulation::seed::Dice;
 use simulation::world::{WORLDS, WorldKind};
 
@@ -24,7 +24,7 @@ struct Arguments {
     /// How many worlds are run, however long that takes.
     #[arg(long)]
     worlds: Option<u64>,
-    /// The kind of world: calm, rough, replicas, switching, crowd, changing, everything. Without it each seed has the next kind.
+    /// The kind of world: calm, rough, replicas, switching, crowd, changing, reads, everything. Without it each seed has the next kind.
     #[arg(long)]
     world: Option<String>,
     /// Operations of a world; one is a statement or a few.
@@ -65,7 +65,7 @@ fn kind_by(seed: u64) -> WorldKind {
 }
 
 fn once(kind: Option<WorldKind>, seed: u64, operations: usize) -> ExitCode {
-    let outcome = run_alone(kind.unwrap_or(kind_by(seed)), seed, operations);
+    let outcome = run_traced(kind.unwrap_or(kind_by(seed)), seed, operations);
     println!("{outcome}");
     match outcome.broken {
         None => ExitCode::SUCCESS,

@@ -16,7 +16,7 @@ use net::watch;
 use proxy::{AllScripts, DataPlane, DataPlaneContext, WorkerView};
 use route::KillScope;
 use route::rules::Rules;
-use stats::{Journal, Traces};
+use stats::{Journal, StatementStatsView, StatsRequest, Traces};
 
 use crate::network::End;
 
@@ -99,6 +99,11 @@ impl SimulatedProxy {
     /// What its workers tell of themselves.
     pub async fn views(&self) -> Vec<WorkerView> {
         self.plane.window().look().await
+    }
+
+    /// What it has counted of statements.
+    pub async fn counts(&self) -> StatementStatsView {
+        self.plane.window().insight(StatsRequest::All).await
     }
 
     /// What its sessions keep in memory.

@@ -14,12 +14,29 @@ thread_local! {
 }
 
 /// Runs a world on a thread of its own: nothing is left there by the one before. A panic anywhere in it is a broken
-/// invariant.
+/// invariant. One that shows a broken invariant is run again, with its trace.
 pub fn run_alone(kind: WorldKind, seed: u64, operations: usize) -> Outcome {
+    let outcome = run_once(kind, seed, operations, false);
+    let Some(broken) = outcome.broken else {
+        return outcome;
+    };
+    let mut traced = run_traced(kind, seed, operations);
+    if traced.broken.is_none() {
+        traced.broken = Some(format!("{broken}; the same seed has not shown it again"));
+    }
+    traced
+}
+
+/// The same, with the trace in any case.
+pub fn run_traced(kind: WorldKind, seed: u64, operations: usize) -> Outcome {
+    run_once(kind, seed, operations, true)
+}
+
+fn run_once(kind: WorldKind, seed: u64, operations: usize, traces: bool) -> Outcome {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| panic::set_hook(Box::new(note)));
     let running = std::thread::Builder::new().spawn(move || {
-        let mut outcome = run(kind, seed, operations);
+        let mut outcome = run(kind, seed, operations, traces);
         if let Some(panic) = PANIC.take() {
             outcome.broken = Some(format!("a panic: {panic}"));
         }

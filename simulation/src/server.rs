@@ -10,8 +10,11 @@
 //! One thread, no clock but tokio's, no entropy but a seed: two runs of the same calls are the same. What it does not
 //! know of SQL gets error 1064. Recorded dialogues with real servers (`simulation/dialogues/`) decide how it answers.
 //!
-//! Known differences from real servers: locks of ranges cover whole tables; an applier waits for no lock; a write
-//! to a full disk fails only if it is an INSERT.
+//! Known differences from real servers: locks of ranges cover whole tables; an applier waits for no lock. On a full disk
+//! each INSERT fails, and a definition does not wait for its binary log; a real table has room within its file, and
+//! MySQL ends where an UPDATE makes a row longer than its page (an assertion of InnoDB). Error 1021, which MariaDB gives
+//! where a temporary table has no room, and errors of transactions that are larger than the log's cache, are not
+//! modelled: no client of a simulation asks for either.
 
 mod ast;
 mod binding;

@@ -17,30 +17,33 @@ const EVENTS_MAX: usize = 100;
 #[derive(Clone)]
 pub struct Trace {
     inner: Rc<RefCell<Inner>>,
+    is_kept: bool,
 }
 
 struct Inner {
     began: Instant,
     last: VecDeque<(Duration, String)>,
     hasher: FxHasher,
-    events: u64,
 }
 
 impl Trace {
-    /// A trace that begins now.
-    pub fn begin() -> Self {
+    /// A trace that begins now. One that is not kept costs nothing: of a seed's world the events can be had again.
+    pub fn begin(is_kept: bool) -> Self {
         Self {
+            is_kept,
             inner: Rc::new(RefCell::new(Inner {
                 began: net::clock::now(),
                 last: VecDeque::with_capacity(EVENTS_MAX),
                 hasher: FxHasher::default(),
-                events: 0,
             })),
         }
     }
 
-    /// Notes an event. Its text is written only for the last ones, so it must come cheap.
+    /// Notes an event.
     pub fn note(&self, event: fmt::Arguments<'_>) {
+        if !self.is_kept {
+            return;
+        }
         let mut inner = self.inner.borrow_mut();
         let at = net::clock::now() - inner.began;
         let mut text = match inner.last.len() == EVENTS_MAX {
@@ -52,18 +55,12 @@ impl Trace {
         let _ = fmt::Write::write_fmt(&mut text, event);
         inner.hasher.write_u128(at.as_nanos());
         inner.hasher.write(text.as_bytes());
-        inner.events += 1;
         inner.last.push_back((at, text));
     }
 
-    /// A number that two worlds share only if the same events happened in them at the same times.
+    /// A number that two worlds whose traces are kept share only if the same events happened in them at the same times.
     pub fn digest(&self) -> u64 {
         self.inner.borrow().hasher.finish()
-    }
-
-    /// How many events there were.
-    pub fn events(&self) -> u64 {
-        self.inner.borrow().events
     }
 
     /// The last events, one a line.

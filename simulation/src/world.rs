@@ -8,6 +8,7 @@
 pub mod administration;
 mod changing;
 mod chaos;
+mod counters;
 mod end;
 mod inspection;
 mod plan;
@@ -53,7 +54,7 @@ pub struct Outcome {
     pub broken: Option<String>,
     /// The last events.
     pub last_events: Vec<String>,
-    /// Equal for two worlds only if the same events happened at the same times.
+    /// Equal for two worlds only if the same events happened at the same times; 0 without a trace.
     pub digest: u64,
 }
 
@@ -74,19 +75,19 @@ impl Outcome {
     }
 }
 
-/// Runs a world of so many operations.
-pub fn run(kind: WorldKind, seed: u64, operations: usize) -> Outcome {
+/// Runs a world of so many operations; with `traces`, what has happened is told.
+pub fn run(kind: WorldKind, seed: u64, operations: usize, traces: bool) -> Outcome {
     let runtime = Builder::new_current_thread()
         .enable_time()
         .start_paused(true)
         .build_local(LocalOptions::default())
         .expect("a runtime without input and output takes memory only");
-    runtime.block_on(live(kind, seed, operations))
+    runtime.block_on(live(kind, seed, operations, traces))
 }
 
-async fn live(kind: WorldKind, seed: u64, operations: usize) -> Outcome {
+async fn live(kind: WorldKind, seed: u64, operations: usize, traces: bool) -> Outcome {
     let began = net::clock::now();
-    let trace = Trace::begin();
+    let trace = Trace::begin(traces);
     let books = Books::open(trace.clone());
     let mut dice = Dice::new(seed);
     let plan = Plan::draw(kind, &mut dice);
@@ -114,7 +115,7 @@ async fn live(kind: WorldKind, seed: u64, operations: usize) -> Outcome {
         errors: books.errors().into_iter().collect(),
         broken: books.what_is_broken(),
         last_events: trace.last(),
-        digest: trace.digest(),
+        digest: if traces { trace.digest() } else { 0 },
     }
 }
 
@@ -134,6 +135,7 @@ async fn act(plan: &Plan, setting: &Setting, operations: usize, dice: &mut Dice)
                 operations: each,
                 is_rough: plan.is_rough,
                 is_changing: plan.kind.is_changing(),
+                only_reads: plan.kind == WorldKind::Reads,
                 allowed: plan.allowed(),
                 has_transfers: plan.has_transfers,
                 reads_own_writes: plan.reads_own_writes,
@@ -165,6 +167,7 @@ fn login(number: usize) -> Login {
         password: "app-password".to_owned(),
         schema: None,
         deprecates_eof: true,
+        tally: None,
     }
 }
 

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-use simulation::runs::run_alone;
+use simulation::runs::{run_alone, run_traced};
 use simulation::world::{WORLDS, WorldKind};
 
 /// Seeds of each kind of world that each change runs.
@@ -54,6 +54,11 @@ fn worlds_that_are_administered_have_no_error() {
 }
 
 #[test]
+fn worlds_that_only_read_have_no_error_while_servers_are_away() {
+    hold_all("reads");
+}
+
+#[test]
 fn worlds_where_everything_goes_wrong_lose_nothing() {
     hold_all("everything");
 }
@@ -61,7 +66,7 @@ fn worlds_where_everything_goes_wrong_lose_nothing() {
 #[test]
 fn two_runs_of_a_seed_are_the_same() {
     for (_, kind) in WORLDS {
-        let [one, other] = [0, 1].map(|_| run_alone(kind, 7, 600));
+        let [one, other] = [0, 1].map(|_| run_traced(kind, 7, 600));
         assert_eq!(one.digest, other.digest, "{one}\n{other}");
         assert_eq!(one.statements, other.statements);
     }
@@ -69,7 +74,7 @@ fn two_runs_of_a_seed_are_the_same() {
 
 #[test]
 fn another_seed_is_another_world() {
-    let [one, other] = [7, 8].map(|seed| run_alone(WorldKind::Calm, seed, 100));
+    let [one, other] = [7, 8].map(|seed| run_traced(WorldKind::Calm, seed, 100));
     assert_ne!(one.digest, other.digest);
 }
 
@@ -89,5 +94,11 @@ mod found {
         hold(WorldKind::Rough, 1, 1200);
         hold(WorldKind::Switching, 101, 1500);
         hold(WorldKind::Rough, 102, 1500);
+    }
+
+    /// A statement behind a transaction that was cut off was answered with an error, and not counted.
+    #[test]
+    fn statements_behind_a_cut_transaction_are_counted() {
+        hold(WorldKind::Rough, 502, 1000);
     }
 }

@@ -92,11 +92,7 @@ impl PooledSession {
             Outcome::Ok => None,
             Outcome::Err(number) => Some((number, tally.error.map(|(_, state)| state))),
         };
-        let waited = self.command.timing.waited();
-        let (proxy, queue) = match self.command.timing.has_queued() {
-            true => (Duration::ZERO, waited),
-            false => (waited, Duration::ZERO),
-        };
+        let (proxy, queue) = self.share(self.command.timing.waited());
         let end = StatementEnd {
             error,
             message: done.message.as_deref().unwrap_or_default(),
@@ -121,37 +117,29 @@ impl PooledSession {
     /// The statement of the moment was answered with this error, and is at no backend.
     #[cold]
     pub(crate) fn note_failed(&mut self, payload: &[u8], backend: Option<BackendId>) {
-        let Some(subject) = self.command.subject.take() else {
+        let failed = (self.command.subject.take(), ErrPacket::decode(payload));
+        let (Some(subject), Ok(error)) = failed else {
             return;
         };
-        let Ok(error) = ErrPacket::decode(payload) else {
-            return;
+        let ended = Ended {
+            has_failed: true,
+            bytes_out: payload.len() as u64,
+            ..Ended::default()
         };
-        let now = self.worker.plane_context.now().0;
-        let (proxy, queue) = self.own_time(now);
-        let end = StatementEnd {
-            error: Some((error.number, error.sqlstate)),
-            message: error.text,
-            backend,
-            ended: Ended {
-                has_failed: true,
-                bytes_in: subject.bytes,
-                bytes_out: payload.len() as u64,
-                proxy,
-                queue,
-                at: now,
-                ..Ended::default()
-            },
-        };
-        self.note_end(&subject, &end);
+        self.note_own_answer(&subject, Some(&error), backend, ended);
     }
 
     /// The statement of the moment, if it has not been noted, was answered by the proxy alone, and not with
     /// an error.
     #[inline]
     pub(crate) fn note_answered(&mut self) {
-        if self.command.subject.is_some() {
-            self.note_own_answer();
+        if let Some(subject) = self.command.subject.take() {
+            let ended = Ended {
+                rows_sent: subject.answer.rows,
+                bytes_out: subject.answer.bytes,
+                ..Ended::default()
+            };
+            self.note_own_answer(&subject, None, None, ended);
         }
     }
 
@@ -165,35 +153,30 @@ impl PooledSession {
     }
 
     #[cold]
-    fn note_own_answer(&mut self) {
-        let Some(subject) = self.command.subject.take() else {
-            return;
-        };
-        let now = self.worker.plane_context.now().0;
-        let (proxy, queue) = self.own_time(now);
+    fn note_own_answer(
+        &mut self,
+        subject: &Subject,
+        error: Option<&ErrPacket<'_>>,
+        backend: Option<BackendId>,
+        mut ended: Ended,
+    ) {
+        ended.at = self.worker.plane_context.now().0;
+        ended.bytes_in = subject.bytes;
+        (ended.proxy, ended.queue) = self.share(self.command.timing.spent(ended.at));
         let end = StatementEnd {
-            error: None,
-            message: b"",
-            backend: None,
-            ended: Ended {
-                rows_sent: subject.answer.rows,
-                bytes_in: subject.bytes,
-                bytes_out: subject.answer.bytes,
-                proxy,
-                queue,
-                at: now,
-                ..Ended::default()
-            },
+            error: error.map(|error| (error.number, error.sqlstate)),
+            message: error.map(|error| error.text).unwrap_or_default(),
+            backend,
+            ended,
         };
-        self.note_end(&subject, &end);
+        self.note_end(subject, &end);
     }
 
-    /// How long the statement of the moment was in the proxy, and how much of that it waited its turn.
-    fn own_time(&self, now: Duration) -> (Duration, Duration) {
-        let spent = self.command.timing.spent(now);
+    /// How much of its time the statement of the moment was in the proxy, and how much it waited its turn.
+    fn share(&self, time: Duration) -> (Duration, Duration) {
         match self.command.timing.has_queued() {
-            true => (Duration::ZERO, spent),
-            false => (spent, Duration::ZERO),
+            true => (Duration::ZERO, time),
+            false => (time, Duration::ZERO),
         }
     }
 

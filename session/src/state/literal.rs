@@ -58,11 +58,10 @@ pub(super) fn hex(text: &mut Vec<u8>, bytes: &[u8]) {
 
 /// The bytes that hexadecimal digits stand for.
 pub(super) fn from_hex(digits: &[u8]) -> Option<Vec<u8>> {
-    let pairs = digits.chunks(2).map(|pair| {
-        let text = std::str::from_utf8(pair).ok()?;
-        u8::from_str_radix(text, 16)
-            .ok()
-            .filter(|_| pair.len() == 2)
+    let digit = |byte: u8| char::from(byte).to_digit(16).map(|digit| digit as u8);
+    let pairs = digits.chunks(2).map(|pair| match pair {
+        [high, low] => Some(digit(*high)? << 4 | digit(*low)?),
+        _ => None,
     });
     pairs.collect()
 }

@@ -56,6 +56,7 @@ impl Actor {
             address: door.address,
             user: GUEST.to_owned(),
             password: GUEST_PASSWORD.to_owned(),
+            tally: door.tally(),
             ..self.part.login.clone()
         };
         let number = self.part.number;
@@ -71,9 +72,12 @@ impl Actor {
                 Err(self.broken(format_args!("a guest is in, whose account is gone")))
             }
             Ok(Ok(client)) => {
+                let entered = proxy.enter(self.part.is_rough);
+                entered.map_err(|what| self.broken(format_args!("as a guest: {what}")))?;
                 proxy.guests.set(proxy.guests.get() + 1);
                 let stayed = self.stay(&proxy, client).await;
                 proxy.guests.set(proxy.guests.get() - 1);
+                proxy.leave();
                 let client = stayed?;
                 client.quit().await;
                 Ok(())
@@ -84,7 +88,8 @@ impl Actor {
                     .trace
                     .note(format_args!("client {number}: no guest: {code} {text}"));
                 let is_denied = code == ACCESS_DENIED && is_known != Some(true);
-                match is_denied || code == TOO_MANY_OF_USER || self.part.is_rough {
+                let is_full = code == TOO_MANY_OF_USER || self.part.allowed.contains(&code);
+                match is_denied || is_full || self.part.is_rough {
                     true => Ok(()),
                     false => Err(self.broken(format_args!("a guest is refused: {code} {text}"))),
                 }

@@ -18,6 +18,9 @@ impl Actor {
         if self.part.is_changing && self.part.dice.one_in(6) {
             return self.meet_changes().await;
         }
+        if self.part.only_reads {
+            return self.read_something().await;
+        }
         match self.part.dice.below(100) {
             0..25 => self.echo().await,
             25..32 => self.echo_prepared().await,
@@ -38,10 +41,24 @@ impl Actor {
         }
     }
 
+    /// Something that a proxy may send again.
+    async fn read_something(&mut self) -> Result<(), Leave> {
+        match self.part.dice.below(20) {
+            0..9 => self.echo().await,
+            9..13 => self.echo_prepared().await,
+            13..16 => self.read_all().await,
+            16..18 => self.pipeline().await,
+            18..19 => self.begin_anew().await,
+            _ => self.rest().await,
+        }
+    }
+
     /// A number comes back.
     async fn echo(&mut self) -> Result<(), Leave> {
         let number = self.part.books.number();
-        let text = match self.part.dice.below(3) {
+        // Of two results the first may have gone on when a server crashes.
+        let forms = if self.part.only_reads { 2 } else { 3 };
+        let text = match self.part.dice.below(forms) {
             0 => format!("SELECT {number}"),
             1 => format!("SELECT {number} + 0"),
             _ => format!("SELECT 0; SELECT {number}"),

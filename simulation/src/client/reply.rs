@@ -179,7 +179,7 @@ fn end(packet: &[u8], capabilities: Capabilities) -> Result<(StatusFlags, u16), 
 
 fn text_row(packet: &[u8], columns: usize) -> Result<Vec<Value>, Broken> {
     let values: Vec<Value> = TextRow::new(packet)
-        .map(|value| Ok(value?.map(|it| String::from_utf8_lossy(it).into_owned())))
+        .map(|value| Ok(value?.map(text)))
         .collect::<Result<_, Broken>>()?;
     match values.len() == columns {
         true => Ok(values),
@@ -195,7 +195,15 @@ fn binary_row(packet: &[u8], types: &[BinaryType]) -> Result<Vec<Value>, Broken>
         .iter()
         .map(|&of| {
             let value = row.value(of)?;
-            Ok(value.map(|it| String::from_utf8_lossy(&it.to_text()).into_owned()))
+            Ok(value.map(|it| text(&it.to_text())))
         })
         .collect()
+}
+
+/// Nearly all is ASCII, which the check for UTF-8 reads in large steps.
+fn text(bytes: &[u8]) -> String {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => text.to_owned(),
+        Err(_) => String::from_utf8_lossy(bytes).into_owned(),
+    }
 }

@@ -11,9 +11,11 @@
 //! a<                        the reply, or what else the server says
 //! a: PING                   another command: see `Command`
 //! mysql a> SELECT 1         a step for one family only
+//! disk: FULL                the server's disk is full; `disk: FREE`: it has room again
 //! ```
 //!
-//! `$a` is the connection id of session a, `$gtids` what the server has executed so far. `root` is an administrator.
+//! `$a` is the connection id of session a, `$gtids` what the server has executed so far, `$disk` a folder on the disk
+//! that can be full. `root` is an administrator.
 
 mod client;
 mod model_place;
@@ -54,6 +56,12 @@ pub trait Place {
 
     /// Waits a little for the server to do something.
     fn pause(&self) -> Awaited<'_, ()>;
+
+    /// The server's disk is full, or has room again.
+    fn fill_disk(&self, full: bool);
+
+    /// A folder on that disk.
+    fn disk(&self) -> String;
 
     /// Whether what a connection executes waits for something.
     fn is_waiting<'a>(&'a self, connection: u32, root: &'a mut dyn Asks) -> Awaited<'a, bool>;
@@ -166,6 +174,9 @@ impl Player<'_> {
             self.clients.remove(&step.session);
             return self.connect(&step.session, user, options).await;
         }
+        if let Act::Disk(full) = step.act {
+            return self.place.fill_disk(full);
+        }
         let user = if step.session == "root" {
             "root"
         } else {
@@ -200,6 +211,12 @@ impl Player<'_> {
                 .trim_matches(['(', ')'])
                 .bytes()
                 .all(|it| it.is_ascii_digit());
+            // A server's own folders.
+            if let (Some(rest), Some(end)) = (words[at].strip_prefix('\''), words[at].rfind('/'))
+                && rest.starts_with(['/', '.'])
+            {
+                words[at] = format!("'…{}", &words[at][end..]);
+            }
             if words[at - 1] == "handler" && is_id {
                 words[at] = "(…)".to_owned();
             }
@@ -250,6 +267,7 @@ impl Player<'_> {
             let executed = self.root().await.ask(question).await;
             text = text.replace("$gtids", &executed.replace('\n', ""));
         }
+        text = text.replace("$disk", &self.place.disk());
         for (session, client) in &self.clients {
             text = text.replace(&format!("${session}"), &client.id().to_string());
         }

@@ -61,6 +61,8 @@ pub(super) struct State {
     pub is_super_read_only: Cell<bool>,
     /// Its disk is full.
     pub is_full: Cell<bool>,
+    /// Commits that wait for room.
+    pub waiting_commits: Cell<usize>,
     /// What every statement takes in addition.
     pub per_statement: Cell<Duration>,
     /// When it started.
@@ -188,9 +190,14 @@ impl Server {
     }
 
     /// While the disk is full, INSERT fails with ER_RECORD_FILE_FULL (1114): as with InnoDB, whose file for the
-    /// table cannot grow. Other statements need no room.
+    /// table cannot grow. A commit that has written waits until the binary log can grow.
     pub fn fill_disk(&self, full: bool) {
         self.state.is_full.set(full);
+    }
+
+    /// Whether a commit waits for room: a server does not become read-only before it is done.
+    pub fn has_waiting_commits(&self) -> bool {
+        self.state.waiting_commits.get() > 0
     }
 
     /// How many connections there are.
@@ -350,6 +357,7 @@ impl State {
             is_read_only: Cell::new(false),
             is_super_read_only: Cell::new(false),
             is_full: Cell::new(false),
+            waiting_commits: Cell::new(0),
             per_statement: Cell::new(Duration::ZERO),
             started: Cell::new(Instant::now()),
             statements: Cell::new(0),

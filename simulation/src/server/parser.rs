@@ -69,7 +69,11 @@ pub fn parse(text: &[u8], reading: Reading) -> SqlResult<Parsed> {
     let own = text.get(start..end).unwrap_or_default();
     Ok(Parsed {
         statement: Rc::new(statement),
-        text: Rc::from(String::from_utf8_lossy(own)),
+        // Nearly all is ASCII, which the check for UTF-8 reads in large steps.
+        text: match std::str::from_utf8(own) {
+            Ok(own) => Rc::from(own),
+            Err(_) => Rc::from(String::from_utf8_lossy(own)),
+        },
         parameters: parser.parameters,
         next,
     })

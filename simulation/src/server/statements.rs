@@ -88,7 +88,8 @@ impl Session {
         self.diagnostics.are_shown = matches!(statement, Statement::Show(show) if shows_last(show));
         self.diagnostics.no_index_used = false;
         let mark = self.transaction.mark();
-        let result = match self.dispatch(statement, text, parameters).await {
+        let dispatched = self.dispatch(statement, text, parameters).await;
+        let result = match self.with_room(statement, dispatched).await {
             // What was killed at its end says so, too.
             Ok(outcome) if self.control.killed().is_some() => self.check_killed().map(|()| outcome),
             other => other,
@@ -108,6 +109,18 @@ impl Session {
                 Err(error)
             }
         }
+    }
+
+    /// A statement that is a transaction of its own commits now.
+    async fn with_room(
+        &self,
+        statement: &Statement,
+        dispatched: SqlResult<Outcome>,
+    ) -> SqlResult<Outcome> {
+        if dispatched.is_ok() && !self.transaction.is_open() && uses_tables(statement) {
+            self.await_room().await?;
+        }
+        dispatched
     }
 
     /// A statement has succeeded.

@@ -165,14 +165,40 @@ fn a_slow_server_takes_its_time_and_a_full_disk_takes_no_row() {
         place.server.fill_disk(true);
         let seen = played_on(
             &place,
-            "a> INSERT INTO t VALUES (2, 2)\na> UPDATE t SET n = 3\n",
+            "a> INSERT INTO t VALUES (2, 2)\na> SELECT n FROM t\na> UPDATE t SET n = 3 WHERE id = 99\n",
         )
         .await;
         assert!(
             seen.contains("error 1114 (HY000) The table 't' is full"),
             "{seen}"
         );
-        assert!(seen.contains("ok affected=1"), "{seen}");
+        assert!(seen.contains("ok affected=0"), "{seen}");
+    });
+}
+
+#[test]
+fn a_commit_waits_for_room_and_is_not_told_before() {
+    run(async {
+        let place = ModelPlace::new(Family::MySql);
+        said(&place, TABLE).await;
+        place.server.fill_disk(true);
+        let server = Rc::clone(&place.server);
+        tokio::task::spawn_local(async move {
+            tokio::time::sleep(Duration::from_secs(30)).await;
+            server.fill_disk(false);
+        });
+        let began = Instant::now();
+        let seen = played_on(
+            &place,
+            "b>> UPDATE t SET n = 2\nb~\na> SELECT n FROM t\nb<\na> SELECT n FROM t\n",
+        );
+        let seen = seen.await;
+        // The server looks once a minute whether there is room.
+        assert_eq!(began.elapsed().as_secs(), 60, "{seen}");
+        assert!(seen.contains("b<\n    ok affected=1"), "{seen}");
+        let values: Vec<_> = seen.lines().filter(|it| it.starts_with("    |")).collect();
+        assert_eq!(values.len(), 2, "{seen}");
+        assert_ne!(values[0], values[1], "{seen}");
     });
 }
 

@@ -5,11 +5,13 @@ use std::rc::Rc;
 use std::task::Poll;
 use std::time::Duration;
 
+use tokio::task::spawn_local;
 use tokio::time::{Instant, timeout_at};
 
 use super::ast::WaitPolicy;
-use super::error::SqlResult;
+use super::error::{SqlError, SqlResult};
 use super::locks::{LockFailure, Mode, Resource, Span};
+use super::model::Server;
 use super::session::Session;
 
 /// How a wait has ended.
@@ -22,6 +24,9 @@ pub enum Waited {
     /// The statement was killed.
     Killed,
 }
+
+/// How long a server waits before it looks again whether a full disk has room.
+const LOOKS_FOR_ROOM: Duration = Duration::from_secs(60);
 
 /// The longest wait that the timers take.
 const LONGEST: Duration = Duration::from_secs(365 * 86_400);
@@ -43,6 +48,45 @@ impl Session {
     /// Lets time pass.
     pub async fn sleep(&self, limit: Duration) -> Waited {
         self.wait_until(limit, || false).await
+    }
+
+    /// Before a commit of something written: a server whose binary log cannot grow waits until it can.
+    ///
+    /// # Errors
+    /// The statement is killed. MariaDB then gives the transaction up with error 3; MySQL says error 1598 and ends, because
+    /// its log would lack what its tables have.
+    pub async fn await_room(&self) -> SqlResult<()> {
+        if self.transaction.mark() == 0 {
+            return Ok(());
+        }
+        if !self.server.state.is_full.get() {
+            return Ok(());
+        }
+        let _waiting = WaitingCommit::of(&self.server);
+        while self.server.state.is_full.get() {
+            self.control.state.set("Waiting for someone to free space");
+            let waited = self.sleep(LOOKS_FOR_ROOM).await;
+            self.control.state.set("");
+            if waited == Waited::Killed {
+                return Err(self.give_up_writing());
+            }
+        }
+        Ok(())
+    }
+
+    fn give_up_writing(&self) -> SqlError {
+        let family = self.family();
+        if family.is_mariadb() {
+            let text =
+                "Error writing file './binlog.000001' (Errcode: 28 \"No space left on device\")";
+            return SqlError::new(family, 3, text);
+        }
+        let server = Rc::clone(&self.server);
+        // It ends behind this reply.
+        spawn_local(async move { server.crash() });
+        let text = "Binary logging not possible. Message: An error occurred during flush stage of the commit. \
+                    'binlog_error_action' is set to 'ABORT_SERVER'. Server is being stopped.";
+        SqlError::new(family, 1598, text)
     }
 
     /// Locks something. Whether it is locked: with SKIP LOCKED it may not be.
@@ -70,7 +114,7 @@ impl Session {
             WaitPolicy::Fail if family.is_mariadb() => return Err(family.lock_wait_timeout()),
             WaitPolicy::Fail => {
                 let text = "Statement aborted because lock(s) could not be acquired immediately and NOWAIT is set.";
-                return Err(super::error::SqlError::new(family, 3572, text));
+                return Err(SqlError::new(family, 3572, text));
             }
         }
         let limit = match resource {
@@ -127,8 +171,26 @@ impl Session {
     }
 }
 
+/// A commit that waits for room, as long as this lives.
+struct WaitingCommit(Rc<Server>);
+
+impl WaitingCommit {
+    fn of(server: &Rc<Server>) -> Self {
+        let count = &server.state.waiting_commits;
+        count.set(count.get() + 1);
+        Self(Rc::clone(server))
+    }
+}
+
+impl Drop for WaitingCommit {
+    fn drop(&mut self) {
+        let count = &self.0.state.waiting_commits;
+        count.set(count.get() - 1);
+    }
+}
+
 /// A place in a queue, which is left when this is dropped.
-struct Place(Rc<super::model::Server>, Rc<super::locks::LockRequest>);
+struct Place(Rc<Server>, Rc<super::locks::LockRequest>);
 
 impl Drop for Place {
     fn drop(&mut self) {

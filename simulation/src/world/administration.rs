@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use std::rc::Rc;
 
 use super::{proxy_address, server_address};
+use crate::client::Tally;
 
 /// Whether a backend gets statements.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -70,6 +71,12 @@ pub struct Administered {
     pub guest: Switch,
     /// Guests that are surely logged in.
     pub guests: Cell<usize>,
+    /// Clients that are surely logged in, at all listeners.
+    pub clients: Cell<usize>,
+    /// Sessions that it may have at once; none: more than there are clients.
+    pub sessions_max: Option<usize>,
+    /// Statements of its pooled sessions, as clients know of them.
+    pub tally: Rc<Tally>,
 }
 
 /// Where clients may connect.
@@ -162,8 +169,11 @@ impl Changes {
 
 impl Administered {
     /// A proxy that was just started.
-    pub fn new(changes: Changes) -> Rc<Self> {
+    pub fn new(changes: Changes, sessions_max: Option<usize>) -> Rc<Self> {
         Rc::new(Self {
+            clients: Cell::new(0),
+            sessions_max,
+            tally: Rc::default(),
             rule: Switch::of(changes.has_rule),
             guest: Switch::of(changes.has_guest),
             guests: Cell::new(0),
@@ -172,7 +182,32 @@ impl Administered {
     }
 }
 
+impl Administered {
+    /// A client has logged in.
+    ///
+    /// # Errors
+    /// More are in than may be. Where sessions are killed, one that was has left its place before its client knows.
+    pub fn enter(&self, has_kills: bool) -> Result<(), String> {
+        let count = self.clients.get() + 1;
+        self.clients.set(count);
+        match self.sessions_max.filter(|_| !has_kills) {
+            Some(most) if count > most => Err(format!("{count} clients are in, of {most}")),
+            _ => Ok(()),
+        }
+    }
+
+    /// A client is about to leave.
+    pub fn leave(&self) {
+        self.clients.set(self.clients.get() - 1);
+    }
+}
+
 impl Door {
+    /// Where statements are counted that are sent here.
+    pub fn tally(&self) -> Option<Rc<Tally>> {
+        self.is_pooled.then(|| Rc::clone(&self.proxy.tally))
+    }
+
     /// The listeners of a proxy: the pooled one, and the transparent one if there is one.
     pub fn of(proxy: &Rc<Administered>, number: usize, listeners: usize) -> Vec<Door> {
         let door = |listener| Door {

@@ -124,6 +124,10 @@ pub async fn break_more(plan: &Plan, reach: &Reach, dice: &mut Dice) {
             reach
                 .trace
                 .note(format_args!("the disk of server {server} has room"));
+            if !reach.servers[server].is_up() {
+                // A commit was killed that waited for room.
+                reach.servers[server].start();
+            }
         }
         1 => disable(plan, reach, dice).await,
         2 => {

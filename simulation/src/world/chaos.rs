@@ -20,6 +20,11 @@ pub async fn reign(plan: Plan, reach: Reach, mut dice: Dice) {
                 break_more(&plan, &reach, &mut dice).await;
             }
             true => rough(&plan, &reach, &mut dice).await,
+            false if plan.kind == WorldKind::Reads => {
+                outage(&reach, &mut dice).await;
+                // Until a read that was under way has been sent again and is over.
+                tokio::time::sleep(Duration::from_secs(5)).await;
+            }
             false if plan.kind == WorldKind::Changing && !dice.one_in(4) => {
                 administer(&plan, &reach, &mut dice).await;
             }
@@ -109,6 +114,31 @@ async fn rough(plan: &Plan, reach: &Reach, dice: &mut Dice) {
     }
 }
 
+/// The server is away for a while, in a way that a proxy can bridge for reads.
+async fn outage(reach: &Reach, dice: &mut Dice) {
+    let (server, trace) = (&reach.servers[0], &reach.trace);
+    match dice.below(3) {
+        0 => {
+            trace.note(format_args!("the server crashes"));
+            server.crash();
+            tokio::time::sleep(dice.millis(0, 5000)).await;
+            trace.note(format_args!("the server is back"));
+            server.start();
+        }
+        1 => {
+            trace.note(format_args!("the server stands still"));
+            server.freeze();
+            tokio::time::sleep(dice.millis(100, 5000)).await;
+            trace.note(format_args!("the server goes on"));
+            server.thaw();
+        }
+        _ => {
+            trace.note(format_args!("connections to the server are reset"));
+            reach.hosts.reset(proxies_host(), server_address(0).ip());
+        }
+    }
+}
+
 /// Kills a session or its statement.
 async fn kill(reach: &Reach, dice: &mut Dice) {
     let proxy = &reach.proxies[dice.index(reach.proxies.len())];
@@ -135,7 +165,8 @@ async fn switch(plan: &Plan, reach: &Reach, dice: &mut Dice) {
     let old = reach.primary.get();
     let new = (old + 1 + dice.index(reach.servers.len() - 1)) % reach.servers.len();
     let all_up = reach.servers.iter().all(|it| it.is_up());
-    if !all_up {
+    // An orderly switch waits for commits, and one that has no room may take long.
+    if !all_up || reach.servers[old].has_waiting_commits() {
         return;
     }
     reach.trace.note(format_args!(

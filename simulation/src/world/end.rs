@@ -1,10 +1,10 @@
 //! What must be true when all clients have gone.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::Duration;
 
+use super::administration::Door;
 use super::setting::Setting;
 use super::{Plan, inspection, proxies_host, server_address};
 use crate::actor::{ACCOUNTS, BALANCE};
@@ -20,7 +20,7 @@ pub async fn compare(setting: Setting, plan: &Plan) {
         return;
     }
     for door in &setting.doors {
-        if let Err(what) = writes_come_back(&setting, door.address).await {
+        if let Err(what) = writes_come_back(&setting, door).await {
             return books.broken(what);
         }
     }
@@ -40,10 +40,11 @@ pub async fn compare(setting: Setting, plan: &Plan) {
 }
 
 /// A new session can write soon after everything is mended.
-async fn writes_come_back(setting: &Setting, door: SocketAddr) -> Result<(), String> {
+async fn writes_come_back(setting: &Setting, door: &Door) -> Result<(), String> {
     let until = net::clock::now() + SETTLING;
     let login = Login {
-        address: door,
+        address: door.address,
+        tally: door.tally(),
         ..super::login(0)
     };
     loop {
@@ -60,7 +61,8 @@ async fn writes_come_back(setting: &Setting, door: SocketAddr) -> Result<(), Str
         }
         if net::clock::now() > until {
             return Err(format!(
-                "nobody can write at {door} though everything is mended"
+                "nobody can write at {} though everything is mended",
+                door.address
             ));
         }
         tokio::time::sleep(Duration::from_millis(200)).await;
@@ -101,6 +103,7 @@ async fn read(setting: &Setting, number: usize) -> Result<State, String> {
         password: "root-password".to_owned(),
         schema: None,
         deprecates_eof: true,
+        tally: None,
     };
     let client = Client::log_in(&setting.hosts, &login).await;
     let mut client = client.map_err(|error| format!("{error:?}"))?;

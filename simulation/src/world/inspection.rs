@@ -3,15 +3,18 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use proxy::WorkerView;
+use proxy::{SessionState, SessionView, WorkerView};
 
-use super::Plan;
-use super::plan::WorldKind;
+use super::counters::{self, Opened};
+use super::plan::{Plan, SessionLimit, WorldKind};
 use super::setting::{Reach, Setting};
 use crate::proxy::SimulatedProxy;
 
 /// How often proxies are looked at.
 const INTERVAL: Duration = Duration::from_millis(250);
+
+/// Looks until counts of statements are compared again.
+const LOOKS_BETWEEN_COUNTS: u64 = 8;
 
 /// Bytes that a session may keep: statements that a client sends ahead (64 KiB), replies on a lane that it does not take
 /// (256 KiB), and a piece of 16 KiB each way.
@@ -26,13 +29,23 @@ pub async fn inspect(plan: Plan, reach: Reach) {
     if matches!(plan.kind, WorldKind::Rough | WorldKind::Switching) {
         return;
     }
-    loop {
+    for turn in 1_u64.. {
         tokio::time::sleep(INTERVAL).await;
+        let mut opened = Opened::new();
         for (number, proxy) in reach.proxies.iter().enumerate() {
             let views = proxy.views().await;
-            if let Err(what) = look(&plan, proxy, &views) {
+            counters::add_opened(&mut opened, &views);
+            let mut looked = look(&plan, proxy, &views);
+            if turn.is_multiple_of(LOOKS_BETWEEN_COUNTS) {
+                let counted = counters::look(&plan, proxy, &reach.administered[number]);
+                looked = looked.and(counted.await);
+            }
+            if let Err(what) = looked {
                 reach.books.broken(format!("proxy {number}: {what}"));
             }
+        }
+        if let Err(what) = counters::compare_opened(&opened, &reach.watches, false) {
+            reach.books.broken(what);
         }
     }
 }
@@ -45,6 +58,11 @@ fn look(plan: &Plan, proxy: &SimulatedProxy, views: &[WorkerView]) -> Result<(),
     }
     // Of several workers each tells of another moment.
     if let [worker] = views {
+        let has_logged_in = |it: &&SessionView| it.state != SessionState::Login;
+        let count = worker.sessions.iter().filter(has_logged_in).count();
+        if let Some(SessionLimit { most, .. }) = plan.sessions.filter(|it| count > it.most) {
+            return Err(format!("{count} sessions are logged in, of {most}"));
+        }
         for (name, count) in connections(worker) {
             let most = plan.connections;
             if count > most {
@@ -77,15 +95,20 @@ pub async fn at_the_end(setting: &Setting, plan: &Plan) -> Result<(), String> {
     loop {
         let mut looked = Ok(());
         let mut idle = BTreeMap::<String, usize>::new();
+        let mut opened = Opened::new();
         for (number, proxy) in setting.proxies.iter().enumerate() {
+            let counted = counters::at_the_end(proxy, &setting.administered[number]).await;
             let views = proxy.views().await;
-            let rest = all_at_rest(proxy, &views);
+            counters::add_opened(&mut opened, &views);
+            let rest = all_at_rest(proxy, &views).and(counted);
             looked = looked.and(rest.map_err(|what| format!("proxy {number} at the end: {what}")));
             for pool in views.iter().flat_map(|worker| &worker.pools) {
                 *idle.entry(pool.name.clone()).or_default() += pool.figures.idle;
             }
         }
-        let is_exact = !plan.is_rough && !plan.has_transparent;
+        let is_exact = plan.is_exact();
+        let compared = counters::compare_opened(&opened, &setting.watches, is_exact);
+        looked = looked.and(compared);
         for (number, watch) in setting.watches.iter().enumerate().filter(|_| is_exact) {
             let (open, known) = (watch.open(), idle.get(&format!("s{number}")));
             let known = known.copied().unwrap_or(0);

@@ -25,20 +25,32 @@ pub enum WorldKind {
     /// Rules, accounts, settings and backends' duties change while clients work, timers are a little late, and clients
     /// flood; nothing breaks.
     Changing,
+    /// Clients only read, over few connections, while servers crash and stand still; no client may see an error.
+    Reads,
     /// All of this together, and full disks, disabled backends, timers that are late by seconds.
     Everything,
 }
 
 /// All kinds, with their names.
-pub const WORLDS: [(&str, WorldKind); 7] = [
+pub const WORLDS: [(&str, WorldKind); 8] = [
     ("calm", WorldKind::Calm),
     ("rough", WorldKind::Rough),
     ("replicas", WorldKind::Replicas),
     ("switching", WorldKind::Switching),
     ("crowd", WorldKind::Crowd),
     ("changing", WorldKind::Changing),
+    ("reads", WorldKind::Reads),
     ("everything", WorldKind::Everything),
 ];
+
+/// How many sessions a proxy takes.
+#[derive(Clone, Copy, Debug)]
+pub struct SessionLimit {
+    /// So many at once.
+    pub most: usize,
+    /// Whether a client beyond them waits for a place; else it is refused at once.
+    pub waits: bool,
+}
 
 /// A world as it was drawn.
 #[derive(Clone, Debug)]
@@ -69,6 +81,8 @@ pub struct Plan {
     pub server_connections: usize,
     /// Clients at once.
     pub clients: usize,
+    /// Sessions of a proxy, of all accounts and listeners; none: more than there are clients.
+    pub sessions: Option<SessionLimit>,
     /// How links are.
     pub weather: Weather,
     /// How long a server takes for a statement.
@@ -93,6 +107,11 @@ impl WorldKind {
         matches!(self, WorldKind::Switching | WorldKind::Everything)
     }
 
+    /// Whether sessions may have connections of their own, which a crash breaks.
+    fn has_transparent(self) -> bool {
+        !matches!(self, WorldKind::Crowd | WorldKind::Reads)
+    }
+
     /// Whether an administrator changes more than a reload of the same, and clients flood.
     pub fn is_changing(self) -> bool {
         matches!(self, WorldKind::Changing | WorldKind::Everything)
@@ -114,10 +133,11 @@ impl Plan {
         };
         let clients = match kind {
             WorldKind::Crowd => 60 + dice.index(140),
+            WorldKind::Reads => 10 + dice.index(60),
             _ => 2 + dice.index(24),
         };
         let connections = match kind {
-            WorldKind::Crowd => 4 + dice.index(12),
+            WorldKind::Crowd | WorldKind::Reads => 4 + dice.index(12),
             _ => clients + 2 + dice.index(8),
         };
         let proxies = 1 + usize::from(dice.one_in(3));
@@ -134,11 +154,17 @@ impl Plan {
             session: ["statement", "transaction"][dice.index(2)],
             lanes: dice.one_in(2),
             defers_begin: !dice.one_in(3),
-            has_transparent: kind != WorldKind::Crowd && dice.one_in(3),
+            has_transparent: kind.has_transparent() && dice.one_in(3),
             connections,
             server_connections: (connections + clients) * proxies + 20,
             clients,
-            weather: weather(is_rough, dice),
+            // Drawn beside the rest, so that seeds show what they have shown.
+            sessions: sessions(kind, clients, &mut dice.clone().split()),
+            weather: match kind {
+                // A reply that has begun is not sent again.
+                WorldKind::Reads => Weather::default(),
+                _ => weather(is_rough, dice),
+            },
             server_pace: match dice.one_in(3) {
                 true => dice.millis(0, 5),
                 false => Duration::ZERO,
@@ -149,9 +175,17 @@ impl Plan {
         }
     }
 
-    /// Errors that a world has in which nothing breaks: lock waits and deadlocks.
+    /// Errors that a world has in which nothing breaks: lock waits, deadlocks, and more clients than places.
     pub fn allowed(&self) -> &'static [u16] {
-        &[1205, 1213]
+        match self.sessions {
+            Some(_) => &[1205, 1213, TOO_MANY_SESSIONS],
+            None => &[1205, 1213],
+        }
+    }
+
+    /// Whether servers and pools must agree on each connection: none has another user, and none breaks.
+    pub fn is_exact(&self) -> bool {
+        !self.is_rough && !self.has_transparent && self.kind != WorldKind::Reads
     }
 
     /// Listeners of a proxy.
@@ -179,6 +213,10 @@ impl Plan {
             true => "refuse",
             false => "relay",
         };
+        let backend_wait = match self.kind {
+            WorldKind::Reads => "60s",
+            _ => "10s",
+        };
         let session = self.session;
         let pooled = proxy_address(proxy, 0);
         let (connections, defers_begin) = (self.connections, self.defers_begin);
@@ -193,9 +231,12 @@ impl Plan {
             "[health]\nmonitor_user = \"monitor\"\nmonitor_password = \"monitor-password\"\nprobe_interval = \"1s\"\n\
              monitor_interval = \"500ms\"\nreplication_interval = \"200ms\"\ntimeout_connect = \"2s\""
                 .to_owned(),
-            "[balance]\nreplicas = \"split\"\nconsistency = \"session\"\nlearn_definitions = false\nlag_max = \"10s\"\n\
-             timeout_backend_wait = \"10s\""
-                .to_owned(),
+            format!(
+                "[balance]\nreplicas = \"split\"\nconsistency = \"session\"\nlearn_definitions = false\nlag_max = \"10s\"\n\
+                 timeout_backend_wait = \"{backend_wait}\""
+            ),
+            // Statements are counted where somebody may ask for the counts.
+            "[http]\naddress = []\ntoken = \"a-token-that-nobody-uses\"".to_owned(),
         ];
         for part in parts {
             text.push_str(&part);
@@ -217,9 +258,30 @@ impl Plan {
             };
             changes.write_backend(server, role, &mut text);
         }
+        if let Some(SessionLimit { most, waits }) = self.sessions {
+            let over = if waits { "wait" } else { "refuse" };
+            // A string takes everything.
+            let _ = writeln!(
+                text,
+                "[limits]\nsessions_max = {most}\nover_limit = \"{over}\"\ntimeout_over_limit = \"2s\""
+            );
+        }
         changes.write(&mut text);
         text
     }
+}
+
+/// ER_CON_COUNT_ERROR.
+pub const TOO_MANY_SESSIONS: u16 = 1040;
+
+/// A limit that clients meet; in a third of the worlds.
+fn sessions(kind: WorldKind, clients: usize, dice: &mut Dice) -> Option<SessionLimit> {
+    use WorldKind::{Reads, Rough, Switching};
+    let has_limit = !matches!(kind, Reads | Rough | Switching) && dice.one_in(3);
+    has_limit.then(|| SessionLimit {
+        most: 1 + dice.index(clients),
+        waits: dice.one_in(2),
+    })
 }
 
 fn weather(is_rough: bool, dice: &mut Dice) -> Weather {

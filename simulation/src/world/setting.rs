@@ -106,7 +106,7 @@ impl Setting {
             let changes = plan.unchanged();
             let text = plan.configuration(number, &changes);
             let proxy = Rc::new(SimulatedProxy::start(&text, seed).await?);
-            let known = Administered::new(changes);
+            let known = Administered::new(changes, plan.sessions.map(|it| it.most));
             for (listener, door) in Door::of(&known, number, plan.listeners())
                 .into_iter()
                 .enumerate()
@@ -185,6 +185,7 @@ async fn furnish(hosts: &Rc<Hosts>) -> Result<u64, String> {
         password: "root-password".to_owned(),
         schema: None,
         deprecates_eof: true,
+        tally: None,
     };
     let client = Client::log_in(hosts, &login).await;
     let mut client = client.map_err(|error| format!("the first login: {error:?}"))?;

@@ -1,7 +1,7 @@
 //! What servers see of the proxies' pools, compared with what the pools may do.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -20,6 +20,10 @@ pub struct Watch {
     server: usize,
     /// Connections with their users.
     open: RefCell<BTreeMap<u32, String>>,
+    /// Connections that were ever opened.
+    opened: Cell<u64>,
+    /// Connections that have executed KILL: most are none of pools.
+    killers: RefCell<BTreeSet<u32>>,
     over_since: Cell<Option<Instant>>,
     /// The most connections of pools; none where other sessions than pooled ones connect, or connections end without a
     /// word.
@@ -32,12 +36,13 @@ pub struct Watch {
 impl Watch {
     /// Of one server; `users`: those of pools.
     pub fn new(plan: &Plan, server: usize, books: &Books) -> Rc<Self> {
-        let is_exact = !plan.is_rough && !plan.has_transparent;
         Rc::new(Self {
             server,
             open: RefCell::default(),
+            opened: Cell::default(),
+            killers: RefCell::default(),
             over_since: Cell::default(),
-            most: is_exact.then_some(plan.proxies * plan.connections),
+            most: plan.is_exact().then_some(plan.proxies * plan.connections),
             is_drained: Cell::default(),
             books: books.clone(),
         })
@@ -53,17 +58,31 @@ impl Watch {
         self.open.borrow().len()
     }
 
+    /// Connections of pools that were ever opened: at least, and at most.
+    pub fn opened(&self) -> (u64, u64) {
+        let opened = self.opened.get();
+        (opened - self.killers.borrow().len() as u64, opened)
+    }
+
     /// Something happens at the server.
     pub fn see(&self, event: &Event<'_>, is_of_pools: impl Fn(&str) -> bool) {
         match *event {
             Event::Connected { connection, user } if is_of_pools(user) => {
                 self.open.borrow_mut().insert(connection, user.to_owned());
+                self.opened.set(self.opened.get() + 1);
                 if self.is_drained.get() {
                     let server = self.server;
                     self.books.broken(format!(
                         "server {server} is drained and gets a new connection"
                     ));
                 }
+            }
+            Event::Began {
+                connection,
+                statement,
+                ..
+            } if statement.starts_with("KILL ") && self.open.borrow().contains_key(&connection) => {
+                self.killers.borrow_mut().insert(connection);
             }
             Event::Disconnected { connection } => {
                 self.open.borrow_mut().remove(&connection);

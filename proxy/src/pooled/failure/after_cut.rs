@@ -8,6 +8,8 @@ use wire::errors::{self, ProxyError};
 use wire::statement::statement_id;
 
 use crate::pooled::session::PooledSession;
+use backend::prepared_statement::StatementKey;
+use link::client_command::Incoming;
 use link::query_command::Arrived;
 use relay::outcome::{After, CutOff};
 
@@ -25,7 +27,7 @@ enum CutTransactionEffect {
 
 impl PooledSession {
     /// A command behind the cut.
-    pub(crate) async fn after_cut(&mut self, arrived: Arrived) -> Result<After, CutOff> {
+    pub(crate) async fn after_cut(&mut self, mut arrived: Arrived) -> Result<After, CutOff> {
         let meaning = self.meaning(&arrived);
         let Some(cut) = &self.routing.cut_transaction else {
             return self.perform(arrived).await;
@@ -44,6 +46,7 @@ impl PooledSession {
         if let CutTransactionEffect::Commit = meaning {
             self.routing.cut_transaction = None;
         }
+        self.count_refused(&mut arrived);
         self.say_error(arrived.incoming().sequence, &told);
         if arrived.incoming().is_cut {
             // The rest of it is still to come, and nobody to take it.
@@ -53,6 +56,25 @@ impl PooledSession {
         Ok(After::Next)
     }
 
+    /// The statement is counted as one that was answered with an error.
+    fn count_refused(&mut self, arrived: &mut Arrived) {
+        let bytes = arrived.incoming().packets.len();
+        if let Arrived::Query(query) = arrived {
+            let (text, facts) = query.text_and_facts();
+            self.read_digest(facts, text, bytes, false);
+        } else if let Some(key) = self.executed(arrived.incoming()).cloned() {
+            self.note_execution_of(&key, bytes);
+        }
+    }
+
+    /// What COM_STMT_EXECUTE executes.
+    fn executed(&self, incoming: &Incoming) -> Option<&StatementKey> {
+        let argument = (incoming.command == Command::STMT_EXECUTE).then(|| incoming.argument())?;
+        let id = statement_id(&argument).ok()?;
+        let statements = &self.sql_state.statements;
+        Some(&statements.statement(statements.resolve(id)?)?.statement)
+    }
+
     fn meaning(&self, arrived: &Arrived) -> CutTransactionEffect {
         let incoming = match arrived {
             Arrived::Query(query) => {
@@ -60,7 +82,6 @@ impl PooledSession {
             }
             Arrived::Other(incoming) => incoming,
         };
-        let argument = incoming.argument();
         match incoming.command {
             Command::RESET_CONNECTION | Command::CHANGE_USER => CutTransactionEffect::Over,
             Command::QUIT
@@ -71,15 +92,10 @@ impl PooledSession {
             | Command::STMT_SEND_LONG_DATA
             | Command::STMT_RESET
             | Command::STMT_CLOSE => CutTransactionEffect::Apart,
-            Command::STMT_EXECUTE => {
-                let id = statement_id(&argument).ok();
-                let id = id.and_then(|number| self.sql_state.statements.resolve(number));
-                match id.and_then(|id| self.sql_state.statements.statement(id)) {
-                    Some(statement) => of(&statement.statement.facts),
-                    // The client hears that there is none.
-                    None => CutTransactionEffect::Apart,
-                }
-            }
+            // The client hears that there is none.
+            Command::STMT_EXECUTE => self
+                .executed(incoming)
+                .map_or(CutTransactionEffect::Apart, |key| of(&key.facts)),
             _ => CutTransactionEffect::Within,
         }
     }

@@ -59,6 +59,14 @@ impl Place for ModelPlace {
         Box::pin(tokio::task::yield_now())
     }
 
+    fn fill_disk(&self, full: bool) {
+        self.server.fill_disk(full);
+    }
+
+    fn disk(&self) -> String {
+        "/disk".to_owned()
+    }
+
     fn is_waiting<'a>(&'a self, connection: u32, _root: &'a mut dyn Asks) -> Awaited<'a, bool> {
         Box::pin(async move { self.server.is_waiting(connection) })
     }

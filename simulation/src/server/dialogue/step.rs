@@ -28,6 +28,8 @@ pub(super) enum Act {
     Receive,
     /// Another command, with its arguments.
     Command(String, String),
+    /// The server's disk is full, or has room again.
+    Disk(bool),
 }
 
 /// The steps for a family, in their order.
@@ -53,6 +55,7 @@ fn step(line: &str, family: Family) -> Option<Step> {
         (first.to_owned(), second.to_owned())
     };
     let act = match () {
+        () if session == "disk" => Act::Disk(text(1) == "FULL"),
         () if rest.starts_with(">>") => Act::Send(text(2)),
         () if rest.starts_with('>') => Act::Query(text(1)),
         () if rest.starts_with('<') => Act::Receive,

@@ -72,6 +72,10 @@ impl Parser<'_> {
             self.eat_kind(TokenKind::Equal);
             self.expect("utf8mb4")?;
         }
+        if self.eat_all(&["data", "directory"])? {
+            self.eat_kind(TokenKind::Equal);
+            self.expect_kind(TokenKind::String)?;
+        }
         Ok(())
     }
 

@@ -13,13 +13,19 @@ impl Session {
         &mut self,
         statement: &TransactionStatement,
     ) -> SqlResult<Outcome> {
+        if let TransactionStatement::Begin { .. } | TransactionStatement::Commit(_) = statement {
+            self.check_commit()?;
+            if let Err(error) = self.await_room().await {
+                self.roll_back();
+                return Err(error);
+            }
+        }
         match statement {
             TransactionStatement::Begin { access, snapshot } => {
                 self.begin_by(*access, *snapshot)?
             }
             TransactionStatement::Commit(completion) => {
                 let before = self.characteristics_of_now();
-                self.check_commit()?;
                 self.commit();
                 self.complete(*completion, before);
             }
