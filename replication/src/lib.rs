@@ -26,6 +26,7 @@ mod change;
 mod changes;
 mod definition_reader;
 mod difference;
+mod displacement;
 mod error;
 mod event_stream;
 mod feed;
