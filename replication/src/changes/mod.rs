@@ -40,4 +40,4 @@ pub use sink::ChangeSinks;
 pub use source::ChangeSource;
 pub use subscription::{ChangeFormat, ChangeRequest, subscribe};
 pub use translation::Translation;
-pub use translator::{Change, Output};
+pub use translator::{ChangeRecord, Output};

@@ -109,8 +109,8 @@ type Told = (Value, String);
 struct All(Vec<Told>);
 
 impl Output for All {
-    fn change(&mut self, change: &translator::Change<'_>) -> Result<(), ChangeError> {
-        let translator::Change { json, position, .. } = change;
+    fn change(&mut self, change: &translator::ChangeRecord<'_>) -> Result<(), ChangeError> {
+        let translator::ChangeRecord { json, position, .. } = change;
         let value: Value = serde_json::from_str(json).unwrap();
         assert_eq!(value["position"], *position, "{json}");
         self.0.push((value, (*position).to_owned()));

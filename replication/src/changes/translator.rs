@@ -26,7 +26,7 @@ use binlog::{GroupStep, GroupTracker};
 const SYSTEM_SCHEMAS: [&str; 4] = ["mysql", "sys", "information_schema", "performance_schema"];
 
 /// A change, for those who get changes.
-pub struct Change<'a> {
+pub struct ChangeRecord<'a> {
     /// A JSON object.
     pub json: &'a str,
     /// Behind this position a reader that has the change goes on.
@@ -50,7 +50,7 @@ pub trait Output {
     ///
     /// # Errors
     /// [`ChangeError::Gone`], or it cannot be written.
-    fn change(&mut self, change: &Change<'_>) -> Result<(), ChangeError>;
+    fn change(&mut self, change: &ChangeRecord<'_>) -> Result<(), ChangeError>;
 
     /// All changes of a transaction have come; none, if the reader wants none of them.
     ///
@@ -238,7 +238,7 @@ impl Translator {
     /// Sends a change with the position of now.
     fn send(&self, mut held: HeldChange, out: &mut dyn Output) -> Result<(), ChangeError> {
         put_position(&mut held.json, &self.position_text);
-        out.change(&Change {
+        out.change(&ChangeRecord {
             json: &held.json,
             position: &self.position_text,
             subject: held.subject.as_ref(),

@@ -3,7 +3,7 @@
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use config::ChangeFileConfig;
 use route::Family;
@@ -11,15 +11,12 @@ use tokio::sync::watch;
 
 use super::rotation::{rotate, rotated};
 use crate::changes::error::ChangeError;
-use crate::changes::sink::Sink;
 use crate::changes::sink::position_file::{
     beside, io_error, lock, opened, save_position, saved_position,
 };
-use crate::changes::translator::{Change, Output};
+use crate::changes::sink::{Sink, SyncTimer};
+use crate::changes::translator::{ChangeRecord, Output};
 use crate::position::Position;
-
-/// How long whole transactions may wait to be synced together with others.
-const SYNC_DELAY: Duration = Duration::from_secs(1);
 
 /// How much is gathered before the system gets it.
 const PIECE_BYTES: usize = 64 << 10;
@@ -44,7 +41,7 @@ pub struct ChangeFileWriter {
     /// Whether bytes are written that are not synced.
     is_unsynced: bool,
     /// Since when bytes or a position wait to be kept.
-    waits: Option<Instant>,
+    timer: SyncTimer,
     /// Changes and bytes that nobody was told of.
     counts: (u64, u64),
 }
@@ -81,7 +78,7 @@ impl ChangeFileWriter {
             position: joined(saved.clone(), last),
             saved,
             is_unsynced: false,
-            waits: None,
+            timer: SyncTimer::default(),
             counts: (0, 0),
         })
     }
@@ -125,13 +122,12 @@ impl Sink for ChangeFileWriter {
         self.piece.clear();
         self.piece.shrink_to(PIECE_BYTES);
         self.is_unsynced = true;
-        self.waits.get_or_insert_with(Instant::now);
+        self.timer.begin();
         Ok(())
     }
 
     fn sync_due(&self) -> Option<Duration> {
-        let since = self.waits?;
-        Some(SYNC_DELAY.saturating_sub(since.elapsed()))
+        self.timer.due()
     }
 
     fn sync(&mut self) -> Result<(), ChangeError> {
@@ -141,7 +137,7 @@ impl Sink for ChangeFileWriter {
             synced.map_err(io_error(&self.settings.path))?;
             self.is_unsynced = false;
         }
-        self.waits = None;
+        self.timer.clear();
         if self.position == self.saved {
             return Ok(());
         }
@@ -158,7 +154,7 @@ impl Sink for ChangeFileWriter {
 }
 
 impl Output for ChangeFileWriter {
-    fn change(&mut self, change: &Change<'_>) -> Result<(), ChangeError> {
+    fn change(&mut self, change: &ChangeRecord<'_>) -> Result<(), ChangeError> {
         self.piece.extend_from_slice(change.json.as_bytes());
         self.piece.push(b'\n');
         self.counts.0 += 1;
@@ -172,7 +168,7 @@ impl Output for ChangeFileWriter {
         let place = self.position.get_or_insert_default();
         place.clear();
         place.push_str(position);
-        self.waits.get_or_insert_with(Instant::now);
+        self.timer.begin();
         self.rotate_if_due()
     }
 

@@ -31,13 +31,13 @@ const TOPICS_MAX: usize = 64;
 /// The partition that all changes of a topic go to, so that they stay in order.
 const PARTITION: i32 = 0;
 
-/// How the library tries again by itself, before the sink does.
+/// How the library tries again by itself, before the sink does. It does so on two levels, so that some seconds pass.
 fn backoff() -> BackoffConfig {
     BackoffConfig {
         init_backoff: Duration::from_millis(50),
-        max_backoff: Duration::from_millis(500),
+        max_backoff: Duration::from_millis(250),
         base: 2.0,
-        deadline: Some(Duration::from_secs(2)),
+        deadline: Some(Duration::from_millis(600)),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Changes to batches, and the position behind what is acknowledged.
 
 use std::fs::File;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use config::KafkaConfig;
 use rskafka::chrono::DateTime;
@@ -11,14 +11,11 @@ use super::batch::Batch;
 use super::producer::Producer;
 use super::topic::Topics;
 use crate::changes::error::ChangeError;
-use crate::changes::sink::Sink;
 use crate::changes::sink::position_file::{beside, lock, save_position, saved_position};
+use crate::changes::sink::{Sink, SyncTimer};
 use crate::changes::source::ChangeSource;
-use crate::changes::translator::{Change, Output};
+use crate::changes::translator::{ChangeRecord, Output};
 use crate::replication::Clock;
-
-/// How long the position of acknowledged transactions may wait to be written.
-const SYNC_DELAY: Duration = Duration::from_secs(1);
 
 /// See the module.
 pub struct KafkaWriter {
@@ -37,7 +34,7 @@ pub struct KafkaWriter {
     /// The position file has this one.
     saved: Option<String>,
     /// Since when an acknowledged position waits to be written.
-    waits: Option<Instant>,
+    timer: SyncTimer,
     /// Changes and bytes that nobody was told of.
     counts: (u64, u64),
     /// A request has failed: what the brokers have is not known any more.
@@ -67,7 +64,7 @@ impl KafkaWriter {
             position: saved.clone(),
             acknowledged: saved.clone(),
             saved,
-            waits: None,
+            timer: SyncTimer::default(),
             counts: (0, 0),
             is_broken: false,
         })
@@ -111,14 +108,13 @@ impl Sink for KafkaWriter {
         self.send()?;
         if self.acknowledged != self.position {
             self.acknowledged.clone_from(&self.position);
-            self.waits.get_or_insert_with(Instant::now);
+            self.timer.begin();
         }
         Ok(())
     }
 
     fn sync_due(&self) -> Option<Duration> {
-        let since = self.waits?;
-        Some(SYNC_DELAY.saturating_sub(since.elapsed()))
+        self.timer.due()
     }
 
     /// If a request has failed, or the sink is to end, only what was acknowledged before is kept.
@@ -126,7 +122,7 @@ impl Sink for KafkaWriter {
         if !self.is_broken && !self.is_gone() {
             self.write_piece()?;
         }
-        self.waits = None;
+        self.timer.clear();
         if self.acknowledged != self.saved
             && let Some(position) = &self.acknowledged
         {
@@ -142,7 +138,7 @@ impl Sink for KafkaWriter {
 }
 
 impl Output for KafkaWriter {
-    fn change(&mut self, change: &Change<'_>) -> Result<(), ChangeError> {
+    fn change(&mut self, change: &ChangeRecord<'_>) -> Result<(), ChangeError> {
         let Some(subject) = change.subject else {
             return Ok(());
         };

@@ -8,6 +8,7 @@
 //! ```
 
 pub mod position_file;
+mod sync_timer;
 
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -23,6 +24,8 @@ use super::reader::{ChangeReader, ChangeStart, Progress};
 use super::readers::{ChangeReaderView, ChangeReaders, ChangeState, ChangeWay, Reading};
 use super::source::ChangeSource;
 use super::translator::Output;
+
+pub use sync_timer::SyncTimer;
 
 /// The first wait after a failure. It doubles up to the longest.
 const WAIT_FIRST: Duration = Duration::from_millis(250);
