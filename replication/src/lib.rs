@@ -19,6 +19,8 @@
 //! told as JSON (`changes`), to clients ([`subscribe`]) and in files.
 
 #![forbid(unsafe_code)]
+// What a change is about is asked by Kafka only.
+#![cfg_attr(not(feature = "kafka"), allow(dead_code))]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::panic))]
 
 mod alter;

@@ -148,9 +148,10 @@ fn two_proxies_with_one_id_do_not_end_each_other_s_streams_all_the_time(product:
     std::fs::copy(folder.path().join("schemas.db"), &file).unwrap();
     let first = Proxy::start(&settings);
     first.wait_event("replication_begins", &[]);
+    let address = format!("127.0.0.1:{}", free_port());
     let settings = settings
         .set("schema_history.file", file.to_str().unwrap())
-        .admin_on(free_port());
+        .set("admin.address", [address.as_str()]);
     let second = Proxy::start(&settings);
     second.wait_event("replication_begins", &[]);
 
