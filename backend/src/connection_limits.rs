@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use auth::AccountId;
 use config::PoolConfig;
-use pool::{ConnectionLimit, Holding, excess};
+use pool::{ConnectionLimit, Holding, LimitFigures, excess};
 use route::BackendId;
 use tokio::sync::Notify;
 
 use crate::kept_connections::{KeptConnections, Uses};
+use crate::running_limit::{self, RunningLimit};
 
 /// One limit for each backend and, if `pool.account_connections_max` is set, one for each account on it.
 #[derive(Default)]
@@ -22,6 +23,7 @@ pub struct ConnectionLimits {
 struct Limits {
     backends: BTreeMap<BackendId, Arc<ConnectionLimit>>,
     accounts: HashMap<(BackendId, AccountId), Arc<ConnectionLimit>>,
+    running: HashMap<BackendId, Arc<RunningLimit>>,
     kept: KeptConnections,
     subscribers: Arc<Mutex<Vec<Arc<Notify>>>>,
 }
@@ -54,6 +56,9 @@ impl ConnectionLimits {
             let subscribers = Arc::clone(&subscribers);
             ConnectionLimit::new(limit, move || notify(&subscribers))
         };
+        if let Some(running) = known.running.get(&backend) {
+            running_limit::configure(running, config);
+        }
         let limit = config.backend_connections_max;
         let of_backend = known
             .backends
@@ -70,6 +75,26 @@ impl ConnectionLimits {
             of_account.set_limit(limit);
             all.push(Holding::new(of_account));
         }
+        all
+    }
+
+    /// The limit of statements that run on a backend, with the bounds of this configuration.
+    pub fn running(&self, config: &PoolConfig, backend: BackendId) -> Arc<RunningLimit> {
+        let known = &mut *self.known();
+        let of_backend = known.running.entry(backend);
+        let limit = of_backend.or_insert_with(|| Arc::new(running_limit::new(config)));
+        running_limit::configure(limit, config);
+        Arc::clone(limit)
+    }
+
+    /// What is to be seen of the limits of statements that run, by backend.
+    pub fn running_figures(&self) -> Vec<(BackendId, LimitFigures)> {
+        let known = self.known();
+        let all = known.running.iter();
+        let mut all: Vec<_> = all
+            .map(|(backend, limit)| (*backend, limit.figures()))
+            .collect();
+        all.sort_unstable_by_key(|(backend, _)| *backend);
         all
     }
 

@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use config::PoolConfig;
 use pool::{Limits, RateLimit, Supply};
-use route::Backend;
+use route::{Backend, BackendId};
 
+use crate::running_limit::RunningLimit;
 use crate::sub_pool::{BackendLogin, KnownSubPool, PoolKey, SubPool, SubPoolId};
 use crate::worker_pool::WorkerPool;
 
@@ -20,7 +21,6 @@ impl WorkerPool {
     pub fn shelf_again(
         &self,
         known: &mut Option<KnownSubPool>,
-        config: &PoolConfig,
         backend: &Arc<Backend>,
         kind: &Rc<PoolKey>,
         login: &Rc<BackendLogin>,
@@ -35,7 +35,7 @@ impl WorkerPool {
         {
             return sub_pool.id;
         }
-        let sub_pool = self.sub_pool(config, backend, kind, login);
+        let sub_pool = self.sub_pool(backend, kind, login);
         let id = sub_pool.id;
         *known = Some(KnownSubPool { sub_pool, sweeps });
         id
@@ -44,7 +44,6 @@ impl WorkerPool {
     /// The sub-pool for connections of `kind` to `backend`; the credential is the latest one known.
     pub fn sub_pool(
         &self,
-        config: &PoolConfig,
         backend: &Arc<Backend>,
         kind: &Rc<PoolKey>,
         login: &Rc<BackendLogin>,
@@ -61,7 +60,7 @@ impl WorkerPool {
             let id = self.next.get();
             self.next.set(id + 1);
             self.numbers.borrow_mut().insert(key, id);
-            let supply = self.supply(config, backend, kind);
+            let supply = self.supply(backend, kind);
             self.pool.borrow_mut().supply(id, supply);
             id
         });
@@ -70,13 +69,22 @@ impl WorkerPool {
             kind: Rc::clone(kind),
             backend: Arc::clone(backend),
             login: Rc::clone(login),
+            running: self.running_limit(backend.id),
         });
         self.sub_pools.borrow_mut().insert(id, Rc::clone(&sub_pool));
         sub_pool
     }
 
-    /// The limits of a sub-pool, and what it shares with others.
-    pub fn supply(&self, config: &PoolConfig, backend: &Arc<Backend>, kind: &PoolKey) -> Supply {
+    /// The limit of a backend, with the bounds of the latest configuration.
+    fn running_limit(&self, backend: BackendId) -> Arc<RunningLimit> {
+        let config = &self.env.settings.borrow().config.pool;
+        self.env.shared.connection_limits.running(config, backend)
+    }
+
+    /// The limits of a sub-pool by the latest configuration, and what it shares with others. A session that was there
+    /// before a reload may ask, so its own configuration is not looked at.
+    pub fn supply(&self, backend: &Arc<Backend>, kind: &PoolKey) -> Supply {
+        let config = &self.env.settings.borrow().config.pool;
         let rate_limit = Rc::clone(self.paces.borrow_mut().entry(backend.id).or_insert_with(
             || {
                 // Each worker has an even share, at least one.

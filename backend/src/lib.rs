@@ -12,7 +12,8 @@
 //!
 //!   worker 1 ─┐                      ┌─ connection_limits   how many connections a backend and an account may have
 //!   worker 2 ─┼─ SharedPools, of all ┼─ global_variables    which values new sessions of a server inherit
-//!   worker 3 ─┘                      └─ privilege_changes   which connections logged in before a GRANT or a REVOKE
+//!   worker 3 ─┘                      ├─ privilege_changes   which connections logged in before a GRANT or a REVOKE
+//!                                    └─ running_statements  how many statements run on a backend at once
 //! ```
 //!
 //! A pooled connection outlives many sessions. It has the global variables and the privileges of the time when it logged
@@ -50,6 +51,8 @@ pub mod privilege_changes;
 pub mod recorded_reads;
 pub mod refused_reads;
 pub mod rule_set;
+pub mod running_limit;
+pub mod running_statements;
 pub mod secure;
 pub mod settings;
 pub mod settle_answers;

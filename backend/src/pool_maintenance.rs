@@ -3,7 +3,6 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use config::PoolConfig;
 use pool::{Action, CloseReason, Lease};
 use wire::Command;
 
@@ -46,8 +45,8 @@ impl WorkerPool {
                 },
                 changed = settings.changed() => match changed {
                     Ok(()) => {
-                        let settings = Arc::clone(&settings.borrow_and_update());
-                        self.resupply(&settings.config.pool);
+                        settings.borrow_and_update();
+                        self.resupply();
                     }
                     Err(_) => return,
                 },
@@ -133,7 +132,7 @@ impl WorkerPool {
     }
 
     /// Applies changed limits.
-    fn resupply(&self, config: &PoolConfig) {
+    fn resupply(&self) {
         self.paces.borrow_mut().clear();
         let sub_pools: Vec<_> = self
             .sub_pools
@@ -142,7 +141,7 @@ impl WorkerPool {
             .map(|(id, sub_pool)| (*id, Rc::clone(sub_pool)))
             .collect();
         for (id, sub_pool) in sub_pools {
-            let supply = self.supply(config, &sub_pool.backend, &sub_pool.kind);
+            let supply = self.supply(&sub_pool.backend, &sub_pool.kind);
             self.pool.borrow_mut().supply(id, supply);
         }
     }

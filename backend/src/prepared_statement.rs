@@ -10,6 +10,12 @@ use sql::Facts;
 
 use crate::sub_pool::PoolKey;
 
+/// ER_NEED_REPREPARE.
+pub const NEED_REPREPARE: u16 = 1615;
+
+/// ER_UNKNOWN_STMT_HANDLER.
+pub const UNKNOWN_HANDLER: u16 = 1243;
+
 /// What makes two prepared statements the same: the text, and the state that it was prepared in.
 #[derive(Debug, Clone)]
 pub struct StatementKey {

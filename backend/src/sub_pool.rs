@@ -7,6 +7,8 @@ use auth::{Account, AccountId, Credential};
 use route::Backend;
 use wire::Capabilities;
 
+use crate::running_limit::RunningLimit;
+
 /// Everything that a login fixes for a connection's life. Sessions with equal kinds may use each
 /// other's connections, once their states are made equal.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -33,6 +35,8 @@ pub struct SubPool {
     pub backend: Arc<Backend>,
     /// As whom they log in.
     pub login: Rc<BackendLogin>,
+    /// How many statements may run there at once, of all sub-pools and workers.
+    pub running: Arc<RunningLimit>,
 }
 
 impl SubPool {

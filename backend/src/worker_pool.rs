@@ -19,6 +19,7 @@ use crate::kept_connections::Uses;
 use crate::open::open;
 use crate::pending_answers::Owner;
 use crate::pool_env::PoolEnv;
+use crate::running_statements::RunningStatement;
 use crate::sub_pool::{PoolKey, SubPool, SubPoolId};
 use crate::wait_slot::{Granted, Granting, WaitSlot, Waiter};
 use link::failure::{Failure, FailureKind};
@@ -79,6 +80,8 @@ pub struct HeldConnection {
     lease: Lease,
     /// The pool knows that its session keeps it between commands.
     is_held: bool,
+    /// Its session's next statement may begin, and counts.
+    admitted: Option<RunningStatement>,
 }
 
 impl HeldConnection {
@@ -88,7 +91,21 @@ impl HeldConnection {
             conn,
             lease,
             is_held: false,
+            admitted: None,
         }
+    }
+
+    /// Its session has been let in for a statement, here if it was let in for this backend.
+    #[inline]
+    pub fn admit(&mut self, admitted: Option<RunningStatement>) {
+        self.admitted = admitted.filter(|it| it.is_at(&self.conn.sub_pool));
+    }
+
+    /// A statement begins here.
+    #[inline]
+    pub fn begin_statement(&mut self) -> RunningStatement {
+        let go_on = || RunningStatement::go_on(&self.conn.sub_pool);
+        self.admitted.take().unwrap_or_else(go_on)
     }
 }
 

@@ -147,19 +147,30 @@ fn resident(pid: u32) -> usize {
     number.unwrap().parse().unwrap()
 }
 
-/// What runs for nobody is ended, the others go on, and nobody has its late reply.
+/// What runs for nobody is ended, the others go on, and nobody has its late reply. That holds for all that
+/// wait on one lane, of which the server begins the next when it has ended the one before.
 fn whose_client_leaves_is_killed(product: Product) {
     let site = site(product);
     let mut others: Vec<_> = (0..4).map(|_| site.client()).collect();
     let mut holder = hold(&site);
     let [mut first, head] = waiting(&site);
-    drop(head);
+    let behind: Vec<_> = (2..5)
+        .map(|id| {
+            let mut client = site.client();
+            client.send_query(&ask("held", id)).unwrap();
+            client
+        })
+        .collect();
+    let mut root = site.server.root();
+    wait::until("those behind have gone elsewhere", wait::SOON, || {
+        root.value(WAITING) == "5"
+    });
+    drop((head, behind));
     for id in 0..20 {
         for other in &mut others {
             read(other, "t", id);
         }
     }
-    let mut root = site.server.root();
     wait::until("the server has ended it", wait::SOON, || {
         root.value(WAITING) == "1"
     });

@@ -51,6 +51,7 @@ macro_rules! scenario {
 }
 
 mod account_limits;
+mod adaptive_limit;
 mod admin;
 mod anonymous;
 mod as_account;

@@ -218,10 +218,15 @@ impl<R, F> Lane<R, F> {
         self.overstays(now) && self.places.iter().skip(1).any(waits)
     }
 
-    /// Whether it does, for nobody.
-    pub fn is_abandoned(&self, now: Duration) -> bool {
+    /// Whether the head overstays for nobody, so that it is to be killed now. It is so again, should it
+    /// then not end, after as long again.
+    pub fn abandons_head(&mut self, now: Duration) -> bool {
         let is_wanted = |head: &PendingRequest<R, F>| head.is_own || head.rider.is_some();
-        self.overstays(now) && !self.places.front().is_some_and(is_wanted)
+        if !self.overstays(now) || self.places.front().is_some_and(is_wanted) {
+            return false;
+        }
+        self.head_since = now;
+        true
     }
 
     /// Takes nobody any more: it ends when the last reply has come.

@@ -23,7 +23,7 @@
 //! every key, idle + lent + opening + closing are its connections, and a new one begins only below
 //! every limit: the key's own ([`Limits`]), those that span workers ([`ConnectionLimit`]), and the rate limit at
 //! which a backend is given new connections ([`RateLimit`]). An account whose sessions keep many connections is bounded
-//! besides ([`FairShares`]).
+//! besides ([`FairShares`]). How many statements run at once on a server is another matter ([`AdaptiveLimit`]).
 //!
 //! What is out of the pool is held by a token: [`Lease`], [`OpeningPermit`], [`Closing`],
 //! [`Ticket`]. A token is used up by the call that ends its state, so nothing is given back twice;
@@ -34,6 +34,7 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::panic))]
 
+mod adaptive_limit;
 mod connection_limit;
 mod drain;
 mod fair_shares;
@@ -50,6 +51,7 @@ mod tick;
 mod tokens;
 mod waiters;
 
+pub use adaptive_limit::{AdaptiveLimit, Bounds, LimitFigures, LinePlace, Span};
 pub use connection_limit::{ConnectionLimit, Holding};
 pub use fair_shares::{AccountUse, BOUNDED_FOR, FairShares, excess};
 pub use figures::{CloseReason, Closed, Counts, Figures};

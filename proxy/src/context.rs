@@ -2,13 +2,14 @@
 //! count that spans workers.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Instant;
 
-use auth::{Accounts, HostErrors, OwnKey, SharedThrottle};
+use auth::Accounts;
+use login::login_env::SharedLogins;
 use net::{clock, watch};
 use route::{Definitions, Moment, Report, Topology};
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::mpsc;
 
 use backend::settings::Settings;
 use backend::statement_limits::StatementLimits;
@@ -67,24 +68,18 @@ impl DataPlaneContext {
     }
 }
 
-/// What all workers share: how many sessions there are, and one key.
+/// What all workers share.
 #[derive(Default)]
 pub(crate) struct Shared {
-    sessions: AtomicUsize,
     numbers: AtomicU32,
     /// The proxy takes no more clients.
     pub is_stopping: AtomicBool,
-    /// Somebody may have left: a place may be free.
-    pub left: Notify,
-    pub own_key: OwnKey,
     /// Who is here, by the ids that clients see.
     pub people: Arc<SessionRegistry>,
     /// Of pooled connections.
     pub pools: Arc<SharedPools>,
-    /// Who failed to log in, and how often.
-    pub throttle: SharedThrottle,
-    /// Failed logins in a row, by host.
-    pub host_errors: HostErrors,
+    /// Of logins.
+    pub logins: Arc<SharedLogins>,
     /// What rules have matched.
     pub tallies: Tallies,
     /// What has become of statements that might ride shared lanes.
@@ -96,7 +91,7 @@ pub(crate) struct Shared {
     /// How many statements rules let through.
     pub limits: Arc<StatementLimits>,
     /// How servers run statements, and which indexes they have.
-    pub plans: Plans,
+    pub plans: Arc<Plans>,
     /// When the process began.
     pub began: ProcessStart,
 }
@@ -106,25 +101,5 @@ impl Shared {
     pub(crate) fn next_number(&self) -> u32 {
         const NUMBERS: u32 = registry::session_registry::FIRST_ID - 1;
         1 + self.numbers.fetch_add(1, Ordering::Relaxed) % NUMBERS
-    }
-
-    /// Takes a place among `max` sessions.
-    pub(crate) fn enter(self: &Arc<Self>, max: usize) -> Option<SessionPermit> {
-        self.sessions
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |count| {
-                (count < max).then_some(count + 1)
-            })
-            .ok()
-            .map(|_| SessionPermit(Arc::clone(self)))
-    }
-}
-
-/// Permits one session, of the number that may run; returned when dropped.
-pub(crate) struct SessionPermit(Arc<Shared>);
-
-impl Drop for SessionPermit {
-    fn drop(&mut self) {
-        self.0.sessions.fetch_sub(1, Ordering::Relaxed);
-        self.0.left.notify_one();
     }
 }

@@ -1,48 +1,37 @@
-//! The data plane: clients, backends and the bytes between them.
+//! The data plane: workers, and the sessions that keep no connection of their own or run a script.
 //!
 //! ```text
 //!   DataPlane ──► Worker (a thread) ──► serve: one session from its arrival to its end
-//!                                         connect    a backend that greets
-//!                                         login      greeting, TLS, response, dialogue, until OK
-//!                                         relay      command after command, followed by a tracker
-//!                                       or
-//!                                         pooled     logins answered here, connections lent
-//!                                       or
-//!                                         scripted   a script of MySQL Proxy's kind sees each packet
+//!                                         │   login (crate login)
+//!                                         ├─► pooled     one command at a time, each over a leased connection
+//!                                         │                lanes (crate lanes): several sessions on one connection
+//!                                         ├─► scripted   a script of MySQL Proxy's kind sees each packet
+//!                                         │                script_hooks (crate): what it decides about a command
+//!                                         └─► relay (crate relay)   one connection, bytes pass
 //! ```
 //!
 //! What comes from outside are snapshots ([`Settings`], [`route::Topology`]); what goes out are
 //! [`route::Report`]s. No file is read here, no name resolved, nothing decided that another worker
 //! would have to know.
 
-mod connect;
 mod context;
-mod host_errors;
-mod login;
 mod plane;
 mod pooled;
-mod reception;
-mod relay;
-mod relayed;
 mod scripted;
 mod serve;
-mod statement_stats;
-mod thread_ended;
-pub mod tls_guard;
-mod user_change;
 mod window;
 mod worker;
 
 pub use backend::settings::Settings;
 pub use context::DataPlaneContext;
 pub use link::memory::MemoryView;
+pub use login::reception::{AdminClient, AdminClientError, AdminState, Reception};
 pub use plane::DataPlane;
-pub use reception::{AdminClient, AdminClientError, AdminState, Reception};
 pub use registry::change_origins::{ChangeOrigins, LoggedChange};
 pub use registry::session_registry::Killed;
 pub use registry::worker_view::{
     LoadView, PoolView, SessionState, SessionView, SpreadView, StepsView, TimesView, WorkerView,
 };
+pub use script_hooks::admin_script::AdminScript;
 pub use script_host::interpreters::AllScripts;
-pub use scripted::admin_script::AdminScript;
 pub use window::Window;

@@ -14,29 +14,30 @@ use scripted::{begin_scripted, own_script, scripted};
 use tokio::time::timeout;
 use wire::errors;
 
-use crate::connect::connect;
-use crate::context::SessionPermit;
-use crate::host_errors;
-use crate::login::Login;
-use crate::pooled::login::examine::origin_of;
-use crate::pooled::login::server_login::{AdmittedLogin, Enter, Entered};
-use crate::pooled::login::session_start::begin as begin_pooled;
-use crate::pooled::routing::routing_state::RoutingState;
 use crate::pooled::session::PooledSession;
-use crate::pooled::session::outcome::After;
-use crate::relayed::Session;
-use crate::scripted::script_coverage::stay_in_sight;
+use crate::pooled::session::session_start::begin as begin_pooled;
 use crate::scripted::session::Scripted;
-use crate::tls_guard::Guard;
-use crate::worker::{AcceptedClient, Arrival, Registered, Worker};
+use crate::worker::{AcceptedClient, Arrival, Worker};
 use backend::settings::Settings;
 use link::decline::decline;
 use link::failure::{Failure, FailureKind};
 use link::packets::PacketStream;
 use link::session_end::{SessionEnd, late, tell};
 use link::transport::Transport;
+use login::connect::connect;
+use login::destination::Destination;
+use login::examine::origin_of;
+use login::host_errors;
+use login::login_env::SessionPermit;
+use login::relayed_login::Login;
+use login::script_coverage::stay_in_sight;
+use login::server_login::{AdmittedLogin, Enter, Entered};
+use login::tls_guard::Guard;
 use registry::session_info::{SessionInfo, SessionKind};
 use registry::session_registry::Registration;
+use registry::worker_sessions::Registered;
+use relay::outcome::After;
+use relay::relayed_session::RelayedSession;
 use script_host::host::Host;
 use script_host::login_hooks::LoginHooks;
 
@@ -62,13 +63,13 @@ pub(crate) async fn serve(worker: Rc<Worker>, registered: Registered, arrival: A
         let id = session.identity.registered.id();
         registered.watch.note_of(|card| card.id = id);
     }
-    host_errors::note(&worker, &facts.client, begun.as_ref().err());
+    host_errors::note(&worker.relay.login, &facts.client, begun.as_ref().err());
     if begun.is_ok() {
         facts.audit(&worker, &registered, "login", String::new);
         facts.is_in = true;
     }
     let ended = match begun {
-        Ok(LoggedInSession::Relayed(session)) => Box::pin(session.run(&worker)).await,
+        Ok(LoggedInSession::Relayed(session)) => Box::pin(session.run(&worker.relay)).await,
         Ok(LoggedInSession::Pooled(session)) => pooled(&worker, session, &mut facts).await,
         Ok(LoggedInSession::Scripted(session)) => Box::pin(scripted(&worker, *session)).await,
         Err(failure) => Err(failure),
@@ -110,10 +111,10 @@ async fn pooled(
     worker.people.borrow_mut().remove(&id);
     match ran {
         Ok(After::Relayed(relayed)) => {
-            let session = Session::of_pooled(*session, *relayed);
+            let session = session.go_on_relayed(*relayed);
             facts.backend = Some(session.relay.to.name.clone());
             facts.thread_id = session.thread_id;
-            Box::pin(session.run(worker)).await
+            Box::pin(session.run(&worker.relay)).await
         }
         Ok(After::Ended(end)) => {
             Box::pin(session.leave()).await;
@@ -133,7 +134,7 @@ async fn pooled(
 
 /// A session after its login.
 enum LoggedInSession {
-    Relayed(Box<Session>),
+    Relayed(Box<RelayedSession>),
     Pooled(Box<PooledSession>),
     Scripted(Box<Scripted>),
 }
@@ -159,7 +160,7 @@ async fn begin(
     let watch = &registered.watch;
     watch.note_of(|card| card.client = facts.client.clone());
     let mut client = PacketStream::new(Transport::from(socket), 0).counted_in(&watch.memory);
-    if let Err(blocked) = host_errors::check(worker, &settings, &facts.client) {
+    if let Err(blocked) = host_errors::check(&worker.relay.login, &settings, &facts.client) {
         tell(&mut client, &blocked, false).await;
         return Err(blocked);
     }
@@ -178,8 +179,8 @@ async fn begin(
             let (greeted, agreement) = *passed;
             let id = agreement.person.as_ref().map(Registration::id);
             facts.tell(watch, SessionKind::Relayed, id);
-            let given = (worker, watch, &*settings);
-            let session = Session::begin(given, client, greeted, agreement, place)?;
+            let given = (&worker.relay, watch, &*settings);
+            let session = RelayedSession::begin(given, client, greeted, agreement, place)?;
             return Ok(LoggedInSession::Relayed(Box::new(session)));
         }
         // Nobody but a script does that.
@@ -289,7 +290,7 @@ async fn log_in(
     if answers_logins(worker, listener) {
         let remote = facts.client.clone();
         let enter = Enter {
-            worker,
+            env: &worker.relay.login,
             settings,
             header,
             client,
@@ -307,13 +308,14 @@ async fn log_in(
         }
         return Ok((entered, place));
     }
-    let course = RoutingState::of(worker, &settings.config, listener, None);
-    let mut greeted = connect(worker, &settings.config, header, &course).await?;
+    let topology = Arc::clone(&worker.env.topology.borrow());
+    let destination = Destination::of(&topology, &settings.config, listener, None);
+    let mut greeted = connect(&worker.relay.login, &settings.config, header, &destination).await?;
     facts.backend = Some(greeted.backend.name.clone());
     facts.thread_id = greeted.greeting.thread_id;
     let login = Login {
         settings,
-        own_key: &worker.shared.own_key,
+        own_key: &worker.relay.login.shared.own_key,
         now: worker.plane_context.now(),
         header,
         client,
@@ -323,11 +325,13 @@ async fn log_in(
     };
     let remote = &facts.client;
     let guard = Guard {
-        worker,
+        env: &worker.relay.login,
         settings,
         origin: &origin_of(remote),
     };
-    let login = login.run(&guard, |user| stay_in_sight(worker, user, remote, &[]));
+    let login = login.run(&guard, |user| {
+        stay_in_sight(&worker.relay.login, user, remote, &[])
+    });
     let outcome = match timeout(limit, login).await {
         Ok(outcome) => outcome,
         Err(_) => Err(late(limit)),
@@ -354,7 +358,7 @@ async fn enter(worker: &Worker, settings: &Settings) -> Result<SessionPermit, Fa
         OverLimit::Refuse => Duration::ZERO,
         OverLimit::Wait => limits.timeout_over_limit,
     };
-    if let Some(place) = worker.shared.enter(limits.sessions_max) {
+    if let Some(place) = worker.relay.login.shared.enter(limits.sessions_max) {
         return Ok(place);
     }
     if !patience.is_zero() {
@@ -366,9 +370,9 @@ async fn enter(worker: &Worker, settings: &Settings) -> Result<SessionPermit, Fa
     }
     let entered = timeout(patience, async {
         loop {
-            match worker.shared.enter(limits.sessions_max) {
+            match worker.relay.login.shared.enter(limits.sessions_max) {
                 Some(place) => return place,
-                None => worker.shared.left.notified().await,
+                None => worker.relay.login.shared.left.notified().await,
             }
         }
     });

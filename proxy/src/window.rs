@@ -8,20 +8,21 @@ use std::time::{Duration, SystemTime};
 use auth::{Accounts, HostErrors};
 use net::clock;
 use net::worker::Mailboxes;
+use pool::LimitFigures;
 use route::rules::Tally;
-use route::{KillScope, Moment, Topology};
+use route::{BackendId, KillScope, Moment, Topology};
 use tokio::sync::mpsc;
 use tokio::time::timeout_at;
 
 use crate::context::{DataPlaneContext, Shared};
-use crate::reception::{AdminClient, Reception};
-use crate::scripted::admin_script::AdminScript;
 use crate::worker::Message;
 use backend::forced_ends::ForcedEnds;
 use backend::settings::Settings;
 use link::memory::MemoryView;
+use login::reception::{AdminClient, Reception};
 use registry::session_registry::{Kill, Killed};
 use registry::worker_view::{TimesView, WorkerView};
+use script_hooks::admin_script::AdminScript;
 use stats::journal::{AuditEvent, Journal};
 use stats::plans::store::PlansView;
 use stats::profiles::ProfilingCounts;
@@ -173,7 +174,10 @@ impl Window {
 
     /// Where those log in who look.
     pub fn reception(&self) -> Reception {
-        Reception::new(Arc::clone(&self.shared), self.plane_context.started)
+        Reception::new(
+            Arc::clone(&self.shared.logins.own_key),
+            self.plane_context.started,
+        )
     }
 
     /// The configuration of the moment.
@@ -213,12 +217,17 @@ impl Window {
 
     /// Failed logins in a row, by host.
     pub fn host_errors(&self) -> &HostErrors {
-        &self.shared.host_errors
+        &self.shared.logins.host_errors
     }
 
     /// What all sessions keep.
     pub fn memory(&self) -> MemoryView {
         self.shared.people.memory.view()
+    }
+
+    /// The limits of statements that run at once, by backend.
+    pub fn running_figures(&self) -> Vec<(BackendId, LimitFigures)> {
+        self.shared.pools.connection_limits.running_figures()
     }
 
     /// What was ended so that others can go on.

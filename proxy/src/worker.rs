@@ -2,11 +2,9 @@
 
 mod arrival;
 mod following;
-mod idle_transactions;
 mod kept_connections;
 mod killing;
 mod looking;
-mod memory;
 mod running;
 mod sweep;
 
@@ -16,27 +14,23 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 pub(crate) use arrival::{AcceptedClient, Arrival};
-use net::clock::Clock;
-use route::{Definitions, Dice, Loads};
-use slab::Slab;
-use tokio::sync::{Notify, mpsc};
+use route::{Definitions, Loads};
+use tokio::sync::mpsc;
 
 use crate::context::{DataPlaneContext, Shared};
-use crate::pooled::lanes::Lanes;
-use crate::pooled::login::known_host_names::HostNames;
 use backend::pool_env::PoolEnv;
 use backend::refused_reads::RefusedReads;
 use backend::rule_set::RuleSet;
-use backend::times::Times;
 use backend::worker_pool::WorkerPool;
+use lanes::lanes::Lanes;
 use link::future_arena::FutureArena;
-use registry::session_control::{Ask, SessionControl};
+use registry::session_control::SessionControl;
 use registry::session_registry::{Kill, Killed};
 use registry::worker_view::WorkerView;
+use relay::relay_env::RelayEnv;
 use script_host::host::Host;
 use stats::seen_digests::{SeenDigest, SeenDigests};
 use stats::snapshot::{StatsPart, StatsRequest};
-use stats::statement_stats::StatementStats;
 
 /// What a worker is told.
 pub(crate) enum Message {
@@ -67,18 +61,14 @@ pub(crate) struct Worker {
     pub env: Rc<PoolEnv>,
     /// Backend connections that sessions take turns on.
     pub pool: Rc<WorkerPool>,
+    /// What sessions of every kind need.
+    pub relay: Rc<RelayEnv>,
     pub plane_context: DataPlaneContext,
     pub shared: Arc<Shared>,
-    pub clock: Clock,
-    pub dice: RefCell<Dice>,
     /// The rules of the moment.
     pub rule_set: RefCell<Rc<RuleSet>>,
     /// What its sessions have sent of late.
     pub seen: SeenDigests,
-    /// What it keeps about statements.
-    pub insight: Rc<StatementStats>,
-    /// Whether backends call clients' hosts by their names.
-    pub host_names: HostNames,
     /// Its statements under way on each backend.
     pub loads: Loads,
     /// Connections with statements of several sessions in flight.
@@ -89,32 +79,10 @@ pub(crate) struct Worker {
     pub refused: RefusedReads,
     /// Of the commands that run.
     pub blocks: FutureArena,
-    /// How long their statements have waited, and backends have taken.
-    pub times: Times,
     /// The script that sessions run, if they run one.
     pub script: Option<Rc<Host>>,
     /// Sessions by the ids that clients see.
     pub people: RefCell<HashMap<u32, Rc<SessionControl>>>,
-    watches: RefCell<Slab<Rc<SessionControl>>>,
-    emptied: Notify,
-}
-
-/// A session's entry in its worker's list, for as long as it lives.
-pub(crate) struct Registered {
-    pub watch: Rc<SessionControl>,
-    worker: Rc<Worker>,
-    key: usize,
-}
-
-impl Drop for Registered {
-    fn drop(&mut self) {
-        let mut watches = self.worker.watches.borrow_mut();
-        watches.remove(self.key);
-        if watches.is_empty() {
-            watches.shrink_to_fit();
-            self.worker.emptied.notify_one();
-        }
-    }
 }
 
 impl Worker {
@@ -126,22 +94,5 @@ impl Worker {
     /// The rules of the moment, to be looked at for one command.
     pub(crate) fn rule_set(&self) -> Rc<RuleSet> {
         Rc::clone(&self.rule_set.borrow())
-    }
-
-    pub(crate) fn register(self: &Rc<Self>) -> Registered {
-        let watch = Rc::new(SessionControl::default());
-        watch.memory.count_in(&self.shared.people.memory);
-        let key = self.watches.borrow_mut().insert(Rc::clone(&watch));
-        Registered {
-            watch,
-            worker: Rc::clone(self),
-            key,
-        }
-    }
-
-    fn ask_all(&self, ask: Ask) {
-        for (_, watch) in self.watches.borrow().iter() {
-            watch.ask(ask);
-        }
     }
 }

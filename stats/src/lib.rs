@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!   a statement comes ─► digests   its digest, and the text of one that is new here
-//!   it has ended      ─► counts, errors, slow, profiles     a look-up, a few additions
+//!   it has ended      ─► recorder: counts, errors, slow, profiles     a look-up, a few additions
 //!                     ─► journal, traces     bounded queues: the worker never waits for a writer
 //!   an observer asks  ─► telling   copies in pieces; the whole table if it is emptied
 //! ```
@@ -20,6 +20,7 @@ pub mod parent;
 pub mod plans;
 pub mod process_start;
 pub mod profiles;
+pub mod recorder;
 pub mod seen_digests;
 pub mod slow;
 pub mod snapshot;

@@ -128,6 +128,26 @@ pub const FAMILIES: &[Family] = &[
         &[BACKENDS.of("in_flight")],
     ),
     of(
+        "pilotfish_backend_running_limit",
+        Gauge,
+        &[BACKENDS.of("running_limit")],
+    ),
+    of(
+        "pilotfish_backend_statements_running",
+        Gauge,
+        &[BACKENDS.of("running")],
+    ),
+    of(
+        "pilotfish_backend_transactions_waiting",
+        Gauge,
+        &[BACKENDS.of("waiting_to_begin")],
+    ),
+    of(
+        "pilotfish_backend_transactions_waited_total",
+        Counter,
+        &[BACKENDS.of("waited_to_begin")],
+    ),
+    of(
         "pilotfish_backend_replication_lag_seconds",
         Gauge,
         &[BACKENDS.of("lag_seconds")],

@@ -1,9 +1,11 @@
 //! The servers behind the proxy.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use config::BACKEND;
+use pool::LimitFigures;
 use route::{Backend, Duty, Health, Lag, Moment, Role, Writes};
 
 use crate::defined::{self, Defined, Definition};
@@ -167,6 +169,30 @@ const SHEET: TableDefinition<BackendRow> = TableDefinition {
             it.in_flight.into()
         }),
         integer(
+            "running_limit",
+            "So many statements may run there at once before transactions wait (`pool.adaptive_limit`); NULL: there is \
+             no limit, or no session has come yet.",
+            |it| match it.running.limit {
+                0 | u32::MAX => Cell::Null,
+                limit => limit.into(),
+            },
+        ),
+        integer(
+            "running",
+            "Statements that count for `running_limit`.",
+            |it| it.running.running.into(),
+        ),
+        integer(
+            "waiting_to_begin",
+            "Transactions that wait because as many statements run as may.",
+            |it| it.running.waiting.into(),
+        ),
+        integer(
+            "waited_to_begin",
+            "Transactions that have waited for that since the start.",
+            |it| it.running.waited.into(),
+        ),
+        integer(
             "assigned_sessions",
             "Sessions whose place is there, those that do not use it now included.",
             |it| it.backend.load.sessions().into(),
@@ -201,6 +227,7 @@ pub struct BackendRow {
     now: Moment,
     sessions: usize,
     in_flight: u32,
+    running: LimitFigures,
     read_latency: Option<Duration>,
 }
 
@@ -234,6 +261,7 @@ pub fn address(backend: &Backend) -> String {
 
 fn items(material: &Material) -> Vec<BackendRow> {
     let backends = backends(material).into_iter().enumerate();
+    let running: HashMap<_, _> = material.window.running_figures().into_iter().collect();
     backends
         .map(|(index, (backend, cluster))| {
             let loads = material.workers.iter().flat_map(|worker| &worker.loads);
@@ -244,6 +272,7 @@ fn items(material: &Material) -> Vec<BackendRow> {
                 cluster,
                 now: material.now,
                 sessions: sessions.filter(|it| it.backend == Some(backend.id)).count(),
+                running: running.get(&backend.id).copied().unwrap_or_default(),
                 in_flight: loads.clone().map(|load| load.in_flight).sum(),
                 read_latency: loads.filter_map(|load| load.latency).max(),
                 backend,

@@ -230,8 +230,7 @@ impl World {
         let pool = Rc::new(WorkerPool::new(env, 7));
         tokio::task::spawn_local(WorkerPool::keep(Rc::clone(&pool), || ()));
         let (key, login) = identity();
-        let config = Arc::clone(&settings.borrow().config);
-        let sub_pool = pool.sub_pool(&config.pool, &backend, &key, &login);
+        let sub_pool = pool.sub_pool(&backend, &key, &login);
         Self {
             server,
             pool,

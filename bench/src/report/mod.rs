@@ -2,12 +2,15 @@
 
 mod article;
 mod aside;
+mod bars;
 mod comparison;
 mod goals;
 mod number;
 mod page;
+mod picture;
 mod plot;
 mod scale;
+mod summary;
 
 use std::fs;
 use std::path::Path;
@@ -19,6 +22,11 @@ use crate::results::Results;
 /// The folder of results and plots, beside the page.
 const FOLDER: &str = "benchmarks";
 const RESULTS: &str = "results.json";
+/// The picture of CPU by workload: its file and its title.
+const BARS: (&str, &str) = (
+    "workloads.svg",
+    "CPU of a proxy for a query (less is better)",
+);
 
 /// Writes results, plots and page into `out`.
 ///
@@ -46,11 +54,22 @@ pub fn again(out: &Path) -> Result<()> {
 
 fn render(results: &Results, out: &Path) -> Result<()> {
     let plots = plot::all(results);
-    for plot in &plots {
-        fs::write(out.join(FOLDER).join(plot.file), plot.svg())?;
+    let mut pictures: Vec<_> = plots
+        .iter()
+        .map(|plot| (plot.file, plot.title, plot.svg()))
+        .collect();
+    if let Some(bars) = bars::svg(results, BARS.1) {
+        pictures.insert(pictures.len().min(1), (BARS.0, BARS.1, bars));
+    }
+    for (file, _, svg) in &pictures {
+        fs::write(out.join(FOLDER).join(file), svg)?;
     }
     let page = out.join("benchmarks.md");
-    fs::write(&page, page::markdown(results, &plots, FOLDER))?;
+    let pictures: Vec<_> = pictures
+        .iter()
+        .map(|(file, title, _)| (*file, *title))
+        .collect();
+    fs::write(&page, page::markdown(results, &pictures, FOLDER))?;
     eprintln!(
         "{}",
         goals::all(results)

@@ -4,22 +4,22 @@ use std::fmt::Write;
 
 use super::comparison::{self, EVEN, verdict};
 use super::number::count;
-use super::plot::Plot;
-use super::{article, aside, goals};
+use super::{article, aside, goals, summary};
 use crate::results::{About, Comparison, Results};
 use crate::run::backend::Kind;
 use crate::run::contestant::names::{LANES, PILOTFISH, title};
 use crate::run::plan;
 
 /// The whole page.
-pub fn markdown(results: &Results, plots: &[Plot], folder: &str) -> String {
+pub fn markdown(results: &Results, pictures: &[(&str, &str)], folder: &str) -> String {
     let mut page = String::from(INTRODUCTION);
+    summary::write(&mut page, results);
+    for (file, title) in pictures {
+        let _ = writeln!(page, "![{title}]({folder}/{file})\n");
+    }
     about(&mut page, &results.about);
     goal_table(&mut page, results);
     lost(&mut page, results);
-    for plot in plots {
-        let _ = writeln!(page, "![{}]({folder}/{})\n", plot.title, plot.file);
-    }
     aside::idle(&mut page, &results.idle);
     aside::rules(&mut page, results);
     aside::scripts(&mut page, results);
@@ -50,6 +50,7 @@ take turns, and a ratio is taken within a round before the median over the round
 ";
 
 fn about(page: &mut String, about: &About) {
+    let _ = writeln!(page, "## What was measured\n");
     let _ = writeln!(
         page,
         "Measured {} at commit {} on {}, {}, {}. Profile `{}`: {} rounds at most, windows of \

@@ -4,10 +4,11 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
+use super::picture::{self, colour, dashes, text};
 use super::scale::{Scale, ScaleKind};
 use crate::results::{Results, Summary};
 use crate::run::backend::Kind;
-use crate::run::contestant::names::{DIRECT, HAPROXY, LANES, PILOTFISH, is_pooled, order, title};
+use crate::run::contestant::names::{is_pooled, order};
 use crate::run::plan::MIX_CLIENTS;
 
 const PANEL_WIDTH: f64 = 400.0;
@@ -17,28 +18,6 @@ const LEFT: f64 = 62.0;
 const RIGHT: f64 = 14.0;
 const TOP: f64 = 84.0;
 const BOTTOM: f64 = 48.0;
-
-/// Contestants' colours on light pages and on dark ones: direct, HAProxy, Pilotfish, its lanes,
-/// others.
-const COLOURS: [(&str, &str); 8] = [
-    ("#6e7781", "#a9b3bd"),
-    ("#d9730d", "#ffa657"),
-    ("#0b6bcb", "#58a6ff"),
-    ("#8250df", "#bc8cff"),
-    ("#1a7f37", "#56d364"),
-    ("#cf222e", "#ff7b72"),
-    ("#9a6700", "#e3b341"),
-    ("#bf3989", "#f778ba"),
-];
-
-/// Text and grid on light pages, then on dark ones.
-const LIGHT: &str = "\
-.back{fill:#ffffff}text{fill:#24292f;font-size:12px;\
-font-family:system-ui,'Segoe UI',Helvetica,Arial,sans-serif}\
-.title{font-size:16px;font-weight:600}.panel{font-weight:600}.soft{fill:#57606a}\
-.grid{stroke:#d8dee4;stroke-width:1}.line{fill:none;stroke-width:2.2}";
-const DARK: &str = "\
-.back{fill:#0d1117}text{fill:#e6edf3}.soft{fill:#9ea7b3}.grid{stroke:#30363d}";
 
 /// A picture of some panels.
 pub struct Plot {
@@ -174,16 +153,8 @@ impl Plot {
     /// The picture.
     pub fn svg(&self) -> String {
         let (width, height) = (PANEL_WIDTH * self.panels.len() as f64, TOP + PANEL_HEIGHT);
-        let mut svg = format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" \
-             width=\"{width}\" height=\"{height}\" role=\"img\" aria-label=\"{}\">\n\
-             <style>{}</style>\n<rect class=\"back\" width=\"100%\" height=\"100%\"/>\n",
-            self.title,
-            style(),
-        );
-        text(&mut svg, (16.0, 28.0), "title", "start", self.title);
         let names = self.names();
-        self.legend(&mut svg, &names);
+        let mut svg = picture::begin((width, height), self.title, &names);
         for (number, panel) in self.panels.iter().enumerate() {
             self.panel(&mut svg, panel, PANEL_WIDTH * number as f64, &names);
         }
@@ -200,21 +171,6 @@ impl Plot {
         }
         names.sort_by_key(|name| order(name));
         names
-    }
-
-    fn legend(&self, svg: &mut String, names: &[String]) {
-        let mut x = 16.0;
-        for name in names {
-            let class = colour(name, names);
-            let _ = writeln!(
-                svg,
-                "<path class=\"line {class}\" d=\"M{x} 46h22\"{}/><circle class=\"dot {class}\" cx=\"{}\" cy=\"46\" r=\"3.5\"/>",
-                dashes(name),
-                x + 11.0,
-            );
-            text(svg, (x + 28.0, 50.0), "", "start", title(name));
-            x += 52.0 + title(name).len() as f64 * 7.0;
-        }
     }
 
     fn panel(&self, svg: &mut String, panel: &Panel, left: f64, names: &[String]) {
@@ -272,20 +228,6 @@ impl Plot {
     }
 }
 
-/// No custom properties: not every renderer knows them.
-fn style() -> String {
-    let colours = |pick: fn(&(&'static str, &'static str)) -> &'static str| -> String {
-        let rules = COLOURS.iter().map(pick).enumerate();
-        rules
-            .map(|(number, colour)| {
-                format!(".line.c{number}{{stroke:{colour}}}.dot.c{number}{{fill:{colour}}}")
-            })
-            .collect()
-    };
-    let (light, dark) = (colours(|both| both.0), colours(|both| both.1));
-    format!("{LIGHT}{light}@media(prefers-color-scheme:dark){{{DARK}{dark}}}")
-}
-
 fn polyline(svg: &mut String, name: &str, class: &str, points: &[(f64, f64)]) {
     let path: Vec<String> = points
         .iter()
@@ -302,35 +244,6 @@ fn polyline(svg: &mut String, name: &str, class: &str, points: &[(f64, f64)]) {
             svg,
             "<circle class=\"dot {class}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3.5\"/>"
         );
-    }
-}
-
-fn text(svg: &mut String, (x, y): (f64, f64), class: &str, anchor: &str, text: &str) {
-    let _ = writeln!(
-        svg,
-        "<text x=\"{x:.1}\" y=\"{y:.1}\" class=\"{class}\" text-anchor=\"{anchor}\">{text}</text>"
-    );
-}
-
-/// Those that are always there keep their colours; others take the rest in turn.
-fn colour(name: &str, names: &[String]) -> String {
-    const KNOWN: [&str; 4] = [DIRECT, HAPROXY, PILOTFISH, LANES];
-    let number = KNOWN
-        .iter()
-        .position(|known| *known == name)
-        .unwrap_or_else(|| {
-            let mut others = names.iter().filter(|name| !KNOWN.contains(&name.as_str()));
-            let place = others.position(|other| other == name).unwrap_or_default();
-            KNOWN.len() + place % (COLOURS.len() - KNOWN.len())
-        });
-    format!("c{number}")
-}
-
-fn dashes(name: &str) -> &'static str {
-    if name == DIRECT {
-        " stroke-dasharray=\"5 4\""
-    } else {
-        ""
     }
 }
 

@@ -37,6 +37,21 @@ settings! {
         /// that keeps half as many gets no connection beyond it while other accounts have sessions.
         account_kept_percent_max: u32 = 80, Traits::RELOAD.within(1, 100);
 
+        /// Whether the proxy limits how many statements run on a backend at once, over all workers and accounts, and finds
+        /// the limit by trying which one gives the most. Beyond it a transaction of a pooled session waits in line before it
+        /// begins; one that has begun goes on. See [Pooling](pooling.md#statements-at-once).
+        adaptive_limit: bool = true, Traits::RELOAD;
+
+        /// The least that `adaptive_limit` allows. With the same `adaptive_limit_max` the limit is fixed.
+        adaptive_limit_min: u32 = 4, Traits::RELOAD.within(1, 1_000_000);
+
+        /// The most that `adaptive_limit` allows.
+        adaptive_limit_max: u32 = 1_000, Traits::RELOAD.within(1, 1_000_000);
+
+        /// A statement that has run for this long does not count for `adaptive_limit` any more. Others need not wait for one
+        /// that reads much, or that waits for a lock.
+        adaptive_limit_counts_for: Duration = Duration::from_millis(100), Traits::RELOAD.within(10 * MS, HOUR);
+
         /// Idle connections kept open ahead of need, in each worker, to each backend, for each
         /// account that has sessions.
         connections_min: u32 = 0, Traits::RELOAD.within(1, 1_000).nothing("none");

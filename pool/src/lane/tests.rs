@@ -234,12 +234,28 @@ fn a_head_that_overstays_for_nobody_is_abandoned() {
     let seat = lane.board(1, (), MS).unwrap();
     lane.departs(Duration::ZERO);
     let late = MS * 16;
-    assert!(lane.overstays(late) && !lane.is_abandoned(late));
+    assert!(lane.overstays(late) && !lane.abandons_head(late));
     lane.leave(seat).unwrap();
-    assert!(!lane.is_abandoned(late - MS));
-    assert!(lane.is_abandoned(late));
+    assert!(!lane.abandons_head(late - MS));
+    assert!(lane.abandons_head(late));
+    // Not at each look, but again after as long, should the kill have been lost.
+    assert!(!lane.abandons_head(late + MS));
+    assert!(lane.abandons_head(late * 2));
+    lane.ends(late * 2);
+    assert!(!lane.overstays(late * 4) && !lane.abandons_head(late * 4));
+}
+
+#[test]
+fn each_head_that_overstays_for_nobody_is_abandoned() {
+    let mut lane: Lane<u32, ()> = Lane::default();
+    let seats = [1, 2].map(|rider| lane.board(rider, (), MS).unwrap());
+    lane.departs(Duration::ZERO);
+    let _ = seats.map(|seat| lane.leave(seat).unwrap());
+    let late = MS * 16;
+    assert!(lane.abandons_head(late));
     lane.ends(late);
-    assert!(!lane.overstays(late * 2) && !lane.is_abandoned(late * 2));
+    assert!(!lane.abandons_head(late + MS));
+    assert!(lane.abandons_head(late * 2));
 }
 
 #[test]
@@ -303,7 +319,7 @@ fn a_statement_of_its_own_keeps_its_place_whoever_is_cleared() {
     assert_eq!(lane.clear(), ['b']);
     assert_eq!(lane.ends(MS), ended(Some('a'), 'a', Duration::ZERO));
     assert!(matches!(lane.head(), Some((None, 'p'))));
-    assert!(!lane.is_abandoned(MS * 1000));
+    assert!(!lane.abandons_head(MS * 1000));
     assert_eq!(lane.ends(MS), ended(None, 'p', Duration::ZERO));
     assert_eq!(lane.ends(MS), ended(None, 'b', MS));
     assert_eq!(lane.depth(), 0);

@@ -37,6 +37,7 @@ impl PooledSession {
             return Err(CutReply::no_connection());
         };
         let flight = self.worker.loads.begin(lent.conn.backend.id);
+        let running = lent.begin_statement();
         let delivery = self.command.delivery;
         // A client that is told of a change of privileges or global variables finds it done in its next session.
         let keeps = job.changes_server
@@ -47,7 +48,9 @@ impl PooledSession {
         let outcome = self.exchange_on(&mut lent.conn, job).await;
         self.command.delivery = delivery;
         if let Ok(done) = &outcome {
-            self.command.timing.ends(self.worker.plane_context.now().0);
+            let now = self.worker.plane_context.now().0;
+            self.command.timing.ends(now);
+            running.ends(now);
             // What is read again for the client's next statement is in front of that.
             if job.is_statement() && delivery != Delivery::Nobody {
                 let traffic = Traffic {
@@ -297,6 +300,6 @@ impl PooledSession {
     /// A statement has had its reply: how long that took is noted, and how much it was.
     pub(crate) fn note_times(&self, backend: BackendId, way: StatementPath, traffic: Traffic) {
         let took = (self.command.timing.waited(), self.command.timing.taken());
-        self.worker.times.note(backend, way, took, traffic);
+        self.worker.relay.times.note(backend, way, took, traffic);
     }
 }

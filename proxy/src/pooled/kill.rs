@@ -30,13 +30,13 @@ use super::session::PooledSession;
 use crate::pooled::command::ending::Ending;
 use crate::pooled::exchange::job::{Haste, Job};
 use crate::pooled::failure::repeat::Repeat;
-use crate::pooled::session::outcome::{After, CutOff};
 use backend::ask;
 use backend::kill_thread::Running;
 use backend::own_reply::own_command;
 use link::client_command::Incoming;
 use link::query_command::CommandPart;
 use registry::session_registry::{IdOwner, Kill, is_given_out};
+use relay::outcome::{After, CutOff};
 use session::effect::Effect;
 
 /// What became of a KILL.
@@ -219,9 +219,8 @@ impl PooledSession {
             let told = self.refuse_kill(sequence, error).await;
             return Ok(Killing::Told(told));
         };
-        let pool = &self.settings.config.pool;
         let workers = &self.worker.pool;
-        let sub_pool = workers.sub_pool(pool, backend, &self.identity.key, &self.identity.login);
+        let sub_pool = workers.sub_pool(backend, &self.identity.key, &self.identity.login);
         let said = kill(&self.worker.pool, &sub_pool, thread_id, scope).await;
         Ok(Killing::Told(match said {
             Some(payload) => {
@@ -270,10 +269,9 @@ impl PooledSession {
 
     /// Has a thread killed, over another connection of the same account.
     pub(crate) fn kill_thread(&self, running: &Running, scope: KillScope) -> JoinHandle<()> {
-        let pool = &self.settings.config.pool;
         let desk = &self.worker.pool;
         let backend = &running.backend;
-        let sub_pool = desk.sub_pool(pool, backend, &self.identity.key, &self.identity.login);
+        let sub_pool = desk.sub_pool(backend, &self.identity.key, &self.identity.login);
         let pool = Rc::clone(&self.worker.pool);
         let thread_id = running.thread_id;
         tokio::task::spawn_local(async move {

@@ -6,9 +6,9 @@ pub(crate) mod client_side;
 pub(crate) mod hand_over;
 pub(crate) mod identity;
 pub(crate) mod idle;
-pub(crate) mod outcome;
 pub(crate) mod own_answers;
 pub(crate) mod recorded_statements;
+pub(crate) mod session_start;
 pub(crate) mod sql_state;
 pub(crate) mod tracking;
 
@@ -20,13 +20,11 @@ use pool::CloseReason;
 use route::Use;
 use wire::Command;
 
-use crate::context::SessionPermit;
 use crate::pooled::backend::held::Held;
 use crate::pooled::command::current_command::CurrentCommand;
 use crate::pooled::routing::session_routing::Routing;
 use crate::pooled::session::client_side::ClientSide;
 use crate::pooled::session::identity::Identity;
-use crate::pooled::session::outcome::{After, CutOff, Home};
 use crate::pooled::session::sql_state::SqlState;
 use crate::pooled::session::tracking::Tracking;
 use crate::scripted::session_script::Scripting;
@@ -37,7 +35,7 @@ use link::query_command::Arrived;
 use link::session_end::SessionEnd;
 use registry::last_word::comes_to_be_told;
 use registry::session_control::SessionControl;
-use registry::session_registry::Registration;
+use relay::outcome::{After, CutOff};
 
 /// One session. Fields are dropped in this order: the connection goes before the session's places.
 pub(crate) struct PooledSession {
@@ -54,15 +52,6 @@ pub(crate) struct PooledSession {
     /// The script that sees its commands.
     pub scripting: Option<Box<Scripting>>,
     pub identity: Identity,
-}
-
-/// What of a session outlives it when it is relayed.
-pub(crate) struct Places {
-    /// Its script, which sees no more commands, but its end.
-    pub scripting: Option<Box<Scripting>>,
-    pub home: Option<Home>,
-    pub person: Registration,
-    pub place: SessionPermit,
 }
 
 impl PooledSession {
@@ -207,15 +196,5 @@ impl PooledSession {
             .as_ref()
             .map(|lent| lent.conn.backend.name.clone());
         held.or_else(at_home)
-    }
-
-    /// What outlives it when it is relayed.
-    pub(crate) fn into_places(self) -> Places {
-        Places {
-            scripting: self.scripting,
-            home: self.routing.home,
-            person: self.identity.registered,
-            place: self.identity.place,
-        }
     }
 }

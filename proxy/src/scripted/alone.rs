@@ -8,10 +8,10 @@ use wire::reply::OK;
 use wire::{Capabilities, Greeting, HandshakeResponse, StatusFlags};
 
 use super::begin::Begin;
-use crate::login::own_offer;
-use crate::pooled::login::examine::random;
 use link::dialogue::client_broke;
 use link::failure::Failure;
+use login::examine::random;
+use login::relayed_login::own_offer;
 use script_host::login_hooks::{ended, say};
 
 /// What a script that answers everything says it is, unless it greets itself.

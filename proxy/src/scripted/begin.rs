@@ -11,17 +11,17 @@ use wire::{Capabilities, Greeting, HandshakeResponse, errors};
 use super::completed_login::CompletedLogin;
 use super::meet::Met;
 use super::passing::{AuthRounds, server_facts};
-use super::script_coverage::stay_in_sight;
-use crate::login::{Who, client_compression, malformed, own_offer, read_response};
-use crate::pooled::login::examine::origin_of;
-use crate::pooled::login::server_login::AdmittedLogin;
-use crate::tls_guard::{Claimant, await_accounts, is_password_used, may_become};
 use crate::worker::Worker;
 use backend::settings::Settings;
 use link::decline::decline;
 use link::dialogue::client_broke;
 use link::failure::Failure;
 use link::packets::PacketStream;
+use login::examine::origin_of;
+use login::relayed_login::{Who, client_compression, malformed, own_offer, read_response};
+use login::script_coverage::stay_in_sight;
+use login::server_login::AdmittedLogin;
+use login::tls_guard::{Claimant, await_accounts, is_password_used, may_become};
 use script_host::bridge::UNBRIDGED;
 use script_host::host::Host;
 use script_host::login_hooks::{Auth, LoginHooks, refused, replaced};
@@ -194,8 +194,13 @@ impl Begin<'_> {
     /// Whether the proxy knows of nothing that is against the client's login.
     async fn may_log_in(&self, response: &HandshakeResponse<'_>) -> Result<(), Failure> {
         let user = response.user;
-        stay_in_sight(self.worker, user, self.remote, self.hooks.script.files())?;
-        await_accounts(self.worker, self.settings, user).await;
+        stay_in_sight(
+            &self.worker.relay.login,
+            user,
+            self.remote,
+            self.hooks.script.files(),
+        )?;
+        await_accounts(&self.worker.relay.login, self.settings, user).await;
         let tls = self.client.tls();
         let claimant = Claimant {
             user,
@@ -205,7 +210,7 @@ impl Begin<'_> {
             tls: tls.as_ref(),
             password_used: is_password_used(response.auth_response),
         };
-        may_become(self.worker, &claimant)
+        may_become(&self.worker.relay.login, &claimant)
     }
 
     pub(crate) async fn tell(&mut self, payload: &[u8]) -> Result<(), Failure> {

@@ -4,12 +4,12 @@ use session::{Outcome, Sequences};
 use wire::reply::OkPacket;
 
 use super::session::Scripted;
-use crate::pooled::session::outcome::CutOff;
-use crate::user_change::UserChange;
 use link::dialogue::{AuthEnd, Dialogue, Exchange, Legs};
 use link::failure::{Failure, FailureKind};
 use link::packets::PacketStream;
 use link::reply_observer::ObservedReply;
+use login::user_change::UserChange;
+use relay::outcome::CutOff;
 use script_host::server::Server;
 
 impl Scripted {
@@ -24,7 +24,7 @@ impl Scripted {
             argument,
             running: self.script.files(),
         };
-        change.check(&self.worker)
+        change.check(&self.worker.relay.login)
     }
 
     /// The dialogue behind COM_CHANGE_USER.
@@ -55,7 +55,7 @@ impl Scripted {
             backend: &mut backend,
             backend_name: &server.backend.name,
             legs,
-            own_key: &self.worker.shared.own_key,
+            own_key: &self.worker.relay.login.shared.own_key,
             server_key: self.settings.server_key(),
             plugin: wire::auth::CACHING_SHA2_PASSWORD.to_vec(),
             scramble: server.scramble.clone(),

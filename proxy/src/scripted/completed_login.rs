@@ -8,7 +8,6 @@ use wire::{Capabilities, StatusFlags};
 
 use super::begin::Begin;
 use super::session::Scripted;
-use crate::context::SessionPermit;
 use crate::worker::Worker;
 use backend::secure::compress;
 use backend::settings::Settings;
@@ -17,6 +16,7 @@ use link::failure::Failure;
 use link::leg::Leg;
 use link::packets::PacketStream;
 use link::session_end::lost_at_login;
+use login::login_env::SessionPermit;
 use registry::session_control::SessionControl;
 use registry::session_registry::Registration;
 use script_host::host::Host;

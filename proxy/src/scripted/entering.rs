@@ -5,10 +5,10 @@ use script::SocketFacts;
 use super::begin::{Begin, Entry};
 use super::completed_login::CompletedLogin;
 use super::passing::{server_facts, server_of};
-use crate::connect::Greeted;
-use crate::login::Agreement;
-use crate::pooled::login::server_login::{Enter, Entered};
 use link::failure::Failure;
+use login::connect::Greeted;
+use login::relayed_login::Agreement;
+use login::server_login::{Enter, Entered};
 use script_host::facts::backend_address;
 use script_host::login_hooks::ended;
 
@@ -20,7 +20,7 @@ impl Begin<'_> {
         };
         self.hooks.server = self.facts_of_default();
         let enter = Enter {
-            worker: self.worker,
+            env: &self.worker.relay.login,
             settings: self.settings,
             header: self.header,
             client: self.client,

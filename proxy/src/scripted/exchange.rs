@@ -13,12 +13,7 @@ use tokio::io::{AsyncRead, ReadBuf};
 use tokio::time::timeout;
 use wire::{Capabilities, Command, ErrorCode, errors};
 
-use super::injected::incoming_of;
 use super::session::Scripted;
-use super::stage::{Stage, lacks_server};
-use super::waiting::query;
-use crate::pooled::session::outcome::CutOff;
-use crate::relay::{MAY_HAVE_RUN, SILENT, backend_violation};
 use backend::kill_thread::TIMEOUT_KILL;
 use link::client_command::Incoming;
 use link::failure::{Failure, FailureKind};
@@ -27,6 +22,11 @@ use link::memory::Purpose;
 use link::reply_observer::{ObservedReply, Preparing, Reports, Towards};
 use link::row_rewriting::Rewriting;
 use registry::session_control::Ask;
+use relay::outcome::CutOff;
+use relay::relay::{MAY_HAVE_RUN, SILENT, backend_violation};
+use script_hooks::packets::incoming_of;
+use script_hooks::stage::{Stage, lacks_server};
+use script_hooks::waiting::query;
 use script_host::server::Server;
 
 /// A client that speaks before it is answered is read ahead up to so many bytes.
@@ -216,7 +216,7 @@ impl Scripted {
         match self.poll_feed(server, passing, context) {
             Poll::Ready(fed) => Poll::Ready(fed),
             Poll::Pending => {
-                self.watch.note(self.worker.clock.now(), false);
+                self.watch.note(self.worker.relay.clock.now(), false);
                 self.poll_meanwhile(server, context)
             }
         }
@@ -300,7 +300,7 @@ impl Scripted {
                 Towards::Script { bytes_max, .. } => {
                     heard.keep(bytes, bytes_max);
                     let is_kept = memory.keep(Purpose::Reply, heard.kept.capacity());
-                    if !is_kept && !worker.makes_room(watch) {
+                    if !is_kept && !worker.relay.sessions.makes_room(watch) {
                         heard.give_up(memory);
                     }
                     Ok(())
@@ -374,7 +374,7 @@ impl Scripted {
                 // It may still take its reply.
                 Poll::Ready(read) if Leg::is_end(&read) => {
                     self.client.has_ended = true;
-                    self.worker.note_half_closed(&self.watch);
+                    self.worker.relay.note_half_closed(&self.watch);
                 }
                 Poll::Ready(Ok(_)) => {}
                 Poll::Ready(Err(_)) => {

@@ -9,10 +9,10 @@ use wire::{Capabilities, Command};
 
 use super::exchange::Passing;
 use super::session::Scripted;
-use crate::pooled::session::outcome::CutOff;
 use link::client_command::{EndOf, Incoming, Passage};
 use link::failure::{Failure, FailureKind};
 use link::reply_observer::{Towards, renumbered};
+use relay::outcome::CutOff;
 use script_host::server::Server;
 
 /// Names of files in prepared texts that a session keeps.

@@ -6,17 +6,17 @@ use wire::Command;
 use wire::errors::{self, ProxyError};
 use wire::query::Query;
 
-use super::injected::incoming_of;
 use super::session::Scripted;
-use super::waiting::query;
 use crate::pooled::kill::{Target, killed_by};
-use crate::pooled::session::outcome::CutOff;
 use backend::greeting::dialect_of;
 use backend::greeting::server_of;
 use backend::kill_thread::{let_kill_others, statement};
 use link::client_command::Incoming;
 use link::reply_observer::{Reports, Towards};
 use registry::session_registry::{IdOwner, Kill, is_given_out};
+use relay::outcome::CutOff;
+use script_hooks::packets::incoming_of;
+use script_hooks::waiting::query;
 use script_host::server::Server;
 
 impl Scripted {

@@ -12,10 +12,10 @@ use wire::Greeting;
 use wire::errors::{self, ProxyError};
 
 use super::begin::Begin;
-use crate::connect::{Greeted, PAUSE_FULL, tell_full};
 use backend::greet::{Refusal, greet};
 use link::failure::{Failure, FailureKind};
 use link::packets::PacketStream;
+use login::connect::{Greeted, PAUSE_FULL, tell_full};
 use script_host::login_hooks::refused;
 use script_host::server::Server;
 

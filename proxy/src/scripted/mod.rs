@@ -6,11 +6,6 @@
 //!  entering  logins that the proxy answers
 //!  completed_login  the session that follows from it
 //!  alone     greeting and login of sessions that a script answers all by itself
-//!  stage     one command at a time: read_query decides
-//!  injected  what the script wants to be sent, reply by reply: read_query_result decides
-//!  waiting   hooks that wait for something before they decide
-//!  heard     a reply, as it goes to the client or is kept
-//!  rewriting a reply whose rows the script rewrites on their way
 //!
 //!  session   sessions whose login has passed through: one backend connection
 //!  exchange  a command to that, and its reply
@@ -21,15 +16,12 @@
 //!  scripting sessions whose login the proxy has answered: the connection is whichever they get
 //!
 //!  script_coverage  a client may not become an account with a script where that script sees nothing
-//!
-//!  admin_script     the admin port's script
 //! ```
 //!
-//! Sessions without a script never come here. What a script could not read is bridged where the proxy has
+//! What a script decides about a command is the crate `script_hooks`. Sessions without a script never come here. What a script could not read is bridged where the proxy has
 //! answered the login (`bridge` of crate `script_host`), and not agreed on where it has passed through: its
 //! connections may become others'.
 
-pub(crate) mod admin_script;
 pub(crate) mod alone;
 pub(crate) mod begin;
 pub(crate) mod change_user;
@@ -37,13 +29,9 @@ pub(crate) mod completed_login;
 pub(crate) mod entering;
 pub(crate) mod exchange;
 pub(crate) mod file;
-pub(crate) mod injected;
 pub(crate) mod killing;
 pub(crate) mod meet;
 pub(crate) mod passing;
-pub(crate) mod script_coverage;
 pub(crate) mod scripting;
 pub(crate) mod session;
 pub(crate) mod session_script;
-pub(crate) mod stage;
-pub(crate) mod waiting;

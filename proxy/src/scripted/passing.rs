@@ -9,8 +9,6 @@ use wire::{ErrPacket, HandshakeResponse, StatusFlags, errors};
 use super::begin::Begin;
 use super::completed_login::CompletedLogin;
 use super::meet::Met;
-use crate::connect::Greeted;
-use crate::login::{Agreement, Login, client_compression};
 use backend::secure::compress;
 use link::dialogue::LOGIN_ONLY;
 use link::dialogue::{AuthEnd, Dialogue, Exchange, Legs};
@@ -18,6 +16,8 @@ use link::failure::{Failure, FailureKind};
 use link::leg::Leg;
 use link::packets::PacketStream;
 use link::session_end::lost_at_login;
+use login::connect::Greeted;
+use login::relayed_login::{Agreement, Login, client_compression};
 use script_host::auth_observer::{AuthObserver, RESET};
 use script_host::facts::{address_facts, backend_address, note_greeting};
 use script_host::host::Host;
@@ -56,7 +56,7 @@ impl Begin<'_> {
         let mut ear = AuthObserver::new(&mut self.hooks.script, facts.id);
         let login = Login {
             settings: self.settings,
-            own_key: &self.worker.shared.own_key,
+            own_key: &self.worker.relay.login.shared.own_key,
             now: self.worker.plane_context.now(),
             header: self.header,
             client: self.client,
@@ -148,7 +148,7 @@ impl Begin<'_> {
             backend: &mut backend,
             backend_name: &server.backend.name,
             legs,
-            own_key: &self.worker.shared.own_key,
+            own_key: &self.worker.relay.login.shared.own_key,
             server_key: self.settings.server_key(),
             plugin: response.plugin.unwrap_or_default().to_vec(),
             scramble: server.greeting.scramble.clone(),

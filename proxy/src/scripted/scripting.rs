@@ -14,11 +14,9 @@ use tokio::sync::oneshot;
 use wire::{Capabilities, Command, StatusFlags, errors};
 
 use super::session_script::Scripting;
-use super::stage::{Stage, act, note_prepared, prepared_text};
 use crate::pooled::failure::retry::waiting;
 use crate::pooled::rules::command_policy::CommandPolicy;
 use crate::pooled::session::PooledSession;
-use crate::pooled::session::outcome::{After, CutOff};
 use link::client_command::{EndOf, Incoming, Passage};
 use link::failure::{Failure, FailureKind};
 use link::leg::Leg;
@@ -26,7 +24,10 @@ use link::reply_observer::{ObservedReply, ReplyObserver, Towards};
 use link::row_rewriting::Rewriting;
 use link::session_end::SessionEnd;
 use registry::session_control::{Ask, HookWait};
+use relay::outcome::{After, CutOff};
 use script::unless_zero;
+use script_hooks::act::act;
+use script_hooks::stage::{Stage, note_prepared, prepared_text};
 use script_host::host::Host;
 use script_host::login_hooks::{LoggedInClient, LoginHooks};
 use script_host::script_route::ScriptTarget;
@@ -340,12 +341,12 @@ impl Stage for Staged<'_> {
     }
 
     fn note_wait(&self, wait: HookWait) {
-        let second = self.session.worker.clock.now();
+        let second = self.session.worker.relay.clock.now();
         self.session.watch.hook_waits(second, wait, 0);
     }
 
     fn note_wait_over(&self) -> bool {
-        let second = self.session.worker.clock.now();
+        let second = self.session.worker.relay.clock.now();
         self.session.watch.hook_goes_on(second)
     }
 

@@ -13,12 +13,6 @@ use session::Outcome;
 use tokio::io::{AsyncRead, ReadBuf};
 use wire::{Capabilities, Command, ErrPacket, StatusFlags, errors};
 
-use super::stage::{Stage, act, lacks_server, note_prepared, prepared_text};
-use crate::context::SessionPermit;
-use crate::pooled::session::outcome::{After, CutOff};
-use crate::relay::client_violation;
-use crate::statement_stats::observer::Observer;
-use crate::thread_ended::has_thread_ended;
 use crate::worker::Worker;
 use backend::connection_error::ConnectionError;
 use backend::greeting::server_of;
@@ -29,11 +23,18 @@ use link::leg::Leg;
 use link::memory::Purpose;
 use link::reply_observer::{ObservedReply, Towards};
 use link::session_end::SessionEnd;
+use login::login_env::SessionPermit;
 use registry::last_word::comes_to_be_told;
 use registry::memory_bound::memory_full;
 use registry::session_control::{Ask, HookWait, SessionControl};
 use registry::session_registry::Registration;
+use relay::observer::Observer;
+use relay::outcome::{After, CutOff};
+use relay::relay::client_violation;
+use relay::thread_ended::has_thread_ended;
 use script::unless_zero;
+use script_hooks::act::act;
+use script_hooks::stage::{Stage, lacks_server, note_prepared, prepared_text};
 use script_host::host::Host;
 use script_host::parked::kind_of;
 use script_host::server::Server;
@@ -89,7 +90,7 @@ enum ScriptedIdleEvent {
 impl Scripted {
     /// Command after command, until the end; then `disconnect_client`.
     pub(crate) async fn run(&mut self) -> Result<SessionEnd, CutOff> {
-        self.observer = Observer::of(&self.worker, self.watch.card());
+        self.observer = Observer::of(&self.worker.relay, self.watch.card());
         let ran = self.commands().await;
         if ran.is_err() {
             // What is under way on it is nobody's any more.
@@ -219,7 +220,8 @@ impl Scripted {
     /// Counts what has come of a command that is not whole yet.
     fn has_memory_for_command(&self) -> bool {
         let bytes = self.inbox.held_bytes() + self.client.transport.held_bytes();
-        self.watch.memory.keep(Purpose::Command, bytes) || self.worker.makes_room(&self.watch)
+        self.watch.memory.keep(Purpose::Command, bytes)
+            || self.worker.relay.sessions.makes_room(&self.watch)
     }
 
     /// Between two commands: the client, its unsent bytes, the connection it has, the worker.
@@ -248,7 +250,7 @@ impl Scripted {
             }
         }
         self.watch
-            .note(self.worker.clock.now(), self.inbox.is_empty());
+            .note(self.worker.relay.clock.now(), self.inbox.is_empty());
         self.watch.stand(self.status);
         match self.heed(context) {
             Some(cut) => Poll::Ready(Err(cut)),
@@ -324,9 +326,11 @@ impl Scripted {
         }
         self.watch.withdraw(Ask::IdleTimeout);
         if asked.contains(Ask::IdleTransaction) && is_at_rest && !is_free {
-            let error = self.worker.idle_transaction(&self.watch);
+            let error = self.worker.relay.idle_transaction(&self.watch);
             let failure = Failure::saying(FailureKind::IdleTransaction, error);
-            (self.worker).note_cut(&self.watch, failure.kind, &failure.cause);
+            self.worker
+                .relay
+                .note_cut(&self.watch, failure.kind, &failure.cause);
             return Some(self.unasked(failure));
         }
         self.watch.withdraw(Ask::IdleTransaction);
@@ -362,7 +366,7 @@ impl Scripted {
     /// Ends a session that cannot go on: tells the client what it can still be told, and sees to it
     /// that no statement runs on for nobody.
     pub(crate) async fn break_off(&mut self, cut: &CutOff) {
-        if has_thread_ended(&self.worker, &self.watch, &cut.failure).await {
+        if has_thread_ended(&self.worker.relay, &self.watch, &cut.failure).await {
             let drained = self.client.drained();
             let _ = tokio::time::timeout(link::session_end::TIMEOUT_TELL, drained).await;
             return;
@@ -479,12 +483,12 @@ impl Stage for Scripted {
     fn note_wait(&self, wait: HookWait) {
         let server = self.server.as_ref();
         let thread_id = server.map_or(0, |server| server.greeting.thread_id);
-        let second = self.worker.clock.now();
+        let second = self.worker.relay.clock.now();
         self.watch.hook_waits(second, wait, thread_id);
     }
 
     fn note_wait_over(&self) -> bool {
-        self.watch.hook_goes_on(self.worker.clock.now())
+        self.watch.hook_goes_on(self.worker.relay.clock.now())
     }
 
     async fn sleep(&mut self, time: Duration, sequence: u8) -> Result<Option<()>, CutOff> {

@@ -5,12 +5,13 @@ use std::time::SystemTime;
 use net::Endpoint;
 use tracing::Level;
 
-use crate::login::Who;
-use crate::worker::{AcceptedClient, Registered, Worker};
+use crate::worker::{AcceptedClient, Worker};
 use link::failure::Failure;
 use link::session_end::SessionEnd;
+use login::relayed_login::Who;
 use registry::session_control::SessionControl;
 use registry::session_info::SessionKind;
+use registry::worker_sessions::Registered;
 use stats::journal::AuditEvent;
 
 /// What the log says of a session.

@@ -10,17 +10,18 @@ use wire::Capabilities;
 
 use super::facts::Facts;
 use super::{LoggedInSession, answers_logins, enter, late, take_in, tell};
-use crate::pooled::login::server_login::AdmittedLogin;
 use crate::scripted::begin::{Answering, Begin as BeginScripted, Entry};
 use crate::scripted::scripting::no_scripts_yet;
 use crate::scripted::session::Scripted;
-use crate::worker::{Registered, Worker};
+use crate::worker::Worker;
 use backend::settings::Settings;
 use link::failure::{Failure, FailureKind};
 use link::packets::PacketStream;
 use link::session_end::SessionEnd;
+use login::server_login::AdmittedLogin;
 use registry::session_info::SessionKind;
 use registry::session_registry::Registration;
+use registry::worker_sessions::Registered;
 use script_host::host::Host;
 use script_host::login_hooks::{LoggedInClient as LoggedIn, LoginHooks};
 

@@ -14,18 +14,19 @@ impl Worker {
         let limits = &pools.connection_limits;
         let given_up = limits.take_uses(self.index, self.uses(), &config.pool, now);
         for ((account, backend), count) in given_up {
-            let watches = self.watches.borrow();
+            let watches = self.relay.sessions.borrow();
             let sessions = watches.iter().map(|(_, watch)| watch);
-            let given_up = have_given_up(sessions, (&account, backend), count, self.clock.now());
+            let given_up =
+                have_given_up(sessions, (&account, backend), count, self.relay.clock.now());
             pools.forced_ends.count_kept_for_others(given_up);
         }
     }
 
     /// What its sessions do, by account and backend.
     pub(super) fn uses(&self) -> Uses {
-        let second = self.clock.now();
+        let second = self.relay.clock.now();
         let mut uses = Uses::new();
-        for (_, watch) in self.watches.borrow().iter() {
+        for (_, watch) in self.relay.sessions.borrow().iter() {
             if let Some(account) = watch.account() {
                 *uses.entry((account, watch.backend())).or_default() += use_of(watch, second);
             }

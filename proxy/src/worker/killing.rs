@@ -23,7 +23,7 @@ impl Worker {
 
     /// A backend has killed what ran on this connection: a hook whose session has it waits no longer.
     fn end_hook_at(&self, backend: BackendId, thread_id: u32) {
-        for (_, watch) in self.watches.borrow().iter() {
+        for (_, watch) in self.relay.sessions.borrow().iter() {
             if watch.has_waiting_hook_at(backend, thread_id) {
                 watch.ask(Ask::EndHook);
             }
@@ -33,7 +33,7 @@ impl Worker {
     /// The same for somebody who looks at all sessions, those among them that nobody else can kill. None:
     /// it is not here.
     pub(super) fn kill_by_card(&self, kill: Kill) -> Option<Killed> {
-        let watches = self.watches.borrow();
+        let watches = self.relay.sessions.borrow();
         let mut found = watches.iter().filter_map(|(_, watch)| {
             let card = watch.card().filter(|card| card.id == kill.id)?;
             Some((watch, card))

@@ -12,7 +12,7 @@ use registry::worker_view::{LoadView, SessionState, SessionView, WorkerView};
 impl Worker {
     /// Its sessions, pools and loads.
     pub(super) fn view(&self) -> WorkerView {
-        let watches = self.watches.borrow();
+        let watches = self.relay.sessions.borrow();
         let sessions = watches.iter();
         let topology = Arc::clone(&self.env.topology.borrow());
         WorkerView {
@@ -36,7 +36,7 @@ impl Worker {
 
     fn view_of(&self, watch: &SessionControl) -> Option<SessionView> {
         let card = watch.card()?;
-        let (activity, state_seconds) = watch.activity(self.clock.now());
+        let (activity, state_seconds) = watch.activity(self.relay.clock.now());
         let age = self.plane_context.now().since(card.began);
         let (state, state_seconds) = match (card.way, activity) {
             (SessionKind::Login, _) => (SessionState::Login, u32::try_from(age.as_secs()).ok()?),
@@ -70,7 +70,7 @@ impl Worker {
             backend: watch.backend().filter(|_| uses),
             thread_id: Some(thread_id).filter(|id| *id > 0),
             digest,
-            statement: digest.and_then(|digest| self.insight.known_text(digest)),
+            statement: digest.and_then(|digest| self.relay.recorder.stats.known_text(digest)),
             is_in_transaction: watch.status().contains(StatusFlags::IN_TRANS),
             pins,
         })

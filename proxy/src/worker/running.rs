@@ -7,13 +7,11 @@ use std::sync::Arc;
 use net::clock::Clock;
 use net::worker::WorkerContext;
 use route::{Dice, Loads};
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::mpsc;
 use tokio::task::spawn_local;
 
 use super::{Arrival, Message, Worker};
 use crate::context::{DataPlaneContext, Shared};
-use crate::pooled::lanes::Lanes;
-use crate::pooled::login::known_host_names::HostNames;
 use crate::serve::serve;
 use backend::greeting::OwnGreeting;
 use backend::pool_env::PoolEnv;
@@ -23,9 +21,15 @@ use backend::settings::Settings;
 use backend::shared_store::Store;
 use backend::times::Times;
 use backend::worker_pool::WorkerPool;
+use lanes::lanes::Lanes;
 use link::future_arena::FutureArena;
+use login::known_host_names::HostNames;
+use login::login_env::LoginEnv;
 use registry::session_control::Ask;
+use registry::worker_sessions::WorkerSessions;
+use relay::relay_env::RelayEnv;
 use script_host::host::Host;
+use stats::recorder::StatementRecorder;
 use stats::seen_digests::SeenDigests;
 use stats::snapshot;
 use stats::statement_stats::StatementStats;
@@ -49,10 +53,10 @@ impl Worker {
         let worker = Worker::new(context.index, plane_context, shared);
         worker.begin_tasks();
         let mut is_draining = false;
-        while !(is_draining && worker.watches.borrow().is_empty()) {
+        while !(is_draining && worker.relay.sessions.borrow().is_empty()) {
             tokio::select! {
                 biased;
-                () = worker.emptied.notified() => {}
+                () = worker.relay.sessions.emptied() => {}
                 Some(kill) = killed.recv() => worker.kill(kill),
                 Ok(()) = settings.changed() => worker.take_rules(&settings.borrow_and_update()),
                 message = context.inbox.recv() => match message {
@@ -85,22 +89,16 @@ impl Worker {
         });
         Rc::new(Self {
             index,
+            relay: relay_env(index, &env, &plane_context, &shared),
             rule_set: RefCell::new(Rc::new(rule_set)),
             seen: SeenDigests::new(&settings.config.digests),
-            insight: Rc::new(StatementStats::new(&settings.config)),
-            host_names: HostNames::default(),
             loads: Loads::default(),
             lanes: Rc::new(Lanes::new(Rc::clone(&pool), shared.lane_counts.enter())),
             definitions,
             refused: RefusedReads::default(),
             blocks: FutureArena::default(),
-            times: Times::new(Rc::clone(&env), Arc::clone(&shared.times)),
             script,
             people: RefCell::default(),
-            clock: Clock::start(),
-            dice: RefCell::new(Dice::new(index as u64)),
-            watches: RefCell::default(),
-            emptied: Notify::new(),
             env,
             pool,
             plane_context,
@@ -133,11 +131,11 @@ impl Worker {
         match message {
             Message::Arrival(arrival) => self.take(arrival),
             Message::Drain => self.drain(),
-            Message::Stop => self.ask_all(Ask::Stop),
+            Message::Stop => self.relay.sessions.ask_all(Ask::Stop),
             // Who asked may have gone.
             Message::Tell(to) => drop(to.send(self.seen.all())),
             Message::StatementStats(wish, to) => {
-                snapshot::send(&self.insight, self.index, wish, to);
+                snapshot::send(&self.relay.recorder.stats, self.index, wish, to);
             }
             Message::View(to) => drop(to.send(self.view())),
             Message::Reset(to) => {
@@ -153,13 +151,13 @@ impl Worker {
     }
 
     fn take(self: &Rc<Self>, arrival: Arrival) {
-        let registered = self.register();
+        let registered = self.relay.sessions.register();
         spawn_local(serve(Rc::clone(self), registered, arrival));
     }
 
     /// Sessions, idle connections and what scripts have parked are to end.
     fn drain(&self) {
-        self.ask_all(Ask::Drain);
+        self.relay.sessions.ask_all(Ask::Drain);
         self.pool.shut_idle();
         if let Some(host) = &self.script {
             host.parked.close_all();
@@ -170,13 +168,13 @@ impl Worker {
     fn reset_counts(&self) {
         self.rule_set().counters.reset();
         self.lanes.counts.reset();
-        self.times.reset();
+        self.relay.times.reset();
         self.pool.reset_counts();
     }
 
     fn take_rules(&self, settings: &Settings) {
         self.seen.follow(&settings.config.digests);
-        self.insight.follow(&settings.config);
+        self.relay.recorder.stats.follow(&settings.config);
         let limits = &settings.config.limits;
         self.shared
             .people
@@ -203,5 +201,41 @@ fn pool_env(plane_context: &DataPlaneContext, shared: &Shared) -> Rc<PoolEnv> {
         scratch: RefCell::new(vec![0; SCRATCH_BYTES].into_boxed_slice()),
         greeting: OwnGreeting::default(),
         store: Store::default(),
+    })
+}
+
+/// What the sessions of a worker need.
+fn relay_env(
+    index: usize,
+    env: &Rc<PoolEnv>,
+    plane_context: &DataPlaneContext,
+    shared: &Shared,
+) -> Rc<RelayEnv> {
+    let clock = Clock::start();
+    let dice = Rc::new(RefCell::new(Dice::new(index as u64)));
+    let stats = StatementStats::new(&plane_context.settings.borrow().config);
+    Rc::new(RelayEnv {
+        pool: Rc::clone(env),
+        login: Rc::new(LoginEnv {
+            worker: index,
+            pool: Rc::clone(env),
+            accounts: plane_context.accounts.clone(),
+            dice: Rc::clone(&dice),
+            host_names: HostNames::default(),
+            people: Arc::clone(&shared.people),
+            shared: Arc::clone(&shared.logins),
+        }),
+        clock: clock.clone(),
+        sessions: Rc::new(WorkerSessions::new(Arc::clone(&shared.people))),
+        origins: Arc::clone(&plane_context.origins),
+        recorder: Rc::new(StatementRecorder {
+            stats: Rc::new(stats),
+            plans: Arc::clone(&shared.plans),
+            journal: Arc::clone(&plane_context.journal),
+            traces: Arc::clone(&plane_context.traces),
+            dice,
+            clock,
+        }),
+        times: Rc::new(Times::new(Rc::clone(env), Arc::clone(&shared.times))),
     })
 }

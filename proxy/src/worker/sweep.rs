@@ -9,7 +9,7 @@ use route::{Backend, BackendId, Duty, Health, Moment, Topology};
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::Worker;
-use registry::session_control::{Ask, SessionControl};
+use registry::session_control::Ask;
 use registry::session_info::SessionKind;
 
 impl Worker {
@@ -24,7 +24,7 @@ impl Worker {
         if disabled.is_empty() {
             return;
         }
-        for (_, watch) in self.watches.borrow().iter() {
+        for (_, watch) in self.relay.sessions.borrow().iter() {
             if watch.backend().is_some_and(|it| disabled.contains(&it)) {
                 watch.ask(Ask::BackendDisabled);
             }
@@ -45,7 +45,7 @@ impl Worker {
         let changed = backends.filter(|it| role(&topology, *it) != role(before, *it));
         let changed: Vec<_> = changed.collect();
         if !changed.is_empty() {
-            for (_, watch) in self.watches.borrow().iter() {
+            for (_, watch) in self.relay.sessions.borrow().iter() {
                 let is_there = watch.backend().is_some_and(|it| changed.contains(&it));
                 let is_relayed = || {
                     watch
@@ -72,7 +72,7 @@ impl Worker {
             self.end_half_closed(config.limits.timeout_half_closed);
             self.end_waiting(config.health.timeout_down);
             self.share_connections();
-            self.keep_memory_bounded();
+            self.relay.sessions.keep_memory_bounded();
             // Who was on the way there when a backend was disabled has arrived by now.
             self.clear_disabled();
         }
@@ -83,8 +83,8 @@ impl Worker {
     /// never less than the limit. The same holds for open transactions and `idle_transaction`, unless a session has a
     /// limit of its own.
     fn end_idle(&self, limit: Duration, idle_transaction: Duration) {
-        let second = self.clock.now();
-        for (_, watch) in self.watches.borrow().iter() {
+        let second = self.relay.clock.now();
+        for (_, watch) in self.relay.sessions.borrow().iter() {
             let idle = Duration::from_secs(u64::from(watch.idle_seconds(second)));
             if !limit.is_zero() && idle > limit {
                 watch.ask(Ask::IdleTimeout);
@@ -98,19 +98,10 @@ impl Worker {
         }
     }
 
-    /// A client has closed its side of the connection, within a statement.
-    pub(crate) fn note_half_closed(&self, watch: &SessionControl) {
-        let settings = self.plane_context.settings.borrow();
-        match settings.config.limits.timeout_half_closed.is_zero() {
-            true => watch.ask(Ask::ClientGone),
-            false => watch.client_closes(self.clock.now()),
-        }
-    }
-
     /// Ends sessions whose clients have closed their side, and whose statements have said nothing for `limit`.
     fn end_half_closed(&self, limit: Duration) {
-        let second = self.clock.now();
-        for (_, watch) in self.watches.borrow().iter() {
+        let second = self.relay.clock.now();
+        for (_, watch) in self.relay.sessions.borrow().iter() {
             let waited = watch.half_closed_seconds(second);
             if waited.is_some_and(|waited| Duration::from_secs(u64::from(waited)) > limit) {
                 watch.ask(Ask::ClientGone);
@@ -133,9 +124,9 @@ impl Worker {
         if gone.is_empty() {
             return;
         }
-        let second = self.clock.now();
+        let second = self.relay.clock.now();
         let seconds = |seconds: u32| Duration::from_secs(u64::from(seconds));
-        for (_, watch) in self.watches.borrow().iter() {
+        for (_, watch) in self.relay.sessions.borrow().iter() {
             let Some((backend, waited)) = watch.waits_for(second) else {
                 continue;
             };

@@ -20,6 +20,13 @@ define! {
         when "All connections that [the pool may have](pooling.md#limits) are in use (`pool_exhausted`)."
         advice "Look for long statements, open transactions and [pinned sessions](pooling.md#what-pins), or raise \
             `pool.connections_max`.";
+    CON_COUNT no_turn_in_time(backend, limit) =
+        "Backend {backend} runs as many statements as pool.adaptive_limit allows, and the turn of this one did not come \
+            within {limit} (pool.timeout_wait); nothing was executed"
+        when "[As many statements run](pooling.md#statements-at-once) as the server does without a loss of throughput, and \
+            more transactions wait for their turn than it serves in that time (`pool_exhausted`)."
+        advice "The server has too much to do: look for its most frequent and longest statements (`digests`), raise \
+            `pool.timeout_wait`, or `pool.adaptive_limit_min` if it could do more.";
     CON_COUNT too_many_waiters(backend) =
         "Too many sessions wait for a connection to backend {backend} (pool.waiters_max); nothing was executed"
         when "All connections of the pool are in use, and `pool.waiters_max` sessions wait for one (`pool_exhausted`)."

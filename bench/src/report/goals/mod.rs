@@ -46,6 +46,8 @@ pub fn all(results: &Results) -> Vec<Goal> {
     let mut goals = vec![cpu_per_query(results), latency_added(results)];
     let backends = [Kind::Minimal, Kind::MariaDb, Kind::MySql];
     goals.extend(backends.map(|backend| large_results(results, backend)));
+    goals.extend(backends.map(|backend| large_results_cpu(results, backend)));
+    goals.extend([Kind::MariaDb, Kind::MySql].map(|backend| connect(results, backend)));
     goals.push(idle_memory(results));
     goals.extend(pooled::all(results));
     goals.extend(scripts::all(results));
@@ -86,8 +88,32 @@ fn large_results(results: &Results, backend: Kind) -> Goal {
     })
 }
 
+fn large_results_cpu(results: &Results, backend: Kind) -> Goal {
+    let what = "CPU of the proxy for a result of 10,000 rows";
+    let text = format!("{what}, {}, 8 connections: ≤ HAProxy's", backend.title());
+    let comparison = results.comparison(backend, "rows:10000", 8);
+    Goal::against_haproxy(&text, comparison, |ours, theirs| {
+        let ratio = ours.against.get(HAPROXY)?.proxy_cpu?.median;
+        let (ours, theirs) = (ours.proxy_cpu_us?.sum(), theirs.proxy_cpu_us?.sum());
+        let measured = format!("{ratio:.3} ×: {ours:.0} µs, HAProxy {theirs:.0} µs");
+        Some((ratio <= 1.0, measured))
+    })
+}
+
+fn connect(results: &Results, backend: Kind) -> Goal {
+    let what = "Connect, query, close, transparent";
+    let text = format!("{what}, {}, 8 clients: ≥ HAProxy's rate", backend.title());
+    let comparison = results.comparison(backend, "connect", 8);
+    Goal::against_haproxy(&text, comparison, |ours, theirs| {
+        let ratio = ours.against.get(HAPROXY)?.per_second.median;
+        let (ours, theirs) = (ours.per_second, theirs.per_second);
+        let measured = format!("{ratio:.3} ×: {ours:.0}/s, HAProxy {theirs:.0}/s");
+        Some((ratio >= 1.0, measured))
+    })
+}
+
 fn idle_memory(results: &Results) -> Goal {
-    let text = "Memory of the proxy per idle session, 10,000 sessions: ≤ 8 KiB";
+    let text = "Memory of the proxy per idle session, 10,000 sessions: ≤ 4.3 KiB";
     Goal::of(
         text,
         results
@@ -96,7 +122,7 @@ fn idle_memory(results: &Results) -> Goal {
             .find(|idle| idle.contestant == PILOTFISH)
             .map(|idle| {
                 let kib = idle.bytes_per_session / 1024.0;
-                let reached = kib <= 8.0 && idle.errors.count() == 0;
+                let reached = kib <= 4.3 && idle.errors.count() == 0;
                 (
                     reached,
                     format!("{kib:.2} KiB with {} sessions", idle.sessions),

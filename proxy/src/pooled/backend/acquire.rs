@@ -9,17 +9,18 @@ use net::clock;
 use pool::CloseReason;
 use route::{Arrival, Backend, BackendId, NoBackend, Role, Roles, Use, Whole, Wish, Written};
 use session::state::distance;
-use tokio::time::timeout_at;
+use tokio::time::{timeout, timeout_at};
 
 use crate::pooled::routing::target::CommandTarget;
 use crate::pooled::session::PooledSession;
-use crate::pooled::session::outcome::Home;
 use backend::connection::BackendConn;
 use backend::pending_answers::PendingAnswers;
-use backend::sub_pool::SubPoolId;
+use backend::running_statements::{self, RunningStatement};
+use backend::sub_pool::{SubPool, SubPoolId};
 use backend::worker_pool::{CheckoutStep, HeldConnection, Wait};
 use link::failure::{Failure, FailureKind};
 use registry::session_control::Ask;
+use relay::outcome::Home;
 
 /// When no backend can be used, and none is heard of, all are tried again after so long.
 const PAUSE_RETRY: Duration = Duration::from_millis(250);
@@ -37,6 +38,15 @@ impl PooledSession {
         }
         self.take_up_saved();
         let backend = self.backend(command_target, &[]);
+        let admitted = match &backend {
+            // What is asked about the session's last statement is short, and so is what a KILL asks first.
+            Ok(_) if command_target == CommandTarget::Same => None,
+            Ok(backend) => match self.admitted(backend) {
+                Ok(admitted) => admitted,
+                Err(sub_pool) => Some(Box::pin(self.stand_in_line(sub_pool)).await?),
+            },
+            Err(_) => None,
+        };
         let mut begun = match &backend {
             Ok(backend) if !self.leaves_answers(backend) => Some(self.begin(backend)),
             _ => None,
@@ -44,10 +54,11 @@ impl PooledSession {
         if let Some(CheckoutStep::Waits(wait)) = begun {
             begun = self.outwait_others(wait).await;
         }
-        let lent = match begun {
+        let mut lent = match begun {
             Some(CheckoutStep::HeldConnection(lent)) => lent,
             begun => Box::pin(self.hold_slowly(command_target, backend, begun)).await?,
         };
+        lent.admit(admitted);
         let is_apart = self.sql_state.aftermath.is_apart_from(&lent.conn);
         self.held.lease = Some(lent);
         if is_apart {
@@ -61,6 +72,39 @@ impl PooledSession {
         // Others may have asked while it waited for a connection.
         self.take_up_saved();
         Ok(())
+    }
+
+    /// Whether a transaction may begin on a backend now, or where it has to wait.
+    #[inline]
+    fn admitted(
+        &mut self,
+        backend: &Arc<Backend>,
+    ) -> Result<Option<RunningStatement>, Rc<SubPool>> {
+        self.sub_pool(backend);
+        let Some(known) = &self.held.sub_pool else {
+            return Ok(None);
+        };
+        match RunningStatement::begin(&known.sub_pool) {
+            Some(admitted) => Ok(Some(admitted)),
+            None => Err(Rc::clone(&known.sub_pool)),
+        }
+    }
+
+    /// Waits until a transaction may begin.
+    async fn stand_in_line(&mut self, sub_pool: Rc<SubPool>) -> Result<RunningStatement, Failure> {
+        self.note_queued();
+        let worker = Rc::clone(&self.worker);
+        let patience = self.settings.config.pool.timeout_wait;
+        let turn = running_statements::stand_in_line(&worker.env, &sub_pool);
+        let waited = self.wait_unless_killed(timeout(patience, turn)).await?;
+        waited.map_err(|_| running_statements::no_turn_in_time(&sub_pool, patience))
+    }
+
+    /// It waits for whichever backend comes, and for none in particular.
+    fn note_queued(&mut self) {
+        self.command.timing.queues();
+        self.watch.unsettle();
+        self.watch.note(self.worker.relay.clock.now(), false);
     }
 
     /// Asks for a connection to a backend; in the usual case one lies idle.
@@ -81,10 +125,7 @@ impl PooledSession {
 
     /// Waits for one that comes back, or for leave to open one; `None` where it was dead: begin again.
     async fn outwait_others(&mut self, wait: Wait) -> Option<CheckoutStep> {
-        // It waits for whichever backend comes, and for none in particular.
-        self.command.timing.queues();
-        self.watch.unsettle();
-        self.watch.note(self.worker.clock.now(), false);
+        self.note_queued();
         match self.wait_unless_killed(wait.granting).await {
             Ok(granted) => {
                 wait.ticket.spend();
@@ -108,10 +149,7 @@ impl PooledSession {
         let mut since = None;
         let mut tried: Vec<BackendId> = Vec::new();
         let mut last: Option<Failure> = None;
-        // It waits for whichever backend comes, and for none in particular.
-        self.command.timing.queues();
-        self.watch.unsettle();
-        self.watch.note(self.worker.clock.now(), false);
+        self.note_queued();
         loop {
             match found {
                 Ok(backend) => match self.check_out_of(&backend, begun.take()).await {
@@ -224,7 +262,7 @@ impl PooledSession {
             ..Wish::to(self.level().0, Roles::Primary)
         };
         let now = worker.plane_context.now();
-        let dice = &mut worker.dice.borrow_mut();
+        let dice = &mut worker.relay.login.dice.borrow_mut();
         let placed = route::place(&topology, &wish, &worker.loads, now, dice, &mut ());
         placed.ok().map(|placed| Arc::clone(placed.backend))
     }
@@ -283,14 +321,13 @@ impl PooledSession {
     }
 
     pub(crate) fn sub_pool(&mut self, backend: &Arc<Backend>) -> SubPoolId {
-        let pool = &self.settings.config.pool;
         let worker = &self.worker;
         let (known, kind, login) = (
             &mut self.held.sub_pool,
             &self.identity.key,
             &self.identity.login,
         );
-        worker.pool.shelf_again(known, pool, backend, kind, login)
+        worker.pool.shelf_again(known, backend, kind, login)
     }
 
     /// The backend that the aim leads to.
@@ -410,7 +447,7 @@ impl PooledSession {
         };
         loop {
             let now = worker.plane_context.now();
-            let dice = &mut worker.dice.borrow_mut();
+            let dice = &mut worker.relay.login.dice.borrow_mut();
             let backend = route::choose(&topology, &whole, now, dice)?;
             // Another worker may have been faster; then the choice is made again.
             if let Some(slot) = backend.begin() {
@@ -431,7 +468,7 @@ impl PooledSession {
         let written = self.must_see();
         let wish = self.ordered(roles, tried, seat.as_slice(), &written);
         let now = worker.plane_context.now();
-        let dice = &mut worker.dice.borrow_mut();
+        let dice = &mut worker.relay.login.dice.borrow_mut();
         let placed = route::place(&topology, &wish, &worker.loads, now, dice, &mut ())?;
         if placed.arrival == Arrival::AfterWait {
             self.routing.course.awaited = written.position().cloned();

@@ -6,7 +6,7 @@ use pool::CloseReason;
 use session::state::{Hold, Pin as Held, Pins};
 
 use crate::pooled::session::PooledSession;
-use crate::pooled::session::outcome::CutOff;
+use relay::outcome::CutOff;
 
 impl PooledSession {
     /// Behind a command: a connection that holds nothing of the session's goes back.

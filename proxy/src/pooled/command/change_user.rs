@@ -13,28 +13,27 @@ use session::state::SessionState;
 use wire::change_user::ChangeUser;
 use wire::{Capabilities, Command, errors};
 
-use crate::connect::Greeted;
-use crate::login::Agreement;
-use crate::pooled::login::examine::{
-    AuthenticationFailure, examine, random, since_1970, tls_session,
-};
-use crate::pooled::login::host_names::host_names;
-use crate::pooled::login::known_accounts::AccountLookup;
-use crate::pooled::login::login_throttle;
-use crate::pooled::login::retry_after_reload::{RetryOutcome, appeal, conditions_anew};
-use crate::pooled::login::session_start::{rules, welcome};
 use crate::pooled::routing::routing_state::RoutingState;
 use crate::pooled::session::PooledSession;
-use crate::pooled::session::outcome::{After, CutOff, Home};
-use crate::scripted::script_coverage::out_of_sight;
-use crate::tls_guard::{Claimant, is_password_used, unmet};
+use crate::pooled::session::session_start::rules;
 use backend::greeting::{dialect_of, plugin_of};
 use backend::sub_pool::{BackendLogin, PoolKey};
 use link::client_command::{Inbox, Incoming};
 use link::failure::{Failure, FailureKind};
 use link::leg::Leg;
 use link::packets::PacketStream;
+use login::connect::Greeted;
+use login::examine::{AuthenticationFailure, examine, random, since_1970, tls_session};
+use login::host_names::host_names;
+use login::known_accounts::AccountLookup;
+use login::login_throttle;
+use login::relayed_login::Agreement;
+use login::retry_after_reload::{RetryOutcome, appeal, conditions_anew};
+use login::script_coverage::out_of_sight;
+use login::tls_guard::{Claimant, is_password_used, unmet};
+use login::welcome::welcome;
 use registry::session_info::SessionKind;
+use relay::outcome::{After, CutOff, Home};
 use script_host::shadow_queue::Reflection;
 use stats::journal::AuditEvent;
 
@@ -121,7 +120,7 @@ impl PooledSession {
         dialect_of(&self.identity.greeting) == Dialect::MariaDb
     }
 
-    /// What a client is told whose connection does not meet what `user` demands, see [`crate::tls_guard`].
+    /// What a client is told whose connection does not meet what `user` demands, see [`login::tls_guard`].
     fn unmet(&self, user: &[u8], there: &[u8], password_used: bool) -> Option<Denial> {
         let accounts = Arc::clone(&self.worker.plane_context.accounts.borrow());
         let claimant = Claimant {
@@ -182,7 +181,8 @@ impl PooledSession {
             return Err(no_more_changes());
         }
         let worker = Rc::clone(&self.worker);
-        let mut known = AccountLookup::find(&worker, wish.user, &self.client.origin).await;
+        let env = &worker.relay.login;
+        let mut known = AccountLookup::find(env, wish.user, &self.client.origin).await;
         let mut may_appeal = true;
         let (mut account, passed) = loop {
             let account = match known {
@@ -208,9 +208,7 @@ impl PooledSession {
             };
             let (denial, user) = (failed.denial, wish.user);
             let appeal = match may_appeal {
-                true => {
-                    appeal(&worker, stream, &account, failed, user, &self.client.origin).await?
-                }
+                true => appeal(env, stream, &account, failed, user, &self.client.origin).await?,
                 false => RetryOutcome::Refused,
             };
             match appeal {
@@ -222,7 +220,7 @@ impl PooledSession {
         let (user, password_used) = (wish.user, passed.password_used);
         let mut denied = self.change_denial(&account, user, password_used);
         if denied.is_some()
-            && let Some(later) = conditions_anew(&worker, &account, user, &self.client.origin).await
+            && let Some(later) = conditions_anew(env, &account, user, &self.client.origin).await
         {
             account = later;
             denied = self.change_denial(&account, user, password_used);
@@ -230,7 +228,7 @@ impl PooledSession {
         if let Some(denial) = denied {
             return Err(self.deny_change(denial, wish.user).await);
         }
-        login_throttle::succeeded(&worker, &self.client.origin, wish.user);
+        login_throttle::succeeded(env, &self.client.origin, wish.user);
         let Some(credential) = self.backend_credential(&account, passed.credential) else {
             let denial = Denial::Access { password_used };
             return Err(self.deny_change(denial, wish.user).await);
@@ -322,8 +320,13 @@ impl PooledSession {
         verifiers: Arc<[Verifier]>,
         held: Option<Password>,
     ) -> Result<Result<Passed, AuthenticationFailure>, Failure> {
-        login_throttle::hold_back(&self.worker, &self.settings, &self.client.origin, wish.user)
-            .await;
+        login_throttle::hold_back(
+            &self.worker.relay.login,
+            &self.settings,
+            &self.client.origin,
+            wish.user,
+        )
+        .await;
         let candidate = Candidate {
             // MySQL asks again, whatever it was answered.
             plugin: wish.plugin.map(|plugin| match self.is_mariadb() {
@@ -336,7 +339,7 @@ impl PooledSession {
         let (plugin, scramble) = (plugin_of(&self.identity.greeting), &self.identity.scramble);
         let verdict =
             ServerAuthentication::begin(plugin, scramble, verifiers, held, candidate, random());
-        examine(&self.worker.shared, stream, verdict).await
+        examine(&self.worker.relay.login.shared.own_key, stream, verdict).await
     }
 
     /// Examines a client whose user has no account, and refuses it whatever it shows.
@@ -426,10 +429,20 @@ impl PooledSession {
     }
 
     async fn deny_change(&self, denial: Denial, user: &[u8]) -> Failure {
-        login_throttle::after_failure(&self.worker, &self.settings, &self.client.origin, user)
-            .await;
+        login_throttle::after_failure(
+            &self.worker.relay.login,
+            &self.settings,
+            &self.client.origin,
+            user,
+        )
+        .await;
         let dialect = dialect_of(&self.identity.greeting);
-        let names = host_names(&self.worker, &self.settings, &self.routing.course).await;
+        let names = host_names(
+            &self.worker.relay.login,
+            &self.settings,
+            &self.routing.course.destination(),
+        )
+        .await;
         let shown = self.client.origin.shown(names);
         let payload = denial.payload(dialect, user, &shown);
         let cause = format!("{denial}, at {} from {shown}", Command::CHANGE_USER);

@@ -7,16 +7,16 @@ use wire::change_user::ChangeUser;
 use wire::handshake::HandshakeHead;
 use wire::{Capabilities, HandshakeResponse, errors};
 
-use crate::connect::Greeted;
-use crate::login::{Agreement, Who};
-use crate::pooled::login::passthrough_auth::PassOn;
 use crate::pooled::session::PooledSession;
-use crate::pooled::session::outcome::{After, Relayed};
-use crate::relayed::join;
 use backend::greeting::server_of;
 use link::failure::{Failure, FailureKind};
 use link::leg::Leg;
 use link::packets::PacketStream;
+use login::connect::Greeted;
+use login::passthrough_auth::PassOn;
+use login::relayed_login::{Agreement, Who};
+use relay::outcome::{After, Relayed};
+use relay::relayed_session::join;
 
 /// What clients usually say; no server holds them to it.
 const PACKET_BYTES_MAX: u32 = 1 << 24;
@@ -53,10 +53,10 @@ impl PooledSession {
             trailing: b"",
         };
         let pass_on = PassOn {
-            worker: &self.worker,
+            env: &self.worker.relay.login,
             settings: &self.settings,
             header: &self.client.header,
-            course: &self.routing.course,
+            destination: &self.routing.course.destination(),
             client: stream,
             who: &mut Who::default(),
             greeting: &self.identity.greeting,
@@ -75,7 +75,7 @@ impl PooledSession {
         let thread_id = greeted.greeting.thread_id;
         let backend = Arc::clone(&greeted.backend);
         let relay = join(
-            (&self.worker, &self.watch, &self.settings),
+            (&self.worker.relay, &self.watch, &self.settings),
             (client, self.client.inbox.take_all()),
             (
                 greeted.stream,

@@ -14,8 +14,8 @@ use super::unknown_statements::Mistake;
 
 use crate::pooled::routing::target::CommandTarget;
 use crate::pooled::session::PooledSession;
-use crate::pooled::session::outcome::{After, CutOff};
 use link::client_command::Incoming;
+use relay::outcome::{After, CutOff};
 use session::effect::Effect;
 
 impl PooledSession {

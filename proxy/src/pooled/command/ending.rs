@@ -2,8 +2,8 @@
 
 use session::Outcome;
 
-use crate::pooled::session::outcome::After;
 use backend::exchange_outcome::Done;
+use relay::outcome::After;
 
 /// How a command has ended, or a part of it.
 pub(crate) struct Ending {

@@ -12,13 +12,14 @@ use wire::errors::{self, ProxyError};
 use wire::execute::Execute;
 use wire::statement::statement_id;
 
-use super::statement::{BulkExecution, Executing, NEED_REPREPARE, Statement, UNKNOWN_HANDLER};
+use super::statement::{BulkExecution, Executing, Statement};
 use crate::pooled::session::PooledSession;
-use crate::pooled::session::outcome::{After, CutOff};
 use backend::exchange_outcome::{CutReply, Done};
 use backend::own_reply::OwnReply;
 use backend::prepared_statement::StatementKey;
+use backend::prepared_statement::{NEED_REPREPARE, UNKNOWN_HANDLER};
 use link::client_command::Incoming;
+use relay::outcome::{After, CutOff};
 
 impl PooledSession {
     /// COM_STMT_EXECUTE.

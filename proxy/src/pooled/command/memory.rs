@@ -6,9 +6,9 @@ use link::memory::Purpose;
 use wire::{Command, errors};
 
 use crate::pooled::session::PooledSession;
-use crate::pooled::session::outcome::CutOff;
 use link::failure::{Failure, FailureKind};
 use registry::memory_bound::{log_refused, memory_full};
+use relay::outcome::CutOff;
 
 /// What stands in front of long data: the header of the packet, the command, and the statement's id.
 const LONG_DATA_ID: std::ops::Range<usize> = 5..9;
@@ -17,7 +17,8 @@ impl PooledSession {
     /// Counts what has come of a command that is not whole yet. False: it is refused.
     pub(crate) fn has_memory_for_command(&self) -> bool {
         let bytes = self.client.inbox.held_bytes() + self.client.leg.transport.held_bytes();
-        self.watch.memory.keep(Purpose::Command, bytes) || self.worker.makes_room(&self.watch)
+        self.watch.memory.keep(Purpose::Command, bytes)
+            || self.worker.relay.sessions.makes_room(&self.watch)
     }
 
     /// Nothing of a command is kept any more.
@@ -71,7 +72,8 @@ impl PooledSession {
     /// Counts the long data. Without room for it the EXECUTE fails.
     pub(crate) fn count_long_data(&mut self, number: u32) {
         let bytes = self.sql_state.statements.long_data_bytes();
-        if !self.watch.memory.keep(Purpose::LongData, bytes) && !self.worker.makes_room(&self.watch)
+        if !self.watch.memory.keep(Purpose::LongData, bytes)
+            && !self.worker.relay.sessions.makes_room(&self.watch)
         {
             self.refuse_long_data(Some(number));
         }
@@ -88,6 +90,7 @@ impl PooledSession {
 
     /// Whether there is room for the text of a statement that is to be prepared.
     pub(crate) fn has_memory_for_text(&self) -> bool {
-        self.worker.env.store.has_memory_for_texts() || self.worker.makes_room(&self.watch)
+        self.worker.env.store.has_memory_for_texts()
+            || self.worker.relay.sessions.makes_room(&self.watch)
     }
 }

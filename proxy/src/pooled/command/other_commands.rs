@@ -12,9 +12,9 @@ use wire::errors::{self, ProxyError};
 use crate::pooled::rules::command_policy::CommandPolicy;
 use crate::pooled::rules::evaluate_rules::{Form, RuleInput};
 use crate::pooled::session::PooledSession;
-use crate::pooled::session::outcome::{After, CutOff};
 use backend::diagnostics::Diagnostics;
 use link::client_command::Incoming;
+use relay::outcome::{After, CutOff};
 
 impl PooledSession {
     /// Asks the rules about a command that says in a byte what a statement says in words. `Some`: it is refused, and

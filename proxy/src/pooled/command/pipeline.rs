@@ -16,9 +16,9 @@ use crate::pooled::failure::repeat::Repeat;
 use crate::pooled::lanes::try_lane::LaneOutcome;
 use crate::pooled::routing::target::CommandTarget;
 use crate::pooled::session::PooledSession;
-use crate::pooled::session::outcome::{After, CutOff};
 use backend::exchange_outcome::{CutReply, Done};
 use link::query_command::CommandPart;
+use relay::outcome::{After, CutOff};
 use session::effect::{Effect, effect_of};
 
 impl PooledSession {

@@ -19,7 +19,6 @@ use super::statement::{BackendCommand, CommandTask};
 use crate::pooled::routing::target::CommandTarget;
 use crate::pooled::rules::prepared_rules::Preparing;
 use crate::pooled::session::PooledSession;
-use crate::pooled::session::outcome::{After, CutOff};
 use backend::connection::BackendConn;
 use backend::connection_error::ConnectionError;
 use backend::exchange_outcome::CutReply;
@@ -27,6 +26,7 @@ use backend::own_reply::{OwnReply, own_command};
 use backend::prepared_statement::{Definitions, StatementKey};
 use link::client_command::Incoming;
 use link::query_command::Carries;
+use relay::outcome::{After, CutOff};
 use session::effect::Effect;
 
 /// Flags that say how a session's transaction stands.

@@ -8,11 +8,11 @@ use wire::Command;
 use super::statement::Statement;
 use crate::pooled::command::ending::Ending;
 use crate::pooled::session::PooledSession;
-use crate::pooled::session::outcome::{After, CutOff};
 use backend::exchange_outcome::Done;
 use link::client_command::Incoming;
 use link::query_command::CommandPart;
 use link::query_command::{Arrived, Carries, QueryCommand};
+use relay::outcome::{After, CutOff};
 use session::track_settings::SessionTrackSettings;
 use sql::proxy_explain;
 use stats::statement_stats::Subject;
@@ -56,7 +56,9 @@ impl PooledSession {
         let digest = self.read_facts(facts, text, bytes);
         self.trust(facts, text);
         query.digest = digest;
-        if query.carries() == Carries::Attributes && self.worker.insight.wants().tracing.is_some() {
+        if query.carries() == Carries::Attributes
+            && self.worker.relay.recorder.stats.wants().tracing.is_some()
+        {
             let attributes = query.query().named_attributes(self.client.capabilities);
             self.note_attributes(&attributes.unwrap_or_default());
         }

@@ -17,10 +17,10 @@ use crate::pooled::routing::leave_replica::ROLLBACK;
 use crate::pooled::routing::routing_state::BeginProgress;
 use crate::pooled::routing::target::CommandTarget;
 use crate::pooled::session::PooledSession;
-use crate::pooled::session::outcome::{After, CutOff};
 use backend::diagnostics::Diagnostics;
 use backend::exchange_outcome::CutReply;
 use link::client_command::Incoming;
+use relay::outcome::{After, CutOff};
 use session::effect::Effect;
 
 impl PooledSession {

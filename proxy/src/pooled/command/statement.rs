@@ -18,12 +18,6 @@ use link::client_command::Incoming;
 use link::query_command::CommandPart;
 use link::query_command::QueryCommand;
 
-/// ER_NEED_REPREPARE.
-pub(crate) const NEED_REPREPARE: u16 = 1615;
-
-/// ER_UNKNOWN_STMT_HANDLER.
-pub(crate) const UNKNOWN_HANDLER: u16 = 1243;
-
 /// A statement, with what came with it.
 pub(crate) enum Statement<'a> {
     /// COM_QUERY.

@@ -7,11 +7,11 @@ use session::Violation;
 use wire::Command;
 
 use crate::pooled::session::PooledSession;
-use crate::pooled::session::outcome::CutOff;
 use backend::exchange_outcome::Cut;
 use backend::exchange_outcome::{CutReply, Done, Reached};
 use link::client_command::{EndOf, Passage};
 use link::failure::{Failure, FailureKind};
+use relay::outcome::CutOff;
 
 /// Shorter commands are left to the server: they and its answer fit in the buffers of any socket.
 const LOOKED_AT_BYTES: usize = 16 << 10;
@@ -48,7 +48,7 @@ impl PooledSession {
                     Err(_) => too_large(None),
                 }
             }
-            _ => CutOff::new(crate::relay::client_violation(violation), Some(1)),
+            _ => CutOff::new(relay::relay::client_violation(violation), Some(1)),
         }
     }
 

@@ -12,11 +12,11 @@ use wire::{Command, ErrPacket};
 
 use crate::pooled::routing::target::CommandTarget;
 use crate::pooled::session::PooledSession;
-use crate::pooled::session::outcome::{After, CutOff};
 use backend::diagnostics::Diagnostics;
 use backend::exchange_outcome::Done;
 use backend::own_reply::{OwnReply, own_command};
 use backend::settle_answers::settle;
+use relay::outcome::{After, CutOff};
 
 /// What a backend is asked for.
 pub(crate) struct Mistake {

@@ -18,7 +18,6 @@ use wire::{Capabilities, Command, StatusFlags, errors};
 use crate::pooled::command::ending::Ending;
 use crate::pooled::command::statement::{Executing, Statement};
 use crate::pooled::session::PooledSession;
-use crate::pooled::session::outcome::{After, CutOff};
 use backend::ask::text;
 use backend::diagnostics::{ConditionFilter, Diagnostics, Form};
 use backend::prepared_statement::StatementKey;
@@ -26,6 +25,7 @@ use backend::worker_pool::HeldConnection;
 use link::failure::Failure;
 use link::query_command::CommandPart;
 use link::query_command::QueryCommand;
+use relay::outcome::{After, CutOff};
 use sql::parts_that_ask;
 
 /// What became of a statement that asks for diagnostics.

@@ -77,7 +77,7 @@ impl PooledSession {
                 Poll::Pending => break,
             }
         }
-        self.watch.note(self.worker.clock.now(), false);
+        self.watch.note(self.worker.relay.clock.now(), false);
         let meanwhile = self.poll_meanwhile(context);
         if meanwhile.is_pending() && self.is_cut_off(conn.backend.id) {
             return Poll::Ready(Err(Cut::Backend(ConnectionError::Disabled)));
@@ -166,7 +166,7 @@ impl PooledSession {
                 // It may still take its reply.
                 Poll::Ready(read) if Leg::is_end(&read) => {
                     self.client.leg.has_ended = true;
-                    self.worker.note_half_closed(&self.watch);
+                    self.worker.relay.note_half_closed(&self.watch);
                 }
                 Poll::Ready(Ok(_)) => {}
                 Poll::Ready(Err(error)) => {

@@ -10,13 +10,13 @@ use wire::{Command, StatusFlags};
 
 use crate::pooled::command::prepared::defines;
 use crate::pooled::session::PooledSession;
-use crate::pooled::session::outcome::CutOff;
 use backend::exchange_outcome::Done;
 use backend::exchange_outcome::LASTING;
 use backend::global_variables;
 use backend::own_reply::OwnReply;
 use backend::privilege_changes;
 use backend::settle_answers::claim_own;
+use relay::outcome::CutOff;
 use session::track_settings;
 
 /// Notes what a command changed, by the server's word and by its text.

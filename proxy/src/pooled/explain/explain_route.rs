@@ -126,7 +126,7 @@ impl PooledSession {
         };
         let topology = self.worker.env.topology.borrow();
         let now = self.worker.plane_context.now();
-        let dice = &mut self.worker.dice.borrow().clone();
+        let dice = &mut self.worker.relay.login.dice.borrow().clone();
         let mut heard: Vec<Considered> = Vec::new();
         let placed = route::place(&topology, &wish, &self.worker.loads, now, dice, &mut heard);
         told.candidates(&heard);

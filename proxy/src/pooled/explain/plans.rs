@@ -22,7 +22,7 @@ use tokio::time::sleep;
 use crate::pooled::command::statement::Statement;
 use crate::pooled::routing::target::CommandTarget;
 use crate::pooled::session::PooledSession;
-use crate::worker::Registered;
+use registry::worker_sessions::Registered;
 use stats::plans::conditions;
 use stats::plans::reading::{self, Line};
 use stats::plans::store::PlanKey;
@@ -92,8 +92,8 @@ impl PooledSession {
         if !plans.claim(&explaining.key, &due.text, now, interval) {
             return;
         }
-        worker.insight.spends_plan(now);
-        let count = &worker.insight.explaining_count;
+        worker.relay.recorder.stats.spends_plan(now);
+        let count = &worker.relay.recorder.stats.explaining_count;
         if count.get() >= WAITING_MAX {
             return;
         }
@@ -158,7 +158,7 @@ impl PooledSession {
 async fn explain(mut double: PooledSession, registered: Registered, explaining: Explaining) {
     let worker = Rc::clone(&double.worker);
     // One after the other: at most one connection of each worker's is busy with that.
-    let turn = worker.insight.explaining.acquire().await;
+    let turn = worker.relay.recorder.stats.explaining.acquire().await;
     let came = double.plan_of(&explaining).await;
     double.end_planning().await;
     let backend = double
@@ -178,7 +178,7 @@ async fn explain(mut double: PooledSession, registered: Registered, explaining: 
     double.end_planning().await;
     double.leave().await;
     drop(turn);
-    let count = &worker.insight.explaining_count;
+    let count = &worker.relay.recorder.stats.explaining_count;
     count.set(count.get() - 1);
     drop(double);
     drop(registered);

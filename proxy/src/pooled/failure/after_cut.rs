@@ -8,8 +8,8 @@ use wire::errors::{self, ProxyError};
 use wire::statement::statement_id;
 
 use crate::pooled::session::PooledSession;
-use crate::pooled::session::outcome::{After, CutOff};
 use link::query_command::Arrived;
+use relay::outcome::{After, CutOff};
 
 /// What a command means to a transaction that is no more.
 enum CutTransactionEffect {

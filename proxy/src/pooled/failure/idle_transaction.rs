@@ -7,7 +7,7 @@ use wire::errors::{self, ProxyError};
 use super::cut_transaction::CutTransaction;
 use super::retry::Bond;
 use crate::pooled::session::PooledSession;
-use crate::pooled::session::outcome::CutOff;
+use relay::outcome::CutOff;
 
 impl PooledSession {
     /// Gives up the connection that it keeps, because its account keeps most of them and others wait. `Some`: the
@@ -38,7 +38,9 @@ impl PooledSession {
                 let text = text.into();
                 let code = error.code;
                 let failure = Failure::saying(kind, ProxyError { code, text });
-                self.worker.note_cut(&self.watch, kind, &failure.cause);
+                self.worker
+                    .relay
+                    .note_cut(&self.watch, kind, &failure.cause);
                 self.drop_lent(reason);
                 Some(self.unasked(failure))
             }

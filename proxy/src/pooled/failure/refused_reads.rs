@@ -16,8 +16,8 @@ use crate::pooled::exchange::delivery::Delivery;
 use crate::pooled::failure::repeat::Repeat;
 use crate::pooled::routing::target::CommandTarget;
 use crate::pooled::session::PooledSession;
-use crate::pooled::session::outcome::{After, CutOff};
 use link::query_command::CommandPart;
+use relay::outcome::{After, CutOff};
 
 impl PooledSession {
     /// Takes a read for a statement that may write, if a server has refused one with its digest. The digest is

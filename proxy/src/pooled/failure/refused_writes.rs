@@ -18,7 +18,7 @@ use super::retry::Outwaited;
 use crate::pooled::failure::repeat::Repeat;
 use crate::pooled::routing::routing_state::BeginProgress;
 use crate::pooled::session::PooledSession;
-use crate::pooled::session::outcome::CutOff;
+use relay::outcome::CutOff;
 
 /// A write is sent again after so long, unless something is heard of the backends earlier.
 const PAUSE: Duration = Duration::from_millis(250);
@@ -66,7 +66,7 @@ impl PooledSession {
         }
         self.command.timing.queues();
         self.watch.unsettle();
-        self.watch.note(self.worker.clock.now(), false);
+        self.watch.note(self.worker.relay.clock.now(), false);
         let worker = std::rc::Rc::clone(&self.worker);
         let until = deadline.min(now + PAUSE);
         // Whether or not anything was heard, it is sent again.

@@ -25,8 +25,6 @@ use crate::pooled::failure::repeat::{RETRIES_MAX, Repeat};
 use crate::pooled::routing::routing_state::BeginProgress;
 use crate::pooled::routing::target::CommandTarget;
 use crate::pooled::session::PooledSession;
-use crate::pooled::session::outcome::{After, CutOff};
-use crate::relay::SILENT;
 use backend::connection_error::ConnectionError;
 use backend::exchange_outcome::Cut;
 use backend::exchange_outcome::{CutReply, Reached};
@@ -34,6 +32,8 @@ use backend::exchange_outcome::{Lack, Unequal};
 use backend::kill_thread::Running;
 use link::failure::{Failure, FailureKind};
 use registry::session_control::Ask;
+use relay::outcome::{After, CutOff};
+use relay::relay::SILENT;
 
 /// What came of waiting until a primary takes writes.
 pub(crate) enum Outwaited {
@@ -300,7 +300,7 @@ impl PooledSession {
     pub(crate) fn cut_while_idle(&mut self, text: &str) -> bool {
         let is_its_own_doing = self
             .watch
-            .is_about_to_wait_too_long(self.worker.clock.now());
+            .is_about_to_wait_too_long(self.worker.relay.clock.now());
         if is_its_own_doing || !matches!(self.bond(), Bond::Transaction) {
             return false;
         }
@@ -325,7 +325,7 @@ impl PooledSession {
             self.lose_optimistic_backend();
             return;
         }
-        self.worker.note_cut(&self.watch, kind, &cut.why);
+        self.worker.relay.note_cut(&self.watch, kind, &cut.why);
         self.drop_lent(reason);
         self.sql_state.session.connection_lost();
         self.transaction_lost();

@@ -20,7 +20,6 @@ use super::bounded_queries::Side;
 use super::injecting::Injecting;
 use crate::pooled::command::statement::Statement;
 use crate::pooled::session::PooledSession;
-use crate::pooled::session::outcome::CutOff;
 use backend::connection_error::ConnectionError;
 use backend::exchange_outcome::Cut;
 use backend::exchange_outcome::{CutReply, Done};
@@ -28,6 +27,7 @@ use backend::injected_events::of_statement;
 use backend::injected_results::{Finding, Found, Profile, ResultTable, told};
 use link::failure::{Failure, FailureKind};
 use registry::session_control::Ask;
+use relay::outcome::CutOff;
 use stats::messages::shown_failure;
 
 impl PooledSession {

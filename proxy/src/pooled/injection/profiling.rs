@@ -31,7 +31,7 @@ impl PooledSession {
         if !rule_set.samples {
             return false;
         }
-        let below = |bound| self.worker.dice.borrow_mut().below(bound);
+        let below = |bound| self.worker.relay.login.dice.borrow_mut().below(bound);
         let user = self.user();
         let profiling = &rule_set.compiled.profiling;
         profiling.picks(self.identity.registered.id(), user, below)
@@ -113,7 +113,7 @@ impl PooledSession {
         if self.settings_now().config.profiling.file.is_some() {
             self.write_profile(injecting, &view);
         }
-        let insight = &self.worker.insight;
+        let insight = &self.worker.relay.recorder.stats;
         insight.profiles.borrow_mut().note(Arc::new(view));
     }
 

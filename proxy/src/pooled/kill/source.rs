@@ -10,13 +10,13 @@ use crate::pooled::command::ending::Ending;
 use crate::pooled::failure::repeat::Repeat;
 use crate::pooled::routing::target::CommandTarget;
 use crate::pooled::session::PooledSession;
-use crate::pooled::session::outcome::CutOff;
 use backend::ask::text as query_text;
 use backend::connection::BackendConn;
 use backend::connection_error::ConnectionError;
 use backend::exchange_outcome::CutReply;
 use backend::own_reply::table;
 use link::query_command::QueryCommand;
+use relay::outcome::CutOff;
 use session::effect::Effect;
 
 /// What is known of the text.

@@ -10,10 +10,10 @@ use super::{Killing, Target, scope_of, thread_id};
 use crate::pooled::command::ending::Ending;
 use crate::pooled::command::statement::{Executing, Statement};
 use crate::pooled::session::PooledSession;
-use crate::pooled::session::outcome::CutOff;
 use link::client_command::Incoming;
 use link::query_command::CommandPart;
 use link::query_command::QueryCommand;
+use relay::outcome::CutOff;
 use sql::parts_that_kill;
 
 /// What became of a statement that kills, or may.

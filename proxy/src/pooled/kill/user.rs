@@ -7,9 +7,9 @@ use wire::errors;
 
 use super::Killing;
 use crate::pooled::session::PooledSession;
-use crate::pooled::session::outcome::CutOff;
 use link::query_command::CommandPart;
 use registry::session_registry::Kill;
+use relay::outcome::CutOff;
 
 /// Whom a KILL USER names.
 #[derive(Debug, PartialEq, Eq)]

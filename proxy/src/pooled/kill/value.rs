@@ -15,12 +15,12 @@ use crate::pooled::command::ending::Ending;
 use crate::pooled::failure::repeat::Repeat;
 use crate::pooled::routing::target::CommandTarget;
 use crate::pooled::session::PooledSession;
-use crate::pooled::session::outcome::{After, CutOff};
 use backend::ask::text;
 use backend::connection::BackendConn;
 use backend::connection_error::ConnectionError;
 use backend::exchange_outcome::CutReply;
 use backend::own_reply::OwnReply;
+use relay::outcome::{After, CutOff};
 use session::effect::Effect;
 
 /// A KILL, as a text or as a prepared statement.

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use route::lane_check::DigestStats;
 use route::{Backend, BackendId};
 
-use super::lane::SharedLane;
-use super::lane_request::LaneRequest;
 use crate::pooled::command::statement::Statement;
 use backend::recorded_reads::Execution;
+use lanes::lane::SharedLane;
+use lanes::lane_request::LaneRequest;
 
 /// A statement that may use a lane: how long statements with its digest take, and where.
 pub(crate) struct LaneChoice {

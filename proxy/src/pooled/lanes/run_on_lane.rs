@@ -7,14 +7,14 @@ use std::time::Duration;
 
 use pool::LaneRequestId;
 use route::KillScope;
-use wire::StatusFlags;
+use wire::{Capabilities, StatusFlags};
 
-use super::lane::{Boarding, Load, SharedLane};
-use super::lane_request::{LaneReply, LaneRequest, LaneRequestEnd};
 use crate::pooled::command::statement::Statement;
 use crate::pooled::session::PooledSession;
 use backend::connection_error::ConnectionError;
 use backend::exchange_outcome::{Cut, CutReply, LASTING, Reached};
+use lanes::lane::{Boarding, Load, SharedLane};
+use lanes::lane_request::{LaneReply, LaneRequest, LaneRequestEnd};
 use registry::session_control::Ask;
 
 impl PooledSession {
@@ -26,7 +26,7 @@ impl PooledSession {
         stats: Duration,
     ) -> Result<Option<LaneReply>, CutReply> {
         let seen = self.client.capabilities;
-        let Some(load) = Load::of(statement, seen) else {
+        let Some(load) = load_of(statement, seen) else {
             return Ok(None);
         };
         let ride = self
@@ -89,7 +89,7 @@ impl PooledSession {
                 *waker = Some(context.waker().clone());
             }
         }
-        self.watch.note(self.worker.clock.now(), false);
+        self.watch.note(self.worker.relay.clock.now(), false);
         std::mem::swap(&mut self.client.leg, &mut ride.client.borrow_mut());
         let meanwhile = self.poll_aboard(lane_guard, context);
         std::mem::swap(&mut self.client.leg, &mut ride.client.borrow_mut());
@@ -165,5 +165,19 @@ impl Drop for LaneGuard<'_> {
     fn drop(&mut self) {
         self.lane.leave(self.seat);
         self.ride.waker.borrow_mut().take();
+    }
+}
+
+/// What of a statement goes to a lane. None: such statements use none.
+fn load_of<'a>(statement: &'a Statement<'_>, capabilities: Capabilities) -> Option<Load<'a>> {
+    match statement {
+        Statement::Text(query) => Some(Load::Query(&query.incoming().packets)),
+        Statement::Execution(executing) => Some(Load::Execute {
+            key: &executing.key,
+            execute: &executing.execute,
+            types: executing.types.clone(),
+            capabilities,
+        }),
+        Statement::Bulk(_) | Statement::Command(_) => None,
     }
 }

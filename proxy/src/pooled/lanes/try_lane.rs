@@ -12,20 +12,20 @@ use session::Outcome;
 use sql::Facts;
 use wire::Capabilities;
 
-use super::lane::{SharedLane, is_like};
-use super::lane_request::{LanePlan, LaneReply};
 use crate::pooled::command::ending::Ending;
 use crate::pooled::command::statement::{Executing, Statement};
 use crate::pooled::lanes::lane_use::Past;
 use crate::pooled::lanes::lane_use::{LaneChoice, LaneWish, Probe};
 use crate::pooled::routing::target::CommandTarget;
 use crate::pooled::session::PooledSession;
-use crate::pooled::session::outcome::{After, CutOff};
 use backend::connection::BackendConn;
 use backend::exchange_outcome::Done;
 use backend::prepared_statement::StatementKey;
 use backend::times::{StatementPath, Traffic};
+use lanes::lane::{SharedLane, is_like};
+use lanes::lane_request::{LanePlan, LaneReply};
 use link::query_command::CommandPart;
+use relay::outcome::{After, CutOff};
 use session::effect::effect_of;
 
 /// A longer statement has a connection of its own.

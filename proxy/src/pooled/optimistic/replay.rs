@@ -16,13 +16,13 @@ use crate::pooled::routing::leave_replica::ROLLBACK;
 use crate::pooled::routing::routing_state::Optimistic;
 use crate::pooled::routing::target::CommandTarget;
 use crate::pooled::session::PooledSession;
-use crate::pooled::session::outcome::{After, CutOff};
 use backend::connection_error::ConnectionError;
 use backend::exchange_outcome::{CutReply, Done, Reached};
 use backend::recorded_reads::{Execution, Read, RecordedRead};
 use link::client_command::Incoming;
 use link::failure::{Failure, FailureKind};
 use link::query_command::CommandPart;
+use relay::outcome::{After, CutOff};
 use session::effect::Effect;
 
 /// Why a transaction could not go to the primary.

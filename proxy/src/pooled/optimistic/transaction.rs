@@ -19,11 +19,11 @@ use wire::{Command, StatusFlags};
 use crate::pooled::routing::routing_state::Optimistic;
 use crate::pooled::routing::target::CommandTarget;
 use crate::pooled::session::PooledSession;
-use crate::pooled::session::outcome::{After, CutOff};
 use backend::exchange_outcome::Cut;
 use backend::exchange_outcome::{CutReply, Done, Reached};
 use link::query_command::{Arrived, QueryCommand};
 use registry::session_control::Ask;
+use relay::outcome::{After, CutOff};
 use sql::proxy_explain;
 
 /// What a command means to an optimistic transaction.

@@ -8,6 +8,7 @@ use config::{Config, Consistency, LaneUse, ListenerConfig, ReplicaUse};
 use route::{BackendId, ClusterId, Position, Roles, Use, Written};
 
 use crate::worker::Worker;
+use login::destination::{Destination, roles_of};
 use script_host::script_route::ScriptRoute;
 
 /// Whether a session's transactions may begin on a replica.
@@ -85,11 +86,7 @@ impl RoutingState {
     ) -> Self {
         let Config { balance, pool, .. } = config;
         let topology = worker.env.topology.borrow();
-        let own = account.and_then(|account| account.cluster.as_ref());
-        let cluster = own
-            .or(listener.cluster.as_ref())
-            .and_then(|name| topology.cluster(name))
-            .map_or_else(|| topology.first_cluster(), |cluster| cluster.id);
+        let Destination { cluster, .. } = Destination::of(&topology, config, listener, account);
         let replicas = account.and_then(|account| account.replicas);
         let consistency = account.and_then(|account| account.consistency);
         let is_optimistic = account.and_then(|account| account.optimistic_transactions);
@@ -107,7 +104,7 @@ impl RoutingState {
             ),
             begin: BeginProgress::Past,
             lanes: lanes.or(listener.lanes).unwrap_or(pool.lanes),
-            luck: worker.dice.borrow_mut().throw(),
+            luck: worker.relay.login.dice.borrow_mut().throw(),
             written: Arc::default(),
             has_unsaid_writes: false,
             last: None,
@@ -143,10 +140,14 @@ impl RoutingState {
 
     /// The roles that the session's own backend may have.
     pub(crate) fn roles(&self) -> Roles {
-        match self.replicas {
-            ReplicaUse::Split | ReplicaUse::Primary => Roles::Primary,
-            ReplicaUse::Any => Roles::Any,
-            ReplicaUse::Replica => Roles::Replica,
+        roles_of(self.replicas)
+    }
+
+    /// Among which backends the session's own one is chosen.
+    pub(crate) fn destination(&self) -> Destination {
+        Destination {
+            cluster: self.cluster,
+            roles: self.roles(),
         }
     }
 }

@@ -3,8 +3,8 @@
 use super::routing_state::RoutingState;
 use crate::pooled::failure::cut_transaction::CutTransaction;
 use crate::pooled::lanes::lane_use::LaneUseState;
-use crate::pooled::session::outcome::Home;
 use backend::recorded_reads::OptimisticTransaction;
+use relay::outcome::Home;
 use script_host::shadow_queue::Reflection;
 
 /// Where the commands of one session go.

@@ -19,12 +19,12 @@ use wire::errors::{self, ProxyError};
 use super::command_policy::CommandPolicy;
 use crate::pooled::command::ending::Ending;
 use crate::pooled::command::statement::Statement;
-use crate::pooled::login::session_start::{hold_of, pin_of};
 use crate::pooled::session::PooledSession;
-use crate::pooled::session::outcome::{After, CutOff};
+use crate::pooled::session::session_start::{hold_of, pin_of};
 use backend::rule_set::RuleSet;
 use backend::statement_limits::{Inside, Passage, enter};
 use link::query_command::{Carries, QueryCommand};
+use relay::outcome::{After, CutOff};
 use script_host::shadow_queue::Reflection;
 
 /// What a client wants done.
@@ -265,7 +265,7 @@ impl PooledSession {
             },
             chance: Chance::Thrown {
                 session: self.routing.course.luck,
-                statement: self.worker.dice.borrow_mut().throw(),
+                statement: self.worker.relay.login.dice.borrow_mut().throw(),
             },
         };
         rules.judge(&occasion, counters, recorder)

@@ -15,12 +15,12 @@ use wire::{Capabilities, StatusFlags, errors};
 
 use super::evaluate_rules::{Form, RuleInput, Ruled};
 use crate::pooled::session::PooledSession;
-use crate::pooled::session::outcome::{After, CutOff};
 use backend::prepared_statement::Definitions;
 use backend::prepared_statement::{Original, StatementKey};
 use link::client_command::Incoming;
 use link::failure::{Failure, FailureKind};
 use link::query_command::Carries;
+use relay::outcome::{After, CutOff};
 
 /// What becomes of a statement that is to be prepared.
 pub(crate) enum Preparing {

@@ -1,5 +1,6 @@
 //! What cannot be pooled: the session goes on over one connection, relayed.
 
+use std::any::Any;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -10,13 +11,14 @@ use sql::Facts;
 use super::PooledSession;
 use crate::pooled::failure::repeat::Repeat;
 use crate::pooled::routing::target::CommandTarget;
-use crate::pooled::session::outcome::{After, CutOff, Relayed};
-use crate::relay::Relay;
 use backend::connection::BackendConn;
 use link::client_command::Incoming;
 use link::dialogue::Legs;
 use link::leg::Leg;
 use registry::session_info::SessionKind;
+use relay::outcome::{After, CutOff, Relayed};
+use relay::relay::Relay;
+use relay::relayed_session::{KeptUntilEnd, LastLogin, RelayedSession};
 use session::effect::Effect;
 
 impl PooledSession {
@@ -82,7 +84,7 @@ impl PooledSession {
             tracker,
             (Arc::clone(&backend), server),
             Rc::clone(&self.watch),
-            Rc::clone(&self.worker),
+            Rc::clone(&self.worker.relay),
         );
         let mut ahead = incoming.packets;
         ahead.extend(self.client.inbox.take_all());
@@ -105,5 +107,28 @@ impl PooledSession {
             thread_id,
             slot: None,
         })))
+    }
+    /// The session goes on over the connection of `relayed`, and keeps its places until its end.
+    pub(crate) fn go_on_relayed(self, relayed: Relayed) -> RelayedSession {
+        let Relayed {
+            relay,
+            legs,
+            scramble,
+            thread_id,
+            slot,
+        } = relayed;
+        let login = LastLogin {
+            legs,
+            scramble,
+            thread_id,
+        };
+        let home = self.routing.home;
+        let kept = KeptUntilEnd {
+            person: self.identity.registered,
+            slot: slot.or_else(|| home.map(|home| home.slot)),
+            script: self.scripting.map(|scripting| scripting as Box<dyn Any>),
+            place: self.identity.place,
+        };
+        RelayedSession::going_on(relay, login, kept)
     }
 }

@@ -7,8 +7,8 @@ use auth::{KnownAccount, Scramble};
 use config::ListenerConfig;
 use wire::Greeting;
 
-use crate::context::SessionPermit;
 use backend::sub_pool::{BackendLogin, PoolKey};
+use login::login_env::SessionPermit;
 use registry::session_registry::Registration;
 use stats::attribution::SessionAttribution;
 

@@ -11,11 +11,11 @@ use wire::{Command, ErrPacket, StatusFlags, errors};
 
 use super::PooledSession;
 use crate::pooled::command::current_command::CurrentCommand;
-use crate::pooled::session::outcome::CutOff;
 use backend::connection_error::ConnectionError;
 use link::client_command::Incoming;
 use link::failure::{Failure, FailureKind};
 use registry::session_control::Ask;
+use relay::outcome::CutOff;
 
 /// What ends a pooled session's wait for a command.
 enum IdleEvent {
@@ -99,7 +99,7 @@ impl PooledSession {
             }
         }
         let is_whole = self.client.inbox.is_empty();
-        self.watch.note(self.worker.clock.now(), is_whole);
+        self.watch.note(self.worker.relay.clock.now(), is_whole);
         self.watch.stand(self.client.status);
         self.watch.note_values(self.sql_state.session.values());
         if let Some(cut) = self.heed(context) {
@@ -126,7 +126,7 @@ impl PooledSession {
             return Some(self.waited_too_long());
         }
         if asked.contains(Ask::IdleTransaction) && is_at_rest && !is_free {
-            let error = self.worker.idle_transaction(&self.watch);
+            let error = self.worker.relay.idle_transaction(&self.watch);
             let (kind, reason) = (FailureKind::IdleTransaction, CloseReason::IdleTransaction);
             if let Some(cut) = self.give_up_kept(kind, &error, reason) {
                 return Some(cut);

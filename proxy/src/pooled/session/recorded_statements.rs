@@ -43,7 +43,7 @@ impl PooledSession {
 
     fn begin_trace(&mut self, facts: &Facts) {
         let one_of = u64::from(self.settings.config.log.sampled_statements);
-        let is_sampled = one_of > 0 && self.worker.dice.borrow_mut().below(one_of) == 0;
+        let is_sampled = one_of > 0 && self.worker.relay.login.dice.borrow_mut().below(one_of) == 0;
         let pins = self.held.lease.as_ref().map(|_| self.pins().to_string());
         self.command.trace = Some(Box::new(Trace {
             is_sampled,

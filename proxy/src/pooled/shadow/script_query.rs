@@ -5,10 +5,10 @@ use wire::Command;
 
 use crate::pooled::rules::command_policy::CommandPolicy;
 use crate::pooled::session::PooledSession;
-use crate::pooled::session::outcome::{After, CutOff};
-use crate::scripted::injected::incoming_of;
-use crate::scripted::waiting::{command, execution, miscounted, query};
 use link::reply_observer::{ObservedReply, ReplyObserver, Reports, Towards};
+use relay::outcome::{After, CutOff};
+use script_hooks::packets::incoming_of;
+use script_hooks::waiting::{command, execution, miscounted, query};
 use script_host::shadow_queue::{QueuedScriptQuery, Replied};
 
 impl PooledSession {

@@ -13,19 +13,19 @@ use wire::{Command, StatusFlags};
 
 use crate::pooled::backend::held::Held;
 use crate::pooled::command::current_command::CurrentCommand;
-use crate::pooled::login::session_start::{client_statements, rules};
 use crate::pooled::routing::routing_state::RoutingState;
 use crate::pooled::routing::session_routing::Routing;
 use crate::pooled::session::PooledSession;
 use crate::pooled::session::client_side::ClientSide;
 use crate::pooled::session::identity::Identity;
-use crate::pooled::session::outcome::{After, CutOff};
+use crate::pooled::session::session_start::{client_statements, rules};
 use crate::pooled::session::sql_state::SqlState;
 use crate::pooled::session::tracking::Tracking;
-use crate::worker::Registered;
 use backend::prepared_statement::StatementKey;
 use link::client_command::{Inbox, Incoming};
 use link::leg::Leg;
+use registry::worker_sessions::Registered;
+use relay::outcome::{After, CutOff};
 use script_host::shadow_queue::{
     Reflection, STATEMENTS_WAITING_MAX, ShadowSession, ShadowStatement, Work,
 };
@@ -52,8 +52,8 @@ impl PooledSession {
     pub(crate) fn double(&self, cluster: ClusterId) -> Option<(PooledSession, Registered)> {
         let worker = &self.worker;
         let sessions_max = self.settings.config.limits.sessions_max;
-        let place = worker.shared.enter(sessions_max)?;
-        let registered = worker.register();
+        let place = worker.relay.login.shared.enter(sessions_max)?;
+        let registered = worker.relay.sessions.register();
         let client = &self.client;
         let who = &self.identity;
         let state = SessionState::new(

@@ -1,0 +1,167 @@
+//! The statements that run on one backend, and the transactions that wait before they begin there.
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use link::failure::{Failure, FailureKind};
+use pool::{LinePlace, Span};
+use tokio::sync::oneshot;
+use tokio::time::timeout;
+use wire::errors;
+
+use crate::pool_env::PoolEnv;
+use crate::running_limit::{RunningLimit, call, look};
+use crate::sub_pool::SubPool;
+
+/// Whoever is so far back in line looks at the limit half as often as the first.
+const LINE_PART: usize = 32;
+
+/// A statement that counts as running while this lives, or one that may begin.
+#[derive(Debug)]
+pub struct RunningStatement {
+    sub_pool: Rc<SubPool>,
+    span: Span,
+}
+
+impl RunningStatement {
+    /// The first of a transaction; none: it has to wait ([`stand_in_line`]).
+    #[inline]
+    pub fn begin(sub_pool: &Rc<SubPool>) -> Option<Self> {
+        let span = sub_pool.running.begin()?;
+        Some(Self::of(sub_pool, span))
+    }
+
+    /// One of a transaction that has begun.
+    #[inline]
+    pub fn go_on(sub_pool: &Rc<SubPool>) -> Self {
+        Self::of(sub_pool, sub_pool.running.go_on())
+    }
+
+    fn of(sub_pool: &Rc<SubPool>, span: Span) -> Self {
+        Self {
+            sub_pool: Rc::clone(sub_pool),
+            span,
+        }
+    }
+
+    /// Whether it is one of this backend's.
+    pub fn is_at(&self, sub_pool: &SubPool) -> bool {
+        Arc::ptr_eq(&self.sub_pool.running, &sub_pool.running)
+    }
+
+    /// It has ended now.
+    #[inline]
+    pub fn ends(self, now: Duration) {
+        if self.sub_pool.running.is_due(now) {
+            look(&self.sub_pool.running, now);
+        }
+    }
+}
+
+impl Drop for RunningStatement {
+    #[inline]
+    fn drop(&mut self) {
+        self.sub_pool.running.end(self.span, call);
+    }
+}
+
+/// Waits for its turn, which comes at the latest when all that run have run for long.
+pub async fn stand_in_line(env: &PoolEnv, sub_pool: &Rc<SubPool>) -> RunningStatement {
+    let limit = &sub_pool.running;
+    // Old statements may count that do so no more.
+    look(limit, env.now().0);
+    if let Some(begun) = RunningStatement::begin(sub_pool) {
+        return begun;
+    }
+    let (waiters_max, counts_for) = {
+        let config = &env.settings.borrow().config.pool;
+        (config.waiters_max, config.adaptive_limit_counts_for)
+    };
+    if limit.waiting() >= waiters_max {
+        return RunningStatement::go_on(sub_pool);
+    }
+    let mut in_line = InLine::new(limit);
+    let ahead = u32::try_from(limit.ahead_of(in_line.place) / LINE_PART).unwrap_or(u32::MAX);
+    let patience = counts_for.saturating_mul(ahead.saturating_add(1));
+    loop {
+        match timeout(patience, &mut in_line.called).await {
+            Ok(Ok(span)) => return RunningStatement::of(sub_pool, span),
+            // Whoever calls is there for as long as somebody is in line.
+            Ok(Err(_)) => return RunningStatement::go_on(sub_pool),
+            Err(_) => look(limit, env.now().0),
+        }
+    }
+}
+
+/// A transaction that had no turn in time.
+pub fn no_turn_in_time(sub_pool: &SubPool, patience: Duration) -> Failure {
+    let name = &sub_pool.backend.name;
+    let error = errors::no_turn_in_time(name, format_args!("{patience:?}"));
+    Failure::saying(FailureKind::PoolExhausted, error)
+}
+
+/// A place in line, which is left when this is dropped.
+struct InLine<'a> {
+    limit: &'a RunningLimit,
+    place: LinePlace,
+    called: oneshot::Receiver<Span>,
+}
+
+impl<'a> InLine<'a> {
+    fn new(limit: &'a RunningLimit) -> Self {
+        let (call_it, called) = oneshot::channel();
+        let place = limit.stand_in_line(call_it);
+        // The last statement may have ended before it stood there.
+        limit.admit(call);
+        Self {
+            limit,
+            place,
+            called,
+        }
+    }
+}
+
+impl Drop for InLine<'_> {
+    fn drop(&mut self) {
+        // Who calls from now on hears that it has gone.
+        self.called.close();
+        if !self.limit.leave_line(self.place)
+            && let Ok(span) = self.called.try_recv()
+        {
+            self.limit.give_up(span, call);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pool::{AdaptiveLimit, Bounds};
+
+    fn limit(places: u32) -> RunningLimit {
+        AdaptiveLimit::new(Bounds {
+            min: places,
+            max: places,
+            counts_for: Duration::from_millis(100),
+        })
+    }
+
+    #[test]
+    fn whoever_is_called_and_has_gone_gives_its_place_to_the_next() {
+        let limit = limit(1);
+        let running = limit.go_on();
+        let [first, second] = [(); 2].map(|()| InLine::new(&limit));
+        let mut third = InLine::new(&limit);
+        drop(first);
+        limit.end(running, call);
+        // It was called, and leaves without having heard that.
+        drop(second);
+        let span = third.called.try_recv().unwrap();
+        assert_eq!(limit.figures().running, 1);
+        limit.end(span, call);
+        drop(third);
+        let figures = limit.figures();
+        assert_eq!((figures.running, figures.waiting), (0, 0));
+    }
+}

@@ -1,0 +1,504 @@
+//! A shared lane: one backend connection, the statements of many sessions in flight on it. All that
+//! became ready in one turn leaves in one write; replies go from here to each client's socket.
+
+use std::cell::{Cell, RefCell, RefMut};
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker, ready};
+use std::time::Duration;
+
+use net::clock;
+use pool::{Binding, CloseReason, Ended, Lane, LaneRequestId, Lookup};
+use route::Role;
+use session::state::{Needs, Restoration, SessionState, restoration};
+use session::{Amendment, Piece, Progress, Reply, Withholds};
+use tokio::io::{AsyncRead, ReadBuf};
+use tokio::time::{MissedTickBehavior, interval_at};
+use wire::execute::Execute;
+use wire::write::put_packets;
+use wire::{Capabilities, Command};
+
+use crate::lane_command::LaneCommand;
+use crate::lane_env::LaneEnv;
+use crate::lane_request::{LanePlan, LaneRequest, LaneRequestEnd};
+use backend::connection::{BackendConn, farewell};
+use backend::connection_error::ConnectionError;
+use backend::exchange_outcome::Done;
+use backend::kill_thread::Running;
+use backend::kill_thread::kill_on;
+use backend::pool_env::PoolEnv;
+use backend::prepared_statement::StatementKey;
+use backend::sub_pool::SubPoolId;
+use backend::worker_pool::HeldConnection;
+use session::track_settings::SessionTrackSettings;
+
+/// While statements are under way, it is looked so often whether the first keeps the others waiting.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// A client that does not take its reply keeps the lane from reading on beyond so many bytes.
+const UNSENT_BYTES_MAX: usize = 256 << 10;
+
+/// One lane.
+pub struct SharedLane {
+    /// The connections that its own one is like.
+    pub sub_pool: SubPoolId,
+    pub(crate) lent: RefCell<Option<HeldConnection>>,
+    pub(crate) queue: RefCell<Lane<Rc<LaneRequest>, Following>>,
+    /// Statements that leave in the next write.
+    pub(crate) ready: RefCell<Vec<u8>>,
+    /// Memory for an execution.
+    payload: RefCell<Vec<u8>>,
+    /// Statements that are being prepared.
+    pub(crate) preparing: RefCell<Vec<StatementKey>>,
+    /// When the last replies came, or the first statement left.
+    heard_at: Cell<Duration>,
+    /// The connection must not be used by anybody after this.
+    is_spoiled: Cell<bool>,
+    /// Its backend was disabled.
+    is_disabled: Cell<bool>,
+    waker: RefCell<Option<Waker>>,
+}
+
+/// What follows a rider, and stays when it leaves.
+pub(crate) struct Following {
+    pub reply: Reply,
+    pub errand: LaneCommand,
+}
+
+/// What a rider says.
+pub enum Load<'a> {
+    /// COM_QUERY, as it came.
+    Query(&'a [u8]),
+    /// COM_STMT_EXECUTE, of what is prepared there. Types are always sent along: whether the server
+    /// has read them is not known before its reply.
+    Execute {
+        /// The statement.
+        key: &'a StatementKey,
+        /// The execution, as the client has sent it.
+        execute: &'a Execute<'a>,
+        /// The types of its parameters.
+        types: Option<Rc<[u8]>>,
+        /// Those of the session.
+        capabilities: Capabilities,
+    },
+}
+
+/// A statement that boards.
+pub struct Boarding<'a> {
+    /// The place of the statement.
+    pub ride: Rc<LaneRequest>,
+    /// What is sent.
+    pub load: Load<'a>,
+    /// The sequence id that its reply begins with.
+    pub sequence: u8,
+    /// How long statements with its digest usually take.
+    pub stats: Duration,
+}
+
+impl SharedLane {
+    /// One over a connection, with memory for what is sent and for executions.
+    pub fn new(sub_pool: SubPoolId, lent: HeldConnection, [ready, payload]: [Vec<u8>; 2]) -> Self {
+        Self {
+            sub_pool,
+            lent: RefCell::new(Some(lent)),
+            queue: RefCell::default(),
+            ready: RefCell::new(ready),
+            payload: RefCell::new(payload),
+            preparing: RefCell::default(),
+            heard_at: Cell::default(),
+            is_spoiled: Cell::default(),
+            is_disabled: Cell::default(),
+            waker: RefCell::default(),
+        }
+    }
+
+    /// Statements in flight; none when it takes no more.
+    #[inline]
+    pub fn depth(&self) -> Option<usize> {
+        let queue = self.queue.borrow();
+        queue.is_open().then(|| queue.depth())
+    }
+
+    /// Whether its connection is what a session needs. Nobody boards one with old privileges.
+    #[inline]
+    pub fn is_like(&self, env: &PoolEnv, state: &SessionState) -> bool {
+        let lent = self.lent.borrow();
+        lent.as_ref()
+            .is_some_and(|lent| is_like(&lent.conn, state) && !lent.conn.is_outdated(env))
+    }
+
+    /// What its login would have told a client.
+    #[inline]
+    pub fn sight(&self) -> Option<Rc<SessionTrackSettings>> {
+        let lent = self.lent.borrow();
+        lent.as_ref().map(|lent| Rc::clone(&lent.conn.sight))
+    }
+
+    /// Takes a statement, which leaves when all others that are ready have come; none where the
+    /// lane takes nobody.
+    #[inline]
+    pub fn board(&self, boarding: Boarding<'_>) -> Option<LaneRequestId> {
+        let mut lent = self.lent.borrow_mut();
+        let conn = &mut lent.as_mut()?.conn;
+        let mut queue = self.queue.borrow_mut();
+        if !queue.is_open() {
+            return None;
+        }
+        let command = match boarding.load {
+            Load::Query(_) => Command::QUERY,
+            Load::Execute { .. } => Command::STMT_EXECUTE,
+        };
+        let (capabilities, sequences) = (conn.capabilities, conn.sequences());
+        let reply = Reply::to(command, capabilities, sequences, boarding.sequence)?
+            .amended(Amendment::of_shared(capabilities))
+            .withholding(match conn.backend.role {
+                Some(Role::Replica) => Withholds::NoWrites,
+                _ => Withholds::Nothing,
+            });
+        let errand = self.take_on(conn, boarding.load)?;
+        let follower = Following { reply, errand };
+        let seat = queue.board(boarding.ride, follower, boarding.stats);
+        seat.ok()
+    }
+
+    /// Makes a statement ready to leave. None where it is not prepared.
+    fn take_on(&self, conn: &mut BackendConn, load: Load<'_>) -> Option<LaneCommand> {
+        let (key, execute, types, capabilities) = match load {
+            Load::Query(packets) => {
+                self.leave_soon(packets);
+                return Some(LaneCommand::Query);
+            }
+            Load::Execute {
+                key,
+                execute,
+                types,
+                capabilities,
+            } => (key, execute, types, capabilities),
+        };
+        let Lookup::Prepared(id) = conn.prepared.begin(key) else {
+            return None;
+        };
+        if let Some(types) = &types {
+            let (Binding::Seen | Binding::Send) = conn.prepared.bind(key, types);
+        }
+        let mut payload = self.payload.borrow_mut();
+        payload.clear();
+        Execute {
+            statement_id: id.0,
+            types: types.as_deref(),
+            ..*execute
+        }
+        .encode(capabilities, &mut payload);
+        put_packets(&mut self.about_to_leave(), 0, &payload);
+        Some(LaneCommand::Execute(key.clone()))
+    }
+
+    /// Packets leave with all others that are ready by then.
+    pub fn leave_soon(&self, packets: &[u8]) {
+        self.about_to_leave().extend_from_slice(packets);
+    }
+
+    /// Where they are put.
+    fn about_to_leave(&self) -> RefMut<'_, Vec<u8>> {
+        let ready = self.ready.borrow_mut();
+        if ready.is_empty()
+            && let Some(waker) = &*self.waker.borrow()
+        {
+            waker.wake_by_ref();
+        }
+        ready
+    }
+
+    /// A rider goes, and whatever still comes of its reply is thrown away. True where the server is at
+    /// its statement now, for nobody, and a kill would hit nobody else's.
+    pub fn leave(&self, seat: LaneRequestId) -> bool {
+        let left = self.queue.borrow_mut().leave(seat);
+        left.is_some_and(|left| left.is_head)
+    }
+
+    /// Everybody but the first goes elsewhere, and the connection is closed behind the first: what
+    /// happens to it from now on concerns nobody else. Returns where to kill.
+    pub fn isolate(&self) -> Option<Running> {
+        self.is_spoiled.set(true);
+        self.clear();
+        let lent = self.lent.borrow();
+        let conn = &lent.as_ref()?.conn;
+        Some(Running {
+            backend: std::sync::Arc::clone(&conn.backend),
+            thread_id: conn.thread_id,
+        })
+    }
+
+    /// Ends at once if its backend is one of these, which are disabled.
+    pub fn ends_at(&self, disabled: &[route::BackendId]) {
+        let lent = self.lent.try_borrow();
+        let is_there = |lent: &HeldConnection| disabled.contains(&lent.conn.backend.id);
+        if lent.is_ok_and(|lent| lent.as_ref().is_some_and(is_there)) {
+            self.is_disabled.set(true);
+            if let Some(waker) = &*self.waker.borrow() {
+                waker.wake_by_ref();
+            }
+        }
+    }
+
+    /// Lets those go who wait behind the first.
+    fn clear(&self) {
+        for ride in self.queue.borrow_mut().clear() {
+            ride.end(LaneRequestEnd::Elsewhere);
+        }
+    }
+
+    /// Runs it until nobody is left.
+    pub(crate) async fn run(&self, env: &LaneEnv) -> Result<(), ConnectionError> {
+        let mut looks = interval_at(clock::now() + LOOK, LOOK);
+        looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        poll_fn(|context| {
+            while looks.poll_tick(context).is_ready() {
+                self.look(env);
+            }
+            self.poll(env, context)
+        })
+        .await
+    }
+
+    /// Brings the connection of a lane back that has ended.
+    pub(crate) fn bring_back(&self, env: &LaneEnv, outcome: Result<(), ConnectionError>) {
+        env.pool.env.store.return_bytes(self.ready.take());
+        env.pool.env.store.return_bytes(self.payload.take());
+        let Some(lent) = self.lent.take() else {
+            return;
+        };
+        match outcome {
+            Ok(()) if self.is_spoiled.get() => {
+                env.pool.forget(lent, CloseReason::Ended);
+            }
+            Ok(()) => env.pool.give_back(lent),
+            Err(broken) => {
+                env.report(&lent.conn, &broken);
+                env.pool.forget(lent, CloseReason::Broken);
+                self.strand(&broken);
+            }
+        }
+    }
+
+    /// Behind a head that overstays nobody boards and nobody waits, and it does not run on for nobody.
+    fn look(&self, env: &LaneEnv) {
+        let now = env.pool.env.now().0;
+        if !self.queue.borrow().overstays(now) {
+            return;
+        }
+        self.queue.borrow_mut().shut();
+        if self.queue.borrow().is_overdue(now) {
+            tracing::debug!("a statement keeps its lane for long; those behind it go elsewhere");
+            env.counts.note_stalled();
+            self.clear();
+        }
+        if self.queue.borrow_mut().abandons_head(now) {
+            tracing::debug!("a statement runs on a lane for nobody; it is killed");
+            self.isolate();
+            if let Some(lent) = &*self.lent.borrow() {
+                kill_on(&env.pool, &lent.conn);
+            }
+        }
+    }
+
+    /// The connection broke: whose client has had nothing goes elsewhere.
+    fn strand(&self, broken: &ConnectionError) {
+        let mut queue = self.queue.borrow_mut();
+        let sequence = queue.head().and_then(|(_, it)| it.reply.next_sequence());
+        let stranded = queue.break_off();
+        drop(queue);
+        for ride in stranded.begun.into_iter().chain(stranded.unanswered) {
+            ride.end(match ride.has_some() {
+                true => LaneRequestEnd::Broken(broken.to_string(), sequence),
+                false => LaneRequestEnd::Elsewhere,
+            });
+        }
+    }
+
+    fn poll(&self, env: &LaneEnv, context: &mut Context<'_>) -> Poll<Result<(), ConnectionError>> {
+        {
+            let mut waker = self.waker.borrow_mut();
+            if !waker
+                .as_ref()
+                .is_some_and(|it| it.will_wake(context.waker()))
+            {
+                *waker = Some(context.waker().clone());
+            }
+        }
+        let mut lent = self.lent.borrow_mut();
+        let Some(HeldConnection { conn, .. }) = &mut *lent else {
+            return Poll::Ready(Ok(()));
+        };
+        if self.is_disabled.get() {
+            return Poll::Ready(Err(ConnectionError::Disabled));
+        }
+        self.depart(env, conn, context);
+        while self.queue.borrow().depth() > 0 {
+            ready!(self.poll_client(context));
+            ready!(self.poll_read(env, conn, context))?;
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    /// All that are ready leave.
+    fn depart(&self, env: &LaneEnv, conn: &mut BackendConn, context: &mut Context<'_>) {
+        let mut ready = self.ready.borrow_mut();
+        if ready.is_empty() {
+            return;
+        }
+        let now = env.pool.env.now().0;
+        if self.queue.borrow_mut().departs(now) {
+            self.heard_at.set(now);
+        }
+        conn.send(&ready, context);
+        ready.clear();
+    }
+
+    /// The first one's client has to take what it has been sent before more is read for it.
+    fn poll_client(&self, context: &mut Context<'_>) -> Poll<()> {
+        let mut queue = self.queue.borrow_mut();
+        match queue.head() {
+            Some((Some(ride), _)) => ride.poll_room(UNSENT_BYTES_MAX, context),
+            _ => Poll::Ready(()),
+        }
+    }
+
+    /// Takes what has come: many replies of one read.
+    fn poll_read(
+        &self,
+        env: &LaneEnv,
+        conn: &mut BackendConn,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<(), ConnectionError>> {
+        // What it does not take yet must not keep its answers back.
+        let _ = conn.leg.poll_drain_or_break(context);
+        let mut scratch = env.pool.env.scratch.borrow_mut();
+        let mut buffer = ReadBuf::new(&mut scratch);
+        ready!(Pin::new(&mut conn.leg.transport).poll_read(context, &mut buffer))?;
+        let mut bytes = buffer.filled_mut();
+        if bytes.is_empty() {
+            return Poll::Ready(Err(ConnectionError::Closed));
+        }
+        let now = env.pool.env.now().0;
+        let depth = self.queue.borrow().depth();
+        let took = now.saturating_sub(self.heard_at.replace(now));
+        let mut replies = 0;
+        while !bytes.is_empty() {
+            let taken = self.feed(conn, bytes, now, context)?;
+            bytes = &mut bytes[taken..];
+            let each = || took / u32::try_from(depth.max(1)).unwrap_or(1);
+            replies += self.pass_ended(env, conn, now, each)?;
+        }
+        env.learn_depth(self.sub_pool, depth, replies, took);
+        Poll::Ready(Ok(()))
+    }
+
+    /// Feeds the first reply; says how many bytes were its own.
+    fn feed(
+        &self,
+        conn: &mut BackendConn,
+        bytes: &mut [u8],
+        now: Duration,
+        context: &mut Context<'_>,
+    ) -> Result<usize, ConnectionError> {
+        let mut queue = self.queue.borrow_mut();
+        // Whoever ends one that takes very long means that one.
+        let farewell = farewell(bytes).filter(|_| !queue.overstays(now));
+        queue.begins();
+        let Some((ride, Following { reply, errand })) = queue.head() else {
+            return Err(ConnectionError::Unexpected("it answers what nobody asked"));
+        };
+        if !reply.has_begun()
+            && let Some(number) = farewell
+        {
+            return Err(ConnectionError::Farewell(number));
+        }
+        let capabilities = conn.capabilities;
+        let mut has_changed = false;
+        let mut noted = Ok(());
+        let taken = reply.feed(bytes, |piece| match (piece, ride) {
+            (Piece::Pass(bytes), Some(ride)) => ride.pass(bytes, context),
+            (Piece::Pass(bytes), None) if noted.is_ok() => noted = errand.note(bytes),
+            (Piece::Pass(_), None) => {}
+            (Piece::Changes(packet, _), ride) => {
+                has_changed |= match ride {
+                    Some(ride) => ride.pass_changes(packet, capabilities, context),
+                    None => crate::lane_request::tells_changes(packet, capabilities),
+                };
+            }
+        })?;
+        noted?;
+        if matches!(reply.progress(), Progress::File { .. }) {
+            return Err(ConnectionError::Unexpected("it wants a file"));
+        }
+        if reply.withheld().is_some() {
+            // It may have left something there.
+            self.is_spoiled.set(true);
+            drop(queue);
+            self.clear();
+        } else if has_changed || reply.tally().owes_changes {
+            // What has been sent behind it may run in another state than its session's.
+            conn.state.forget();
+            drop(queue);
+            self.clear();
+        }
+        Ok(taken)
+    }
+
+    /// Hands the first reply over if it has ended; says how many have.
+    fn pass_ended(
+        &self,
+        env: &LaneEnv,
+        conn: &mut BackendConn,
+        now: Duration,
+        took: impl Fn() -> Duration,
+    ) -> Result<usize, ConnectionError> {
+        let mut queue = self.queue.borrow_mut();
+        let Some((_, Following { reply, .. })) = queue.head() else {
+            return Ok(0);
+        };
+        let Progress::Over(outcome) = reply.progress() else {
+            return Ok(0);
+        };
+        let is_refused = reply.withheld().is_some();
+        let done = Done {
+            outcome,
+            tally: *reply.tally(),
+            next_sequence: reply.next_sequence().unwrap_or_default(),
+            fingerprint: None,
+            message: reply.take_message(),
+        };
+        let Some(ended) = queue.ends(now) else {
+            return Ok(0);
+        };
+        drop(queue);
+        let Ended {
+            rider,
+            follower,
+            sent_at,
+        } = ended;
+        self.run_errand(env, conn, follower.errand, &done)?;
+        if let Some(ride) = rider {
+            if is_refused {
+                ride.end(LaneRequestEnd::Refused);
+                return Ok(1);
+            }
+            let trip = LanePlan {
+                took: took(),
+                bytes: ride.bytes(),
+                left: sent_at,
+                ended: now,
+            };
+            ride.end(LaneRequestEnd::Over(done, trip));
+        }
+        Ok(1)
+    }
+}
+
+/// Whether a connection is what a session needs for a statement that uses a lane.
+#[inline]
+pub fn is_like(conn: &BackendConn, state: &SessionState) -> bool {
+    restoration(state, &conn.state, &Needs::NONE) == Restoration::Nothing
+}

@@ -1,0 +1,92 @@
+//! How a client is examined, whoever asks.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use auth::{Certificate, Denial, Origin, OwnKey, Passed, Shown, TlsSession, Verdict};
+use net::Endpoint;
+use wire::errors;
+
+use link::dialogue::client_broke;
+use link::failure::{Failure, FailureKind};
+use link::packets::PacketStream;
+
+/// The time since 1970.
+pub fn since_1970() -> Duration {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.unwrap_or_default()
+}
+
+/// A failed authentication.
+pub struct AuthenticationFailure {
+    /// Why it failed.
+    pub denial: Denial,
+    /// What the client has shown, for another judge.
+    pub shown: Option<Shown>,
+    /// Whether the client was asked anything after its answer to the greeting.
+    pub was_asked: bool,
+}
+
+/// Carries an exam on from its first verdict to its last.
+pub async fn examine<T>(
+    own_key: &Arc<OwnKey>,
+    client: &mut PacketStream<T>,
+    mut verdict: Verdict,
+) -> Result<Result<Passed, AuthenticationFailure>, Failure>
+where
+    T: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin,
+{
+    let mut was_asked = false;
+    loop {
+        verdict = match verdict {
+            Verdict::Accepted(passed) => return Ok(Ok(passed)),
+            Verdict::Denied(denial, shown) => {
+                return Ok(Err(AuthenticationFailure {
+                    denial,
+                    shown,
+                    was_asked,
+                }));
+            }
+            Verdict::Send { payload, exam } => {
+                was_asked = true;
+                let sent = client.write(&payload).await;
+                sent.map_err(|error| client_broke(error.into()))?;
+                exam.hear(&client.read().await.map_err(client_broke)?)
+            }
+            Verdict::Work(work) => {
+                let own_key = Arc::clone(own_key);
+                let worked = tokio::task::spawn_blocking(move || work.run(&own_key)).await;
+                worked.map_err(|error| {
+                    Failure::saying(
+                        FailureKind::KeyExchange,
+                        errors::password_check_failed(error),
+                    )
+                })?
+            }
+        }
+    }
+}
+
+/// What conditions of accounts are held against.
+pub fn tls_session(facts: &net::tls::Facts) -> TlsSession<'_> {
+    let names = facts.issuer.as_deref().zip(facts.subject.as_deref());
+    TlsSession {
+        cipher: &facts.cipher,
+        certificate: names.map(|(issuer, subject)| Certificate { issuer, subject }),
+    }
+}
+
+/// Random bytes of the system.
+pub fn random<const N: usize>() -> [u8; N] {
+    let mut bytes = [0; N];
+    aws_lc_rs::rand::fill(&mut bytes).expect("the system has random bytes, or TLS would not work");
+    bytes
+}
+
+/// Where a client comes from, as conditions of accounts name it.
+pub fn origin_of(remote: &Endpoint) -> Origin {
+    match remote {
+        Endpoint::Tcp(address) => Origin::tcp(address.ip(), None),
+        Endpoint::Unix(_) => Origin::unix(),
+    }
+}

@@ -1,0 +1,92 @@
+//! What becomes of a login that failed by what was known of its account.
+//!
+//! If an account has changed since a login was refused by it, the login begins anew as long as the client has been
+//! asked nothing. Later, what the client has shown is judged by what the account is now.
+
+use std::sync::Arc;
+
+use auth::{Found, KnownAccount, Origin, Passed, Source, Treatment};
+use tokio::io::{AsyncRead, AsyncWrite};
+
+use crate::examine::{AuthenticationFailure, examine, since_1970};
+use crate::fresh_accounts::{AGE_MAX_REFUSED, accounts_of};
+use crate::known_accounts::AccountLookup;
+use crate::login_env::LoginEnv;
+use link::failure::Failure;
+use link::packets::PacketStream;
+
+/// The account as it is now, if its conditions have changed and its client has proven it. To be asked for when its
+/// conditions were not met.
+pub async fn conditions_anew(
+    env: &LoginEnv,
+    account: &Arc<KnownAccount>,
+    user: &[u8],
+    origin: &Origin,
+) -> Option<Arc<KnownAccount>> {
+    if account.source != Source::Learned {
+        return None;
+    }
+    let accounts = accounts_of(env, user, AGE_MAX_REFUSED).await;
+    let Found::Account(later) = accounts.find(user, origin) else {
+        return None;
+    };
+    let now = since_1970();
+    let is_proven = later.treatment(now) == account.treatment(now);
+    (is_proven && later != account).then(|| Arc::clone(later))
+}
+
+/// What becomes of a login whose authentication failed.
+pub enum RetryOutcome {
+    /// It stays refused.
+    Refused,
+    /// What the client has shown proves the account as it is now.
+    Passed(Arc<KnownAccount>, Passed),
+    /// The account has changed, and the client has been asked nothing yet: its login may begin anew, by an
+    /// exam or at a backend.
+    Anew(AccountLookup),
+}
+
+/// A refused client may have a newer password than the proxy knows. Each refused login waits for the same time, so
+/// that the time says nothing about the account.
+///
+/// # Errors
+/// A client that is not there any more.
+pub async fn appeal<T>(
+    env: &LoginEnv,
+    client: &mut PacketStream<T>,
+    before: &KnownAccount,
+    failed: AuthenticationFailure,
+    user: &[u8],
+    origin: &Origin,
+) -> Result<RetryOutcome, Failure>
+where
+    T: AsyncRead + AsyncWrite + Unpin,
+{
+    let accounts = accounts_of(env, user, AGE_MAX_REFUSED).await;
+    let account = match accounts.find(user, origin) {
+        Found::Account(account) => account,
+        Found::PassThrough if !failed.was_asked => {
+            return Ok(RetryOutcome::Anew(AccountLookup::PassThrough));
+        }
+        Found::PassThrough | Found::Nobody => return Ok(RetryOutcome::Refused),
+    };
+    let now = since_1970();
+    let (was, is) = (before.treatment(now), account.treatment(now));
+    if was == is {
+        return Ok(RetryOutcome::Refused);
+    }
+    if !failed.was_asked {
+        return Ok(RetryOutcome::Anew(AccountLookup::Account(Arc::clone(
+            account,
+        ))));
+    }
+    // Clients take no second switch: who was asked is judged by what it has shown, or refused.
+    let (Some(shown), Treatment::Examine(verifiers)) = (failed.shown, is) else {
+        return Ok(RetryOutcome::Refused);
+    };
+    let judged = examine(&env.shared.own_key, client, shown.judge(&verifiers)).await?;
+    Ok(match judged {
+        Ok(passed) => RetryOutcome::Passed(Arc::clone(account), passed),
+        Err(_) => RetryOutcome::Refused,
+    })
+}

@@ -1,0 +1,49 @@
+//! A client may not become an account with a script where that script would see nothing: in a session whose login has
+//! passed through the proxy, and which runs other scripts, or none.
+
+use std::path::PathBuf;
+
+use auth::Found;
+use net::Endpoint;
+use wire::errors;
+
+use crate::examine::origin_of;
+use crate::login_env::LoginEnv;
+use link::failure::{Failure, FailureKind};
+
+/// Whether `user` may go on in a session that runs these scripts.
+///
+/// # Errors
+/// Its account has others: what the client is told.
+pub fn stay_in_sight(
+    env: &LoginEnv,
+    user: &[u8],
+    remote: &Endpoint,
+    running: &[PathBuf],
+) -> Result<(), Failure> {
+    let accounts = env.accounts.borrow();
+    let Found::Account(account) = accounts.find(user, &origin_of(remote)) else {
+        return Ok(());
+    };
+    match account.script.as_deref() {
+        Some(files) if !files.is_empty() && files != running => Err(out_of_sight()),
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// Whether a session may go on whose commands nobody can tell from one another any more.
+///
+/// # Errors
+/// One of them could be a change of user to an account with a script.
+pub fn unfollowed(env: &LoginEnv) -> Result<(), Failure> {
+    if !env.pool.settings.borrow().config.accounts_run_scripts() {
+        return Ok(());
+    }
+    let error = errors::script_cannot_follow();
+    Err(Failure::saying(FailureKind::ScriptRefused, error))
+}
+
+/// An account with scripts whose login only a backend can judge, behind which nothing is looked at.
+pub fn out_of_sight() -> Failure {
+    Failure::saying(FailureKind::ScriptFailed, errors::script_cannot_see_login())
+}

@@ -1,0 +1,472 @@
+//! A login that the proxy answers: its own greeting, the exam, and what the session begins with. Who
+//! cannot be examined here is passed on to a backend.
+
+use std::sync::Arc;
+
+use auth::{
+    Account, Candidate, Circumstances, Credential, Denial, KnownAccount, Origin, Passed, Scramble,
+    ServerAuthentication, Treatment,
+};
+use config::{ListenerConfig, SessionMode};
+use net::{Endpoint, proxy_protocol};
+use wire::auth::MYSQL_NATIVE_PASSWORD;
+use wire::compression::Algorithm;
+use wire::handshake::HandshakeHead;
+use wire::{Capabilities, Greeting, HandshakeResponse, StatusFlags, errors};
+
+use crate::connect::{Greeted, connect};
+use crate::destination::Destination;
+use crate::examine::{AuthenticationFailure, examine, origin_of, random, since_1970, tls_session};
+use crate::host_names::host_names;
+use crate::known_accounts::AccountLookup;
+use crate::login_env::LoginEnv;
+use crate::login_throttle;
+use crate::passthrough_auth::PassOn;
+use crate::relayed_login::{Agreement, Who, client_compression, malformed, read_response};
+use crate::retry_after_reload::{RetryOutcome, appeal, conditions_anew};
+use crate::script_coverage::out_of_sight;
+use crate::tls_guard::{Claimant, Unmet, await_accounts, is_password_used, unmet};
+use backend::greeting::{dialect_of, plugin_of};
+use backend::settings::Settings;
+use link::decline::decline;
+use link::dialogue::{LOGIN_ONLY, client_broke};
+use link::failure::{Failure, FailureKind};
+use link::packets::PacketStream;
+use registry::session_registry::Registration;
+use script_host::auth_observer::AuthObserver;
+use script_host::bridge::UNBRIDGED;
+use script_host::login_hooks::{Auth, LoginHooks, replaced};
+
+/// How a login ended.
+pub enum Entered {
+    /// The proxy has let the client in and has yet to say so.
+    Examined(Box<AdmittedLogin>),
+    /// A backend has, and the client knows.
+    Passed(Box<(Greeted, Agreement)>),
+    /// Its script has; with what is agreed on of compression.
+    LetIn(Option<(Algorithm, u8)>, Capabilities, Registration),
+}
+
+/// What an examined client begins with.
+pub struct AdmittedLogin {
+    /// The account.
+    pub account: Arc<KnownAccount>,
+    /// The user that the client is; see [`Account::user_of`].
+    pub user: Box<[u8]>,
+    /// What a backend gets as proof.
+    pub credential: Credential,
+    /// Goes before the OK.
+    pub payload: Option<Vec<u8>>,
+    /// How long the session keeps a backend connection.
+    pub mode: SessionMode,
+    /// What client and proxy have agreed on, with the flags of the login.
+    pub login_capabilities: Capabilities,
+    /// The collation that the client has named.
+    pub collation: u8,
+    /// The schema that it begins in.
+    pub schema: Option<Vec<u8>>,
+    /// The algorithm and the level towards the client.
+    pub compression: Option<(Algorithm, u8)>,
+    /// The greeting that the client has had.
+    pub greeting: Greeting,
+    /// The scramble of that greeting.
+    pub scramble: Scramble,
+    /// How the client's own greeting is called in errors.
+    pub origin: Origin,
+    /// The content of the PROXY header for backends.
+    pub header: proxy_protocol::Header,
+    /// The listener that the client has come by.
+    pub listener: Arc<ListenerConfig>,
+    /// Its entry by the id that the client sees.
+    pub person: Registration,
+}
+
+impl AdmittedLogin {
+    /// What client and proxy have agreed on, without the flags of the login.
+    pub fn capabilities(&self) -> Capabilities {
+        self.login_capabilities.with(LOGIN_ONLY, false)
+    }
+}
+
+/// One login on its way.
+pub struct Enter<'a> {
+    /// The environment of the worker.
+    pub env: &'a LoginEnv,
+    /// The settings that hold for the session.
+    pub settings: &'a Settings,
+    /// The content of the PROXY header.
+    pub header: &'a proxy_protocol::Header,
+    /// The client.
+    pub client: &'a mut PacketStream,
+    /// The address of the client.
+    pub remote: &'a Endpoint,
+    /// The listener that the client has come by.
+    pub listener: &'a Arc<ListenerConfig>,
+    /// Who logs in; filled in as it becomes known.
+    pub who: &'a mut Who,
+    /// The script whose hooks see the login.
+    pub hooks: Option<&'a mut LoginHooks>,
+}
+
+impl Enter<'_> {
+    /// Sees it through. After an error the client has been told nothing, unless by the backend.
+    pub async fn run(mut self) -> Result<Entered, Failure> {
+        let scramble = Scramble::of_random(random());
+        let person = self.env.people.register(self.env.worker);
+        let greeting = self.greeting(person.id(), &scramble).await?;
+        let greeting = self.greet(greeting).await?;
+        let (request, answer) = read_response(self.settings, self.client, self.who).await?;
+        let response = match &request {
+            Some(request) => HandshakeResponse::decode_behind(request, &answer),
+            None => HandshakeResponse::decode(&answer),
+        };
+        let mut response = response.map_err(malformed)?;
+        self.who.introduce(&response);
+        let replacing;
+        if let Some(hooks) = &mut self.hooks {
+            match hooks.read_auth(self.client, &response).await? {
+                Auth::Goes => {}
+                Auth::LetIn => {
+                    let compression = client_compression(self.settings, &response);
+                    let agreed = response.head.capabilities & greeting.capabilities;
+                    return Ok(Entered::LetIn(compression, agreed, person));
+                }
+                Auth::Replaced(payload) => {
+                    replacing = payload;
+                    let other = replaced(&replacing, response.head)?;
+                    // What the client can, it can as anybody. Scripts know one plugin.
+                    let plugin = other.plugin.unwrap_or(MYSQL_NATIVE_PASSWORD);
+                    response = HandshakeResponse {
+                        head: HandshakeHead {
+                            capabilities: response.head.capabilities,
+                            ..other.head
+                        },
+                        plugin: Some(plugin),
+                        ..other
+                    };
+                    self.who.introduce(&response);
+                }
+            }
+        }
+        let origin = origin_of(self.remote);
+        await_accounts(self.env, self.settings, response.user).await;
+        let known = AccountLookup::find(self.env, response.user, &origin).await;
+        let answered = Answered {
+            greeting,
+            scramble,
+            response,
+            origin,
+            person,
+        };
+        self.decide(known, answered).await
+    }
+
+    /// Examines the client, or lets a backend do it.
+    async fn decide(
+        mut self,
+        mut known: AccountLookup,
+        answered: Answered<'_>,
+    ) -> Result<Entered, Failure> {
+        let (user, origin) = (answered.response.user, &answered.origin);
+        let mut may_appeal = true;
+        loop {
+            let account = match known {
+                AccountLookup::PassThrough => return self.pass_on(answered, None).await,
+                AccountLookup::Nobody(verifiers) => {
+                    return Err(self.turn_away(&answered, verifiers).await);
+                }
+                AccountLookup::Account(account) => account,
+            };
+            let verifiers = match (self.mode_of(&account), account.treatment(since_1970())) {
+                (SessionMode::Transparent, _) | (_, Treatment::PassThrough(_)) => {
+                    if account.script.as_deref().is_some_and(|it| !it.is_empty()) {
+                        return Err(out_of_sight());
+                    }
+                    return self.pass_on(answered, Some(&account)).await;
+                }
+                (_, Treatment::Examine(verifiers)) => verifiers,
+            };
+            let held = self.env.pool.shared.keyring.password(account.id());
+            if may_appeal {
+                login_throttle::hold_back(self.env, self.settings, origin, user).await;
+            }
+            let failed = match self.examine(&answered, verifiers, held).await? {
+                Ok(passed) => return self.admit(answered, account, passed).await,
+                Err(failed) => failed,
+            };
+            let denial = failed.denial;
+            let appeal = match may_appeal {
+                true => appeal(self.env, self.client, &account, failed, user, origin).await?,
+                false => RetryOutcome::Refused,
+            };
+            match appeal {
+                RetryOutcome::Passed(account, passed)
+                    if self.mode_of(&account) != SessionMode::Transparent =>
+                {
+                    return self.admit(answered, account, passed).await;
+                }
+                RetryOutcome::Anew(later) => (known, may_appeal) = (later, false),
+                RetryOutcome::Refused | RetryOutcome::Passed(..) => {
+                    return Err(self.deny(denial, &answered).await);
+                }
+            }
+        }
+    }
+
+    /// Examines a client whose user has no account, and refuses it whatever it shows.
+    async fn turn_away(
+        &mut self,
+        answered: &Answered<'_>,
+        verifiers: Arc<[auth::Verifier]>,
+    ) -> Failure {
+        let denial = match self.examine(answered, verifiers, None).await {
+            Ok(Ok(passed)) => Denial::Access {
+                password_used: passed.password_used,
+            },
+            Ok(Err(failed)) => failed.denial,
+            Err(failure) => return failure,
+        };
+        self.deny(denial, answered).await
+    }
+
+    /// Greets the client; where a script may listen, without what that could not read.
+    async fn greet(&mut self, mut greeting: Greeting) -> Result<Greeting, Failure> {
+        if self.hooks.is_some() || self.settings.config.accounts_run_scripts() {
+            greeting.capabilities = greeting.capabilities.with(UNBRIDGED, false);
+        }
+        if let Some(hooks) = &mut self.hooks {
+            hooks.meet(&greeting);
+            hooks.read_handshake(self.client).await?;
+            hooks.note_greeting(&greeting);
+        }
+        let mut payload = Vec::new();
+        greeting.encode(&mut payload);
+        let sent = self.client.write(&payload).await;
+        sent.map_err(|error| client_broke(error.into()))?;
+        Ok(greeting)
+    }
+
+    /// The greeting; the first client of a worker waits until a backend has said how to greet.
+    async fn greeting(&self, id: u32, scramble: &Scramble) -> Result<Greeting, Failure> {
+        let own = &self.env.pool.greeting;
+        if let Some(greeting) = own.for_client(self.settings, id, scramble) {
+            return Ok(greeting);
+        }
+        // Of many who come at once one asks, and where that takes long they do not wait for each other.
+        let patience = self.settings.config.health.timeout_connect;
+        let _asking = tokio::time::timeout(patience, own.asking.lock()).await;
+        if let Some(greeting) = own.for_client(self.settings, id, scramble) {
+            return Ok(greeting);
+        }
+        let destination = self.destination(None);
+        let greeted = connect(self.env, &self.settings.config, self.header, &destination).await?;
+        own.learn(&greeted.greeting);
+        decline(greeted.stream);
+        own.for_client(self.settings, id, scramble)
+            .ok_or_else(|| Failure::saying(FailureKind::NoBackend, errors::no_greeting_yet()))
+    }
+
+    fn mode_of(&self, account: &Account) -> SessionMode {
+        self.settings
+            .config
+            .pool
+            .mode(self.listener.session, account.mode)
+    }
+
+    /// What the client's connection does not meet, see [`crate::tls_guard`].
+    fn unmet(
+        &self,
+        answered: &Answered<'_>,
+        account: Option<&Account>,
+        password_used: bool,
+    ) -> Option<Unmet> {
+        let user = answered.response.user;
+        let accounts = Arc::clone(&self.env.accounts.borrow());
+        let login = account.and_then(|account| account.backend.as_ref());
+        let tls = self.client.tls();
+        let claimant = Claimant {
+            user,
+            there: login.map_or(user, |login| login.user.as_bytes()),
+            origin: &answered.origin,
+            privacy: self.client.privacy(),
+            tls: tls.as_ref(),
+            password_used,
+        };
+        unmet(self.settings, &accounts, &claimant)
+    }
+
+    /// Why a client that has proven its account may not have it.
+    fn denial(
+        &self,
+        answered: &Answered<'_>,
+        account: &KnownAccount,
+        password_used: bool,
+    ) -> Option<Denial> {
+        let facts = self.client.tls();
+        let circumstances = Circumstances {
+            origin: &answered.origin,
+            tls: facts.as_ref().map(tls_session),
+            password_used,
+        };
+        let denied = account.admit(&circumstances).err();
+        denied.or_else(|| {
+            let unmet = self.unmet(answered, Some(account), password_used)?;
+            Some(unmet.denial(password_used))
+        })
+    }
+
+    fn destination(&self, account: Option<&Account>) -> Destination {
+        let config = &self.settings.config;
+        let topology = self.env.pool.topology.borrow();
+        Destination::of(&topology, config, self.listener, account)
+    }
+
+    async fn examine(
+        &mut self,
+        answered: &Answered<'_>,
+        verifiers: Arc<[auth::Verifier]>,
+        held: Option<auth::Password>,
+    ) -> Result<Result<Passed, AuthenticationFailure>, Failure> {
+        let response = &answered.response;
+        let candidate = Candidate {
+            plugin: response.plugin,
+            answer: response.auth_response,
+            privacy: self.client.privacy(),
+        };
+        let (plugin, scramble) = (plugin_of(&answered.greeting), &answered.scramble);
+        let verdict =
+            ServerAuthentication::begin(plugin, scramble, verifiers, held, candidate, random());
+        examine(&self.env.shared.own_key, self.client, verdict).await
+    }
+
+    async fn deny(&self, denial: Denial, answered: &Answered<'_>) -> Failure {
+        let (user, origin) = (answered.response.user, &answered.origin);
+        login_throttle::after_failure(self.env, self.settings, origin, user).await;
+        let destination = self.destination(None);
+        let names = host_names(self.env, self.settings, &destination).await;
+        let shown = origin.shown(names);
+        let payload = denial.payload(dialect_of(&answered.greeting), user, &shown);
+        let cause = format!("{denial}, for user {:?} from {shown}", self.who.user);
+        Failure::relaying(FailureKind::LoginDenied, cause, payload)
+    }
+
+    async fn admit(
+        &mut self,
+        answered: Answered<'_>,
+        mut account: Arc<KnownAccount>,
+        passed: Passed,
+    ) -> Result<Entered, Failure> {
+        let (user, origin) = (answered.response.user, &answered.origin);
+        let password_used = passed.password_used;
+        let mut denied = self.denial(&answered, &account, password_used);
+        if denied.is_some()
+            && let Some(later) = conditions_anew(self.env, &account, user, origin).await
+        {
+            account = later;
+            denied = self.denial(&answered, &account, password_used);
+        }
+        if let Some(denial) = denied {
+            return Err(self.deny(denial, &answered).await);
+        }
+        let mode = self.mode_of(&account);
+        self.who.timeout_idle_transaction = account.timeout_idle_transaction;
+        let Answered {
+            greeting,
+            scramble,
+            response,
+            origin,
+            mut person,
+        } = answered;
+        login_throttle::succeeded(self.env, &origin, response.user);
+        let user = account.user_of(response.user);
+        person.introduce(account.id(), user, account.user_connections_max)?;
+        let keyring = &self.env.pool.shared.keyring;
+        if let (Some(credential), None) = (&passed.credential, &account.backend) {
+            keyring.hold(account.id(), credential.clone());
+        }
+        let own = account.backend_credential().or(passed.credential);
+        let credential = own.or_else(|| keyring.find(account.id()));
+        let Some(credential) = credential else {
+            // Its proof yields nothing that a backend would take.
+            let error = errors::no_backend_login(account.id());
+            return Err(Failure::saying(FailureKind::LoginMalformed, error));
+        };
+        let named = response.schema.filter(|schema| !schema.is_empty());
+        let of_account = || account.schema.as_ref().map(|it| it.clone().into_bytes());
+        let schema = named.map(<[u8]>::to_vec).or_else(of_account);
+        let agreed = response.head.capabilities & greeting.capabilities;
+        Ok(Entered::Examined(Box::new(AdmittedLogin {
+            user: user.into(),
+            credential,
+            payload: passed.payload,
+            mode,
+            login_capabilities: agreed,
+            collation: response.head.collation,
+            schema,
+            compression: client_compression(self.settings, &response),
+            greeting,
+            scramble,
+            origin,
+            header: *self.header,
+            listener: Arc::clone(self.listener),
+            person,
+            account,
+        })))
+    }
+
+    /// Lets a backend judge: the client is asked by it.
+    async fn pass_on(
+        mut self,
+        answered: Answered<'_>,
+        account: Option<&Account>,
+    ) -> Result<Entered, Failure> {
+        let user = answered.response.user;
+        let password_used = is_password_used(answered.response.auth_response);
+        match self.unmet(&answered, None, password_used) {
+            None => {}
+            Some(Unmet::Transport(denial)) => return Err(self.deny(denial, &answered).await),
+            Some(Unmet::Account) => {
+                let accounts = Arc::clone(&self.env.accounts.borrow());
+                let verifiers = accounts.in_vain(user, &answered.origin);
+                return Err(self.turn_away(&answered, verifiers).await);
+            }
+        }
+        let Answered {
+            greeting,
+            response,
+            mut person,
+            ..
+        } = answered;
+        let destination = self.destination(account);
+        self.who.timeout_idle_transaction = account.and_then(|it| it.timeout_idle_transaction);
+        let mut ear = self
+            .hooks
+            .map(|hooks| AuthObserver::new(&mut hooks.script, None));
+        let pass_on = PassOn {
+            env: self.env,
+            settings: self.settings,
+            header: self.header,
+            destination: &destination,
+            client: self.client,
+            who: self.who,
+            greeting: &greeting,
+            ear: ear.as_mut(),
+        };
+        let (greeted, mut agreement) = pass_on.run(response).await?;
+        person.pass_on(greeted.backend.id, greeted.greeting.thread_id);
+        agreement.person = Some(person);
+        Ok(Entered::Passed(Box::new((greeted, agreement))))
+    }
+}
+
+/// What a client has answered to the proxy's greeting.
+struct Answered<'a> {
+    greeting: Greeting,
+    scramble: Scramble,
+    response: HandshakeResponse<'a>,
+    origin: Origin,
+    person: Registration,
+}
+
+/// The status that a session begins with.
+pub const STATUS_FIRST: StatusFlags = StatusFlags::AUTOCOMMIT;

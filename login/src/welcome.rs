@@ -1,0 +1,48 @@
+//! The end of a login that the proxy answers: the client hears OK.
+
+use link::dialogue::client_broke;
+use link::failure::Failure;
+use link::packets::PacketStream;
+use tokio::io::{AsyncRead, AsyncWrite};
+use wire::StatusFlags;
+
+/// Sends `payload`, the last packet of the authentication if there is one, and OK.
+///
+/// # Errors
+/// The client has disconnected.
+pub async fn welcome<T>(
+    client: &mut PacketStream<T>,
+    payload: Option<Vec<u8>>,
+    status: StatusFlags,
+) -> Result<(), Failure>
+where
+    T: AsyncRead + AsyncWrite + Unpin,
+{
+    say_first(client, payload).await?;
+    let said = client.write(&ok(status)).await;
+    said.map_err(|error| client_broke(error.into()))
+}
+
+/// The payload of an OK with this status.
+pub fn ok(status: StatusFlags) -> [u8; 7] {
+    let [low, high] = status.0.to_le_bytes();
+    [wire::reply::OK, 0, 0, low, high, 0, 0]
+}
+
+/// Sends the last packet of the authentication, if there is one.
+///
+/// # Errors
+/// The client has disconnected.
+pub async fn say_first<T>(
+    client: &mut PacketStream<T>,
+    payload: Option<Vec<u8>>,
+) -> Result<(), Failure>
+where
+    T: AsyncRead + AsyncWrite + Unpin,
+{
+    let Some(payload) = payload else {
+        return Ok(());
+    };
+    let said = client.write(&payload).await;
+    said.map_err(|error| client_broke(error.into()))
+}

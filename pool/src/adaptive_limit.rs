@@ -1,0 +1,297 @@
+//! How many statements may run on one server at once: a limit that finds itself, and the line of those who wait.
+//!
+//! ```text
+//!   a transaction begins ── fewer run than the limit ──► it runs ── its statement ends ──► the first in line runs
+//!                       └── as many run, or some wait ──► it stands in line ──────────────────────▲
+//!   a transaction goes on ───────────────────────────► it runs, whatever the limit says
+//! ```
+//!
+//! Only who begins has to wait; who is in a transaction has locks that others may wait for. A statement that runs for
+//! longer than [`Bounds::counts_for`] is not counted any more: it reads much or waits itself, and what waits for it must
+//! not wait for ever. The limit follows the throughput ([`Climb`]).
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+mod climb;
+#[cfg(test)]
+mod tests;
+
+pub use climb::Climb;
+
+/// Between what the limit stays, and which statements count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bounds {
+    /// The limit is never below this.
+    pub min: u32,
+    /// The limit is never above this.
+    pub max: u32,
+    /// A statement that has run for longer, up to twice as long, is not counted. The limit is looked at so often.
+    pub counts_for: Duration,
+}
+
+/// When a statement began, as far as it is to be known: in which of the spans of [`Bounds::counts_for`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use = "a statement that has begun has to end"]
+pub struct Span(u32);
+
+/// A place in line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LinePlace(u64);
+
+/// What is to be seen of a limit.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LimitFigures {
+    /// The limit.
+    pub limit: u32,
+    /// Statements that run and count.
+    pub running: u32,
+    /// Transactions in line.
+    pub waiting: u32,
+    /// Transactions that have stood in line since the start.
+    pub waited: u64,
+}
+
+/// The spans whose statements are kept apart: this one, the one before, and the next.
+const SPANS: usize = 3;
+
+/// One server's limit, shared by all workers. `W` is who waits; who has its turn gets the span in which it begins.
+#[derive(Debug)]
+pub struct AdaptiveLimit<W> {
+    counts: RunningCounts,
+    line: Mutex<WaitLine<W>>,
+}
+
+/// What each statement touches, apart from the rest.
+#[derive(Debug)]
+#[repr(align(128))]
+struct RunningCounts {
+    running: [AtomicI32; SPANS],
+    span: AtomicU32,
+    limit: AtomicU32,
+    waiting: AtomicU32,
+    ended: AtomicU64,
+    /// When it is to be looked at next, in microseconds.
+    due: AtomicU64,
+}
+
+#[derive(Debug)]
+struct WaitLine<W> {
+    waiting: VecDeque<(u64, W)>,
+    /// All that ever stood in line.
+    waited: u64,
+    bounds: Bounds,
+    climb: Climb,
+    looked_at: Duration,
+    ended_then: u64,
+}
+
+impl<W> AdaptiveLimit<W> {
+    /// A limit within these bounds.
+    pub fn new(bounds: Bounds) -> Self {
+        let climb = Climb::new(bounds.min, bounds.max);
+        Self {
+            counts: RunningCounts {
+                running: Default::default(),
+                // The one before is another slot.
+                span: AtomicU32::new(1),
+                limit: AtomicU32::new(climb.limit()),
+                waiting: AtomicU32::new(0),
+                ended: AtomicU64::new(0),
+                due: AtomicU64::new(0),
+            },
+            line: Mutex::new(WaitLine {
+                waiting: VecDeque::new(),
+                waited: 0,
+                bounds,
+                climb,
+                looked_at: Duration::ZERO,
+                ended_then: 0,
+            }),
+        }
+    }
+
+    /// Changes the bounds; the limit moves within them.
+    pub fn set_bounds(&self, bounds: Bounds) {
+        let mut line = self.line();
+        if line.bounds != bounds {
+            line.bounds = bounds;
+            line.climb.set_bounds(bounds.min, bounds.max);
+            self.publish(&line);
+        }
+    }
+
+    /// What is to be seen of it.
+    pub fn figures(&self) -> LimitFigures {
+        let waited = self.line().waited;
+        LimitFigures {
+            limit: self.counts.limit.load(Ordering::Relaxed),
+            running: self.running(),
+            waiting: self.counts.waiting.load(Ordering::Relaxed),
+            waited,
+        }
+    }
+
+    /// A transaction begins; none: it has to [stand in line](Self::stand_in_line).
+    #[inline]
+    pub fn begin(&self) -> Option<Span> {
+        let is_free = self.counts.waiting.load(Ordering::SeqCst) == 0 && self.has_room();
+        is_free.then(|| self.go_on())
+    }
+
+    /// A statement begins, whatever the limit says: its transaction has begun already.
+    #[inline]
+    pub fn go_on(&self) -> Span {
+        let span = self.counts.span.load(Ordering::Relaxed);
+        self.count_in(span).fetch_add(1, Ordering::SeqCst);
+        Span(span)
+    }
+
+    /// A statement has ended. `admit` is given those in line whose turn it is now, and says whether they were still there.
+    #[inline]
+    pub fn end(&self, span: Span, admit: impl FnMut(W, Span) -> bool) {
+        self.counts.ended.fetch_add(1, Ordering::Relaxed);
+        self.forget(span);
+        if self.counts.waiting.load(Ordering::SeqCst) > 0 {
+            self.admit(admit);
+        }
+    }
+
+    /// One that was to begin does not: its place goes to the next.
+    pub fn give_up(&self, span: Span, admit: impl FnMut(W, Span) -> bool) {
+        self.forget(span);
+        self.admit(admit);
+    }
+
+    /// Stands in line, behind all others. [`admit`](Self::admit) is to be called once behind this: the last statement may
+    /// have ended meanwhile.
+    pub fn stand_in_line(&self, waiter: W) -> LinePlace {
+        let mut line = self.line();
+        line.waited += 1;
+        let place = line.waited;
+        line.waiting.push_back((place, waiter));
+        self.publish(&line);
+        LinePlace(place)
+    }
+
+    /// Leaves the line. False: its turn has come, and what it was given is to be [given up](Self::give_up).
+    pub fn leave_line(&self, place: LinePlace) -> bool {
+        let mut line = self.line();
+        let found = line.waiting.binary_search_by_key(&place.0, |(it, _)| *it);
+        let taken = found.ok().and_then(|at| line.waiting.remove(at));
+        self.publish(&line);
+        taken.is_some()
+    }
+
+    /// How many stand in line.
+    pub fn waiting(&self) -> usize {
+        self.counts.waiting.load(Ordering::Relaxed) as usize
+    }
+
+    /// How many stand before it.
+    pub fn ahead_of(&self, place: LinePlace) -> usize {
+        let line = self.line();
+        let found = line.waiting.binary_search_by_key(&place.0, |(it, _)| *it);
+        found.unwrap_or(0)
+    }
+
+    /// Those in line whose turn it is.
+    pub fn admit(&self, mut admit: impl FnMut(W, Span) -> bool) {
+        while let Some((waiter, span)) = self.next() {
+            if !admit(waiter, span) {
+                self.forget(span);
+            }
+        }
+    }
+
+    /// Whether [`look`](Self::look) has something to do now.
+    #[inline]
+    pub fn is_due(&self, now: Duration) -> bool {
+        micros(now) >= self.counts.due.load(Ordering::Relaxed)
+    }
+
+    /// Once in [`Bounds::counts_for`], and whenever it is called more often in vain: old statements are not counted any
+    /// more, and the limit is moved. Who waits is then to be [admitted](Self::admit).
+    pub fn look(&self, now: Duration) {
+        let mut line = self.line();
+        if !self.is_due(now) {
+            return;
+        }
+        let ended = self.counts.ended.load(Ordering::Relaxed);
+        let took = now.saturating_sub(line.looked_at);
+        let done = ended - line.ended_then;
+        let is_short = took < line.bounds.counts_for * 3;
+        line.looked_at = now;
+        line.ended_then = ended;
+        let due = now.saturating_add(line.bounds.counts_for);
+        self.counts.due.store(micros(due), Ordering::Relaxed);
+        // Behind a time without statements nothing is known.
+        match is_short && !line.waiting.is_empty() {
+            true => line.climb.note(done, took),
+            false => line.climb.pause(),
+        }
+        self.begin_span();
+        self.publish(&line);
+    }
+
+    fn next(&self) -> Option<(W, Span)> {
+        let mut line = self.line();
+        if !self.has_room() {
+            return None;
+        }
+        let (_, waiter) = line.waiting.pop_front()?;
+        self.publish(&line);
+        Some((waiter, self.go_on()))
+    }
+
+    /// What began before the last span is not counted from now on.
+    fn begin_span(&self) {
+        let next = self.counts.span.load(Ordering::Relaxed).wrapping_add(1);
+        self.count_in(next).store(0, Ordering::SeqCst);
+        self.counts.span.store(next, Ordering::SeqCst);
+    }
+
+    fn forget(&self, span: Span) {
+        let age = self
+            .counts
+            .span
+            .load(Ordering::Relaxed)
+            .wrapping_sub(span.0);
+        if age <= 1 {
+            self.count_in(span.0).fetch_sub(1, Ordering::SeqCst);
+        }
+    }
+
+    fn has_room(&self) -> bool {
+        self.running() < self.counts.limit.load(Ordering::Relaxed)
+    }
+
+    /// Of two spans. Where one begins at this moment a count may be wrong by a few, until it is begun anew.
+    fn running(&self) -> u32 {
+        let span = self.counts.span.load(Ordering::Relaxed);
+        let of = |span| self.count_in(span).load(Ordering::SeqCst);
+        let all = of(span).saturating_add(of(span.wrapping_sub(1)));
+        u32::try_from(all).unwrap_or(0)
+    }
+
+    fn count_in(&self, span: u32) -> &AtomicI32 {
+        &self.counts.running[span as usize % SPANS]
+    }
+
+    fn publish(&self, line: &WaitLine<W>) {
+        let waiting = u32::try_from(line.waiting.len()).unwrap_or(u32::MAX);
+        self.counts.waiting.store(waiting, Ordering::SeqCst);
+        let limit = line.climb.limit();
+        self.counts.limit.store(limit, Ordering::Relaxed);
+    }
+
+    fn line(&self) -> MutexGuard<'_, WaitLine<W>> {
+        self.line.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn micros(time: Duration) -> u64 {
+    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
+}

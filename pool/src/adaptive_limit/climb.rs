@@ -1,0 +1,199 @@
+//! Which limit gives the most: a little above and a little below it are tried in turns.
+//!
+//! ```text
+//!   limit × 1.2 ──┐           ┌───────┐           ┌── …      each for three looks, of which the first is not counted:
+//!                 │           │       │           │          what was begun under the other has to end
+//!   limit ÷ 1.2   └───────────┘       └───────────┘
+//! ```
+//!
+//! Behind two of each, their throughput is compared. Where it grows at least a fifth as fast as the limit, the server can do
+//! more, and the limit grows; where it does not grow at all, what is above is only waiting, in the server in place of in
+//! line, and the limit falls: that is the knee of the curve (Kleinrock's "power", 1979). A limit that nobody waits for stays as it is.
+
+use std::time::Duration;
+
+/// The limit to begin with.
+const FIRST: u32 = 32;
+/// What is tried is the limit times or divided by this.
+const REACH: f64 = 1.2;
+/// Looks at one limit, of which the first is not counted.
+const LOOKS: u32 = 3;
+/// Times that each of both is tried.
+const TRIES: u32 = 2;
+/// By how much the throughput has to grow, as a part of the limit's growth (both as logarithms), for more to be right.
+const WORTH: f64 = 0.2;
+/// Below this, less is right.
+const IDLE: f64 = 0.05;
+/// How far it goes at once.
+const STEP: f64 = 1.15;
+/// And where the throughput grows nearly as the limit does.
+const LEAP: f64 = 1.5;
+const LEAP_WORTH: f64 = 0.6;
+
+/// The search for one limit.
+#[derive(Debug, Clone)]
+pub struct Climb {
+    limit: f64,
+    bounds: (u32, u32),
+    looks: u32,
+    /// What ended above it and below it, and in which time.
+    above: Throughput,
+    below: Throughput,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Throughput {
+    ended: u64,
+    time: Duration,
+}
+
+impl Throughput {
+    fn add(&mut self, ended: u64, time: Duration) {
+        self.ended += ended;
+        self.time += time;
+    }
+
+    fn rate(self) -> f64 {
+        self.ended as f64 / self.time.as_secs_f64().max(1e-6)
+    }
+}
+
+impl Climb {
+    /// One that begins in the middle, within these bounds.
+    pub fn new(min: u32, max: u32) -> Self {
+        let mut new = Self {
+            limit: f64::from(FIRST),
+            bounds: (min, max),
+            looks: 0,
+            above: Throughput::default(),
+            below: Throughput::default(),
+        };
+        new.set_bounds(min, max);
+        new
+    }
+
+    /// Other bounds.
+    pub fn set_bounds(&mut self, min: u32, max: u32) {
+        self.bounds = (min.min(max), max);
+        self.limit = self.within(self.limit);
+        self.pause();
+    }
+
+    /// The limit of this moment.
+    pub fn limit(&self) -> u32 {
+        let tried = match self.is_above() {
+            true => self.limit * REACH,
+            false => self.limit / REACH,
+        };
+        let rounded = match self.is_above() {
+            true => tried.ceil(),
+            false => tried.floor(),
+        };
+        self.within(rounded) as u32
+    }
+
+    /// So many statements have ended in this time, while others waited.
+    pub fn note(&mut self, ended: u64, time: Duration) {
+        if !self.looks.is_multiple_of(LOOKS) {
+            let tried = match self.is_above() {
+                true => &mut self.above,
+                false => &mut self.below,
+            };
+            tried.add(ended, time);
+        }
+        self.looks += 1;
+        if self.looks == 2 * LOOKS * TRIES {
+            self.decide();
+            self.pause();
+        }
+    }
+
+    /// Nobody waits: what has been seen is of no use.
+    pub fn pause(&mut self) {
+        self.looks = 0;
+        self.above = Throughput::default();
+        self.below = Throughput::default();
+    }
+
+    fn is_above(&self) -> bool {
+        (self.looks / LOOKS).is_multiple_of(2)
+    }
+
+    fn decide(&mut self) {
+        let (above, below) = (self.above.rate(), self.below.rate());
+        if above <= 0.0 || below <= 0.0 {
+            return;
+        }
+        let worth = (above / below).ln() / (REACH * REACH).ln();
+        let factor = match worth {
+            _ if worth >= LEAP_WORTH => LEAP,
+            _ if worth >= WORTH => STEP,
+            _ if worth < IDLE => 1.0 / STEP,
+            _ => 1.0,
+        };
+        self.limit = self.within(self.limit * factor);
+    }
+
+    fn within(&self, limit: f64) -> f64 {
+        limit.clamp(f64::from(self.bounds.0), f64::from(self.bounds.1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Where the search ends for a server with this throughput by statements at once, with noise of so many percent.
+    fn settled(throughput: impl Fn(f64) -> f64, noise: f64) -> f64 {
+        let mut climb = Climb::new(2, 1000);
+        let mut chance = 7u64;
+        let mut sum = 0.0;
+        let looks = 100 * 2 * LOOKS * TRIES;
+        for look in 0..looks {
+            chance = chance
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            let part = (chance >> 11) as f64 / (1u64 << 53) as f64;
+            let ended = throughput(f64::from(climb.limit())) * 0.1;
+            let seen = ended * (1.0 + noise * (part - 0.5) * 2.0);
+            climb.note(seen as u64, Duration::from_millis(100));
+            if look >= looks / 2 {
+                sum += climb.limit;
+            }
+        }
+        sum / f64::from(looks / 2)
+    }
+
+    /// One that does `cores` at once, and loses some for each that it has beyond them.
+    fn server(cores: f64, loss: f64) -> impl Fn(f64) -> f64 {
+        move |running| 10_000.0 * running.min(cores) / (1.0 + loss * (running - cores).max(0.0))
+    }
+
+    #[test]
+    fn the_limit_goes_to_where_the_throughput_grows_no_more() {
+        for cores in [4.0, 16.0, 64.0, 300.0] {
+            for (loss, noise) in [(0.0, 0.0), (0.005, 0.0), (0.005, 0.03), (0.0, 0.03)] {
+                let found = settled(server(cores, loss), noise);
+                let is_near = found > cores * 0.8 && found < cores * 1.6;
+                assert!(is_near, "{cores} cores, {loss}, {noise}: {found}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_server_that_only_waits_gets_as_many_as_there_are() {
+        assert!(settled(|running| 100.0 * running, 0.03) > 900.0);
+    }
+
+    #[test]
+    fn the_limit_stays_within_its_bounds() {
+        let mut climb = Climb::new(8, 8);
+        assert_eq!(climb.limit(), 8);
+        for _ in 0..100 {
+            climb.note(1, Duration::from_millis(100));
+            assert_eq!(climb.limit(), 8);
+        }
+        climb.set_bounds(20, 10);
+        assert_eq!(climb.limit(), 10);
+    }
+}

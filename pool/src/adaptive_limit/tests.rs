@@ -1,0 +1,165 @@
+use super::*;
+use proptest::prelude::*;
+
+const SPAN: Duration = Duration::from_millis(100);
+
+fn bounds(limit: u32) -> Bounds {
+    Bounds {
+        min: limit,
+        max: limit,
+        counts_for: SPAN,
+    }
+}
+
+fn limit(limit: u32) -> AdaptiveLimit<char> {
+    AdaptiveLimit::new(bounds(limit))
+}
+
+/// Those whose turn it is.
+fn admitted(limit: &AdaptiveLimit<char>) -> Vec<(char, Span)> {
+    let mut all = Vec::new();
+    limit.admit(|waiter, span| {
+        all.push((waiter, span));
+        true
+    });
+    all
+}
+
+fn ended(limit: &AdaptiveLimit<char>, span: Span) -> String {
+    let mut all = String::new();
+    limit.end(span, |waiter, _| {
+        all.push(waiter);
+        true
+    });
+    all
+}
+
+#[test]
+fn who_comes_when_all_places_are_taken_waits_in_line() {
+    let limit = limit(2);
+    let [first, second] = [(); 2].map(|()| limit.begin().unwrap());
+    assert!(limit.begin().is_none());
+    for waiter in "abc".chars() {
+        let _ = limit.stand_in_line(waiter);
+    }
+    assert_eq!(admitted(&limit), []);
+    assert_eq!(ended(&limit, first), "a");
+    // Nobody goes before those in line.
+    assert!(limit.begin().is_none());
+    assert_eq!(ended(&limit, second), "b");
+    let figures = limit.figures();
+    let seen = (figures.running, figures.waiting, figures.waited);
+    assert_eq!(seen, (2, 1, 3));
+}
+
+#[test]
+fn who_is_in_a_transaction_goes_on_whatever_the_limit_says() {
+    let limit = limit(1);
+    let first = limit.go_on();
+    let second = limit.go_on();
+    let _ = limit.stand_in_line('a');
+    assert_eq!(ended(&limit, first), "");
+    assert_eq!(ended(&limit, second), "a");
+}
+
+#[test]
+fn one_that_has_left_the_line_is_not_called() {
+    let limit = limit(1);
+    let running = limit.begin().unwrap();
+    let gone = limit.stand_in_line('a');
+    let next = limit.stand_in_line('b');
+    assert_eq!(limit.ahead_of(next), 1);
+    assert!(limit.leave_line(gone));
+    assert!(!limit.leave_line(gone));
+    assert_eq!(ended(&limit, running), "b");
+    assert!(!limit.leave_line(next));
+}
+
+#[test]
+fn the_place_of_one_that_has_gone_when_it_is_called_goes_to_the_next() {
+    let limit = limit(1);
+    let running = limit.begin().unwrap();
+    for waiter in "ab".chars() {
+        let _ = limit.stand_in_line(waiter);
+    }
+    let mut called = String::new();
+    limit.end(running, |waiter, _| {
+        called.push(waiter);
+        waiter == 'b'
+    });
+    assert_eq!(called, "ab");
+    assert_eq!(limit.figures().running, 1);
+}
+
+#[test]
+fn a_statement_that_runs_for_long_keeps_nobody_waiting() {
+    let limit = limit(1);
+    limit.look(SPAN);
+    let long = limit.begin().unwrap();
+    let _ = limit.stand_in_line('a');
+    limit.look(SPAN * 2);
+    assert_eq!(admitted(&limit), []);
+    // Too early for another look.
+    limit.look(SPAN * 2 + SPAN / 2);
+    assert_eq!(admitted(&limit), []);
+    limit.look(SPAN * 3);
+    let admitted = admitted(&limit);
+    assert_eq!(admitted.len(), 1);
+    let _ = limit.stand_in_line('b');
+    // It was not counted any more, so nobody has its place.
+    assert_eq!(ended(&limit, long), "");
+    assert_eq!(ended(&limit, admitted[0].1), "b");
+}
+
+#[test]
+fn other_bounds_hold_at_once() {
+    let limit = limit(1);
+    let _running = limit.begin().unwrap();
+    assert!(limit.begin().is_none());
+    limit.set_bounds(bounds(2));
+    assert!(limit.begin().is_some());
+    assert_eq!(limit.figures().limit, 2);
+}
+
+proptest! {
+    /// Whatever is begun, ended, and left: never more than the limit are admitted, all that wait are served, and in the end nothing is counted.
+    #[test]
+    fn all_that_wait_have_their_turn(places in 1u32..5, steps in prop::collection::vec((0u8..4, 0usize..8), 0..200)) {
+        let limit: AdaptiveLimit<usize> = AdaptiveLimit::new(bounds(places));
+        let mut running: Vec<Span> = Vec::new();
+        let mut waiting: Vec<(usize, LinePlace)> = Vec::new();
+        for (number, (step, which)) in steps.into_iter().enumerate() {
+            let mut called = Vec::new();
+            match step {
+                0 | 1 => match limit.begin() {
+                    Some(span) => running.push(span),
+                    None => {
+                        waiting.push((number, limit.stand_in_line(number)));
+                        limit.admit(|waiter, span| { called.push((waiter, span)); true });
+                    }
+                },
+                2 if !running.is_empty() => {
+                    let span = running.swap_remove(which % running.len());
+                    limit.end(span, |waiter, span| { called.push((waiter, span)); true });
+                }
+                3 if !waiting.is_empty() => {
+                    let (_, place) = waiting.remove(which % waiting.len());
+                    prop_assert!(limit.leave_line(place));
+                }
+                _ => {}
+            }
+            for (waiter, span) in called {
+                // The first to come is the first to go.
+                prop_assert_eq!(waiting.remove(0).0, waiter);
+                running.push(span);
+            }
+            prop_assert!(running.len() <= places as usize);
+            prop_assert!(waiting.is_empty() || running.len() == places as usize);
+        }
+        while let Some(span) = running.pop() {
+            limit.end(span, |_, span| { running.push(span); true });
+        }
+        let figures = limit.figures();
+        prop_assert_eq!((figures.running, figures.waiting), (0, 0));
+    }
+}

@@ -1,0 +1,21 @@
+//! A session whose client and backend connection stay together: bytes pass, and are followed.
+//!
+//! ```text
+//!   login's OK ──► RelayedSession ──► Relay: command after command
+//!                        │              client ──► tracker ──► backend      one read, one write a side
+//!                        │              client ◄── tracker ◄── backend
+//!                        │              observer: statements by their texts, if statistics want them
+//!                        │
+//!                        ├─ COM_CHANGE_USER: user_change asks, the backend judges
+//!                        └─ the end: thread_ended, the last message to the client
+//! ```
+//!
+//! [`relay_env::RelayEnv`] is all that a relayed session needs of its worker. A pooled session can become a relayed one:
+//! it hands over its two legs and what it keeps until its end ([`relayed_session::KeptUntilEnd`]).
+
+pub mod observer;
+pub mod outcome;
+pub mod relay;
+pub mod relay_env;
+pub mod relayed_session;
+pub mod thread_ended;

@@ -1,0 +1,75 @@
+//! What a session needs of its worker, whether it is relayed, pooled or runs a script.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use backend::pool_env::PoolEnv;
+use backend::times::Times;
+use link::failure::FailureKind;
+use login::login_env::LoginEnv;
+use net::clock::Clock;
+use registry::change_origins::ChangeOrigins;
+use registry::idle_transactions;
+use registry::session_control::{Ask, SessionControl};
+use registry::session_info::SessionInfo;
+use registry::worker_sessions::WorkerSessions;
+use sql::Server;
+use stats::recorder::{SessionOfStatement, StatementRecorder};
+use wire::errors::ProxyError;
+
+/// What one worker gives to its sessions.
+pub struct RelayEnv {
+    /// Settings, backends, the time, reports to the control plane, and the buffer that bytes are read to.
+    pub pool: Rc<PoolEnv>,
+    /// What logins need, and changes of the user.
+    pub login: Rc<LoginEnv>,
+    /// Seconds since the worker began.
+    pub clock: Clock,
+    /// The sessions of the worker.
+    pub sessions: Rc<WorkerSessions>,
+    /// The sessions that change objects, for the schema history.
+    pub origins: Arc<ChangeOrigins>,
+    /// Where ended statements are counted and logged.
+    pub recorder: Rc<StatementRecorder>,
+    /// How long statements have waited, and backends have taken.
+    pub times: Rc<Times>,
+}
+
+impl RelayEnv {
+    /// A client has closed its side of the connection, within a statement.
+    #[inline]
+    pub fn note_half_closed(&self, watch: &SessionControl) {
+        let settings = self.pool.settings.borrow();
+        match settings.config.limits.timeout_half_closed.is_zero() {
+            true => watch.ask(Ask::ClientGone),
+            false => watch.client_closes(self.clock.now()),
+        }
+    }
+
+    /// What the client of a session is told whose transaction was idle for too long.
+    pub fn idle_transaction(&self, watch: &SessionControl) -> ProxyError {
+        let limits = &self.pool.settings.borrow().config.limits;
+        idle_transactions::idle_transaction(watch, limits.timeout_idle_transaction)
+    }
+
+    /// A session has lost what it had on its connection between two commands.
+    pub fn note_cut(&self, watch: &SessionControl, kind: FailureKind, cause: &str) {
+        if kind == FailureKind::IdleTransaction {
+            self.pool.shared.forced_ends.count_idle_transaction();
+        }
+        let topology = self.pool.topology.borrow();
+        let backend = watch.backend().and_then(|id| topology.backend(id));
+        idle_transactions::log_cut(watch, backend.map_or("", |it| &it.name), kind, cause);
+    }
+}
+
+/// How a log shows a session on a server of this kind.
+pub fn session_of(card: Option<&SessionInfo>, server: Server) -> SessionOfStatement {
+    SessionOfStatement {
+        id: card.map_or(0, |card| card.id),
+        client: card
+            .map_or_else(String::new, |it| it.client.to_string())
+            .into(),
+        server,
+    }
+}

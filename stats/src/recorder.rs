@@ -1,0 +1,172 @@
+//! Where a statement goes that has ended: it is counted, and told wherever it belongs.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use net::clock::Clock;
+use route::{Dice, Topology};
+use sql::Server;
+
+use crate::attribution::Attribution;
+use crate::errors::{Failed, MESSAGE_BYTES_MAX};
+use crate::journal::{Entry, Journal, Log};
+use crate::messages::shown_of;
+use crate::parent::{TraceParent, is_traced};
+use crate::plans::store::Plans;
+use crate::slow::StatementView;
+use crate::statement_stats::{StatementEnd, StatementStats, Subject, Wants};
+use crate::table::{EndedStatement, Ran, SAMPLE_BYTES_MAX, shortened};
+use crate::traces::Traces;
+
+/// What records the ended statements of one worker.
+pub struct StatementRecorder {
+    /// What the worker keeps about statements.
+    pub stats: Rc<StatementStats>,
+    /// How servers run statements, of all workers.
+    pub plans: Arc<Plans>,
+    /// The queue to the logs.
+    pub journal: Arc<Journal>,
+    /// The queue of spans.
+    pub traces: Arc<Traces>,
+    /// Decides which of many statements are logged.
+    pub dice: Rc<RefCell<Dice>>,
+    /// Seconds since the worker began.
+    pub clock: Clock,
+}
+
+/// The session of a statement, as a log shows it.
+#[derive(Debug, Clone)]
+pub struct SessionOfStatement {
+    /// The id that the client sees; 0: none.
+    pub id: u32,
+    /// The address of the client.
+    pub client: Arc<str>,
+    /// What the backend runs.
+    pub server: Server,
+}
+
+impl StatementRecorder {
+    /// A statement has ended: it is counted, and told wherever it belongs. Whether it is due to be explained.
+    #[inline]
+    pub fn note(
+        &self,
+        subject: &Subject,
+        end: &StatementEnd<'_>,
+        whose: &Arc<Attribution>,
+        topology: &RefCell<Arc<Topology>>,
+        session: impl Fn() -> SessionOfStatement,
+    ) -> bool {
+        let insight = &self.stats;
+        let wants = insight.wants();
+        if wants.tells_single() {
+            let parent = subject.parent.as_deref();
+            self.tell_single(&wants, (end.ended.whole(), parent), |values| {
+                let ran = end.backend.map(|backend| insight.ran(backend, topology));
+                view(subject, end, whose, ran, session(), values)
+            });
+        }
+        if !wants.counts {
+            return false;
+        }
+        let said = EndedStatement {
+            digest: subject.digest,
+            text: &subject.text,
+            whose,
+            backend: end.backend,
+            sample: subject.sample.as_deref().filter(|_| wants.values),
+        };
+        let may_be_due = end.error.is_none() && end.backend.is_some();
+        let since = (wants.plans.is_some() && may_be_due).then(|| self.plans.since());
+        let is_due = insight.note(&said, &end.ended, since, topology);
+        if let Some((number, sqlstate)) = end.error {
+            let failed = Failed {
+                number,
+                sqlstate,
+                message: end.message,
+                whose,
+                backend: end.backend,
+            };
+            insight.note_error(&failed, end.ended.at, topology);
+        }
+        is_due
+    }
+
+    /// Tells of one statement wherever it belongs: the table, the slow log, the query log. `view` makes what is
+    /// told, with values or without.
+    fn tell_single(
+        &self,
+        wants: &Wants,
+        (whole, parent): (Duration, Option<&TraceParent>),
+        view: impl Fn(bool) -> StatementView,
+    ) {
+        let journal = &self.journal;
+        let is_picked =
+            |one_of: u32| one_of <= 1 || self.dice.borrow_mut().below(u64::from(one_of)) == 0;
+        if wants.slow.is_some_and(|limit| whole >= limit) {
+            let slow = Arc::new(view(wants.values));
+            self.stats.slow.borrow_mut().note(slow);
+        }
+        if let Some((limit, one_of)) = wants.slow_log
+            && whole >= limit
+            && is_picked(one_of)
+        {
+            let slow = Box::new(view(wants.slow_log_values));
+            journal.offer(Entry::Statement(Log::Slow, slow));
+        }
+        if let Some((one_of, share)) = wants.query_log
+            && is_picked(one_of)
+            && (share == 0 || self.stats.has_leave(self.clock.now(), share))
+        {
+            let said = Box::new(view(wants.query_log_values));
+            journal.offer(Entry::Statement(Log::Query, said));
+        }
+        if let Some((one_of, _)) = wants.tracing
+            && is_traced(one_of, parent, is_picked)
+        {
+            self.traces.offer(view(wants.tracing_values));
+        }
+    }
+}
+
+/// A statement as it is told.
+#[cold]
+fn view(
+    subject: &Subject,
+    end: &StatementEnd<'_>,
+    whose: &Arc<Attribution>,
+    ran: Option<Ran>,
+    session: SessionOfStatement,
+    values: bool,
+) -> StatementView {
+    let ended = &end.ended;
+    let error = end.error.map(|(number, sqlstate)| {
+        let message = shortened(end.message, MESSAGE_BYTES_MAX);
+        // What comes from no backend is the proxy's own, which quotes names only.
+        let shows_values = values || end.backend.is_none();
+        (number, shown_of(number, sqlstate, message, shows_values))
+    });
+    let text = |text: &[u8]| shortened(text, SAMPLE_BYTES_MAX).into();
+    StatementView {
+        at: ended.at,
+        session: session.id,
+        client: session.client,
+        whose: Arc::clone(whose),
+        server: session.server,
+        backend: ran,
+        digest: subject.digest,
+        digest_text: Arc::clone(&subject.text),
+        text: subject.sample.as_deref().filter(|_| values).map(text),
+        proxy: ended.proxy,
+        queue: ended.queue,
+        first_byte: ended.first_byte,
+        taken: ended.backend,
+        rows_sent: ended.rows_sent,
+        rows_affected: ended.rows_affected,
+        bytes_in: ended.bytes_in,
+        bytes_out: ended.bytes_out,
+        error,
+        parent: subject.parent.as_deref().copied(),
+    }
+}
