@@ -7,6 +7,7 @@ mod change_files;
 mod clusters;
 mod filters;
 mod http;
+mod kafka;
 mod profiling;
 mod replication;
 mod rules;
@@ -43,6 +44,7 @@ pub(crate) fn faults(config: &Config, written: &Written) -> Vec<Fault> {
     replication::faults(config, written, &mut faults);
     filters::faults(config, written, &mut faults);
     change_files::faults(config, written, &mut faults);
+    kafka::faults(config, written, &mut faults);
     tracing::faults(config, written, &mut faults);
     faults.extend(faults_of_files(config, written));
     faults

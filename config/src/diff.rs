@@ -60,6 +60,7 @@ pub fn diff(old: &Config, new: &Config) -> Vec<Change> {
     changes.extend(diff_list::<ReplicationConfig>(old, new));
     changes.extend(diff_filters(old, new));
     changes.extend(diff_change_files(old, new));
+    changes.extend(diff_kafka(old, new));
     changes
 }
 
@@ -97,6 +98,20 @@ fn diff_change_files<'a>(old: &'a Config, new: &'a Config) -> impl Iterator<Item
         let before = old.replications.iter().find(|it| it.name == stream.name)?;
         (before.change_files != stream.change_files).then(|| Change {
             setting: format!("replication[{}].change_file", stream.name),
+            from: Some(shown(before)),
+            to: Some(shown(stream)),
+            applies: Applies::AtReload,
+        })
+    })
+}
+
+/// The streams that stay and go into other Kafka clusters, or in another way.
+fn diff_kafka<'a>(old: &'a Config, new: &'a Config) -> impl Iterator<Item = Change> + 'a {
+    let shown = |stream: &ReplicationConfig| format!("{} clusters", stream.kafka.len());
+    new.replications.iter().filter_map(move |stream| {
+        let before = old.replications.iter().find(|it| it.name == stream.name)?;
+        (before.kafka != stream.kafka).then(|| Change {
+            setting: format!("replication[{}].kafka", stream.name),
             from: Some(shown(before)),
             to: Some(shown(stream)),
             applies: Applies::AtReload,

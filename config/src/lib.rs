@@ -47,7 +47,7 @@ pub use measure::read_duration;
 pub use model::*;
 pub use secret::Secret;
 pub use setting::{
-    ACCOUNT, ADMIN_ACCOUNT, Applies, BACKEND, CHANGE_FILE, Choice, LISTENER, REPLICATION,
+    ACCOUNT, ADMIN_ACCOUNT, Applies, BACKEND, CHANGE_FILE, Choice, KAFKA, LISTENER, REPLICATION,
     REPLICATION_FILTER, RULE, RULE_TEST, Section, Setting, Traits, ValueType,
     sections_and_settings, setting, settings,
 };

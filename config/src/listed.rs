@@ -2,12 +2,12 @@
 //! `[[admin_account]]` and `[[replication]]`: what loading, comparing and writing need to know of each.
 
 use crate::setting::{
-    ACCOUNT, ADMIN_ACCOUNT, BACKEND, CHANGE_FILE, LISTENER, REPLICATION, REPLICATION_FILTER, RULE,
-    RULE_TEST, Section,
+    ACCOUNT, ADMIN_ACCOUNT, BACKEND, CHANGE_FILE, KAFKA, LISTENER, REPLICATION, REPLICATION_FILTER,
+    RULE, RULE_TEST, Section,
 };
 use crate::{
-    AccountConfig, AdminAccountConfig, BackendConfig, ChangeFileConfig, Config, ListenerConfig,
-    ReplicationConfig, ReplicationFilterConfig, RuleConfig, RuleTestConfig,
+    AccountConfig, AdminAccountConfig, BackendConfig, ChangeFileConfig, Config, KafkaConfig,
+    ListenerConfig, ReplicationConfig, ReplicationFilterConfig, RuleConfig, RuleTestConfig,
 };
 
 /// One such table, wherever it stands.
@@ -151,7 +151,7 @@ impl Listed for AdminAccountConfig {
 impl ArrayTable for ReplicationConfig {
     const TABLE: Section<Self> = REPLICATION;
     const EXAMPLE: &'static str = "user = \"NAME\"";
-    const BELOW: &'static [&'static str] = &["filter", "change_file"];
+    const BELOW: &'static [&'static str] = &["filter", "change_file", "kafka"];
 
     fn complete(&mut self) {
         if self.name.is_empty() {
@@ -178,6 +178,11 @@ impl ArrayTable for ReplicationFilterConfig {
 impl ArrayTable for ChangeFileConfig {
     const TABLE: Section<Self> = CHANGE_FILE;
     const EXAMPLE: &'static str = "path = \"/var/lib/pilotfish/changes.jsonl\"";
+}
+
+impl ArrayTable for KafkaConfig {
+    const TABLE: Section<Self> = KAFKA;
+    const EXAMPLE: &'static str = "brokers = [\"kafka.example.com:9092\"]";
 }
 
 impl ArrayTable for RuleTestConfig {

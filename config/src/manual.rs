@@ -8,8 +8,9 @@ use crate::mysql_proxy::{self, Legacy, Meaning};
 use crate::setting::{Section, Setting};
 use crate::{
     AccountConfig, AccountsConfig, AdminAccountConfig, AdminConfig, BackendConfig,
-    ChangeFileConfig, Config, HintsConfig, ListenerConfig, PRIMARIES, REPLICAS, ReplicationConfig,
-    ReplicationFilterConfig, RuleConfig, RuleTestConfig, SECTIONS, SchemaHistoryConfig,
+    ChangeFileConfig, Config, HintsConfig, KafkaConfig, ListenerConfig, PRIMARIES, REPLICAS,
+    ReplicationConfig, ReplicationFilterConfig, RuleConfig, RuleTestConfig, SECTIONS,
+    SchemaHistoryConfig,
 };
 
 /// An option of the command line that is no setting of its own.
@@ -183,6 +184,9 @@ fn write_toml(config: &Config, detail: Detail) -> String {
         let files = stream.change_files.iter();
         let bare = ChangeFileConfig::default();
         tables.extend(files.map(|it| table_of(it, &bare, detail.of_differences())));
+        let kafka = stream.kafka.iter();
+        let bare = KafkaConfig::default();
+        tables.extend(kafka.map(|it| table_of(it, &bare, detail.of_differences())));
     }
     tables.join("\n")
 }
@@ -231,6 +235,7 @@ pub fn settings_page() -> String {
             list_page::<ReplicationConfig>(&mut page);
             list_page::<ReplicationFilterConfig>(&mut page);
             list_page::<ChangeFileConfig>(&mut page);
+            list_page::<KafkaConfig>(&mut page);
         }
         section_page(&mut page, section, &Config::default());
         if section.name == AccountsConfig::SECTION.name {

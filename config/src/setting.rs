@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::measure::{spell_duration, spell_size};
 use crate::raw_setting::RawSetting;
 use crate::{
-    AccountConfig, AdminAccountConfig, BackendConfig, ChangeFileConfig, Config, Fault,
+    AccountConfig, AdminAccountConfig, BackendConfig, ChangeFileConfig, Config, Fault, KafkaConfig,
     ListenerConfig, ReplicationConfig, ReplicationFilterConfig, RuleConfig, RuleTestConfig,
 };
 
@@ -322,6 +322,9 @@ pub const REPLICATION_FILTER: Section<ReplicationFilterConfig> = ReplicationFilt
 
 /// The settings of a `[[replication.change_file]]`.
 pub const CHANGE_FILE: Section<ChangeFileConfig> = ChangeFileConfig::SECTION;
+
+/// The settings of a `[[replication.kafka]]`.
+pub const KAFKA: Section<KafkaConfig> = KafkaConfig::SECTION;
 
 /// The settings of a `[[rule]]`.
 pub const RULE: Section<RuleConfig> = RuleConfig::SECTION;

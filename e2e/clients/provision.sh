@@ -7,6 +7,7 @@
 # suite. From Debian's unstable suite come, unpacked beside the system and never installed, MySQL's
 # libmysqlclient and, where the machine has none or an old one, Go; they go to
 # ${PILOTFISH_CACHE:-~/.cache/pilotfish}/clients. Cargo is taken for granted.
+# Kafka's broker comes from Maven Central, with Maven.
 # Run again it does nothing but print the versions.
 set -eu
 
@@ -97,6 +98,28 @@ dbd_mariadb() {
 }
 dbd_mariadb
 
+# A broker of Kafka for the change feed, with an empty log that is formatted.
+kafka() {
+    target=$cache/kafka
+    recipe=$(cat "$here/../kafka/pom.xml" "$here/../kafka/server.properties")
+    [ "$(cat "$target/recipe" 2>/dev/null)" != "$recipe" ] || return 0
+    say 'fetching kafka'
+    root=$cache/.kafka.$$
+    mkdir -p "$root"
+    mvn --quiet --batch-mode --file "$here/../kafka/pom.xml" dependency:copy-dependencies -DincludeScope=runtime \
+        -DoutputDirectory="$root/jars" >"$scratch/kafka.log" 2>&1 &&
+        printf '%s\n' "$(cat "$here/../kafka/server.properties")" 'controller.quorum.voters=1@127.0.0.1:1' \
+            'listeners=CONTROLLER://127.0.0.1:1,PLAINTEXT://127.0.0.1:2' "log.dirs=$root/log" >"$scratch/kafka.properties" &&
+        java -XX:TieredStopAtLevel=1 -cp "$root/jars/*" kafka.tools.StorageTool format \
+            -t AAAAAAAAAAAAAAAAAAAAAA -c "$scratch/kafka.properties" >>"$scratch/kafka.log" 2>&1 || {
+        tail -n 40 "$scratch/kafka.log" >&2
+        die 'no broker of kafka can be had'
+    }
+    printf '%s\n' "$recipe" >"$root/recipe"
+    settle "$root" "$target"
+}
+kafka
+
 # ---- built -----------------------------------------------------------------------------------
 
 say "building the clients"
@@ -120,4 +143,5 @@ version java "$(java -version 2>&1 | head -n 1)"
 version node "$(node --version)"
 version python "$("$cache/python/bin/python" --version)"
 "$cache/python/bin/pip" --disable-pip-version-check freeze | sed 's/^/                 /'
+version kafka "$(ls "$cache/kafka/jars" | sed -n 's/^kafka-clients-\(.*\)\.jar$/\1/p')"
 version go "$(go version 2>/dev/null || GOROOT=$(readlink -f "$cache/go/usr/lib/go") "$cache/go/usr/lib/go/bin/go" version)"

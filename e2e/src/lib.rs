@@ -23,6 +23,7 @@ mod companions;
 mod dice;
 pub mod http;
 mod intruder;
+mod kafka;
 mod lease;
 mod pooled;
 mod process;
@@ -44,6 +45,7 @@ pub use cluster::{
 };
 pub use dice::Dice;
 pub use intruder::Intruder;
+pub use kafka::Kafka;
 pub use lease::{Leased, LeasedServer};
 pub use pooled::{Held, Turn, pooled};
 pub use process::{Folder, Process, Signal};

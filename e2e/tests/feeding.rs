@@ -10,6 +10,7 @@ use tempfile::TempDir;
 
 mod chain;
 mod changes;
+mod disk;
 mod filters;
 mod semi_sync;
 mod switch;

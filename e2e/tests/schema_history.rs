@@ -7,6 +7,7 @@ use e2e::{Cluster, PASSWORD, Product, Proxy, Server, Settings, free_port, wait};
 use tempfile::TempDir;
 
 mod accounts;
+mod authentication;
 mod faults;
 mod hook;
 mod makers;
@@ -18,6 +19,7 @@ both! {
     each_kind_of_change_is_a_row_and_the_server_is_asked_what_the_object_is
     a_schema_is_told_as_it_was
     the_work_of_gh_ost_is_one_change
+    the_work_of_pt_online_schema_change_is_one_change
     passwords_are_nowhere
     objects_that_were_there_before_are_known
     compressed_logs_are_followed
@@ -354,6 +356,58 @@ fn the_work_of_gh_ost_is_one_change(product: Product) {
          WHERE kind = 'table' AND until IS NULL ORDER BY 1",
     );
     assert_eq!(present, [["last_one", "0"], ["t", "1"]]);
+}
+
+/// The statements that version 3.2 of the tool writes into the log.
+fn the_work_of_pt_online_schema_change_is_one_change(product: Product) {
+    let server = start(product);
+    run(
+        &server,
+        &[
+            "CREATE DATABASE shop",
+            "CREATE TABLE shop.t (a INT PRIMARY KEY)",
+            "INSERT INTO shop.t VALUES (1)",
+        ],
+    );
+    let following = Following::start(&server, &[]);
+    run(
+        &server,
+        &[
+            "USE shop",
+            "CREATE TABLE `shop`.`_t_new` (a INT PRIMARY KEY)",
+            "ALTER TABLE `shop`.`_t_new` ADD COLUMN b INT",
+            "CREATE TRIGGER `pt_osc_shop_t_del` AFTER DELETE ON `shop`.`t` FOR EACH ROW \
+             DELETE IGNORE FROM `shop`.`_t_new` WHERE `shop`.`_t_new`.`a` <=> OLD.`a`",
+            "CREATE TRIGGER `pt_osc_shop_t_upd` AFTER UPDATE ON `shop`.`t` FOR EACH ROW \
+             BEGIN DELETE IGNORE FROM `shop`.`_t_new` WHERE !(OLD.`a` <=> NEW.`a`) AND `shop`.`_t_new`.`a` <=> OLD.`a`; \
+             REPLACE INTO `shop`.`_t_new` (`a`) VALUES (NEW.`a`); END",
+            "CREATE TRIGGER `pt_osc_shop_t_ins` AFTER INSERT ON `shop`.`t` FOR EACH ROW \
+             REPLACE INTO `shop`.`_t_new` (`a`) VALUES (NEW.`a`)",
+            "INSERT LOW_PRIORITY IGNORE INTO `shop`.`_t_new` (`a`) SELECT `a` FROM `shop`.`t` LOCK IN SHARE MODE",
+            "ANALYZE TABLE `shop`.`_t_new` /* pt-online-schema-change */",
+            "RENAME TABLE `shop`.`t` TO `shop`.`_t_old`, `shop`.`_t_new` TO `shop`.`t`",
+            "DROP TABLE IF EXISTS `shop`.`_t_old`",
+            "DROP TRIGGER IF EXISTS `shop`.`pt_osc_shop_t_del`",
+            "DROP TRIGGER IF EXISTS `shop`.`pt_osc_shop_t_upd`",
+            "DROP TRIGGER IF EXISTS `shop`.`pt_osc_shop_t_ins`",
+            "CREATE TABLE last_one (a INT)",
+        ],
+    );
+    following.wait_change("CREATE TABLE", "last_one");
+    let rows =
+        following.rows("SELECT kind, object, ifnull(tool, '') FROM schema_changes ORDER BY id");
+    assert_eq!(
+        rows,
+        [
+            ["ALTER TABLE", "t", "pt-online-schema-change"],
+            ["CREATE TABLE", "last_one", ""]
+        ]
+    );
+    let present = following.rows(
+        "SELECT kind, object, definition LIKE '%`b` int%' FROM schema_versions \
+         WHERE until IS NULL AND kind IN ('table', 'trigger') ORDER BY object",
+    );
+    assert_eq!(present, [["table", "last_one", "0"], ["table", "t", "1"]]);
 }
 
 fn passwords_are_nowhere(product: Product) {

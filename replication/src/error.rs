@@ -25,6 +25,13 @@ pub enum StreamError {
         /// Its words.
         text: String,
     },
+    /// The server has given the proxy's place to another replica.
+    #[error(
+        "another replica or proxy with the same server_id or server_uuid has connected to the server, so the server ended \
+         this stream ({0}). Give each its own server_id, and each proxy its own schema history. The proxy waits longer \
+         each time, so that the two do not end each other's streams without end"
+    )]
+    Displaced(String),
     /// The server does not have the next transactions any more.
     #[error("{0}")]
     Purged(Purged),
@@ -74,6 +81,7 @@ impl StreamError {
             Self::Client(_) => "connection",
             Self::Event { .. } => "event",
             Self::Refused { .. } => "refused",
+            Self::Displaced(_) => "displaced",
             Self::Purged(_) => "purged",
             Self::Ended => "ended",
             Self::Disorder(_) => "disorder",

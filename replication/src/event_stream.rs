@@ -215,6 +215,10 @@ fn refusal(packet: &[u8]) -> StreamError {
     let is_purged = lower.contains("purged")
         || lower.contains("could not find gtid state")
         || lower.contains("could not find first log");
+    // MySQL says so by error 1236, MariaDB by another.
+    if lower.contains("same server_uuid/server_id") {
+        return StreamError::Displaced(text);
+    }
     match number {
         Ok(FATAL_ERROR_READING_LOG) if is_purged => StreamError::Purged(Purged {
             missing: "what the server says in its own words".to_owned(),

@@ -7,7 +7,7 @@ use config::{ReplicationFilterConfig, ScriptConfig};
 use route::Family;
 use route::rules::Tables;
 
-use crate::changes::{ChangeError, Output, Translation};
+use crate::changes::{ChangeError, ChangeRecord, Output, Translation};
 use crate::error::StreamError;
 use crate::filter::{EventSink, Filter};
 use crate::follow::{Brought, Follower, Statements};
@@ -108,8 +108,8 @@ impl EventSink for Checking<'_> {
 struct Telling<'a>(&'a mut dyn FnMut(&str));
 
 impl Output for Telling<'_> {
-    fn change(&mut self, json: &str, _: &str) -> Result<(), ChangeError> {
-        (self.0)(json);
+    fn change(&mut self, change: &ChangeRecord<'_>) -> Result<(), ChangeError> {
+        (self.0)(change.json);
         Ok(())
     }
 

@@ -19,6 +19,8 @@
 //! told as JSON (`changes`), to clients ([`subscribe`]) and in files.
 
 #![forbid(unsafe_code)]
+// What a change is about is asked by Kafka only.
+#![cfg_attr(not(feature = "kafka"), allow(dead_code))]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::panic))]
 
 mod alter;
@@ -26,6 +28,7 @@ mod change;
 mod changes;
 mod definition_reader;
 mod difference;
+mod displacement;
 mod error;
 mod event_stream;
 mod feed;

@@ -1,14 +1,14 @@
 //! gh-ost and pt-online-schema-change: they copy a table into a new one, and rename both. These statements are steps
 //! of one change.
 
-use crate::object::ObjectName;
+use crate::object::{ObjectKind, ObjectName};
 
 /// A tool that changes tables while they are in use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tool {
     /// `_t_gho`, `_t_ghc`, `_t_del`
     GhOst,
-    /// `_t_new`, `_t_old`
+    /// `_t_new`, `_t_old`, and the triggers `pt_osc_SCHEMA_t_ins`, `…_upd`, `…_del`
     PtOnlineSchemaChange,
 }
 
@@ -36,6 +36,10 @@ impl Tool {
 pub fn part(kind: &str, objects: &[ObjectName]) -> Option<(OnlineChangeStep, ObjectName)> {
     if kind == "RENAME TABLE" {
         return cut_over(objects);
+    }
+    if let Some(table) = objects.first().and_then(of_trigger) {
+        let step = OnlineChangeStep::Step(Tool::PtOnlineSchemaChange);
+        return Some((step, table));
     }
     let (tool, name) = helper(&objects.first()?.name)?;
     let table = objects.first().map(|first| ObjectName {
@@ -67,6 +71,27 @@ fn cut_over(objects: &[ObjectName]) -> Option<(OnlineChangeStep, ObjectName)> {
     }
 }
 
+/// The table that a trigger of pt-online-schema-change copies changes of. The tool writes an underscore for each character
+/// of the table's name that is no letter, digit or underscore; such a table is not found.
+fn of_trigger(object: &ObjectName) -> Option<ObjectName> {
+    if object.kind != ObjectKind::Trigger {
+        return None;
+    }
+    let is_word = |it: char| it.is_ascii_alphanumeric() || it == '_';
+    let schema = object.schema.replace(|it| !is_word(it), "_");
+    let name = object
+        .name
+        .strip_prefix("pt_osc_")?
+        .strip_prefix(&*schema)?;
+    let (table, event) = name.strip_prefix('_')?.rsplit_once('_')?;
+    let is_whole = !table.is_empty() && matches!(event, "ins" | "upd" | "del");
+    is_whole.then(|| ObjectName {
+        schema: object.schema.clone(),
+        name: table.to_owned(),
+        kind: ObjectKind::Table,
+    })
+}
+
 fn is_copy(name: &str) -> bool {
     name.ends_with("_gho") || name.ends_with("_new")
 }
@@ -90,7 +115,6 @@ fn helper(name: &str) -> Option<(Tool, &str)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::object::ObjectKind;
 
     fn tables(names: &[&str]) -> Vec<ObjectName> {
         let table = |name: &&str| ObjectName {
@@ -131,5 +155,25 @@ mod tests {
         assert_eq!(told("DROP TABLE", &["_t_ghc", "_t_del"]), step);
         assert_eq!(told("ALTER TABLE", &["t"]), None);
         assert_eq!(told("ALTER TABLE", &["_new"]), None);
+    }
+
+    #[test]
+    fn the_triggers_of_pt_online_schema_change_are_steps() {
+        let part_of = |schema: &str, name: &str| {
+            let trigger = ObjectName {
+                schema: schema.to_owned(),
+                name: name.to_owned(),
+                kind: ObjectKind::Trigger,
+            };
+            part("CREATE TRIGGER", &[trigger]).map(|(part, table)| (part, table.to_string()))
+        };
+        let step = OnlineChangeStep::Step(Tool::PtOnlineSchemaChange);
+        assert_eq!(
+            part_of("my-shop", "pt_osc_my_shop_the_orders_upd"),
+            Some((step, "my-shop.the_orders".to_owned()))
+        );
+        assert_eq!(part_of("shop", "pt_osc_other_orders_upd"), None);
+        assert_eq!(part_of("shop", "pt_osc_shop_orders_log"), None);
+        assert_eq!(part_of("shop", "orders_upd"), None);
     }
 }

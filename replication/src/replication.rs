@@ -12,7 +12,7 @@ use route::Topology;
 use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, LocalSet};
 
-use crate::changes::{ChangeFiles, ChangeReaders, ChangeSource};
+use crate::changes::{ChangeReaders, ChangeSinks, ChangeSource};
 use crate::receiver::{Receiver, tell_changes};
 use crate::status::{StreamStatus, Streams};
 use crate::store::Store;
@@ -44,8 +44,8 @@ struct RunningStream {
     task: AbortHandle,
     /// For those who read its changes, if it keeps its transactions.
     changes: Option<ChangeSource>,
-    /// Its change files, which are written as long as this lives.
-    _files: Option<ChangeFiles>,
+    /// Its change files and the like, which are written as long as this lives.
+    _sinks: Option<ChangeSinks>,
 }
 
 impl Replication {
@@ -188,8 +188,8 @@ fn begin(
         let history = shared.store.borrow().source().to_owned();
         ChangeSource::new(&status, settings, &history, shared.clock)
     });
-    let start = |source| ChangeFiles::start(source, &settings.change_files, readers);
-    let files = changes.as_ref().map(start);
+    let start = |source| ChangeSinks::start(source, settings, readers);
+    let sinks = changes.as_ref().map(start);
     let config = Arc::clone(&shared.config);
     let stream = Stream::new(shared, settings.clone(), Arc::clone(&status));
     RunningStream {
@@ -198,7 +198,7 @@ fn begin(
         status,
         task: tokio::task::spawn_local(stream.run()).abort_handle(),
         changes,
-        _files: files,
+        _sinks: sinks,
     }
 }
 

@@ -352,7 +352,7 @@ fn put_change(
             insert_change(writing, name, gtid, &change, Some(tool))
         }
         Some((OnlineChangeStep::Step(tool), table)) => {
-            if change.kind == "DROP TABLE"
+            if change.kind.starts_with("DROP ")
                 && let Some(id) = add_to_change(writing, name, table, change)?
             {
                 return Ok(id);

@@ -21,6 +21,7 @@ use tokio::time::sleep;
 
 use crate::change::Change;
 use crate::definition_reader::DefinitionReader;
+use crate::displacement::Displacements;
 use crate::error::StreamError;
 use crate::event_stream::EventStream;
 use crate::filter::{Filter, Filtered};
@@ -73,6 +74,9 @@ pub(crate) struct Stream {
     saved: i64,
     /// The next wait.
     wait: Duration,
+    /// When the server began to send events last, in microseconds since 1970.
+    begun: i64,
+    displacements: Displacements,
     /// Where the server's log ended when the server was last asked for definitions; none once the stream is there.
     read_up_to: Option<Position>,
     /// How far the server's clock is ahead, in seconds.
@@ -94,6 +98,8 @@ impl Stream {
             stored: None,
             saved: 0,
             wait: WAIT_FIRST,
+            begun: 0,
+            displacements: Displacements::default(),
             read_up_to: None,
             clock_ahead: 0,
             relay: None,
@@ -113,6 +119,11 @@ impl Stream {
             if matches!(error, StreamError::Relay(_)) {
                 // What was not written may have been taken back; the store is behind the files always.
                 self.stored = None;
+            }
+            if matches!(error, StreamError::Displaced(_)) {
+                let lasted = (self.shared.clock)() - self.begun;
+                let lasted = Duration::from_micros(u64::try_from(lasted).unwrap_or(0));
+                self.wait = self.displacements.wait(lasted);
             }
             let name = &self.settings.name;
             if let StreamError::Moved(backend) = &error {
@@ -598,6 +609,7 @@ impl Stream {
 
     fn note_begin(&mut self, backend: &Backend, greeted: Greeted, position: &Position) {
         let now = (self.shared.clock)();
+        self.begun = now;
         let server_time = i64::try_from(greeted.server_time).unwrap_or(0);
         self.clock_ahead = server_time - now / 1_000_000;
         let text = position.to_string();

@@ -9,15 +9,17 @@ use crate::table::{Asks, Schema, TableDefinition, integer, measure, text};
 pub static TABLE: TableDefinition<ChangeReaderView> = TableDefinition {
     schema: Schema::Pilotfish,
     name: "change_readers",
-    about: "Those who get the change feed now: clients over HTTP, and the files of [[replication.change_file]].",
+    about: "Those who get the change feed now: clients over HTTP, the files of [[replication.change_file]], and the clusters of [[replication.kafka]].",
     asks: Asks::Nothing,
     columns: &[
-        text("way", "http: a client; file: a change file.", |it| {
-            it.way.name().into()
-        }),
+        text(
+            "way",
+            "http: a client; file: a change file; kafka: topics of Kafka.",
+            |it| it.way.name().into(),
+        ),
         text(
             "reader",
-            "The account and the address of the client, or the file.",
+            "The account and the address of the client, the file, or the topic and the brokers.",
             |it| (&it.name).into(),
         ),
         text("cluster", "The cluster whose changes it gets.", |it| {

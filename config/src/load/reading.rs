@@ -127,6 +127,10 @@ impl Reading {
             for (stream, files) in self.config.replications.iter_mut().zip(files) {
                 stream.change_files = files;
             }
+            let kafka = self.read_below(source, value, "kafka");
+            for (stream, kafka) in self.config.replications.iter_mut().zip(kafka) {
+                stream.kafka = kafka;
+            }
         } else {
             self.config.configured_accounts = self.read_tables(source, place, 0, value);
         }

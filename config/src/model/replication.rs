@@ -65,6 +65,9 @@ settings! {
 
         /// Files that get the stream's changes as JSON.
         change_files: Vec<ChangeFileConfig>,
+
+        /// Kafka clusters that get the stream's changes as JSON.
+        kafka: Vec<KafkaConfig>,
     }
 }
 
@@ -145,12 +148,97 @@ settings! {
 }
 
 choices! {
-    /// The first transaction of a new change file.
+    /// The first transaction of a change file or a Kafka cluster that has none yet.
     pub enum ChangeFileStart {
         /// The oldest transaction that the relay files have.
         Oldest = "oldest",
         /// The next transaction.
         Now = "now",
+    }
+}
+
+settings! {
+    /// Kafka clusters that get the stream's changes, one JSON object a record. Write as many `[[replication.kafka]]`
+    /// tables below the stream as are needed. The stream needs a `relay_folder`. See
+    /// [Change feed](change-feed.md#into-kafka).
+    pub struct KafkaConfig in KafkaConfig [[replication.kafka]], "Kafka" {
+        /// Some brokers of the Kafka cluster, as `"HOST:PORT"`. They name the others.
+        brokers: Vec<String> = Vec::new(), Traits::RELOAD.required();
+
+        /// The topic of the changes of a table. `{cluster}`, `{schema}` and `{table}` stand for these names; a
+        /// character that no topic can have becomes `_`. A name without them is one topic for all tables. Each topic
+        /// gets its changes in one partition, the first, so that they stay in order.
+        topic: String = "{cluster}.{schema}.{table}".to_owned(), Traits::RELOAD;
+
+        /// The topic of the other changes, which are not about the rows of one table: `ddl`, `statement`, `incident`.
+        /// `{cluster}` stands for the cluster's name.
+        topic_statements: String = "{cluster}".to_owned(), Traits::RELOAD;
+
+        /// The file in which the proxy keeps the position behind which it goes on. The proxy writes it after the
+        /// brokers have acknowledged the changes. It keeps `PATH.lock` beside it. The folder must be there.
+        position_file: PathBuf = PathBuf::new(), Traits::RELOAD.required();
+
+        /// Tables: `"orders"` in each schema, `"shop.orders"`, `"shop.*"`. A `*` stands for any characters, and an
+        /// entry that begins with `!` takes out the tables that it matches. Without entries the changes of every
+        /// table are sent.
+        tables: Vec<String> = Vec::new(), Traits::RELOAD;
+
+        /// The first transaction that is sent if there is no `position_file` yet.
+        from: ChangeFileStart = ChangeFileStart::Oldest, Traits::RELOAD;
+
+        /// How much is sent in one request to one topic. It must not be larger than the topic's `max.message.bytes`.
+        /// A change that is larger by itself is a request of its own.
+        batch_bytes_max: u64 = 900 << 10, Traits::RELOAD.within(1 << 10, 64 << 20);
+
+        /// Whether the proxy compresses the records.
+        compression: KafkaCompression = KafkaCompression::None, Traits::RELOAD;
+
+        /// Whether the brokers are spoken to over TLS. Their certificates must be for the names in `brokers`, and for
+        /// those that the brokers name.
+        tls: bool = false, Traits::RELOAD;
+
+        /// PEM file with the authorities that sign the brokers' certificates; without it the system's are trusted.
+        tls_ca: Option<PathBuf> = None, Traits::RELOAD.nothing("the system's authorities");
+
+        /// PEM file with a certificate to show to the brokers.
+        tls_certificate: Option<PathBuf> = None, Traits::RELOAD;
+
+        /// PEM file with that certificate's private key.
+        tls_key: Option<PathBuf> = None, Traits::RELOAD;
+
+        /// The SASL mechanism with which the proxy logs in as `user`.
+        sasl: KafkaSasl = KafkaSasl::None, Traits::RELOAD;
+
+        /// The user of `sasl`.
+        user: Option<String> = None, Traits::RELOAD;
+
+        /// Password of `user`. `"file:PATH"` reads it from a file, `"env:NAME"` from the environment. It is never
+        /// shown.
+        password: Option<Secret> = None, Traits::RELOAD;
+    }
+}
+
+choices! {
+    /// How records for Kafka are compressed.
+    pub enum KafkaCompression {
+        /// Not at all.
+        None = "none",
+        /// Zstandard, which brokers from 2.1 on know.
+        Zstd = "zstd",
+    }
+}
+
+choices! {
+    /// How the proxy logs in to Kafka.
+    pub enum KafkaSasl {
+        /// Not at all.
+        None = "none",
+        /// With the password as it is. Use TLS.
+        Plain = "plain",
+        /// With a proof of the password.
+        ScramSha256 = "scram_sha_256",
+        /// With a proof of the password.
+        ScramSha512 = "scram_sha_512",
     }
 }
 

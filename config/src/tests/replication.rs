@@ -269,3 +269,120 @@ fn change_files_come_back_from_the_written_file_and_a_change_of_them_is_seen() {
     assert_eq!(changes.len(), 1, "{changes:?}");
     assert_eq!(changes[0].setting, "replication[main].change_file");
 }
+
+/// A stream with one Kafka cluster below it.
+fn with_kafka(lines: &str) -> String {
+    format!(
+        "[schema_history]\nfile = \"/tmp/schemas.db\"\n[[replication]]\nuser = \"a\"\nserver_id = 7\n\
+         relay_folder = \"/tmp/relay\"\n[[replication.change_file]]\npath = \"/tmp/changes\"\n\
+         [[replication.kafka]]\nbrokers = [\"k1:9092\", \"[::1]:9092\"]\nposition_file = \"/tmp/k\"\n{lines}"
+    )
+}
+
+#[test]
+fn a_kafka_cluster_has_brokers_topics_a_position_file_and_all_that_its_login_needs() {
+    for lines in [
+        "",
+        "topic = \"all\"\ntables = [\"shop.*\"]\nfrom = \"now\"",
+        "topic = \"x-{schema}_{table}\"\ntopic_statements = \"{cluster}.ddl\"",
+        "sasl = \"scram_sha_256\"\nuser = \"u\"\npassword = \"p\"",
+    ] {
+        assert_eq!(faults(&with_kafka(lines)), Vec::<String>::new(), "{lines}");
+    }
+    let whole = with_kafka("");
+    let twice = "[[replication.kafka]]\nbrokers = [\"k:1\"]\nposition_file = \"/tmp/k\"";
+    for (text, expected) in [
+        (
+            whole.replace("relay_folder = \"/tmp/relay\"\n", ""),
+            "kafka.brokers: needs a relay_folder",
+        ),
+        (
+            whole.replace("k1:9092", "k1"),
+            "kafka.brokers: \"k1\" is no broker",
+        ),
+        (
+            whole.replace("k1:9092", "k1:0"),
+            "kafka.brokers: \"k1:0\" is no broker",
+        ),
+        (
+            whole.replace("brokers = [\"k1:9092\", \"[::1]:9092\"]\n", ""),
+            "kafka.brokers: is missing",
+        ),
+        (
+            whole.replace("position_file = \"/tmp/k\"\n", ""),
+            "kafka.position_file: is missing",
+        ),
+        (
+            whole.replace("/tmp/k\"", "/\""),
+            "kafka.position_file: must name a file",
+        ),
+        (
+            whole.replace("/tmp/k\"", "/no/such/k\""),
+            "kafka.position_file: there is no folder",
+        ),
+        (
+            whole.replace("/tmp/k\"", "/tmp/changes.position\""),
+            "kafka.position_file: \"/tmp/changes.position\" is given twice",
+        ),
+        (
+            with_kafka(twice),
+            "kafka.position_file: \"/tmp/k\" is given twice",
+        ),
+        (
+            with_kafka("topic = \"a b\""),
+            "kafka.topic: \"a b\" is no name of a topic",
+        ),
+        (
+            with_kafka("topic = \"{host}\""),
+            "kafka.topic: \"{host}\" is no name of a topic",
+        ),
+        (
+            with_kafka("topic_statements = \"{table}\""),
+            "kafka.topic_statements: \"{table}\" is no name of a topic",
+        ),
+        (with_kafka("topic = \"\""), "kafka.topic: is empty"),
+        (with_kafka("tables = [\"a.b.c\"]"), "\"a.b.c\" is no table"),
+        (
+            with_kafka("tls_ca = \"/tmp/ca\""),
+            "kafka.tls_ca: is of no use without tls",
+        ),
+        (
+            with_kafka("tls = true\ntls_ca = \"/no/such\""),
+            "kafka.tls_ca: cannot read /no/such",
+        ),
+        (
+            with_kafka("tls = true\ntls_key = \"/no/such\""),
+            "kafka.tls_key: is of no use without tls_certificate",
+        ),
+        (
+            with_kafka("sasl = \"plain\"\nuser = \"u\""),
+            "kafka.sasl: needs password",
+        ),
+        (
+            with_kafka("user = \"u\""),
+            "kafka.user: is of no use without sasl",
+        ),
+    ] {
+        let found = faults(&text);
+        assert!(
+            found.iter().any(|it| it.contains(expected)),
+            "{expected}\n{text}: {found:?}"
+        );
+    }
+}
+
+#[test]
+fn kafka_clusters_come_back_from_the_written_file_and_a_change_of_them_is_seen() {
+    let text = with_kafka("compression = \"zstd\"\nbatch_bytes_max = \"64K\"");
+    let config = load(&text);
+    assert_eq!(config.replications[0].kafka.len(), 1);
+    let again = File::new(&crate::manual::to_toml(&config))
+        .load()
+        .unwrap()
+        .config;
+    assert_eq!(again.replications, config.replications);
+    let other = load(&text.replace("k1:9092", "k2:9092"));
+    let changes = diff(&config, &other);
+    assert_eq!(changes.len(), 1, "{changes:?}");
+    assert_eq!(changes[0].setting, "replication[main].kafka");
+}

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use super::*;
 
+mod kafka;
 mod types;
 
 both! {
@@ -51,7 +52,10 @@ impl Feed {
 
     /// With more settings below the stream.
     fn with(product: Product, below: &str) -> Self {
-        let fed = Fed::new(product);
+        Self::of(Fed::new(product), below)
+    }
+
+    fn of(fed: Fed, below: &str) -> Self {
         let http = free_port();
         let folder = fed.config.parent().unwrap();
         std::fs::write(folder.join("feed.password"), "read").unwrap();

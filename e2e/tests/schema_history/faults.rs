@@ -12,6 +12,7 @@ both! {
     a_stream_goes_on_after_the_server_has_been_killed
     a_stream_goes_on_behind_a_cut_connection
     a_stream_moves_to_the_new_primary
+    two_proxies_with_one_id_do_not_end_each_other_s_streams_all_the_time
     deleted_logs_are_told_and_can_be_left_out
     an_event_of_several_packets_is_read
     a_reload_begins_and_ends_streams
@@ -131,6 +132,45 @@ fn a_stream_moves_to_the_new_primary(product: Product) {
     following.wait_change("CREATE TABLE", "one");
     let rows = following.rows("SELECT object FROM schema_changes ORDER BY id");
     assert_eq!(rows, [["shop"], ["one"]]);
+}
+
+/// The second proxy is a copy of the first with its schema history, so it also has the UUID by which MySQL knows it.
+fn two_proxies_with_one_id_do_not_end_each_other_s_streams_all_the_time(product: Product) {
+    let server = start(product);
+    let Following {
+        proxy,
+        settings,
+        folder,
+    } = Following::start(&server, &[]);
+    proxy.stop();
+    let copy = tempfile::tempdir().unwrap();
+    let file = copy.path().join("schemas.db");
+    std::fs::copy(folder.path().join("schemas.db"), &file).unwrap();
+    let first = Proxy::start(&settings);
+    first.wait_event("replication_begins", &[]);
+    let address = format!("127.0.0.1:{}", free_port());
+    let settings = settings
+        .set("schema_history.file", file.to_str().unwrap())
+        .set("admin.address", [address.as_str()]);
+    let second = Proxy::start(&settings);
+    second.wait_event("replication_begins", &[]);
+
+    // The server ends the first, which comes again, and so on.
+    for (proxy, wait) in [(&first, "1s"), (&second, "1s"), (&first, "4s")] {
+        let wait = format!("wait={wait}");
+        let told = proxy.wait_event("replication_failed", &["cause=\"displaced\"", &wait]);
+        assert!(told.contains("Give each its own server_id"), "{told}");
+    }
+    let following = Following {
+        proxy: second,
+        settings,
+        folder: copy,
+    };
+    let shown = "SELECT count(*) FROM replication WHERE errors = 1 AND last_error LIKE 'another replica or proxy%'";
+    following.wait_for("the reason", shown);
+    // The one that is there follows.
+    run(&server, &["CREATE DATABASE shop"]);
+    following.wait_change("CREATE DATABASE", "shop");
 }
 
 fn deleted_logs_are_told_and_can_be_left_out(product: Product) {

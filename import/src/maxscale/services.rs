@@ -145,7 +145,15 @@ fn routing(service: &Section, from: &Origin, output: &mut Output<'_>) -> Option<
             );
             None
         }
-        "binlogrouter" | "avrorouter" | "kafkacdc" | "kafkaimporter" => {
+        "kafkacdc" => {
+            output.lost(
+                from,
+                "streams of replication are not imported",
+                "[[replication]] with [[replication.kafka]] sends the changes to Kafka, as JSON of another shape",
+            );
+            None
+        }
+        "binlogrouter" | "avrorouter" | "kafkaimporter" => {
             output.lost(
                 from,
                 format!("there is no {router} yet"),

@@ -70,10 +70,11 @@ fn write_history(page: &mut String, doors: Doors, folder: &Path) -> fmt::Result 
         page,
         "\nThe proxy follows the primary, and keeps what the schemas were. A change, and what it has changed:"
     )?;
-    writeln!(page, "  {}", login(client, doors.pooled, ALTER))?;
+    let alter = login(client, doors.pooled, ALTER);
+    writeln!(page, "  before=$(date -u '+%F %T'); {alter}")?;
     writeln!(
         page,
-        "  {} schema diff main --schema demo --from \"$(date -u -d '-10 seconds' '+%F %T')\" -c {}",
+        "  {} schema diff main --schema demo --from \"$before\" -c {}",
         program.display(),
         settings_file(folder).display()
     )?;

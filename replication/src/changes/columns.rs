@@ -1,6 +1,6 @@
 //! The columns of a table by its definition, for tables whose names and signs the server does not send.
 
-use binlog::{Column, ColumnType, NativeType, TableMap};
+use binlog::{Column, ColumnType, KeyColumn, NativeType, TableMap};
 
 use super::value::BINARY;
 use crate::alter::table::{Element, parse};
@@ -20,8 +20,17 @@ pub struct DeclaredColumn {
     labels: Vec<String>,
 }
 
-/// The columns of a definition, in order; none if it is not what SHOW CREATE TABLE prints.
-pub fn declared_columns(definition: &str) -> Option<Vec<DeclaredColumn>> {
+/// A table as SHOW CREATE TABLE prints it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeclaredTable {
+    /// In order.
+    columns: Vec<DeclaredColumn>,
+    /// The columns of the primary key, by their numbers; empty if there is none.
+    primary_key: Vec<KeyColumn>,
+}
+
+/// The table of a definition; none if it is not what SHOW CREATE TABLE prints.
+pub fn declared_table(definition: &str) -> Option<DeclaredTable> {
     let table = parse(definition)?;
     let charset = table.option("DEFAULT CHARSET");
     let charset = charset.and_then(|it| it.split_once('=')).map(|it| it.1);
@@ -42,22 +51,31 @@ pub fn declared_columns(definition: &str) -> Option<Vec<DeclaredColumn>> {
             labels: Vec::new(),
         }));
     }
-    Some(columns)
+    let primary = table.keys.iter().find(|it| it.name.is_empty());
+    let primary_key = primary.and_then(|it| primary_key(it.text, &columns));
+    Some(DeclaredTable {
+        columns,
+        primary_key: primary_key.unwrap_or_default(),
+    })
 }
 
 /// The table with all that its definition says; none if the definition is not that of this table.
-pub fn complete(map: &TableMap, declared: &[DeclaredColumn]) -> Option<TableMap> {
-    let fits = map.columns.len() == declared.len()
+pub fn complete(map: &TableMap, declared: &DeclaredTable) -> Option<TableMap> {
+    let columns = &declared.columns;
+    let fits = map.columns.len() == columns.len()
         && map
             .columns
             .iter()
-            .zip(declared)
+            .zip(columns)
             .all(|(column, it)| it.fits(column));
     if !fits {
         return None;
     }
     let mut table = map.clone();
-    for (column, it) in table.columns.iter_mut().zip(declared) {
+    if table.primary_key.is_empty() {
+        table.primary_key.clone_from(&declared.primary_key);
+    }
+    for (column, it) in table.columns.iter_mut().zip(columns) {
         column.name = Some(it.name.clone());
         column.is_unsigned.get_or_insert(it.is_unsigned);
         if column.collation.is_none() {
@@ -115,6 +133,39 @@ fn declared(column: &Element<'_>, charset: &str) -> DeclaredColumn {
             false => Vec::new(),
         },
         type_name,
+    }
+}
+
+/// The columns of a line such as ``PRIMARY KEY (`a`,`b`(10) DESC)``; none if one of them is not known.
+fn primary_key(line: &str, columns: &[DeclaredColumn]) -> Option<Vec<KeyColumn>> {
+    let mut key = Vec::new();
+    let mut rest = &line[line.find('(')? + 1..];
+    loop {
+        let begin = rest.strip_prefix('`')?;
+        // A doubled quote is a part of the name.
+        let mut from = 0;
+        let end = loop {
+            let at = from + begin[from..].find('`')?;
+            match begin[at + 1..].starts_with('`') {
+                true => from = at + 2,
+                false => break at,
+            }
+        };
+        let name = begin[..end].replace("``", "`");
+        let column = columns.iter().position(|it| it.name == name)?;
+        rest = &begin[end + 1..];
+        let (prefix, behind) = arguments(rest);
+        key.push(KeyColumn {
+            column,
+            prefix: prefix.parse().unwrap_or(0),
+        });
+        let next = behind
+            .trim_start_matches(" ASC")
+            .trim_start_matches(" DESC");
+        match next.strip_prefix(',') {
+            Some(next) => rest = next,
+            None => return next.starts_with(')').then_some(key),
+        }
     }
 }
 
@@ -264,13 +315,14 @@ mod tests {
 
     #[test]
     fn a_definition_tells_names_signs_character_sets_and_labels() {
-        let columns = declared_columns(
+        let table = declared_table(
             "CREATE TABLE `t` (\n  `a``b` bigint(20) unsigned zerofill NOT NULL COMMENT 'CHARACTER SET x',\n  \
              `c` enum('p','it''s, (x)','') COLLATE latin1_bin DEFAULT NULL,\n  `d` varchar(10) /*M!100301 COMPRESSED*/ \
-             CHARACTER SET gbk DEFAULT NULL,\n  `e` text DEFAULT NULL,\n  `f` blob,\n  PRIMARY KEY (`a``b`)\n) \
+             CHARACTER SET gbk DEFAULT NULL,\n  `e` text DEFAULT NULL,\n  `f` blob,\n  PRIMARY KEY (`a``b`,`d`(3) DESC) USING BTREE\n) \
              ENGINE=InnoDB DEFAULT CHARSET=latin1 WITH SYSTEM VERSIONING",
         )
         .unwrap();
+        let columns = &table.columns;
         let shown: Vec<_> = columns
             .iter()
             .map(|it| {
@@ -295,6 +347,8 @@ mod tests {
             ]
         );
         assert_eq!(columns[1].labels, ["p", "it's, (x)", ""]);
-        assert_eq!(declared_columns("CREATE VIEW v AS SELECT 1"), None);
+        let key = |column, prefix| KeyColumn { column, prefix };
+        assert_eq!(table.primary_key, [key(0, 0), key(2, 3)]);
+        assert_eq!(declared_table("CREATE VIEW v AS SELECT 1"), None);
     }
 }

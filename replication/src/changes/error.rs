@@ -81,6 +81,9 @@ pub enum ChangeError {
         /// The system's words.
         error: std::io::Error,
     },
+    /// Kafka does not take the changes.
+    #[error("{0}")]
+    Kafka(String),
     /// Another process writes the file.
     #[error("another proxy or stream writes {0}")]
     InUse(String),
@@ -98,6 +101,7 @@ impl ChangeError {
             Self::Refused(ChangeRefusal::Deleted { .. }) => "deleted",
             Self::Refused(_) => "refused",
             Self::Io { .. } => "file",
+            Self::Kafka(_) => "kafka",
             Self::InUse(_) => "in_use",
         }
     }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use binlog::{Row, RowChange, TableMap, Value, apply_changes};
+use binlog::{Column, Row, RowChange, TableMap, Value, apply_changes};
 use route::Family;
 
 use super::value::{put_text, put_value};
@@ -194,12 +194,7 @@ fn put_row(out: &mut String, row: Option<&Row<'_>>, unchanged: Option<&Row<'_>>,
         };
         out.push_str(if is_first { "" } else { "," });
         is_first = false;
-        match &column.name {
-            Some(name) => put_text(out, name),
-            None => {
-                let _ = write!(out, "\"@{}\"", index + 1);
-            }
-        }
+        put_name(out, column, index);
         out.push(':');
         let before = unchanged.and_then(|it| it.values.get(index)?.as_ref());
         match changed_document(value, before) {
@@ -208,6 +203,16 @@ fn put_row(out: &mut String, row: Option<&Row<'_>>, unchanged: Option<&Row<'_>>,
         }
     }
     out.push('}');
+}
+
+/// The name of a column: its number, if the server has sent none.
+pub fn put_name(out: &mut String, column: &Column, index: usize) {
+    match &column.name {
+        Some(name) => put_text(out, name),
+        None => {
+            let _ = write!(out, "\"@{}\"", index + 1);
+        }
+    }
 }
 
 /// The document that changes make of the one in the other image (`binlog_row_value_options = PARTIAL_JSON`); none if the

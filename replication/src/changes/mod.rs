@@ -2,7 +2,8 @@
 //!
 //! ```text
 //!   relay files ──► ChangeReader ──► Translator ──► change, position ──► Queue ──► a client over HTTP
-//!                                      │                              └► ChangeFileWriter ──► a file
+//!                                      │                              ├► ChangeFileWriter ──► a file
+//!                                      │                              └► KafkaWriter ──► topics of a Kafka cluster
 //!                                      └── KnownTables: as the server sends them, or by the schema history
 //! ```
 //!
@@ -15,8 +16,12 @@ mod error;
 mod event;
 mod file;
 mod history;
+#[cfg(feature = "kafka")]
+mod kafka;
+mod key;
 mod reader;
 mod readers;
+mod sink;
 mod source;
 mod statement;
 mod subscription;
@@ -29,10 +34,10 @@ mod value;
 pub(crate) mod tests;
 
 pub use error::{ChangeError, ChangeRefusal};
-pub use file::ChangeFiles;
 pub use reader::ChangeStart;
 pub use readers::{ChangeReaderView, ChangeReaders, ChangeState, ChangeWay};
+pub use sink::ChangeSinks;
 pub use source::ChangeSource;
 pub use subscription::{ChangeFormat, ChangeRequest, subscribe};
 pub use translation::Translation;
-pub use translator::Output;
+pub use translator::{ChangeRecord, Output};

@@ -16,6 +16,8 @@ pub enum ChangeWay {
     Http,
     /// In a file.
     File,
+    /// In topics of Kafka.
+    Kafka,
 }
 
 /// What a reader does.
@@ -35,7 +37,7 @@ pub enum ChangeState {
 pub struct ChangeReaderView {
     /// How it gets them.
     pub way: ChangeWay,
-    /// The account and the address, or the file.
+    /// The account and the address, the file, or the brokers.
     pub name: String,
     /// The cluster whose changes it gets.
     pub cluster: String,
@@ -118,6 +120,7 @@ impl ChangeWay {
         match self {
             Self::Http => "http",
             Self::File => "file",
+            Self::Kafka => "kafka",
         }
     }
 }

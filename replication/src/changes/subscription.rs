@@ -12,7 +12,7 @@ use super::error::{ChangeError, ChangeRefusal};
 use super::event::{error_event, heartbeat};
 use super::reader::{ChangeReader, ChangeStart, Progress};
 use super::readers::{ChangeReaderView, ChangeState, ChangeWay, Reading};
-use super::translator::Output;
+use super::translator::{ChangeRecord, Output};
 use crate::status::Streams;
 
 /// How many pieces may wait for the reader.
@@ -283,7 +283,8 @@ impl Queue {
 }
 
 impl Output for Queue {
-    fn change(&mut self, json: &str, position: &str) -> Result<(), ChangeError> {
+    fn change(&mut self, change: &ChangeRecord<'_>) -> Result<(), ChangeError> {
+        let ChangeRecord { json, position, .. } = change;
         self.format.put_change(&mut self.piece, json, position);
         self.events += 1;
         // One event of the relay may have any number of rows.

@@ -8,7 +8,7 @@ use binlog::TableMap;
 use config::ReplicationFilterConfig;
 use route::Family;
 
-use super::columns::{DeclaredColumn, complete, declared_columns, is_complete, may_have_native};
+use super::columns::{DeclaredTable, complete, declared_table, is_complete, may_have_native};
 use super::error::ChangeError;
 use super::history::{History, KnownDefinition, Moment};
 
@@ -24,7 +24,7 @@ pub struct KnownTables {
     history: History,
     filters: Vec<ReplicationFilterConfig>,
     /// By schema and name; none if the history does not know the table. DDL empties it.
-    declared: HashMap<(String, String), Option<Arc<[DeclaredColumn]>>>,
+    declared: HashMap<(String, String), Option<Arc<DeclaredTable>>>,
 }
 
 impl KnownTables {
@@ -87,7 +87,7 @@ impl KnownTables {
         is_gone: &dyn Fn() -> bool,
     ) -> Result<Option<Arc<TableMap>>, ChangeError> {
         let key = (map.schema.clone(), map.table.clone());
-        let fitting = |declared: &Option<Arc<[DeclaredColumn]>>| {
+        let fitting = |declared: &Option<Arc<DeclaredTable>>| {
             let declared = declared.as_deref()?;
             complete(map, declared).map(Arc::new)
         };
@@ -114,7 +114,7 @@ impl KnownTables {
         map: &TableMap,
         moment: Moment<'_>,
         is_gone: &dyn Fn() -> bool,
-    ) -> Result<Option<Arc<[DeclaredColumn]>>, ChangeError> {
+    ) -> Result<Option<Arc<DeclaredTable>>, ChangeError> {
         if self.is_renamed(map) {
             return Ok(None);
         }
@@ -129,7 +129,7 @@ impl KnownTables {
                 .is_some_and(|(position, gtid)| !position.contains(gtid));
             match found {
                 KnownDefinition::Is(text) if !is_behind || !moment.has_changes => {
-                    return Ok(declared_columns(&text).map(Into::into));
+                    return Ok(declared_table(&text).map(Arc::new));
                 }
                 KnownDefinition::Unknown if !is_behind => return Ok(None),
                 _ => {}

@@ -11,7 +11,7 @@ use super::error::ChangeError;
 use super::history::{History, KnownDefinition, Moment};
 use super::reader::{ChangeReader, ChangeStart, Progress};
 use super::source::ChangeSource;
-use super::translator::Output;
+use super::translator::{self, Output};
 use crate::change::Change;
 use crate::follow::{Brought, Follower, Statements};
 use crate::object::{ObjectKind, ObjectName};
@@ -109,10 +109,11 @@ type Told = (Value, String);
 struct All(Vec<Told>);
 
 impl Output for All {
-    fn change(&mut self, json: &str, position: &str) -> Result<(), ChangeError> {
+    fn change(&mut self, change: &translator::ChangeRecord<'_>) -> Result<(), ChangeError> {
+        let translator::ChangeRecord { json, position, .. } = change;
         let value: Value = serde_json::from_str(json).unwrap();
-        assert_eq!(value["position"], position, "{json}");
-        self.0.push((value, position.to_owned()));
+        assert_eq!(value["position"], *position, "{json}");
+        self.0.push((value, (*position).to_owned()));
         Ok(())
     }
 

@@ -15,6 +15,7 @@ use super::event::{
     Order, Source, StreamOrigin, note_event, put_position, row_event, truncate_event,
 };
 use super::history::Moment;
+use super::key::row_key;
 use super::statement::{StatementMeaning, said};
 use super::tables::KnownTables;
 use crate::position::{Gtid, Position};
@@ -24,13 +25,32 @@ use binlog::{GroupStep, GroupTracker};
 /// Rows of these schemas are never told: they hold hashes of passwords.
 const SYSTEM_SCHEMAS: [&str; 4] = ["mysql", "sys", "information_schema", "performance_schema"];
 
+/// A change, for those who get changes.
+pub struct ChangeRecord<'a> {
+    /// A JSON object.
+    pub json: &'a str,
+    /// Behind this position a reader that has the change goes on.
+    pub position: &'a str,
+    /// What has changed, if the output wants to know.
+    pub subject: Option<&'a ChangeSubject>,
+}
+
+/// What a change is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChangeSubject {
+    /// The schema and the table; none if the change is not one of a table's rows.
+    pub table: Option<(String, String)>,
+    /// The values of the row's primary key as a JSON object, if they are known.
+    pub key: Option<String>,
+}
+
 /// Who gets the changes.
 pub trait Output {
-    /// The next change, as a JSON object, and the position behind which a reader that has it goes on.
+    /// The next change.
     ///
     /// # Errors
     /// [`ChangeError::Gone`], or it cannot be written.
-    fn change(&mut self, json: &str, position: &str) -> Result<(), ChangeError>;
+    fn change(&mut self, change: &ChangeRecord<'_>) -> Result<(), ChangeError>;
 
     /// All changes of a transaction have come; none, if the reader wants none of them.
     ///
@@ -40,6 +60,11 @@ pub trait Output {
 
     /// Whether nobody waits for changes any more.
     fn is_gone(&self) -> bool;
+
+    /// Whether each change has its subject.
+    fn wants_subjects(&self) -> bool {
+        false
+    }
 }
 
 /// Where an event stands in the relay files.
@@ -64,8 +89,14 @@ pub struct Translator {
     position_text: String,
     transaction: OpenTransaction,
     /// The last change. It waits for the next one, or for the end of its transaction, because that decides its position.
-    held: Option<String>,
+    held: Option<HeldChange>,
     written: i64,
+}
+
+/// A change without its position.
+struct HeldChange {
+    json: String,
+    subject: Option<ChangeSubject>,
 }
 
 /// The transaction that is read.
@@ -205,14 +236,24 @@ impl Translator {
     }
 
     /// Sends a change with the position of now.
-    fn send(&self, mut change: String, out: &mut dyn Output) -> Result<(), ChangeError> {
-        put_position(&mut change, &self.position_text);
-        out.change(&change, &self.position_text)
+    fn send(&self, mut held: HeldChange, out: &mut dyn Output) -> Result<(), ChangeError> {
+        put_position(&mut held.json, &self.position_text);
+        out.change(&ChangeRecord {
+            json: &held.json,
+            position: &self.position_text,
+            subject: held.subject.as_ref(),
+        })
     }
 
     /// Holds a change back, and sends the one before it.
-    fn hold(&mut self, change: String, out: &mut dyn Output) -> Result<(), ChangeError> {
-        match self.held.replace(change) {
+    fn hold(
+        &mut self,
+        json: String,
+        subject: impl FnOnce() -> ChangeSubject,
+        out: &mut dyn Output,
+    ) -> Result<(), ChangeError> {
+        let subject = out.wants_subjects().then(subject);
+        match self.held.replace(HeldChange { json, subject }) {
             Some(before) => self.send(before, out),
             None => Ok(()),
         }
@@ -273,7 +314,11 @@ impl Translator {
             let event = self.event(header, about, place, |source, order, now| {
                 row_event(&change, &table, source, order, now)
             });
-            self.hold(event, out)?;
+            let subject = || ChangeSubject {
+                table: Some((table.schema.clone(), table.table.clone())),
+                key: row_key(&change, &table),
+            };
+            self.hold(event, subject, out)?;
         }
         Ok(())
     }
@@ -292,14 +337,22 @@ impl Translator {
         for (schema, table) in &said.truncated {
             let about = (schema.as_str(), Some(table.as_str()));
             let event = self.event(header, about, place, truncate_event);
-            self.hold(event, out)?;
+            let subject = || ChangeSubject {
+                table: Some((schema.clone(), table.clone())),
+                key: None,
+            };
+            self.hold(event, subject, out)?;
         }
         if let Some(note) = &said.note {
             let about = (said.schema.as_str(), said.table.as_deref());
             let event = self.event(header, about, place, |source, order, now| {
                 note_event(note, source, order, now)
             });
-            self.hold(event, out)?;
+            let subject = || ChangeSubject {
+                table: None,
+                key: None,
+            };
+            self.hold(event, subject, out)?;
         }
         Ok(())
     }

@@ -131,10 +131,16 @@ async fn the_server_ends_the_stream_in_these_ways() {
     server.packet(0, &[0xfe, 0, 0, 0, 0]).await;
     assert!(matches!(ended.next().await, Err(StreamError::Ended)));
 
+    let (mut displaced, mut server) = stream(LIMITS);
+    let text =
+        "A replica with the same server_uuid/server_id as this replica has connected to the source";
+    server.error(0, 1236, text).await;
+    let displaced = displaced.next().await.map(|_| ()).unwrap_err();
+    assert_eq!(displaced.kind(), "displaced");
+    assert!(displaced.to_string().contains(text), "{displaced}");
+
     let (mut refused, mut server) = stream(LIMITS);
-    server
-        .error(0, 1236, "A slave with the same server_id has connected")
-        .await;
+    server.error(0, 1236, "Misconfigured source").await;
     let refused = refused.next().await.map(|_| ());
     assert!(
         matches!(refused, Err(StreamError::Refused { number: 1236, .. })),

@@ -1,16 +1,9 @@
 //! Files that have grown enough: `PATH` becomes `PATH.000007`, and the oldest are deleted.
 
-use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// `PATH.suffix`
-pub fn beside(path: &Path, suffix: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(".");
-    name.push(suffix);
-    name.into()
-}
+use crate::changes::sink::position_file::{beside, folder_of, sync_folder};
 
 /// The renamed files, the oldest first, with their numbers.
 pub fn rotated(path: &Path) -> io::Result<Vec<(u64, PathBuf)>> {
@@ -45,16 +38,4 @@ pub fn rotate(path: &Path, files_max: usize) -> io::Result<()> {
         std::fs::remove_file(file)?;
     }
     sync_folder(path)
-}
-
-/// So that a file's name is not lost.
-pub fn sync_folder(path: &Path) -> io::Result<()> {
-    File::open(folder_of(path))?.sync_all()
-}
-
-fn folder_of(path: &Path) -> &Path {
-    match path.parent() {
-        Some(folder) if folder != Path::new("") => folder,
-        _ => Path::new("."),
-    }
 }

@@ -9,6 +9,7 @@ use tokio::sync::watch;
 use super::writer::ChangeFileWriter;
 use crate::changes::error::ChangeError;
 use crate::changes::reader::{ChangeReader, ChangeStart, Progress};
+use crate::changes::sink::Sink;
 use crate::changes::tests::Captured;
 
 fn settings(path: &Path, bytes_max: u64) -> ChangeFileConfig {

@@ -1,23 +1,22 @@
 //! One change file: lines are appended, synced once a second, and behind that the position file says where they end.
 //! After a crash what is not a whole line is cut off, and the position file or the last line says where to go on.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use config::ChangeFileConfig;
 use route::Family;
 use tokio::sync::watch;
 
-use super::rotation::{beside, rotate, rotated};
+use super::rotation::{rotate, rotated};
 use crate::changes::error::ChangeError;
-use crate::changes::translator::Output;
+use crate::changes::sink::position_file::{
+    beside, io_error, lock, opened, save_position, saved_position,
+};
+use crate::changes::sink::{Sink, SyncTimer};
+use crate::changes::translator::{ChangeRecord, Output};
 use crate::position::Position;
-
-/// How long whole transactions may wait to be synced together with others.
-const SYNC_DELAY: Duration = Duration::from_secs(1);
 
 /// How much is gathered before the system gets it.
 const PIECE_BYTES: usize = 64 << 10;
@@ -42,7 +41,7 @@ pub struct ChangeFileWriter {
     /// Whether bytes are written that are not synced.
     is_unsynced: bool,
     /// Since when bytes or a position wait to be kept.
-    waits: Option<Instant>,
+    timer: SyncTimer,
     /// Changes and bytes that nobody was told of.
     counts: (u64, u64),
 }
@@ -79,92 +78,9 @@ impl ChangeFileWriter {
             position: joined(saved.clone(), last),
             saved,
             is_unsynced: false,
-            waits: None,
+            timer: SyncTimer::default(),
             counts: (0, 0),
         })
-    }
-
-    /// All transactions that it has; none if it was never written.
-    pub fn position(&self) -> Option<&str> {
-        self.position.as_deref()
-    }
-
-    /// The changes behind this position follow.
-    ///
-    /// # Errors
-    /// The position file cannot be written.
-    pub fn begin(&mut self, position: &str) -> Result<(), ChangeError> {
-        self.position = Some(position.to_owned());
-        self.sync()
-    }
-
-    /// Whether enough is gathered to be written.
-    pub fn has_piece(&self) -> bool {
-        self.piece.len() >= PIECE_BYTES
-    }
-
-    /// Writes what has been gathered.
-    ///
-    /// # Errors
-    /// The system does not take it.
-    pub fn write_piece(&mut self) -> Result<(), ChangeError> {
-        if self.piece.is_empty() {
-            return Ok(());
-        }
-        let written = self.file.write_all(&self.piece);
-        written.map_err(io_error(&self.settings.path))?;
-        self.bytes += self.piece.len() as u64;
-        self.counts.1 += self.piece.len() as u64;
-        self.piece.clear();
-        self.piece.shrink_to(PIECE_BYTES);
-        self.is_unsynced = true;
-        self.waits.get_or_insert_with(Instant::now);
-        Ok(())
-    }
-
-    /// In how long something has to be synced; none if nothing has.
-    pub fn sync_due(&self) -> Option<Duration> {
-        let since = self.waits?;
-        Some(SYNC_DELAY.saturating_sub(since.elapsed()))
-    }
-
-    /// Syncs what has waited long enough.
-    ///
-    /// # Errors
-    /// As of [`ChangeFileWriter::sync`].
-    pub fn sync_if_due(&mut self) -> Result<(), ChangeError> {
-        if self.waits.is_some_and(|it| it.elapsed() >= SYNC_DELAY) {
-            self.sync()?;
-        }
-        Ok(())
-    }
-
-    /// Syncs the file, and writes behind which position it goes on.
-    ///
-    /// # Errors
-    /// The system does not take it.
-    pub fn sync(&mut self) -> Result<(), ChangeError> {
-        self.write_piece()?;
-        if self.is_unsynced {
-            let synced = self.file.sync_data();
-            synced.map_err(io_error(&self.settings.path))?;
-            self.is_unsynced = false;
-        }
-        self.waits = None;
-        if self.position == self.saved {
-            return Ok(());
-        }
-        if let Some(position) = &self.position {
-            let path = beside(&self.settings.path, "position");
-            save_position(&path, position).map_err(io_error(&path))?;
-        }
-        self.saved.clone_from(&self.position);
-        Ok(())
-    }
-
-    /// Changes and bytes since it was last asked.
-    pub fn take_counts(&mut self) -> (u64, u64) {
-        std::mem::take(&mut self.counts)
     }
 
     /// Begins another file if this one is large enough.
@@ -181,9 +97,65 @@ impl ChangeFileWriter {
     }
 }
 
+impl Sink for ChangeFileWriter {
+    fn position(&self) -> Option<&str> {
+        self.position.as_deref()
+    }
+
+    fn begin(&mut self, position: &str) -> Result<(), ChangeError> {
+        self.position = Some(position.to_owned());
+        self.sync()
+    }
+
+    fn has_piece(&self) -> bool {
+        self.piece.len() >= PIECE_BYTES
+    }
+
+    fn write_piece(&mut self) -> Result<(), ChangeError> {
+        if self.piece.is_empty() {
+            return Ok(());
+        }
+        let written = self.file.write_all(&self.piece);
+        written.map_err(io_error(&self.settings.path))?;
+        self.bytes += self.piece.len() as u64;
+        self.counts.1 += self.piece.len() as u64;
+        self.piece.clear();
+        self.piece.shrink_to(PIECE_BYTES);
+        self.is_unsynced = true;
+        self.timer.begin();
+        Ok(())
+    }
+
+    fn sync_due(&self) -> Option<Duration> {
+        self.timer.due()
+    }
+
+    fn sync(&mut self) -> Result<(), ChangeError> {
+        self.write_piece()?;
+        if self.is_unsynced {
+            let synced = self.file.sync_data();
+            synced.map_err(io_error(&self.settings.path))?;
+            self.is_unsynced = false;
+        }
+        self.timer.clear();
+        if self.position == self.saved {
+            return Ok(());
+        }
+        if let Some(position) = &self.position {
+            save_position(&beside(&self.settings.path, "position"), position)?;
+        }
+        self.saved.clone_from(&self.position);
+        Ok(())
+    }
+
+    fn take_counts(&mut self) -> (u64, u64) {
+        std::mem::take(&mut self.counts)
+    }
+}
+
 impl Output for ChangeFileWriter {
-    fn change(&mut self, json: &str, _: &str) -> Result<(), ChangeError> {
-        self.piece.extend_from_slice(json.as_bytes());
+    fn change(&mut self, change: &ChangeRecord<'_>) -> Result<(), ChangeError> {
+        self.piece.extend_from_slice(change.json.as_bytes());
         self.piece.push(b'\n');
         self.counts.0 += 1;
         match self.has_piece() {
@@ -196,31 +168,12 @@ impl Output for ChangeFileWriter {
         let place = self.position.get_or_insert_default();
         place.clear();
         place.push_str(position);
-        self.waits.get_or_insert_with(Instant::now);
+        self.timer.begin();
         self.rotate_if_due()
     }
 
     fn is_gone(&self) -> bool {
         self.stopped.has_changed().is_err()
-    }
-}
-
-/// Opens a file for reading and appending, or makes one that nobody else may read.
-fn opened(path: &Path) -> Result<File, ChangeError> {
-    let mut options = OpenOptions::new();
-    options.read(true).append(true).create(true).mode(0o600);
-    options.open(path).map_err(io_error(path))
-}
-
-/// One writer a file.
-fn lock(path: &Path) -> Result<File, ChangeError> {
-    let file = opened(path)?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(std::fs::TryLockError::WouldBlock) => {
-            Err(ChangeError::InUse(path.display().to_string()))
-        }
-        Err(std::fs::TryLockError::Error(error)) => Err(io_error(path)(error)),
     }
 }
 
@@ -274,28 +227,6 @@ fn position_of(file: &mut File, begin: u64, end: u64) -> io::Result<Option<Strin
     Ok(position.and_then(|it| it.as_str().map(str::to_owned)))
 }
 
-/// What the position file says; none if there is none.
-fn saved_position(path: &Path) -> Result<Option<String>, ChangeError> {
-    match std::fs::read_to_string(path) {
-        Ok(text) => Ok(Some(text.trim().to_owned())),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(io_error(path)(error)),
-    }
-}
-
-/// Replaces the position file, so that it has the old text or the new one after a crash.
-fn save_position(path: &Path, position: &str) -> io::Result<()> {
-    let next = beside(path, "next");
-    let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(true).mode(0o600);
-    let mut file = options.open(&next)?;
-    file.write_all(position.as_bytes())?;
-    file.write_all(b"\n")?;
-    file.sync_all()?;
-    std::fs::rename(&next, path)?;
-    super::rotation::sync_folder(path)
-}
-
 /// The transactions of both, because both are in the file.
 fn joined(saved: Option<String>, last: Option<String>) -> Option<String> {
     let (saved, last) = match (saved, last) {
@@ -312,12 +243,4 @@ fn joined(saved: Option<String>, last: Option<String>) -> Option<String> {
         }
     }
     Some(saved)
-}
-
-fn io_error(path: &Path) -> impl Fn(io::Error) -> ChangeError {
-    let path: PathBuf = path.to_owned();
-    move |error| ChangeError::Io {
-        what: path.display().to_string(),
-        error,
-    }
 }

@@ -1,0 +1,99 @@
+//! Relay files on a disk that is full for a while.
+
+use std::process::Command;
+
+use super::*;
+
+both! {
+    a_full_disk_stops_the_stream_and_room_lets_it_go_on
+}
+
+/// A file system of its own, in memory.
+struct SmallDisk {
+    folder: TempDir,
+}
+
+impl SmallDisk {
+    const BYTES: usize = 1 << 20;
+
+    fn new() -> Self {
+        let disk = Self {
+            folder: tempfile::tempdir().unwrap(),
+        };
+        let size = format!("size={},mode=1777", Self::BYTES);
+        let place = disk.folder.path().to_str().unwrap();
+        as_root(&["mount", "-t", "tmpfs", "-o", &size, "pilotfish-test", place]);
+        disk
+    }
+
+    fn ballast(&self) -> PathBuf {
+        self.folder.path().join("ballast")
+    }
+
+    /// Leaves room for a few transactions.
+    fn fill(&self) {
+        const ROOM: usize = 64 << 10;
+        let relay = self.folder.path().join("relay").read_dir().unwrap();
+        let used = relay.map(|it| it.unwrap().metadata().unwrap().len().next_multiple_of(4096));
+        let used = usize::try_from(used.sum::<u64>()).unwrap();
+        std::fs::write(self.ballast(), vec![0; Self::BYTES - used - ROOM]).unwrap();
+    }
+
+    fn empty(&self) {
+        std::fs::remove_file(self.ballast()).unwrap();
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        as_root(&["umount", "--lazy", self.folder.path().to_str().unwrap()]);
+    }
+}
+
+/// Tests are run by root, or by a user of sudo.
+fn as_root(command: &[&str]) {
+    let is_root = rustix::process::geteuid().is_root();
+    let sudo = if is_root { &[][..] } else { &["sudo", "-n"] };
+    let all = [sudo, command].concat();
+    let output = Command::new(all[0]).args(&all[1..]).output().unwrap();
+    assert!(output.status.success(), "{command:?}: {output:?}");
+}
+
+fn a_full_disk_stops_the_stream_and_room_lets_it_go_on(product: Product) {
+    const FULL: &str = "No space left on device";
+    let disk = SmallDisk::new();
+    let fed = Fed::new(product);
+    let relay = disk.folder.path().join("relay");
+    std::fs::create_dir(&relay).unwrap();
+    let text = std::fs::read_to_string(&fed.config).unwrap();
+    let own = fed.config.parent().unwrap().join("relay");
+    let text = text.replace(own.to_str().unwrap(), relay.to_str().unwrap());
+    std::fs::write(&fed.config, text).unwrap();
+    let proxy = fed.proxy();
+    fed.primary.root().run("CREATE DATABASE shop");
+    let create = "CREATE TABLE shop.orders (id INT PRIMARY KEY, note TEXT)";
+    fed.primary.root().run(create);
+    fed.write(0, 5);
+    let replica = fed.replica(2);
+    fed.check(&[&replica]);
+
+    disk.fill();
+    fed.write(5, 40);
+    proxy.wait_event("replication_failed", &["cause=\"relay\"", FULL]);
+    let address = Address::Tcp(([127, 0, 0, 1], fed.admin).into());
+    let mut admin = RawConn::connect(&address, &Login::with("root", "all")).unwrap();
+    wait::until("the full disk is shown", wait::SOON, || {
+        let select = format!("SELECT state FROM replication WHERE last_error LIKE '%{FULL}%'");
+        admin.run(&select).texts() == [["waiting"]]
+    });
+    // What the replica has got is in the files, and the rest comes when there is room.
+    proxy.kill();
+    let proxy = fed.proxy();
+    proxy.wait_event("replication_failed", &[FULL]);
+    disk.empty();
+    fed.write(40, 45);
+    fed.check(&[&replica]);
+    let late = fed.replica(3);
+    fed.check(&[&late]);
+    proxy.stop();
+}

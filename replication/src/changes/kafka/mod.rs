@@ -1,0 +1,79 @@
+//! Topics of Kafka that get the changes of a stream (`[[replication.kafka]]`).
+//!
+//! ```text
+//!   open: lock, position file ──► metadata of the brokers
+//!   change ──► batch ──► a request for each topic ──► acknowledged by all in-sync replicas
+//!                                                        └──► position file: once a second, for whole transactions
+//! ```
+//!
+//! One request is under way at a time, so the changes of a topic stay in order. If a request fails, the batch is sent
+//! again, so changes may come twice.
+
+mod batch;
+mod producer;
+mod refusal;
+mod topic;
+mod writer;
+
+#[cfg(test)]
+mod tests;
+
+use std::time::Duration;
+
+use config::{ChangeFileStart, KafkaConfig};
+use tokio::sync::watch;
+
+use super::error::ChangeError;
+use super::readers::ChangeWay;
+use super::sink::SinkSettings;
+use super::source::ChangeSource;
+use writer::KafkaWriter;
+
+impl SinkSettings for KafkaConfig {
+    type Sink = KafkaWriter;
+
+    const WAY: ChangeWay = ChangeWay::Kafka;
+    const THREAD: &'static str = "kafka";
+
+    fn name(&self) -> String {
+        format!("{} at {}", self.topic, self.brokers.join(","))
+    }
+
+    fn tables(&self) -> &[String] {
+        &self.tables
+    }
+
+    fn from(&self) -> ChangeFileStart {
+        self.from
+    }
+
+    fn open(
+        &self,
+        source: &ChangeSource,
+        stopped: &watch::Receiver<()>,
+    ) -> Result<KafkaWriter, ChangeError> {
+        KafkaWriter::open(self, source, stopped.clone())
+    }
+
+    fn tell_begin(&self, position: &str) {
+        tracing::info!(
+            kind = "kafka_begins",
+            brokers = self.brokers.join(","),
+            topic = self.topic,
+            position,
+            "changes are sent to Kafka"
+        );
+    }
+
+    fn tell_failure(&self, error: &ChangeError, wait: Duration) {
+        tracing::warn!(
+            kind = "kafka_failed",
+            brokers = self.brokers.join(","),
+            topic = self.topic,
+            cause = error.kind(),
+            %error,
+            ?wait,
+            "changes cannot be sent to Kafka; the proxy tries again, and the changes wait in the relay files"
+        );
+    }
+}

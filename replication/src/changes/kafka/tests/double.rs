@@ -1,0 +1,298 @@
+//! A broker of Kafka for tests, as far as a producer sees one: ApiVersions, Metadata, Produce. It checks each batch, and
+//! does wrong what a test tells it to.
+
+use std::collections::{HashMap, VecDeque};
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+/// What becomes of a Produce request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    /// It is refused with this code.
+    Refused(i16),
+    /// The connection breaks before the records are taken.
+    Unsent,
+    /// The connection breaks behind it.
+    Unacknowledged,
+    /// No answer comes.
+    Silence,
+}
+
+/// A record: its key and its value.
+pub type Taken = (Option<String>, String);
+
+/// The broker. Its threads end with their connections.
+pub struct Broker {
+    pub address: String,
+    state: Arc<Mutex<State>>,
+}
+
+#[derive(Default)]
+struct State {
+    port: u16,
+    topics: HashMap<String, Vec<Taken>>,
+    /// Of the next requests, one each.
+    faults: VecDeque<Fault>,
+    /// All requests, with their number of records.
+    requests: Vec<(String, usize)>,
+    acks: Vec<i16>,
+}
+
+impl Broker {
+    pub fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let state = Arc::new(Mutex::new(State {
+            port,
+            ..State::default()
+        }));
+        let shared = Arc::clone(&state);
+        std::thread::spawn(move || {
+            for stream in listener.incoming().map_while(Result::ok) {
+                let shared = Arc::clone(&shared);
+                std::thread::spawn(move || serve(stream, &shared));
+            }
+        });
+        Self {
+            address: format!("127.0.0.1:{port}"),
+            state,
+        }
+    }
+
+    pub fn fail(&self, faults: &[Fault]) {
+        self.locked().faults.extend(faults);
+    }
+
+    /// Faults that no request has met yet.
+    pub fn faults_left(&self) -> usize {
+        self.locked().faults.len()
+    }
+
+    pub fn taken(&self, topic: &str) -> Vec<Taken> {
+        let state = self.locked();
+        state.topics.get(topic).cloned().unwrap_or_default()
+    }
+
+    pub fn topics(&self) -> Vec<String> {
+        let mut topics: Vec<_> = self.locked().topics.keys().cloned().collect();
+        topics.sort();
+        topics
+    }
+
+    pub fn requests(&self) -> Vec<(String, usize)> {
+        self.locked().requests.clone()
+    }
+
+    pub fn acks(&self) -> Vec<i16> {
+        self.locked().acks.clone()
+    }
+
+    fn locked(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap()
+    }
+}
+
+/// One connection.
+fn serve(mut stream: TcpStream, state: &Mutex<State>) {
+    let mut length = [0; 4];
+    while stream.read_exact(&mut length).is_ok() {
+        let mut request = vec![0; usize::try_from(u32::from_be_bytes(length)).unwrap()];
+        if stream.read_exact(&mut request).is_err() {
+            return;
+        }
+        let mut input = Input(&request);
+        let (key, version) = (input.i16(), input.i16());
+        let correlation = input.i32();
+        input.text();
+        let mut out = correlation.to_be_bytes().to_vec();
+        let goes_on = match key {
+            18 => put_versions(&mut out, version),
+            3 => put_metadata(&mut out, &mut input, &mut state.lock().unwrap()),
+            0 => produce(&mut out, &mut input, &mut state.lock().unwrap()),
+            other => panic!("a producer has no request {other}"),
+        };
+        match goes_on {
+            After::Answer => {}
+            After::Wait => continue,
+            After::Break => return,
+        }
+        let length = u32::try_from(out.len()).unwrap().to_be_bytes();
+        if stream
+            .write_all(&[&length, out.as_slice()].concat())
+            .is_err()
+        {
+            return;
+        }
+    }
+}
+
+/// What follows a request.
+enum After {
+    Answer,
+    Wait,
+    Break,
+}
+
+/// Version 0 of the answer, whatever was asked: 35 says that another version was.
+fn put_versions(out: &mut Vec<u8>, version: i16) -> After {
+    out.extend(if version == 0 { 0_i16 } else { 35 }.to_be_bytes());
+    out.extend(3_i32.to_be_bytes());
+    for (key, min, max) in [(18_i16, 0_i16, 0_i16), (3, 1, 1), (0, 3, 3)] {
+        out.extend([key, min, max].map(i16::to_be_bytes).concat());
+    }
+    After::Answer
+}
+
+/// Version 1. Each topic that is asked for is there.
+fn put_metadata(out: &mut Vec<u8>, input: &mut Input<'_>, state: &mut State) -> After {
+    let asked = match input.i32() {
+        -1 => None,
+        count => Some((0..count).map(|_| input.text()).collect::<Vec<_>>()),
+    };
+    let topics = asked.unwrap_or_else(|| state.topics.keys().cloned().collect());
+    out.extend(1_i32.to_be_bytes());
+    out.extend(7_i32.to_be_bytes());
+    put_text(out, "127.0.0.1");
+    out.extend(i32::from(state.port).to_be_bytes());
+    out.extend((-1_i16).to_be_bytes());
+    out.extend(7_i32.to_be_bytes());
+    out.extend(i32::try_from(topics.len()).unwrap().to_be_bytes());
+    for topic in topics {
+        out.extend(0_i16.to_be_bytes());
+        put_text(out, &topic);
+        out.push(0);
+        out.extend(1_i32.to_be_bytes());
+        out.extend(0_i16.to_be_bytes());
+        for number in [0, 7, 1, 7, 1, 7_i32] {
+            out.extend(number.to_be_bytes());
+        }
+        state.topics.entry(topic).or_default();
+    }
+    After::Answer
+}
+
+/// Version 3, of one partition of one topic.
+fn produce(out: &mut Vec<u8>, input: &mut Input<'_>, state: &mut State) -> After {
+    assert_eq!(input.i16(), -1, "no transaction");
+    state.acks.push(input.i16());
+    input.i32();
+    assert_eq!(input.i32(), 1);
+    let topic = input.text();
+    assert_eq!((input.i32(), input.i32()), (1, 0));
+    let length = input.i32();
+    let records = records(input.bytes(length));
+    state.requests.push((topic.clone(), records.len()));
+    let fault = state.faults.pop_front();
+    let code = match fault {
+        Some(Fault::Unsent) => return After::Break,
+        Some(Fault::Silence) => return After::Wait,
+        Some(Fault::Refused(code)) => code,
+        Some(Fault::Unacknowledged) | None => {
+            state
+                .topics
+                .entry(topic.clone())
+                .or_default()
+                .extend(records);
+            0
+        }
+    };
+    if fault == Some(Fault::Unacknowledged) {
+        return After::Break;
+    }
+    out.extend(1_i32.to_be_bytes());
+    put_text(out, &topic);
+    out.extend(1_i32.to_be_bytes());
+    out.extend(0_i32.to_be_bytes());
+    out.extend(code.to_be_bytes());
+    out.extend(0_i64.to_be_bytes());
+    out.extend((-1_i64).to_be_bytes());
+    out.extend(0_i32.to_be_bytes());
+    After::Answer
+}
+
+/// The records of one batch that is not compressed; its checksum is right.
+fn records(batch: &[u8]) -> Vec<Taken> {
+    let mut input = Input(batch);
+    input.bytes(8);
+    let length = input.i32();
+    assert_eq!(usize::try_from(length).unwrap(), batch.len() - 12);
+    input.i32();
+    assert_eq!(input.bytes(1), [2], "the magic number of batches");
+    let checksum = u32::from_be_bytes(input.bytes(4).try_into().unwrap());
+    assert_eq!(checksum, crc32c(input.0));
+    assert_eq!(input.i16(), 0, "no compression");
+    input.bytes(4 + 8 + 8 + 8 + 2 + 4);
+    let count = input.i32();
+    let record = |number: i32| {
+        input.varint();
+        input.bytes(1);
+        input.varint();
+        assert_eq!(input.varint(), i64::from(number));
+        let key = input.varint();
+        let key = (key >= 0).then(|| text(input.bytes(i32::try_from(key).unwrap())));
+        let length = i32::try_from(input.varint()).unwrap();
+        let value = text(input.bytes(length));
+        assert_eq!(input.varint(), 0, "no headers");
+        (key, value)
+    };
+    (0..count).map(record).collect()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+fn put_text(out: &mut Vec<u8>, text: &str) {
+    out.extend(i16::try_from(text.len()).unwrap().to_be_bytes());
+    out.extend(text.as_bytes());
+}
+
+/// The polynomial of Castagnoli.
+fn crc32c(bytes: &[u8]) -> u32 {
+    let mut crc = u32::MAX;
+    for byte in bytes {
+        crc ^= u32::from(*byte);
+        for _ in 0..8 {
+            crc = (crc >> 1) ^ if crc & 1 == 1 { 0x82F6_3B78 } else { 0 };
+        }
+    }
+    !crc
+}
+
+struct Input<'a>(&'a [u8]);
+
+impl<'a> Input<'a> {
+    fn bytes(&mut self, length: i32) -> &'a [u8] {
+        let (bytes, rest) = self.0.split_at(usize::try_from(length).unwrap());
+        self.0 = rest;
+        bytes
+    }
+
+    fn i16(&mut self) -> i16 {
+        i16::from_be_bytes(self.bytes(2).try_into().unwrap())
+    }
+
+    fn i32(&mut self) -> i32 {
+        i32::from_be_bytes(self.bytes(4).try_into().unwrap())
+    }
+
+    fn text(&mut self) -> String {
+        let length = self.i16();
+        text(self.bytes(i32::from(length)))
+    }
+
+    /// Zigzag, seven bits a byte.
+    fn varint(&mut self) -> i64 {
+        let (mut value, mut shift) = (0_u64, 0);
+        loop {
+            let byte = self.bytes(1)[0];
+            value |= u64::from(byte & 0x7F) << shift;
+            shift += 7;
+            if byte < 0x80 {
+                let half = i64::try_from(value >> 1).unwrap();
+                return if value & 1 == 1 { !half } else { half };
+            }
+        }
+    }
+}

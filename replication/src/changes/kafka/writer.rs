@@ -1,0 +1,172 @@
+//! Changes to batches, and the position behind what is acknowledged.
+
+use std::fs::File;
+use std::time::Duration;
+
+use config::KafkaConfig;
+use rskafka::chrono::DateTime;
+use tokio::sync::watch;
+
+use super::batch::Batch;
+use super::producer::Producer;
+use super::topic::Topics;
+use crate::changes::error::ChangeError;
+use crate::changes::sink::position_file::{beside, lock, save_position, saved_position};
+use crate::changes::sink::{Sink, SyncTimer};
+use crate::changes::source::ChangeSource;
+use crate::changes::translator::{ChangeRecord, Output};
+use crate::replication::Clock;
+
+/// See the module.
+pub struct KafkaWriter {
+    settings: KafkaConfig,
+    topics: Topics,
+    clock: Clock,
+    stopped: watch::Receiver<()>,
+    /// Another writer waits for it.
+    _lock: File,
+    producer: Producer,
+    batch: Batch,
+    /// All transactions that are whole, sent or in the batch.
+    position: Option<String>,
+    /// The brokers have all of these.
+    acknowledged: Option<String>,
+    /// The position file has this one.
+    saved: Option<String>,
+    /// Since when an acknowledged position waits to be written.
+    timer: SyncTimer,
+    /// Changes and bytes that nobody was told of.
+    counts: (u64, u64),
+    /// A request has failed: what the brokers have is not known any more.
+    is_broken: bool,
+}
+
+impl KafkaWriter {
+    /// Reads the position file, and asks the brokers for their metadata.
+    ///
+    /// # Errors
+    /// The file cannot be had, another process writes it, or no broker answers.
+    pub fn open(
+        settings: &KafkaConfig,
+        source: &ChangeSource,
+        stopped: watch::Receiver<()>,
+    ) -> Result<Self, ChangeError> {
+        let lock = lock(&beside(&settings.position_file, "lock"))?;
+        let saved = saved_position(&settings.position_file)?;
+        Ok(Self {
+            settings: settings.clone(),
+            topics: Topics::new(settings, source.cluster()),
+            clock: source.clock(),
+            producer: Producer::connect(settings, stopped.clone())?,
+            stopped,
+            _lock: lock,
+            batch: Batch::default(),
+            position: saved.clone(),
+            acknowledged: saved.clone(),
+            saved,
+            timer: SyncTimer::default(),
+            counts: (0, 0),
+            is_broken: false,
+        })
+    }
+
+    fn batch_bytes_max(&self) -> usize {
+        usize::try_from(self.settings.batch_bytes_max).unwrap_or(usize::MAX)
+    }
+
+    /// Sends the batch, and waits until all of it is acknowledged.
+    fn send(&mut self) -> Result<(), ChangeError> {
+        for (topic, records) in self.batch.take() {
+            let bytes: usize = records.iter().map(|it| it.approximate_size()).sum();
+            let events = records.len();
+            if let Err(error) = self.producer.send(&topic, records) {
+                self.is_broken = true;
+                return Err(error);
+            }
+            self.counts.0 += events as u64;
+            self.counts.1 += bytes as u64;
+        }
+        Ok(())
+    }
+}
+
+impl Sink for KafkaWriter {
+    fn position(&self) -> Option<&str> {
+        self.position.as_deref()
+    }
+
+    fn begin(&mut self, position: &str) -> Result<(), ChangeError> {
+        self.position = Some(position.to_owned());
+        self.sync()
+    }
+
+    fn has_piece(&self) -> bool {
+        self.batch.is_large(self.batch_bytes_max())
+    }
+
+    fn write_piece(&mut self) -> Result<(), ChangeError> {
+        self.send()?;
+        if self.acknowledged != self.position {
+            self.acknowledged.clone_from(&self.position);
+            self.timer.begin();
+        }
+        Ok(())
+    }
+
+    fn sync_due(&self) -> Option<Duration> {
+        self.timer.due()
+    }
+
+    /// If a request has failed, or the sink is to end, only what was acknowledged before is kept.
+    fn sync(&mut self) -> Result<(), ChangeError> {
+        if !self.is_broken && !self.is_gone() {
+            self.write_piece()?;
+        }
+        self.timer.clear();
+        if self.acknowledged != self.saved
+            && let Some(position) = &self.acknowledged
+        {
+            save_position(&self.settings.position_file, position)?;
+            self.saved.clone_from(&self.acknowledged);
+        }
+        Ok(())
+    }
+
+    fn take_counts(&mut self) -> (u64, u64) {
+        std::mem::take(&mut self.counts)
+    }
+}
+
+impl Output for KafkaWriter {
+    fn change(&mut self, change: &ChangeRecord<'_>) -> Result<(), ChangeError> {
+        let Some(subject) = change.subject else {
+            return Ok(());
+        };
+        let key = subject.key.as_deref();
+        if self
+            .batch
+            .is_full_with(key, change.json, self.batch_bytes_max())
+        {
+            self.write_piece()?;
+        }
+        let now = DateTime::from_timestamp_micros((self.clock)()).unwrap_or_default();
+        let topic = self.topics.of(subject);
+        self.batch.add(topic, key, change.json, now);
+        Ok(())
+    }
+
+    fn end_of_transaction(&mut self, position: &str) -> Result<(), ChangeError> {
+        let place = self.position.get_or_insert_default();
+        place.clear();
+        place.push_str(position);
+        Ok(())
+    }
+
+    fn is_gone(&self) -> bool {
+        self.stopped.has_changed().is_err()
+    }
+
+    fn wants_subjects(&self) -> bool {
+        true
+    }
+}

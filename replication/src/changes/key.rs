@@ -1,0 +1,28 @@
+//! The primary key of a row that has changed, as JSON: the key of a record in Kafka.
+
+use binlog::{RowChange, TableMap};
+
+use super::event::put_name;
+use super::value::put_value;
+
+/// The values of the primary key as an object, as they are after the change; none if the table has no primary key, or the
+/// key or a value of it is not known.
+pub fn row_key(change: &RowChange<'_>, table: &TableMap) -> Option<String> {
+    if table.primary_key.is_empty() {
+        return None;
+    }
+    let images = [change.after.as_ref(), change.before.as_ref()];
+    let mut out = String::from("{");
+    for (number, key) in table.primary_key.iter().enumerate() {
+        let column = table.columns.get(key.column)?;
+        // An image may leave out a column that has not changed.
+        let mut values = images.iter().flatten();
+        let value = values.find_map(|it| it.values.get(key.column)?.as_ref())?;
+        out.push_str(if number > 0 { "," } else { "" });
+        put_name(&mut out, column, key.column);
+        out.push(':');
+        put_value(&mut out, value, column);
+    }
+    out.push('}');
+    Some(out)
+}
