@@ -220,11 +220,16 @@ impl Plan {
         let session = self.session;
         let pooled = proxy_address(proxy, 0);
         let (connections, defers_begin) = (self.connections, self.defers_begin);
+        // Where much changes, transactions have to wait before they begin.
+        let running_max = match self.kind.is_changing() {
+            true => self.connections.div_ceil(2),
+            false => 1000,
+        };
         let parts = [
             format!("[[listener]]\naddress = \"{pooled}\"\nsession = \"{session}\""),
             format!(
                 "[pool]\nsession = \"{session}\"\nlanes = \"{lanes}\"\nbackend_connections_max = {connections}\n\
-                 defer_begin = {defers_begin}\ntimeout_wait = \"100s\"\nopens_per_second = 1000\nopens_burst = 100"
+                 defer_begin = {defers_begin}\nadaptive_limit_min = 1\nadaptive_limit_max = {running_max}\ntimeout_wait = \"100s\"\nopens_per_second = 1000\nopens_burst = 100"
             ),
             format!("[accounts]\ndelay_failures = false\nlearn = false\nothers = \"{others}\""),
             "[[account]]\nuser = \"app\"\npassword = \"app-password\"".to_owned(),
