@@ -113,7 +113,8 @@ kafka() {
         java -XX:TieredStopAtLevel=1 -cp "$root/jars/*" kafka.tools.StorageTool format \
             -t AAAAAAAAAAAAAAAAAAAAAA -c "$scratch/kafka.properties" >>"$scratch/kafka.log" 2>&1 || {
         tail -n 40 "$scratch/kafka.log" >&2
-        die 'no broker of kafka can be had'
+        say 'LEFT OUT: no broker of kafka can be had, so the change feed is tested with a double of it only'
+        return 0
     }
     printf '%s\n' "$recipe" >"$root/recipe"
     settle "$root" "$target"
@@ -143,5 +144,5 @@ version java "$(java -version 2>&1 | head -n 1)"
 version node "$(node --version)"
 version python "$("$cache/python/bin/python" --version)"
 "$cache/python/bin/pip" --disable-pip-version-check freeze | sed 's/^/                 /'
-version kafka "$(ls "$cache/kafka/jars" | sed -n 's/^kafka-clients-\(.*\)\.jar$/\1/p')"
+version kafka "$(ls "$cache/kafka/jars" 2>/dev/null | sed -n 's/^kafka-clients-\(.*\)\.jar$/\1/p')"
 version go "$(go version 2>/dev/null || GOROOT=$(readlink -f "$cache/go/usr/lib/go") "$cache/go/usr/lib/go/bin/go" version)"

@@ -19,14 +19,14 @@ pub struct Kafka {
 }
 
 impl Kafka {
-    /// Starts a broker without topics. It makes the topics that are asked for.
-    pub fn start() -> Self {
+    /// Starts a broker without topics. It makes the topics that are asked for. None: `clients/provision.sh` could not
+    /// fetch one.
+    pub fn start() -> Option<Self> {
         let root = cache().join("clients/kafka");
-        assert!(
-            root.join("recipe").exists(),
-            "{} is not there: run e2e/clients/provision.sh",
-            root.display()
-        );
+        if !root.join("recipe").exists() {
+            println!("LEFT OUT: there is no broker of Kafka (e2e/clients/provision.sh)");
+            return None;
+        }
         let folder = Folder::new("kafka");
         let log = folder.path().join("log");
         std::fs::create_dir(&log).expect("the folder is new");
@@ -60,7 +60,7 @@ impl Kafka {
             _folder: folder,
         };
         broker.wait_up(port);
-        broker
+        Some(broker)
     }
 
     fn wait_up(&mut self, port: u16) {
