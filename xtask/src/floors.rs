@@ -171,7 +171,7 @@ mod tests {
             "wire",
             "[dependencies]\nproxy.workspace = true\nbytes = \"1\"\n",
         );
-        assert_eq!(found, ["wire (At(0)) must not depend on proxy (At(7))"]);
+        assert_eq!(found, ["wire (At(0)) must not depend on proxy (At(10))"]);
     }
 
     #[test]
