@@ -500,6 +500,9 @@ async fn close(mut conn: Conn) -> Result<()> {
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<()> {
+    // Other programs of this workspace bring a second provider, so that none would be chosen by itself.
+    let provider = rustls::crypto::aws_lc_rs::default_provider();
+    provider.install_default().expect("there is none yet");
     if env::var("CLIENT_STORY").is_ok_and(|it| it == "administration") {
         return administration::tell().await;
     }
