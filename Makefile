@@ -27,7 +27,7 @@ image: static ## a container image of the static program, in target/image; takes
 	@packaging/image.sh
 
 run: dashboard ## a primary, two replicas and the proxy in front, until Ctrl-C (LOAD=1: with clients; SANDBOX="--replicas 1": its options)
-	@$(CARGO) run --release --locked -- sandbox $(if $(LOAD),--load) $(SANDBOX)
+	@$(CARGO) run --profile quick --locked -- sandbox $(if $(LOAD),--load) $(SANDBOX)
 
 dashboard: ## the HTTP port's page, which goes into the program; left out where there is no Node
 	@web/build.sh
