@@ -251,3 +251,18 @@ fn build(root: &Path, copy: &Path) -> Result<PathBuf, Vec<String>> {
         Err(error) => Err(vec![format!("cargo: {error}")]),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_fault_can_be_put_into_its_file() {
+        let root = crate::root();
+        for mutation in mutations(&root).unwrap() {
+            let bytes = std::fs::read(root.join(&mutation.file)).unwrap_or_default();
+            let faulty = mutation.put_into(&bytes).unwrap();
+            assert!(String::from_utf8_lossy(&faulty).contains(&mutation.name));
+        }
+    }
+}
