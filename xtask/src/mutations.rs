@@ -254,6 +254,7 @@ fn build(root: &Path, copy: &Path) -> Result<PathBuf, Vec<String>> {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]
