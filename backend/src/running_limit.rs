@@ -6,7 +6,7 @@ use config::PoolConfig;
 use pool::{AdaptiveLimit, Bounds, Span};
 use tokio::sync::oneshot;
 
-/// One backend's limit. Who has its turn is told in which span it begins.
+/// One backend's limit. A transaction whose turn has come is told in which span it begins.
 pub type RunningLimit = AdaptiveLimit<oneshot::Sender<Span>>;
 
 /// Gives a limit the bounds of this configuration.

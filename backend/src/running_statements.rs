@@ -14,7 +14,7 @@ use crate::pool_env::PoolEnv;
 use crate::running_limit::{RunningLimit, call, look};
 use crate::sub_pool::SubPool;
 
-/// Whoever is so far back in line looks at the limit half as often as the first.
+/// A transaction with so many before it looks at the limit half as often as the first.
 const LINE_PART: usize = 32;
 
 /// A statement that counts as running while this lives, or one that may begin.
@@ -87,7 +87,7 @@ pub async fn stand_in_line(env: &PoolEnv, sub_pool: &Rc<SubPool>) -> RunningStat
     loop {
         match timeout(patience, &mut in_line.called).await {
             Ok(Ok(span)) => return RunningStatement::of(sub_pool, span),
-            // Whoever calls is there for as long as somebody is in line.
+            // The limit lives as long as a transaction is in line.
             Ok(Err(_)) => return RunningStatement::go_on(sub_pool),
             Err(_) => look(limit, env.now().0),
         }
@@ -124,7 +124,7 @@ impl<'a> InLine<'a> {
 
 impl Drop for InLine<'_> {
     fn drop(&mut self) {
-        // Who calls from now on hears that it has gone.
+        // From now on a call finds that it has gone.
         self.called.close();
         if !self.limit.leave_line(self.place)
             && let Ok(span) = self.called.try_recv()

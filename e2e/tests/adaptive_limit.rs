@@ -1,4 +1,4 @@
-//! How many statements may run at once on a server: who begins waits its turn, who has begun goes on.
+//! How many statements may run at once on a server: a transaction waits before it begins, and then goes on.
 
 use e2e::raw::{Address, Login, RawConn, Shape};
 use e2e::{LeasedServer, Product, Proxy, Server, Settings, free_port, wait};
@@ -96,7 +96,7 @@ fn who_begins_waits_its_turn_and_who_has_begun_goes_on(product: Product) {
     limited.wait_for("waiting_to_begin", "2");
     let leaving = limited.client("SELECT 5");
     limited.wait_for("waiting_to_begin", "3");
-    // Who has begun needs no turn.
+    // A transaction that has begun needs no turn.
     assert_eq!(inside.value("SELECT COUNT(*) FROM d.free"), "1");
     inside.run("COMMIT");
     drop(leaving);

@@ -1,4 +1,4 @@
-//! How many statements may run on one server at once: a limit that finds itself, and the line of those who wait.
+//! How many statements may run on one server at once: a limit that finds itself, and the line of waiting transactions.
 //!
 //! ```text
 //!   a transaction begins ── fewer run than the limit ──► it runs ── its statement ends ──► the first in line runs
@@ -6,7 +6,7 @@
 //!   a transaction goes on ───────────────────────────► it runs, whatever the limit says
 //! ```
 //!
-//! Only who begins has to wait; who is in a transaction has locks that others may wait for. A statement that runs for
+//! Only a transaction that begins has to wait; one that has begun has locks that others may wait for. A statement that runs for
 //! longer than [`Bounds::counts_for`] is not counted any more: it reads much or waits itself, and what waits for it must
 //! not wait for ever. The limit follows the throughput ([`Climb`]).
 
@@ -57,7 +57,8 @@ pub struct LimitFigures {
 /// The spans whose statements are kept apart: this one, the one before, and the next.
 const SPANS: usize = 3;
 
-/// One server's limit, shared by all workers. `W` is who waits; who has its turn gets the span in which it begins.
+/// One server's limit, shared by all workers. `W` is a waiting transaction; when its turn comes it gets the span in
+/// which it begins.
 #[derive(Debug)]
 pub struct AdaptiveLimit<W> {
     counts: RunningCounts,
@@ -213,7 +214,7 @@ impl<W> AdaptiveLimit<W> {
     }
 
     /// Once in [`Bounds::counts_for`], and whenever it is called more often in vain: old statements are not counted any
-    /// more, and the limit is moved. Who waits is then to be [admitted](Self::admit).
+    /// more, and the limit is moved. Waiting transactions are then to be [admitted](Self::admit).
     pub fn look(&self, now: Duration) {
         let mut line = self.line();
         if !self.is_due(now) {

@@ -1,4 +1,4 @@
-//! What all pictures have in common: the frame, the colours, who is who.
+//! What all pictures have in common: the frame, the colours, the legend.
 
 use std::fmt::Write;
 
