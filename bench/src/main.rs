@@ -66,7 +66,8 @@ struct LoadArguments {
     target: SocketAddr,
     /// point, prepared, rows:N, constant (SELECT 1111), prepare (COM_STMT_PREPARE), mix (point
     /// selects beside slow sessions; needs the view slow_sbtest1), paced (point selects, one a
-    /// second), connect (connect, query, close), log-in (connect, close), reset
+    /// second), connect (connect, query, close), log-in (connect, close), tls-point and tls-connect
+    /// (the same over TLS), reset
     /// (COM_RESET_CONNECTION), restore (SET of three variables), digests:N (point selects of so many digests),
     /// or idle (open and hold)
     #[arg(long, default_value = "point")]
@@ -176,12 +177,13 @@ enum EofChoice {
 }
 
 impl LoadArguments {
-    fn run(self) -> load::Run {
+    fn run(self) -> Result<load::Run> {
         let eof = match self.eof {
             EofChoice::Classic => EofStyle::Classic,
             EofChoice::Deprecated => EofStyle::Deprecated,
         };
-        load::Run {
+        let tls = self.workload.is_over_tls().then(load::connector);
+        Ok(load::Run {
             target: load::Target {
                 address: self.target,
                 user: self.user,
@@ -189,13 +191,14 @@ impl LoadArguments {
                 schema: self.schema,
                 eof,
                 table_rows: self.table_rows,
+                tls: tls.transpose()?,
             },
             workload: self.workload,
             connections: self.connections,
             warm_up: Duration::from_secs_f64(self.warm_up),
             window: Duration::from_secs_f64(self.seconds),
             watched: self.watch,
-        }
+        })
     }
 }
 
@@ -214,7 +217,7 @@ async fn perform(task: Task) -> Result<()> {
     match task {
         Task::Backend { listen } => minimal::serve(listen).await?,
         Task::Load(arguments) => {
-            let findings = load::run(arguments.run()).await?;
+            let findings = load::run(arguments.run()?).await?;
             println!("{}", serde_json::to_string_pretty(&findings)?);
         }
         Task::Run(arguments) => {

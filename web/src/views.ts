@@ -18,6 +18,9 @@ const POOLS =
 const RULES =
   "place,rule,conditions,actions,effect,hits,unfit,queued,refused,mirror_dropped,injected,injected_failed,not_understood";
 
+/** Of rules, what is told of one only that is opened. */
+const RULES_ASIDE = ["queued", "refused", "mirror_dropped", "injected", "injected_failed", "not_understood"];
+
 /** Of slow statements, what is told of one only that is opened. */
 const SLOW_ASIDE = [
   "session", "client", "db", "proxy_us", "queue_us", "backend_us", "first_byte_us", "rows_affected", "bytes_in", "bytes_out", "message", "digest",
@@ -92,7 +95,8 @@ function rules(): View {
     question: `rules?columns=${RULES}&${LIMIT}`,
     key: ["rule"],
     empty: "There is no rule.",
-    titles: { conditions: "Means", actions: "Does", effect: "Rules behind it" },
+    titles: { place: "Order", conditions: "Conditions", actions: "Actions", effect: "Later rules", unfit: "Not rewritten" },
+    aside: RULES_ASIDE,
   });
 }
 
@@ -115,11 +119,11 @@ function workers(): View {
     },
     {
       title: "Process",
-      about: "The process of the proxy, by the kernel's word.",
+      about: "The process of the proxy, as the kernel reports it.",
       question: "process?columns=host,version,pid,uptime_seconds,cpu_us,resident_bytes,threads,open_files,open_files_max",
       key: ["pid"],
-      empty: "The kernel says nothing.",
-      titles: { cpu_us: "Processor time", resident_bytes: "Memory", uptime_seconds: "Runs for", open_files_max: "Open files at most" },
+      empty: "The kernel reports nothing about the process.",
+      titles: { cpu_us: "Processor time", resident_bytes: "Memory", uptime_seconds: "Runs for", open_files_max: "Limit of open files" },
     },
     {
       title: "Logs",
@@ -180,6 +184,7 @@ function replication(): View {
       title: "Readers of the change feed",
       question: `change_readers?${LIMIT}`,
       key: ["way", "reader", "cluster"],
+      titles: { way: "Over" },
       empty: "The change feed has no reader.",
     },
   );

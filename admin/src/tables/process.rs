@@ -1,4 +1,4 @@
-//! The process, by the kernel's word.
+//! The process, as the kernel reports it.
 
 use std::fs;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -12,7 +12,7 @@ use crate::table::{
 pub static TABLE: TableDefinition<ProcessRow> = TableDefinition {
     schema: Schema::Pilotfish,
     name: "process",
-    about: "The process, by the kernel's word.",
+    about: "The process, as the kernel reports it.",
     asks: Asks::Nothing,
     columns: &[
         integer("pid", "Its number.", |it| it.pid.into()),

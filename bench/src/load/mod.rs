@@ -5,6 +5,7 @@
 mod beside;
 pub mod reply;
 mod session;
+mod stream;
 mod window;
 mod workload;
 
@@ -13,16 +14,18 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use tokio_rustls::TlsConnector;
 
 use crate::accounting::{Usage, Watched};
 use crate::protocol::{EofStyle, capability};
 pub use beside::VIEW;
 use reply::Reply;
 pub use session::Session;
+pub use stream::connector;
 pub use workload::Workload;
 
 /// Where the sessions go and who they say they are. The account has no password.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Target {
     pub address: SocketAddr,
     pub user: String,
@@ -33,6 +36,8 @@ pub struct Target {
     pub eof: EofStyle,
     /// Rows of `sbtest1`, with ids from 1 on.
     pub table_rows: u64,
+    /// What sessions speak TLS with; none speak in clear.
+    pub tls: Option<TlsConnector>,
 }
 
 impl Target {
@@ -45,7 +50,7 @@ impl Target {
 }
 
 /// One run of the generator.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Run {
     pub target: Target,
     pub workload: Workload,

@@ -4,11 +4,11 @@
 use std::time::Duration;
 
 use auth::{Challenge, Channel, Credential, Password, Privacy};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::sleep;
 
 use super::reply::{Reply, ReplyScanner, RowFormat};
+use super::stream::Stream;
 use super::{Failure, Target};
 use crate::protocol::{EofStyle, capability, column_type, command, first_packet, frame};
 
@@ -29,7 +29,7 @@ const READ_SMALL_BYTES: usize = 2048;
 
 /// A logged-in connection with no command running.
 pub struct Session {
-    stream: TcpStream,
+    stream: Stream,
     eof: EofStyle,
     input: Vec<u8>,
     output: Vec<u8>,
@@ -43,29 +43,38 @@ impl Session {
     pub async fn open(target: &Target) -> Result<Self, Failure> {
         let stream = TcpStream::connect(target.address).await?;
         stream.set_nodelay(true)?;
-        let mut session = Self {
-            stream,
+        let session = Self {
+            stream: Stream::Clear(stream),
             eof: EofStyle::Classic,
             input: Vec::with_capacity(READ_SMALL_BYTES),
             output: Vec::with_capacity(256),
         };
-        session.log_in(target).await?;
-        Ok(session)
+        session.log_in(target).await
     }
 
-    async fn log_in(&mut self, target: &Target) -> Result<(), Failure> {
+    async fn log_in(mut self, target: &Target) -> Result<Self, Failure> {
         let greeting = self.packet().await?;
         let offered = greeting_capabilities(&greeting.payload)?;
-        let capabilities = CAPABILITIES | (target.eof_capability() & offered);
+        let mut capabilities = CAPABILITIES | (target.eof_capability() & offered);
         self.eof = EofStyle::negotiated(capabilities);
-        frame(&mut self.output, greeting.sequence + 1, |out| {
+        let mut sequence = greeting.sequence + 1;
+        if let Some(connector) = &target.tls {
+            capabilities |= capability::SSL;
+            frame(&mut self.output, sequence, |out| {
+                put_login_head(out, capabilities)
+            });
+            self.send().await?;
+            self.stream = self.stream.over_tls(connector).await?;
+            sequence += 1;
+        }
+        frame(&mut self.output, sequence, |out| {
             put_login(out, capabilities, target)
         });
         loop {
             self.send().await?;
             let answer = self.packet().await?;
             match answer.payload.first() {
-                Some(0x00) => return Ok(()),
+                Some(0x00) => return Ok(self),
                 Some(0xff) => return Err(Failure::answered(&answer.payload)),
                 Some(0xfe) => {
                     let proof = proof(&answer.payload, target);
@@ -129,7 +138,8 @@ impl Session {
     pub async fn into_stream(mut self, payload: &[u8]) -> Result<TcpStream, Failure> {
         frame(&mut self.output, 0, |out| out.extend_from_slice(payload));
         self.send().await?;
-        Ok(self.stream)
+        let stream = self.stream.into_clear();
+        stream.ok_or(Failure::Malformed("a stream over TLS"))
     }
 
     /// As [`Self::query`], with a pause before each read; `count` is told how much each brought.
@@ -294,7 +304,7 @@ impl Session {
         if self.input.capacity() - self.input.len() < READ_SMALL_BYTES / 2 {
             self.input.reserve(READ_BYTES);
         }
-        if self.stream.read_buf(&mut self.input).await? == 0 {
+        if self.stream.read(&mut self.input).await? == 0 {
             return Err(Failure::Closed);
         }
         let is_full = self.input.len() == self.input.capacity();
@@ -347,11 +357,16 @@ fn take_until_zero(bytes: &[u8]) -> (&[u8], &[u8]) {
     }
 }
 
-fn put_login(out: &mut Vec<u8>, capabilities: u32, target: &Target) {
+/// What a request for TLS and a login begin with alike.
+fn put_login_head(out: &mut Vec<u8>, capabilities: u32) {
     out.extend_from_slice(&capabilities.to_le_bytes());
     out.extend_from_slice(&(16_u32 << 20).to_le_bytes());
     out.push(45); // utf8mb4_general_ci, known to both families
     out.extend_from_slice(&[0; 23]);
+}
+
+fn put_login(out: &mut Vec<u8>, capabilities: u32, target: &Target) {
+    put_login_head(out, capabilities);
     out.extend_from_slice(target.user.as_bytes());
     out.extend_from_slice(&[0, 0]); // end of the name, empty answer to the challenge
     out.extend_from_slice(target.schema.as_bytes());

@@ -34,6 +34,10 @@ pub enum Workload {
     Connect,
     /// Connect, log in, close.
     LogIn,
+    /// `Point` over TLS.
+    TlsPoint,
+    /// `Connect` over TLS, each time with a whole handshake.
+    TlsConnect,
     /// COM_RESET_CONNECTION.
     Reset,
     /// SET of three session variables to what they are.
@@ -54,6 +58,8 @@ impl fmt::Display for Workload {
             Self::Prepare => f.write_str("prepare"),
             Self::Mix => f.write_str("mix"),
             Self::LogIn => f.write_str("log-in"),
+            Self::TlsPoint => f.write_str("tls-point"),
+            Self::TlsConnect => f.write_str("tls-connect"),
             Self::Paced => f.write_str("paced"),
             Self::Connect => f.write_str("connect"),
             Self::Reset => f.write_str("reset"),
@@ -82,6 +88,8 @@ impl FromStr for Workload {
             ("prepare", _) => Ok(Self::Prepare),
             ("mix", _) => Ok(Self::Mix),
             ("log-in", _) => Ok(Self::LogIn),
+            ("tls-point", _) => Ok(Self::TlsPoint),
+            ("tls-connect", _) => Ok(Self::TlsConnect),
             ("paced", _) => Ok(Self::Paced),
             ("connect", _) => Ok(Self::Connect),
             ("reset", _) => Ok(Self::Reset),
@@ -90,7 +98,7 @@ impl FromStr for Workload {
             (_, Some(rows @ 1..)) => Ok(Self::Rows(rows)),
             _ => Err(
                 "one of point, held, prepared, rows:N, constant, prepare, mix, paced, connect, log-in, \
-                 reset, restore, digests:N, idle"
+                 tls-point, tls-connect, reset, restore, digests:N, idle"
                     .to_owned(),
             ),
         }
@@ -114,7 +122,12 @@ const PREPARED: &str = "SELECT id, c FROM sbtest1 WHERE id = ?";
 impl Workload {
     /// Whether a connection lasts as long as one exchange.
     fn connects(self) -> bool {
-        matches!(self, Self::Connect | Self::LogIn)
+        matches!(self, Self::Connect | Self::LogIn | Self::TlsConnect)
+    }
+
+    /// Whether its sessions ask for TLS.
+    pub fn is_over_tls(self) -> bool {
+        matches!(self, Self::TlsPoint | Self::TlsConnect)
     }
 
     /// The time from one exchange of a session to its next; none when they follow at once.
@@ -191,7 +204,7 @@ impl<'a> Worker<'a> {
         };
         self.text.clear();
         self.write_statement(key);
-        if self.workload == Workload::Connect {
+        if self.workload.connects() {
             let mut session = Session::open(self.target).await?;
             session.query(&self.text, expected).await?;
             return session.close().await;

@@ -133,6 +133,10 @@ fn describe(family: &str) -> String {
         "mix" => {
             "Point selects beside 4 clients with reads of 200 ms and 4 that fetch 50 MB slowly"
         }
+        "tls-point" => {
+            "Point selects over TLS of the client, which HAProxy passes through and Pilotfish ends"
+        }
+        "tls-connect" => "Connect over TLS, query, close",
         "constant" => "SELECT 1111, text protocol",
         "log-in" => "Connect, log in, close",
         "prepare" => "COM_STMT_PREPARE",
@@ -142,7 +146,7 @@ fn describe(family: &str) -> String {
         sysbench => sysbench,
     };
     let unit = match family {
-        "connect" | "log-in" => "sessions per second, latency of a whole session",
+        "connect" | "tls-connect" | "log-in" => "sessions per second, latency of a whole session",
         "rows" => "results per second",
         "reset" | "restore" => "per second",
         _ if family.contains("read_") => "queries per second, latency of a whole transaction",

@@ -2,7 +2,7 @@
 //! where `e2e/provision.sh` has unpacked it, alone or twice. Each is started in a folder of its own.
 
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail, ensure};
@@ -94,6 +94,7 @@ pub fn target(address: SocketAddr, table_rows: u64) -> Target {
         schema: READ.to_owned(),
         eof: EofStyle::Deprecated,
         table_rows,
+        tls: None,
     }
 }
 
@@ -242,6 +243,15 @@ async fn initialise(kind: Kind, program: &Program, folder: &Path) -> Result<()> 
     Ok(())
 }
 
+/// A certificate of its own for a server that makes none by itself, with its key: paths of the two files.
+fn certify(folder: &Path) -> Result<[PathBuf; 2]> {
+    let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()])?;
+    let [certificate, key] = ["certificate.pem", "key.pem"].map(|name| folder.join(name));
+    std::fs::write(&certificate, made.cert.pem())?;
+    std::fs::write(&key, made.signing_key.serialize_pem())?;
+    Ok([certificate, key])
+}
+
 /// The server's command line: all data in memory, nothing synced; `log` says what is logged.
 fn serve(
     kind: Kind,
@@ -283,7 +293,12 @@ fn serve(
     command.args(log);
     match kind {
         Kind::Minimal => bail!("the minimal backend has no data folder"),
-        Kind::MariaDb => {}
+        Kind::MariaDb => {
+            let [certificate, key] = certify(folder)?;
+            command
+                .arg(format!("--ssl-cert={}", certificate.display()))
+                .arg(format!("--ssl-key={}", key.display()));
+        }
         Kind::MySql | Kind::MySqlPair => {
             command.arg("--mysqlx=OFF");
         }

@@ -72,6 +72,13 @@ fn the_manual_has_a_picture_of_each_view() {
         let browser = visit(&address);
         browser.become_desktop(1440, 900);
         schema::change(port, &proxy);
+        let mut client = proxy.connect();
+        for statement in [
+            "SELECT name, stock FROM shop.goods WHERE stock = 3",
+            "SELECT name FROM shop.goods WHERE id = 7",
+        ] {
+            client.run(statement);
+        }
         go(&browser, &address, "schema");
         browser.wait(
             "changes are listed",
@@ -111,7 +118,7 @@ fn prepare(browser: &Browser, view: &str) {
             browser.click("[...document.querySelectorAll('.times a')].find(it => it.textContent.includes('ALTER TABLE'))");
             browser.wait(
                 "both sides are shown",
-                "document.querySelector('.diff .come')",
+                "document.querySelector('.change h2')?.textContent.includes('ALTER TABLE') && document.querySelector('.diff .gone')",
             );
         }
         "query" => {
@@ -121,6 +128,10 @@ fn prepare(browser: &Browser, view: &str) {
                 "document.querySelector('.result tbody tr')",
             );
         }
+        "indexes" => browser.wait(
+            "statements are explained",
+            "document.querySelectorAll('main tbody tr.open').length >= 3",
+        ),
         _ => {}
     }
 }

@@ -95,7 +95,7 @@ export function heads(): Head<Row>[] {
 export class Digests implements View {
   readonly interval = 5;
   readonly element: HTMLElement;
-  readonly filter = h("input", { type: "search", placeholder: "Statements with … ( / )", "aria-label": "Filter" });
+  readonly filter = h("input", { type: "search", placeholder: "Filter statements ( / )", "aria-label": "Filter" });
   private readonly note = h("p", { class: "note" });
   private readonly table = new Table<Row>(heads(), (row) => String(row.digest), {
     label: "Digests",

@@ -7,7 +7,7 @@ import type { View } from "../view";
 export class Parts implements View {
   readonly interval: number = 5;
   readonly element: HTMLElement;
-  readonly filter = h("input", { type: "search", placeholder: "Rows with … ( / )", "aria-label": "Filter" });
+  readonly filter = h("input", { type: "search", placeholder: "Filter rows ( / )", "aria-label": "Filter" });
   /** What is to be known of all of them. */
   protected readonly note = h("p", { class: "note", role: "status" });
   private readonly parts: Part[];

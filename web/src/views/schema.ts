@@ -18,7 +18,7 @@ const STREAMS = "SELECT count(*) AS count FROM replication";
 export class Schema implements View {
   readonly interval = 10;
   readonly element: HTMLElement;
-  readonly filter = h("input", { type: "search", placeholder: "Changes with … ( / )", "aria-label": "Filter" });
+  readonly filter = h("input", { type: "search", placeholder: "Filter changes ( / )", "aria-label": "Filter" });
   private readonly note = h("p", { class: "note", role: "status" });
   private readonly list = h("ol", { class: "times" });
   private readonly detail = h("section", { class: "card change", "aria-live": "polite" });

@@ -19,7 +19,7 @@ interface Group {
 export class Settings implements View {
   readonly interval = 10;
   readonly element: HTMLElement;
-  readonly filter = h("input", { type: "search", placeholder: "Settings with … ( / )", "aria-label": "Filter" });
+  readonly filter = h("input", { type: "search", placeholder: "Filter settings ( / )", "aria-label": "Filter" });
   private readonly only = h("input", { type: "checkbox" });
   private readonly chosen = h("select", { "aria-label": "Group" }, h("option", { value: "" }, "All groups"));
   private readonly unsaved = h("section", { class: "card", hidden: true });

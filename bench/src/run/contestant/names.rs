@@ -8,6 +8,8 @@ pub const HAPROXY_NEWER: &str = "haproxy-newer";
 /// Ours, transparent.
 pub const PILOTFISH: &str = "pilotfish";
 pub const PILOTFISH_2_WORKERS: &str = "pilotfish-2-workers";
+/// Ours, transparent, with TLS to the backend.
+pub const PILOTFISH_TLS: &str = "pilotfish-tls";
 
 /// Ours in front of so many backend connections, which sessions share.
 pub const POOLED: [&str; 2] = ["pilotfish-pool-8", "pilotfish-pool-32"];
@@ -67,6 +69,7 @@ pub fn title(name: &str) -> &str {
         HAPROXY_NEWER => "HAProxy (newer)",
         PILOTFISH => "Pilotfish",
         PILOTFISH_2_WORKERS => "Pilotfish, 2 workers",
+        PILOTFISH_TLS => "Pilotfish, TLS to the backend",
         "pilotfish-pool-8" => "Pilotfish pooled, 8",
         "pilotfish-pool-32" => "Pilotfish pooled, 32",
         "pilotfish-rules-10" => "Pilotfish pooled, 8, 10 rules",
@@ -95,7 +98,7 @@ pub fn order(name: &str) -> usize {
     let all = [DIRECT, HAPROXY, HAPROXY_NEWER]
         .into_iter()
         .chain(RIVALS)
-        .chain([PILOTFISH, PILOTFISH_2_WORKERS])
+        .chain([PILOTFISH, PILOTFISH_2_WORKERS, PILOTFISH_TLS])
         .chain(POOLED)
         .chain(RULED)
         .chain(SCRIPTED)

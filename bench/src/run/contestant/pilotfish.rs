@@ -1,11 +1,11 @@
-//! Pilotfish, transparent, with one worker and with two: the binary that PILOTFISH_BIN names, or the release build beside this one.
+//! Pilotfish, transparent, with one worker, with two, and with TLS to the backend: the binary that PILOTFISH_BIN names, or the release build beside this one.
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::names::{PILOTFISH, PILOTFISH_2_WORKERS};
+use super::names::{PILOTFISH, PILOTFISH_2_WORKERS, PILOTFISH_TLS};
 use super::{Contestant, Place};
 use crate::run::process::version_line;
 
@@ -13,15 +13,21 @@ pub struct Pilotfish {
     program: PathBuf,
     name: &'static str,
     workers: usize,
+    backend_tls: &'static str,
 }
 
 pub fn found() -> impl Iterator<Item = Pilotfish> {
-    let both = [(PILOTFISH, 1), (PILOTFISH_2_WORKERS, 2)];
-    both.into_iter().filter_map(|(name, workers)| {
+    let all = [
+        (PILOTFISH, 1, "off"),
+        (PILOTFISH_2_WORKERS, 2, "off"),
+        (PILOTFISH_TLS, 1, "required"),
+    ];
+    all.into_iter().filter_map(|(name, workers, backend_tls)| {
         Some(Pilotfish {
             program: program()?,
             name,
             workers,
+            backend_tls,
         })
     })
 }
@@ -70,6 +76,7 @@ impl Contestant for Pilotfish {
         let mut command = Command::new(&self.program);
         command.arg("--workers").arg(self.workers.to_string());
         command.arg("--listen").arg(place.listen.to_string());
+        command.arg("--backend-tls-mode").arg(self.backend_tls);
         for backend in place.backends {
             command.arg("--backend").arg(backend.to_string());
         }

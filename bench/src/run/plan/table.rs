@@ -8,7 +8,7 @@ use crate::load::Workload;
 use crate::run::backend::Kind;
 use crate::run::contestant::names::{
     DIRECT, HAPROXY, HAPROXY_NEWER, ISOLATED, LANES, LANES_2_WORKERS, PILOTFISH,
-    PILOTFISH_2_WORKERS, POOLED, RIVALS, RULED, SCRIPTED,
+    PILOTFISH_2_WORKERS, PILOTFISH_TLS, POOLED, RIVALS, RULED, SCRIPTED,
 };
 use crate::run::sysbench::{Keys, PsMode, Script, Sysbench};
 
@@ -23,6 +23,8 @@ pub enum Table {
     Rows,
     /// Connect, query, close
     Connect,
+    /// TLS on each side
+    Tls,
     /// Rules that nobody means
     Rules,
     /// Scripts that see each statement
@@ -104,6 +106,7 @@ impl Table {
             Self::Prepared
             | Self::Rows
             | Self::Connect
+            | Self::Tls
             | Self::Rules
             | Self::Scripts
             | Self::Sysbench => 2,
@@ -114,7 +117,9 @@ impl Table {
 
     /// Its loads on a kind of backend, with their numbers of connections.
     pub fn loads(self, backend: Kind) -> Vec<(Load, usize)> {
-        use Workload::{Connect, Mix, Paced, Point, Prepared, Reset, Restore, Rows};
+        use Workload::{
+            Connect, Mix, Paced, Point, Prepared, Reset, Restore, Rows, TlsConnect, TlsPoint,
+        };
         let is_minimal = backend == Kind::Minimal;
         let own = |loads: &[(Workload, usize)]| -> Vec<_> {
             let loads = loads.iter();
@@ -133,6 +138,11 @@ impl Table {
             Self::Rules | Self::Scripts | Self::Workers if is_minimal => {
                 own(&[(Point, CPU_CLIENTS)])
             }
+            Self::Tls if !is_minimal => own(&[
+                (Point, CPU_CLIENTS),
+                (TlsPoint, CPU_CLIENTS),
+                (TlsConnect, 8),
+            ]),
             Self::Paced if !is_minimal => own(&[(Paced, PACED_CLIENTS)]),
             Self::Reset if !is_minimal => own(&[(Reset, 1), (Restore, 1)]),
             Self::Mix if !is_minimal => own(&[(Point, MIX_CLIENTS), (Mix, MIX_CLIENTS)]),
@@ -154,6 +164,7 @@ impl Table {
             }
             Self::Rows => has(&[DIRECT, HAPROXY, PILOTFISH]),
             Self::Connect => has(&[DIRECT, HAPROXY, PILOTFISH]) || has(&POOLED),
+            Self::Tls => has(&[DIRECT, HAPROXY, PILOTFISH, PILOTFISH_TLS, LANES]),
             Self::Rules => has(&POOLED[..1]) || has(&RULED),
             Self::Scripts => has(&POOLED[..1]) || has(&SCRIPTED) || has(&ISOLATED),
             Self::Workers => has(&[PILOTFISH, PILOTFISH_2_WORKERS, LANES, LANES_2_WORKERS]),
@@ -165,6 +176,7 @@ impl Table {
                     && !has(&RULED)
                     && !has(&SCRIPTED)
                     && !has(&ISOLATED)
+                    && !has(&[PILOTFISH_TLS])
                     && !contestant.ends_with("-workers")
             }
             Self::Sysbench => {
