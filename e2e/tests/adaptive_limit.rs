@@ -5,8 +5,6 @@ use e2e::{LeasedServer, Product, Proxy, Server, Settings, free_port, wait};
 
 both! {
     who_begins_waits_its_turn_and_who_has_begun_goes_on
-    statements_that_run_for_long_keep_nobody_waiting
-    a_turn_that_does_not_come_in_time_is_an_error
     the_limit_is_changed_and_switched_off_while_some_wait
 }
 
@@ -113,47 +111,6 @@ fn who_begins_waits_its_turn_and_who_has_begun_goes_on(product: Product) {
     assert_eq!(killed.value("SELECT 6"), "6");
     limited.wait_for("running", "0");
     limited.wait_for("running_limit", "2");
-    limited.proxy.assert_sound();
-}
-
-fn statements_that_run_for_long_keep_nobody_waiting(product: Product) {
-    let limited = Limited::start(product, 1, "50ms");
-    let (mut holder, mut clients) = limited.running(5);
-    // All five wait for the table by and by, and others are served meanwhile.
-    let mut root = limited.server.root();
-    let mut other = limited.proxy.connect();
-    wait::until("all have begun", wait::SOON, || {
-        assert_eq!(other.value("SELECT 1"), "1");
-        root.value(crate::lanes::WAITING) == "5"
-    });
-    holder.run("UNLOCK TABLES");
-    for client in &mut clients {
-        answered(client, "7");
-    }
-    limited.proxy.assert_sound();
-}
-
-fn a_turn_that_does_not_come_in_time_is_an_error(product: Product) {
-    let limited = Limited::start(product, 1, "1h");
-    limited
-        .admin()
-        .run("UPDATE settings SET value = '200ms' WHERE name = 'pool.timeout_wait'");
-    let (mut holder, mut clients) = limited.running(1);
-    limited.wait_for("running", "1");
-    let mut late = limited.client("SELECT 2");
-    let reply = late.reply(Shape::Results);
-    let error = reply.error().unwrap();
-    assert_eq!((error.code, &*error.state), (1040, "08004"));
-    for word in [
-        "pool.adaptive_limit",
-        "pool.timeout_wait",
-        "nothing was executed",
-    ] {
-        assert!(error.text.contains(word), "no {word} in: {error}");
-    }
-    holder.run("UNLOCK TABLES");
-    answered(&mut clients[0], "7");
-    assert_eq!(late.value("SELECT 2"), "2");
     limited.proxy.assert_sound();
 }
 

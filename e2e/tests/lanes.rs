@@ -163,7 +163,6 @@ both! {
     executions_ride_too
     what_a_ridden_execution_leaves_may_be_asked_for
     what_a_ridden_read_leaves_may_be_asked_for
-    a_slow_head_keeps_nobody
     who_is_killed_aboard_is_killed_alone
     a_lane_that_breaks_costs_no_read
     what_must_not_be_repeated_stays_ashore
@@ -410,37 +409,6 @@ pub(crate) fn waiting<const N: usize>(site: &Site) -> [RawConn; N] {
         wait::until("it waits", wait::SOON, || root.value(WAITING) == wanted);
         client
     })
-}
-
-/// Those behind it go elsewhere, and whoever comes then.
-fn a_slow_head_keeps_nobody(product: Product) {
-    let site = Site::start(product, 6);
-    site.teach();
-    let mut head = site.client();
-    let mut others: Vec<_> = (0..4).map(|_| site.client()).collect();
-    // It may have waited for too long before somebody boards.
-    wait::until("some were behind it", 3 * wait::SOON, || {
-        // The wait before this one has not become a habit.
-        known(&mut head, "held");
-        known(&mut head, "t");
-        let mut holder = hold(&site);
-        // While one waits, others ride, on a connection that is like theirs.
-        let [mut first] = waiting(&site);
-        read(&mut head, "t", 7);
-        head.send_query(&ask("held", 1)).unwrap();
-        for other in &mut others {
-            other.send_query(&ask("t", 2)).unwrap();
-        }
-        for other in &mut others {
-            answered(other, 2);
-            read(other, "t", 3);
-        }
-        holder.run("UNLOCK TABLES");
-        answered(&mut first, 0);
-        answered(&mut head, 1);
-        site.count("stalled") > 0 && site.count("moved") > 0
-    });
-    site.proxy.assert_sound();
 }
 
 fn who_is_killed_aboard_is_killed_alone(product: Product) {

@@ -25,20 +25,8 @@ fn fail(proxy: &Proxy, user: &str) {
 }
 
 both! {
-    a_right_password_is_let_in_however_often_its_user_has_failed
     a_host_whose_logins_fail_in_a_row_is_blocked_until_that_is_lifted
     a_transparent_session_is_blocked_as_well
-}
-
-fn a_right_password_is_let_in_however_often_its_user_has_failed(product: Product) {
-    let proxy = Proxy::start(&settings(product).set("limits.timeout_login", "3s"));
-    // The delay is at its longest by then.
-    for _ in 0..9 {
-        fail(&proxy, "app");
-    }
-    for user in ["web", "app"] {
-        proxy.connect_as(&Login::with(user, PASSWORD)).run("DO 1");
-    }
 }
 
 fn a_host_whose_logins_fail_in_a_row_is_blocked_until_that_is_lifted(product: Product) {

@@ -16,6 +16,7 @@ pub mod client;
 pub mod network;
 pub mod proxy;
 pub mod runs;
+pub mod scene;
 pub mod seed;
 pub mod server;
 pub mod trace;

@@ -6,7 +6,7 @@
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use toml::{Table, Value};
@@ -35,10 +35,24 @@ fn has_fault(name: &str) -> bool {
 /// A fault.
 struct Mutation {
     name: String,
-    world: String,
+    finder: Finder,
     file: String,
     text: String,
     fault: String,
+}
+
+/// What must find a fault.
+enum Finder {
+    /// Worlds of a kind.
+    World(String),
+    /// The scenes whose names begin so.
+    Scene(String),
+}
+
+/// The programs that are built with all faults.
+struct Programs {
+    worlds: PathBuf,
+    scenes: PathBuf,
 }
 
 /// How a fault was found, or that it was not.
@@ -59,23 +73,26 @@ pub fn run(root: &Path, wanted: &str) -> Outcome {
     let mut mutations = mutations(root)?;
     let copy = copy_of(root, &mutations)?;
     seed_target(root)?;
-    let program = build(root, &copy)?;
+    let programs = build(root, &copy)?;
     mutations.retain(|mutation| mutation.name.contains(wanted));
-    println!("| fault | world | seed | statements | seconds | what is broken |");
+    println!("| fault | world or scene | seed | statements | seconds | what is broken |");
     println!("|---|---|---|---|---|---|");
     let mut missed = Vec::new();
     for mutation in &mutations {
-        let tried = simulate(&program, mutation)?;
-        let (name, world) = (&mutation.name, &mutation.world);
+        let (tried, place) = match &mutation.finder {
+            Finder::World(world) => (simulate(&programs.worlds, mutation, world)?, world),
+            Finder::Scene(scene) => (play(&programs.scenes, mutation, scene)?, scene),
+        };
+        let name = &mutation.name;
         let (statements, seconds) = (&tried.statements, tried.seconds);
         let (seed, broken) = match &tried.found {
             Some(found) => (&*found.seed, &*found.broken),
             None => {
-                missed.push(format!("the simulation does not find: {name}"));
+                missed.push(format!("{place} does not find: {name}"));
                 ("–", "NOT FOUND")
             }
         };
-        println!("| {name} | {world} | {seed} | {statements} | {seconds:.0} | {broken} |");
+        println!("| {name} | {place} | {seed} | {statements} | {seconds:.0} | {broken} |");
     }
     match missed.is_empty() {
         true => Ok(format!("mutations: all {} are found", mutations.len())),
@@ -97,9 +114,13 @@ fn mutations(root: &Path) -> Result<Vec<Mutation>, Vec<String>> {
                 let value = value.ok_or_else(|| faulty(format!("a mutation has no `{key}`")));
                 value.map(|value| value.trim_start_matches('\n').to_owned())
             };
+            let finder = match entry.get("scene") {
+                Some(_) => Finder::Scene(text("scene")?),
+                None => Finder::World(text("world")?),
+            };
             Ok(Mutation {
                 name: text("name")?,
-                world: text("world")?,
+                finder,
                 file: text("file")?,
                 text: text("text")?,
                 fault: text("fault")?,
@@ -200,11 +221,33 @@ fn seed_target(root: &Path) -> Result<(), Vec<String>> {
     }
 }
 
-/// Runs worlds until one is broken.
-fn simulate(program: &Path, mutation: &Mutation) -> Result<Tried, Vec<String>> {
+/// Plays scenes, of which one must fail.
+fn play(program: &Path, mutation: &Mutation, scene: &str) -> Result<Tried, Vec<String>> {
     let began = Instant::now();
     let ran = Command::new(program)
-        .args(["--world", &mutation.world, "--first-seed", "1"])
+        .arg(scene)
+        .env(VARIABLE, &mutation.name)
+        .env("RUST_BACKTRACE", "0")
+        .output();
+    let ran = ran.map_err(|error| vec![format!("the scenes: {error}")])?;
+    let text = String::from_utf8_lossy(&ran.stdout).into_owned();
+    let mut failed = text.lines().filter(|line| line.ends_with("FAILED"));
+    let first = failed.find_map(|line| line.strip_prefix("test ")?.split(' ').next());
+    Ok(Tried {
+        statements: "–".to_owned(),
+        seconds: began.elapsed().as_secs_f64(),
+        found: first.map(|name| Found {
+            seed: "–".to_owned(),
+            broken: format!("{name} fails"),
+        }),
+    })
+}
+
+/// Runs worlds until one is broken.
+fn simulate(program: &Path, mutation: &Mutation, world: &str) -> Result<Tried, Vec<String>> {
+    let began = Instant::now();
+    let ran = Command::new(program)
+        .args(["--world", world, "--first-seed", "1"])
         .args(["--worlds", WORLDS_MAX, "--operations", OPERATIONS])
         .env(VARIABLE, &mutation.name)
         .output();
@@ -224,17 +267,14 @@ fn simulate(program: &Path, mutation: &Mutation) -> Result<Tried, Vec<String>> {
 }
 
 /// As `.ci/build` does, so that what that has built is of use. So a fault must be one that no lint finds.
-fn build(root: &Path, copy: &Path) -> Result<PathBuf, Vec<String>> {
+fn build(root: &Path, copy: &Path) -> Result<Programs, Vec<String>> {
     let target = target_of(root);
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let built = Command::new(cargo)
         .args(["build", "--quiet", "--locked"])
-        .args([
-            "-p",
-            "pilotfish-simulation",
-            "--bin",
-            "pilotfish-simulation",
-        ])
+        .args(["--package", "pilotfish-simulation"])
+        .args(["--bin", "pilotfish-simulation", "--test", "scenes"])
+        .arg("--message-format=json-render-diagnostics")
         .current_dir(copy)
         .env("CARGO_TARGET_DIR", &target)
         .env("RUSTC_WORKSPACE_WRAPPER", "clippy-driver")
@@ -242,14 +282,34 @@ fn build(root: &Path, copy: &Path) -> Result<PathBuf, Vec<String>> {
             "CLIPPY_ARGS",
             "-D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__",
         )
-        .status();
-    match built {
-        Ok(status) if status.success() => Ok(target.join("debug/pilotfish-simulation")),
-        Ok(_) => Err(vec![
-            "the program with the faults cannot be built".to_owned(),
-        ]),
-        Err(error) => Err(vec![format!("cargo: {error}")]),
+        .stderr(Stdio::inherit())
+        .output();
+    let built = built.map_err(|error| vec![format!("cargo: {error}")])?;
+    if !built.status.success() {
+        return Err(vec![
+            "the programs with the faults cannot be built".to_owned(),
+        ]);
     }
+    let messages = String::from_utf8_lossy(&built.stdout).into_owned();
+    let program = |target: &str| {
+        let found = messages
+            .lines()
+            .filter_map(|line| executable(line, target))
+            .next_back();
+        found.ok_or_else(|| vec![format!("cargo names no program of {target}")])
+    };
+    Ok(Programs {
+        worlds: program("pilotfish-simulation")?,
+        scenes: program("scenes")?,
+    })
+}
+
+/// The program of a target, if a message of cargo is about it.
+fn executable(message: &str, target: &str) -> Option<PathBuf> {
+    let message: serde_json::Value = serde_json::from_str(message).ok()?;
+    let is_of_target = message["target"]["name"] == target;
+    let path = message["executable"].as_str().filter(|_| is_of_target);
+    path.map(PathBuf::from)
 }
 
 #[cfg(test)]

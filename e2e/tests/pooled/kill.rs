@@ -114,40 +114,6 @@ fn kill_ends_the_right_session_from_any_worker() {
 }
 
 #[test]
-fn an_idle_session_is_killed_without_harm_to_others() {
-    for product in PRODUCTS {
-        // One connection: what the idle one used is what the other waits on.
-        let (server, proxy) = start(product, 1);
-        let mut holder = server.root();
-        holder.run("CREATE DATABASE d");
-        holder.run("CREATE TABLE d.t (n INT)");
-        holder.run("LOCK TABLES d.t WRITE");
-        let mut idle = proxy.connect();
-        let mut other = proxy.connect();
-        let mut killer = proxy.connect();
-        idle.run("SELECT 1");
-        other
-            .send_query("SELECT COUNT(*), 'undisturbed' FROM d.t")
-            .unwrap();
-        let waiting = "SELECT COUNT(*) FROM information_schema.processlist \
-                       WHERE state LIKE 'Waiting for table%'";
-        let mut root = server.root();
-        wait::until("it waits", wait::SOON, || root.value(waiting) == "1");
-        killer
-            .send_query(&format!("KILL QUERY {}", idle.id))
-            .unwrap();
-        killer.reply(Shape::Results);
-        killer.run(&format!("KILL {}", idle.id));
-        holder.run("UNLOCK TABLES");
-        let reply = other.reply(Shape::Results);
-        assert_eq!(reply.texts(), [["0", "undisturbed"]]);
-        let next = idle.try_query("SELECT 1");
-        assert!(next.map_or(true, |reply| reply.error().is_some()));
-        assert_eq!(other.value("SELECT 2"), "2");
-    }
-}
-
-#[test]
 fn what_an_idle_session_is_killed_for_does_not_hit_its_next_statement() {
     for product in PRODUCTS {
         let (_server, proxy) = start(product, 2);

@@ -1,0 +1,333 @@
+//! Scenes: a proxy before one or more servers, and a test that says itself what its clients do, on the virtual clock.
+//!
+//! ```text
+//!  test ──► TestClient ──► network ──► proxy (real) ──► network ──► server (a model)
+//!    └────────────────────────────────────────────────► root of a server, without the proxy
+//! ```
+//!
+//! A world draws what happens from a seed and knows what must be true at each moment; a scene is for one behaviour that
+//! has a name. Nothing takes real time: an hour of a time limit passes at once when nothing else is to be done.
+
+mod client;
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::rc::Rc;
+use std::time::Duration;
+
+use net::memory::use_network;
+use tokio::runtime::{Builder, LocalOptions};
+use tokio::task::spawn_local;
+
+use crate::client::{Client, Login, NotIn};
+use crate::network::{End, Host, Hosts};
+use crate::proxy::SimulatedProxy;
+use crate::seed::Dice;
+use crate::server::{Family, Options, Rights, Server};
+use crate::world::{proxies_host, proxy_address, server_address};
+pub use client::{Running, TestClient, refusal};
+
+/// The account that all scenes have, and its password.
+pub const APP: &str = "app";
+const PASSWORD: &str = "app-password";
+
+/// A second account, which has the same password.
+pub const OTHER: &str = "other";
+
+/// So long the control plane may take until it knows all backends.
+const LOOK: Duration = Duration::from_secs(2);
+
+/// How long a scene may last, in virtual time.
+const SCENE_LIMIT: Duration = Duration::from_secs(48 * 3600);
+
+/// What a scene is made of.
+#[derive(Clone)]
+pub struct Setup {
+    family: Family,
+    replicas: usize,
+    settings: BTreeMap<String, String>,
+    account: String,
+    listener: String,
+    tables: String,
+}
+
+/// A proxy before servers.
+pub struct Scene {
+    /// The network.
+    pub hosts: Rc<Hosts>,
+    /// The servers; the first is the primary.
+    pub servers: Vec<Rc<Server>>,
+    /// The proxy.
+    pub proxy: Rc<SimulatedProxy>,
+    setup: Setup,
+}
+
+/// Plays a scene on both families of servers.
+pub fn on_both(play: impl AsyncFn(Setup)) {
+    for family in [Family::MariaDb, Family::MySql] {
+        on_virtual_clock(play(Setup::new(family)));
+    }
+}
+
+/// Plays a scene on one family, for one of these reasons: the other one has no such thing, or asks clients for what they
+/// do not have here.
+pub fn on(family: Family, play: impl AsyncFnOnce(Setup)) {
+    on_virtual_clock(play(Setup::new(family)));
+}
+
+/// Runs on one thread and a clock that stands still while something is to be done.
+fn on_virtual_clock(scene: impl Future<Output = ()>) {
+    let runtime = Builder::new_current_thread()
+        .enable_time()
+        .start_paused(true)
+        .build_local(LocalOptions::default())
+        .expect("a runtime without input and output takes memory only");
+    runtime.block_on(async {
+        let done = tokio::time::timeout(SCENE_LIMIT, scene).await;
+        done.expect("the scene comes to its end");
+    });
+}
+
+/// Lets all happen that needs no time, and a little that does.
+pub async fn settle() {
+    tokio::time::sleep(Duration::from_millis(20)).await;
+}
+
+/// Lets virtual time pass.
+pub async fn pass(time: Duration) {
+    tokio::time::sleep(time).await;
+}
+
+impl Setup {
+    /// One primary; pooled sessions that keep a connection for a statement.
+    pub fn new(family: Family) -> Self {
+        let defaults = [
+            ("workers", "1"),
+            ("pool.session", "\"statement\""),
+            ("pool.backend_connections_max", "50"),
+            ("pool.opens_per_second", "1000"),
+            ("pool.opens_burst", "100"),
+            ("accounts.learn", "false"),
+            ("health.monitor_user", "\"root\""),
+            ("health.monitor_password", "\"\""),
+            ("health.probe_interval", "\"1s\""),
+            ("health.monitor_interval", "\"500ms\""),
+            ("health.replication_interval", "\"200ms\""),
+            ("health.timeout_connect", "\"2s\""),
+            ("balance.learn_definitions", "false"),
+            // Statements are counted where somebody may ask for the counts.
+            ("http.address", "[]"),
+            ("http.token", "\"a-token-that-nobody-uses\""),
+        ];
+        let settings = defaults.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        Self {
+            family,
+            replicas: 0,
+            settings: settings.into(),
+            account: String::new(),
+            listener: String::new(),
+            tables: String::new(),
+        }
+    }
+
+    /// The family of all servers.
+    pub fn family(&self) -> Family {
+        self.family
+    }
+
+    /// Sets a setting; the value is written as in TOML.
+    #[must_use]
+    pub fn set(mut self, name: &str, value: &str) -> Self {
+        self.settings.insert(name.to_owned(), value.to_owned());
+        self
+    }
+
+    /// So many replicas behind the primary.
+    #[must_use]
+    pub fn replicas(mut self, replicas: usize) -> Self {
+        self.replicas = replicas;
+        self
+    }
+
+    /// A line of the table of the account [`APP`].
+    #[must_use]
+    pub fn account(mut self, line: &str) -> Self {
+        let _ = writeln!(self.account, "{line}");
+        self
+    }
+
+    /// A line of the table of the second listener, to which [`Scene::client_on_second`] goes.
+    #[must_use]
+    pub fn second_listener(mut self, line: &str) -> Self {
+        let _ = writeln!(self.listener, "{line}");
+        self
+    }
+
+    /// Tables at the end of the configuration, such as `[[rule]]`.
+    #[must_use]
+    pub fn tables(mut self, text: &str) -> Self {
+        self.tables.push_str(text);
+        self.tables.push('\n');
+        self
+    }
+
+    /// The configuration of the proxy.
+    fn configuration(&self) -> String {
+        let mut text = "listen = []\n".to_owned();
+        let mut write = |line: &str| {
+            text.push_str(line);
+            text.push('\n');
+        };
+        for (name, value) in &self.settings {
+            write(&format!("{name} = {value}"));
+        }
+        for (number, lines) in ["", &self.listener].into_iter().enumerate() {
+            write(&format!(
+                "[[listener]]\naddress = \"{}\"\n{lines}",
+                proxy_address(0, number)
+            ));
+        }
+        for (user, lines) in [(APP, &*self.account), (OTHER, "")] {
+            write(&format!(
+                "[[account]]\nuser = \"{user}\"\npassword = \"{PASSWORD}\"\n{lines}"
+            ));
+        }
+        for number in 0..=self.replicas {
+            let role = if number == 0 { "primary" } else { "replica" };
+            let address = server_address(number);
+            write(&format!(
+                "[[backend]]\naddress = \"{address}\"\nrole = \"{role}\""
+            ));
+        }
+        write(&self.tables);
+        text
+    }
+
+    /// Starts servers and the proxy, and plays. All sessions must be gone soon after it.
+    pub async fn play(self, play: impl AsyncFnOnce(&Scene)) {
+        let hosts = Hosts::new(Dice::new(1));
+        let _network = use_network(Rc::new(Host {
+            hosts: Rc::clone(&hosts),
+            address: proxies_host(),
+        }));
+        let servers: Vec<_> = (0..=self.replicas)
+            .map(|number| self.server(&hosts, number))
+            .collect();
+        for replica in &servers[1..] {
+            replica.follow(Some(&servers[0]), Duration::ZERO);
+            replica.set_read_only(true);
+        }
+        let proxy = SimulatedProxy::start(&self.configuration(), 1).await;
+        let proxy = Rc::new(proxy.expect("the configuration is right"));
+        for listener in 0..2 {
+            let proxy = Rc::clone(&proxy);
+            let accept = move |end: End, client| proxy.accept(end, client, listener);
+            hosts.listen(proxy_address(0, listener), Rc::new(accept));
+        }
+        pass(LOOK).await;
+        let scene = Scene {
+            hosts,
+            servers,
+            proxy,
+            setup: self,
+        };
+        play(&scene).await;
+        pass(LOOK).await;
+        assert_eq!(scene.proxy.sessions(), 0, "no session is left behind");
+    }
+
+    fn server(&self, hosts: &Rc<Hosts>, number: usize) -> Rc<Server> {
+        let account =
+            |user: &str, password: &str, rights| (user.to_owned(), password.to_owned(), rights);
+        let server = Server::new(Options {
+            accounts: vec![
+                account("root", "", Rights::Administrator),
+                account(APP, PASSWORD, Rights::Application),
+                account(OTHER, PASSWORD, Rights::Application),
+            ],
+            schemas: vec!["d".to_owned()],
+            ..Options::new(self.family, 1 + number as u32)
+        });
+        let serving = Rc::clone(&server);
+        let accept = move |end: End, _| drop(spawn_local(Rc::clone(&serving).serve(end)));
+        hosts.listen(server_address(number), Rc::new(accept));
+        server
+    }
+}
+
+impl Scene {
+    /// A client of the account [`APP`].
+    pub async fn client(&self) -> TestClient {
+        self.client_of(APP).await
+    }
+
+    /// A client of an account.
+    pub async fn client_of(&self, user: &str) -> TestClient {
+        let client = self.log_in(user, PASSWORD, proxy_address(0, 0)).await;
+        client.expect("the login succeeds")
+    }
+
+    /// A client of the account [`APP`] on the second listener.
+    pub async fn client_on_second(&self) -> TestClient {
+        let client = self.log_in(APP, PASSWORD, proxy_address(0, 1)).await;
+        client.expect("the login succeeds")
+    }
+
+    /// Logs a client in, as a user, with a password, at the proxy.
+    ///
+    /// # Errors
+    /// Why the client is not in.
+    pub async fn try_client(&self, user: &str, password: &str) -> Result<TestClient, NotIn> {
+        self.log_in(user, password, proxy_address(0, 0)).await
+    }
+
+    /// A client with the right password that may not get in.
+    ///
+    /// # Errors
+    /// Why the client is not in.
+    pub async fn another(&self) -> Result<TestClient, NotIn> {
+        self.try_client(APP, PASSWORD).await
+    }
+
+    /// A client of the account [`APP`] on the second listener that may not get in.
+    ///
+    /// # Errors
+    /// Why the client is not in.
+    pub async fn another_on_second(&self) -> Result<TestClient, NotIn> {
+        self.log_in(APP, PASSWORD, proxy_address(0, 1)).await
+    }
+
+    /// An administrator on a connection to a server, without the proxy.
+    pub async fn root(&self, server: usize) -> TestClient {
+        let root = self.log_in("root", "", server_address(server)).await;
+        root.expect("the server takes administrators")
+    }
+
+    /// Has other settings take effect, as a reload does.
+    pub fn reload(&self, change: impl FnOnce(Setup) -> Setup) {
+        let changed = change(self.setup.clone());
+        let done = self.proxy.reload(&changed.configuration());
+        done.expect("the configuration is right");
+    }
+
+    async fn log_in(
+        &self,
+        user: &str,
+        password: &str,
+        address: SocketAddr,
+    ) -> Result<TestClient, NotIn> {
+        let login = Login {
+            host: IpAddr::V4(Ipv4Addr::new(10, 2, 0, 1)),
+            address,
+            user: user.to_owned(),
+            password: password.to_owned(),
+            schema: None,
+            deprecates_eof: true,
+            tally: None,
+        };
+        Client::log_in(&self.hosts, &login)
+            .await
+            .map(TestClient::new)
+    }
+}

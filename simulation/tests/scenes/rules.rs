@@ -1,0 +1,227 @@
+//! What rules do to statements, where no server decides it.
+
+use std::time::Duration;
+
+use simulation::scene::{Scene, on_both, pass, settle};
+use tokio::time::Instant;
+
+fn rule(name: &str, lines: &str) -> String {
+    format!("[[rule]]\nname = \"{name}\"\n{lines}\n")
+}
+
+#[test]
+fn answers_ask_no_backend() {
+    on_both(async |setup| {
+        let rules = [
+            rule(
+                "rows",
+                "digest = \"SELECT * FROM nowhere\"\nanswer = \"rows\"\nanswer_columns = [\"one\"]\nanswer_rows = [[\"first\"]]",
+            ),
+            rule("ok", "regex = \"^optimize\"\nanswer = \"ok\""),
+            rule(
+                "error",
+                "kind = [\"DELETE\"]\nanswer = \"error\"\nanswer_error = 1290\nanswer_message = \"closed for inventory\"",
+            ),
+            rule("refuse", "kind = \"TRUNCATE\"\nrefuse = \"not here\""),
+        ];
+        let play = async |scene: &Scene| {
+            let mut client = scene.client().await;
+            scene.servers[0].freeze();
+            assert_eq!(client.value("SELECT * FROM nowhere").await, "first");
+            client.run("OPTIMIZE TABLE nowhere").await;
+            assert_eq!(client.error("DELETE FROM d.t").await.number, 1290);
+            let refused = client.error("TRUNCATE TABLE d.t").await;
+            assert_eq!((refused.number, &*refused.text), (1227, "not here"));
+            scene.servers[0].thaw();
+            assert_eq!(client.value("SELECT 1").await, "1");
+        };
+        setup.tables(&rules.concat()).play(play).await;
+    });
+}
+
+#[test]
+fn a_statement_goes_where_a_rule_says() {
+    on_both(async |setup| {
+        let rules = [
+            rule("there", "tag = \"there\"\nrole = \"replica\""),
+            rule(
+                "rewritten",
+                "regex = \"^SELECT 'before'\"\nrewrite = \"SELECT 'after'\"",
+            ),
+        ];
+        let setup = setup.replicas(1).set("balance.replicas", "\"primary\"");
+        let play = async |scene: &Scene| {
+            let mut client = scene.client().await;
+            assert_eq!(client.value("SELECT @@server_id").await, "1");
+            assert_eq!(
+                client.value("SELECT @@server_id /* tag: there */").await,
+                "2"
+            );
+            assert_eq!(client.value("SELECT 'before'").await, "after");
+        };
+        setup.tables(&rules.concat()).play(play).await;
+    });
+}
+
+#[test]
+fn a_statement_that_takes_too_long_is_killed_and_one_may_be_delayed() {
+    on_both(async |setup| {
+        let rules = [
+            rule("slow", "tag = \"slow\"\ntimeout = \"5s\""),
+            rule("late", "tag = \"late\"\ndelay = \"30s\""),
+        ];
+        let play = async |scene: &Scene| {
+            let mut root = scene.root(0).await;
+            root.run("CREATE TABLE d.t (n INT)").await;
+            root.run("LOCK TABLES d.t WRITE").await;
+            let mut client = scene.client().await;
+            let begun = Instant::now();
+            let error = client.error("SELECT n FROM d.t /* tag: slow */").await;
+            assert_eq!(error.number, 1317);
+            assert_eq!(begun.elapsed().as_secs(), 5);
+            let begun = Instant::now();
+            client.value("SELECT 1 /* tag: late */").await;
+            assert_eq!(begun.elapsed().as_secs(), 30);
+        };
+        setup.tables(&rules.concat()).play(play).await;
+    });
+}
+
+#[test]
+fn only_so_many_are_let_through_in_a_time() {
+    on_both(async |setup| {
+        let rules = rule(
+            "rate",
+            "tag = \"rate\"\nrate = 0.01\nburst = 2\nover = \"refuse\"",
+        );
+        let play = async |scene: &Scene| {
+            let mut client = scene.client().await;
+            for _ in 0..2 {
+                client.run("SELECT 1 /* tag: rate */").await;
+            }
+            assert_eq!(client.error("SELECT 1 /* tag: rate */").await.number, 1226);
+            pass(Duration::from_secs(101)).await;
+            client.run("SELECT 1 /* tag: rate */").await;
+            assert_eq!(client.error("SELECT 1 /* tag: rate */").await.number, 1226);
+        };
+        setup.tables(&rules).play(play).await;
+    });
+}
+
+#[test]
+fn only_so_many_run_at_once_and_others_wait_or_are_refused() {
+    on_both(async |setup| {
+        let rules = [
+            rule(
+                "one at a time",
+                "tag = \"one\"\nconcurrency = 1\ntimeout_queue = \"60s\"",
+            ),
+            rule(
+                "or not at all",
+                "tag = \"only\"\nconcurrency = 1\nover = \"refuse\"",
+            ),
+        ];
+        let play = async |scene: &Scene| {
+            let mut holder = scene.root(0).await;
+            holder.run("CREATE TABLE d.t (n INT)").await;
+            holder.run("LOCK TABLES d.t WRITE").await;
+            let first = scene
+                .client()
+                .await
+                .start("SELECT COUNT(*) FROM d.t /* tag: one */");
+            settle().await;
+            let second = scene.client().await.start("SELECT 'second' /* tag: one */");
+            let late = scene
+                .client()
+                .await
+                .start("SELECT COUNT(*) FROM d.t /* tag: only */");
+            settle().await;
+            let mut third = scene.client().await;
+            assert_eq!(third.error("SELECT 1 /* tag: only */").await.number, 1226);
+            pass(Duration::from_secs(50)).await;
+            assert!(!second.is_answered());
+            holder.run("UNLOCK TABLES").await;
+            assert_eq!(first.value().await.1, "0");
+            assert_eq!(second.value().await.1, "second");
+            assert_eq!(late.value().await.1, "0");
+            assert_eq!(third.value("SELECT 1 /* tag: only */").await, "1");
+        };
+        setup.tables(&rules.concat()).play(play).await;
+    });
+}
+
+#[test]
+fn a_turn_that_does_not_come_within_the_rules_time_is_an_error() {
+    on_both(async |setup| {
+        let rules = rule(
+            "one",
+            "tag = \"one\"\nconcurrency = 1\ntimeout_queue = \"10s\"",
+        );
+        let play = async |scene: &Scene| {
+            let mut holder = scene.root(0).await;
+            holder.run("CREATE TABLE d.t (n INT)").await;
+            holder.run("LOCK TABLES d.t WRITE").await;
+            let first = scene
+                .client()
+                .await
+                .start("SELECT COUNT(*) FROM d.t /* tag: one */");
+            settle().await;
+            let begun = Instant::now();
+            let mut second = scene.client().await;
+            assert_eq!(second.error("SELECT 1 /* tag: one */").await.number, 1226);
+            assert_eq!(begun.elapsed().as_secs(), 10);
+            holder.run("UNLOCK TABLES").await;
+            assert_eq!(first.value().await.1, "0");
+        };
+        setup.tables(&rules).play(play).await;
+    });
+}
+
+#[test]
+fn a_rule_that_watches_only_counts_and_a_reload_makes_it_act() {
+    on_both(async |setup| {
+        let watching = rule("no", "kind = \"SELECT\"\nrefuse = \"no\"\nwatch = true");
+        let acting = rule("no", "kind = \"SELECT\"\nrefuse = \"no\"");
+        let plain = setup.clone();
+        let play = async |scene: &Scene| {
+            let mut client = scene.client().await;
+            assert_eq!(client.value("SELECT 1").await, "1");
+            scene.reload(|_| plain.tables(&acting));
+            settle().await;
+            // The session has begun before.
+            assert_eq!(client.error("SELECT 1").await.number, 1227);
+        };
+        setup.tables(&watching).play(play).await;
+    });
+}
+
+/// The reply is lost with its connection: a read is sent again, unless a rule says that it must not be.
+#[test]
+fn reads_are_sent_again_as_often_as_a_rule_says() {
+    on_both(async |setup| {
+        let rules = rule("once", "tag = \"once\"\nretry = 0");
+        let play = async |scene: &Scene| {
+            let mut holder = scene.root(0).await;
+            holder.run("CREATE TABLE d.t (n INT)").await;
+            for (statement, number) in [
+                ("SELECT COUNT(*) FROM d.t", None),
+                ("SELECT COUNT(*) FROM d.t /* tag: once */", Some(1158)),
+            ] {
+                holder.run("LOCK TABLES d.t WRITE").await;
+                let running = scene.client().await.start(statement);
+                settle().await;
+                scene.hosts.reset(
+                    simulation::world::proxies_host(),
+                    simulation::world::server_address(0).ip(),
+                );
+                pass(Duration::from_secs(2)).await;
+                holder.run("UNLOCK TABLES").await;
+                match number {
+                    None => assert_eq!(running.value().await.1, "0"),
+                    Some(number) => assert_eq!(running.error().await.1.number, number),
+                }
+            }
+        };
+        setup.tables(&rules).play(play).await;
+    });
+}
