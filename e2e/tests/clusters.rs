@@ -1,4 +1,5 @@
-//! Clusters: what the proxy knows of its backends' roles, lag and positions.
+//! Clusters: what the proxy knows of its backends' roles, lag and positions, as real servers tell it. What it makes of
+//! that: `simulation/tests/scenes/clusters.rs`.
 
 use std::process::ExitStatus;
 
@@ -11,13 +12,8 @@ use e2e::{
 both! {
     a_replica_can_be_held_back
     roles_follow_read_only
-    of_two_that_take_writes_one_is_used
-    a_primary_that_dies_is_replaced_by_whoever_takes_writes
     a_replica_that_lags_is_left_out_and_comes_back
     a_replica_that_has_stopped_is_seen
-    where_all_replicas_lag_reads_go_to_the_primary
-    where_all_replicas_lag_reads_may_fail
-    a_replica_without_its_primary_serves_on
     a_replica_that_does_not_replicate_is_left_out
     a_replica_of_unknown_lag_is_used_or_left_out
     positions_are_known_of_every_backend
@@ -196,40 +192,6 @@ fn a_session_that_is_pinned_to_a_former_primary_writes_nothing_there() {
     assert_eq!(rows(&mut site.cluster.primary.root()), "0");
 }
 
-/// Two that take writes and do not follow each other would drift apart.
-fn of_two_that_take_writes_one_is_used(product: Product) {
-    let site = Site::start(product, |settings| settings);
-    site.cluster.stop_replication(0);
-    take_writes(&site.cluster.replicas[0]);
-    site.proxy
-        .wait_event("several_primaries", &["ERROR", "left_out=\"replica1\""]);
-    site.wait_found("replica1", "has no role that is known");
-    assert_eq!(decision(&mut site.client(), WRITE), "primary");
-    assert_eq!(decision(&mut site.client(), READ), "replica2");
-    set_read_only(&site.cluster.replicas[0]);
-    site.cluster.start_replication(0);
-    site.wait_goes(READ, "replica1");
-}
-
-fn a_primary_that_dies_is_replaced_by_whoever_takes_writes(product: Product) {
-    let mut site = Site::start(product, |settings| settings);
-    let mut client = site.client();
-    client.run(WRITE);
-    site.cluster.wait_caught_up();
-    site.cluster.primary.kill();
-    site.proxy.wait_event("primary_missing", &[]);
-    let told = client.query(WRITE);
-    let told = told.error().expect("nobody takes writes").text.clone();
-    assert!(told.contains("primary"), "{told}");
-    site.cluster.stop_replication(1);
-    take_writes(&site.cluster.replicas[1]);
-    wait::until("writes go to replica2", wait::SOON, || {
-        decision(&mut client, WRITE) == "replica2"
-    });
-    client.run(WRITE);
-    assert_eq!(rows(&mut site.cluster.replicas[1].root()), "2");
-}
-
 fn a_replica_that_lags_is_left_out_and_comes_back(product: Product) {
     let site = Site::start(product, |settings| settings.set("balance.lag_max", "1s"));
     site.cluster.delay(0, 3600);
@@ -296,65 +258,6 @@ fn a_replica_that_has_stopped_is_seen(product: Product) {
     site.proxy
         .wait_event("replication_running", &["backend=\"replica2\""]);
     site.wait_goes(READ, "replica2");
-}
-
-/// A site all of whose replicas have stopped, which is noticed.
-fn stopped(product: Product, settings: impl FnOnce(Settings) -> Settings) -> Site {
-    let site = Site::start(product, |it| settings(it.set("balance.lag_max", "1h")));
-    for (replica, name) in ["replica1", "replica2"].into_iter().enumerate() {
-        site.cluster.stop_replication(replica);
-        site.wait_found(name, "has stopped replicating, 3600s are allowed");
-    }
-    site
-}
-
-fn where_all_replicas_lag_reads_go_to_the_primary(product: Product) {
-    let site = stopped(product, |settings| settings);
-    let mut client = site.client();
-    client.run(WRITE);
-    assert_eq!(decision(&mut client, READ), "primary");
-    assert_eq!(site.client().value(READ), "1");
-    site.cluster.start_replication(1);
-    site.wait_goes(READ, "replica2");
-}
-
-fn where_all_replicas_lag_reads_may_fail(product: Product) {
-    let site = stopped(product, |it| it.set("balance.fallback", "error"));
-    let mut client = site.client();
-    let told = client.query(READ);
-    let told = told.error().expect("no replica will do").text.clone();
-    assert!(told.contains("replica1 has stopped replicating"), "{told}");
-    client.run(WRITE);
-    client.run("START TRANSACTION");
-    assert_eq!(client.value(READ), "1", "a transaction is on the primary");
-}
-
-/// There is nothing that it could miss.
-fn a_replica_without_its_primary_serves_on(product: Product) {
-    let mut site = Site::start(product, |settings| settings.set("balance.lag_max", "1m"));
-    let mut client = site.client();
-    site.cluster.primary.kill();
-    site.proxy
-        .wait_event("backend_down", &["backend=\"primary\""]);
-    let reaches_nobody = |number: usize| {
-        let (status, running) = match product.is_mariadb() {
-            true => ("SHOW SLAVE STATUS", 10),
-            false => ("SHOW REPLICA STATUS", 10),
-        };
-        let mut root = site.cluster.replicas[number].root();
-        wait::until("a replica has lost its primary", wait::SOON, || {
-            root.run(status).text(0, running).as_deref() == Some("Connecting")
-        });
-    };
-    reaches_nobody(0);
-    reaches_nobody(1);
-    // As long as the primary counted as up they counted as stopped; they are asked again soon.
-    site.wait_found("replica1", "in flight");
-    site.wait_found("replica2", "in flight");
-    for _ in 0..20 {
-        assert!(decision(&mut client, READ).starts_with("replica"));
-        assert_eq!(client.value(READ), "0");
-    }
 }
 
 fn positions_are_known_of_every_backend(product: Product) {

@@ -10,6 +10,7 @@
 
 mod client;
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -24,7 +25,7 @@ use crate::client::{Client, Login, NotIn};
 use crate::network::{End, Host, Hosts};
 use crate::proxy::SimulatedProxy;
 use crate::seed::Dice;
-use crate::server::{Family, Options, Rights, Server};
+use crate::server::{Event, Family, Observer, Options, Rights, Server};
 use crate::world::{proxies_host, proxy_address, server_address};
 pub use client::{Running, TestClient, refusal};
 
@@ -46,6 +47,7 @@ const SCENE_LIMIT: Duration = Duration::from_secs(48 * 3600);
 pub struct Setup {
     family: Family,
     replicas: usize,
+    finds_roles: bool,
     settings: BTreeMap<String, String>,
     account: String,
     listener: String,
@@ -61,7 +63,11 @@ pub struct Scene {
     /// The proxy.
     pub proxy: Rc<SimulatedProxy>,
     setup: Setup,
+    cut: Rc<Cut>,
 }
+
+/// Part of a statement's text: when such a statement begins, its connection breaks, and the statement is executed.
+type Cut = RefCell<Option<String>>;
 
 /// Plays a scene on both families of servers.
 pub fn on_both(play: impl AsyncFn(Setup)) {
@@ -124,6 +130,7 @@ impl Setup {
         Self {
             family,
             replicas: 0,
+            finds_roles: false,
             settings: settings.into(),
             account: String::new(),
             listener: String::new(),
@@ -147,6 +154,13 @@ impl Setup {
     #[must_use]
     pub fn replicas(mut self, replicas: usize) -> Self {
         self.replicas = replicas;
+        self
+    }
+
+    /// The configuration names no roles.
+    #[must_use]
+    pub fn find_roles(mut self) -> Self {
+        self.finds_roles = true;
         self
     }
 
@@ -194,7 +208,11 @@ impl Setup {
             ));
         }
         for number in 0..=self.replicas {
-            let role = if number == 0 { "primary" } else { "replica" };
+            let role = match number {
+                _ if self.finds_roles => "auto",
+                0 => "primary",
+                _ => "replica",
+            };
             let address = server_address(number);
             write(&format!(
                 "[[backend]]\naddress = \"{address}\"\nrole = \"{role}\""
@@ -211,8 +229,9 @@ impl Setup {
             hosts: Rc::clone(&hosts),
             address: proxies_host(),
         }));
+        let cut: Rc<Cut> = Rc::default();
         let servers: Vec<_> = (0..=self.replicas)
-            .map(|number| self.server(&hosts, number))
+            .map(|number| self.server(&hosts, number, &cut))
             .collect();
         for replica in &servers[1..] {
             replica.follow(Some(&servers[0]), Duration::ZERO);
@@ -231,13 +250,14 @@ impl Setup {
             servers,
             proxy,
             setup: self,
+            cut,
         };
         play(&scene).await;
         pass(LOOK).await;
         assert_eq!(scene.proxy.sessions(), 0, "no session is left behind");
     }
 
-    fn server(&self, hosts: &Rc<Hosts>, number: usize) -> Rc<Server> {
+    fn server(&self, hosts: &Rc<Hosts>, number: usize, cut: &Rc<Cut>) -> Rc<Server> {
         let account =
             |user: &str, password: &str, rights| (user.to_owned(), password.to_owned(), rights);
         let server = Server::new(Options {
@@ -247,6 +267,7 @@ impl Setup {
                 account(OTHER, PASSWORD, Rights::Application),
             ],
             schemas: vec!["d".to_owned()],
+            observer: Some(cutting(hosts, number, cut)),
             ..Options::new(self.family, 1 + number as u32)
         });
         let serving = Rc::clone(&server);
@@ -256,7 +277,36 @@ impl Setup {
     }
 }
 
+/// Breaks the connections of the proxy to a server when a statement begins that is to be cut.
+fn cutting(hosts: &Rc<Hosts>, number: usize, cut: &Rc<Cut>) -> Observer {
+    let (hosts, cut) = (Rc::clone(hosts), Rc::clone(cut));
+    Rc::new(move |event| {
+        let Event::Began { statement, .. } = event else {
+            return;
+        };
+        let mut cut = cut.borrow_mut();
+        if cut
+            .as_ref()
+            .is_some_and(|part| statement.contains(part.as_str()))
+        {
+            *cut = None;
+            hosts.reset(proxies_host(), server_address(number).ip());
+        }
+    })
+}
+
 impl Scene {
+    /// The connections of the proxy break when the next statement begins that has this text. The statement is executed;
+    /// its reply is lost.
+    pub fn cut_at(&self, part: &str) {
+        *self.cut.borrow_mut() = Some(part.to_owned());
+    }
+
+    /// Whether no statement has come yet at which to cut.
+    pub fn is_uncut(&self) -> bool {
+        self.cut.borrow().is_some()
+    }
+
     /// A client of the account [`APP`].
     pub async fn client(&self) -> TestClient {
         self.client_of(APP).await

@@ -120,22 +120,6 @@ fn a_prepared_insert_is_not_executed_twice_when_its_reply_is_lost() {
 }
 
 #[test]
-fn a_read_whose_reply_is_lost_is_begun_anew() {
-    for product in PRODUCTS {
-        let chain = Chain::start(product);
-        let mut conn = chain.connect();
-        conn.run("SET @a = 5, sql_mode = 'ANSI'");
-        for cut in [Cut::Unsent, Cut::Unanswered] {
-            chain.relay.cut(cut, "SELECT 'a read'");
-            let cuts = chain.relay.cuts();
-            let reply = conn.run("SELECT 'a read', @a, @@sql_mode LIKE '%ANSI%', DATABASE()");
-            assert_eq!(reply.texts(), [["a read", "5", "1", "d"]]);
-            assert_eq!(chain.relay.cuts(), cuts + 1);
-        }
-    }
-}
-
-#[test]
 fn a_read_that_was_partly_told_is_not_told_again() {
     for product in PRODUCTS {
         let chain = Chain::start(product);
@@ -181,63 +165,6 @@ fn a_batch_is_not_begun_anew_after_a_part_of_its_reply() {
         assert_eq!(chain.relay.cuts(), cuts + 1);
         // The server may have been faster with its first answer than with the rest.
         assert!(["0", "1"].contains(&&*chain.count(78)));
-    }
-}
-
-#[test]
-fn a_transaction_that_is_cut_is_reported_and_not_begun_anew() {
-    for product in PRODUCTS {
-        let chain = Chain::start(product);
-        for (n, (cut, at)) in [
-            (Cut::Unsent, "INSERT INTO t (n) VALUES (2"),
-            (Cut::Unanswered, "INSERT INTO t (n) VALUES (2"),
-            (Cut::Unanswered, "SELECT COUNT(*) FROM t"),
-        ]
-        .into_iter()
-        .enumerate()
-        {
-            let mut conn = chain.connect();
-            conn.run("BEGIN");
-            conn.run(&format!("INSERT INTO t (n) VALUES (1{n})"));
-            chain.relay.cut(cut, at);
-            let mut errors = 0;
-            for sql in [
-                &*format!("INSERT INTO t (n) VALUES (2{n})"),
-                "SELECT COUNT(*) FROM t",
-                &format!("INSERT INTO t (n) VALUES (3{n})"),
-                "COMMIT",
-            ] {
-                // Whether the session may go on is the proxy's to say; within this transaction it
-                // must not.
-                let Ok(reply) = conn.try_query(sql) else {
-                    break;
-                };
-                if let Some(error) = reply.error() {
-                    errors += 1;
-                    chain.reported(Some(error), sql);
-                    break;
-                }
-            }
-            assert_eq!(errors, 1, "{cut:?} at {at}");
-            for number in [10 + n, 20 + n, 30 + n] {
-                assert_eq!(chain.count(number), "0", "{cut:?} at {at}");
-            }
-            chain.connect().run("SELECT 1");
-        }
-    }
-}
-
-#[test]
-fn a_commit_whose_reply_is_lost_is_said_to_be_in_doubt() {
-    for product in PRODUCTS {
-        let chain = Chain::start(product);
-        let mut conn = chain.connect();
-        conn.run("BEGIN");
-        conn.run("INSERT INTO t (n) VALUES (5)");
-        chain.relay.cut(Cut::Unanswered, "COMMIT");
-        let reply = conn.try_query("COMMIT").unwrap();
-        chain.reported(reply.error(), "COMMIT");
-        assert_eq!(chain.count(5), "1");
     }
 }
 

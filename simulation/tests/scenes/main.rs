@@ -5,6 +5,8 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod adaptive_limit;
+mod clusters;
+mod cuts;
 mod idle_transactions;
 mod kill;
 mod lanes;

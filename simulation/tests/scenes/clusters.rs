@@ -1,0 +1,169 @@
+//! What the proxy makes of its backends' roles and lag. What servers say of these is tested with real ones.
+
+use std::time::Duration;
+
+use simulation::client::Reply;
+use simulation::scene::{Scene, Setup, TestClient, on_both, pass};
+
+const READ: &str = "SELECT COUNT(*) FROM d.t";
+const WRITE: &str = "INSERT INTO d.t VALUES (1)";
+
+/// Time for the control plane to see what has happened.
+const SEEN: Duration = Duration::from_secs(5);
+
+/// A primary with two replicas, whose roles the proxy finds out.
+fn cluster(setup: Setup) -> Setup {
+    setup
+        .replicas(2)
+        .set("accounts.explain", "true")
+        .find_roles()
+}
+
+async fn table(scene: &Scene) {
+    scene.root(0).await.run("CREATE TABLE d.t (n INT)").await;
+    pass(SEEN).await;
+}
+
+/// Where a statement would go: the backend's address.
+async fn decision(client: &mut TestClient, statement: &str) -> String {
+    // EXPLAIN ROUTE chooses the same again until something is sent.
+    client.run("SELECT 1").await;
+    let Reply::Rows { rows, .. } = client.run(&format!("EXPLAIN ROUTE {statement}")).await else {
+        panic!("no rows");
+    };
+    let decision = rows
+        .iter()
+        .find(|row| row[0].as_deref() == Some("decision"));
+    decision.unwrap()[1].clone().unwrap()
+}
+
+fn address(server: usize) -> String {
+    simulation::world::server_address(server).to_string()
+}
+
+#[test]
+fn of_two_servers_that_take_writes_one_is_used() {
+    on_both(async |setup| {
+        let play = async |scene: &Scene| {
+            table(scene).await;
+            let mut client = scene.client().await;
+            scene.servers[1].set_read_only(false);
+            scene.servers[1].follow(None, Duration::ZERO);
+            pass(SEEN).await;
+            for _ in 0..10 {
+                assert_eq!(decision(&mut client, WRITE).await, address(0));
+                assert_eq!(decision(&mut client, READ).await, address(2));
+            }
+            scene.servers[1].set_read_only(true);
+            scene.servers[1].follow(Some(&scene.servers[0]), Duration::ZERO);
+            pass(SEEN).await;
+            let mut seen = Vec::new();
+            for _ in 0..20 {
+                seen.push(decision(&mut client, READ).await);
+            }
+            assert!(seen.contains(&address(1)), "{seen:?}");
+        };
+        cluster(setup).play(play).await;
+    });
+}
+
+#[test]
+fn a_primary_that_dies_is_replaced_by_the_server_that_takes_writes() {
+    on_both(async |setup| {
+        let play = async |scene: &Scene| {
+            table(scene).await;
+            let mut client = scene.client().await;
+            client.run(WRITE).await;
+            pass(SEEN).await;
+            scene.servers[0].crash();
+            pass(Duration::from_secs(15)).await;
+            let error = client.error(WRITE).await;
+            assert!(error.text.contains(&address(0)), "{error:?}");
+            scene.servers[2].follow(None, Duration::ZERO);
+            scene.servers[2].set_read_only(false);
+            pass(SEEN).await;
+            assert_eq!(decision(&mut client, WRITE).await, address(2));
+            client.run(WRITE).await;
+            assert_eq!(scene.root(2).await.value(READ).await, "2");
+        };
+        cluster(setup)
+            .set("balance.timeout_backend_wait", "\"2s\"")
+            .play(play)
+            .await;
+    });
+}
+
+#[test]
+fn where_all_replicas_lag_reads_go_to_the_primary() {
+    on_both(async |setup| {
+        let play = async |scene: &Scene| {
+            table(scene).await;
+            let mut client = scene.client().await;
+            for replica in &scene.servers[1..] {
+                replica.follow(Some(&scene.servers[0]), Duration::from_secs(600));
+            }
+            client.run(WRITE).await;
+            pass(Duration::from_secs(60)).await;
+            for _ in 0..10 {
+                assert_eq!(decision(&mut client, READ).await, address(0));
+            }
+            assert_eq!(client.value(READ).await, "1");
+            pass(Duration::from_secs(660)).await;
+            assert_ne!(decision(&mut client, READ).await, address(0));
+        };
+        cluster(setup)
+            .set("balance.lag_max", "\"10s\"")
+            .play(play)
+            .await;
+    });
+}
+
+#[test]
+fn where_all_replicas_lag_reads_may_fail() {
+    on_both(async |setup| {
+        let play = async |scene: &Scene| {
+            table(scene).await;
+            let mut client = scene.client().await;
+            for replica in &scene.servers[1..] {
+                replica.follow(Some(&scene.servers[0]), Duration::from_secs(600));
+            }
+            client.run(WRITE).await;
+            pass(Duration::from_secs(60)).await;
+            let error = client.error(READ).await;
+            assert!(error.text.contains(&address(1)), "{error:?}");
+            client.run(WRITE).await;
+            client.run("START TRANSACTION").await;
+            assert_eq!(
+                client.value(READ).await,
+                "2",
+                "a transaction is on the primary"
+            );
+        };
+        cluster(setup)
+            .set("balance.lag_max", "\"10s\"")
+            .set("balance.fallback", "\"error\"")
+            .play(play)
+            .await;
+    });
+}
+
+/// There is nothing that they could miss.
+#[test]
+fn replicas_without_their_primary_serve_on() {
+    on_both(async |setup| {
+        let play = async |scene: &Scene| {
+            table(scene).await;
+            let mut client = scene.client().await;
+            scene.servers[0].crash();
+            pass(Duration::from_secs(60)).await;
+            for _ in 0..20 {
+                assert_ne!(decision(&mut client, READ).await, address(0));
+                assert_eq!(client.value(READ).await, "0");
+            }
+        };
+        cluster(setup)
+            .set("balance.lag_max", "\"1m\"")
+            .play(play)
+            .await;
+    });
+}
