@@ -7,6 +7,7 @@
 //! - [`raw::RawConn`] speaks the protocol by hand and keeps a transcript of every packet, so that
 //!   a conversation held directly and one held through the proxy can be compared byte by byte. It
 //!   shares no code with the proxy: it is the oracle.
+//! - [`page`] reads the manual.
 //! - [`browser::Browser`] is a real one, without a window.
 //! - [`http::Http`] asks by HTTP, as plainly as can be.
 //! - [`scripted::Scripted`] is a server that says what it is told to, for what no real one says.
@@ -25,11 +26,13 @@ pub mod http;
 mod intruder;
 mod kafka;
 mod lease;
+pub mod page;
 mod pooled;
 mod process;
 mod product;
 mod proxy;
 pub mod raw;
+mod ready;
 mod relay;
 mod scope;
 pub mod scripted;
@@ -51,6 +54,7 @@ pub use pooled::{Held, Turn, pooled};
 pub use process::{Folder, Process, Signal};
 pub use product::{PASSWORD, Product, cache};
 pub use proxy::{Proxy, Settings, program};
+pub use ready::Ready;
 pub use relay::{Cut, Relay};
 pub use scope::{chosen, is_nightly, seed, sized};
 pub use scripted::Scripted;

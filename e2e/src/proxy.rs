@@ -2,20 +2,17 @@
 
 use std::ffi::OsStr;
 use std::fmt::Write as _;
-use std::io;
 use std::net::SocketAddr;
-use std::os::unix::fs::PermissionsExt;
-use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::process::{Folder, Process, Signal};
 use crate::raw::{Address, Login, RawConn};
+use crate::ready::Ready;
 use crate::server::{Server, free_port};
 use crate::wait;
 
-const STARTS_WITHIN: Duration = wait::SOON;
 const STOPS_WITHIN: Duration = wait::SOON;
 
 /// No address.
@@ -275,59 +272,20 @@ impl Proxy {
     }
 
     fn launch(folder: Folder, port: u16, arguments: &[&OsStr]) -> Self {
-        let notify = folder.join("notify");
-        let socket = UnixDatagram::bind(&notify).expect("the folder is writable");
-        // Some become another user.
-        for (path, mode) in [(folder.path(), 0o755), (&*notify, 0o666)] {
-            std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).expect("it is ours");
-        }
+        let ready = Ready::bind(folder.path());
         let mut command = Command::new(program());
         command
             .args(arguments)
-            .env("NOTIFY_SOCKET", &notify)
+            .env("NOTIFY_SOCKET", ready.path())
             .current_dir(folder.path())
             // As a terminal's, which says nothing and does not end: whoever reads it waits.
             .stdin(Stdio::piped());
-        let process = Process::start_with_input("pilotfish", command, &folder.join("log"));
-        let mut proxy = Self {
+        let mut process = Process::start_with_input("pilotfish", command, &folder.join("log"));
+        ready.wait(&mut process);
+        Self {
             process,
             folder,
             port,
-        };
-        proxy.wait_ready(&socket);
-        proxy
-    }
-
-    /// Waits for what it tells the service manager.
-    fn wait_ready(&mut self, socket: &UnixDatagram) {
-        let pause = Duration::from_millis(50);
-        socket
-            .set_read_timeout(Some(pause))
-            .expect("it is not zero");
-        let start = Instant::now();
-        let mut message = [0; 1024];
-        loop {
-            let length = match socket.recv(&mut message) {
-                Ok(length) => length,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => 0,
-                Err(error) => panic!("the notification socket: {error}"),
-            };
-            let text = String::from_utf8_lossy(&message[..length]);
-            if text.lines().any(|line| line == "READY=1") {
-                return;
-            }
-            if let Some(status) = self.process.ended() {
-                panic!(
-                    "the proxy ended at once: {status}\n{}",
-                    self.process.log_tail()
-                );
-            }
-            let log = || self.process.log_tail();
-            assert!(
-                start.elapsed() < STARTS_WITHIN,
-                "the proxy is not ready\n{}",
-                log()
-            );
         }
     }
 

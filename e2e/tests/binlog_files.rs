@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use e2e::page::{blocks, is_like};
 use e2e::raw::RawConn;
 use e2e::{Product, Server, program};
 use serde_json::{Value, json};
@@ -837,37 +838,9 @@ fn a_file_that_ends_within_an_event_is_told(product: Product) {
 
 const PAGE: &str = include_str!("../../docs/manual/src/binlog.md");
 
-/// Whether a line is as the page has it, where `…` stands for anything.
-pub fn is_like(line: &str, page: &str) -> bool {
-    let mut parts = page.split('…');
-    let Some(mut rest) = line.strip_prefix(parts.next().unwrap_or_default()) else {
-        return false;
-    };
-    let mut parts = parts.peekable();
-    while let Some(part) = parts.next() {
-        let found = match parts.peek() {
-            Some(_) => rest.find(part).map(|at| &rest[at + part.len()..]),
-            None => return rest.ends_with(part),
-        };
-        let Some(found) = found else {
-            return false;
-        };
-        rest = found;
-    }
-    rest.is_empty()
-}
-
-fn blocks<'a>(kind: &str) -> Vec<&'a str> {
-    let fence = format!("```{kind}\n");
-    let found = PAGE.split(&*fence).skip(1);
-    found
-        .map(|block| block.split("```").next().unwrap())
-        .collect()
-}
-
 fn the_page_of_the_manual_prints_what_it_says(product: Product) {
     let mut logging = Logging::start(product);
-    let [sql] = blocks("sql")[..] else {
+    let [sql] = blocks(PAGE, "sql")[..] else {
         panic!("the page has one block of SQL");
     };
     for statement in sql.split(";\n").map(str::trim).filter(|it| !it.is_empty()) {
@@ -877,7 +850,7 @@ fn the_page_of_the_manual_prints_what_it_says(product: Product) {
     let folder = file.parent().unwrap();
     let name = file.file_name().unwrap().to_str().unwrap();
     let mut commands = 0;
-    for block in blocks("console") {
+    for block in blocks(PAGE, "console") {
         let mut printed: Vec<String> = Vec::new();
         for line in block.lines() {
             let Some(command) = line.strip_prefix("$ pilotfish ") else {

@@ -102,6 +102,7 @@ mod log_flood;
 mod login;
 mod login_denials;
 mod login_switches;
+mod manual;
 mod memory;
 mod model;
 mod names;

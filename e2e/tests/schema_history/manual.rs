@@ -2,10 +2,10 @@
 
 use std::process::Command;
 
+use e2e::page::{blocks, is_like};
 use e2e::program;
 
 use super::*;
-use crate::binlog_files::is_like;
 
 both! {
     the_page_of_the_manual_does_what_it_says
@@ -13,14 +13,6 @@ both! {
 }
 
 const PAGE: &str = include_str!("../../../docs/manual/src/schema-history.md");
-
-fn blocks<'a>(kind: &str) -> Vec<&'a str> {
-    let fence = format!("```{kind}\n");
-    let found = PAGE.split(&*fence).skip(1);
-    found
-        .map(|block| block.split("```").next().unwrap())
-        .collect()
-}
 
 fn statements(block: &str) -> impl Iterator<Item = &str> {
     block
@@ -31,7 +23,7 @@ fn statements(block: &str) -> impl Iterator<Item = &str> {
 
 /// The page's settings beside those of a proxy in front of the server, with files in this folder.
 fn settings(server: &Server, admin: u16, folder: &TempDir) -> String {
-    let [page, ..] = blocks("toml")[..] else {
+    let [page, ..] = blocks(PAGE, "toml")[..] else {
         panic!("the page begins with a block of settings");
     };
     let password = folder.path().join("password");
@@ -57,7 +49,7 @@ fn the_page_of_the_manual_does_what_it_says(product: Product) {
     let mut root = server.root();
     root.run("CREATE DATABASE shop");
     root.run("CREATE TABLE shop.goods (id INT PRIMARY KEY, name VARCHAR(20), price DECIMAL(8,2))");
-    let [account, changes] = blocks("sql")[..] else {
+    let [account, changes] = blocks(PAGE, "sql")[..] else {
         panic!("the page has two blocks of SQL");
     };
     statements(account).for_each(|statement| drop(root.run(statement)));
@@ -102,7 +94,7 @@ fn the_page_of_the_manual_does_what_it_says(product: Product) {
 }
 
 fn check_admin(admin: &mut RawConn) {
-    let [text] = blocks("text")[..] else {
+    let [text] = blocks(PAGE, "text")[..] else {
         panic!("the page has one block of the admin port");
     };
     let mut rows: Vec<String> = Vec::new();
@@ -121,7 +113,7 @@ fn check_admin(admin: &mut RawConn) {
 }
 
 fn check_program(config: &std::path::Path, from: &str) {
-    let consoles = blocks("console");
+    let consoles = blocks(PAGE, "console");
     assert_eq!(consoles.len(), 3);
     for console in consoles {
         check_command(console, config, from);

@@ -1,0 +1,39 @@
+//! The examples of the manual's pages, run as a reader would run them: the section `An example` of a page has the
+//! configuration file (blocks in TOML), and commands with their outputs (blocks `console`).
+//!
+//! - `$ ` begins a command for bash, `> ` in the next line goes on with it. The lines up to the next command are its
+//!   output, errors included. `…` stands for any text within a line, and a line `…` for any number of lines. The
+//!   widths of a table's columns do not count.
+//! - `$ pilotfish -c pilotfish.toml &` starts the proxy; it is ready when the next command begins.
+//! - 10.0.0.1:3306 is a primary, 10.0.0.2:3306 and 10.0.0.3:3306 are its replicas (`@@server_id` is 1, 2 and 3). No
+//!   server answers at other addresses of 10.0.0.0/24. The proxy's ports 4040 to 4099 are free ports here.
+//! - `manual/shop.sql` is what the servers have. All passwords are `secret`.
+//! - A command that only looks is repeated until its output is that of the page: events take a moment.
+
+mod addresses;
+mod example;
+mod form;
+mod output;
+mod servers;
+mod terminal;
+
+/// A test for each page.
+macro_rules! pages {
+    ($($page:ident)+) => {
+        /// The pages whose examples run here.
+        const PAGES: &[&str] = &[$(stringify!($page)),+];
+
+        mod the_example_of {
+            $(
+                #[test]
+                fn $page() {
+                    super::example::run(stringify!($page));
+                }
+            )+
+        }
+    };
+}
+
+pages! {
+    accounts
+}

@@ -1,0 +1,154 @@
+//! The form of the manual's pages: every page of the summary has it, or is an exception with a reason.
+
+use std::path::Path;
+
+use e2e::page::{folder, text};
+
+use super::PAGES;
+use super::example::HEADING;
+
+/// The headings of a page, in this order. Others may stand between them.
+const PARTS: [&str; 4] = [HEADING, "How it works", "Reference", "What goes wrong"];
+
+/// Pages whose examples need what the runner of examples does not have, and the tests that run them.
+const TESTED_ELSEWHERE: &[(&str, &str)] = &[
+    ("change-feed", "the_feed_of_the_manual_has_what_it_says"),
+    ("feeding-replicas", "the_file_of_the_manual_is_right"),
+    (
+        "replication-filters",
+        "the_filters_of_the_manual_do_what_it_says",
+    ),
+];
+
+/// Pages without the parts.
+const EXCEPTIONS: &[(&str, &str)] = &[];
+
+/// The pages of the summary, in its order.
+fn pages() -> Vec<String> {
+    let summary = text("SUMMARY");
+    let links = summary.split("](").skip(1);
+    let names = links.filter_map(|link| link.split_once(".md)"));
+    names.map(|(name, _)| name.to_owned()).collect()
+}
+
+/// The headings of the second level, without those in blocks of code.
+fn headings(page: &str) -> Vec<&str> {
+    let mut is_code = false;
+    let mut found = Vec::new();
+    for line in page.lines() {
+        is_code ^= line.starts_with("```");
+        found.extend(line.strip_prefix("## ").filter(|_| !is_code));
+    }
+    found
+}
+
+/// The number of sentences of the paragraph below the title, and whether the example follows it.
+fn opening(page: &str) -> (usize, bool) {
+    let mut paragraphs = page.split("\n\n").skip(1);
+    let first = paragraphs.next().unwrap_or_default().replace('\n', " ");
+    let ends = [". ", "? ", ".) "];
+    let sentences = 1 + ends
+        .map(|end| first.matches(end).count())
+        .iter()
+        .sum::<usize>();
+    let next = paragraphs.next().unwrap_or_default();
+    (sentences, next == format!("## {HEADING}"))
+}
+
+/// What a page lacks of the form.
+fn faults(page: &str) -> Vec<String> {
+    let mut faults = Vec::new();
+    let (sentences, is_followed) = opening(page);
+    if sentences != 2 {
+        faults.push(format!("{sentences} sentences below the title, not 2"));
+    }
+    if !is_followed {
+        faults.push(format!("no \"{HEADING}\" behind the first paragraph"));
+    }
+    let headings = headings(page);
+    let place = |part: &&str| headings.iter().position(|heading| heading == part);
+    let places: Vec<Option<usize>> = PARTS.iter().map(place).collect();
+    for (part, place) in PARTS.iter().zip(&places) {
+        if place.is_none() {
+            faults.push(format!("no \"{part}\""));
+        }
+    }
+    if !places.is_sorted() {
+        faults.push(format!("the parts stand in another order: {headings:?}"));
+    }
+    if headings.last() != PARTS.last() {
+        faults.push("\"What goes wrong\" is not the last part".to_owned());
+    }
+    faults
+}
+
+fn lists() -> [Vec<String>; 3] {
+    let names = |list: &[(&str, &str)]| list.iter().map(|(page, _)| (*page).to_owned()).collect();
+    let run = PAGES.iter().map(|page| page.replace('_', "-")).collect();
+    [run, names(TESTED_ELSEWHERE), names(EXCEPTIONS)]
+}
+
+#[test]
+fn every_page_has_the_form_or_is_an_exception() {
+    let [run, elsewhere, exceptions] = lists();
+    let mut all = Vec::new();
+    for page in pages() {
+        let text = text(&page);
+        let mut faults = faults(&text);
+        if exceptions.contains(&page) {
+            let (sentences, _) = opening(&text);
+            let has_form = faults.is_empty();
+            faults.clear();
+            if sentences != 2 {
+                faults.push(format!("{sentences} sentences below the title, not 2"));
+            }
+            if has_form {
+                faults.push("it has the form and need not be an exception".to_owned());
+            }
+        } else if !run.contains(&page) && !elsewhere.contains(&page) {
+            faults.push("no test runs its example".to_owned());
+        }
+        all.extend(faults.iter().map(|fault| format!("{page}: {fault}")));
+    }
+    assert!(all.is_empty(), "\n{}", all.join("\n"));
+}
+
+#[test]
+fn every_listed_page_is_in_the_summary_once() {
+    let pages = pages();
+    let mut listed = lists().concat();
+    for page in &listed {
+        assert!(pages.contains(page), "{page} is not in the summary");
+    }
+    let count = listed.len();
+    listed.sort_unstable();
+    listed.dedup();
+    assert_eq!(listed.len(), count, "a page is in two lists");
+    assert!(folder().join("SUMMARY.md").exists());
+}
+
+#[test]
+fn every_test_that_is_named_exists() {
+    let mut sources = String::new();
+    read(
+        &Path::new(env!("CARGO_MANIFEST_DIR")).join("tests"),
+        &mut sources,
+    );
+    for (page, test) in TESTED_ELSEWHERE {
+        assert!(sources.contains(&format!("fn {test}(")), "{page}: {test}");
+    }
+}
+
+fn read(folder: &Path, sources: &mut String) {
+    for entry in std::fs::read_dir(folder)
+        .expect("the sources are there")
+        .flatten()
+    {
+        let path = entry.path();
+        if path.is_dir() {
+            read(&path, sources);
+        } else if path.extension().is_some_and(|it| it == "rs") {
+            sources.push_str(&std::fs::read_to_string(path).unwrap_or_default());
+        }
+    }
+}

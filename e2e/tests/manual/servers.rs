@@ -1,0 +1,100 @@
+//! The servers of the examples: a primary and two replicas, used by one example after the other.
+
+use std::sync::{Mutex, PoisonError};
+
+use e2e::raw::RawConn;
+use e2e::{Cluster, Product, wait};
+
+const SHOP: &str = include_str!("shop.sql");
+
+/// The account by which replicas follow, as examples may change all others.
+const REPLICATION: &str = "replication";
+
+/// The number of replicas.
+const REPLICAS: u32 = 2;
+
+/// Clusters that wait for the next example.
+static WAITING: Mutex<Vec<Cluster>> = Mutex::new(Vec::new());
+
+/// A cluster lent to one example. It is not used again if the example has failed.
+#[derive(Debug)]
+pub struct Servers(Option<Cluster>);
+
+impl Servers {
+    /// A cluster in the state of `shop.sql`.
+    pub fn lend() -> Self {
+        let waiting = WAITING.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let cluster = waiting.unwrap_or_else(start);
+        restore(&cluster);
+        Self(Some(cluster))
+    }
+
+    pub fn cluster(&self) -> &Cluster {
+        self.0.as_ref().expect("it is there until the drop")
+    }
+}
+
+impl Drop for Servers {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            let mut waiting = WAITING.lock().unwrap_or_else(PoisonError::into_inner);
+            waiting.extend(self.0.take());
+        }
+    }
+}
+
+fn start() -> Cluster {
+    let cluster = Cluster::start(Product::MariaDb, REPLICAS);
+    let mut root = cluster.primary.root();
+    root.run(&format!(
+        "CREATE USER {REPLICATION} IDENTIFIED BY '{REPLICATION}'"
+    ));
+    root.run(&format!("GRANT REPLICATION SLAVE ON *.* TO {REPLICATION}"));
+    cluster.wait_caught_up();
+    for (index, replica) in cluster.replicas.iter().enumerate() {
+        cluster.stop_replication(index);
+        replica.root().run(&format!(
+            "CHANGE MASTER TO master_user = '{REPLICATION}', master_password = '{REPLICATION}'"
+        ));
+        cluster.start_replication(index);
+    }
+    cluster
+}
+
+/// Removes what an example has made, and makes the shop.
+fn restore(cluster: &Cluster) {
+    let mut root = cluster.primary.root();
+    end_sessions(&mut root);
+    for schema in names(
+        &mut root,
+        "SELECT schema_name FROM information_schema.schemata WHERE schema_name NOT IN \
+         ('mysql', 'sys', 'information_schema', 'performance_schema')",
+    ) {
+        root.run(&format!("DROP DATABASE `{schema}`"));
+    }
+    let others = format!(
+        "SELECT CONCAT(QUOTE(user), '@', QUOTE(host)) FROM mysql.user \
+         WHERE user NOT IN ('root', 'mariadb.sys', '{REPLICATION}')"
+    );
+    for account in names(&mut root, &others) {
+        root.run(&format!("DROP USER {account}"));
+    }
+    for statement in SHOP.split(";\n").filter(|it| !it.trim().is_empty()) {
+        root.run(statement);
+    }
+    root.run("GRANT SLAVE MONITOR, BINLOG MONITOR, CONNECTION ADMIN ON *.* TO monitor@'%'");
+    cluster.wait_caught_up();
+}
+
+/// Waits until the sessions of the last example are gone: its proxy has ended.
+fn end_sessions(root: &mut RawConn) {
+    let others = "SELECT id FROM information_schema.processlist \
+        WHERE id <> CONNECTION_ID() AND command NOT IN ('Daemon', 'Binlog Dump')";
+    wait::until("the last example's sessions have ended", wait::SOON, || {
+        names(root, others).is_empty()
+    });
+}
+
+fn names(conn: &mut RawConn, sql: &str) -> Vec<String> {
+    conn.run(sql).texts().into_iter().flatten().collect()
+}

@@ -1,0 +1,11 @@
+CREATE DATABASE shop;
+CREATE TABLE shop.customers (id INT PRIMARY KEY AUTO_INCREMENT, name VARCHAR(40) NOT NULL, city VARCHAR(40) NOT NULL);
+INSERT INTO shop.customers (name, city) VALUES ('Ada', 'London'), ('Blaise', 'Paris'), ('Carl', 'Berlin');
+CREATE TABLE shop.orders (id INT PRIMARY KEY AUTO_INCREMENT, customer INT NOT NULL, state VARCHAR(20) NOT NULL, total DECIMAL(10,2) NOT NULL);
+INSERT INTO shop.orders (customer, state, total) VALUES (1, 'paid', 12.50), (1, 'new', 8.00), (2, 'paid', 99.90), (3, 'sent', 5.25);
+CREATE USER app@'%' IDENTIFIED BY 'secret';
+GRANT ALL ON shop.* TO app@'%';
+CREATE USER dba@'%' IDENTIFIED BY 'secret';
+GRANT ALL ON *.* TO dba@'%' WITH GRANT OPTION;
+CREATE USER monitor@'%' IDENTIFIED BY 'secret';
+GRANT SELECT, SHOW VIEW, TRIGGER ON *.* TO monitor@'%';
