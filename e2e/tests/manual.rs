@@ -36,4 +36,8 @@ macro_rules! pages {
 
 pages! {
     accounts
+    balancing
+    command_line
+    compression
+    explain
 }

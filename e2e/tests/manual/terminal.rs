@@ -9,6 +9,9 @@ use e2e::{Folder, Process, Product, Ready, Signal, program, wait};
 /// The end of a command that starts a proxy.
 const IN_BACKGROUND: &str = " &";
 
+/// What the proxy is given besides: a busy machine may take its time.
+const PATIENCE: &str = "--limits-timeout-login 60s --health-timeout-connect 20s";
+
 /// How long a command that only looks is repeated, and the pause between two of them.
 const LOOKS_FOR: Duration = Duration::from_secs(20);
 const PAUSE: Duration = Duration::from_millis(50);
@@ -104,7 +107,7 @@ impl Terminal {
         let own = self.folder.join(&own);
         std::fs::create_dir(&own).expect("the folder is writable");
         let ready = Ready::bind(&own);
-        let mut bash = self.bash(&format!("exec {command}"));
+        let mut bash = self.bash(&format!("exec {command} {PATIENCE}"));
         bash.env("NOTIFY_SOCKET", ready.path())
             .stdin(Stdio::piped());
         let mut proxy = Process::start_with_input("pilotfish", bash, &own.join("log"));
