@@ -36,8 +36,13 @@ macro_rules! pages {
 
 pages! {
     accounts
+    admin
     balancing
+    clusters
     command_line
     compression
     explain
+    http
+    insight
+    journals
 }
