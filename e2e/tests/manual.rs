@@ -43,6 +43,7 @@ pages! {
     compression
     explain
     http
+    index_usage
     insight
     journals
 }

@@ -38,11 +38,11 @@ fn take(step: &Step<'_>, addresses: &Addresses, terminal: &mut Terminal) {
     let command = addresses.to_test(&step.command);
     let is_done = |output: &str| is_as_shown(&addresses.to_page(output), &step.shown);
     let output = terminal.run(&command, is_done);
+    // A failed test shows all that was printed, and so does the option --nocapture.
+    println!("$ {}\n{}", step.command, addresses.to_page(&output));
     assert!(
         is_done(&output),
-        "$ {}\nprints\n{}\nand the page has\n{}\n{}",
-        step.command,
-        addresses.to_page(&output),
+        "the page has\n{}\n{}",
         step.shown.join("\n"),
         terminal.log_tail()
     );
