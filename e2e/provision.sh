@@ -4,7 +4,7 @@
 #   e2e/provision.sh            as root, or as a user with passwordless sudo
 #
 # - From the machine's own suite, installed: MariaDB's server and client, sysbench, HAProxy, the
-#   client libraries, Chromium, Percona's toolkit. No server is started and none stays running.
+#   client libraries, curl, Chromium, Percona's toolkit. No server is started and none stays running.
 # - From there too, but unpacked and never installed: MariaDB's own test suite, Prometheus' promtool.
 # - From Debian's unstable suite, unpacked beside the system and never installed: MySQL 9.7 and
 #   MariaDB 11.8 with every library they need, run through their own loader. They go to
@@ -23,7 +23,7 @@ at_end() { [ -z "$policy_is_ours" ] || $as_root rm -f "$policy"; }
 # ---- installed -------------------------------------------------------------------------------
 
 packages='mariadb-server mariadb-client sysbench haproxy openssl libmariadb-dev php-cli php-mysql
-    chromium chromium-driver fonts-dejavu-core percona-toolkit'
+    curl chromium chromium-driver fonts-dejavu-core percona-toolkit'
 
 # True when every package named is installed.
 installed() {

@@ -8,6 +8,7 @@
 //! - 10.0.0.1:3306 is a primary, 10.0.0.2:3306 and 10.0.0.3:3306 are its replicas (`@@server_id` is 1, 2 and 3). No
 //!   server answers at other addresses of 10.0.0.0/24. The proxy's ports 4040 to 4099 are free ports here.
 //! - `manual/shop.sql` is what the servers have. All passwords are `secret`.
+//! - A page runs on both families, or on MariaDB alone if its outputs are MariaDB's.
 //! - A command that only looks is repeated until its output is that of the page: events take a moment.
 
 mod addresses;
@@ -17,24 +18,38 @@ mod output;
 mod servers;
 mod terminal;
 
-/// A test for each page.
+/// A test for each page and family.
 macro_rules! pages {
-    ($($page:ident)+) => {
+    (both: $($both:ident)+; mariadb: $($mariadb:ident)*) => {
         /// The pages whose examples run here.
-        const PAGES: &[&str] = &[$(stringify!($page)),+];
+        const PAGES: &[&str] = &[$(stringify!($both),)+ $(stringify!($mariadb)),*];
 
         mod the_example_of {
             $(
-                #[test]
-                fn $page() {
-                    super::example::run(stringify!($page));
+                mod $both {
+                    #[test]
+                    fn mariadb() {
+                        crate::manual::example::run(stringify!($both), e2e::Product::MariaDb);
+                    }
+
+                    #[test]
+                    fn mysql() {
+                        crate::manual::example::run(stringify!($both), e2e::Product::MySql);
+                    }
                 }
             )+
+            $(
+                #[test]
+                fn $mariadb() {
+                    crate::manual::example::run(stringify!($mariadb), e2e::Product::MariaDb);
+                }
+            )*
         }
     };
 }
 
 pages! {
+    both:
     accounts
     admin
     balancing
@@ -45,5 +60,6 @@ pages! {
     http
     index_usage
     insight
-    journals
+    journals;
+    mariadb:
 }

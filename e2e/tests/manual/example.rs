@@ -1,5 +1,6 @@
 //! One page's example: its file, its commands and what they print.
 
+use e2e::Product;
 use e2e::page::{blocks, section, text};
 
 use super::addresses::Addresses;
@@ -18,12 +19,12 @@ struct Step<'a> {
 }
 
 /// Runs the example of a page. `_` in the name is `-` in the file's.
-pub fn run(page: &str) {
+pub fn run(page: &str, product: Product) {
     let page = text(&page.replace('_', "-"));
     let example = section(&page, HEADING).expect("the page has the section");
     let steps = steps(example);
     assert!(!steps.is_empty(), "the example has no command");
-    let servers = Servers::lend();
+    let servers = Servers::lend(product);
     let addresses = Addresses::of(servers.cluster());
     let mut terminal = Terminal::new();
     let file = with_listeners(&blocks(example, "toml").join("\n"));

@@ -22,9 +22,8 @@ pub struct Servers(Option<Cluster>);
 
 impl Servers {
     /// A cluster in the state of `shop.sql`.
-    pub fn lend() -> Self {
-        let waiting = WAITING.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let cluster = waiting.unwrap_or_else(start);
+    pub fn lend(product: Product) -> Self {
+        let cluster = waiting(product).unwrap_or_else(|| start(product));
         restore(&cluster);
         Self(Some(cluster))
     }
@@ -43,8 +42,14 @@ impl Drop for Servers {
     }
 }
 
-fn start() -> Cluster {
-    let cluster = Cluster::start(Product::MariaDb, REPLICAS);
+fn waiting(product: Product) -> Option<Cluster> {
+    let mut waiting = WAITING.lock().unwrap_or_else(PoisonError::into_inner);
+    let found = waiting.iter().position(|it| it.product() == product)?;
+    Some(waiting.swap_remove(found))
+}
+
+fn start(product: Product) -> Cluster {
+    let cluster = Cluster::start(product, REPLICAS);
     let mut root = cluster.primary.root();
     root.run(&format!(
         "CREATE USER {REPLICATION} IDENTIFIED BY '{REPLICATION}'"
@@ -53,8 +58,12 @@ fn start() -> Cluster {
     cluster.wait_caught_up();
     for (index, replica) in cluster.replicas.iter().enumerate() {
         cluster.stop_replication(index);
+        let (statement, option) = match product {
+            Product::MySql => ("CHANGE REPLICATION SOURCE", "source"),
+            Product::MariaDb | Product::MariaDbNext => ("CHANGE MASTER", "master"),
+        };
         replica.root().run(&format!(
-            "CHANGE MASTER TO master_user = '{REPLICATION}', master_password = '{REPLICATION}'"
+            "{statement} TO {option}_user = '{REPLICATION}', {option}_password = '{REPLICATION}'"
         ));
         cluster.start_replication(index);
     }
@@ -74,7 +83,7 @@ fn restore(cluster: &Cluster) {
     }
     let others = format!(
         "SELECT CONCAT(QUOTE(user), '@', QUOTE(host)) FROM mysql.user \
-         WHERE user NOT IN ('root', 'mariadb.sys', '{REPLICATION}')"
+         WHERE user NOT IN ('root', '{REPLICATION}') AND user NOT LIKE '%.%'"
     );
     for account in names(&mut root, &others) {
         root.run(&format!("DROP USER {account}"));
@@ -82,14 +91,19 @@ fn restore(cluster: &Cluster) {
     for statement in SHOP.split(";\n").filter(|it| !it.trim().is_empty()) {
         root.run(statement);
     }
-    root.run("GRANT SLAVE MONITOR, BINLOG MONITOR, CONNECTION ADMIN ON *.* TO monitor@'%'");
+    root.run(match cluster.product() {
+        Product::MySql => "GRANT REPLICATION CLIENT, CONNECTION_ADMIN ON *.* TO monitor@'%'",
+        Product::MariaDb | Product::MariaDbNext => {
+            "GRANT SLAVE MONITOR, BINLOG MONITOR, CONNECTION ADMIN ON *.* TO monitor@'%'"
+        }
+    });
     cluster.wait_caught_up();
 }
 
 /// Waits until the sessions of the last example are gone: its proxy has ended.
 fn end_sessions(root: &mut RawConn) {
     let others = "SELECT id FROM information_schema.processlist \
-        WHERE id <> CONNECTION_ID() AND command NOT IN ('Daemon', 'Binlog Dump')";
+        WHERE id <> CONNECTION_ID() AND command NOT IN ('Daemon', 'Binlog Dump', 'Binlog Dump GTID')";
     wait::until("the last example's sessions have ended", wait::SOON, || {
         names(root, others).is_empty()
     });
