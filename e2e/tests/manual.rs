@@ -8,7 +8,7 @@
 //! - 10.0.0.1:3306 is a primary, 10.0.0.2:3306 and 10.0.0.3:3306 are its replicas (`@@server_id` is 1, 2 and 3). No
 //!   server answers at other addresses of 10.0.0.0/24. The proxy's ports 4040 to 4099 are free ports here.
 //! - `manual/shop.sql` is what the servers have. All passwords are `secret`.
-//! - A page runs on both families, or on MariaDB alone if its outputs are MariaDB's.
+//! - A page runs on both families, or on MariaDB alone (`page: mariadb`) if its outputs are MariaDB's.
 //! - A command that only looks is repeated until its output is that of the page: events take a moment.
 
 mod addresses;
@@ -18,38 +18,43 @@ mod output;
 mod servers;
 mod terminal;
 
-/// A test for each page and family.
+/// The tests of a page: on both families, or on MariaDB alone.
+macro_rules! page {
+    ($page:ident) => {
+        mod $page {
+            #[test]
+            fn mariadb() {
+                crate::manual::example::run(stringify!($page), e2e::Product::MariaDb);
+            }
+
+            #[test]
+            fn mysql() {
+                crate::manual::example::run(stringify!($page), e2e::Product::MySql);
+            }
+        }
+    };
+    ($page:ident mariadb) => {
+        mod $page {
+            #[test]
+            fn mariadb() {
+                crate::manual::example::run(stringify!($page), e2e::Product::MariaDb);
+            }
+        }
+    };
+}
+
 macro_rules! pages {
-    (both: $($both:ident)+; mariadb: $($mariadb:ident)*) => {
+    ($($page:ident $(: $only:ident)?)+) => {
         /// The pages whose examples run here.
-        const PAGES: &[&str] = &[$(stringify!($both),)+ $(stringify!($mariadb)),*];
+        const PAGES: &[&str] = &[$(stringify!($page)),+];
 
         mod the_example_of {
-            $(
-                mod $both {
-                    #[test]
-                    fn mariadb() {
-                        crate::manual::example::run(stringify!($both), e2e::Product::MariaDb);
-                    }
-
-                    #[test]
-                    fn mysql() {
-                        crate::manual::example::run(stringify!($both), e2e::Product::MySql);
-                    }
-                }
-            )+
-            $(
-                #[test]
-                fn $mariadb() {
-                    crate::manual::example::run(stringify!($mariadb), e2e::Product::MariaDb);
-                }
-            )*
+            $(page!($page $($only)?);)+
         }
     };
 }
 
 pages! {
-    both:
     accounts
     admin
     balancing
@@ -60,6 +65,5 @@ pages! {
     http
     index_usage
     insight
-    journals;
-    mariadb:
+    journals
 }

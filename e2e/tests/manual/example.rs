@@ -1,6 +1,5 @@
 //! One page's example: its file, its commands and what they print.
 
-use e2e::Product;
 use e2e::page::{blocks, section, text};
 
 use super::addresses::Addresses;
@@ -19,7 +18,7 @@ struct Step<'a> {
 }
 
 /// Runs the example of a page. `_` in the name is `-` in the file's.
-pub fn run(page: &str, product: Product) {
+pub fn run(page: &str, product: e2e::Product) {
     let page = text(&page.replace('_', "-"));
     let example = section(&page, HEADING).expect("the page has the section");
     let steps = steps(example);

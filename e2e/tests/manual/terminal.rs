@@ -107,7 +107,11 @@ impl Terminal {
         let own = self.folder.join(&own);
         std::fs::create_dir(&own).expect("the folder is writable");
         let ready = Ready::bind(&own);
-        let mut bash = self.bash(&format!("exec {command} {PATIENCE}"));
+        let patience = match command.starts_with("pilotfish -c ") {
+            true => PATIENCE,
+            false => "",
+        };
+        let mut bash = self.bash(&format!("exec {command} {patience}"));
         bash.env("NOTIFY_SOCKET", ready.path())
             .stdin(Stdio::piped());
         let mut proxy = Process::start_with_input("pilotfish", bash, &own.join("log"));
