@@ -1,6 +1,6 @@
 //! The servers of the examples: a primary and two replicas, used by one example after the other.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use e2e::raw::RawConn;
 use e2e::{Cluster, Product, wait};
@@ -13,39 +13,78 @@ const REPLICATION: &str = "replication";
 /// The number of replicas.
 const REPLICAS: u32 = 2;
 
-/// Clusters that wait for the next example.
-static WAITING: Mutex<Vec<Cluster>> = Mutex::new(Vec::new());
+/// How many clusters of a family there are at most: further examples wait.
+const CLUSTERS_MAX: usize = 2;
+
+/// The clusters of all examples.
+#[derive(Debug)]
+struct Pool {
+    /// Those that wait for the next example.
+    waiting: Vec<Cluster>,
+    /// The families of those that examples have.
+    lent: Vec<Product>,
+}
+
+static POOL: Mutex<Pool> = Mutex::new(Pool {
+    waiting: Vec::new(),
+    lent: Vec::new(),
+});
+
+/// Signalled when an example has given back a cluster.
+static RETURNED: Condvar = Condvar::new();
 
 /// A cluster lent to one example. It is not used again if the example has failed.
 #[derive(Debug)]
-pub struct Servers(Option<Cluster>);
+pub struct Servers {
+    product: Product,
+    cluster: Option<Cluster>,
+}
 
 impl Servers {
     /// A cluster in the state of `shop.sql`.
     pub fn lend(product: Product) -> Self {
-        let cluster = waiting(product).unwrap_or_else(|| start(product));
-        restore(&cluster);
-        Self(Some(cluster))
+        let cluster = Pool::take(product);
+        let mut servers = Self { product, cluster };
+        let cluster = servers.cluster.get_or_insert_with(|| start(product));
+        restore(cluster);
+        servers
     }
 
     pub fn cluster(&self) -> &Cluster {
-        self.0.as_ref().expect("it is there until the drop")
+        self.cluster.as_ref().expect("it is there until the drop")
     }
 }
 
 impl Drop for Servers {
     fn drop(&mut self) {
-        if !std::thread::panicking() {
-            let mut waiting = WAITING.lock().unwrap_or_else(PoisonError::into_inner);
-            waiting.extend(self.0.take());
+        let mut pool = Pool::lock();
+        if let Some(index) = pool.lent.iter().position(|it| *it == self.product) {
+            pool.lent.swap_remove(index);
         }
+        if !std::thread::panicking() {
+            pool.waiting.extend(self.cluster.take());
+        }
+        RETURNED.notify_all();
     }
 }
 
-fn waiting(product: Product) -> Option<Cluster> {
-    let mut waiting = WAITING.lock().unwrap_or_else(PoisonError::into_inner);
-    let found = waiting.iter().position(|it| it.product() == product)?;
-    Some(waiting.swap_remove(found))
+impl Pool {
+    fn lock() -> MutexGuard<'static, Self> {
+        POOL.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits for a place; a cluster that waits, or none.
+    fn take(product: Product) -> Option<Cluster> {
+        let is_full = |pool: &mut Self| {
+            let lent = pool.lent.iter().filter(|it| **it == product);
+            lent.count() >= CLUSTERS_MAX
+        };
+        let pool = RETURNED.wait_while(Self::lock(), is_full);
+        let mut pool = pool.unwrap_or_else(PoisonError::into_inner);
+        pool.lent.push(product);
+        let found = pool.waiting.iter().position(|it| it.product() == product)?;
+        Some(pool.waiting.swap_remove(found))
+    }
 }
 
 fn start(product: Product) -> Cluster {
