@@ -9,6 +9,7 @@ mod filters;
 mod http;
 mod kafka;
 mod profiling;
+mod redirects;
 mod replication;
 mod rules;
 mod tracing;
@@ -40,6 +41,7 @@ pub(crate) fn faults(config: &Config, written: &Written) -> Vec<Fault> {
     history(config, written, &mut faults);
     accounts::faults(config, written, &mut faults);
     rules::faults(config, written, &mut faults);
+    redirects::faults(config, written, &mut faults);
     profiling::faults(config, written, &mut faults);
     replication::faults(config, written, &mut faults);
     filters::faults(config, written, &mut faults);

@@ -30,6 +30,7 @@ mod model;
 pub mod mysql_proxy;
 mod nearest;
 mod raw_setting;
+mod redirect;
 mod retired;
 mod secret;
 mod setting;
@@ -45,6 +46,7 @@ pub use fault::{Fault, SourceLocation};
 pub use load::{Loaded, Override, PRIMARIES, REPLICAS, Written};
 pub use measure::read_duration;
 pub use model::*;
+pub use redirect::{Redirect, RedirectAddress, RedirectError};
 pub use secret::Secret;
 pub use setting::{
     ACCOUNT, ADMIN_ACCOUNT, Applies, BACKEND, CHANGE_FILE, Choice, KAFKA, LISTENER, REPLICATION,

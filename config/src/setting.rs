@@ -71,6 +71,8 @@ pub enum ValueType {
     ListenAddress,
     /// A backend's address.
     BackendAddress,
+    /// `backend`, or an address that a driver can be told.
+    Redirect,
     /// A network, `10.0.0.0/8`, or a single address.
     Network,
     /// An IP address.
@@ -184,6 +186,7 @@ impl ValueType {
             Self::Secret => "a text, \"file:PATH\" or \"env:NAME\"".to_owned(),
             Self::ListenAddress => "an address such as \"0.0.0.0:4040\"".to_owned(),
             Self::BackendAddress => "an address such as \"db1:3306\"".to_owned(),
+            Self::Redirect => "\"backend\" or an address such as \"proxy2:4040\"".to_owned(),
             Self::Network => "a network such as \"10.0.0.0/8\"".to_owned(),
             Self::IpAddress => "an IP address such as \"10.0.0.7\"".to_owned(),
             Self::Cell => "a text, a number, or '\\N' for NULL".to_owned(),
@@ -207,7 +210,9 @@ impl ValueType {
             Self::Size => "SIZE".to_owned(),
             Self::Text | Self::Statement | Self::Secret | Self::Cell => "TEXT".to_owned(),
             Self::Path => "FILE".to_owned(),
-            Self::ListenAddress | Self::BackendAddress | Self::IpAddress => "ADDRESS".to_owned(),
+            Self::ListenAddress | Self::BackendAddress | Self::Redirect | Self::IpAddress => {
+                "ADDRESS".to_owned()
+            }
             Self::Network => "NETWORK".to_owned(),
             Self::Choice(_) => "WORD".to_owned(),
             Self::List(of) => format!("{},…", of.placeholder()),

@@ -3,7 +3,8 @@
 #
 #   run.sh --host H --port P --user U --password W --database D [--tls] [--compress] [--only NAME]
 #   run.sh … --administration          what the admin port answers, instead of the scenario
-#   run.sh … --crowd --only java-…      many idle sessions of Java, instead of the scenario
+#   run.sh … --crowd --only java-…      many idle sessions of Java, instead of the scenario; with --tls they go
+#                                      where redirect_url says
 #   run.sh --build [--only NAME]       builds, runs nothing
 #   run.sh --list                      prints the clients' names
 #

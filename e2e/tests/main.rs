@@ -115,6 +115,7 @@ mod prepared;
 mod profiling;
 mod proxy_protocol;
 mod random;
+mod redirects;
 mod refused;
 mod replication;
 mod rules;

@@ -113,6 +113,9 @@ pub enum Exchange {
 
 /// Hears what the backend says in a login.
 pub trait LoginObserver {
+    /// The two sides have agreed on these, and this is the host and the port of the backend, if it has any.
+    fn begins(&mut self, _capabilities: Capabilities, _backend: Option<(&str, u16)>) {}
+
     /// What the client gets in place of `payload`.
     fn hears(&mut self, payload: &[u8]) -> Relayed;
 }

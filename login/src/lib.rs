@@ -19,7 +19,7 @@
 //! - `user_change`, `script_coverage`: whom a session whose login passed through may become later;
 //! - `fresh_accounts`: how old what is known of an account may be;
 //! - `host_names`, `known_host_names`: what a refusal calls the client's host;
-//! - `welcome`: the OK that ends a login.
+//! - `welcome`: the OK that ends a login; `redirect`: the same for clients that may go elsewhere.
 //!
 //! This crate knows no session: it ends where a session begins, with [`server_login::Entered`].
 
@@ -35,6 +35,7 @@ pub mod login_env;
 pub mod login_throttle;
 pub mod passthrough_auth;
 pub mod reception;
+pub mod redirect;
 pub mod relayed_login;
 pub mod retry_after_reload;
 pub mod script_coverage;

@@ -15,10 +15,9 @@ use link::dialogue::LOGIN_ONLY;
 use link::dialogue::LoginObserver;
 use link::failure::{Failure, FailureKind};
 use link::packets::PacketStream;
-use script_host::auth_observer::AuthObserver;
 
 /// Whom it is about.
-pub struct PassOn<'a, 'b> {
+pub struct PassOn<'a> {
     /// The environment of the worker.
     pub env: &'a LoginEnv,
     /// The settings that hold for the session.
@@ -34,10 +33,10 @@ pub struct PassOn<'a, 'b> {
     /// What the client was greeted with.
     pub greeting: &'a Greeting,
     /// Who else hears what the backend says.
-    pub ear: Option<&'a mut AuthObserver<'b>>,
+    pub ear: Option<&'a mut dyn LoginObserver>,
 }
 
-impl PassOn<'_, '_> {
+impl PassOn<'_> {
     /// Finds a backend and sees the dialogue through. After an error the client has been told nothing,
     /// unless by the backend.
     pub async fn run(

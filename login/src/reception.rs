@@ -19,7 +19,7 @@ use wire::{Capabilities, ErrPacket, ErrorCode, Greeting, HandshakeResponse, Stat
 use crate::examine::{examine, origin_of, random, tls_session};
 use crate::login_throttle::longest;
 use crate::relayed_login::{Who, malformed, read_response};
-use crate::welcome::welcome;
+use crate::welcome::{ok, welcome};
 use backend::settings::Settings;
 use link::dialogue::client_broke;
 use link::failure::{Failure, FailureKind};
@@ -272,7 +272,7 @@ impl Reception {
             let now = self.now();
             self.throttle.succeeded(address, claim.user, now);
         }
-        welcome(client, payload, StatusFlags::AUTOCOMMIT).await
+        welcome(client, payload, &ok(StatusFlags::AUTOCOMMIT)).await
     }
 
     /// The exam of an account, or of nobody's; what goes before the OK.

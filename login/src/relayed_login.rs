@@ -26,6 +26,7 @@ use wire::reply::OkPacket;
 use wire::{Capabilities, ErrPacket, ErrorCode, HandshakeResponse, StatusFlags, errors};
 
 use crate::connect::Greeted;
+use crate::redirect::address_of;
 use crate::tls_guard::Guard;
 use backend::greet::greet;
 use backend::open::{LoginAnswer, dialogue as log_in};
@@ -180,6 +181,9 @@ impl Login<'_> {
             leg,
         )
         .await?;
+        if let Some(ear) = &mut self.ear {
+            ear.begins(agreed, address_of(backend));
+        }
         let level = backend_compression.map(|(_, level)| level);
         let mut spoken = self.speak(&response, leg, level).await;
         if let Some(password) = spoken.withheld.take() {

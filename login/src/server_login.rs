@@ -22,6 +22,7 @@ use crate::known_accounts::AccountLookup;
 use crate::login_env::LoginEnv;
 use crate::login_throttle;
 use crate::passthrough_auth::PassOn;
+use crate::redirect::RedirectObserver;
 use crate::relayed_login::{Agreement, Who, client_compression, malformed, read_response};
 use crate::retry_after_reload::{RetryOutcome, appeal, conditions_anew};
 use crate::script_coverage::out_of_sight;
@@ -29,7 +30,7 @@ use crate::tls_guard::{Claimant, Unmet, await_accounts, is_password_used, unmet}
 use backend::greeting::{dialect_of, plugin_of};
 use backend::settings::Settings;
 use link::decline::decline;
-use link::dialogue::{LOGIN_ONLY, client_broke};
+use link::dialogue::{LOGIN_ONLY, LoginObserver, client_broke};
 use link::failure::{Failure, FailureKind};
 use link::packets::PacketStream;
 use registry::session_registry::Registration;
@@ -439,9 +440,15 @@ impl Enter<'_> {
         } = answered;
         let destination = self.destination(account);
         self.who.timeout_idle_transaction = account.and_then(|it| it.timeout_idle_transaction);
-        let mut ear = self
+        let mut script = self
             .hooks
             .map(|hooks| AuthObserver::new(&mut hooks.script, None));
+        let mut redirect = self.listener.redirect.as_ref().map(RedirectObserver::new);
+        let ear = match (&mut script, &mut redirect) {
+            (Some(script), _) => Some(script as &mut dyn LoginObserver),
+            (None, Some(redirect)) => Some(redirect as &mut dyn LoginObserver),
+            (None, None) => None,
+        };
         let pass_on = PassOn {
             env: self.env,
             settings: self.settings,
@@ -450,7 +457,7 @@ impl Enter<'_> {
             client: self.client,
             who: self.who,
             greeting: &greeting,
-            ear: ear.as_mut(),
+            ear,
         };
         let (greeted, mut agreement) = pass_on.run(response).await?;
         person.pass_on(greeted.backend.id, greeted.greeting.thread_id);

@@ -6,20 +6,20 @@ use link::packets::PacketStream;
 use tokio::io::{AsyncRead, AsyncWrite};
 use wire::StatusFlags;
 
-/// Sends `payload`, the last packet of the authentication if there is one, and OK.
+/// Sends `payload`, the last packet of the authentication if there is one, and `ok`.
 ///
 /// # Errors
 /// The client has disconnected.
 pub async fn welcome<T>(
     client: &mut PacketStream<T>,
     payload: Option<Vec<u8>>,
-    status: StatusFlags,
+    ok: &[u8],
 ) -> Result<(), Failure>
 where
     T: AsyncRead + AsyncWrite + Unpin,
 {
     say_first(client, payload).await?;
-    let said = client.write(&ok(status)).await;
+    let said = client.write(ok).await;
     said.map_err(|error| client_broke(error.into()))
 }
 

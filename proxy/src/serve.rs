@@ -20,6 +20,7 @@ use crate::scripted::session::Scripted;
 use crate::worker::{AcceptedClient, Arrival, Worker};
 use backend::settings::Settings;
 use link::decline::decline;
+use link::dialogue::LoginObserver;
 use link::failure::{Failure, FailureKind};
 use link::packets::PacketStream;
 use link::session_end::{SessionEnd, late, tell};
@@ -29,6 +30,7 @@ use login::destination::Destination;
 use login::examine::origin_of;
 use login::host_errors;
 use login::login_env::SessionPermit;
+use login::redirect::RedirectObserver;
 use login::relayed_login::Login;
 use login::script_coverage::stay_in_sight;
 use login::server_login::{AdmittedLogin, Enter, Entered};
@@ -313,6 +315,7 @@ async fn log_in(
     let mut greeted = connect(&worker.relay.login, &settings.config, header, &destination).await?;
     facts.backend = Some(greeted.backend.name.clone());
     facts.thread_id = greeted.greeting.thread_id;
+    let mut redirect = listener.redirect.as_ref().map(RedirectObserver::new);
     let login = Login {
         settings,
         own_key: &worker.relay.login.shared.own_key,
@@ -321,7 +324,7 @@ async fn log_in(
         client,
         backend: &mut greeted,
         who: &mut facts.who,
-        ear: None,
+        ear: redirect.as_mut().map(|it| it as &mut dyn LoginObserver),
     };
     let remote = &facts.client;
     let guard = Guard {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::{Consistency, DAY, LaneUse, ReplicaUse, SessionMode};
 use crate::address::LISTEN_PORT;
 use crate::define::{choices, settings};
-use crate::{ListenAddress, Traits};
+use crate::{ListenAddress, Redirect, Traits};
 
 settings! {
     /// Addresses on which the proxy listens besides `listen`, one `[[listener]]` table for each address. Its
@@ -53,6 +53,11 @@ settings! {
         /// otherwise. 0: for ever.
         timeout_idle_transaction: Option<Duration> = None, Traits::RESTART.within(0, 365 * DAY)
             .default_text("what `limits.timeout_idle_transaction` says");
+
+        /// Where drivers of MariaDB that honour `redirect_url` connect instead. `"backend"`: to the backend
+        /// of the session, past the proxy; an address: there, for instance to another proxy. See [Clients that
+        /// go elsewhere](sessions.md#clients-that-go-elsewhere).
+        redirect: Option<Redirect> = None, Traits::RESTART.default_text("nowhere: clients stay");
     }
 }
 
@@ -68,7 +73,7 @@ choices! {
 
 impl ListenerConfig {
     /// The settings that are of sessions only, and whether each is given.
-    pub fn of_sessions(&self) -> [(&'static str, bool); 7] {
+    pub fn of_sessions(&self) -> [(&'static str, bool); 8] {
         [
             ("session", self.session.is_some()),
             ("replicas", self.replicas.is_some()),
@@ -83,6 +88,7 @@ impl ListenerConfig {
                 "timeout_idle_transaction",
                 self.timeout_idle_transaction.is_some(),
             ),
+            ("redirect", self.redirect.is_some()),
         ]
     }
 }

@@ -334,6 +334,34 @@ const CASES: &[(&str, &[&str])] = &[
            \"statement\", not \"pooled\"",
         ],
     ),
+    // Where clients go.
+    (
+        "[[listener]]\naddress = \":4050\"\nredirect = \"backend\"\n[[listener]]\naddress = \":4051\"\n\
+         redirect = \"proxy2:4040\"",
+        &[],
+    ),
+    (
+        "[[listener]]\naddress = \":4050\"\nredirect = \"backend\"\n[[account]]\nuser = \"a\"\n\
+         [[listener]]\naddress = \":4051\"\nredirect = \"backend\"\nsession = \"transparent\"",
+        &[
+            "pilotfish.toml:3:12: listener.redirect: \"backend\" needs sessions with a backend of their own, and \
+           this listener's are pooled; hint: session = \"transparent\", or the address of another proxy",
+        ],
+    ),
+    (
+        "[script]\nfile = \"a.lua\"\n[[listener]]\naddress = \":4050\"\nredirect = \"proxy2\"",
+        &[
+            "pilotfish.toml:5:12: listener.redirect: leads clients past the scripts of this listener's sessions; \
+           hint: script = [] of the listener, and no script of an account",
+        ],
+    ),
+    (
+        "[[listener]]\naddress = \":4050\"\nredirect = \"[::1]:4040\"",
+        &[
+            "pilotfish.toml:3:12: listener.redirect: must be \"backend\" or an address such as \"proxy2:4040\": \
+           redirect_url cannot name [::1]:4040; a host name or an IPv4 address can be named",
+        ],
+    ),
     // The pool.
     (
         "workers = 4\n[pool]\nconnections_min = 6\nbackend_connections_max = 20",

@@ -288,6 +288,7 @@ pub(super) fn log_in(
         version: String::new(),
         id: 0,
         login_path: Vec::new(),
+        login_ok: Vec::new(),
         scramble: Vec::new(),
         awaited: Default::default(),
         statements: Vec::new(),
@@ -426,6 +427,7 @@ fn converse(conn: &mut RawConn, login: &Login) -> Result<(), LoginFailure> {
         let reply = match payload.first() {
             Some(0x00) => {
                 conn.login_path.push("OK".into());
+                conn.login_ok = payload;
                 return Ok(());
             }
             Some(0xFF) => {

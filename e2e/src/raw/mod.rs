@@ -70,6 +70,8 @@ pub struct RawConn {
     pub id: u32,
     /// How the login went, step by step: `switch to …`, `fast`, `full`, `RSA`, `factor 2`, `OK`.
     pub login_path: Vec<String>,
+    /// The payload of the OK that ended the login.
+    pub login_ok: Vec<u8>,
     scramble: Vec<u8>,
     secure: bool,
     /// Sequence id expected of the next packet, per command whose reply has not been read yet.

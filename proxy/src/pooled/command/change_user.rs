@@ -31,7 +31,7 @@ use login::relayed_login::Agreement;
 use login::retry_after_reload::{RetryOutcome, appeal, conditions_anew};
 use login::script_coverage::out_of_sight;
 use login::tls_guard::{Claimant, is_password_used, unmet};
-use login::welcome::welcome;
+use login::welcome::{ok, welcome};
 use registry::session_info::SessionKind;
 use relay::outcome::{After, CutOff, Home};
 use script_host::shadow_queue::Reflection;
@@ -238,7 +238,7 @@ impl PooledSession {
             self.become_again(before);
             return Err(failure);
         }
-        welcome(stream, passed.payload, self.client.status).await?;
+        welcome(stream, passed.payload, &ok(self.client.status)).await?;
         Ok(Changed::Here)
     }
 

@@ -7,8 +7,8 @@ use auth::KnownAccount;
 use config::{PinRule, SessionMode, UnpinRule};
 use pool::ClientStatements;
 use session::state::{Hold, Pin, Pins, Rules, SessionState};
+use wire::Capabilities;
 use wire::compression::{Algorithm, Remote};
-use wire::{Capabilities, StatusFlags};
 
 use crate::pooled::backend::held::Held;
 use crate::pooled::command::current_command::CurrentCommand;
@@ -32,8 +32,9 @@ use link::failure::{Failure, FailureKind};
 use link::leg::Leg;
 use link::packets::PacketStream;
 use login::login_env::SessionPermit;
+use login::redirect::first_ok;
 use login::server_login::{AdmittedLogin, STATUS_FIRST};
-use login::welcome::{ok, say_first, welcome};
+use login::welcome::{say_first, welcome};
 use registry::session_control::SessionControl;
 use relay::outcome::CutOff;
 use script_host::host::Host;
@@ -124,7 +125,9 @@ pub(crate) async fn begin(
         },
     };
     session.try_schema().await?;
-    session.scripting = let_in(client, admission.payload, session.client.status, hooks).await?;
+    let redirect = session.identity.listener.redirect.as_ref();
+    let ok = first_ok(redirect, capabilities, session.client.status);
+    session.scripting = let_in(client, admission.payload, &ok, hooks).await?;
     Ok(StartedSession {
         session,
         compression: admission.compression,
@@ -135,15 +138,15 @@ pub(crate) async fn begin(
 async fn let_in(
     client: &mut PacketStream,
     payload: Option<Vec<u8>>,
-    status: StatusFlags,
+    ok: &[u8],
     hooks: Option<(LoginHooks, Rc<Host>)>,
 ) -> Result<Option<Box<Scripting>>, Failure> {
     let Some((mut hooks, host)) = hooks else {
-        welcome(client, payload, status).await?;
+        welcome(client, payload, ok).await?;
         return Ok(None);
     };
     say_first(client, payload).await?;
-    hooks.let_in(client, &ok(status)).await?;
+    hooks.let_in(client, ok).await?;
     Ok(Some(Box::new(Scripting::of(hooks, host))))
 }
 

@@ -23,7 +23,12 @@ public final class Crowd {
     Properties properties = new Properties();
     properties.setProperty("user", System.getenv("CLIENT_USER"));
     properties.setProperty("password", System.getenv("CLIENT_PASSWORD"));
-    properties.setProperty("sslMode", arguments[0].equals("mariadb") ? "disable" : "DISABLED");
+    if ("1".equals(System.getenv("CLIENT_TLS"))) {
+      properties.setProperty("sslMode", arguments[0].equals("mariadb") ? "trust" : "REQUIRED");
+      properties.setProperty("permitRedirect", "true"); // of MariaDB's driver
+    } else {
+      properties.setProperty("sslMode", arguments[0].equals("mariadb") ? "disable" : "DISABLED");
+    }
     properties.setProperty("allowPublicKeyRetrieval", "true");
     List<Connection> sessions = new ArrayList<>();
     for (int at = 0; at < SESSIONS; at++) {

@@ -1,0 +1,91 @@
+//! Clients that are told where to connect instead (`listener.redirect`).
+
+use std::net::SocketAddr;
+
+use e2e::raw::{Login, RawConn, capability};
+use e2e::{Product, Proxy, Server, Settings, free_port};
+
+both! {
+    clients_are_told_of_the_backend_of_their_session
+    clients_whose_login_the_proxy_answers_are_told_of_another_proxy
+    clients_whose_login_passes_through_are_told_of_another_proxy
+}
+
+/// Tells of changes of its state.
+fn tracked(login: Login) -> Login {
+    login.and(capability::SESSION_TRACK)
+}
+
+/// What the OK of the login says of `redirect_url`.
+fn told(conn: &RawConn) -> Option<String> {
+    const NAME: &[u8] = b"redirect_url";
+    let ok = &conn.login_ok;
+    let at = ok.windows(NAME.len()).position(|it| it == NAME)? + NAME.len();
+    let length = usize::from(ok[at]);
+    Some(String::from_utf8(ok[at + 1..at + 1 + length].to_vec()).unwrap())
+}
+
+/// A proxy, and its other listener, whose clients are told to go to `redirect`.
+fn with_listener(settings: Settings, redirect: &str, more: &[(&str, &str)]) -> (Proxy, SocketAddr) {
+    let address = SocketAddr::from(([127, 0, 0, 1], free_port()));
+    let redirect = format!("{redirect:?}");
+    let more = [&[("redirect", redirect.as_str())], more].concat();
+    let proxy = Proxy::start(&settings.listener_with(address, &more));
+    (proxy, address)
+}
+
+fn connect(address: SocketAddr, login: &Login) -> RawConn {
+    RawConn::connect(&address.into(), login).unwrap()
+}
+
+fn clients_are_told_of_the_backend_of_their_session(product: Product) {
+    let server = Server::shared(product);
+    let transparent = [("session", "\"transparent\"")];
+    let (proxy, address) = with_listener(Settings::pooled(server, 4), "backend", &transparent);
+    let login = tracked(Login::app());
+    let mut conn = connect(address, &login);
+    let url = told(&conn).unwrap();
+    let backend: SocketAddr = url.strip_prefix("mariadb://").unwrap().parse().unwrap();
+    assert_eq!(backend, server.tcp());
+    // A driver that goes there is let in; one that stays is served.
+    assert_eq!(told(&connect(backend, &login)), None);
+    assert_eq!(conn.value("SELECT 1"), "1");
+    assert_eq!(
+        told(&connect(address, &Login::app())),
+        None,
+        "without trackers"
+    );
+    assert_eq!(
+        told(&proxy.connect_as(&login)),
+        None,
+        "of the other listener"
+    );
+    proxy.assert_sound();
+}
+
+fn clients_whose_login_the_proxy_answers_are_told_of_another_proxy(product: Product) {
+    let server = Server::shared(product);
+    let (proxy, address) = with_listener(Settings::pooled(server, 4), "proxy2:4040", &[]);
+    let mut conn = connect(address, &tracked(Login::app()));
+    assert_eq!(told(&conn).as_deref(), Some("mariadb://proxy2:4040"));
+    assert_eq!(conn.value("SELECT 1"), "1");
+    assert_eq!(
+        told(&connect(address, &Login::app())),
+        None,
+        "without trackers"
+    );
+    proxy.assert_sound();
+}
+
+fn clients_whose_login_passes_through_are_told_of_another_proxy(product: Product) {
+    let server = Server::shared(product);
+    let learned =
+        Settings::in_front_of([server]).account_with("app", &[("session", "\"transparent\"")]);
+    for settings in [Settings::in_front_of([server]), learned] {
+        let (proxy, address) = with_listener(settings, "proxy2:4040", &[]);
+        let mut conn = connect(address, &tracked(Login::app()).over_tls());
+        assert_eq!(told(&conn).as_deref(), Some("mariadb://proxy2:4040"));
+        assert_eq!(conn.value("SELECT 1"), "1");
+        proxy.assert_sound();
+    }
+}
