@@ -70,17 +70,17 @@ pages! {
     lanes
     limits
     logging
-    lua
+    lua: mariadb
     metrics
     pooling
     profiling
     proxy_protocol
-    rule_guarantees
+    rule_guarantees: mariadb
     rules
-    sandbox
+    sandbox: mariadb
     scripts
     service
-    sessions
+    sessions: mariadb
     splitting
     tls
     tracing
