@@ -7,6 +7,7 @@
 //! - `$ pilotfish -c pilotfish.toml &` starts the proxy; it is ready when the next command begins.
 //! - 10.0.0.1:3306 is a primary, 10.0.0.2:3306 and 10.0.0.3:3306 are its replicas (`@@server_id` is 1, 2 and 3). No
 //!   server answers at other addresses of 10.0.0.0/24. The proxy's ports 4040 to 4099 are free ports here.
+//! - A collector of OpenTelemetry listens where the page says 127.0.0.1:4318.
 //! - `manual/shop.sql` is what the servers have. All passwords are `secret`.
 //! - A page runs on both families, or on MariaDB alone (`page: mariadb`) if its outputs are MariaDB's.
 //! - A command that only looks is repeated until its output is that of the page: events take a moment.
@@ -66,4 +67,21 @@ pages! {
     index_usage
     insight
     journals
+    lanes
+    limits
+    logging
+    lua: mariadb
+    metrics
+    pooling
+    profiling
+    proxy_protocol
+    rule_guarantees: mariadb
+    rules
+    sandbox: mariadb
+    scripts
+    service
+    sessions: mariadb
+    splitting
+    tls
+    tracing
 }

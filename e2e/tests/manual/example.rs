@@ -1,5 +1,6 @@
 //! One page's example: its file, its commands and what they print.
 
+use e2e::collector::Collector;
 use e2e::page::{blocks, section, text};
 
 use super::addresses::Addresses;
@@ -9,6 +10,9 @@ use super::terminal::Terminal;
 
 /// The heading of the section.
 pub const HEADING: &str = "An example";
+
+/// Where the manual's collector of OpenTelemetry listens.
+const COLLECTOR: &str = "http://127.0.0.1:4318";
 
 /// A command and the lines that the page shows below it.
 #[derive(Debug)]
@@ -27,6 +31,8 @@ pub fn run(page: &str, product: e2e::Product) {
     let addresses = Addresses::of(servers.cluster());
     let mut terminal = Terminal::new();
     let file = with_listeners(&blocks(example, "toml").join("\n"));
+    let collector = Collector::start();
+    let file = file.replace(COLLECTOR, &collector.endpoint());
     terminal.write_file(&addresses.to_test(&file));
     for step in steps {
         take(&step, &addresses, &mut terminal);

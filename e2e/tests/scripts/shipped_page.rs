@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use e2e::page::blocks;
 use e2e::raw::Address;
 
 use super::*;
@@ -77,15 +78,6 @@ fn is_like(line: &str, page: &str) -> bool {
     })
 }
 
-/// A section's blocks of a kind.
-fn blocks<'a>(section: &'a str, kind: &str) -> Vec<&'a str> {
-    let fence = format!("```{kind}\n");
-    let found = section.split(&fence).skip(1);
-    found
-        .map(|block| block.split("```").next().unwrap())
-        .collect()
-}
-
 fn hold(product: Product, name: &str, section: &str) {
     let schema = format!("t_page_{}", name.replace('-', "_"));
     let mut root = Server::shared(product).root();
@@ -129,10 +121,13 @@ fn hold(product: Product, name: &str, section: &str) {
 }
 
 fn every_dialogue_of_the_page_is_held(product: Product) {
-    let sections = PAGE.split("\n## ").skip(1);
+    let example = e2e::page::section(PAGE, "An example").unwrap();
+    hold(product, "histogram", example);
+    let sections = PAGE.split("\n### ").skip(1);
     let mut names = Vec::new();
     for section in sections {
         let name = section.split(".lua\n").next().unwrap();
+        let section = section.split("\n## ").next().unwrap();
         hold(product, name, section);
         names.push(format!("{name}.lua"));
     }
