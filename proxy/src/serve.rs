@@ -335,10 +335,7 @@ async fn log_in(
     let login = login.run(&guard, |user| {
         stay_in_sight(&worker.relay.login, user, remote, &[])
     });
-    let outcome = match timeout(limit, login).await {
-        Ok(outcome) => outcome,
-        Err(_) => Err(late(limit)),
-    };
+    let outcome = (timeout(limit, login).await).unwrap_or_else(|_| Err(late(limit)));
     match outcome {
         // The login may have ended on another connection than it began on.
         Ok(agreement) => {

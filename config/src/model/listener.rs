@@ -54,8 +54,8 @@ settings! {
         timeout_idle_transaction: Option<Duration> = None, Traits::RESTART.within(0, 365 * DAY)
             .default_text("what `limits.timeout_idle_transaction` says");
 
-        /// Where drivers of MariaDB that honour `redirect_url` connect instead. `"backend"`: to the backend
-        /// of the session, past the proxy; an address: there, for instance to another proxy. See [Clients that
+        /// The address that drivers of MariaDB connect to instead, if they honour `redirect_url`. `"backend"`: to the
+        /// backend of the session, past the proxy; an address: there, for instance to another proxy. See [Clients that
         /// go elsewhere](sessions.md#clients-that-go-elsewhere).
         redirect: Option<Redirect> = None, Traits::RESTART.default_text("nowhere: clients stay");
     }

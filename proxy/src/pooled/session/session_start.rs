@@ -28,9 +28,10 @@ use backend::secure::compress;
 use backend::settings::Settings;
 use backend::sub_pool::{BackendLogin, PoolKey};
 use link::client_command::Inbox;
-use link::failure::{Failure, FailureKind};
+use link::failure::Failure;
 use link::leg::Leg;
 use link::packets::PacketStream;
+use link::session_end::lost_at_login;
 use login::login_env::SessionPermit;
 use login::redirect::first_ok;
 use login::server_login::{AdmittedLogin, STATUS_FIRST};
@@ -159,11 +160,7 @@ pub(crate) struct StartedSession {
 impl StartedSession {
     /// Takes over the client, who has heard OK.
     pub(crate) fn join(mut self, client: PacketStream) -> Result<PooledSession, Failure> {
-        let lost = || {
-            let text = "the connection to the client was lost at the end of the login";
-            Failure::new(FailureKind::LoginAbandoned, text)
-        };
-        let (transport, ahead) = client.into_parts().ok_or_else(lost)?;
+        let (transport, ahead) = client.into_parts().ok_or_else(lost_at_login)?;
         let (transport, ahead) = compress(transport, ahead, self.compression, Remote::Client);
         self.session.client.leg = Leg::new(transport);
         self.session.client.inbox = Inbox::new(ahead);
