@@ -7,12 +7,12 @@ use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
 use config::AdminRole;
-use proxy::{Killed, Window};
 use route::{KillScope, Topology};
 use rusqlite::types::Value;
 use stats::{AuditEvent, StatsRequest, StatsTable};
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout_at;
+use worker::{Killed, Window};
 
 use crate::editor::{Editor, What};
 use crate::engine::{self, Limits, PreparedSelect, ResultRows, alter};

@@ -7,9 +7,9 @@ use std::time::SystemTime;
 use auth::{Directory, Plugin};
 use config::{AccountConfig, AdminRole, Config};
 use net::listen::Accepted;
-use proxy::{AdminClient, AdminClientError, AdminState, Reception, Settings, Window};
 use replication::Streams;
 use stats::AuditEvent;
+use worker::{AdminClient, AdminClientError, AdminState, Reception, Settings, Window};
 
 use crate::editor::Editor;
 use crate::functions::VERSION;

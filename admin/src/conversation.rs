@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use net::Endpoint;
-use proxy::{AdminClient, AdminClientError, AdminScript};
 use route::KillScope;
 use rusqlite::types::Value;
 use wire::{Command, ErrorCode, StatusFlags};
+use worker::{AdminClient, AdminClientError, AdminScript};
 
 use crate::admin_session::{AdminSession, Outcome, aside};
 use crate::authenticator::{Authenticator, PORT};

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use advisor::Usage;
 use auth::Accounts;
 use config::Config;
-use proxy::{SessionView, Settings, Window, WorkerView};
 use replication::Streams;
 use route::{Backend, BackendId, Moment, Topology};
 use stats::StatsRequest;
+use worker::{SessionView, Settings, Window, WorkerView};
 
 use crate::editor::View;
 use crate::events::Events;

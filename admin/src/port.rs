@@ -8,10 +8,10 @@ use std::thread::JoinHandle;
 use config::{Config, ListenAddress};
 use net::listen::{AcceptError, Accepted, ListenOptions};
 use net::{Endpoint, Listener};
-use proxy::Window;
 use replication::Streams;
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
+use worker::Window;
 
 use crate::authenticator::{Authenticator, Count, PORT};
 use crate::conversation::Conversation;

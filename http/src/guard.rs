@@ -12,7 +12,7 @@ use axum::response::{IntoResponse, Response};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use config::AdminRole;
-use proxy::Settings;
+use worker::Settings;
 
 use super::HttpState;
 use super::accept::Caller;

@@ -12,7 +12,7 @@
 //! - `lane`: one lane; `lane_request`: the place of one session's statement there, and how its reply ends;
 //! - `statements`: prepared statements on a lane; `lane_command`: the command that a reply belongs to.
 //!
-//! A lane takes packets and knows no session: which statements may use one is decided by pooled sessions (crate `proxy`)
+//! A lane takes packets and knows no session: which statements may use one is decided by pooled sessions (crate `engine`)
 //! and by `route::lane_check`.
 
 pub mod lane;

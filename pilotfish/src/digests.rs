@@ -8,8 +8,8 @@ use std::path::Path;
 use std::time::Instant;
 
 use config::DigestsConfig;
-use proxy::DataPlane;
 use stats::SeenDigest;
+use worker::DataPlane;
 
 /// The first line.
 const TITLE: &str = "# Digests that Pilotfish has seen: count, user, schema, digest";

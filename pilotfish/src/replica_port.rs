@@ -8,12 +8,12 @@ use std::thread::JoinHandle;
 
 use auth::{Directory, Plugin};
 use config::{Config, Serves};
-use proxy::{AdminClient, AdminClientError, AdminState, Reception, Window};
 use replication::{Clock, RelayLog, ReplicaConnection, Streams, feed};
 use route::Family;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use wire::Capabilities;
+use worker::{AdminClient, AdminClientError, AdminState, Reception, Window};
 
 use crate::listening::{Bound, Client};
 

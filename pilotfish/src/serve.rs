@@ -12,7 +12,6 @@ use config::{Applies, Change, Config, Draft, Fault, Serves, SessionMode, diff};
 use control::Control;
 use net::watch;
 use net::worker::WorkerEnd;
-use proxy::{AllScripts, ChangeOrigins, DataPlane, DataPlaneContext, LoggedChange, Settings};
 use replication::{LoggedStatement, Origins, Replication};
 use route::Topology;
 use sd_notify::{NotifyState, notify};
@@ -21,6 +20,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::{Notify, oneshot};
 use tokio::time::{MissedTickBehavior, interval};
+use worker::{AllScripts, ChangeOrigins, DataPlane, DataPlaneContext, LoggedChange, Settings};
 
 use crate::arguments::ServeArguments;
 use crate::digests::Notes;

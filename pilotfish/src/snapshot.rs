@@ -8,7 +8,7 @@ use net::tls::{
     ClientCertificates, ClientTls, ClientTlsSettings, Error, Identity, Reload, ServerTls,
     ServerTlsSettings, Verification,
 };
-use proxy::Settings;
+use worker::Settings;
 
 /// Makes a snapshot. What TLS reads from files is taken over from `before` where nothing about it
 /// has changed, with its certificate made at start and its session tickets.

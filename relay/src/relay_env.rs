@@ -14,6 +14,7 @@ use registry::session_control::{Ask, SessionControl};
 use registry::session_info::SessionInfo;
 use registry::worker_sessions::WorkerSessions;
 use sql::Server;
+use stats::journal::{AuditEvent, Entry};
 use stats::recorder::{SessionOfStatement, StatementRecorder};
 use wire::errors::ProxyError;
 
@@ -44,6 +45,20 @@ impl RelayEnv {
             true => watch.ask(Ask::ClientGone),
             false => watch.client_closes(self.clock.now()),
         }
+    }
+
+    /// An event for the audit log, if there is one.
+    pub fn audit(&self, event: impl FnOnce() -> AuditEvent) {
+        if self.pool.settings.borrow().config.audit_log.file.is_some() {
+            let entry = Entry::Audit(Box::new(event()));
+            self.recorder.journal.offer(entry);
+        }
+    }
+
+    /// Whether the control plane can kill statements that sessions cannot kill themselves.
+    pub fn has_monitor(&self) -> bool {
+        let settings = self.pool.settings.borrow();
+        settings.config.health.monitor_user.is_some()
     }
 
     /// What the client of a session is told whose transaction was idle for too long.

@@ -17,7 +17,7 @@
 //! - `script_route`: the backends that a script has chosen, or put down;
 //! - `facts`: what scripts are told of addresses, greetings and backends.
 //!
-//! This crate knows no session: the sessions that call hooks are in crate `proxy`, which is above it.
+//! This crate knows no session: the sessions that call hooks are in the crates `engine` and `scripted`, which are above it.
 
 pub mod auth_observer;
 pub mod bridge;

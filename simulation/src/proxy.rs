@@ -13,10 +13,10 @@ use net::RawSocket;
 use net::listen::Accepted;
 
 use net::watch;
-use proxy::{AllScripts, DataPlane, DataPlaneContext, WorkerView};
 use route::KillScope;
 use route::rules::Rules;
 use stats::{Journal, StatementStatsView, StatsRequest, Traces};
+use worker::{AllScripts, DataPlane, DataPlaneContext, WorkerView};
 
 use crate::network::End;
 

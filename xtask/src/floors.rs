@@ -30,10 +30,14 @@ const FLOORS: &[(&str, Floor)] = &[
     ("login", Floor::At(7)),
     ("relay", Floor::At(8)),
     ("script_hooks", Floor::At(9)),
-    ("proxy", Floor::At(10)),
-    ("admin", Floor::At(11)),
-    ("http", Floor::At(12)),
-    ("pilotfish", Floor::At(13)),
+    ("command", Floor::At(9)),
+    ("engine", Floor::At(10)),
+    ("explain", Floor::At(11)),
+    ("scripted", Floor::At(11)),
+    ("worker", Floor::At(12)),
+    ("admin", Floor::At(13)),
+    ("http", Floor::At(14)),
+    ("pilotfish", Floor::At(15)),
     ("replication", Floor::At(5)),
     ("e2e", Floor::Outside),
     ("e2e/clients/rust-mysql-async", Floor::Outside),
@@ -169,9 +173,9 @@ mod tests {
     fn a_dependency_upwards_is_found() {
         let found = faults(
             "wire",
-            "[dependencies]\nproxy.workspace = true\nbytes = \"1\"\n",
+            "[dependencies]\nworker.workspace = true\nbytes = \"1\"\n",
         );
-        assert_eq!(found, ["wire (At(0)) must not depend on proxy (At(10))"]);
+        assert_eq!(found, ["wire (At(0)) must not depend on worker (At(12))"]);
     }
 
     #[test]
@@ -209,7 +213,7 @@ mod tests {
     #[test]
     fn those_outside_know_all_inside_and_nobody_knows_them() {
         assert_eq!(
-            faults("e2e", "[dependencies]\npilotfish-proxy = \"0\""),
+            faults("e2e", "[dependencies]\npilotfish-worker = \"0\""),
             [""; 0]
         );
         assert_eq!(

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use proxy::{SessionState, StepsView, TimesView, WorkerView};
+use worker::{SessionState, StepsView, TimesView, WorkerView};
 
 use super::age::Now;
 use super::store::Span;

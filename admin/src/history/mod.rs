@@ -27,9 +27,9 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
 use config::Config;
-use proxy::Window;
 use stats::StatsRequest;
 use tokio::sync::oneshot;
+use worker::Window;
 
 use crate::events::Events;
 use age::Now;

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use proxy::{StepsView, TimesView};
+use worker::{StepsView, TimesView};
 
 use super::bounded::Bounded;
 use super::families::FAMILIES;

@@ -1,6 +1,6 @@
 //! Bounds that keep clients from harming each other, and how often they were needed.
 
-use proxy::MemoryView;
+use worker::MemoryView;
 
 use crate::material::Material;
 use crate::table::{Asks, Schema, TableDefinition, integer, measure};

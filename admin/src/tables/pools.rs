@@ -1,7 +1,7 @@
 //! Backend connections that sessions share.
 
 use pool::{CloseReason, Figures};
-use proxy::{PoolView, WorkerView};
+use worker::{PoolView, WorkerView};
 
 use crate::material::Material;
 use crate::table::Cell;

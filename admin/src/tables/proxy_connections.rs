@@ -1,6 +1,6 @@
 //! Connections as MySQL Proxy's first admin port showed them.
 
-use proxy::SessionState;
+use worker::SessionState;
 
 use crate::material::Material;
 use crate::table::{Asks, Schema, TableDefinition, integer, text};

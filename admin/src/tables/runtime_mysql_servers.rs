@@ -114,7 +114,7 @@ impl Server {
     }
 
     /// The server that a session uses, if that is still configured.
-    pub fn of_session(material: &Material, session: &proxy::SessionView) -> Option<Self> {
+    pub fn of_session(material: &Material, session: &worker::SessionView) -> Option<Self> {
         let backend = material.backend(session.backend?)?;
         Some(Self::of(backend))
     }

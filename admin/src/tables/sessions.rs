@@ -1,6 +1,6 @@
 //! Who is connected, and what they are doing.
 
-use proxy::SessionView;
+use worker::SessionView;
 
 use super::digests::hexadecimal;
 use crate::material::Material;

@@ -1,6 +1,6 @@
 //! Figures of the whole proxy as ProxySQL's statistics show them.
 
-use proxy::{PoolView, SessionState};
+use worker::{PoolView, SessionState};
 
 use crate::material::Material;
 use crate::table::{Asks, Schema, TableDefinition, text};
@@ -25,7 +25,7 @@ pub static TABLE: TableDefinition<StatsGlobalRow> = TableDefinition {
 type StatsGlobalRow = (&'static str, u64);
 
 fn items(material: &Material) -> Vec<StatsGlobalRow> {
-    let count = |is_it: fn(&proxy::SessionView) -> bool| {
+    let count = |is_it: fn(&worker::SessionView) -> bool| {
         material.sessions().filter(|it| is_it(it)).count() as u64
     };
     let pools = super::pools::items(material);

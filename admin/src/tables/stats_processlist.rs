@@ -1,7 +1,7 @@
 //! Sessions as ProxySQL's statistics show them.
 
 use net::Endpoint;
-use proxy::{SessionState, SessionView};
+use worker::{SessionState, SessionView};
 
 use super::runtime_mysql_servers::{Server, of};
 use crate::material::Material;

@@ -1,6 +1,6 @@
 //! Figures of the whole proxy: what SHOW STATUS shows.
 
-use proxy::SessionState;
+use worker::SessionState;
 
 use crate::material::Material;
 use crate::table::{Asks, Schema, TableDefinition, text};

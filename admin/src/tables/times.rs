@@ -1,6 +1,6 @@
 //! Where the time goes.
 
-use proxy::TimesView;
+use worker::TimesView;
 
 use crate::material::Material;
 use crate::table::{Asks, Schema, TableDefinition, integer, measure, microseconds, text};

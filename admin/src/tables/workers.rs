@@ -1,6 +1,6 @@
 //! The threads that sessions live on.
 
-use proxy::{SessionState, WorkerView};
+use worker::{SessionState, WorkerView};
 
 use crate::material::Material;
 use crate::table::{Asks, Cell, Schema, TableDefinition, integer};

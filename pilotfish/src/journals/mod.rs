@@ -11,8 +11,8 @@ use std::time::{Duration, Instant, SystemTime};
 
 use config::{Config, StatementFormat};
 use net::watch;
-use proxy::Settings;
 use stats::{Entry, Journal, Log};
+use worker::Settings;
 
 use file::LogFile;
 

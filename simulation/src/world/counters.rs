@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use proxy::WorkerView;
 use stats::StatementStatsView;
 use stats::counts::Counts;
+use worker::WorkerView;
 
 use super::administration::Administered;
 use super::plan::Plan;

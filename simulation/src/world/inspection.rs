@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use proxy::{SessionState, SessionView, WorkerView};
+use worker::{SessionState, SessionView, WorkerView};
 
 use super::counters::{self, Opened};
 use super::plan::{Plan, SessionLimit, WorldKind};

@@ -148,7 +148,7 @@ fn of_crate(of: &Crate, figure: usize) -> Figures {
     Figures::from([(of.name.clone(), figure)])
 }
 
-/// The full names of types and files: `proxy::pooled::kill::Target`.
+/// The full names of types and files: `engine::kill::Target`.
 fn full_names<'a>(of: &Crate, names: impl Iterator<Item = Named<'a>>) -> Vec<String> {
     let full_name = |named: Named<'_>| {
         if named.is_file {

@@ -73,12 +73,12 @@ impl Module {
         }
     }
 
-    /// The full name of an item: `proxy::pooled::kill::Target`.
+    /// The full name of an item: `engine::kill::Target`.
     pub fn item(&self, crate_name: &str, item: &str) -> String {
         format!("{}::{item}", self.file(crate_name))
     }
 
-    /// The full name of the file: `proxy::pooled::kill`.
+    /// The full name of the file: `engine::kill`.
     pub fn file(&self, crate_name: &str) -> String {
         let path = self.path.iter().map(String::as_str);
         [crate_name]

@@ -15,8 +15,8 @@ use config::{Config, HttpTarget};
 use hyper::body::Bytes;
 use net::watch;
 use prost::Message as _;
-use proxy::Settings;
 use tokio::time::{Instant as Moment, sleep_until};
+use worker::Settings;
 
 use super::common::{KeyValue, Resource, Scope, attribute, nanoseconds};
 use super::post::{Destination, Failure, post};

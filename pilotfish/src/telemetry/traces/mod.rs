@@ -13,11 +13,11 @@ use admin::{EventKind, Events};
 use config::HttpTarget;
 use net::watch;
 use prost::Message;
-use proxy::Settings;
 use route::{Dice, Topology};
 use stats::{Dropped, StatementView, Traces};
 use tokio::sync::mpsc::Receiver;
 use tokio::time::{Instant as Moment, sleep, timeout_at};
+use worker::Settings;
 
 use super::post::{Destination, Failure, post};
 use spans::Maker;

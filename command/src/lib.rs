@@ -1,0 +1,25 @@
+//! One command of a client, as the values that a pooled session handles it by.
+//!
+//! ```text
+//!   packets ──► CurrentCommand      from the packet to the end of the reply: times, policy, subject, delivery
+//!                 │
+//!                 ├─ Statement      a text, an execution, or a command that runs no statement
+//!                 ├─ CommandPolicy  what rules, hints and scripts want of it; Injecting: what is sent around it
+//!                 ├─ CommandTarget  where it goes
+//!                 ├─ Job            what is sent to the backend; Repeat: whether it may be sent again
+//!                 └─ Ending         how it has ended
+//! ```
+//!
+//! Nothing here reads a socket or knows a session: the steps between these values are the crate `engine`.
+
+pub mod command_policy;
+pub mod current_command;
+pub mod delivery;
+pub mod ending;
+pub mod injecting;
+pub mod job;
+pub mod literals;
+pub mod repeat;
+pub mod statement;
+pub mod target;
+pub mod trace;

@@ -1,0 +1,98 @@
+//! What a session makes of changed global variables: it keeps the values that it began with.
+
+use std::rc::Rc;
+
+use backend::ask_globals::look;
+use pool::CloseReason;
+use session::state::{Former, Heir, Pin};
+use wire::Capabilities;
+
+use crate::session::PooledSession;
+
+impl PooledSession {
+    /// The session may have changed global variables: the proxy looks at them before the client hears that the
+    /// statement is done.
+    pub(crate) async fn look_at_globals(&mut self) {
+        self.sql_state.sets_globals = false;
+        let pins = self.sql_state.session.pins();
+        let is_awkward = pins.has(Pin::NextTransaction)
+            || pins.has(Pin::Xa)
+            || self.sql_state.session.is_traced();
+        if let Some(lent) = self.held.lease.as_ref().filter(|_| is_awkward) {
+            // What is set for the next transaction is the next statement's, and so is the trace.
+            self.env.pool_env.shared.globals.doubt(lent.conn.backend.id);
+            return;
+        }
+        if !self.keep_past().await {
+            return;
+        }
+        let Some(lent) = &mut self.held.lease else {
+            return;
+        };
+        if look(&self.env.pool_env, &mut lent.conn).await.is_err() {
+            self.drop_lent(CloseReason::Broken);
+        }
+        self.keep_inherited();
+    }
+
+    /// Where global variables have changed, the session keeps the values that it began with.
+    #[inline]
+    pub(crate) fn keep_inherited(&mut self) {
+        if self.sql_state.inherits_at != self.env.pool_env.shared.globals.now() {
+            self.keep_inherited_now();
+        }
+    }
+
+    #[cold]
+    fn keep_inherited_now(&mut self) {
+        let env = Rc::clone(&self.env);
+        env.pool.note_globals();
+        let globals = &env.pool_env.shared.globals;
+        let held = || self.held.lease.as_ref().map(|lent| lent.conn.backend.id);
+        let home = self.routing.home.as_ref().map(|home| home.backend.id);
+        let Some(backend) = home.or_else(held) else {
+            return;
+        };
+        let now = globals.now();
+        let then = std::mem::replace(&mut self.sql_state.inherits_at, now);
+        let conn = self.held.lease.as_mut().map(|lent| &mut lent.conn);
+        let conn = conn.filter(|conn| conn.backend.id == backend);
+        let inherits_at = conn.as_ref().map(|conn| conn.epochs.inherits_at.get());
+        let changed = globals.changed_since(backend, then);
+        let former: Vec<Former<'_>> = changed
+            .iter()
+            .map(|changed| Former {
+                name: changed.name.as_bytes(),
+                before: &changed.before,
+                now: &changed.now,
+                is_on_connection: inherits_at.is_some_and(|at| at < changed.number),
+            })
+            .collect();
+        let heir = Heir {
+            is_interactive: self.client.capabilities.contains(Capabilities::INTERACTIVE),
+            is_privileged: self.sql_state.has_set_globals,
+        };
+        let table = &env.pool_env.store.values;
+        let connection = conn.map(|conn| &mut conn.state);
+        self.sql_state
+            .session
+            .keep_inherited(table, connection, &former, heir);
+        for key in self.sql_state.statements.all_mut() {
+            key.values = self.sql_state.session.with_inherited(table, &key.values);
+        }
+        self.note_wait_timeout();
+    }
+
+    /// The session begins anew: it inherits what the global variables are now.
+    pub(crate) fn inherit(&mut self) {
+        let now = self.env.pool_env.shared.globals.now();
+        if std::mem::replace(&mut self.sql_state.inherits_at, now) != now {
+            let server = self.sql_state.session.flags().server;
+            self.sql_state.session.begins_as(
+                self.env
+                    .pool
+                    .fresh_flags(self.identity.key.collation, server),
+            );
+        }
+    }
+}

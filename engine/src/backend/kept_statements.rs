@@ -1,0 +1,59 @@
+//! A PREPARE for which the server has no room: statements that connections keep prepared are closed, and it is sent
+//! again.
+
+use backend::kept_statements::{PAUSE, TRIES_MAX};
+use sql::{Facts, Role, StatementKind};
+
+use crate::command::sql_prepared::drop_texts;
+use crate::session::PooledSession;
+use command::delivery::Delivery;
+use command::repeat::Repeat;
+use link::query_command::CommandPart;
+
+impl PooledSession {
+    /// Whether the client does not hear that the server has no room for what this statement prepares. The text must
+    /// stand there: making it must not call anything.
+    pub(crate) fn makes_room(&self, facts: &Facts, part: CommandPart, repeat: &Repeat) -> bool {
+        facts.kind == StatementKind::Prepare
+            && facts.mentions_of(Role::PreparedText).next().is_some()
+            && part == CommandPart::Whole
+            && !self.injects()
+            && self.command.delivery != Delivery::Nobody
+            && repeat.refused_for_room < TRIES_MAX
+    }
+
+    /// Closes kept statements, before a PREPARE that was refused for want of room is sent again.
+    pub(crate) async fn make_room(&mut self, repeat: &mut Repeat) {
+        repeat.refused_for_room += 1;
+        if repeat.refused_for_room > 1 {
+            return tokio::time::sleep(PAUSE).await;
+        }
+        if self.is_pinned() {
+            self.close_kept().await;
+            return self.drop_texts_of_others().await;
+        }
+        // The session's own connection may keep statements of others.
+        self.env.pool_env.shared.close_kept();
+        self.give_back();
+        self.env.pool.close_kept_if_asked();
+    }
+
+    /// Drops what other sessions have prepared as text on the session's connection.
+    async fn drop_texts_of_others(&mut self) {
+        if let Some(mut lent) = self.held.lease.take() {
+            let others = self.sql_state.session.texts_of_others(&lent.conn.state);
+            // A connection that breaks here is found broken by the next command.
+            let _ = drop_texts(&self.env, &mut lent.conn, others).await;
+            self.held.lease = Some(lent);
+        }
+    }
+
+    /// Closes the statements that are kept on connections to the backend of the session's own.
+    pub(crate) async fn close_kept(&mut self) {
+        if let Some(mut lent) = self.held.lease.take() {
+            let desk = &self.env.pool;
+            desk.close_kept(&mut lent.conn).await;
+            self.held.lease = Some(lent);
+        }
+    }
+}

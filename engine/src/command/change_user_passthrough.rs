@@ -1,0 +1,105 @@
+//! COM_CHANGE_USER to an account that only a backend can judge: from then on the session has a
+//! connection of its own, and is relayed.
+
+use std::sync::Arc;
+
+use wire::change_user::ChangeUser;
+use wire::handshake::HandshakeHead;
+use wire::{Capabilities, HandshakeResponse, errors};
+
+use crate::session::PooledSession;
+use backend::greeting::server_of;
+use link::failure::{Failure, FailureKind};
+use link::leg::Leg;
+use link::packets::PacketStream;
+use login::connect::Greeted;
+use login::passthrough_auth::PassOn;
+use login::relayed_login::{Agreement, Who};
+use relay::outcome::{After, Relayed};
+use relay::relayed_session::join;
+
+/// What clients usually say; no server holds them to it.
+const PACKET_BYTES_MAX: u32 = 1 << 24;
+
+impl PooledSession {
+    /// Lets a backend judge. After an error the client has been told nothing, unless by the backend.
+    pub(crate) async fn pass_on(
+        &self,
+        stream: &mut PacketStream,
+        wish: &ChangeUser<'_>,
+    ) -> Result<(Greeted, Agreement), Failure> {
+        let collation = wish.collation.unwrap_or(self.identity.key.collation);
+        let Ok(collation) = u8::try_from(collation) else {
+            let user = String::from_utf8_lossy(wish.user);
+            let error = errors::collation_needs_own_login(user, collation);
+            return Err(Failure::saying(FailureKind::LoginMalformed, error));
+        };
+        let has_schema = wish.schema.is_some();
+        let response = HandshakeResponse {
+            head: HandshakeHead {
+                capabilities: self
+                    .client
+                    .login_capabilities
+                    .with(Capabilities::CONNECT_WITH_DB, has_schema),
+                packet_bytes_max: PACKET_BYTES_MAX,
+                collation,
+            },
+            user: wish.user,
+            auth_response: wish.auth_response,
+            schema: wish.schema,
+            plugin: wish.plugin,
+            attributes: wish.attributes,
+            zstd_level: None,
+            trailing: b"",
+        };
+        let pass_on = PassOn {
+            env: &self.env.relay.login,
+            settings: &self.settings,
+            header: &self.client.header,
+            destination: &self.routing.course.destination(),
+            client: stream,
+            who: &mut Who::default(),
+            greeting: &self.identity.greeting,
+            ear: None,
+        };
+        pass_on.run(response).await
+    }
+
+    /// The backend has let the client in, and the client knows.
+    pub(crate) fn change_over(
+        &mut self,
+        greeted: Greeted,
+        agreement: Agreement,
+    ) -> Result<After, Failure> {
+        let client = std::mem::replace(&mut self.client.leg, Leg::gone());
+        let thread_id = greeted.greeting.thread_id;
+        let backend = Arc::clone(&greeted.backend);
+        let relay = join(
+            (&self.env.relay, &self.watch, &self.settings),
+            (client, self.client.inbox.take_all()),
+            (
+                greeted.stream,
+                Arc::clone(&backend),
+                server_of(&greeted.greeting),
+            ),
+            &agreement,
+        )?;
+        // From here on the server sees to that.
+        self.watch.may_wait(None);
+        self.routing.home = None;
+        self.identity.registered.leave_account();
+        self.identity.registered.pass_on(backend.id, thread_id);
+        tracing::debug!(
+            id = self.identity.registered.id(),
+            backend = backend.name,
+            "a changed user has a connection of its own"
+        );
+        Ok(After::Relayed(Box::new(Relayed {
+            relay,
+            legs: agreement.legs,
+            scramble: agreement.scramble,
+            thread_id,
+            slot: Some(greeted.slot),
+        })))
+    }
+}

@@ -1,0 +1,103 @@
+//! Cursors of prepared statements: rows in pieces, from the connection that has them.
+
+use std::borrow::Cow;
+use std::rc::Rc;
+
+use pool::ClientStatementId;
+use session::state::Needs;
+use wire::statement::statement_id;
+use wire::{Command, errors};
+
+use super::prepared::with_id;
+use super::unknown_statements::Mistake;
+use command::statement::{BackendCommand, CommandTask};
+
+use crate::session::PooledSession;
+use command::target::CommandTarget;
+use link::client_command::Incoming;
+use relay::outcome::{After, CutOff};
+use session::effect::Effect;
+
+impl PooledSession {
+    /// COM_STMT_FETCH: of a cursor, whose connection the session holds.
+    pub(crate) async fn fetch(&mut self, incoming: Incoming) -> Result<After, CutOff> {
+        let argument = incoming.argument().into_owned();
+        let Ok(number) = statement_id(&argument) else {
+            return self.malformed(incoming.sequence);
+        };
+        let cursor = self.sql_state.statements.resolve(number).and_then(|id| {
+            let found = self.sql_state.cursors.iter().find(|(of, _)| *of == id);
+            found.map(|(_, key)| (id, key.clone()))
+        });
+        let on_backend = cursor.as_ref().and_then(|(_, key)| {
+            let lent = self.held.lease.as_ref()?;
+            lent.conn.prepared.id(key)
+        });
+        let (Some((id, _)), Some(backend_id)) = (cursor, on_backend) else {
+            return self.no_cursor(incoming.sequence, number).await;
+        };
+        let packets = with_id(Command::STMT_FETCH, &argument, backend_id);
+        let command = BackendCommand {
+            incoming: &incoming,
+            argument: Cow::Owned(argument),
+            facts: Rc::default(),
+            task: CommandTask::Fetch(id, packets),
+        };
+        let once = (Effect::Nothing, CommandTarget::Same);
+        self.send_command(command, once).await
+    }
+
+    /// There is such a statement and no cursor (`ER_STMT_HAS_NO_OPEN_CURSOR`), or no statement.
+    async fn no_cursor(&mut self, sequence: u8, number: u32) -> Result<After, CutOff> {
+        let Some(id) = self.sql_state.statements.resolve(number) else {
+            return self
+                .unknown_statement(sequence, Command::STMT_FETCH, number)
+                .await;
+        };
+        let Some(key) = self
+            .sql_state
+            .statements
+            .statement(id)
+            .map(|it| it.statement.clone())
+        else {
+            return Ok(After::Next);
+        };
+        if let Err(failure) = self.hold(CommandTarget::Same).await {
+            return self.refuse(&failure, sequence);
+        }
+        // What has to be prepared there first would change what it adds to.
+        self.keep_past().await;
+        let before = *self.sql_state.session.aftermath();
+        let prepared = self.backend_statement(&key, &Needs::NONE).await;
+        self.sql_state.session.left_alone(before);
+        let Ok(Ok(backend_id)) = prepared else {
+            self.say_error(sequence, &errors::no_cursor(number));
+            return Ok(After::Next);
+        };
+        let mistake = Mistake {
+            command: Command::STMT_FETCH,
+            argument: [backend_id.0.to_le_bytes(), 1u32.to_le_bytes()].concat(),
+            asked: backend_id.0,
+            meant: number,
+        };
+        let after = self.mistaken(sequence, &mistake).await;
+        self.finish(&key).await;
+        after
+    }
+
+    /// Closes a statement's cursor on the backend: the statement goes with it.
+    pub(crate) fn end_cursor_of(&mut self, id: ClientStatementId) {
+        let Some(at) = self.sql_state.cursors.iter().position(|(of, _)| *of == id) else {
+            return;
+        };
+        let (_, key) = self.sql_state.cursors.swap_remove(at);
+        self.sql_state
+            .session
+            .cursors_open(self.sql_state.cursors.len());
+        if let Some(lent) = &mut self.held.lease
+            && let Some(id) = lent.conn.prepared.remove(&key)
+        {
+            lent.conn.close_statement(id);
+        }
+    }
+}

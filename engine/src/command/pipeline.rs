@@ -1,0 +1,247 @@
+//! The way of every statement: whether it is answered here, what rules say, where it goes, over a shared lane or a
+//! connection of the session's own, and again elsewhere if that breaks and does no harm.
+//!
+//! ```text
+//!   understood ─► answered here? ─► rules ─► target ─► lane? ─► acquire ─► restore ─► run ─► observe ─► ended
+//!                                                        ▲                                      │
+//!                                                        └────── sent again elsewhere ◄─────────┘
+//! ```
+
+use session::Outcome;
+use sql::{Effects, Marks, StatementKind};
+
+use crate::lanes::try_lane::LaneOutcome;
+use crate::session::PooledSession;
+use backend::exchange_outcome::{CutReply, Done};
+use command::ending::Ending;
+use command::repeat::Repeat;
+use command::statement::{BackendCommand, CommandTask, Statement};
+use command::target::CommandTarget;
+use relay::outcome::{After, CutOff};
+use session::effect::{Effect, effect_of};
+
+impl PooledSession {
+    /// Takes a statement that is understood to the end of its reply.
+    pub(crate) async fn run_statement(
+        &mut self,
+        statement: &mut Statement<'_>,
+    ) -> Result<Ending, CutOff> {
+        if let Some(ending) = self.explain_here(statement) {
+            return Ok(ending);
+        }
+        self.note_seen(statement);
+        if let Some(ending) = self.apply_rules(statement).await? {
+            return Ok(ending);
+        }
+        if let Some(ending) = self.kill_here(statement).await? {
+            return Ok(ending);
+        }
+        self.answer_about_past(statement).await
+    }
+
+    /// Takes a statement to a backend that nothing but a backend can answer.
+    pub(crate) async fn send_to_backend(
+        &mut self,
+        statement: &mut Statement<'_>,
+    ) -> Result<Ending, CutOff> {
+        self.doubt(statement);
+        if self.must_leave(statement.facts()) {
+            let gone = Box::pin(self.move_to_primary(statement.sequence())).await?;
+            if let Some(after) = gone {
+                return Ok(Ending::last(after));
+            }
+        }
+        let command_target = self.target(statement);
+        if let Some(ending) = self.begin_or_end_here(statement, command_target) {
+            return Ok(ending);
+        }
+        self.trace(statement.facts());
+        if let Err(failure) = self.leave_replica(command_target, statement.facts()).await {
+            let refused = self.refuse(&failure, statement.sequence());
+            return refused.map(Ending::last);
+        }
+        let repeat = self.repeat_of(effect_of(statement.facts()), command_target);
+        let on_lane = self.try_lane(statement, command_target).await?;
+        self.deliver(statement, repeat, on_lane).await
+    }
+
+    /// Takes a command to a backend that runs no statement.
+    pub(crate) async fn send_command(
+        &mut self,
+        command: BackendCommand<'_>,
+        (effect, command_target): (Effect, CommandTarget),
+    ) -> Result<After, CutOff> {
+        // What the statement before has wished for is of no use to it.
+        self.routing.riding.wish = None;
+        let mut statement = Statement::Command(command);
+        let on_lane = LaneOutcome::NotOnLane { was_sent: false };
+        let ending = self.deliver(&mut statement, Repeat::of(effect, command_target), on_lane);
+        Ok(ending.await?.after)
+    }
+
+    /// Over a connection of the session's own, and again elsewhere if that breaks and does no harm.
+    async fn deliver(
+        &mut self,
+        statement: &mut Statement<'_>,
+        mut repeat: Repeat,
+        mut on_lane: LaneOutcome,
+    ) -> Result<Ending, CutOff> {
+        let command_target = repeat.command_target;
+        loop {
+            match on_lane {
+                LaneOutcome::Told(ending) => return Ok(ending),
+                LaneOutcome::NotOnLane { was_sent } => repeat.has_been_sent(was_sent),
+                LaneOutcome::Refused => {
+                    self.note_refused(statement);
+                    repeat.note_refusal();
+                    repeat.command_target = self.after_refusal(repeat.command_target);
+                }
+            }
+            if let Err(failure) = self.hold(repeat.command_target).await {
+                let refused = self.refuse(&failure, statement.sequence());
+                return refused.map(Ending::last);
+            }
+            if let Some(error) = self.asks_for_lost(statement) {
+                self.say_error(statement.sequence(), &error);
+                return Ok(Ending::last(After::Next));
+            }
+            on_lane = self.try_new_lane(statement, repeat.command_target).await?;
+            if !on_lane.is_untried() {
+                continue;
+            }
+            self.note_origin(statement);
+            match self.run_here(statement, &repeat).await {
+                Ok(Ok(done)) => {
+                    return self.statement_ended(statement, command_target, &done).await;
+                }
+                Ok(Err(own)) => {
+                    self.pass_error(statement.sequence(), &own);
+                    return Ok(Ending::last(After::Next));
+                }
+                Err(cut) => {
+                    if let Some(ending) = self.was_cut(statement, cut, &mut repeat).await? {
+                        return Ok(ending);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The schema history may ask for the session that changed an object over this connection.
+    #[inline]
+    fn note_origin(&self, statement: &Statement<'_>) {
+        let origins = &self.env.relay.origins;
+        if origins.is_wanted()
+            && let Some(lent) = &self.held.lease
+        {
+            let thread = (lent.conn.backend.id, lent.conn.thread_id);
+            let said = (statement.facts(), statement.text());
+            let now = self.env.now().0;
+            let session = || self.watch.card();
+            origins.note_statement(said, thread, now, session);
+        }
+    }
+
+    /// Takes into account what the statement does beyond what its text says, as far as that is known.
+    fn doubt(&self, statement: &mut Statement<'_>) {
+        self.name_hidden_objects(statement);
+        if self.is_like_refused(statement.facts(), || self.digest_of(statement)) {
+            statement.doubt(Marks::REFUSED);
+        }
+    }
+
+    /// Where it goes.
+    fn target(&self, statement: &Statement<'_>) -> CommandTarget {
+        let facts = statement.facts();
+        let at_home = || self.ordered_aim(facts).unwrap_or(CommandTarget::Home);
+        match statement {
+            // A cursor would keep the session from its primary.
+            Statement::Execution(executing) if executing.key.cursor.is_some() => at_home(),
+            Statement::Bulk(_) => at_home(),
+            // Another part may write, and what is prepared may not be BEGIN.
+            _ => match self.command_target(facts) {
+                CommandTarget::Optimistic if !statement.is_text_alone() => CommandTarget::Home,
+                command_target => command_target,
+            },
+        }
+    }
+
+    /// It has had its reply, on the session's connection.
+    async fn statement_ended(
+        &mut self,
+        statement: &mut Statement<'_>,
+        command_target: CommandTarget,
+        done: &Done,
+    ) -> Result<Ending, CutOff> {
+        if !matches!(statement, Statement::Command(_)) {
+            self.learn(done);
+        }
+        match statement {
+            Statement::Text(query) => {
+                if let Outcome::Err(_) = done.outcome {
+                    self.undo_settings(query);
+                }
+                if self.routing.optimism.is_some()
+                    || matches!(query.facts.kind, StatementKind::Begin(_))
+                {
+                    self.note_optimism(query, command_target, done);
+                }
+            }
+            Statement::Execution(executing) => {
+                self.after_execute(executing.id, &executing.key, done).await;
+                if self.routing.optimism.is_some() {
+                    self.note_execution(executing.execution(), done);
+                }
+            }
+            Statement::Bulk(bulk) => {
+                self.unbind(&bulk.key);
+                self.after_execute(bulk.id, &bulk.key, done).await;
+            }
+            Statement::Command(command) => {
+                self.command_ended(command, done);
+                return Ok(Ending::of(done));
+            }
+        }
+        if self.injects() && (!statement.part().has_more() || done.outcome != Outcome::Ok) {
+            Box::pin(self.inject_after(statement, done)).await?;
+        }
+        let ends = statement.facts().effects.has(Effects::DISCONNECTED);
+        if ends && done.outcome == Outcome::Ok {
+            return self.released().await.map(Ending::last);
+        }
+        Ok(Ending::of(done))
+    }
+
+    /// Something broke. None: it is sent again; otherwise the client knows.
+    async fn was_cut(
+        &mut self,
+        statement: &mut Statement<'_>,
+        cut: CutReply,
+        repeat: &mut Repeat,
+    ) -> Result<Option<Ending>, CutOff> {
+        let said = (statement.command(), statement.sequence());
+        let told = match statement {
+            Statement::Command(command) if !command.prepares() => {
+                let may_repeat = matches!(command.task, CommandTask::Reply(_));
+                match may_repeat && self.again(&cut, repeat) {
+                    true => None,
+                    false => Some(self.cut_short(cut, said.1, said.0, *repeat)?),
+                }
+            }
+            _ => {
+                let told = self.retry_or_report(cut, statement.facts(), said, repeat);
+                told.await?
+            }
+        };
+        if let Some(after) = told {
+            if let Statement::Text(query) = statement {
+                self.undo_settings(query);
+            }
+            return Ok(Some(Ending::last(after)));
+        }
+        if repeat.was_refused && !statement.facts().is_doubted() {
+            self.note_refused(statement);
+        }
+        Ok(None)
+    }
+}

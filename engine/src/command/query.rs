@@ -1,0 +1,216 @@
+//! COM_QUERY: the facts of its text, and the steps that only a text has.
+
+use std::rc::Rc;
+
+use sql::{Facts, Mention, Role, Show, StatementKind, Uses};
+use wire::Command;
+
+use crate::session::PooledSession;
+use backend::exchange_outcome::Done;
+use command::ending::Ending;
+use command::statement::Statement;
+use link::client_command::Incoming;
+use link::query_command::CommandPart;
+use link::query_command::{Arrived, Carries, QueryCommand};
+use relay::outcome::{After, CutOff};
+use session::track_settings::SessionTrackSettings;
+use sql::proxy_explain;
+use stats::statement_stats::Subject;
+
+impl PooledSession {
+    /// Decodes a command that has come.
+    #[inline]
+    pub(crate) fn arrived(&self, incoming: Incoming) -> Arrived {
+        if incoming.command != Command::QUERY || incoming.is_cut {
+            return Arrived::Other(incoming);
+        }
+        let (facts, capabilities) = (
+            self.env.pool_env.store.take_facts(),
+            self.client.capabilities,
+        );
+        QueryCommand::decode(incoming, capabilities, facts, CommandPart::Whole)
+            .map_or_else(Arrived::Other, Arrived::Query)
+    }
+
+    /// COM_QUERY.
+    pub(crate) async fn query(&mut self, mut query: QueryCommand) -> Result<After, CutOff> {
+        let ending = self.run_query(&mut query).await;
+        self.reuse(query);
+        Ok(ending?.after)
+    }
+
+    /// A command, or one of its statements.
+    async fn run_query(&mut self, query: &mut QueryCommand) -> Result<Ending, CutOff> {
+        self.understand(query);
+        self.run_statement(&mut Statement::Text(query)).await
+    }
+
+    /// Keeps a command's memory for the next one.
+    fn reuse(&self, query: QueryCommand) {
+        let (facts, packets) = query.into_memory();
+        self.env.pool_env.store.return_facts(facts);
+        self.env.pool_env.store.return_bytes(packets);
+    }
+
+    /// Reads what the text says.
+    fn understand(&mut self, query: &mut QueryCommand) {
+        let bytes = query.incoming().packets.len();
+        let (text, facts) = query.text_and_facts();
+        let digest = self.read_facts(facts, text, bytes);
+        self.trust(facts, text);
+        query.digest = digest;
+        if query.carries() == Carries::Attributes
+            && self.env.relay.recorder.stats.wants().tracing.is_some()
+        {
+            let attributes = query.query().named_attributes(self.client.capabilities);
+            self.note_attributes(&attributes.unwrap_or_default());
+        }
+    }
+
+    /// Takes a statement for a read whose functions are declared to read only.
+    #[inline]
+    pub fn trust(&self, facts: &mut Facts, text: &[u8]) {
+        if facts.marks.has(sql::Marks::UNKNOWN_FUNCTION) {
+            facts.trust(text, &self.env.rule_set.borrow().compiled.functions);
+        }
+    }
+
+    /// Answers a statement that asks about the proxy.
+    pub(crate) fn explain_here(&mut self, statement: &Statement<'_>) -> Option<Ending> {
+        let Statement::Text(query) = statement else {
+            return None;
+        };
+        if !self.may_ask() {
+            return None;
+        }
+        let inquiry = proxy_explain(query.text(), self.sql_state.session.flags())?;
+        let explainer = self.explainer;
+        let answer = explainer.answer(self, inquiry, query.text());
+        self.say_answer(query.incoming().sequence, &answer);
+        Some(Ending::last(After::Next))
+    }
+
+    /// Several statements of which one asks about what was before, or kills: one after the other, as the servers
+    /// run them, up to the last or to an error.
+    pub(crate) async fn run_in_parts(
+        &mut self,
+        query: &QueryCommand,
+        texts: &[Vec<u8>],
+    ) -> Result<Ending, CutOff> {
+        let sequence = query.incoming().sequence;
+        let mut ending = Ending::more(sequence);
+        let last = texts.len().saturating_sub(1);
+        for (at, text) in texts.iter().enumerate() {
+            let Some(next) = ending.next_sequence else {
+                return Ok(ending);
+            };
+            let part = match at {
+                0 => CommandPart::First,
+                _ if at == last => CommandPart::Last,
+                _ => CommandPart::Middle,
+            };
+            let facts = self.env.pool_env.store.take_facts();
+            let Ok(mut one) = query.part(text, (part, next), facts) else {
+                return self.malformed(sequence).map(Ending::last);
+            };
+            if at > 0 {
+                self.command.timing.goes_on();
+            }
+            ending = self.run_query(&mut one).await?;
+            self.reuse(one);
+        }
+        Ok(ending)
+    }
+
+    /// The hash of a statement's digest.
+    pub(crate) fn digest_of(&self, statement: &Statement<'_>) -> u64 {
+        let flags = self.sql_state.session.flags();
+        let digest = statement.digest();
+        digest.unwrap_or_else(|| self.env.lanes.digest(statement.text(), flags))
+    }
+
+    /// A SET of what the client is told of holds for its own reply.
+    pub(crate) fn apply_set(&mut self, query: &mut QueryCommand) {
+        if query.former_settings.is_none() {
+            query.former_settings = self.set_settings(query);
+        }
+    }
+
+    /// The SET has failed: the client is told what it was told before.
+    pub(crate) fn undo_settings(&mut self, query: &mut QueryCommand) {
+        if let Some(former) = query.former_settings.take() {
+            self.tracking.settings = Some(former);
+        }
+    }
+
+    /// Returned: what the client was told before.
+    fn set_settings(&mut self, query: &QueryCommand) -> Option<Rc<SessionTrackSettings>> {
+        let conn = &self.held.lease.as_ref()?.conn;
+        let sight = self
+            .tracking
+            .settings
+            .get_or_insert_with(|| Rc::clone(&conn.sight));
+        let facts = &query.facts;
+        if facts.assignments.is_empty() && !facts.uses.has(Uses::VARIABLES) {
+            return None;
+        }
+        if shows_settings(facts, query.text()) {
+            self.tracking.shows = Some(Rc::clone(sight));
+        }
+        let before = Rc::clone(sight);
+        let mut foreseen = SessionTrackSettings::clone(sight);
+        foreseen.apply_set(facts, query.text());
+        if foreseen != *before {
+            *sight = Rc::new(foreseen);
+        }
+        Some(before)
+    }
+
+    /// COMMIT RELEASE: the server has closed the connection behind its OK, and so it is with the
+    /// client's.
+    pub(crate) async fn released(&mut self) -> Result<After, CutOff> {
+        self.drop_lent(pool::CloseReason::Ended);
+        // A client that has gone is no longer interested.
+        let _ = self.client.leg.drained().await;
+        Ok(After::Ended(link::session_end::SessionEnd::BackendClosed))
+    }
+
+    /// After a statement: what it changed, by the server's word and its text.
+    /// It is returned where it is due to be explained.
+    pub(crate) fn observe(
+        &mut self,
+        command: Command,
+        facts: &Facts,
+        text: &[u8],
+        done: &Done,
+    ) -> Option<Subject> {
+        if let (Some(order), Some(lent)) = (&mut self.command.policy, &self.held.lease) {
+            order.ended(&lent.conn.backend, done.outcome);
+        }
+        let due = self.note_statement(done);
+        if let Some(trace) = self.command.trace.take() {
+            self.record(&trace, facts, text, done);
+        }
+        crate::exchange::observe::observe(self, command, facts, text, done);
+        due
+    }
+
+    /// A command whose payload does not hold what it must: the servers' own answer.
+    pub(crate) fn malformed(&mut self, sequence: u8) -> Result<After, CutOff> {
+        self.say_error(sequence, &wire::errors::malformed_packet());
+        Ok(After::Next)
+    }
+}
+
+/// Whether a statement may show what the server tells of changes: then it shows what the client has
+/// set, and not what the proxy has.
+fn shows_settings(facts: &Facts, text: &[u8]) -> bool {
+    let is_setting = |mention: &Mention| {
+        let name = mention.name.name(text).to_ascii_lowercase();
+        name.starts_with(b"session_track_")
+    };
+    facts.uses.has(Uses::VARIABLES)
+        && (facts.kind == StatementKind::Show(Show::Variables)
+            || facts.tables().next().is_some()
+            || facts.mentions_of(Role::VariableRead).any(is_setting))
+}

@@ -1,0 +1,262 @@
+//! A statement on the connection that the session holds: written as that connection needs it, sent, and observed.
+
+use std::borrow::Cow;
+
+use pool::{BackendStatementId, Binding, LongData};
+use session::state::Needs;
+use sql::StatementKind;
+use wire::Command;
+use wire::execute::Execute;
+use wire::statement::LongData as Piece;
+
+use super::prepared::with_id;
+use crate::session::PooledSession;
+use backend::exchange_outcome::{CutReply, Done, Reached};
+use backend::own_reply::OwnReply;
+use backend::prepared_statement::StatementKey;
+use command::job::{Job, haste_of};
+use command::repeat::Repeat;
+use command::statement::{Executing, Statement};
+use link::query_command::QueryCommand;
+
+/// A statement's packets, as its connection gets them.
+struct Encoded<'a> {
+    packets: Cow<'a, [u8]>,
+    /// The sequence id that its reply begins with.
+    sequence: u8,
+}
+
+impl<'a> Encoded<'a> {
+    /// A text goes as it came.
+    fn of_text(query: &'a QueryCommand) -> Self {
+        let incoming = query.incoming();
+        Self {
+            packets: Cow::Borrowed(&incoming.packets),
+            sequence: incoming.sequence,
+        }
+    }
+}
+
+/// What the server says of the statement before it can run: it cannot be prepared there.
+pub(super) type Refused = Box<OwnReply>;
+
+impl PooledSession {
+    /// Runs a statement on the session's connection. The inner error is the server's own, about what the statement
+    /// needs.
+    pub(crate) async fn run_here(
+        &mut self,
+        statement: &mut Statement<'_>,
+        repeat: &Repeat,
+    ) -> Result<Result<Done, Refused>, CutReply> {
+        if let Statement::Command(command) = statement {
+            return Box::pin(self.run_command(command)).await;
+        }
+        if let Statement::Text(query) = statement {
+            if let Some(inquiry) = self.sql_state.session.inquiry_before(&query.facts) {
+                Box::pin(self.inquire_before(&inquiry)).await;
+            }
+            self.apply_set(query);
+        }
+        let own_schema = match statement.prepared() {
+            Some((_, key)) => self.visit(key).await,
+            None if statement.facts().kind != StatementKind::Execute => None,
+            None => self.visit_text(statement.facts(), statement.text()).await,
+        };
+        let alarm = self.alarm();
+        let outcome = self.run_in_schema(statement, repeat).await;
+        drop(alarm);
+        self.return_to(own_schema);
+        outcome
+    }
+
+    /// The same in the schema that the statement was prepared in.
+    async fn run_in_schema(
+        &mut self,
+        statement: &Statement<'_>,
+        repeat: &Repeat,
+    ) -> Result<Result<Done, Refused>, CutReply> {
+        let needs = statement.needs();
+        let encoded = match statement {
+            Statement::Text(query) if !self.may_make_texts(&needs) => Encoded::of_text(query),
+            _ => match self.encode(statement, &needs).await? {
+                Ok(encoded) => encoded,
+                Err(refused) => return Ok(Err(refused)),
+            },
+        };
+        let Encoded { packets, sequence } = encoded;
+        let (facts, text, part) = (statement.facts(), statement.text(), statement.part());
+        if self.injects()
+            && !part.follows()
+            && let Err(cut) = Box::pin(self.inject_before(statement, &needs)).await
+        {
+            self.was_not_sent(statement).await;
+            return Err(cut);
+        }
+        if facts.kind == StatementKind::Install {
+            // A statement that is kept prepared may hold the plugin.
+            Box::pin(self.close_kept()).await;
+        }
+        let begins = self.begins_movable(facts);
+        let job = Job {
+            command: statement.command(),
+            packets: &packets,
+            sequence,
+            is_cut: false,
+            needs,
+            haste: haste_of(facts),
+            part,
+            warnings: None,
+            changes_server: self.may_change_server(facts, text),
+            withholds: self.withholds(facts, part, repeat),
+            files: self.files_named(facts, text),
+        };
+        let outcome = self.exchange(&job).await;
+        drop(job);
+        if let Cow::Owned(packets) = packets {
+            self.env.pool_env.store.return_bytes(packets);
+        }
+        match &outcome {
+            Ok(done) => {
+                if let Some(due) = self.observe(statement.command(), facts, text, done) {
+                    self.explainer.plan_later(self, &due, statement);
+                }
+                if begins {
+                    self.note_begun(done);
+                }
+            }
+            Err(cut) if cut.reached == Reached::Nobody => self.was_not_sent(statement).await,
+            Err(_) => {}
+        }
+        outcome.map(Ok)
+    }
+
+    /// Makes the connection ready for a statement, and writes its packets.
+    async fn encode<'s>(
+        &mut self,
+        statement: &'s Statement<'_>,
+        needs: &Needs,
+    ) -> Result<Result<Encoded<'s>, Refused>, CutReply> {
+        if let Statement::Text(query) = statement {
+            let refused = Box::pin(self.make_texts_for(&query.facts, needs)).await?;
+            return Ok(match refused {
+                Some(own) => Err(Box::new(own)),
+                None => Ok(Encoded::of_text(query)),
+            });
+        }
+        // A procedure may run them.
+        self.make_texts(needs).await?;
+        let id = match self.prepared_id(statement, needs).await? {
+            Ok(id) => id,
+            Err(refused) => return Ok(Err(Box::new(refused))),
+        };
+        match statement {
+            Statement::Execution(executing) => self.encode_execution(executing, id).map(Ok),
+            Statement::Bulk(bulk) => Ok(Ok(Encoded {
+                packets: Cow::Owned(with_id(Command::STMT_BULK_EXECUTE, bulk.argument, id)),
+                sequence: bulk.incoming.sequence,
+            })),
+            Statement::Text(_) | Statement::Command(_) => Err(CutReply::no_connection()),
+        }
+    }
+
+    /// The id of a prepared statement on the session's connection.
+    async fn prepared_id(
+        &mut self,
+        statement: &Statement<'_>,
+        needs: &Needs,
+    ) -> Result<Result<BackendStatementId, OwnReply>, CutReply> {
+        if let Statement::Execution(executing) = statement
+            && self.is_mysql()
+        {
+            self.forget_others_types(executing);
+        }
+        match statement.prepared() {
+            Some((_, key)) => self.backend_statement(key, needs).await,
+            None => Err(CutReply::no_connection()),
+        }
+    }
+
+    /// An EXECUTE with the backend's id, behind its long data. The types are sent along where the server may have
+    /// others.
+    fn encode_execution<'s>(
+        &mut self,
+        executing: &Executing<'_>,
+        id: BackendStatementId,
+    ) -> Result<Encoded<'s>, CutReply> {
+        let execute = &executing.execute;
+        let Some(lent) = &mut self.held.lease else {
+            return Err(CutReply::no_connection());
+        };
+        let types = match &executing.types {
+            Some(types) => match lent.conn.prepared.bind(&executing.key, types) {
+                Binding::Seen => execute.types.and(Some(types)),
+                Binding::Send => Some(types),
+            },
+            None => None,
+        };
+        let mut packets = self.env.pool_env.store.take_bytes();
+        put_long_data(id, &executing.long_data, &mut packets);
+        let mut payload = self.env.pool_env.store.take_bytes();
+        Execute {
+            statement_id: id.0,
+            types: types.map(|types| &**types),
+            ..*execute
+        }
+        .encode(self.client.capabilities, &mut payload);
+        let next = wire::write::put_packets(&mut packets, 0, &payload);
+        self.env.pool_env.store.return_bytes(payload);
+        Ok(Encoded {
+            packets: Cow::Owned(packets),
+            sequence: next.max(executing.incoming.sequence),
+        })
+    }
+
+    /// A statement was not sent after all: the server has not seen its types, and it is at rest.
+    async fn was_not_sent(&mut self, statement: &Statement<'_>) {
+        if let Some((_, key)) = statement.prepared() {
+            self.unbind(key);
+            self.finish(key).await;
+        }
+    }
+
+    /// The types that the server has of this statement are not known any more.
+    pub(crate) fn unbind(&mut self, key: &StatementKey) {
+        if let Some(lent) = &mut self.held.lease {
+            lent.conn.prepared.unbind(key);
+        }
+    }
+
+    /// What MySQL makes of parameters, and of long data above all, depends on the types that they had before:
+    /// some it converts to those, for others it prepares a statement again by itself. One to which others have
+    /// given types that this client has never used is closed, so that it is prepared anew; so is one whose
+    /// last types are others', where there is long data.
+    fn forget_others_types(&mut self, executing: &Executing<'_>) {
+        let statement = self.sql_state.statements.statement(executing.id);
+        let (Some(statement), Some(lent)) = (statement, &mut self.held.lease) else {
+            return;
+        };
+        let key = &executing.key;
+        let prepared = &mut lent.conn.prepared;
+        let will_do = prepared.has_seen_only(key, &statement.types_seen)
+            && (executing.long_data.is_empty()
+                || prepared.has_types(key, statement.former_types.as_ref()));
+        if !will_do && let Some(id) = prepared.remove(key) {
+            lent.conn.close_statement(id);
+        }
+    }
+}
+
+/// Appends the COM_STMT_SEND_LONG_DATA that the server has to get before the EXECUTE.
+fn put_long_data(statement: BackendStatementId, long_data: &LongData, packets: &mut Vec<u8>) {
+    for parameter in long_data.parameters() {
+        let data = long_data.of(parameter).unwrap_or_default();
+        let mut payload = Vec::new();
+        Piece {
+            statement_id: statement.0,
+            parameter,
+            data,
+        }
+        .encode(&mut payload);
+        wire::write::put_packets(packets, 0, &payload);
+    }
+}

@@ -1,0 +1,308 @@
+//! The commands that are neither statements nor prepared ones.
+
+use std::rc::Rc;
+
+use pool::CloseReason;
+use session::Outcome;
+use session::state::{Answered, List, Needs, Pin};
+use sql::{Access, Facts};
+use wire::reply::EOF;
+use wire::{Capabilities, Command, StatusFlags};
+
+use super::too_large::answered_too_large;
+use crate::routing::leave_replica::ROLLBACK;
+use crate::routing::routing_state::BeginProgress;
+use crate::session::PooledSession;
+use backend::diagnostics::Diagnostics;
+use backend::exchange_outcome::CutReply;
+use command::job::{Haste, Job};
+use command::repeat::Repeat;
+use command::statement::{BackendCommand, CommandTask};
+use command::target::CommandTarget;
+use link::client_command::Incoming;
+use relay::outcome::{After, CutOff};
+use session::effect::Effect;
+
+impl PooledSession {
+    /// COM_RESET_CONNECTION: the session begins anew; what it held ends on its connection.
+    pub(crate) async fn reset(&mut self, incoming: Incoming) -> Result<After, CutOff> {
+        self.begin_anew().await;
+        self.take_server_collation();
+        self.say_ok(incoming.sequence);
+        Ok(After::Next)
+    }
+
+    /// COM_RESET_CONNECTION gives a session of MySQL the server's character sets in place of those of
+    /// its handshake (`THD::cleanup_connection`): those of a login with the server's own collation.
+    fn take_server_collation(&mut self) {
+        let is_mysql = matches!(self.sql_state.session.flags().server, sql::Server::MySql(_));
+        let collation = u16::from(self.identity.greeting.collation);
+        if !is_mysql || self.identity.key.collation == collation {
+            return;
+        }
+        self.identity.key = std::rc::Rc::new(backend::sub_pool::PoolKey {
+            collation,
+            ..(*self.identity.key).clone()
+        });
+        // A connection of the former kind is not alike any more.
+        self.give_back();
+    }
+
+    /// Forgets all that the session has made of itself. A connection that it held is reset: its
+    /// transaction is rolled back, its locks and temporary tables go. A connection with a distributed
+    /// transaction is closed instead, because a server keeps a prepared one then.
+    pub(crate) async fn begin_anew(&mut self) {
+        self.sql_state.cursors.clear();
+        self.sql_state.statements.clear();
+        self.watch.memory.note_less(usize::MAX);
+        if self.held.lease.is_some() && Box::pin(self.is_in_distributed()).await {
+            self.close_lent();
+        }
+        if let Some(mut lent) = self.held.lease.take() {
+            let is_reset = lent.conn.reset(&self.env.pool_env).await;
+            self.held.lease = Some(lent);
+            if is_reset.is_err() {
+                // Closing it does the same.
+                self.drop_lent(CloseReason::Broken);
+            }
+        }
+        self.sql_state
+            .session
+            .reset(&self.env.pool_env.store.values);
+        self.inherit();
+        // What its last connection knows is nobody's any more.
+        self.sql_state.aftermath = std::rc::Rc::default();
+        self.client.status = StatusFlags::AUTOCOMMIT;
+        self.routing.course.begin = BeginProgress::Past;
+        // What it is told is what a login is told.
+        self.tracking.settings = None;
+        self.tracking.shows = None;
+        self.tracking.unseen.clear();
+        self.tracking.prepares_settings = false;
+        self.note_wait_timeout();
+    }
+
+    /// Whether a distributed transaction may be open on the session's connection. A routine or a text that
+    /// was not seen may have begun it, so an open transaction is rolled back first: the servers refuse
+    /// that within a distributed one, in each of its states.
+    async fn is_in_distributed(&mut self) -> bool {
+        let pins = self.sql_state.session.pins();
+        if pins.has(Pin::Xa) {
+            return true;
+        }
+        let is_open =
+            pins.has(Pin::Transaction) || self.client.status.contains(StatusFlags::IN_TRANS);
+        let Some(lent) = self.held.lease.as_mut().filter(|_| is_open) else {
+            return false;
+        };
+        let rollback = backend::ask::text(&lent.conn, ROLLBACK);
+        let asked = lent
+            .conn
+            .ask(&self.env.pool_env, Command::QUERY, &rollback)
+            .await;
+        !asked.is_ok_and(|own| own.outcome == Outcome::Ok)
+    }
+
+    /// COM_INIT_DB: the server says whether there is such a schema.
+    pub(crate) async fn init_db(&mut self, incoming: Incoming) -> Result<After, CutOff> {
+        self.through(incoming, CommandTarget::Same, Effect::Nothing, Haste::Read)
+            .await
+    }
+
+    /// A command of which nothing but its reply matters.
+    pub(crate) async fn plain(&mut self, incoming: Incoming) -> Result<After, CutOff> {
+        self.through(incoming, CommandTarget::Home, Effect::Any, Haste::Write)
+            .await
+    }
+
+    async fn through(
+        &mut self,
+        incoming: Incoming,
+        command_target: CommandTarget,
+        effect: Effect,
+        haste: Haste,
+    ) -> Result<After, CutOff> {
+        let command = BackendCommand {
+            incoming: &incoming,
+            argument: incoming.argument(),
+            facts: Rc::default(),
+            task: CommandTask::Reply(haste),
+        };
+        self.send_command(command, (effect, command_target)).await
+    }
+
+    /// To MySQL a command that is no statement begins no list of warnings: it tells how long that is,
+    /// and adds to it.
+    pub(crate) fn begin_outside_statements(&mut self) -> Outside {
+        let lent = self.held.lease.as_ref();
+        let is_here = lent.is_some_and(|lent| self.sql_state.aftermath.is_told_by(&lent.conn));
+        let list = self.sql_state.aftermath.list();
+        let is_elsewhere = self.is_mysql() && (!is_here || list.is_some());
+        self.command.wants_clear = is_elsewhere;
+        // Statements that restore the session's state may run in front of the command, and leave warnings of their own.
+        let is_told = self.sql_state.session.aftermath().told.is_some();
+        Outside {
+            warnings: self.standing_warnings().filter(|_| is_elsewhere || is_told),
+            list: list.filter(|_| is_elsewhere),
+        }
+    }
+
+    /// It is over; what it has added is put behind what there was.
+    pub(crate) async fn end_outside_statements(&mut self, before: Outside) {
+        let has_added = self.sql_state.session.aftermath().list == List::Appended;
+        if has_added && before.list.is_some() {
+            self.fetch_last(before.list).await;
+        }
+    }
+
+    /// A command too long to be held: it is streamed, and what it does is not known.
+    pub(crate) async fn large(&mut self, incoming: Incoming) -> Result<After, CutOff> {
+        // The packet under way has this id itself.
+        let next = incoming.sequence.wrapping_add(1);
+        match incoming.command {
+            Command::QUERY => {}
+            // Their ids must be changed, so they must be held.
+            _ => {
+                let limit = self.settings.config.pool.long_data_bytes_max;
+                let error = wire::errors::command_too_large(incoming.command, limit);
+                let kind = link::failure::FailureKind::PayloadTooLarge;
+                let failure = link::failure::Failure::saying(kind, error);
+                return Err(CutOff::new(failure, Some(next)));
+            }
+        }
+        self.rule_large(&incoming)?;
+        let facts = Facts {
+            access: Access::Unsure,
+            ..Facts::default()
+        };
+        let held = match self.leave_replica(CommandTarget::Home, &facts).await {
+            Ok(()) => self.hold(CommandTarget::Home).await,
+            Err(failure) => Err(failure),
+        };
+        if let Err(failure) = held {
+            // The rest of it is still to come, and nobody to take it.
+            return Err(CutOff::new(failure, Some(next)));
+        }
+        self.large_statement();
+        let job = Job {
+            is_cut: true,
+            ..Job::of(&incoming, Needs::ALL, Haste::Write)
+        };
+        let outcome = match self.make_texts(&job.needs).await {
+            Ok(_) => self.exchange(&job).await,
+            Err(cut) => Err(cut),
+        };
+        match outcome {
+            Ok(done) => {
+                self.observe(Command::QUERY, &facts, b"", &done);
+                match answered_too_large(Command::QUERY, &done) {
+                    Some(too_large) => Err(too_large),
+                    None => Ok(After::Next),
+                }
+            }
+            Err(cut) => Err(self.cut_large(cut, incoming.sequence)),
+        }
+    }
+
+    /// The end of a session whose long statement was cut: the rest of it may be still to come.
+    fn cut_large(&mut self, cut: CutReply, sequence: u8) -> CutOff {
+        if let Some(too_large) = self.passed_too_large(&cut) {
+            return too_large;
+        }
+        let repeat = Repeat::of(Effect::Any, CommandTarget::Home);
+        match self.cut_short(cut, sequence, Command::QUERY, repeat) {
+            Ok(_) => {
+                let kind = link::failure::FailureKind::BackendLost;
+                let text = "the connection to the backend broke while the client was sending a long statement";
+                CutOff::new(link::failure::Failure::new(kind, text), None)
+            }
+            Err(cut) => cut,
+        }
+    }
+
+    /// COM_SET_OPTION: several statements in one COM_QUERY, on or off. Capabilities are part of
+    /// what makes connections alike, so from now on the session uses others.
+    pub(crate) async fn set_option(&mut self, incoming: Incoming) -> Result<After, CutOff> {
+        let argument = incoming.argument().into_owned();
+        let is_on = match argument
+            .first_chunk::<2>()
+            .map(|it| u16::from_le_bytes(*it))
+        {
+            Some(0) => true,
+            Some(1) => false,
+            _ => {
+                self.say_error(incoming.sequence, &wire::errors::unknown_command());
+                return Ok(After::Next);
+            }
+        };
+        if let Some(lent) = &mut self.held.lease {
+            // It stays on its connection, which has to hear of it, and is of no use to others then.
+            lent.conn.is_spoiled = true;
+            self.may_send_several(is_on);
+            return self.plain(incoming).await;
+        }
+        self.learn_count().await;
+        if let Err(failure) = self.leave_kind().await {
+            return self.refuse(&failure, incoming.sequence);
+        }
+        self.may_send_several(is_on);
+        self.say_eof(incoming.sequence);
+        self.sql_state.session.answered(Answered::Eof);
+        Ok(After::Next)
+    }
+
+    /// Sets whether a COM_QUERY may hold several statements.
+    fn may_send_several(&mut self, is_on: bool) {
+        let (several, key) = (Capabilities::MULTI_STATEMENTS, &self.identity.key);
+        self.client.capabilities = self.client.capabilities.with(several, is_on);
+        self.identity.key = Rc::new(backend::sub_pool::PoolKey {
+            capabilities: key.capabilities.with(several, is_on),
+            ..(**key).clone()
+        });
+    }
+
+    /// Asks how many warnings an error has left, where it has yet to be known.
+    pub(crate) async fn learn_count(&mut self) {
+        if !self.is_mysql() || self.sql_state.session.aftermath().told.is_some() {
+            return;
+        }
+        self.outwait_saving().await;
+        self.take_up_saved();
+        if self.sql_state.aftermath.is_owed() && self.hold(CommandTarget::Same).await.is_ok() {
+            self.keep_past().await;
+        }
+    }
+
+    /// What replies to commands that are no statements count: MySQL's the warnings of the statement
+    /// before.
+    pub(crate) fn standing_warnings(&self) -> Option<u16> {
+        let left = self.sql_state.session.aftermath();
+        let listed = || {
+            let listed = self.sql_state.aftermath.list().map(|list| list.count());
+            listed.map_or(left.warnings, |count| {
+                u16::try_from(count).unwrap_or(u16::MAX)
+            })
+        };
+        self.is_mysql().then(|| left.told.unwrap_or_else(listed))
+    }
+
+    fn say_eof(&mut self, sequence: u8) {
+        let [low, high] = self.client.status.0.to_le_bytes();
+        let [few, many] = self.standing_warnings().unwrap_or_default().to_le_bytes();
+        match self
+            .client
+            .capabilities
+            .contains(Capabilities::DEPRECATE_EOF)
+        {
+            true => self.say(sequence, &[EOF, 0, 0, low, high, few, many]),
+            false => self.say(sequence, &[EOF, few, many, low, high]),
+        }
+    }
+}
+
+/// What was known of the last statement, while a command runs that is none.
+pub(crate) struct Outside {
+    /// How many warnings its reply counts, where its connection does not know.
+    pub warnings: Option<u16>,
+    list: Option<Rc<Diagnostics>>,
+}

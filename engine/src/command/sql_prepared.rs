@@ -1,0 +1,134 @@
+//! Statements prepared from SQL text: before EXECUTE they are prepared where it is going to run, and
+//! others' of the same name are dropped there.
+
+use std::rc::Rc;
+
+use session::Outcome;
+use session::state::{Needs, Restoration, TextStatement, drop_text, restoration};
+use sql::Facts;
+use wire::Command;
+
+use crate::engine_env::EngineEnv;
+use crate::session::PooledSession;
+use backend::connection::BackendConn;
+use backend::connection_error::ConnectionError;
+use backend::exchange_outcome::CutReply;
+use backend::own_reply::OwnReply;
+
+/// Drops statements with these names on a connection; there need not be any.
+pub(crate) async fn drop_texts(
+    env: &EngineEnv,
+    conn: &mut BackendConn,
+    names: Vec<Rc<[u8]>>,
+) -> Result<(), ConnectionError> {
+    for name in names {
+        let drop = backend::ask::text(conn, drop_text(&name));
+        conn.ask(&env.pool_env, Command::QUERY, &drop).await?;
+        conn.state.text_is_gone(&name);
+    }
+    Ok(())
+}
+
+impl PooledSession {
+    /// Sees to it that the session's connection has the statements that a command may run, and under
+    /// the names that it may use no others'. What the server has against one of them is returned.
+    pub(crate) async fn make_texts(&mut self, needs: &Needs) -> Result<Option<OwnReply>, CutReply> {
+        if !self.may_make_texts(needs) {
+            return Ok(None);
+        }
+        Box::pin(self.settle_doubts()).await;
+        Box::pin(self.keep_past()).await;
+        let Some(mut lent) = self.held.lease.take() else {
+            return Ok(None);
+        };
+        let outcome = Box::pin(self.make_texts_on(&mut lent.conn, needs)).await;
+        self.held.lease = Some(lent);
+        outcome
+    }
+
+    /// Whether there may be some to be prepared or hidden on the session's connection.
+    pub(crate) fn may_make_texts(&self, needs: &Needs) -> bool {
+        let is_concerned = |conn: &BackendConn| {
+            conn.state.has_texts() || self.sql_state.session.held().prepared().next().is_some()
+        };
+        let lent = self.held.lease.as_ref();
+        needs.wants_texts() && lent.is_some_and(|lent| is_concerned(&lent.conn))
+    }
+
+    /// Goes to the schema of the statement that EXECUTE is to run.
+    pub(crate) async fn visit_text(&mut self, facts: &Facts, text: &[u8]) -> Option<Rc<[u8]>> {
+        if facts.kind != sql::StatementKind::Execute {
+            return None;
+        }
+        Box::pin(self.settle_doubts()).await;
+        let table = &self.env.pool_env.store.values;
+        self.sql_state.session.visit_text(table, facts, text)
+    }
+
+    async fn make_texts_on(
+        &mut self,
+        conn: &mut BackendConn,
+        needs: &Needs,
+    ) -> Result<Option<OwnReply>, CutReply> {
+        // A reset would take them away again.
+        let restoration = restoration(&self.sql_state.session, &conn.state, needs);
+        if matches!(restoration, Restoration::Reset | Restoration::Unfit) {
+            self.restore_state_first(conn, needs).await?;
+        }
+        let hidden = self.sql_state.session.texts_to_hide(&conn.state, needs);
+        let missing = self.sql_state.session.texts_to_make(&conn.state, needs);
+        if hidden.is_empty() && missing.is_empty() {
+            return Ok(None);
+        }
+        self.restore_state_first(conn, &Needs::NONE).await?;
+        let hiding = drop_texts(&self.env, conn, hidden).await;
+        hiding.map_err(|broken| CutReply::unsent(broken.into()))?;
+        let mut refused = None;
+        for text in missing {
+            let own = self.make_text(conn, &text).await?;
+            refused = own.filter(|_| needs.names_text(&text)).or(refused);
+        }
+        Ok(refused)
+    }
+
+    /// Prepares one, in the state that it was prepared in.
+    async fn make_text(
+        &mut self,
+        conn: &mut BackendConn,
+        text: &Rc<TextStatement>,
+    ) -> Result<Option<OwnReply>, CutReply> {
+        let env = Rc::clone(&self.env);
+        let then = self
+            .sql_state
+            .session
+            .values_to_prepare(&env.pool_env.store.values, text.values());
+        let now = self.sql_state.session.swap_values(then);
+        let equal = self.restore_state_first(conn, &Needs::NONE).await;
+        self.sql_state.session.swap_values(now);
+        equal?;
+        let make = backend::ask::text(conn, text.make());
+        let made = backend::kept_statements::prepare(&env.pool, conn, Command::QUERY, &make).await;
+        let made = made.map_err(|broken| CutReply::unsent(broken.into()))?;
+        match made.outcome {
+            Outcome::Ok => {
+                conn.state.text_is_made(text);
+                Ok(None)
+            }
+            Outcome::Err(_) => {
+                conn.state.text_is_gone(text.name());
+                Ok(Some(made))
+            }
+        }
+    }
+
+    /// The same before a command of SQL text, whose EXECUTE is told what the server has against its
+    /// statement.
+    pub(crate) async fn make_texts_for(
+        &mut self,
+        facts: &Facts,
+        needs: &Needs,
+    ) -> Result<Option<OwnReply>, CutReply> {
+        let refused = self.make_texts(needs).await?;
+        Ok(refused.filter(|_| facts.kind == sql::StatementKind::Execute))
+    }
+}

@@ -1,0 +1,166 @@
+//! Errors about statements that are not there, or have no cursor: a backend is asked for them, so that
+//! they come in the client's language and leave the trace that they would leave.
+
+use backend::unknown_statement::{NOBODYS, renamed};
+use std::rc::Rc;
+
+use session::state::{Answered, Needs};
+use session::{Outcome, Tally};
+use sql::Facts;
+use wire::errors::{self, ProxyError};
+use wire::{Command, ErrPacket};
+
+use crate::session::PooledSession;
+use backend::diagnostics::Diagnostics;
+use backend::exchange_outcome::Done;
+use backend::own_reply::{OwnReply, own_command};
+use backend::settle_answers::settle;
+use command::target::CommandTarget;
+use relay::outcome::{After, CutOff};
+
+/// What a backend is asked for.
+pub(crate) struct Mistake {
+    pub command: Command,
+    /// What it is asked, by its own id.
+    pub argument: Vec<u8>,
+    /// That id, and the client's in its place.
+    pub asked: u32,
+    pub meant: u32,
+}
+
+impl PooledSession {
+    /// A command names a statement that is not there.
+    pub(crate) async fn unknown_statement(
+        &mut self,
+        sequence: u8,
+        command: Command,
+        meant: u32,
+    ) -> Result<After, CutOff> {
+        let mut argument = NOBODYS.to_le_bytes().to_vec();
+        match command {
+            // Flags and a count that is always 1.
+            Command::STMT_EXECUTE => argument.extend_from_slice(&[0, 1, 0, 0, 0]),
+            Command::STMT_FETCH => argument.extend_from_slice(&[1, 0, 0, 0]),
+            _ => {}
+        }
+        let mistake = Mistake {
+            command,
+            argument,
+            asked: NOBODYS,
+            meant,
+        };
+        if let Err(failure) = self.hold(CommandTarget::Same).await {
+            return self.refuse(&failure, sequence);
+        }
+        self.mistaken(sequence, &mistake).await
+    }
+
+    /// Asks the connection for its error.
+    pub(crate) async fn mistaken(
+        &mut self,
+        sequence: u8,
+        mistake: &Mistake,
+    ) -> Result<After, CutOff> {
+        let before = self.begin_outside_statements();
+        if mistake.asked == NOBODYS {
+            self.sql_state.aftermath.unknown.set(Some(mistake.meant));
+        }
+        let own = match self.ask_mistake(mistake).await {
+            Some(own) if own.outcome != Outcome::Ok => own,
+            _ => {
+                self.drop_lent(pool::CloseReason::Broken);
+                self.say_error(sequence, &errors::unknown_handler(mistake.meant));
+                return Ok(After::Next);
+            }
+        };
+        if let Some(error) = own.error() {
+            let text = renamed(error.text, mistake.asked, mistake.meant);
+            let mut payload = Vec::new();
+            ErrPacket {
+                text: &text,
+                ..error
+            }
+            .encode(&mut payload);
+            self.say(sequence, &payload);
+        }
+        let done = Done {
+            outcome: own.outcome,
+            tally: Tally {
+                error: own.tally.error,
+                ..Tally::default()
+            },
+            ..Done::told()
+        };
+        self.observe(Command::STMT_RESET, &Facts::default(), b"", &done);
+        self.end_outside_statements(before).await;
+        self.keep_past().await;
+        if let Some(list) = self.sql_state.aftermath.list() {
+            let mut list = Diagnostics::clone(&list);
+            list.rename_last(|message| renamed(message, mistake.asked, mistake.meant));
+            self.sql_state.aftermath.keep_list(Rc::new(list));
+        }
+        Ok(After::Next)
+    }
+
+    /// An error of the proxy's own is put down as if a server had made it, in the language of the
+    /// proxy. Where no connection is to be had nothing is put down.
+    pub(crate) async fn put_down_error(&mut self, error: &ProxyError) {
+        if self.hold(CommandTarget::Same).await.is_err() || !self.keep_past().await {
+            return;
+        }
+        let before = self.sql_state.aftermath.list().filter(|_| self.is_mysql());
+        let Some(lent) = &mut self.held.lease else {
+            return;
+        };
+        let settled = settle(
+            &self.env.pool_env,
+            &mut lent.conn,
+            &self.sql_state.aftermath,
+        )
+        .await;
+        if settled.is_err() {
+            return self.drop_lent(pool::CloseReason::Broken);
+        }
+        let Some(empty) = self.ask_empty_list().await else {
+            return;
+        };
+        self.sql_state.session.answered(Answered::Error);
+        let mut list = before.map_or(empty, |list| Diagnostics::clone(&list));
+        list.push_error(error.code, &error.text);
+        self.sql_state.aftermath.keep_list(Rc::new(list));
+    }
+
+    /// An empty list of warnings, in the form that the session's server tells one. None if no connection is to be had.
+    pub(crate) async fn ask_empty_list(&mut self) -> Option<Diagnostics> {
+        let held = self.held.lease.is_some() || self.hold(CommandTarget::Same).await.is_ok();
+        let lent = self.held.lease.as_mut().filter(|_| held)?;
+        let question = backend::ask::text(&lent.conn, "SHOW WARNINGS LIMIT 0");
+        let Ok(own) = lent
+            .conn
+            .ask(&self.env.pool_env, Command::QUERY, &question)
+            .await
+        else {
+            self.drop_lent(pool::CloseReason::Broken);
+            return None;
+        };
+        Diagnostics::read(&own, lent.conn.capabilities)
+    }
+
+    async fn ask_mistake(&mut self, mistake: &Mistake) -> Option<OwnReply> {
+        let mut lent = self.held.lease.take()?;
+        let equal = self.restore_state_first(&mut lent.conn, &Needs::NONE).await;
+        let asked = match equal {
+            Ok(()) => {
+                let packets = own_command(mistake.command, &mistake.argument);
+                self.send(&mut lent.conn, &packets).await;
+                lent.conn
+                    .hear(&self.env.pool_env, mistake.command)
+                    .await
+                    .ok()
+            }
+            Err(_) => None,
+        };
+        self.held.lease = Some(lent);
+        asked
+    }
+}

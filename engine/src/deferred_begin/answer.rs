@@ -1,0 +1,142 @@
+//! Which BEGIN is deferred, what its client is told, and the COMMIT or ROLLBACK directly behind it.
+
+use route::{BackendId, Transaction};
+use sql::{Access, Facts, Marks, StatementKind};
+use wire::StatusFlags;
+
+use crate::routing::routing_state::BeginProgress;
+use crate::session::PooledSession;
+use command::ending::Ending;
+use command::statement::Statement;
+use command::target::CommandTarget;
+
+/// Marks of statements of which not all is known.
+const UNCLEAR: Marks = Marks::LOST.with(Marks::CROWDED).with(Marks::CONDITIONAL);
+
+/// Global variables by which BEGIN or COMMIT does more than it says, and their values by which it does not.
+const AT_REST: [(&str, [&[u8]; 2]); 3] = [
+    ("transaction_read_only", [b"0", b"OFF"]),
+    ("tx_read_only", [b"0", b"OFF"]),
+    ("completion_type", [b"0", b"NO_CHAIN"]),
+];
+
+impl PooledSession {
+    /// Whether the client has had the reply to a BEGIN that no server has got yet.
+    #[inline]
+    pub fn is_begin_deferred(&self) -> bool {
+        self.routing.course.begin == BeginProgress::Deferred
+    }
+
+    /// Answers a BEGIN that can be deferred, the end of a transaction whose BEGIN is deferred, or `SET autocommit = 0`.
+    #[inline]
+    pub(crate) fn begin_or_end_here(
+        &mut self,
+        statement: &Statement<'_>,
+        command_target: CommandTarget,
+    ) -> Option<Ending> {
+        let begin = match statement.facts().kind {
+            StatementKind::Begin(_) if self.defers_begin(statement, command_target) => {
+                BeginProgress::Deferred
+            }
+            StatementKind::Commit(_) | StatementKind::Rollback(_) if self.ends_here(statement) => {
+                BeginProgress::Past
+            }
+            StatementKind::Set if self.defers_autocommit(statement) => {
+                return Some(self.switch_autocommit_off(statement));
+            }
+            _ => return None,
+        };
+        self.routing.course.begin = begin;
+        let is_open = begin == BeginProgress::Deferred;
+        if is_open {
+            self.routing.course.optimistic.begins_at_primary();
+        }
+        self.client.status = self.client.status.with(StatusFlags::IN_TRANS, is_open);
+        self.forget_past();
+        self.say_ok(statement.sequence());
+        Some(Ending::more(statement.sequence().wrapping_add(1)))
+    }
+
+    /// Whether a server would answer this BEGIN with an OK that says nothing else, and no statement before the first
+    /// of the transaction could see that the server has not got it.
+    fn defers_begin(&mut self, statement: &Statement<'_>, command_target: CommandTarget) -> bool {
+        self.settings.config.pool.defer_begin
+            && statement.is_text_alone()
+            && route::begins_on_replica(statement.facts())
+            // An optimistic transaction begins at once, so that the proxy knows whether it does so on a replica.
+            && command_target == CommandTarget::Home
+            && self.is_undirected()
+            && self.may_begin_later()
+            && self.hears_of_no_transactions()
+            && self.begins_as_usual()
+    }
+
+    /// Whether neither rules nor scripts say anything about the statement.
+    pub(super) fn is_undirected(&self) -> bool {
+        self.command.policy.is_none()
+    }
+
+    /// Whether nothing is open that BEGIN would end, and nothing is left to be asked that it would take away.
+    pub(super) fn may_begin_later(&self) -> bool {
+        let aftermath = &self.sql_state.aftermath;
+        let is_free = match self.transaction() {
+            Transaction::None | Transaction::Implicit => self.held.lease.is_none(),
+            Transaction::Open => self.is_begin_deferred(),
+            Transaction::Reading | Transaction::Optimistic => false,
+        };
+        is_free
+            && self.sql_state.session.begins_silently()
+            && !aftermath.is_owed()
+            && !aftermath.is_saving()
+    }
+
+    /// Whether the client has not asked to be told of transactions.
+    pub(super) fn hears_of_no_transactions(&self) -> bool {
+        let settings = self.tracking.settings.as_ref();
+        settings.is_some_and(|settings| !settings.tells_of_transactions())
+            && self.tracking.unseen.is_empty()
+    }
+
+    /// Whether the session's backend can be used, and its global variables are not such that BEGIN or COMMIT does more
+    /// than it says. While they are not known, nobody can say.
+    fn begins_as_usual(&mut self) -> bool {
+        let backend = self.backend(CommandTarget::Home, &[]);
+        backend.is_ok_and(|backend| self.is_at_rest(backend.id))
+    }
+
+    fn is_at_rest(&self, backend: BackendId) -> bool {
+        let globals = &self.env.pool_env.shared.globals;
+        let is_known = globals.names(backend).is_some();
+        is_known
+            && AT_REST.iter().all(|(name, resting)| {
+                let value = globals.value(backend, name);
+                value.is_none_or(|value| resting.contains(&&*value))
+            })
+    }
+
+    /// Whether this is the plain end of a transaction that no server has got.
+    fn ends_here(&self, statement: &Statement<'_>) -> bool {
+        self.is_begin_deferred()
+            && statement.is_text_alone()
+            && ends_plainly(statement.facts())
+            && self.is_undirected()
+    }
+
+    /// The statement before is no longer the last of which anybody may ask; the transaction goes on.
+    pub(crate) fn is_not_alone(&mut self) {
+        if self.routing.course.begin == BeginProgress::Alone {
+            self.routing.course.begin = BeginProgress::Past;
+        }
+    }
+}
+
+/// Whether a COMMIT or ROLLBACK ends a transaction and does nothing else.
+fn ends_plainly(facts: &Facts) -> bool {
+    let (StatementKind::Commit(finish) | StatementKind::Rollback(finish)) = facts.kind else {
+        return false;
+    };
+    finish.chain != Some(true)
+        && finish.release != Some(true)
+        && facts.access == Access::Session
+        && !facts.marks.has(UNCLEAR)
+}

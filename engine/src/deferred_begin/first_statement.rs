@@ -1,0 +1,80 @@
+//! The first statement of a transaction whose BEGIN is deferred: where it goes, and the BEGIN in front of it.
+
+use route::Use;
+use session::state::Needs;
+use wire::{Command, StatusFlags};
+
+use crate::exchange::preamble::{PreamblePurpose, Prefix};
+use crate::routing::routing_state::BeginProgress;
+use crate::session::PooledSession;
+use backend::ask::text;
+use backend::connection::BackendConn;
+use backend::exchange_outcome::{Cut, CutReply, LASTING};
+use backend::own_reply::OwnReply;
+use command::target::CommandTarget;
+
+/// In each `sql_mode`: Oracle's has another meaning for BEGIN.
+pub(crate) const BEGIN: &str = "START TRANSACTION";
+
+impl PooledSession {
+    /// Where a statement goes: the first one of a transaction where its BEGIN would have gone.
+    #[inline]
+    pub(crate) fn target_of_transaction(&self, command_target: CommandTarget) -> CommandTarget {
+        if !self.is_begin_deferred() {
+            return command_target;
+        }
+        self.routing.course.use_for.set(Use::Writes);
+        CommandTarget::Home
+    }
+
+    /// Puts a deferred BEGIN behind everything else that comes before the statement.
+    pub(crate) fn add_begin(&self, conn: &BackendConn, prefix: &mut Prefix) {
+        if self.is_begin_deferred() {
+            prefix.add(PreamblePurpose::Begin, Command::QUERY, &text(conn, BEGIN));
+            prefix.has_begin = true;
+        }
+    }
+
+    /// A server has executed the deferred BEGIN.
+    pub(crate) fn has_begun(&mut self, own: &OwnReply) {
+        let status = own.tally.status.unwrap_or_default();
+        self.client.status = StatusFlags(status.0 & LASTING.0);
+        self.routing.course.begin = BeginProgress::Past;
+        if status.contains(StatusFlags::IN_TRANS) {
+            self.sql_state.session.transaction_begun();
+            self.routing.course.begin = BeginProgress::Alone;
+        }
+    }
+
+    /// Makes a connection like the session, and begins its transaction there, without a command to follow.
+    pub(crate) async fn restore_state_and_begin(
+        &mut self,
+        conn: &mut BackendConn,
+        needs: &Needs,
+    ) -> Result<(), CutReply> {
+        self.restore_state_first(conn, needs).await?;
+        if !self.is_begin_deferred() {
+            return Ok(());
+        }
+        let mut prefix = Prefix::default();
+        self.add_begin(conn, &mut prefix);
+        let begun = self.restore_state(conn, prefix, needs, false).await;
+        let begun = begun.map_err(CutReply::unsent)?;
+        begun.map_err(|unequal| CutReply::unsent(Cut::Unequal(unequal)))
+    }
+
+    /// Takes over the flags of the reply to a statement of the proxy's own. A transaction that the server has not got yet
+    /// is open all the same.
+    pub(crate) fn note_own_status(&mut self, status: StatusFlags) {
+        let status = StatusFlags(status.0 & LASTING.0);
+        self.client.status = match self.is_begin_deferred() {
+            true => status.with(StatusFlags::IN_TRANS, true),
+            false => status,
+        };
+    }
+
+    /// Whether a server has a transaction of the session's.
+    pub(crate) fn is_in_transaction_there(&self) -> bool {
+        self.client.status.contains(StatusFlags::IN_TRANS) && !self.is_begin_deferred()
+    }
+}

@@ -1,0 +1,167 @@
+//! What a session may still ask about its last statement, where another connection knows that than the
+//! one it goes on over: it is had from there first.
+
+use std::rc::Rc;
+use std::time::Duration;
+
+use net::clock;
+use route::Backend;
+use session::state::Pin;
+use tokio::time::timeout_at;
+
+use crate::session::PooledSession;
+use backend::connection::BackendConn;
+use backend::settle_answers::settle;
+use backend::sub_pool::SubPoolId;
+use backend::worker_pool::HeldConnection;
+use link::failure::{Failure, FailureKind};
+
+/// How long whoever was given a connection has to ask what its last session may still want to know: as
+/// long as a backend has to answer that.
+const PATIENCE_TAKER: Duration = Duration::from_secs(30);
+
+impl PooledSession {
+    /// The session has been given a connection, and its answers are elsewhere. Afterwards it has them,
+    /// or the connection that knows them, or they are lost; it may have no connection then.
+    ///
+    /// # Errors
+    /// The session ends.
+    pub(crate) async fn recall(&mut self) -> Result<(), Failure> {
+        let ridden = self.routing.riding.ridden.take();
+        let is_owed = self.sql_state.aftermath.is_owed();
+        if let Some(ridden) = ridden.filter(|_| is_owed) {
+            self.rerun_unheard(ridden).await;
+            return Ok(());
+        }
+        let Some(lent) = &self.held.lease else {
+            return Ok(());
+        };
+        let sub_pool = lent.conn.sub_pool.id;
+        if self.routing.course.last == Some(lent.conn.backend.id) {
+            return self.find_answers(sub_pool).await;
+        }
+        // Nobody takes the connection that it leaves there, and so nobody asks.
+        self.outwait_saving().await;
+        if self.sql_state.aftermath.is_owed() {
+            self.sql_state.aftermath.is_left();
+            self.take_up_saved();
+            self.sql_state.session.found_rows_are(0);
+        }
+        Ok(())
+    }
+
+    /// Waits until somebody has asked, or the connection that knows lies idle, which the session then
+    /// has in place of the one that it had.
+    async fn find_answers(&mut self, sub_pool: SubPoolId) -> Result<(), Failure> {
+        let until = clock::now() + PATIENCE_TAKER;
+        let aftermath = Rc::clone(&self.sql_state.aftermath);
+        if aftermath.is_owed()
+            && let Some(lent) = &mut self.held.lease
+            && settle(&self.env.pool_env, &mut lent.conn, &aftermath)
+                .await
+                .is_err()
+        {
+            self.drop_lent(pool::CloseReason::Broken);
+        }
+        // Nobody waits for what this session's connection knows while it waits itself.
+        while aftermath.is_saving() || aftermath.is_owed() {
+            if aftermath.is_owed()
+                && let Some(own) = self.take_own(sub_pool)
+            {
+                if let Some(other) = self.held.lease.replace(own) {
+                    self.env.pool.give_back(other);
+                }
+                break;
+            }
+            let news = timeout_at(until, aftermath.news.notified());
+            if self.wait_unless_killed(news).await?.is_err() {
+                aftermath.lose();
+                break;
+            }
+        }
+        self.take_up_saved();
+        Ok(())
+    }
+
+    /// The connection of this sub-pool that knows what the session may ask, if it lies idle.
+    pub(crate) fn take_own(&self, sub_pool: SubPoolId) -> Option<HeldConnection> {
+        let (env, aftermath) = (&self.env, &self.sql_state.aftermath);
+        let is_own = |conn: &BackendConn| aftermath.is_at(conn);
+        env.pool.take_idle_that(sub_pool, is_own)
+    }
+
+    /// Whether the last command's backend, which is another one, has answers that the session may
+    /// ask for later.
+    pub(crate) fn leaves_answers(&self, backend: &Backend) -> bool {
+        let is_elsewhere = self
+            .routing
+            .course
+            .last
+            .is_some_and(|last| last != backend.id);
+        is_elsewhere && self.owes_answers()
+    }
+
+    /// Whether a connection alone knows what the next statement leaves as it is.
+    fn owes_answers(&self) -> bool {
+        let counts = || {
+            self.sql_state.aftermath.owes_found_rows()
+                && self.sql_state.session.pins().has(Pin::FoundRows)
+        };
+        self.sql_state.aftermath.owes_insert_id() || counts()
+    }
+
+    /// Asks where the last command ran what it has left there, before the session goes elsewhere.
+    pub(crate) async fn take_answers_along(&mut self) -> Result<(), Failure> {
+        if let Some(last) = self.last_backend(&[]) {
+            match self.check_out(&last, None).await {
+                Ok(lent) => self.ask_answers(lent).await?,
+                Err(failure)
+                    if matches!(
+                        failure.kind,
+                        FailureKind::NoBackend | FailureKind::BackendLogin
+                    ) => {}
+                Err(failure) => return Err(failure),
+            }
+        }
+        if self.sql_state.aftermath.is_owed() {
+            self.sql_state.aftermath.lose();
+        }
+        self.take_up_saved();
+        Ok(())
+    }
+
+    async fn ask_answers(&mut self, lent: HeldConnection) -> Result<(), Failure> {
+        let env = Rc::clone(&self.env);
+        let sub_pool = lent.conn.sub_pool.id;
+        let is_apart = self.sql_state.aftermath.is_apart_from(&lent.conn);
+        self.held.lease = Some(lent);
+        if is_apart {
+            self.find_answers(sub_pool).await?;
+        }
+        let Some(mut lent) = self.held.lease.take() else {
+            return Ok(());
+        };
+        let nobody = Rc::default();
+        match settle(&env.pool_env, &mut lent.conn, &nobody).await {
+            Ok(()) => env.pool.give_back(lent),
+            Err(_) => env.pool.forget(lent, pool::CloseReason::Broken),
+        }
+        Ok(())
+    }
+
+    /// The session becomes one of another kind, and its connections are of no use to it any more.
+    pub(crate) async fn leave_kind(&mut self) -> Result<(), Failure> {
+        self.outwait_saving().await;
+        self.take_up_saved();
+        // What has ridden no connection knows.
+        if self.sql_state.aftermath.is_owed() && self.routing.riding.ridden.is_none() {
+            match self.held.lease.take() {
+                Some(lent) => self.ask_answers(lent).await?,
+                None => self.take_answers_along().await?,
+            }
+            self.take_up_saved();
+        }
+        self.give_back();
+        Ok(())
+    }
+}

@@ -1,0 +1,395 @@
+//! Statements that ask about the statement before them: answered by literals, from the list that was
+//! put down, or by the connection that ran it.
+
+mod get;
+mod stand_in;
+
+use std::rc::Rc;
+
+use session::Outcome;
+use session::state::{
+    Answered as Own, LastInsertId, Needs, Restoration, StatementDiagnostics as Left, restoration,
+};
+use sql::{Effects, Facts, Show, StatementKind, TrustedFunctions, Uses};
+use stand_in::StandIn;
+use wire::errors::ProxyError;
+use wire::{Capabilities, Command, StatusFlags, errors};
+
+use crate::session::PooledSession;
+use backend::ask::text;
+use backend::diagnostics::{ConditionFilter, Diagnostics, Form};
+use backend::prepared_statement::StatementKey;
+use backend::worker_pool::HeldConnection;
+use command::ending::Ending;
+use command::statement::{Executing, Statement};
+use link::failure::Failure;
+use link::query_command::CommandPart;
+use link::query_command::QueryCommand;
+use relay::outcome::{After, CutOff};
+use sql::parts_that_ask;
+
+/// What became of a statement that asks for diagnostics.
+enum QuestionOutcome {
+    /// Its client has its reply.
+    Told(Ending),
+    /// A connection is asked, by this or by what has taken its place; then what was known before holds on behind it.
+    Left(Option<Standing>),
+    /// These, one after the other.
+    InParts(Vec<Vec<u8>>),
+}
+
+/// Where the list of warnings is.
+enum WarningListLocation {
+    /// On the connection that is held.
+    Here,
+    /// Put down.
+    Kept(Rc<Diagnostics>),
+    /// There is none.
+    Nowhere,
+}
+
+/// What is known of the last statement, while another stands in for one that would leave that alone.
+pub(crate) struct Standing {
+    before: Left,
+    list: Option<Rc<Diagnostics>>,
+    role: Role,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Role {
+    /// SHOW COUNT(*) WARNINGS
+    Count,
+    /// GET DIAGNOSTICS
+    Get,
+    /// GET DIAGNOSTICS of a condition that is not there, which is one more.
+    Missing,
+    /// GET STACKED DIAGNOSTICS, which fails and leaves the list alone.
+    Stacked,
+}
+
+impl PooledSession {
+    /// Answers a statement that asks about the one before it, or takes it to a backend.
+    pub(crate) async fn answer_about_past(
+        &mut self,
+        statement: &mut Statement<'_>,
+    ) -> Result<Ending, CutOff> {
+        let asked = match statement {
+            Statement::Text(query) if asks(&query.facts) => Box::pin(self.ask_past(query)).await?,
+            Statement::Execution(executing) if executing.key.facts.uses.has(PAST) => {
+                Box::pin(self.ask_past_prepared(executing)).await?
+            }
+            _ => QuestionOutcome::Left(None),
+        };
+        let standing = match (asked, &*statement) {
+            (QuestionOutcome::Told(told), _) => return Ok(told),
+            (QuestionOutcome::InParts(texts), Statement::Text(query)) => {
+                return Box::pin(self.run_in_parts(query, &texts)).await;
+            }
+            (QuestionOutcome::InParts(_), _) => None,
+            (QuestionOutcome::Left(standing), _) => standing,
+        };
+        if let Statement::Text(query) = statement {
+            // What MariaDB's routines leave of the list that somebody else has left.
+            let may_leave = query.facts.effects.has(Effects::ANYTHING);
+            self.command.wants_clear = may_leave && !self.is_mysql();
+        }
+        let ending = self.send_to_backend(statement).await?;
+        if let Some(standing) = standing {
+            Box::pin(self.stood_in(standing, ending.outcome)).await;
+        }
+        Ok(ending)
+    }
+
+    /// A statement of the text protocol that asks about the past, or about its connection.
+    async fn ask_past(&mut self, query: &mut QueryCommand) -> Result<QuestionOutcome, CutOff> {
+        let (sequence, part) = (query.incoming().sequence, query.part);
+        if let Err(failure) = self.seek_past(&query.facts).await {
+            let after = self.refuse(&failure, sequence)?;
+            return Ok(QuestionOutcome::Told(Ending::last(after)));
+        }
+        let (facts, text) = (&query.facts, query.text());
+        let place = self.undisturbed_place(&Needs::of(facts, text)).await;
+        let has_several = self
+            .client
+            .capabilities
+            .contains(Capabilities::MULTI_STATEMENTS);
+        if facts.kind == StatementKind::Multi && !has_several {
+            // An error, in which the servers quote the text.
+            return Ok(QuestionOutcome::Left(None));
+        }
+        // MySQL's list outlives a GET DIAGNOSTICS, which has to be seen to be the last.
+        let gets = facts
+            .parts
+            .iter()
+            .any(|it| it.kind == StatementKind::GetDiagnostics);
+        if part == CommandPart::Whole
+            && (!matches!(place, WarningListLocation::Here) || self.is_mysql() && gets)
+            && has_several
+            && let Some(texts) = parts_that_ask(facts, text, self.sql_state.session.flags())
+        {
+            return Ok(QuestionOutcome::InParts(texts));
+        }
+        if let (WarningListLocation::Kept(list), Some((told, range))) =
+            (&place, self.shown(facts, text))
+        {
+            let status = self.status_of(part);
+            let packets = list.tell(told, range, Form::Text, status, self.client.capabilities);
+            let next = self.say_renumbered(sequence, packets);
+            self.sql_state.session.answered(Own::Rows);
+            return Ok(QuestionOutcome::Told(Ending::more(next)));
+        }
+        let get = Box::pin(self.read_get(facts, text, &place)).await;
+        let Ok(stand_in) = self.stand_in(facts, text, &place, get.as_ref()) else {
+            self.say_error(sequence, &errors::diagnostics_gone());
+            return Ok(QuestionOutcome::Told(Ending::last(After::Next)));
+        };
+        let Some(StandIn { text, role }) = stand_in else {
+            return Ok(QuestionOutcome::Left(None));
+        };
+        query.replace_text(&text, self.sql_state.session.flags());
+        Ok(QuestionOutcome::Left(
+            role.map(|role| self.standing(&place, role)),
+        ))
+    }
+
+    /// A prepared statement that asks about the past: what the last statement left cannot be put into a text that is
+    /// prepared already, so another statement is executed in its place.
+    async fn ask_past_prepared(
+        &mut self,
+        executing: &mut Executing<'_>,
+    ) -> Result<QuestionOutcome, CutOff> {
+        let (key, sequence) = (&executing.key, executing.incoming.sequence);
+        if let Err(failure) = self.seek_past(&key.facts).await {
+            let after = self.refuse(&failure, sequence)?;
+            return Ok(QuestionOutcome::Told(Ending::last(after)));
+        }
+        // What has to be prepared there first would change what is asked about.
+        self.keep_past().await;
+        self.take_up_saved();
+        let place = match self.place() {
+            WarningListLocation::Here => WarningListLocation::Nowhere,
+            other => other,
+        };
+        let text = key.text.bytes();
+        if let (WarningListLocation::Kept(list), Some((told, range))) =
+            (&place, self.shown(&key.facts, text))
+        {
+            let status = self.status_of(CommandPart::Whole);
+            let packets = list.tell(told, range, Form::Binary, status, self.client.capabilities);
+            self.say_renumbered(sequence, packets);
+            self.sql_state.session.answered(Own::Rows);
+            return Ok(QuestionOutcome::Told(Ending::last(After::Next)));
+        }
+        let get = Box::pin(self.read_get(&key.facts, text, &place)).await;
+        let Ok(stand_in) = self.stand_in(&key.facts, text, &place, get.as_ref()) else {
+            self.say_error(sequence, &errors::diagnostics_gone());
+            return Ok(QuestionOutcome::Told(Ending::last(After::Next)));
+        };
+        let Some(StandIn { text, role }) = stand_in else {
+            return Ok(QuestionOutcome::Left(None));
+        };
+        let flags = self.sql_state.session.flags();
+        let other = self.env.pool_env.store.statement(
+            &text,
+            &key.values,
+            &key.kind,
+            key.cluster,
+            flags,
+            &TrustedFunctions::default(),
+        );
+        executing.key = StatementKey {
+            cursor: key.cursor,
+            ..other
+        };
+        executing.is_replaced = role.is_some();
+        Ok(QuestionOutcome::Left(
+            role.map(|role| self.standing(&place, role)),
+        ))
+    }
+
+    /// Takes up what others have saved; what only the last connection knows has to be asked there.
+    async fn seek_past(&mut self, facts: &Facts) -> Result<(), Failure> {
+        let wait_unless_killed = async |session: &mut Self| {
+            if session.sql_state.aftermath.is_saving() {
+                session.outwait_saving().await;
+            }
+            session.take_up_saved();
+        };
+        wait_unless_killed(self).await;
+        let is_about_list =
+            facts.uses.has(Uses::DIAGNOSTICS) && self.sql_state.aftermath.list().is_none();
+        let is_about_rows = facts.uses.has(Uses::FOUND_ROWS)
+            && self.sql_state.session.aftermath().found_rows.is_none();
+        if is_about_list || is_about_rows {
+            self.hold(self.command_target(facts)).await?;
+            // Somebody may have taken it meanwhile.
+            wait_unless_killed(self).await;
+        }
+        Ok(())
+    }
+
+    /// The error of a statement that reads LAST_INSERT_ID() or warnings which nobody knows any more. Of several
+    /// statements one may set them for another.
+    pub(crate) fn asks_for_lost(&self, statement: &Statement<'_>) -> Option<ProxyError> {
+        let (facts, aftermath) = (statement.facts(), self.sql_state.session.aftermath());
+        if matches!(facts.kind, StatementKind::Create(_) | StatementKind::Multi)
+            || matches!(statement, Statement::Command(_))
+        {
+            return None;
+        }
+        if facts.uses.has(Uses::LAST_INSERT_ID) && aftermath.last_insert_id == LastInsertId::Lost {
+            return Some(errors::last_insert_id_lost());
+        }
+        let is_list_lost = facts.uses.has(Uses::DIAGNOSTICS) && aftermath.is_list_lost;
+        is_list_lost.then(errors::warnings_lost)
+    }
+
+    /// Where the list is when a command with these needs runs: what restores the session's state, or
+    /// statements prepared from text, would empty it.
+    async fn undisturbed_place(&mut self, needs: &Needs) -> WarningListLocation {
+        let is_equal = |lent: &HeldConnection| {
+            let restoration = restoration(&self.sql_state.session, &lent.conn.state, needs);
+            restoration == Restoration::Nothing
+        };
+        match self.place() {
+            // Nor does the connection know by which id the client has named what is not there.
+            WarningListLocation::Here
+                if !self.held.lease.as_ref().is_some_and(is_equal)
+                    || self.may_make_texts(needs)
+                    || self.sql_state.aftermath.unknown.get().is_some() =>
+            {
+                self.keep_past().await;
+                self.place()
+            }
+            place => place,
+        }
+    }
+
+    fn place(&self) -> WarningListLocation {
+        let is_here = || {
+            let lent = self.held.lease.as_ref();
+            lent.is_some_and(|lent| self.sql_state.aftermath.is_told_by(&lent.conn))
+        };
+        match self.sql_state.aftermath.list() {
+            Some(list) => WarningListLocation::Kept(list),
+            None if is_here() => WarningListLocation::Here,
+            None => WarningListLocation::Nowhere,
+        }
+    }
+
+    /// The rows that SHOW WARNINGS or SHOW ERRORS asks for.
+    fn shown(&self, facts: &Facts, text: &[u8]) -> Option<(ConditionFilter, std::ops::Range<u64>)> {
+        let told = match facts.kind {
+            StatementKind::Show(Show::Warnings | Show::SomeWarnings) => ConditionFilter::All,
+            StatementKind::Show(Show::Errors | Show::SomeErrors) => match self.is_mysql() {
+                true => ConditionFilter::Errors,
+                false => ConditionFilter::ErrorsOfThem,
+            },
+            _ => return None,
+        };
+        let range = sql::shown_conditions(text, self.sql_state.session.flags())?;
+        Some((told, range))
+    }
+
+    fn standing(&self, place: &WarningListLocation, role: Role) -> Standing {
+        Standing {
+            before: *self.sql_state.session.aftermath(),
+            list: match place {
+                WarningListLocation::Kept(list) => Some(Rc::clone(list)),
+                WarningListLocation::Here | WarningListLocation::Nowhere => None,
+            },
+            role,
+        }
+    }
+
+    /// The statement that stood in for another is over.
+    pub(crate) async fn stood_in(&mut self, standing: Standing, outcome: Outcome) {
+        let Standing { before, list, role } = standing;
+        if (outcome == Outcome::Ok) == (role == Role::Stacked) {
+            return;
+        }
+        let now = match role {
+            Role::Count => Left {
+                row_count: -1,
+                found_rows: Some(1),
+                told: Some(0),
+                ..before
+            },
+            Role::Get => Left {
+                told: Some(0),
+                ..before
+            },
+            Role::Stacked => Left {
+                row_count: -1,
+                ..before
+            },
+            Role::Missing => Left {
+                row_count: -1,
+                told: Some(1),
+                warnings: before.warnings.saturating_add(1),
+                ..before
+            },
+        };
+        self.sql_state.session.left_alone(now);
+        match role {
+            Role::Missing => self.fetch_last(list).await,
+            Role::Count | Role::Get | Role::Stacked => {
+                if let Some(list) = list {
+                    self.sql_state.aftermath.keep_list(list);
+                }
+            }
+        }
+    }
+
+    /// Fetches the last entry of the list that the connection has, and puts it behind this one.
+    pub(crate) async fn fetch_last(&mut self, before: Option<Rc<Diagnostics>>) {
+        let Some(lent) = &mut self.held.lease else {
+            return;
+        };
+        let question = text(&lent.conn, "SHOW WARNINGS");
+        let Ok(own) = lent
+            .conn
+            .ask(&self.env.pool_env, Command::QUERY, &question)
+            .await
+        else {
+            return self.drop_lent(pool::CloseReason::Broken);
+        };
+        let capabilities = lent.conn.capabilities;
+        let Some(mut last) = Diagnostics::read(&own, capabilities) else {
+            return;
+        };
+        last.keep_last();
+        let whole = match before {
+            None => last,
+            Some(before) => {
+                let mut whole = Diagnostics::clone(&before);
+                whole.append(&last);
+                whole
+            }
+        };
+        self.sql_state.aftermath.keep_list(Rc::new(whole));
+    }
+
+    /// The flags of a reply of the proxy's own.
+    pub(crate) fn status_of(&self, part: CommandPart) -> StatusFlags {
+        match part.has_more() {
+            true => StatusFlags(self.client.status.0 | StatusFlags::MORE_RESULTS_EXISTS.0),
+            false => self.client.status,
+        }
+    }
+
+    pub(crate) fn is_mysql(&self) -> bool {
+        matches!(self.sql_state.session.flags().server, sql::Server::MySql(_))
+    }
+}
+
+/// Whether a statement asks about the connection's past, or its id.
+fn asks(facts: &Facts) -> bool {
+    let about = PAST | Uses::CONNECTION_ID | Uses::LAST_INSERT_ID;
+    facts.uses.has(about)
+}
+
+/// What a prepared statement may ask about the statement before it.
+const PAST: Uses = Uses::ROW_COUNT
+    .with(Uses::FOUND_ROWS)
+    .with(Uses::DIAGNOSTICS);

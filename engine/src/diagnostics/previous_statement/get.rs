@@ -1,0 +1,134 @@
+//! GET DIAGNOSTICS where the list is not on the connection that it runs on: which condition it means, and what the
+//! server has to be asked for that.
+
+use session::Outcome;
+use session::state::Needs;
+use sql::{Answers, Condition, Facts, GetDiagnostics, GetForm, Span, StatementKind};
+use wire::Command;
+
+use super::WarningListLocation;
+use crate::session::PooledSession;
+use backend::ask::text as query_text;
+use backend::own_reply::OwnReply;
+use backend::own_reply::table;
+use command::target::CommandTarget;
+
+/// What is to be done about a GET DIAGNOSTICS.
+pub(super) enum Get {
+    /// It is told from here; `number`: which condition.
+    Told {
+        get: GetDiagnostics,
+        number: Option<u64>,
+    },
+    /// The server says that no handler is active, and leaves the list alone.
+    Stacked,
+    /// The server says what is wrong with it.
+    Refused,
+    /// The server adds to the list what is wrong with the condition's number.
+    Appended,
+    /// Nobody can tell.
+    Unknown,
+}
+
+/// What a condition's number is.
+enum Number {
+    Known(u64),
+    Wrong,
+    Unknown,
+}
+
+impl PooledSession {
+    /// None: it is none, or runs where the list is.
+    pub(super) async fn read_get(
+        &mut self,
+        facts: &Facts,
+        text: &[u8],
+        place: &WarningListLocation,
+    ) -> Option<Get> {
+        if facts.kind != StatementKind::GetDiagnostics || matches!(place, WarningListLocation::Here)
+        {
+            return None;
+        }
+        let get = match sql::get_diagnostics(text, self.sql_state.session.flags()) {
+            GetForm::Read(get) => get,
+            GetForm::Stacked => return Some(Get::Stacked),
+            GetForm::Refused => return Some(Get::Refused),
+        };
+        let number = match get.condition {
+            None => None,
+            Some(Condition::Number(number)) => Some(number),
+            Some(Condition::Value(span)) => match self.number_of(span, text, place).await {
+                Number::Known(number) => Some(number),
+                Number::Wrong if self.is_mysql() => return Some(Get::Appended),
+                Number::Wrong => return Some(Get::Refused),
+                Number::Unknown => return Some(Get::Unknown),
+            },
+        };
+        Some(Get::Told { get, number })
+    }
+
+    /// The server is asked for the value, in the session's own state. What it leaves is not looked at: it has
+    /// no effect.
+    async fn number_of(&mut self, span: Span, text: &[u8], place: &WarningListLocation) -> Number {
+        let flags = self.sql_state.session.flags();
+        let select = [&b"SELECT CAST(("[..], span.of(text), b") AS SIGNED)"].concat();
+        // MariaDB has emptied the list by the time that it reads these.
+        let answers = match self.is_mysql() {
+            true => self.answers(place),
+            false => Answers {
+                warning_count: Some(0),
+                error_count: Some(0),
+                ..self.answers(place)
+            },
+        };
+        let select = sql::rewrite(&select, flags, &answers)
+            .text
+            .unwrap_or(select);
+        if self.hold(CommandTarget::Same).await.is_err() {
+            return Number::Unknown;
+        }
+        let Some(own) = self.ask_in_state(&select).await else {
+            self.drop_lent(pool::CloseReason::Broken);
+            return Number::Unknown;
+        };
+        if own.outcome != Outcome::Ok {
+            return Number::Wrong;
+        }
+        let capabilities = self.held.lease.as_ref().map(|lent| lent.conn.capabilities);
+        let row = table(&own, capabilities.unwrap_or_default()).map(|table| table.row);
+        match row.ok().and_then(|row| row.into_iter().next()) {
+            // No condition has this number.
+            Some(None) => Number::Known(0),
+            Some(Some(value)) => {
+                let number: Option<i64> = std::str::from_utf8(&value)
+                    .ok()
+                    .and_then(|value| value.parse().ok());
+                number.map_or(Number::Unknown, |number| {
+                    Number::Known(number.cast_unsigned())
+                })
+            }
+            None => Number::Unknown,
+        }
+    }
+
+    async fn ask_in_state(&mut self, select: &[u8]) -> Option<OwnReply> {
+        let facts = sql::facts(select, self.sql_state.session.flags());
+        let mut lent = self.held.lease.take()?;
+        let equal = self
+            .restore_state_first(&mut lent.conn, &Needs::of(&facts, select))
+            .await;
+        let own = match equal {
+            Ok(()) => {
+                let argument = query_text(&lent.conn, select);
+                let asked = lent
+                    .conn
+                    .ask(&self.env.pool_env, Command::QUERY, &argument)
+                    .await;
+                asked.ok()
+            }
+            Err(_) => None,
+        };
+        self.held.lease = Some(lent);
+        own
+    }
+}

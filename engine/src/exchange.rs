@@ -1,0 +1,301 @@
+//! One command on a backend connection: take a connection, make its state the session's, send, pass
+//! the reply on.
+
+pub(crate) mod forward_reply;
+pub(crate) mod observe;
+pub(crate) mod preamble;
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use config::ReadPolicy;
+use route::BackendId;
+
+use session::state::Needs;
+use session::{Amendment, Outcome, Progress, Reply, Sequences};
+use wire::StatusFlags;
+
+use super::exchange::preamble::{Prefix, Ready};
+use super::session::PooledSession;
+use backend::connection::BackendConn;
+use backend::exchange_outcome::Cut;
+use backend::exchange_outcome::LASTING;
+use backend::exchange_outcome::Unequal;
+use backend::exchange_outcome::{CutReply, Done, Reached};
+use backend::kill_thread::Running;
+use backend::times::{StatementPath, Traffic};
+use command::delivery::Delivery;
+use command::job::{Haste, Job};
+use link::client_command::{EndOf, Passage};
+
+impl PooledSession {
+    /// Sends a command and passes its reply on. The connection stays the session's.
+    pub(crate) async fn exchange(&mut self, job: &Job<'_>) -> Result<Done, CutReply> {
+        let Some(mut lent) = self.held.lease.take() else {
+            return Err(CutReply::no_connection());
+        };
+        let flight = self.env.loads.begin(lent.conn.backend.id);
+        let running = lent.begin_statement();
+        let delivery = self.command.delivery;
+        // A client that is told of a change of privileges or global variables finds it done in its next session.
+        let keeps = job.changes_server
+            || self.env.rule_set.borrow().some_see_all && job.haste == Haste::Write;
+        if keeps && delivery == Delivery::AtOnce {
+            self.command.delivery = Delivery::Kept;
+        }
+        let outcome = self.exchange_on(&mut lent.conn, job).await;
+        self.command.delivery = delivery;
+        if let Ok(done) = &outcome {
+            let now = self.env.now().0;
+            self.command.timing.ends(now);
+            running.ends(now);
+            // What is read again for the client's next statement is in front of that.
+            if job.is_statement() && delivery != Delivery::Nobody {
+                let traffic = Traffic {
+                    sent: job.packets.len() as u64 + self.command.timing.further_bytes(),
+                    received: done.tally.bytes,
+                };
+                self.note_times(lent.conn.backend.id, StatementPath::Own, traffic);
+            }
+            if self.settings.config.balance.reads == ReadPolicy::Latency {
+                flight.answered_in(self.command.timing.taken());
+            }
+        }
+        self.held.lease = Some(lent);
+        outcome
+    }
+
+    async fn exchange_on(
+        &mut self,
+        conn: &mut BackendConn,
+        job: &Job<'_>,
+    ) -> Result<Done, CutReply> {
+        self.tracking
+            .settings
+            .get_or_insert_with(|| Rc::clone(&conn.sight));
+        let mut prefix = match self.prefix(conn, &job.needs) {
+            Ready::Equal if !self.is_begin_deferred() => {
+                self.not_killed().map_err(CutReply::unsent)?;
+                self.take_turn(conn);
+                self.leaves();
+                self.send(conn, job.packets).await;
+                return self.conclude(conn, job).await;
+            }
+            Ready::Equal => Prefix::default(),
+            Ready::Behind(prefix) => prefix,
+            // The statement's id would be gone.
+            Ready::Reset if job.names_statement() => {
+                return Err(CutReply::unsent(Cut::Unequal(Unequal::reset())));
+            }
+            Ready::Reset => Box::pin(self.prefix_of_reset(conn, &job.needs)).await?,
+        };
+        self.add_begin(conn, &mut prefix);
+        Box::pin(self.exchange_behind(conn, job, prefix)).await
+    }
+
+    /// From here on the connection's past is this session's.
+    fn take_turn(&mut self, conn: &mut BackendConn) {
+        self.sql_state.aftermath.takes(conn);
+        self.tracking.changes.clear();
+        self.routing.course.last = Some(conn.backend.id);
+        self.held.running = Some(Running {
+            backend: Arc::clone(&conn.backend),
+            thread_id: conn.thread_id,
+        });
+        self.watch.settle_at(conn.backend.id, conn.thread_id);
+    }
+
+    /// The same behind statements of the proxy's own.
+    async fn exchange_behind(
+        &mut self,
+        conn: &mut BackendConn,
+        job: &Job<'_>,
+        prefix: Prefix,
+    ) -> Result<Done, CutReply> {
+        let is_proven = prefix.proof.is_none_or(|proof| proof.is_proven) && !prefix.has_schema;
+        let is_safe = match job.haste {
+            // Should the wait be in vain, no transaction is to be open there.
+            Haste::Read => !(prefix.has_begin && prefix.has_wait),
+            Haste::Write => is_proven && !prefix.has_wait && !prefix.has_begin,
+        };
+        // What is pinned there must not break over a schema that is gone.
+        let may_fail = prefix.has_schema && self.is_pinned();
+        let in_one = is_safe && !may_fail && !conn.is_compressed() && !job.is_cut;
+        if in_one {
+            let mut all = Vec::new();
+            for ask in &prefix.asks {
+                all.extend_from_slice(&ask.packets);
+            }
+            all.extend_from_slice(job.packets);
+            self.leaves();
+            self.send(conn, &all).await;
+        }
+        let has_wait = prefix.has_wait;
+        let cut_now = match in_one {
+            true => CutReply::unanswered,
+            false => CutReply::unsent,
+        };
+        let equal = self.restore_state(conn, prefix, &job.needs, in_one).await;
+        match equal.map_err(cut_now)? {
+            Ok(()) => {}
+            Err(mut unequal) => {
+                if in_one {
+                    unequal
+                        .cause
+                        .push_str("; the statement behind it may have been executed");
+                    // It has run in a state that is not the session's: nobody hears of it.
+                    let thrown = conn.hear(&self.env.pool_env, job.command).await;
+                    thrown.map_err(|broken| cut_now(broken.into()))?;
+                }
+                return Err(cut_now(Cut::Unequal(unequal)));
+            }
+        }
+        self.take_turn(conn);
+        if has_wait || !in_one {
+            self.leaves();
+        }
+        if !in_one {
+            self.not_killed().map_err(CutReply::unsent)?;
+            self.send(conn, job.packets).await;
+        }
+        self.conclude(conn, job).await
+    }
+
+    /// Makes a connection like the session without a command to follow.
+    pub async fn restore_state_first(
+        &mut self,
+        conn: &mut BackendConn,
+        needs: &Needs,
+    ) -> Result<(), CutReply> {
+        let prefix = match self.prefix(conn, needs) {
+            Ready::Equal => {
+                self.take_turn(conn);
+                return Ok(());
+            }
+            Ready::Behind(prefix) => prefix,
+            Ready::Reset => self.prefix_of_reset(conn, needs).await?,
+        };
+        let equal = self.restore_state(conn, prefix, needs, false).await;
+        match equal.map_err(CutReply::unsent)? {
+            Ok(()) => {
+                self.take_turn(conn);
+                Ok(())
+            }
+            Err(unequal) => Err(CutReply::unsent(Cut::Unequal(unequal))),
+        }
+    }
+
+    /// Passes on what else the client sends, and the reply.
+    async fn conclude(&mut self, conn: &mut BackendConn, job: &Job<'_>) -> Result<Done, CutReply> {
+        let sequence = match job.is_cut {
+            true => Box::pin(self.pass_rest(conn, job))
+                .await
+                .map_err(CutReply::unanswered)?,
+            false => job.sequence,
+        };
+        let Some(mut reply) = self.expected_reply(conn, job, sequence) else {
+            return Ok(Done {
+                next_sequence: sequence,
+                ..Done::told()
+            });
+        };
+        loop {
+            if let Err(cut) = self.pump(conn, &mut reply).await {
+                let reached = match reply.has_begun() {
+                    true => Reached::Client,
+                    false => Reached::Backend,
+                };
+                return Err(CutReply {
+                    cut,
+                    reached,
+                    sequence: reply.next_sequence(),
+                });
+            }
+            if let Some(refusal) = reply.withheld() {
+                return Err(CutReply::unanswered(Cut::Refused(refusal.into())));
+            }
+            match reply.progress() {
+                Progress::More => {}
+                Progress::Over(outcome) => return Ok(self.reply_ended(reply, outcome)),
+                Progress::File { sequence } => {
+                    self.client.leg.let_go();
+                    let passed =
+                        Box::pin(self.pass(conn, Passage::of(EndOf::File, sequence))).await;
+                    let next = passed.map_err(|cut| CutReply {
+                        cut,
+                        reached: Reached::Client,
+                        sequence: None,
+                    })?;
+                    let next = next.sequence;
+                    reply.file_ended(next);
+                    if let Some(ear) = &mut self.client.leg.ear {
+                        ear.file_ended(next);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The reply that a command will get; none for one without.
+    fn expected_reply(&self, conn: &BackendConn, job: &Job<'_>, sequence: u8) -> Option<Reply> {
+        let sequences = match self.client.leg.transport.is_compressed() || job.part.follows() {
+            true => Sequences::Renumbered,
+            false => conn.sequences(),
+        };
+        let reply = Reply::to(job.command, conn.capabilities, sequences, sequence)?;
+        let mut reply = reply.amended(Amendment {
+            has_more: job.part.has_more(),
+            warnings: job.warnings,
+            ..Amendment::of_shared(conn.capabilities)
+        });
+        if self.routing.optimism.is_some() {
+            reply = reply.fingerprinted(&self.env.pool_env.store.print_keys);
+        }
+        Some(
+            reply
+                .withholding(job.withholds)
+                .with_files(job.files.clone()),
+        )
+    }
+
+    /// What a reply that is over has said.
+    fn reply_ended(&mut self, mut reply: Reply, outcome: Outcome) -> Done {
+        let tally = *reply.tally();
+        if tally.owes_changes {
+            self.tracking.changes.owed();
+        }
+        if let Some(status) = tally.status {
+            self.client.status = StatusFlags(status.0 & LASTING.0);
+        }
+        Done {
+            outcome,
+            tally,
+            next_sequence: reply.next_sequence().unwrap_or_default(),
+            fingerprint: reply.fingerprint(),
+            message: reply.take_message(),
+        }
+    }
+
+    /// What follows of a command that was too long to be held.
+    /// Returns the id that the reply begins with.
+    async fn pass_rest(&mut self, conn: &mut BackendConn, job: &Job<'_>) -> Result<u8, Cut> {
+        let mut passage = Passage::of(EndOf::Payload, 0);
+        passage.pass(job.packets);
+        if !passage.is_over {
+            passage = self.pass(conn, passage).await?;
+        }
+        self.command.passed = Some((passage.bytes, passage.sequence));
+        Ok(passage.sequence)
+    }
+
+    /// Its command leaves now.
+    pub(crate) fn leaves(&mut self) {
+        self.command.timing.leaves(self.env.now().0);
+    }
+
+    /// A statement has had its reply: how long that took is noted, and how much it was.
+    pub(crate) fn note_times(&self, backend: BackendId, way: StatementPath, traffic: Traffic) {
+        let took = (self.command.timing.waited(), self.command.timing.taken());
+        self.env.relay.times.note(backend, way, took, traffic);
+    }
+}

@@ -1,0 +1,340 @@
+//! The hot path of a pooled session: a reply from the backend to the client, watched from both sides.
+//!
+//! As in the relay, bytes are read into the worker's one buffer and written out at once; while the
+//! client does not take them, nothing more is read for it.
+
+use std::future::poll_fn;
+use std::io;
+use std::pin::pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, ready};
+
+use session::{Piece, Progress, Reply};
+use tokio::io::ReadBuf;
+
+use crate::session::PooledSession;
+use backend::connection::BackendConn;
+use backend::connection_error::ConnectionError;
+use backend::exchange_outcome::Cut;
+use backend::own_reply::note_changes;
+use command::delivery::Delivery;
+use link::client_command::{EndOf, Passage};
+use link::leg::Leg;
+use registry::session_control::Ask;
+
+/// A client that speaks before it is answered is read ahead up to so many bytes.
+const AHEAD_BYTES_MAX: usize = 64 * 1024;
+
+impl PooledSession {
+    /// Sends packets to the backend.
+    pub(crate) async fn send(&mut self, conn: &mut BackendConn, packets: &[u8]) {
+        poll_fn(|context| {
+            conn.send(packets, context);
+            Poll::Ready(())
+        })
+        .await;
+    }
+
+    /// Passes a reply on to the client, up to its end or up to where the client's file is wanted.
+    pub(crate) async fn pump(
+        &mut self,
+        conn: &mut BackendConn,
+        reply: &mut Reply,
+    ) -> Result<(), Cut> {
+        while reply.progress() == Progress::More {
+            poll_fn(|context| self.poll_pump(conn, reply, context)).await?;
+        }
+        Ok(())
+    }
+
+    fn poll_pump(
+        &mut self,
+        conn: &mut BackendConn,
+        reply: &mut Reply,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<(), Cut>> {
+        loop {
+            match self.client.leg.poll_drain(context) {
+                Poll::Ready(Ok(())) => {}
+                Poll::Ready(Err(error)) => {
+                    return Poll::Ready(Err(Cut::Client(error.to_string())));
+                }
+                // It takes nothing, and may be killed even so.
+                Poll::Pending => break,
+            }
+            if let Some(sequence) = self.client.leg.transport.frame_sequence() {
+                reply.align(sequence);
+            }
+            match self.poll_step(conn, reply, context) {
+                Poll::Ready(Ok(())) if reply.progress() == Progress::More => {
+                    // Where a reply comes in one piece its end is read from the clock, and that is enough.
+                    if reply.has_begun() {
+                        let env = &self.env;
+                        self.command.timing.begins(|| env.now().0);
+                    }
+                }
+                Poll::Ready(done) => return Poll::Ready(done),
+                Poll::Pending => break,
+            }
+        }
+        self.watch.note(self.env.relay.clock.now(), false);
+        let meanwhile = self.poll_meanwhile(context);
+        if meanwhile.is_pending() && self.is_cut_off(conn.backend.id) {
+            return Poll::Ready(Err(Cut::Backend(ConnectionError::Disabled)));
+        }
+        meanwhile
+    }
+
+    /// Whether it has to leave this backend, which was disabled. What was said of another one that it has
+    /// left is done with.
+    pub(crate) fn is_cut_off(&self, backend: route::BackendId) -> bool {
+        if !self.watch.is_asked(Ask::BackendDisabled) {
+            return false;
+        }
+        self.watch.withdraw(Ask::BackendDisabled);
+        self.env.pool_env.is_disabled(backend)
+    }
+
+    /// One piece, as it comes.
+    fn poll_step(
+        &mut self,
+        conn: &mut BackendConn,
+        reply: &mut Reply,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<(), Cut>> {
+        let env = Rc::clone(&self.env);
+        let (sight, changes, client) = (
+            &self.tracking.settings,
+            &mut self.tracking.changes,
+            &mut self.client.leg,
+        );
+        let (capabilities, seen) = (conn.capabilities, self.client.capabilities);
+        let mut towards_client = Context::from_waker(context.waker());
+        let mut sent = Ok(());
+        let delivery = self.command.delivery;
+        let mut push = |client: &mut Leg, bytes: &[u8]| match delivery {
+            Delivery::AtOnce => client.push(bytes, &mut towards_client),
+            Delivery::Kept => {
+                client.append(bytes);
+                Ok(())
+            }
+            Delivery::Nobody => Ok(()),
+        };
+        let fed = conn.poll_feed(&env.pool_env, reply, context, |piece| {
+            let pushed = match piece {
+                // The usual case: one piece, which goes out as it lies.
+                Piece::Pass(bytes) => push(client, bytes),
+                Piece::Changes(packet, result) => {
+                    changes.ends(result);
+                    note_changes(packet, capabilities, changes);
+                    match sight {
+                        Some(sight) => {
+                            let packet = sight.rewrite(packet, capabilities, seen);
+                            push(client, &packet)
+                        }
+                        None => push(client, packet),
+                    }
+                }
+            };
+            if sent.is_ok() {
+                sent = pushed;
+            }
+        });
+        ready!(fed)?;
+        Poll::Ready(sent.map_err(|error| Cut::Client(error.to_string())))
+    }
+
+    /// What may happen while a reply is awaited: the client leaves, or the worker wants something.
+    pub fn poll_meanwhile(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Cut>> {
+        if let Poll::Ready(cut) = self.poll_end(context) {
+            return Poll::Ready(Err(cut));
+        }
+        let asked = self.watch.poll_asked(context);
+        if asked.contains(Ask::KillStatement) && self.watch.takes_kill(self.command.timing.read()) {
+            self.kill_own_statement();
+        }
+        Poll::Pending
+    }
+
+    /// The same before its statement runs: who wants that killed has to wait for it.
+    fn poll_end(&mut self, context: &mut Context<'_>) -> Poll<Cut> {
+        // In a login the client is listened to elsewhere.
+        let listens = |client: &Leg| !client.is_gone() && !client.has_ended;
+        while self.client.inbox.len() < AHEAD_BYTES_MAX && listens(&self.client.leg) {
+            match self.poll_client(context) {
+                Poll::Pending => break,
+                // It may still take its reply.
+                Poll::Ready(read) if Leg::is_end(&read) => {
+                    self.client.leg.has_ended = true;
+                    self.env.relay.note_half_closed(&self.watch);
+                }
+                Poll::Ready(Ok(_)) => {}
+                Poll::Ready(Err(error)) => {
+                    return Poll::Ready(Cut::Client(error.to_string()));
+                }
+            }
+        }
+        let asked = self.watch.poll_asked(context);
+        if asked.contains(Ask::ClientGone) {
+            return Poll::Ready(Cut::Client("it closed the connection".to_owned()));
+        }
+        for ask in [Ask::Stop, Ask::BackendDown, Ask::KillSession] {
+            if asked.contains(ask) {
+                return Poll::Ready(Cut::Asked(ask));
+            }
+        }
+        Poll::Pending
+    }
+
+    /// Waits for what comes before its statement, unless the session ends meanwhile.
+    pub(crate) async fn unless_it_ends<T>(
+        &mut self,
+        event: impl Future<Output = T>,
+    ) -> Result<T, Cut> {
+        let mut event = pin!(event);
+        poll_fn(|context| match event.as_mut().poll(context) {
+            Poll::Ready(outcome) => Poll::Ready(Ok(outcome)),
+            Poll::Pending => self.poll_end(context).map(Err),
+        })
+        .await
+    }
+
+    /// The same, unless its statement is killed either: then that is not to be sent.
+    pub(crate) async fn unless_killed<T>(
+        &mut self,
+        event: impl Future<Output = T>,
+    ) -> Result<T, Cut> {
+        let mut event = pin!(event);
+        poll_fn(|context| {
+            if let Poll::Ready(outcome) = event.as_mut().poll(context) {
+                return Poll::Ready(Ok(outcome));
+            }
+            if let Poll::Ready(cut) = self.poll_end(context) {
+                return Poll::Ready(Err(cut));
+            }
+            self.not_killed()?;
+            Poll::Pending
+        })
+        .await
+    }
+
+    /// A kill that has come before the statement was sent: the server could not tell whom it is for. What is
+    /// read again for the client's next statement is not meant.
+    pub(crate) fn not_killed(&self) -> Result<(), Cut> {
+        let is_killed = self.command.delivery != Delivery::Nobody
+            && self.watch.takes_kill(self.command.timing.read());
+        match is_killed {
+            true => Err(Cut::Asked(Ask::KillStatement)),
+            false => Ok(()),
+        }
+    }
+
+    /// Reads ahead from the client; says how many bytes came, 0 at the end.
+    pub(crate) fn poll_client(&mut self, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
+        let mut scratch = self.env.pool_env.scratch.borrow_mut();
+        let mut buffer = ReadBuf::new(&mut scratch);
+        ready!(self.client.leg.poll_read(context, &mut buffer))?;
+        let store = &self.env.pool_env.store;
+        self.client
+            .inbox
+            .put_into(buffer.filled(), || store.take_bytes());
+        Poll::Ready(Ok(buffer.filled().len()))
+    }
+
+    /// Passes the client's packets on to the backend, unread, up to their end or the session's.
+    pub(crate) async fn pass(
+        &mut self,
+        conn: &mut BackendConn,
+        mut passage: Passage,
+    ) -> Result<Passage, Cut> {
+        let before = passage.bytes;
+        poll_fn(
+            |context| match self.poll_pass(conn, &mut passage, context) {
+                Poll::Pending => self.poll_end(context).map(Err),
+                passed => passed,
+            },
+        )
+        .await?;
+        self.command.timing.follows(passage.bytes - before);
+        Ok(passage)
+    }
+
+    /// Reads the client's packets up to their end, for nobody. The id of the packet behind them.
+    pub async fn swallow(&mut self, mut passage: Passage) -> Result<Passage, Cut> {
+        poll_fn(|context| {
+            if let Poll::Ready(swallowed) = self.poll_swallow(&mut passage, context) {
+                return Poll::Ready(swallowed);
+            }
+            let asked = self.watch.poll_asked(context);
+            let ends = [Ask::Stop, Ask::KillSession].into_iter();
+            match ends.into_iter().find(|ask| asked.contains(*ask)) {
+                Some(ask) => Poll::Ready(Err(Cut::Asked(ask))),
+                None => Poll::Pending,
+            }
+        })
+        .await?;
+        Ok(passage)
+    }
+
+    fn poll_swallow(
+        &mut self,
+        passage: &mut Passage,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<(), Cut>> {
+        loop {
+            if let Err(error) = ready!(self.client.leg.poll_drain(context)) {
+                return Poll::Ready(Err(Cut::Client(error.to_string())));
+            }
+            let bytes = self.client.inbox.take_all();
+            let taken = passage.pass(&bytes);
+            self.client.inbox.put(&bytes[taken..]);
+            // No command is longer than that.
+            let limit = self.settings.config.limits.packet_bytes_max;
+            let is_endless = passage.end == EndOf::Payload && passage.bytes > limit;
+            if passage.is_over || is_endless {
+                return Poll::Ready(Ok(()));
+            }
+            match ready!(self.poll_client(context)) {
+                Ok(0) => {
+                    let how = "it closed the connection within its file".to_owned();
+                    return Poll::Ready(Err(Cut::Client(how)));
+                }
+                Ok(_) => {}
+                Err(error) => return Poll::Ready(Err(Cut::Client(error.to_string()))),
+            }
+        }
+    }
+
+    fn poll_pass(
+        &mut self,
+        conn: &mut BackendConn,
+        passage: &mut Passage,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<(), Cut>> {
+        loop {
+            ready!(conn.leg.poll_drain_or_break(context));
+            if let Err(error) = ready!(self.client.leg.poll_drain(context)) {
+                return Poll::Ready(Err(Cut::Client(error.to_string())));
+            }
+            if passage.is_over {
+                return Poll::Ready(Ok(()));
+            }
+            if !self.client.inbox.is_empty() {
+                let mut bytes = self.client.inbox.take_all();
+                let taken = passage.pass(&bytes);
+                let rest = bytes.split_off(taken);
+                self.client.inbox.put(&rest);
+                conn.leg.send_or_break(&bytes, context);
+                continue;
+            }
+            match ready!(self.poll_client(context)) {
+                Ok(0) => {
+                    let how = "it closed the connection within a command".to_owned();
+                    return Poll::Ready(Err(Cut::Client(how)));
+                }
+                Ok(_) => {}
+                Err(error) => return Poll::Ready(Err(Cut::Client(error.to_string()))),
+            }
+        }
+    }
+}

@@ -1,0 +1,402 @@
+//! After an exchange: what it has made of the session, of its connection, and of what others know.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use session::Outcome;
+use session::state::{Answer, Baseline, Pin, Ran, Seen, StateQuery};
+use sql::Facts;
+use wire::{Command, StatusFlags};
+
+use crate::command::prepared::defines;
+use crate::session::PooledSession;
+use backend::exchange_outcome::Done;
+use backend::exchange_outcome::LASTING;
+use backend::global_variables;
+use backend::own_reply::OwnReply;
+use backend::privilege_changes;
+use backend::settle_answers::claim_own;
+use relay::outcome::CutOff;
+use session::track_settings;
+
+/// Notes what a command changed, by the server's word and by its text.
+pub(crate) fn observe(
+    session: &mut PooledSession,
+    command: Command,
+    facts: &Facts,
+    text: &[u8],
+    done: &Done,
+) {
+    session.held.running = None;
+    session.is_not_alone();
+    session.note_written(facts, done);
+    session.note_refused_write(facts, done.outcome);
+    session.tracking.note_shown();
+    session.command.wants_clear = false;
+    let mut mirrored;
+    let connection = match &mut session.held.lease {
+        Some(lent) => &mut lent.conn.state,
+        // It has ridden: the lane knows what has become of its connection.
+        None => {
+            mirrored = session.sql_state.session.mirrored();
+            let Some(mirrored) = &mut mirrored else {
+                return;
+            };
+            mirrored
+        }
+    };
+    let seen = Seen {
+        ran: ran(command),
+        facts,
+        text,
+        changes: &session.tracking.changes,
+        tally: &done.tally,
+        error: match done.outcome {
+            Outcome::Ok => None,
+            Outcome::Err(number) => Some(number),
+        },
+    };
+    let env = &session.env;
+    session
+        .sql_state
+        .session
+        .observe(connection, &env.pool_env.store.values, &seen);
+    session
+        .sql_state
+        .aftermath
+        .note(session.sql_state.session.aftermath(), &done.tally);
+    let may_be_set_otherwise =
+        !facts.assignments.is_empty() || !session.tracking.changes.is_empty();
+    let is_ok = done.outcome == Outcome::Ok;
+    session
+        .tracking
+        .note_settings(facts, text, may_be_set_otherwise, is_ok);
+    if may_be_set_otherwise || !session.watch.knows_wait_timeout() {
+        session.note_wait_timeout();
+    }
+    if done.outcome == Outcome::Ok && ran(command) == Ran::Statement && defines(facts) {
+        env.pool_env.shared.definitions_changed();
+    }
+    if ran(command) == Ran::Statement {
+        session.note_definitions(facts, done.outcome);
+    }
+    session.note_privileges(command, facts, text, done);
+    session.note_globals(command, facts, text, done);
+}
+
+/// Whether a statement may change what connections have from their login.
+#[inline]
+pub(crate) fn may_change_server(facts: &Facts, text: &[u8]) -> bool {
+    privilege_changes::may_change(facts, text) || global_variables::may_change(facts, text)
+}
+
+fn ran(command: Command) -> Ran {
+    match command {
+        Command::QUERY | Command::STMT_EXECUTE | Command::STMT_BULK_EXECUTE => Ran::Statement,
+        Command::STMT_PREPARE => Ran::Prepare,
+        Command::INIT_DB => Ran::InitDb,
+        Command::STATISTICS | Command::PROCESS_INFO => Ran::Nothing,
+        Command::STMT_FETCH => Ran::Fetch,
+        Command::STMT_RESET => Ran::Reset,
+        Command::FIELD_LIST => Ran::FieldList,
+        Command::DEBUG
+        | Command::REFRESH
+        | Command::PROCESS_KILL
+        | Command::SET_OPTION
+        | Command::CREATE_DB
+        | Command::DROP_DB
+        | Command::SHUTDOWN => Ran::Command,
+        _ => Ran::Unknown,
+    }
+}
+
+impl PooledSession {
+    /// The same of a statement in SQL text, which may run one that was prepared from text.
+    #[inline]
+    pub(crate) fn may_change_server(&self, facts: &Facts, text: &[u8]) -> bool {
+        match facts.kind {
+            sql::StatementKind::Execute => self.runs(facts, text, may_change_server),
+            _ => may_change_server(facts, text),
+        }
+    }
+
+    /// Where privileges may have changed, pooled connections with the old ones serve nobody any more.
+    #[inline]
+    fn note_privileges(&mut self, command: Command, facts: &Facts, text: &[u8], done: &Done) {
+        let is_statement = ran(command) == Ran::Statement;
+        let is_change = match command {
+            // Which of its kinds it is does not matter: nobody says it often.
+            Command::REFRESH => true,
+            _ if !is_statement => false,
+            _ if facts.kind == sql::StatementKind::Execute => {
+                self.runs(facts, text, privilege_changes::may_change)
+            }
+            _ => privilege_changes::may_change(facts, text),
+        };
+        if !is_change || privilege_changes::has_done_nothing(facts, done.outcome) {
+            return;
+        }
+        let accounts = Arc::clone(&self.env.relay.login.accounts.borrow());
+        let login = Rc::clone(&self.identity.login);
+        let is_anonymous = self.identity.account.user.is_empty();
+        // An anonymous account has sessions of any name, and is written with an empty one.
+        let own_user: &[u8] = if is_anonymous { b"''" } else { &login.user };
+        let concerned = match is_statement && !is_anonymous {
+            true => privilege_changes::concerned(facts, text, &accounts, own_user),
+            false => privilege_changes::AffectedUsers::All,
+        };
+        self.env.pool_env.shared.privileges_changed(concerned);
+        if is_statement && privilege_changes::may_lock_out(facts, text, own_user) {
+            self.sql_state.session.pin(Pin::Account);
+        }
+    }
+
+    /// Where global variables may have changed, they are looked at before the client hears of it.
+    #[inline]
+    fn note_globals(&mut self, command: Command, facts: &Facts, text: &[u8], done: &Done) {
+        if ran(command) != Ran::Statement {
+            return;
+        }
+        let is_change = match facts.kind {
+            sql::StatementKind::Execute => self.runs(facts, text, global_variables::may_change),
+            _ => global_variables::may_change(facts, text),
+        };
+        if is_change && !privilege_changes::has_done_nothing(facts, done.outcome) {
+            self.sql_state.sets_globals = true;
+            self.sql_state.has_set_globals |= done.outcome == Outcome::Ok;
+        }
+    }
+
+    /// Whether an EXECUTE in SQL text has run such a statement.
+    fn runs(&self, facts: &Facts, text: &[u8], is_it: impl Fn(&Facts, &[u8]) -> bool) -> bool {
+        let mut named = facts.mentions_of(sql::Role::Prepared);
+        let name = named.next().map(|mention| mention.name.name(text));
+        let prepared = name.and_then(|name| self.sql_state.session.held().prepared_text(&name));
+        prepared.is_some_and(|text| is_it(&sql::facts(text, self.sql_state.session.flags()), text))
+    }
+
+    /// The client has changed what it wants to be told: that is noted, and the connection goes on
+    /// telling us everything.
+    pub(crate) async fn look_again(&mut self) {
+        let settings = std::mem::take(&mut self.tracking.unseen);
+        if !self.keep_past().await {
+            return;
+        }
+        let Some(lent) = &mut self.held.lease else {
+            return;
+        };
+        let asks = [
+            track_settings::question(lent.conn.state.server()),
+            Baseline::tracking(lent.conn.state.server()),
+            "DO 0".to_owned(),
+        ];
+        let Ok(replies) = lent.conn.ask_all(&self.env.pool_env, &asks).await else {
+            return self.drop_lent(pool::CloseReason::Broken);
+        };
+        let follows = replies.get(1).map(|own| own.outcome);
+        if follows != Some(Outcome::Ok) {
+            // What happens there from now on is not seen.
+            self.sql_state.session.pin(Pin::Variable);
+        }
+        let said = replies
+            .first()
+            .map(|own| backend::own_reply::table(own, lent.conn.capabilities));
+        if let Some(Ok(table)) = said {
+            let row: Vec<Option<&[u8]>> = table.row.iter().map(Option::as_deref).collect();
+            if let Some(sight) = &mut self.tracking.settings {
+                Rc::make_mut(sight).set(lent.conn.state.server(), &settings, &row);
+            }
+        }
+    }
+
+    /// Asks the connection what only it knows, so that the session may leave it: values of
+    /// variables that were set to expressions.
+    pub(crate) async fn inquire(&mut self) -> Result<(), CutOff> {
+        while let Some(inquiry) = self.inquiry() {
+            if !self.keep_past().await {
+                return Ok(());
+            }
+            let Some(lent) = &mut self.held.lease else {
+                return Ok(());
+            };
+            let question = backend::ask::text(&lent.conn, inquiry.text());
+            let asked = lent.conn.ask_short(&self.env.pool_env, &question).await;
+            let Ok(own) = asked else {
+                self.drop_lent(pool::CloseReason::Broken);
+                return Ok(());
+            };
+            if !self.hear_answer(&inquiry, &own) {
+                self.sql_state.session.refused(&inquiry);
+                return Ok(());
+            }
+            self.note_wait_timeout();
+        }
+        Ok(())
+    }
+
+    /// The same before a statement that would hide the answer. Where the connection breaks, the
+    /// statement finds that out.
+    pub(crate) async fn inquire_before(&mut self, inquiry: &StateQuery) {
+        if !self.keep_past().await {
+            return;
+        }
+        let Some(lent) = &mut self.held.lease else {
+            return;
+        };
+        let question = backend::ask::text(&lent.conn, inquiry.text());
+        let asked = lent.conn.ask_short(&self.env.pool_env, &question).await;
+        if let Ok(own) = asked {
+            self.hear_answer(inquiry, &own);
+        }
+    }
+
+    /// Asks how the transaction stands, before the proxy tells that by itself: an error may have been the
+    /// first of a transaction, and does not say.
+    pub(crate) async fn learn_status(&mut self) {
+        if self.held.lease.is_none() || self.sql_state.session.inquiry_of_status().is_none() {
+            return;
+        }
+        // Whatever is asked about the past, the replies tell.
+        if Box::pin(self.keep_past()).await
+            && let Some(inquiry) = self.sql_state.session.inquiry_of_status()
+        {
+            Box::pin(self.inquire_before(&inquiry)).await;
+        }
+    }
+
+    /// Asks for variables that nobody knows, before the connection is set to something else for a while.
+    pub(crate) async fn settle_doubts(&mut self) {
+        while let Some(inquiry) = self.sql_state.session.inquiry_of_variables() {
+            if !self.keep_past().await {
+                return;
+            }
+            let Some(lent) = &mut self.held.lease else {
+                return;
+            };
+            let question = backend::ask::text(&lent.conn, inquiry.text());
+            let asked = lent.conn.ask_short(&self.env.pool_env, &question).await;
+            let Ok(own) = asked else {
+                return;
+            };
+            if !self.hear_answer(&inquiry, &own) {
+                self.sql_state.session.refused(&inquiry);
+            }
+        }
+    }
+
+    /// Takes an answer up; false where it was none.
+    fn hear_answer(&mut self, inquiry: &StateQuery, own: &OwnReply) -> bool {
+        let Some(lent) = &mut self.held.lease else {
+            return false;
+        };
+        if own.is_cut {
+            return false;
+        }
+        let (Outcome::Ok, Ok(table)) = (
+            own.outcome,
+            backend::own_reply::table(own, lent.conn.capabilities),
+        ) else {
+            return false;
+        };
+        let row: Vec<Option<&[u8]>> = table.row.iter().map(Option::as_deref).collect();
+        let answer = Answer {
+            status: own.tally.status.unwrap_or_default(),
+            changes: &own.changes,
+            columns: &table.columns,
+            row: &row,
+        };
+        let values = &self.env.pool_env.store.values;
+        self.sql_state
+            .session
+            .answer(&mut lent.conn.state, values, inquiry, &answer);
+        if let Some(status) = own.tally.status {
+            self.note_own_status(status);
+        }
+        true
+    }
+
+    /// What is to be asked of the connection before the session's next statement.
+    pub(crate) fn inquiry(&self) -> Option<StateQuery> {
+        let lent = self.held.lease.as_ref()?;
+        self.sql_state.session.inquiry(&lent.conn.state)
+    }
+
+    /// Asks what other statements of ours would make the server forget of the session's own; false if
+    /// that failed.
+    pub(crate) async fn keep_past(&mut self) -> bool {
+        let Some(lent) = &mut self.held.lease else {
+            return true;
+        };
+        if !self.sql_state.aftermath.is_at(&lent.conn) {
+            return true;
+        }
+        for question in claim_own(&mut lent.conn) {
+            let Some(lent) = &mut self.held.lease else {
+                return true;
+            };
+            let text = backend::ask::text(&lent.conn, question.debt.question());
+            match lent
+                .conn
+                .ask(&self.env.pool_env, Command::QUERY, &text)
+                .await
+            {
+                Ok(own) => {
+                    question.answered(&own, lent.conn.capabilities);
+                    self.overhear(&own);
+                }
+                Err(_) => {
+                    self.drop_lent(pool::CloseReason::Broken);
+                    return false;
+                }
+            }
+        }
+        self.take_up_saved();
+        true
+    }
+
+    /// What a statement of the proxy's own has told of the session's last one.
+    pub(crate) fn overhear(&mut self, own: &OwnReply) {
+        let (Some(lent), Some(status)) = (&mut self.held.lease, own.tally.status) else {
+            return;
+        };
+        if own.outcome != Outcome::Ok {
+            return;
+        }
+        let told = match own.tally.owes_changes {
+            true => StatusFlags(status.0 & LASTING.0),
+            false => status,
+        };
+        let values = &self.env.pool_env.store.values;
+        self.sql_state
+            .session
+            .overhear(&mut lent.conn.state, values, told, &own.changes);
+        self.note_own_status(status);
+    }
+
+    /// Waits until whoever asks for this session's answers has them.
+    pub(crate) async fn outwait_saving(&mut self) {
+        let aftermath = std::rc::Rc::clone(&self.sql_state.aftermath);
+        while aftermath.is_saving() {
+            aftermath.news.notified().await;
+        }
+    }
+
+    /// Takes up what others have asked in this session's place.
+    pub(crate) fn take_up_saved(&mut self) {
+        let saved = self.sql_state.aftermath.take_saved();
+        if let Some(id) = saved.insert_id {
+            self.sql_state.session.last_insert_id_is(id);
+        }
+        if let Some(rows) = saved.found_rows {
+            self.sql_state.session.found_rows_are(rows);
+        }
+        if saved.is_lost {
+            self.sql_state.session.answers_lost();
+        }
+    }
+
+    /// A statement that was too long to be read.
+    pub(crate) fn large_statement(&mut self) {
+        self.sql_state.session.pin(Pin::LargeStatement);
+    }
+}

@@ -1,0 +1,110 @@
+//! A session whose transaction was cut. What its client says next may still be meant for that
+//! transaction, and would be executed outside of any: nothing is, until the client ends it or begins
+//! another.
+
+use sql::{Facts, StatementKind};
+use wire::Command;
+use wire::errors::{self, ProxyError};
+use wire::statement::statement_id;
+
+use crate::session::PooledSession;
+use backend::prepared_statement::StatementKey;
+use link::client_command::Incoming;
+use link::query_command::Arrived;
+use relay::outcome::{After, CutOff};
+
+/// What a command means to a transaction that is no more.
+enum CutTransactionEffect {
+    /// It is over, or another begins.
+    Over,
+    /// It is to be committed.
+    Commit,
+    /// Nothing: it is about something else.
+    Apart,
+    /// It is meant to happen within.
+    Within,
+}
+
+impl PooledSession {
+    /// A command behind the cut.
+    pub(crate) async fn after_cut(&mut self, mut arrived: Arrived) -> Result<After, CutOff> {
+        let meaning = self.meaning(&arrived);
+        let Some(cut) = &self.routing.cut_transaction else {
+            return self.perform(arrived).await;
+        };
+        let code = cut.code;
+        let told = match meaning {
+            CutTransactionEffect::Over => {
+                self.routing.cut_transaction = None;
+                return self.perform(arrived).await;
+            }
+            CutTransactionEffect::Apart => return self.perform(arrived).await,
+            CutTransactionEffect::Commit => errors::nothing_committed(&cut.why),
+            CutTransactionEffect::Within => errors::not_executed(&cut.why),
+        };
+        let told = ProxyError { code, ..told };
+        if let CutTransactionEffect::Commit = meaning {
+            self.routing.cut_transaction = None;
+        }
+        self.count_refused(&mut arrived);
+        self.say_error(arrived.incoming().sequence, &told);
+        if arrived.incoming().is_cut {
+            // The rest of it is still to come, and nobody to take it.
+            let kind = link::failure::FailureKind::HeldBackendLost;
+            return Err(CutOff::new(link::failure::Failure::new(kind, told), None));
+        }
+        Ok(After::Next)
+    }
+
+    /// The statement is counted as one that was answered with an error.
+    fn count_refused(&mut self, arrived: &mut Arrived) {
+        let bytes = arrived.incoming().packets.len();
+        if let Arrived::Query(query) = arrived {
+            let (text, facts) = query.text_and_facts();
+            self.read_digest(facts, text, bytes, false);
+        } else if let Some(key) = self.executed(arrived.incoming()).cloned() {
+            self.note_execution_of(&key, bytes);
+        }
+    }
+
+    /// What COM_STMT_EXECUTE executes.
+    fn executed(&self, incoming: &Incoming) -> Option<&StatementKey> {
+        let argument = (incoming.command == Command::STMT_EXECUTE).then(|| incoming.argument())?;
+        let id = statement_id(&argument).ok()?;
+        let statements = &self.sql_state.statements;
+        Some(&statements.statement(statements.resolve(id)?)?.statement)
+    }
+
+    fn meaning(&self, arrived: &Arrived) -> CutTransactionEffect {
+        let incoming = match arrived {
+            Arrived::Query(query) => {
+                return of(&sql::facts(query.text(), self.sql_state.session.flags()));
+            }
+            Arrived::Other(incoming) => incoming,
+        };
+        match incoming.command {
+            Command::RESET_CONNECTION | Command::CHANGE_USER => CutTransactionEffect::Over,
+            Command::QUIT
+            | Command::PING
+            | Command::STATISTICS
+            | Command::SET_OPTION
+            | Command::STMT_PREPARE
+            | Command::STMT_SEND_LONG_DATA
+            | Command::STMT_RESET
+            | Command::STMT_CLOSE => CutTransactionEffect::Apart,
+            // The client hears that there is none.
+            Command::STMT_EXECUTE => self
+                .executed(incoming)
+                .map_or(CutTransactionEffect::Apart, |key| of(&key.facts)),
+            _ => CutTransactionEffect::Within,
+        }
+    }
+}
+
+fn of(facts: &Facts) -> CutTransactionEffect {
+    match facts.kind {
+        StatementKind::Begin(_) | StatementKind::Rollback(_) => CutTransactionEffect::Over,
+        StatementKind::Commit(_) => CutTransactionEffect::Commit,
+        _ => CutTransactionEffect::Within,
+    }
+}

@@ -1,0 +1,458 @@
+//! What becomes of a command, its client and its connections when something breaks.
+//!
+//! | | it had not left | it had, and nothing of the reply was forwarded | some was |
+//! |---|---|---|---|
+//! | a read, or a BEGIN, unpinned | sent again elsewhere | sent again elsewhere | ERR, the session goes on |
+//! | anything else, unpinned | sent again elsewhere | ERR, the session goes on | ERR, the session goes on |
+//! | in a transaction that has only begun | begun again at the primary | a read: begun again; else ERR | ERR, and nothing before ROLLBACK |
+//! | in any other transaction | ERR, and nothing before ROLLBACK | ERR, and nothing before ROLLBACK | ERR, and nothing before ROLLBACK |
+//! | in one whose BEGIN is deferred | sent again elsewhere, behind BEGIN | a read: sent again; else as with BEGIN | ERR, and nothing before ROLLBACK |
+//! | pinned by more than that | ERR, the session ends | ERR, the session ends | ERR, the session ends |
+
+use std::sync::Arc;
+
+use session::effect::Effect;
+
+use pool::CloseReason;
+use route::{KillReason, Report};
+use session::has_no_room;
+use session::state::Pin;
+use sql::{Access, Facts};
+use wire::{Command, StatusFlags, errors};
+
+use super::cut_transaction::CutTransaction;
+use crate::routing::routing_state::BeginProgress;
+use crate::session::PooledSession;
+use backend::connection_error::ConnectionError;
+use backend::exchange_outcome::Cut;
+use backend::exchange_outcome::{CutReply, Reached};
+use backend::exchange_outcome::{Lack, Unequal};
+use backend::kill_thread::Running;
+use command::repeat::{RETRIES_MAX, Repeat};
+use command::target::CommandTarget;
+use link::failure::{Failure, FailureKind};
+use registry::session_control::Ask;
+use relay::outcome::{After, CutOff};
+use relay::relay::SILENT;
+
+/// What came of waiting until a primary takes writes.
+pub(crate) enum Outwaited {
+    /// It is sent again.
+    Again,
+    /// There is no time left: the client hears the server's error.
+    InVain,
+    /// The client has been told something else.
+    Told(After),
+}
+
+/// What a session had on the connection that it lost.
+pub(crate) enum Bond {
+    /// Nothing.
+    None,
+    /// A transaction.
+    Transaction,
+    /// What cannot be had elsewhere.
+    More,
+}
+
+impl PooledSession {
+    /// How often a command may be sent again: as often as a rule says, where one does.
+    pub(crate) fn repeat_of(&self, effect: Effect, command_target: CommandTarget) -> Repeat {
+        let ordered = self.command.policy.as_ref().and_then(|it| it.retries);
+        Repeat {
+            retries_max: ordered.unwrap_or(RETRIES_MAX),
+            ..Repeat::of(effect, command_target)
+        }
+    }
+
+    /// After a cut: whether the command is to be sent again, on another connection. Otherwise the
+    /// client hears what happened.
+    pub(crate) fn again(&mut self, cut: &CutReply, repeat: &mut Repeat) -> bool {
+        let is_harmless = matches!(repeat.effect, Effect::Nothing | Effect::Begin);
+        if let Cut::Unequal(unequal) = &cut.cut
+            && unequal.lack == Lack::Position
+            && (is_harmless || cut.reached == Reached::Nobody)
+        {
+            // The connection is in order; what was written is where it was written.
+            repeat.command_target = match repeat.command_target {
+                CommandTarget::Ordered(roles) => self.after_ordered(roles),
+                _ => CommandTarget::Home,
+            };
+            self.give_back();
+            return true;
+        }
+        let may_repeat = match (&cut.cut, cut.reached) {
+            (Cut::Unequal(unequal), _)
+                if matches!(unequal.lack, Lack::Schema | Lack::Transaction) =>
+            {
+                false
+            }
+            (Cut::Backend(_) | Cut::Unequal(_), Reached::Nobody) => true,
+            (Cut::Backend(_) | Cut::Unequal(_), Reached::Backend) => is_harmless,
+            _ => false,
+        };
+        if !may_repeat || !repeat.has_tries() || self.is_pinned() {
+            return false;
+        }
+        repeat.retries += 1;
+        self.report(cut);
+        let name = self
+            .held
+            .lease
+            .as_ref()
+            .map(|lent| lent.conn.backend.name.clone());
+        tracing::info!(
+            kind = "sent_again",
+            backend = name,
+            cause = %cut.cut,
+            "a command is sent again elsewhere"
+        );
+        self.drop_lent(CloseReason::Broken);
+        // Of the replicas another one may be as far from well; the session's own backend has all.
+        if !matches!(repeat.command_target, CommandTarget::Ordered(_)) {
+            repeat.command_target = CommandTarget::Home;
+        }
+        true
+    }
+
+    /// After a cut: makes the command ready to be sent again (`None`), or tells the client how it ended.
+    pub(crate) async fn retry_or_report(
+        &mut self,
+        cut: CutReply,
+        facts: &Facts,
+        (command, sequence): (Command, u8),
+        repeat: &mut Repeat,
+    ) -> Result<Option<After>, CutOff> {
+        if let Cut::Refused(error) = &cut.cut {
+            if has_no_room(error) {
+                Box::pin(self.make_room(repeat)).await;
+                return Ok(None);
+            }
+            if facts.access == Access::Read {
+                return Box::pin(self.leave_refusing(sequence, repeat)).await;
+            }
+            match Box::pin(self.outwait_read_only(sequence, repeat)).await? {
+                Outwaited::Again => return Ok(None),
+                Outwaited::Told(after) => return Ok(Some(after)),
+                Outwaited::InVain => (),
+            }
+        }
+        if self.again(&cut, repeat) {
+            return Ok(None);
+        }
+        if self.may_go_on(&cut, facts) {
+            return Box::pin(self.go_on(&cut, facts, sequence)).await;
+        }
+        self.cut_short(cut, sequence, command, *repeat).map(Some)
+    }
+
+    /// Tells the control plane of a backend that has broken. In one that was left without its doing no
+    /// statement is to run on for nobody.
+    pub(crate) fn report(&self, cut: &CutReply) {
+        if let (Cut::Backend(ConnectionError::Disabled), Some(lent)) = (&cut.cut, &self.held.lease)
+        {
+            let running = Running {
+                backend: Arc::clone(&lent.conn.backend),
+                thread_id: lent.conn.thread_id,
+            };
+            self.kill_thread(&running, KillReason::Disabled.scope());
+        } else if let (Cut::Backend(broken), Some(lent)) = (&cut.cut, &self.held.lease) {
+            self.env.pool_env.report(Report::SessionBroken {
+                backend: lent.conn.backend.id,
+                cause: broken.to_string(),
+            });
+        }
+    }
+
+    /// A command that was cut short: tells the client, and ends the session where it must.
+    pub(crate) fn cut_short(
+        &mut self,
+        cut: CutReply,
+        sequence: u8,
+        command: Command,
+        repeat: Repeat,
+    ) -> Result<After, CutOff> {
+        self.report(&cut);
+        let name = self.command_backend();
+        let place = match cut.reached {
+            Reached::Client => cut.sequence,
+            Reached::Nobody | Reached::Backend => Some(sequence),
+        };
+        match &cut.cut {
+            Cut::Unequal(unequal) if unequal.lack == Lack::Schema => {
+                let failure = unequal_failure(unequal, &name);
+                self.note_backends_words(&failure);
+                self.say_failure(sequence, &failure);
+                Ok(After::Next)
+            }
+            Cut::Unequal(unequal) if !matches!(self.bond(), Bond::None) => {
+                let error = errors::state_lost(name, unequal);
+                self.lose(error.into(), cut.reached, repeat.effect, place)
+            }
+            Cut::Unequal(unequal) => {
+                let failure = unequal_failure(unequal, &name);
+                self.note_backends_words(&failure);
+                self.drop_lent(CloseReason::Broken);
+                self.say_failure(sequence, &failure);
+                Ok(After::Next)
+            }
+            Cut::Backend(broken) => {
+                let error = errors::lost_during(name, command, broken);
+                self.lose(error.into(), cut.reached, repeat.effect, place)
+            }
+            Cut::Asked(Ask::BackendDown) => {
+                self.watch.withdraw(Ask::BackendDown);
+                let error = errors::lost_during(name, command, SILENT);
+                self.lose(error.into(), cut.reached, repeat.effect, place)
+            }
+            // It has not been sent, and its connection is in order.
+            Cut::Asked(ask @ Ask::KillStatement) => {
+                self.say_failure(sequence, &asked(*ask));
+                Ok(After::Next)
+            }
+            Cut::Asked(ask) => {
+                self.kill_and_drop(KillReason::Stopping);
+                Err(CutOff::new(asked(*ask), place))
+            }
+            Cut::Refused(error) => {
+                let text = format!("backend {name} takes no writes");
+                let failure = Failure::relaying(FailureKind::HeldAtReplica, text, error.to_vec());
+                self.note_backends_words(&failure);
+                self.say_failure(sequence, &failure);
+                Ok(After::Next)
+            }
+            Cut::Client(how) => {
+                let text = format!("the client has left during {command}: {how}");
+                self.kill_and_drop(KillReason::ClientGone);
+                Err(CutOff::new(
+                    Failure::new(FailureKind::ClientLeft, text),
+                    None,
+                ))
+            }
+        }
+    }
+
+    /// A failure that has words of the backend's in it, which may quote values.
+    fn note_backends_words(&mut self, failure: &Failure) {
+        if let Some(payload) = failure.err_payload(true) {
+            self.note_failed(
+                &payload,
+                self.held.lease.as_ref().map(|lent| lent.conn.backend.id),
+            );
+        }
+    }
+
+    /// The backend at which its command was, by name: that of its connection, or of a lane.
+    fn command_backend(&self) -> String {
+        if let Some(lent) = &self.held.lease {
+            return lent.conn.backend.name.clone();
+        }
+        let topology = self.env.pool_env.topology.borrow();
+        let last = self
+            .routing
+            .course
+            .last
+            .and_then(|last| topology.backend(last));
+        last.map(|last| last.name.clone()).unwrap_or_default()
+    }
+
+    /// The connection is gone. A session that was bound to it by more than a transaction goes, too:
+    /// what it had there cannot be had elsewhere, and to go on without would be to go on wrongly.
+    fn lose(
+        &mut self,
+        text: String,
+        reached: Reached,
+        effect: Effect,
+        place: Option<u8>,
+    ) -> Result<After, CutOff> {
+        let bond = self.bond();
+        let outcome = match (&bond, reached, effect) {
+            (Bond::None, Reached::Nobody, _) => "it was not executed",
+            (Bond::None, _, _) => "it may have been executed",
+            (_, Reached::Nobody, _) => "it was not executed; the transaction is rolled back",
+            (_, _, Effect::Nothing | Effect::Data | Effect::Rollback) => {
+                "the transaction is rolled back"
+            }
+            _ => "it may have been executed, and the transaction committed",
+        };
+        let text = match bond {
+            Bond::More => self.with_losses(text) + "; it may have been executed",
+            Bond::None | Bond::Transaction => format!("{text}; {outcome}"),
+        };
+        let failure = Failure::new(FailureKind::BackendLost, text.clone());
+        self.drop_lent(CloseReason::Broken);
+        self.sql_state.session.connection_lost();
+        let (Some(sequence), Bond::None | Bond::Transaction) = (place, &bond) else {
+            return Err(CutOff::new(failure, place));
+        };
+        if let Bond::Transaction = bond {
+            self.transaction_lost();
+            if !matches!(effect, Effect::Commit | Effect::Rollback) {
+                self.routing.cut_transaction = Some(CutTransaction::new(&text));
+            }
+        }
+        self.say_failure(sequence, &failure);
+        Ok(After::Next)
+    }
+
+    /// The connection that it held between two commands has closed without a word. True when the
+    /// session goes on: it lost a transaction and no more, or one that can go on elsewhere.
+    pub(crate) fn cut_while_idle(&mut self, text: &str) -> bool {
+        let is_its_own_doing = self
+            .watch
+            .is_about_to_wait_too_long(self.env.relay.clock.now());
+        if is_its_own_doing || !matches!(self.bond(), Bond::Transaction) {
+            return false;
+        }
+        let text = format!("{text}; the transaction is rolled back");
+        let kind = FailureKind::HeldBackendLost;
+        self.cut_transaction(kind, CutTransaction::new(&text), CloseReason::Broken);
+        true
+    }
+
+    /// Gives up the connection of a session that has a transaction there and no more. One that can go on elsewhere
+    /// does so with the next statement.
+    pub(crate) fn cut_transaction(
+        &mut self,
+        kind: FailureKind,
+        cut: CutTransaction,
+        reason: CloseReason,
+    ) {
+        if self.has_only_begun() {
+            self.begins_again();
+        }
+        if self.routing.optimism.is_some() {
+            self.lose_optimistic_backend();
+            return;
+        }
+        self.env.relay.note_cut(&self.watch, kind, &cut.why);
+        self.drop_lent(reason);
+        self.sql_state.session.connection_lost();
+        self.transaction_lost();
+        self.routing.cut_transaction = Some(cut);
+    }
+
+    pub(crate) fn transaction_lost(&mut self) {
+        self.sql_state.session.transaction_lost();
+        let open = StatusFlags(StatusFlags::IN_TRANS.0 | StatusFlags::IN_TRANS_READONLY.0);
+        self.client.status = StatusFlags(self.client.status.0 & !open.0);
+        self.routing.course.begin = BeginProgress::Past;
+    }
+
+    pub(crate) fn bond(&self) -> Bond {
+        if !self.is_pinned() {
+            return Bond::None;
+        }
+        let mut pins = self.sql_state.session.pins();
+        let is_in_transaction = pins.has(Pin::Transaction);
+        pins.remove(Pin::Transaction);
+        pins.remove(Pin::FoundRows);
+        let is_for_life = self.sql_state.session.rules().hold == session::state::Hold::Session;
+        match is_in_transaction
+            && pins.is_empty()
+            && !is_for_life
+            && self.sql_state.cursors.is_empty()
+        {
+            true => Bond::Transaction,
+            false => Bond::More,
+        }
+    }
+
+    /// Names what the session had on its connection and has no more.
+    pub(crate) fn with_losses(&self, text: String) -> String {
+        let pins = self.sql_state.session.pins();
+        let held = self.sql_state.session.held();
+        let names: Vec<_> = held
+            .temporary_tables()
+            .chain(held.locks())
+            .chain(held.handlers())
+            .map(String::from_utf8_lossy)
+            .collect();
+        match (pins.is_empty(), names.is_empty()) {
+            (true, _) => text,
+            (false, true) => format!("{text}; lost with it: {pins}"),
+            (false, false) => format!("{text}; lost with it: {pins} ({})", names.join(", ")),
+        }
+    }
+
+    /// Sees to it that no statement runs on for nobody, and gives the connection up.
+    pub(crate) fn kill_and_drop(&mut self, why: KillReason) {
+        if let Some(lent) = &self.held.lease {
+            let running = Running {
+                backend: Arc::clone(&lent.conn.backend),
+                thread_id: lent.conn.thread_id,
+            };
+            self.kill_thread(&running, why.scope());
+        }
+        self.drop_lent(CloseReason::Broken);
+    }
+
+    /// No connection could be had: the client hears why, and may try again.
+    pub(crate) fn refuse(&mut self, failure: &Failure, sequence: u8) -> Result<After, CutOff> {
+        match failure.kind {
+            FailureKind::ClientLeft | FailureKind::Stopped | FailureKind::Killed => {
+                Err(CutOff::new(
+                    Failure::new(failure.kind, failure.cause.clone()),
+                    Some(sequence),
+                ))
+            }
+            _ => {
+                self.say_failure(sequence, failure);
+                Ok(After::Next)
+            }
+        }
+    }
+}
+
+fn asked(ask: Ask) -> Failure {
+    match ask {
+        Ask::KillSession => Failure::new(FailureKind::Killed, "Connection was killed"),
+        Ask::KillStatement => Failure::saying(FailureKind::StatementKilled, errors::interrupted()),
+        _ => {
+            let error = errors::shutting_down_within("the statement or transaction");
+            Failure::saying(FailureKind::Stopped, error)
+        }
+    }
+}
+
+/// The wait for a connection was cut short.
+pub fn waiting(cut: &Cut) -> Failure {
+    match cut {
+        Cut::Client(how) => Failure::new(
+            FailureKind::ClientLeft,
+            format!("the client has left while it waited for a connection: {how}"),
+        ),
+        Cut::Asked(ask) => asked(*ask),
+        Cut::Backend(_) | Cut::Unequal(_) | Cut::Refused(_) => {
+            Failure::saying(FailureKind::NoBackend, errors::wait_cut())
+        }
+    }
+}
+
+/// The backend did not become what the session needs; its own words where it has some.
+fn unequal_failure(unequal: &Unequal, name: &str) -> Failure {
+    let error = errors::state_not_restored(name, unequal);
+    match &unequal.error {
+        Some(payload) => Failure::relaying(FailureKind::StateNotRestored, error, payload.clone()),
+        None => Failure::saying(FailureKind::StateNotRestored, error),
+    }
+}
+
+/// A schema that is not there, at login: the server's own words.
+pub(crate) fn at_login(cut: &Cut) -> Failure {
+    match cut {
+        Cut::Unequal(unequal) => match &unequal.error {
+            Some(payload) => Failure::relaying(
+                FailureKind::LoginDenied,
+                unequal.to_string(),
+                payload.clone(),
+            ),
+            None => Failure::new(FailureKind::StateNotRestored, unequal.to_string()),
+        },
+        Cut::Backend(broken) => {
+            let error = errors::cannot_log_in(broken);
+            Failure::saying(FailureKind::NoBackend, error)
+        }
+        Cut::Client(_) | Cut::Asked(_) | Cut::Refused(_) => waiting(cut),
+    }
+}

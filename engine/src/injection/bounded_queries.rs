@@ -1,0 +1,209 @@
+//! Statements that are sent besides a client's, bounded in time and bytes.
+
+use std::pin::pin;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use config::InjectedResults;
+use route::rules::Injection;
+use session::Outcome;
+use tokio::time::timeout;
+use wire::{Command, StatusFlags};
+
+use crate::session::PooledSession;
+use backend::ask::text;
+use backend::connection_error::ConnectionError;
+use backend::exchange_outcome::Cut;
+use backend::injected_results::{Finding, ResultTable};
+use backend::kill_thread::Running;
+use backend::kill_thread::TIMEOUT_KILL;
+use backend::own_reply::OwnReply;
+use command::injecting::Injecting;
+use registry::session_control::Ask;
+
+/// An error is no longer.
+const ERROR_BYTES_MAX: usize = 4 << 10;
+
+/// On which side of the client's statement.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Side {
+    /// The client waits.
+    Before,
+    /// The client has its reply.
+    After,
+}
+
+impl PooledSession {
+    pub(crate) async fn ask_own(&mut self, statement: &[u8]) -> Result<OwnReply, Cut> {
+        let Some(lent) = &mut self.held.lease else {
+            return Err(ConnectionError::Closed.into());
+        };
+        let argument = text(&lent.conn, statement);
+        let asked = lent
+            .conn
+            .ask(&self.env.pool_env, Command::QUERY, &argument)
+            .await;
+        asked.map_err(Cut::Backend)
+    }
+
+    /// Sends a statement of a rule's, and reads what comes of it.
+    pub(crate) async fn ask_injected(
+        &mut self,
+        injecting: &mut Injecting,
+        statement: &[u8],
+        side: Side,
+    ) -> Result<Finding, Cut> {
+        let is_wanted = injecting.injection.results != InjectedResults::Discard;
+        let bytes_max = match is_wanted {
+            true => injecting.injection.bytes_max,
+            false => ERROR_BYTES_MAX,
+        };
+        if let Some(rule) = injecting.rule {
+            self.env.rule_set().counters.injected(rule);
+        }
+        let own = self
+            .hear_injected(injecting, statement, bytes_max, side)
+            .await?;
+        if let Some(error) = failure_of(&own) {
+            return Ok(Finding::Failed(error));
+        }
+        Ok(match (own.is_cut, own.tally.had_rows) {
+            (true, _) if is_wanted => {
+                let text = "its result is longer than rule.injected_bytes_max";
+                Finding::Failed(text.to_owned())
+            }
+            (true, _) | (_, false) => Finding::Nothing,
+            (false, true) if !is_wanted => Finding::Nothing,
+            (false, true) => {
+                let table = ResultTable::read(&own, self.conn_capabilities());
+                Finding::Table(table.map_err(Cut::Backend)?)
+            }
+        })
+    }
+
+    /// Sends a statement, and notes what it does besides.
+    pub(crate) async fn hear_injected(
+        &mut self,
+        injecting: &mut Injecting,
+        statement: &[u8],
+        bytes_max: usize,
+        side: Side,
+    ) -> Result<OwnReply, Cut> {
+        injecting.sent += 1;
+        let was_open = self.is_in_transaction_now();
+        let own = self
+            .ask_in_time(&injecting.injection, statement, bytes_max, side)
+            .await?;
+        let status = own.tally.status.unwrap_or_default();
+        injecting.has_begun |= !was_open && status.contains(StatusFlags::IN_TRANS);
+        injecting.has_warned |= own.tally.warnings > 0 || own.outcome != Outcome::Ok;
+        // What the client's statements before have done: only a SET tells of itself.
+        if !own.changes.is_empty() && injecting.undo.is_empty() {
+            self.overhear(&own);
+        }
+        Ok(own)
+    }
+
+    /// The reply to a statement that is killed when it takes too long.
+    pub(crate) async fn ask_in_time(
+        &mut self,
+        injection: &Injection,
+        statement: &[u8],
+        bytes_max: usize,
+        side: Side,
+    ) -> Result<OwnReply, Cut> {
+        let Some(mut lent) = self.held.lease.take() else {
+            return Err(ConnectionError::Closed.into());
+        };
+        self.held.running = Some(Running {
+            backend: Arc::clone(&lent.conn.backend),
+            thread_id: lent.conn.thread_id,
+        });
+        let env = Rc::clone(&self.env);
+        let argument = text(&lent.conn, statement);
+        let is_killed;
+        let heard = {
+            let asked = lent.conn.ask_in_part(&env.pool_env, &argument, bytes_max);
+            let mut asked = pin!(asked);
+            let heard = timeout(injection.timeout, self.while_asked(side, asked.as_mut())).await;
+            is_killed = matches!(heard, Ok(Err(Cut::Asked(Ask::KillStatement))));
+            match heard {
+                Ok(heard) if !is_killed => heard,
+                _ => {
+                    self.kill_own_statement();
+                    let late = ConnectionError::Unexpected("no answer in time");
+                    let heard = timeout(TIMEOUT_KILL, self.while_ended(side, asked)).await;
+                    heard.unwrap_or(Ok(Err(late)))
+                }
+            }
+        };
+        self.held.lease = Some(lent);
+        if is_killed && !matches!(heard, Ok(Ok(_))) {
+            // Its statement is not to run elsewhere either.
+            self.watch.ask(Ask::KillStatement);
+        }
+        let own = heard?.map_err(Cut::Backend)?;
+        if let Some(kill) = self.held.kill.take() {
+            // It never fails, but may have given the connection up.
+            let _ = self.outlive(kill).await;
+        }
+        match self.held.lease {
+            // Whoever kills means the client's statement.
+            Some(_) if is_killed => Err(Cut::Asked(Ask::KillStatement)),
+            Some(_) => Ok(own),
+            None => Err(ConnectionError::Closed.into()),
+        }
+    }
+
+    /// Before the client's statement it is seen whether the client is still there. Behind it the client
+    /// gets the rest of its reply, and may leave: that ends nothing.
+    pub(crate) async fn while_asked<T>(
+        &mut self,
+        side: Side,
+        asked: impl Future<Output = T>,
+    ) -> Result<T, Cut> {
+        if side == Side::Before {
+            return self.unless_killed(asked).await;
+        }
+        let mut asked = pin!(asked);
+        std::future::poll_fn(|context| {
+            // Whoever reads from it next sees that it has gone.
+            if !self.client.leg.is_gone() {
+                let _ = self.client.leg.poll_drain(context);
+            }
+            asked.as_mut().poll(context).map(Ok)
+        })
+        .await
+    }
+
+    /// The same once it is killed.
+    async fn while_ended<T>(
+        &mut self,
+        side: Side,
+        asked: impl Future<Output = T>,
+    ) -> Result<T, Cut> {
+        match side {
+            Side::Before => self.unless_it_ends(asked).await,
+            Side::After => self.while_asked(side, asked).await,
+        }
+    }
+
+    /// The capabilities of the connection that is held.
+    pub fn conn_capabilities(&self) -> wire::Capabilities {
+        let lent = self.held.lease.as_ref();
+        lent.map_or(self.client.capabilities, |lent| lent.conn.capabilities)
+    }
+}
+
+/// What the server said against a statement.
+pub(crate) fn failure_of(own: &OwnReply) -> Option<String> {
+    match own.outcome {
+        Outcome::Ok => None,
+        Outcome::Err(number) => {
+            let text = own
+                .error()
+                .map(|it| String::from_utf8_lossy(it.text).into_owned());
+            Some(format!("error {number}: {}", text.unwrap_or_default()))
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! Which statements are profiled, and what is told of those that were: what is sent around them is an
+//! injection like a rule's.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use route::Backend;
+use route::rules::{Hints, Judgement, Purpose};
+use serde_json::{Map, Value};
+use session::Outcome;
+use sql::Facts;
+
+use crate::rules::evaluate_rules::{Form, RuleInput};
+use crate::session::PooledSession;
+use backend::exchange_outcome::Done;
+use backend::injected_events::rows_examined;
+use backend::injected_results::{
+    Cost, Finding, Found, InjectionReport, Profile, told, without_own,
+};
+use backend::rule_set::RuleSet;
+use command::injecting::Injecting;
+use command::statement::Statement;
+use stats::journal::{Entry, Log};
+use stats::messages::{shown, shown_failure};
+use stats::profiles::{LeftOut, ProfileView};
+use stats::table::{SAMPLE_BYTES_MAX, shortened};
+
+impl PooledSession {
+    /// Whether chance has chosen the next statement, as far as its text need not be looked at.
+    pub(crate) fn is_picked(&self, rule_set: &RuleSet) -> bool {
+        if !rule_set.samples {
+            return false;
+        }
+        let below = |bound| self.env.relay.login.dice.borrow_mut().below(bound);
+        let user = self.user();
+        let profiling = &rule_set.compiled.profiling;
+        profiling.picks(self.identity.registered.id(), user, below)
+    }
+
+    /// Who has chosen a statement to be profiled, if anybody has.
+    pub(crate) fn profiled_by(
+        &self,
+        rule_set: &RuleSet,
+        input: &RuleInput<'_>,
+        (judgement, hints): (&Judgement<'_>, &Hints<'_>),
+    ) -> Option<Arc<str>> {
+        if input.form == Form::Prepare {
+            return None;
+        }
+        if let Some(rule) = judgement.profile {
+            let rule = rule_set.compiled.rules.rule(rule);
+            return rule.map(|rule| Arc::clone(&rule.name));
+        }
+        if hints.profile {
+            return Some(Arc::from("hint"));
+        }
+        let digest = || sql::digest(input.text, self.sql_state.session.flags()).hash();
+        let is_meant = self.command.is_sampled && rule_set.compiled.profiling.picks_digest(digest);
+        is_meant.then(|| Arc::from("chance"))
+    }
+
+    /// What is sent around a statement that was chosen, unless a rule has something sent.
+    pub(crate) fn profile(
+        &self,
+        rule_set: &RuleSet,
+        by: Arc<str>,
+        tag: Option<&str>,
+        injecting: &mut Option<Box<Injecting>>,
+    ) {
+        if injecting.is_some() {
+            self.env.shared.profiling.leaves_out(LeftOut::Rule);
+            return;
+        }
+        let profiling = &rule_set.compiled.profiling;
+        let profile = Injecting::profile(profiling, by, tag);
+        *injecting = Some(Box::new(profile));
+    }
+
+    /// Nothing is sent around a statement: if it was to be profiled, that is counted.
+    pub(crate) fn leaves_out(&self, injecting: &Injecting, why: LeftOut) {
+        if injecting.is_profile() {
+            self.env.shared.profiling.leaves_out(why);
+        }
+    }
+
+    /// Why nothing may be sent around a statement that is its session's next.
+    pub(crate) fn left_out(facts: &Facts) -> LeftOut {
+        let asks = sql::Uses::FOUND_ROWS
+            .with(sql::Uses::ROW_COUNT)
+            .with(sql::Uses::DIAGNOSTICS);
+        match facts.uses.has(asks) {
+            true => LeftOut::AsksAboutLast,
+            false => LeftOut::Transaction,
+        }
+    }
+
+    /// Tells of a statement that was profiled: in the table, and in the file if there is one.
+    pub(crate) fn tell_profile(
+        &self,
+        injecting: &mut Injecting,
+        statement: &Statement<'_>,
+        done: &Done,
+        (taken, backend): (Duration, Option<&Backend>),
+    ) {
+        let counts = &self.env.shared.profiling;
+        counts.is_profiled(injecting.sent, injecting.spent);
+        let has_values = injecting.tells_values;
+        if !has_values {
+            injecting.after.iter_mut().for_each(redact);
+        }
+        let now = self.env.now().0;
+        let view = self.profile_view(injecting, statement, done, (now, taken, backend));
+        if self.settings_now().config.profiling.file.is_some() {
+            self.write_profile(injecting, &view);
+        }
+        let insight = &self.env.relay.recorder.stats;
+        insight.profiles.borrow_mut().note(Arc::new(view));
+    }
+
+    fn settings_now(&self) -> Arc<backend::settings::Settings> {
+        Arc::clone(&self.env.pool_env.settings.borrow())
+    }
+
+    fn profile_view(
+        &self,
+        injecting: &Injecting,
+        statement: &Statement<'_>,
+        done: &Done,
+        (at, taken, backend): (Duration, Duration, Option<&Backend>),
+    ) -> ProfileView {
+        let flags = self.sql_state.session.flags();
+        let digest = sql::digest(statement.text(), flags);
+        let values = injecting.tells_values;
+        let text = values.then(|| statement.text_with_values(flags, self.client.capabilities));
+        let query = match text.flatten() {
+            Some(text) => shortened(&text, SAMPLE_BYTES_MAX),
+            None => shortened(digest.text(), SAMPLE_BYTES_MAX),
+        };
+        let (status, results) = told_of(injecting);
+        let json = |it: serde_json::Result<String>| it.unwrap_or_default();
+        let schema = self.sql_state.session.values().schema();
+        ProfileView {
+            at,
+            session: self.identity.registered.id(),
+            command: statement.command_name(),
+            chosen_by: Arc::clone(injecting.name()),
+            account: self.identity.account.id().to_string(),
+            schema: schema.map(|it| String::from_utf8_lossy(it).into_owned()),
+            backend: backend.map(|it| it.name.clone()),
+            digest: digest.hash(),
+            query,
+            tag: injecting.tag.clone(),
+            taken,
+            rows: done.tally.rows_before.saturating_add(done.tally.rows),
+            affected_rows: done.tally.affected_rows,
+            rows_examined: injecting.after.iter().find_map(examined),
+            warnings: done.tally.warnings,
+            error: match done.outcome {
+                Outcome::Err(number) => Some(number),
+                Outcome::Ok => None,
+            },
+            status: status.map(|it| json(serde_json::to_string(&it))),
+            results: json(serde_json::to_string(&results)),
+            sent: injecting.sent,
+            cost: injecting.spent,
+        }
+    }
+
+    fn write_profile(&self, injecting: &Injecting, view: &ProfileView) {
+        let (status, results) = told_of(injecting);
+        let profile = Profile {
+            command: view.command,
+            timestamp: format!("{:.6}", jiff::Timestamp::now()),
+            query: &view.query,
+            digest: Some(format!("0x{:016X}", view.digest)),
+            thread_id: view.session,
+            exec_time: view.taken.as_micros() as f64 / 1000.0,
+            rule: None,
+            chosen_by: Some(&view.chosen_by),
+            user: view.account.clone(),
+            schema: view.schema.clone(),
+            backend: view.backend.as_deref(),
+            error: view.error,
+            rows: view.rows,
+            affected_rows: view.affected_rows,
+            warnings: view.warnings,
+            tags: view.tag.iter().map(ToString::to_string).collect(),
+            cost: Some(Cost {
+                statements: view.sent,
+                microseconds: u64::try_from(view.cost.as_micros()).unwrap_or(u64::MAX),
+            }),
+            status,
+            results,
+        };
+        match serde_json::to_string(&profile) {
+            Ok(mut line) => {
+                line.push('\n');
+                let entry = Entry::Line(Log::Profiles, line.into());
+                self.env.relay.recorder.journal.offer(entry);
+            }
+            Err(error) => tracing::error!(%error, "the proxy cannot write a profile to the log"),
+        }
+    }
+}
+
+/// How many rows the statement has looked at, if that was asked and told.
+fn examined(found: &Found) -> Option<u64> {
+    match (&found.purpose, &found.finding) {
+        (Purpose::Events, Finding::Table(table)) => rows_examined(table),
+        _ => None,
+    }
+}
+
+/// What is told of all answers.
+fn told_of(injecting: &Injecting) -> (Option<Map<String, Value>>, Vec<InjectionReport<'_>>) {
+    let how = injecting.injection.results;
+    let (mut status, results) = told(&injecting.before, &injecting.after, how);
+    if let Some(status) = &mut status {
+        without_own(status, &injecting.before);
+    }
+    (status, results)
+}
+
+/// Takes out of an answer what a statement's values may be in.
+fn redact(found: &mut Found) {
+    match (&found.purpose, &mut found.finding) {
+        (Purpose::Warnings | Purpose::Errors, Finding::Table(table)) => table.redact(shown),
+        (_, Finding::Failed(why)) => *why = shown_failure(why),
+        _ => {}
+    }
+}

@@ -1,0 +1,339 @@
+//! KILL: the ids that clients see lead to the right backend thread, and nothing else is hit.
+//!
+//! A session that is killed sees to it itself: it knows which connection runs its statement, and it
+//! does not give that connection back before the kill has arrived.
+
+mod source;
+mod text;
+mod user;
+mod value;
+
+use backend::kill_thread::{
+    TIMEOUT_KILL, ask_beside, kill, kill_in_time, let_kill_others, statement,
+};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use pool::CloseReason;
+use route::{BackendId, KillScope};
+use session::state::{Answered, List, Needs};
+use sql::{Facts, Flags, Kill as How, Killed};
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+use wire::Command;
+use wire::errors::{self, ProxyError};
+use wire::reply::OK;
+
+use super::session::PooledSession;
+use backend::ask;
+use backend::kill_thread::Running;
+use backend::own_reply::own_command;
+use command::ending::Ending;
+use command::job::{Haste, Job};
+use command::repeat::Repeat;
+use command::target::CommandTarget;
+use link::client_command::Incoming;
+use link::query_command::CommandPart;
+use registry::session_registry::{IdOwner, Kill, is_given_out};
+use relay::outcome::{After, CutOff};
+use session::effect::Effect;
+
+/// What became of a KILL.
+pub(crate) enum Killing {
+    /// Its client has its reply.
+    Told(Ending),
+    /// It names a thread of the server's own: that is asked.
+    Left,
+}
+
+/// What a client wants killed.
+pub struct Target {
+    /// The id that the client has named.
+    pub id: u32,
+    /// What ends: the session or its statement.
+    pub scope: KillScope,
+}
+
+impl PooledSession {
+    /// COM_PROCESS_KILL.
+    pub(crate) async fn process_kill(&mut self, incoming: Incoming) -> Result<After, CutOff> {
+        let id = incoming
+            .argument()
+            .first_chunk::<4>()
+            .map(|it| u32::from_le_bytes(*it));
+        let Some(id) = id else {
+            return self.malformed(incoming.sequence);
+        };
+        // MySQL 9 knows it no more: it says so itself.
+        if matches!(self.sql_state.session.flags().server, sql::Server::MySql(version) if version >= 90_000)
+        {
+            return self.plain(incoming).await;
+        }
+        let scope = KillScope::Connection;
+        let target = Target { id, scope };
+        let killing = self.kill_target(incoming.sequence, target, CommandPart::Whole);
+        match killing.await? {
+            Killing::Told(told) => Ok(told.after),
+            Killing::Left => self.plain(incoming).await,
+        }
+    }
+
+    /// Kills what an id leads to. The ids that the proxy gives out never reach a server: one of its own
+    /// threads may have the same.
+    async fn kill_target(
+        &mut self,
+        sequence: u8,
+        target: Target,
+        part: CommandPart,
+    ) -> Result<Killing, CutOff> {
+        if target.id == self.identity.registered.id() {
+            return self.kill_self(sequence, target.scope, part).await;
+        }
+        let found = self.env.relay.login.people.find(target.id);
+        match found {
+            IdOwner::Nobody if is_given_out(target.id) => {
+                let error = errors::no_such_session(target.id);
+                Ok(Killing::Told(self.refuse_kill(sequence, error).await))
+            }
+            // The id of a backend's own thread.
+            IdOwner::Nobody => Ok(Killing::Left),
+            IdOwner::Session(owner) | IdOwner::Alone(owner) => {
+                let is_own = *owner == *self.user();
+                self.kill_session(sequence, target, part, is_own).await
+            }
+            IdOwner::Passed(backend, thread_id) => {
+                self.kill_passed(sequence, backend, thread_id, (target.scope, part))
+                    .await
+            }
+        }
+    }
+
+    /// A session that sees to it itself.
+    async fn kill_session(
+        &mut self,
+        sequence: u8,
+        target: Target,
+        part: CommandPart,
+        is_own: bool,
+    ) -> Result<Killing, CutOff> {
+        if !is_own && !self.may_kill_others().await {
+            let error = errors::not_owner(target.id);
+            let told = self.refuse_kill(sequence, error).await;
+            return Ok(Killing::Told(told));
+        }
+        self.env.relay.login.people.kill(Kill {
+            id: target.id,
+            scope: target.scope,
+            at: None,
+            said: self.env.now().0,
+        });
+        Ok(Killing::Told(self.say_killed(sequence, part, 0)))
+    }
+
+    /// The OK of a KILL that the proxy has carried out.
+    fn say_killed(&mut self, sequence: u8, part: CommandPart, count: u64) -> Ending {
+        let [low, high] = self.status_of(part).0.to_le_bytes();
+        let mut payload = vec![OK];
+        wire::write::put_lenenc(&mut payload, count);
+        payload.extend_from_slice(&[0, low, high, 0, 0]);
+        let mut packets = Vec::new();
+        wire::write::put_packets(&mut packets, 0, &payload);
+        let next = self.say_renumbered(sequence, packets);
+        self.forget_past();
+        Ending::more(next)
+    }
+
+    /// A statement answered here takes the place of the one before it. What others have asked for the session stays.
+    pub(crate) fn forget_past(&mut self) {
+        self.sql_state.session.answered(Answered::Statement);
+        if self.sql_state.session.aftermath().list == List::Empty {
+            self.sql_state.aftermath.forget_list();
+        }
+    }
+
+    /// The error of a KILL that the proxy does not carry out.
+    async fn refuse_kill(&mut self, sequence: u8, error: ProxyError) -> Ending {
+        self.forget_past();
+        Box::pin(self.put_down_error(&error)).await;
+        self.say_error(sequence, &error);
+        Ending::last(After::Next)
+    }
+
+    /// One's own statement, or connection: the backend does to the connection in use what it would do
+    /// to a client's.
+    async fn kill_self(
+        &mut self,
+        sequence: u8,
+        scope: KillScope,
+        part: CommandPart,
+    ) -> Result<Killing, CutOff> {
+        let told = |after| Killing::Told(Ending::last(after));
+        if let Err(failure) = self.hold(CommandTarget::Same).await {
+            return self.refuse(&failure, sequence).map(told);
+        }
+        let argument = self.held.lease.as_ref().map(|lent| {
+            let statement = statement(scope, lent.conn.thread_id);
+            ask::text(&lent.conn, statement)
+        });
+        let incoming = Incoming {
+            command: Command::QUERY,
+            packets: own_command(Command::QUERY, &argument.unwrap_or_default()),
+            sequence,
+            is_cut: false,
+        };
+        let job = Job {
+            part,
+            ..Job::of(&incoming, Needs::NONE, Haste::Write)
+        };
+        match self.exchange(&job).await {
+            Ok(done) => {
+                self.observe(Command::QUERY, &Facts::default(), b"", &done);
+                if scope == KillScope::Connection {
+                    self.drop_lent(CloseReason::Ended);
+                    let failure = link::failure::Failure::new(
+                        link::failure::FailureKind::Killed,
+                        "Connection was killed",
+                    );
+                    return Err(CutOff::new(failure, None));
+                }
+                Ok(Killing::Told(Ending::of(&done)))
+            }
+            Err(cut) => {
+                let repeat = Repeat::of(Effect::Any, CommandTarget::Same);
+                self.cut_short(cut, sequence, Command::QUERY, repeat)
+                    .map(told)
+            }
+        }
+    }
+
+    /// A session that has a connection of its own: its backend is told, which knows who may.
+    async fn kill_passed(
+        &mut self,
+        sequence: u8,
+        backend: BackendId,
+        thread_id: u32,
+        (scope, part): (KillScope, CommandPart),
+    ) -> Result<Killing, CutOff> {
+        let topology = Arc::clone(&self.env.pool_env.topology.borrow());
+        let Some(backend) = topology.backend(backend) else {
+            let error = errors::no_such_session(thread_id);
+            let told = self.refuse_kill(sequence, error).await;
+            return Ok(Killing::Told(told));
+        };
+        let workers = &self.env.pool;
+        let sub_pool = workers.sub_pool(backend, &self.identity.key, &self.identity.login);
+        let said = kill(&self.env.pool, &sub_pool, thread_id, scope).await;
+        Ok(Killing::Told(match said {
+            Some(payload) => {
+                self.note_failed(&payload, Some(sub_pool.backend.id));
+                self.say(sequence, &payload);
+                Ending::last(After::Next)
+            }
+            None => {
+                if scope == KillScope::Statement {
+                    // What runs there may be a script's hook, which the backend knows nothing of.
+                    let people = &self.env.relay.login.people;
+                    people.end_hook_at(sub_pool.backend.id, thread_id);
+                }
+                self.say_killed(sequence, part, 0)
+            }
+        }))
+    }
+
+    /// Whether the account may kill sessions of others, by its grants.
+    async fn may_kill_others(&mut self) -> bool {
+        if self.hold(CommandTarget::Same).await.is_err() {
+            return false;
+        }
+        let Some(lent) = &mut self.held.lease else {
+            return false;
+        };
+        // What it asks is not its client's, and may make the server forget what sessions may ask.
+        let Ok(own) = ask_beside(&self.env.pool_env, &mut lent.conn, "SHOW GRANTS").await else {
+            self.drop_lent(CloseReason::Broken);
+            return false;
+        };
+        self.take_up_saved();
+        let_kill_others(&own.bytes)
+    }
+
+    /// A kill of this session's own statement has come: it is on its way from here on. One before, if it has
+    /// arrived, was too early: the server had not begun.
+    pub(crate) fn kill_own_statement(&mut self) {
+        let Some(running) = &self.held.running else {
+            return;
+        };
+        if self.held.kill.as_ref().is_none_or(JoinHandle::is_finished) {
+            self.held.kill = Some(self.kill_thread(running, KillScope::Statement));
+        }
+    }
+
+    /// Has a thread killed, over another connection of the same account.
+    pub fn kill_thread(&self, running: &Running, scope: KillScope) -> JoinHandle<()> {
+        let desk = &self.env.pool;
+        let backend = &running.backend;
+        let sub_pool = desk.sub_pool(backend, &self.identity.key, &self.identity.login);
+        let pool = Rc::clone(&self.env.pool);
+        let thread_id = running.thread_id;
+        tokio::task::spawn_local(async move {
+            kill_in_time(&pool, &sub_pool, thread_id, scope).await;
+        })
+    }
+
+    /// Waits until a kill has arrived, and takes it where it came too late: the next statement on
+    /// this connection may be another session's.
+    pub async fn outlive(&mut self, kill: JoinHandle<()>) -> Result<(), CutOff> {
+        let _ = timeout(TIMEOUT_KILL, kill).await;
+        // The statement that takes the kill empties the list of warnings.
+        let keeping = timeout(TIMEOUT_ABSORB, Box::pin(self.keep_past())).await;
+        if keeping.is_err() {
+            self.drop_lent(CloseReason::Broken);
+        }
+        let Some(lent) = &mut self.held.lease else {
+            return Ok(());
+        };
+        let nothing = ask::text(&lent.conn, "DO 0");
+        let answered = timeout(
+            TIMEOUT_ABSORB,
+            lent.conn.ask(&self.env.pool_env, Command::QUERY, &nothing),
+        );
+        if !matches!(answered.await, Ok(Ok(_))) {
+            self.drop_lent(CloseReason::Broken);
+        }
+        Ok(())
+    }
+}
+
+/// How long a connection has to answer after a kill.
+const TIMEOUT_ABSORB: Duration = Duration::from_secs(2);
+
+/// Whom a KILL of a session with a connection of its own names; `own` is that one's id at its backend.
+pub fn killed_by(text: &[u8], own: u32, flags: Flags) -> Option<Target> {
+    let facts = sql::facts(text, flags);
+    let kill = facts.kill_text(text, flags)?;
+    let scope = scope_of(kill.kill)?;
+    let id = match kill.killed(flags) {
+        Killed::Own => own,
+        Killed::Id(id) => thread_id(id, flags).try_into().ok()?,
+        Killed::Account | Killed::Expression => return None,
+    };
+    Some(Target { id, scope })
+}
+
+/// What a KILL with a connection's id ends; none where it names something else.
+fn scope_of(kill: How) -> Option<KillScope> {
+    match kill {
+        How::Connection => Some(KillScope::Connection),
+        How::Query => Some(KillScope::Statement),
+        How::QueryId | How::User | How::QueryOfUser => None,
+    }
+}
+
+/// The thread that a server takes a number for: MySQL has but 32 bits for it.
+fn thread_id(number: u64, flags: Flags) -> u64 {
+    match flags.server {
+        sql::Server::MySql(_) => number & u64::from(u32::MAX),
+        sql::Server::MariaDb(_) | sql::Server::Unknown => number,
+    }
+}

@@ -1,0 +1,321 @@
+//! KILL in SQL text: as a statement, as one of several, prepared from text, and in a block. What cannot be
+//! translated is refused: the server would take an id of the proxy's for one of its own threads.
+
+use sql::{Effects, Facts, Kill as How, Killed, Marks, Role, Show, StatementKind};
+use wire::{Capabilities, errors};
+
+use super::source::Prepares;
+use super::value::{KillStatement, Value, Values};
+use super::{Killing, Target, scope_of, thread_id};
+use crate::session::PooledSession;
+use command::ending::Ending;
+use command::statement::{Executing, Statement};
+use link::client_command::Incoming;
+use link::query_command::CommandPart;
+use link::query_command::QueryCommand;
+use relay::outcome::CutOff;
+use sql::parts_that_kill;
+
+/// What became of a statement that kills, or may.
+enum KillingText {
+    Killing(Killing),
+    /// These, one after the other.
+    InParts(Vec<Vec<u8>>),
+}
+
+/// Whether a command kills, or may by a text that it prepares or runs.
+fn may_kill(facts: &Facts) -> bool {
+    let runs = |kind| {
+        matches!(
+            kind,
+            StatementKind::Execute | StatementKind::ExecuteImmediate
+        )
+    };
+    facts.marks.has(Marks::KILLS)
+        || facts.effects.has(Effects::PREPARED)
+        || runs(facts.kind)
+        || facts.kind == StatementKind::Multi && facts.parts.iter().any(|part| runs(part.kind))
+}
+
+impl PooledSession {
+    /// Carries out a statement that kills, if it names one of the proxy's sessions. `Some`: its client has its reply.
+    pub(crate) async fn kill_here(
+        &mut self,
+        statement: &mut Statement<'_>,
+    ) -> Result<Option<Ending>, CutOff> {
+        let is_prepared_kill = statement.facts().marks.has(Marks::KILLS);
+        match statement {
+            Statement::Text(query) if may_kill(&query.facts) => {
+                Box::pin(self.kill_by_text(query)).await
+            }
+            Statement::Execution(executing) if is_prepared_kill => {
+                Box::pin(self.kill_prepared(executing)).await
+            }
+            Statement::Bulk(bulk) if is_prepared_kill => {
+                let refused = self.refuse_bulk_kill(bulk.incoming.sequence);
+                Ok(Some(Box::pin(refused).await))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// A command that kills, or may.
+    async fn kill_by_text(&mut self, query: &mut QueryCommand) -> Result<Option<Ending>, CutOff> {
+        match self.killing_of_text(query).await? {
+            KillingText::Killing(Killing::Told(told)) => Ok(Some(told)),
+            KillingText::Killing(Killing::Left) => Ok(None),
+            KillingText::InParts(texts) => self.run_in_parts(query, &texts).await.map(Some),
+        }
+    }
+
+    async fn killing_of_text(&mut self, query: &mut QueryCommand) -> Result<KillingText, CutOff> {
+        let flags = self.sql_state.session.flags();
+        let text = query.text().to_vec();
+        let killing = match query.facts.kind {
+            StatementKind::Multi => return self.kill_among(query).await,
+            StatementKind::Kill(_) => {
+                let is_refused = query.facts.marks.has(Marks::PLACEHOLDERS);
+                match query.facts.kill_text(&text, flags).filter(|_| !is_refused) {
+                    None => Killing::Left,
+                    Some(kill) => {
+                        let said = KillStatement {
+                            kill,
+                            unread: Some(text),
+                            values: None,
+                        };
+                        self.kill_said(query, &said).await?
+                    }
+                }
+            }
+            // MySQL does not know it.
+            StatementKind::ExecuteImmediate if self.is_mysql() => Killing::Left,
+            StatementKind::Prepare | StatementKind::Execute | StatementKind::ExecuteImmediate => {
+                self.kill_by_dynamic_text(query, &text).await?
+            }
+            StatementKind::Compound if query.facts.marks.has(Marks::KILLS) => {
+                let error = errors::kill_in_block();
+                Killing::Told(self.refuse_kill(query.incoming().sequence, error).await)
+            }
+            _ => Killing::Left,
+        };
+        Ok(KillingText::Killing(killing))
+    }
+
+    /// An EXECUTE of a prepared statement that kills.
+    async fn kill_prepared(&mut self, executing: &Executing<'_>) -> Result<Option<Ending>, CutOff> {
+        let (flags, sequence) = (self.sql_state.session.flags(), executing.incoming.sequence);
+        let key = &executing.key;
+        let Some(kill) = key.facts.kill_text(key.text.bytes(), flags) else {
+            return Ok(Some(
+                self.refuse_kill(sequence, errors::kill_in_block()).await,
+            ));
+        };
+        if kill.kill == How::QueryId {
+            return Ok(None);
+        }
+        if !executing.long_data.is_empty() {
+            return Ok(Some(
+                self.refuse_kill(sequence, errors::kill_with_long_data())
+                    .await,
+            ));
+        }
+        let has_values = key.facts.marks.has(Marks::PLACEHOLDERS);
+        let said = KillStatement {
+            kill,
+            unread: None,
+            values: has_values.then(|| Values {
+                execute: &executing.execute,
+                types: executing.types.clone(),
+            }),
+        };
+        let incoming = Incoming {
+            sequence,
+            ..Incoming::of_text(b"", self.client.capabilities)
+        };
+        let facts = self.env.pool_env.store.take_facts();
+        let capabilities = self.client.capabilities;
+        let Ok(mut query) = QueryCommand::decode(incoming, capabilities, facts, CommandPart::Whole)
+        else {
+            return self.malformed(sequence).map(Ending::last).map(Some);
+        };
+        match self.kill_said(&mut query, &said).await? {
+            Killing::Told(told) => Ok(Some(told)),
+            Killing::Left => {
+                let mut statement = Statement::Text(&mut query);
+                let sent = self.send_to_backend(&mut statement);
+                Box::pin(sent).await.map(Some)
+            }
+        }
+    }
+
+    /// A prepared KILL with many rows of values at once.
+    async fn refuse_bulk_kill(&mut self, sequence: u8) -> Ending {
+        self.refuse_kill(sequence, errors::kill_in_bulk()).await
+    }
+
+    /// One of several statements kills, or may.
+    async fn kill_among(&mut self, query: &QueryCommand) -> Result<KillingText, CutOff> {
+        let (facts, text) = (&query.facts, query.text());
+        // Without the capability it is an error, in which the servers quote the text.
+        let is_several = self
+            .client
+            .capabilities
+            .contains(Capabilities::MULTI_STATEMENTS);
+        if !is_several || !self.may_kill_among(facts, text) {
+            return Ok(KillingText::Killing(Killing::Left));
+        }
+        if let Some(texts) = parts_that_kill(facts, text, self.sql_state.session.flags()) {
+            return Ok(KillingText::InParts(texts));
+        }
+        let is_known = !facts.marks.has(Marks::CROWDED | Marks::LOST);
+        if is_known && !facts.marks.has(Marks::KILLS) {
+            return Ok(KillingText::Killing(Killing::Left));
+        }
+        let error = errors::kill_among_others();
+        let told = self.refuse_kill(query.incoming().sequence, error).await;
+        Ok(KillingText::Killing(Killing::Told(told)))
+    }
+
+    /// Whether one does, by its text, by what it prepares, or by what was prepared before.
+    fn may_kill_among(&self, facts: &Facts, text: &[u8]) -> bool {
+        let names_it = |text: &[u8]| text.windows(4).any(|it| it.eq_ignore_ascii_case(b"KILL"));
+        let literals = facts
+            .mentions_of(Role::PreparedText)
+            .filter(|it| !it.name.of(text).starts_with(b"@"));
+        let prepares = |kind| {
+            matches!(
+                kind,
+                StatementKind::Prepare | StatementKind::ExecuteImmediate
+            )
+        };
+        let count = facts.parts.iter().filter(|it| prepares(it.kind)).count();
+        let held = self.sql_state.session.held();
+        let mut prepared = held.prepared().map(|name| held.prepared_text(name));
+        names_it(text)
+            || count > literals.count()
+            || facts
+                .parts
+                .iter()
+                .any(|it| it.kind == StatementKind::Execute)
+                && prepared.any(|text| text.is_none_or(names_it))
+    }
+
+    /// PREPARE, EXECUTE or EXECUTE IMMEDIATE.
+    async fn kill_by_dynamic_text(
+        &mut self,
+        query: &mut QueryCommand,
+        text: &[u8],
+    ) -> Result<Killing, CutOff> {
+        let flags = self.sql_state.session.flags();
+        let source = sql::dynamic_source(text, flags);
+        let runs = match query.facts.kind {
+            StatementKind::Execute => {
+                let name = query.facts.mentions_of(Role::Prepared).next();
+                let name = name.map(|it| it.name.name(text).into_owned());
+                let held = self.sql_state.session.held();
+                name.and_then(|name| held.prepared_text(&name).map(<[u8]>::to_vec))
+            }
+            _ => match self.text_to_prepare(query, text, &source).await? {
+                Prepares::Text(text) => Some(text),
+                Prepares::Unknown => None,
+                Prepares::Told(told) => return Ok(Killing::Told(told)),
+            },
+        };
+        let inner = runs.as_ref().map(|text| sql::facts(text, flags));
+        let (Some(runs), Some(inner)) = (runs, inner) else {
+            return Ok(Killing::Left);
+        };
+        if query.facts.kind == StatementKind::Prepare {
+            return Ok(Killing::Left);
+        }
+        if asks_for_list(&inner) && source.arguments.is_empty() {
+            // The list may be on another connection: as a statement of its own it is answered wherever that is.
+            query.replace_text(&runs, flags);
+            return Ok(Killing::Left);
+        }
+        if !inner.marks.has(Marks::KILLS) {
+            return Ok(Killing::Left);
+        }
+        let Some(kill) = inner.kill_text(&runs, flags) else {
+            let error = errors::kill_in_block();
+            let told = self.refuse_kill(query.incoming().sequence, error).await;
+            return Ok(Killing::Told(told));
+        };
+        if kill.kill == How::QueryId {
+            return Ok(Killing::Left);
+        }
+        let unread = (query.facts.kind == StatementKind::ExecuteImmediate).then_some(runs);
+        let Some(kill) = kill.with_arguments(&source, flags) else {
+            let error = errors::wrong_arguments("EXECUTE");
+            let told = self.refuse_kill(query.incoming().sequence, error);
+            return Ok(Killing::Told(told.await));
+        };
+        let said = KillStatement {
+            kill,
+            unread,
+            values: None,
+        };
+        self.kill_said(query, &said).await
+    }
+
+    /// Kills what is said, or puts the KILL of a thread of the server's in its place.
+    async fn kill_said(
+        &mut self,
+        query: &mut QueryCommand,
+        said: &KillStatement<'_>,
+    ) -> Result<Killing, CutOff> {
+        let (sequence, part) = (query.incoming().sequence, query.part);
+        let flags = self.sql_state.session.flags();
+        let kill = &said.kill;
+        let is_empty_first = kill.front.contains(&b';');
+        if kill.is_refused(flags) || is_empty_first || kill.kill == How::QueryId {
+            return Ok(Killing::Left);
+        }
+        let Some(scope) = scope_of(kill.kill) else {
+            return self.kill_user(sequence, kill, part).await;
+        };
+        let killed = match kill.front.trim_ascii().is_empty() {
+            true => kill.killed(flags),
+            false => Killed::Expression,
+        };
+        let number = match killed {
+            Killed::Id(number) => number,
+            Killed::Own => u64::from(self.identity.registered.id()),
+            Killed::Account | Killed::Expression => {
+                match self.value_of_target(said, sequence).await? {
+                    Value::Number(number) => number,
+                    Value::Told(told) => return Ok(Killing::Told(told)),
+                }
+            }
+        };
+        let number = thread_id(number, flags);
+        if let Ok(id) = u32::try_from(number) {
+            let target = Target { id, scope };
+            if let Killing::Told(told) = self.kill_target(sequence, target, part).await? {
+                return Ok(Killing::Told(told));
+            }
+        }
+        // A number goes as it came.
+        if !matches!(query.facts.kind, StatementKind::Kill(_)) || killed == Killed::Expression {
+            query.replace_text(&kill.of_thread(number), flags);
+        }
+        Ok(Killing::Left)
+    }
+}
+
+/// Whether a statement reads the list of warnings, and does nothing else.
+fn asks_for_list(facts: &Facts) -> bool {
+    match facts.kind {
+        StatementKind::GetDiagnostics => true,
+        StatementKind::Show(show) => matches!(
+            show,
+            Show::Warnings
+                | Show::SomeWarnings
+                | Show::WarningCount
+                | Show::Errors
+                | Show::SomeErrors
+                | Show::ErrorCount
+        ),
+        _ => false,
+    }
+}

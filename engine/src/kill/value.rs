@@ -1,0 +1,296 @@
+//! The number that a KILL's target stands for. The server is asked for the value of an expression, in the
+//! session's own state.
+
+use std::rc::Rc;
+
+use pool::BackendStatementId;
+use session::Outcome;
+use session::state::{Needs, Ran, Seen};
+use sql::{Answers, Facts, Flags, KillText, Marks, Uses};
+use wire::execute::Execute;
+use wire::statement::PrepareOk;
+use wire::{Command, ErrPacket, ErrorCode, errors};
+
+use crate::session::PooledSession;
+use backend::ask::text;
+use backend::connection::BackendConn;
+use backend::connection_error::ConnectionError;
+use backend::exchange_outcome::CutReply;
+use backend::own_reply::OwnReply;
+use command::ending::Ending;
+use command::repeat::Repeat;
+use command::target::CommandTarget;
+use relay::outcome::{After, CutOff};
+use session::effect::Effect;
+
+/// A KILL, as a text or as a prepared statement.
+pub(super) struct KillStatement<'a> {
+    pub kill: KillText,
+    /// The statement that the server has not yet read: what is wrong with it the server says.
+    pub unread: Option<Vec<u8>>,
+    /// The values of a prepared statement's placeholders.
+    pub values: Option<Values<'a>>,
+}
+
+/// What a client has sent in an EXECUTE.
+pub(super) struct Values<'a> {
+    pub execute: &'a Execute<'a>,
+    pub types: Option<Rc<[u8]>>,
+}
+
+/// The value of an expression of KILL.
+enum EvaluatedValue {
+    Number(u64),
+    /// The server's error.
+    Refused(OwnReply),
+    /// It is not the proxy's to ask.
+    Unknown,
+}
+
+/// The number, or what became of the command.
+pub(super) enum Value {
+    Number(u64),
+    Told(Ending),
+}
+
+impl PooledSession {
+    /// The number that the target of a KILL stands for.
+    pub(super) async fn value_of_target(
+        &mut self,
+        said: &KillStatement<'_>,
+        sequence: u8,
+    ) -> Result<Value, CutOff> {
+        let told = |after| Value::Told(Ending::last(after));
+        if let Err(failure) = self.hold(CommandTarget::Same).await {
+            return self.refuse(&failure, sequence).map(told);
+        }
+        Box::pin(self.settle_doubts()).await;
+        self.keep_past().await;
+        let answer = match self.held.lease.take() {
+            None => Err(CutReply::unsent(ConnectionError::Closed.into())),
+            Some(mut lent) => {
+                let answer = self.ask_value(&mut lent.conn, said).await;
+                self.held.lease = Some(lent);
+                answer
+            }
+        };
+        match answer {
+            Ok(EvaluatedValue::Number(number)) => Ok(Value::Number(number)),
+            Ok(EvaluatedValue::Refused(own)) => {
+                self.pass_error(sequence, &own);
+                Ok(told(After::Next))
+            }
+            Ok(EvaluatedValue::Unknown) => {
+                let error = errors::kill_unclear();
+                let ending = self.refuse_kill(sequence, error).await;
+                Ok(Value::Told(ending))
+            }
+            Err(cut) => {
+                let repeat = Repeat::of(Effect::Nothing, CommandTarget::Same);
+                self.cut_short(cut, sequence, Command::QUERY, repeat)
+                    .map(told)
+            }
+        }
+    }
+
+    async fn ask_value(
+        &mut self,
+        conn: &mut BackendConn,
+        said: &KillStatement<'_>,
+    ) -> Result<EvaluatedValue, CutReply> {
+        let flags = self.sql_state.session.flags();
+        let select = question(&said.kill, flags);
+        let rewritten = sql::rewrite(&select, flags, &self.own_answers());
+        let select = rewritten.text.unwrap_or(select);
+        let facts = sql::facts(&select, flags);
+        self.restore_state_first(conn, &Needs::of(&facts, &select))
+            .await?;
+        if let Some(unread) = &said.unread {
+            let own = self.ask_once(conn, Command::STMT_PREPARE, unread).await?;
+            if own.outcome != Outcome::Ok {
+                self.note_own(conn, Ran::Prepare, (&facts, unread), &own);
+                return Ok(EvaluatedValue::Refused(own));
+            }
+            conn.close_statement(prepared_id(&own)?);
+        }
+        if is_refused(&facts) {
+            return self.ask_refusal(conn, said, &facts).await;
+        }
+        let own = match &said.values {
+            None => {
+                let argument = text(conn, &select);
+                self.ask_once(conn, Command::QUERY, &argument).await?
+            }
+            Some(values) => {
+                let own = self.ask_once(conn, Command::STMT_PREPARE, &select).await?;
+                if own.outcome != Outcome::Ok {
+                    self.note_own(conn, Ran::Prepare, (&facts, &select), &own);
+                    return Ok(EvaluatedValue::Refused(own));
+                }
+                self.execute_once(conn, &own, values).await?
+            }
+        };
+        self.note_own(conn, Ran::Statement, (&facts, &select), &own);
+        if own.outcome != Outcome::Ok {
+            return Ok(EvaluatedValue::Refused(own));
+        }
+        let number = match said.values {
+            None => text_number(&own, conn),
+            Some(_) => binary_number(&own, conn),
+        };
+        Ok(number.map_or(EvaluatedValue::Unknown, EvaluatedValue::Number))
+    }
+
+    /// The server refuses subqueries and stored functions in a KILL: what it says of this one.
+    async fn ask_refusal(
+        &mut self,
+        conn: &mut BackendConn,
+        said: &KillStatement<'_>,
+        facts: &Facts,
+    ) -> Result<EvaluatedValue, CutReply> {
+        if said.values.is_some() {
+            return Ok(EvaluatedValue::Unknown);
+        }
+        let nothing = said.kill.of_nothing();
+        let argument = text(conn, &nothing);
+        let own = self.ask_once(conn, Command::QUERY, &argument).await?;
+        self.note_own(conn, Ran::Statement, (facts, &nothing), &own);
+        let error = ErrPacket::decode(own.payloads().last().unwrap_or_default());
+        let is_refused = error.is_ok_and(|error| error.number != ErrorCode::NO_SUCH_THREAD.number);
+        Ok(match own.outcome != Outcome::Ok && is_refused {
+            true => EvaluatedValue::Refused(own),
+            false => EvaluatedValue::Unknown,
+        })
+    }
+
+    pub(super) async fn ask_once(
+        &mut self,
+        conn: &mut BackendConn,
+        command: Command,
+        argument: &[u8],
+    ) -> Result<OwnReply, CutReply> {
+        let asked = conn.ask(&self.env.pool_env, command, argument).await;
+        asked.map_err(|broken| CutReply::unanswered(broken.into()))
+    }
+
+    /// Runs what was prepared, with a client's values, once.
+    async fn execute_once(
+        &mut self,
+        conn: &mut BackendConn,
+        prepared: &OwnReply,
+        values: &Values<'_>,
+    ) -> Result<OwnReply, CutReply> {
+        let id = prepared_id(prepared)?;
+        let mut payload = Vec::new();
+        Execute {
+            statement_id: id.0,
+            types: values.types.as_deref(),
+            ..*values.execute
+        }
+        .encode(self.client.capabilities, &mut payload);
+        let argument = payload.get(1..).unwrap_or_default();
+        let own = self.ask_once(conn, Command::STMT_EXECUTE, argument).await?;
+        conn.close_statement(id);
+        Ok(own)
+    }
+
+    /// What a statement of the proxy's own has changed: it may assign to variables.
+    pub(super) fn note_own(
+        &mut self,
+        conn: &mut BackendConn,
+        ran: Ran,
+        (facts, text): (&Facts, &[u8]),
+        own: &OwnReply,
+    ) {
+        let seen = Seen {
+            ran,
+            facts,
+            text,
+            changes: &own.changes,
+            tally: &own.tally,
+            error: match own.outcome {
+                Outcome::Ok => None,
+                Outcome::Err(number) => Some(number),
+            },
+        };
+        let values = &self.env.pool_env.store.values;
+        self.sql_state
+            .session
+            .observe(&mut conn.state, values, &seen);
+    }
+
+    /// What the session believes of its connection.
+    fn own_answers(&self) -> Answers {
+        let id = u64::from(self.identity.registered.id());
+        let is_set = self
+            .sql_state
+            .session
+            .values()
+            .variable(b"pseudo_thread_id")
+            .is_some();
+        let aftermath = self.sql_state.session.aftermath();
+        Answers {
+            connection_id: Some(id),
+            pseudo_thread_id: (!is_set).then_some(id),
+            row_count: Some(aftermath.row_count),
+            found_rows: aftermath.found_rows,
+            ..Answers::default()
+        }
+    }
+}
+
+/// A statement that tells the value. MySQL refuses aggregates in a KILL and in VALUES; MariaDB refuses them when
+/// it reads the KILL.
+fn question(kill: &KillText, flags: Flags) -> Vec<u8> {
+    match flags.server {
+        sql::Server::MySql(version) if version >= 80_019 => {
+            let (front, target) = (&kill.front, &kill.target);
+            [front, &b"VALUES ROW(CAST(("[..], target, b") AS SIGNED))"].concat()
+        }
+        _ => kill.value(),
+    }
+}
+
+/// Whether a server refuses such an expression in a KILL.
+pub(super) fn is_refused(facts: &Facts) -> bool {
+    facts.tables().next().is_some()
+        || facts.marks.has(Marks::UNKNOWN_FUNCTION)
+        || facts.uses.has(Uses::SEQUENCE)
+}
+
+fn prepared_id(own: &OwnReply) -> Result<BackendStatementId, CutReply> {
+    match PrepareOk::decode(own.first_payload()) {
+        Ok(ok) => Ok(BackendStatementId(ok.statement_id)),
+        Err(error) => Err(CutReply::unanswered(ConnectionError::from(error).into())),
+    }
+}
+
+/// NULL is 0, which no thread has.
+fn text_number(own: &OwnReply, conn: &BackendConn) -> Option<u64> {
+    let table = backend::own_reply::table(own, conn.capabilities).ok()?;
+    match table.row.first()? {
+        None => Some(0),
+        Some(value) => {
+            let number: i64 = std::str::from_utf8(value).ok()?.parse().ok()?;
+            Some(number.cast_unsigned())
+        }
+    }
+}
+
+/// The same of a row in the binary protocol: a zero, a byte of NULL bits, the number.
+fn binary_number(own: &OwnReply, conn: &BackendConn) -> Option<u64> {
+    let has_eof = !conn
+        .capabilities
+        .contains(wire::Capabilities::DEPRECATE_EOF);
+    let row = own.payloads().nth(2 + usize::from(has_eof))?;
+    let (&[0, nulls], number) = row.split_first_chunk()? else {
+        return None;
+    };
+    if nulls != 0 {
+        return Some(0);
+    }
+    match *number {
+        [a, b, c, d] => Some(i64::from(i32::from_le_bytes([a, b, c, d])).cast_unsigned()),
+        _ => Some(u64::from_le_bytes(number.try_into().ok()?)),
+    }
+}

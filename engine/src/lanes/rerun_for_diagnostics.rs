@@ -1,0 +1,105 @@
+//! What the client may ask of a statement that has ridden a shared lane: it is left on a connection of
+//! its session's own, by running the statement again there.
+
+use crate::lanes::lane_use::Past;
+use session::state::Needs;
+use session::{Outcome, Tally};
+use sql::{Facts, StatementKind};
+use wire::Command;
+use wire::errors::{self, ProxyError};
+use wire::query::Query;
+
+use crate::session::PooledSession;
+use backend::connection_error::ConnectionError;
+use backend::exchange_outcome::Done;
+use backend::own_reply::OwnReply;
+use backend::recorded_reads::Execution;
+
+impl PooledSession {
+    /// It was killed, as KILL QUERY does it.
+    pub(crate) fn interrupted(&mut self, sequence: u8) {
+        let error = errors::interrupted();
+        let tally = Tally {
+            error: Some((error.code.number, error.code.sqlstate)),
+            ..Tally::default()
+        };
+        let done = Done {
+            outcome: Outcome::Err(error.code.number),
+            tally,
+            next_sequence: sequence,
+            fingerprint: None,
+            message: None,
+        };
+        self.observe(Command::QUERY, &Facts::default(), b"", &done);
+        self.say_error(sequence, &error);
+        self.routing.riding.ridden = Some(Past::Interrupted);
+    }
+
+    /// What the client may ask of a statement that has ridden is left on the connection that is held:
+    /// nobody hears of what is done for that.
+    pub(crate) async fn rerun_unheard(&mut self, past: Past) {
+        let Some(mut lent) = self.held.lease.take() else {
+            return;
+        };
+        let argument = match past {
+            Past::Again(argument) => argument,
+            Past::Interrupted => backend::ask::text(&lent.conn, interruption()),
+            Past::Executed(execution) => {
+                self.held.lease = Some(lent);
+                return self.execute_unheard(&execution).await;
+            }
+        };
+        let equal = self.restore_state_first(&mut lent.conn, &Needs::NONE).await;
+        let asked = match equal {
+            Ok(()) => {
+                lent.conn
+                    .ask(&self.env.pool_env, Command::QUERY, &argument)
+                    .await
+            }
+            Err(_) => Err(ConnectionError::Unexpected(
+                "it does not take the session's state",
+            )),
+        };
+        self.held.lease = Some(lent);
+        // One that breaks is noticed by the command that follows.
+        if let Ok(own) = asked {
+            self.observe_relived(&argument, own);
+        }
+    }
+
+    /// One that breaks is noticed by the command that follows, of which nothing concerns this one.
+    async fn execute_unheard(&mut self, execution: &Execution) {
+        let waiting = self.command.begin_unheard();
+        let _ = self.execute_again(execution).await;
+        self.command.end_unheard(waiting);
+    }
+
+    fn observe_relived(&mut self, argument: &[u8], own: OwnReply) {
+        let Ok(query) = Query::decode(argument, self.client.capabilities) else {
+            return;
+        };
+        let mut facts = self.env.pool_env.store.take_facts();
+        facts.read(query.text, self.sql_state.session.flags());
+        if facts.kind == StatementKind::Signal {
+            // It stands for another statement, which holds nothing.
+            facts.read(b"", self.sql_state.session.flags());
+        }
+        self.tracking.changes = own.changes;
+        let done = Done {
+            outcome: own.outcome,
+            tally: own.tally,
+            next_sequence: 1,
+            fingerprint: None,
+            message: None,
+        };
+        crate::exchange::observe::observe(self, Command::QUERY, &facts, query.text, &done);
+        self.env.pool_env.store.return_facts(facts);
+    }
+}
+
+/// A statement that leaves what one leaves that was killed.
+fn interruption() -> String {
+    let ProxyError { code, text } = errors::interrupted();
+    let number = code.number;
+    format!("SIGNAL SQLSTATE '70100' SET MYSQL_ERRNO={number}, MESSAGE_TEXT='{text}'")
+}

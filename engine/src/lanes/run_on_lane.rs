@@ -1,0 +1,183 @@
+//! A statement on a shared lane, seen from its session: it boards, waits, and notes what came.
+
+use std::future::poll_fn;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use pool::LaneRequestId;
+use route::KillScope;
+use wire::{Capabilities, StatusFlags};
+
+use crate::session::PooledSession;
+use backend::connection_error::ConnectionError;
+use backend::exchange_outcome::{Cut, CutReply, LASTING, Reached};
+use command::statement::Statement;
+use lanes::lane::{Boarding, Load, SharedLane};
+use lanes::lane_request::{LaneReply, LaneRequest, LaneRequestEnd};
+use registry::session_control::Ask;
+
+impl PooledSession {
+    /// Boards a lane and waits for the reply. None where the lane takes nobody any more.
+    pub(crate) async fn ride(
+        &mut self,
+        lane: &Rc<SharedLane>,
+        statement: &Statement<'_>,
+        stats: Duration,
+    ) -> Result<Option<LaneReply>, CutReply> {
+        let seen = self.client.capabilities;
+        let Some(load) = load_of(statement, seen) else {
+            return Ok(None);
+        };
+        let ride = self
+            .routing
+            .riding
+            .ride
+            .get_or_insert_with(|| Rc::new(LaneRequest::new(seen)));
+        let ride = Rc::clone(ride);
+        self.tracking.changes.clear();
+        if self.tracking.settings.is_none() {
+            self.tracking.settings = lane.sight();
+        }
+        self.swap_luggage(&ride);
+        *ride.end.borrow_mut() = None;
+        ride.bytes.set(0);
+        let boarding = Boarding {
+            ride: Rc::clone(&ride),
+            load,
+            sequence: statement.sequence(),
+            stats,
+        };
+        let Some(seat) = lane.board(boarding) else {
+            self.swap_luggage(&ride);
+            return Ok(None);
+        };
+        self.sql_state.aftermath.rides();
+        let lane_guard = LaneGuard {
+            lane,
+            seat,
+            ride: &ride,
+        };
+        let outcome = poll_fn(|context| self.poll_ride(&lane_guard, context)).await;
+        drop(lane_guard);
+        self.swap_luggage(&ride);
+        outcome.map(Some)
+    }
+
+    /// What the lane needs of the session goes to it, and comes back.
+    fn swap_luggage(&mut self, ride: &LaneRequest) {
+        std::mem::swap(&mut self.client.leg, &mut ride.client.borrow_mut());
+        std::mem::swap(&mut self.tracking.settings, &mut ride.sight.borrow_mut());
+        std::mem::swap(&mut self.tracking.changes, &mut ride.changes.borrow_mut());
+    }
+
+    fn poll_ride(
+        &mut self,
+        lane_guard: &LaneGuard<'_>,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<LaneReply, CutReply>> {
+        let ride = lane_guard.ride;
+        if let Some(end) = ride.end.borrow_mut().take() {
+            return Poll::Ready(self.arrive(end));
+        }
+        {
+            let mut waker = ride.waker.borrow_mut();
+            if !waker
+                .as_ref()
+                .is_some_and(|it| it.will_wake(context.waker()))
+            {
+                *waker = Some(context.waker().clone());
+            }
+        }
+        self.watch.note(self.env.relay.clock.now(), false);
+        std::mem::swap(&mut self.client.leg, &mut ride.client.borrow_mut());
+        let meanwhile = self.poll_aboard(lane_guard, context);
+        std::mem::swap(&mut self.client.leg, &mut ride.client.borrow_mut());
+        match meanwhile {
+            Poll::Ready(Err(cut)) => Poll::Ready(Err(CutReply {
+                cut,
+                reached: match ride.bytes.get() {
+                    0 => Reached::Backend,
+                    _ => Reached::Client,
+                },
+                sequence: None,
+            })),
+            Poll::Ready(Ok(())) => Poll::Ready(Ok(LaneReply::Killed)),
+            Poll::Pending => Poll::Pending,
+        }
+    }
+
+    /// What may happen meanwhile. A kill of the statement alone is seen to on a connection of its own,
+    /// unless some of the reply has come: then all of it will.
+    fn poll_aboard(
+        &mut self,
+        lane_guard: &LaneGuard<'_>,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<(), Cut>> {
+        let asked = self.watch.poll_asked(context);
+        if asked.contains(Ask::KillStatement)
+            && self.watch.takes_kill(self.command.timing.read())
+            && lane_guard.ride.bytes.get() == 0
+        {
+            self.kill_aboard(lane_guard);
+            return Poll::Ready(Ok(()));
+        }
+        self.poll_meanwhile(context)
+    }
+
+    /// Kills a statement that is aboard, and nobody else's: where the server is at it, all others go
+    /// elsewhere first, and the connection is closed behind it.
+    fn kill_aboard(&self, lane_guard: &LaneGuard<'_>) {
+        if lane_guard.lane.leave(lane_guard.seat)
+            && let Some(running) = lane_guard.lane.isolate()
+        {
+            self.kill_thread(&running, KillScope::Statement);
+        }
+    }
+
+    fn arrive(&mut self, end: LaneRequestEnd) -> Result<LaneReply, CutReply> {
+        match end {
+            LaneRequestEnd::Elsewhere => Ok(LaneReply::Elsewhere),
+            LaneRequestEnd::Refused => Ok(LaneReply::Refused),
+            LaneRequestEnd::Broken(cause, sequence) => Err(CutReply {
+                cut: Cut::Backend(ConnectionError::Io(std::io::Error::other(cause))),
+                reached: Reached::Client,
+                sequence,
+            }),
+            LaneRequestEnd::Over(done, trip) => {
+                if let Some(status) = done.tally.status {
+                    self.client.status = StatusFlags(status.0 & LASTING.0);
+                }
+                Ok(LaneReply::Done(done, trip))
+            }
+        }
+    }
+}
+
+/// A request on a lane. Dropped before its reply has come, it gives its place up.
+struct LaneGuard<'a> {
+    lane: &'a Rc<SharedLane>,
+    seat: LaneRequestId,
+    ride: &'a LaneRequest,
+}
+
+impl Drop for LaneGuard<'_> {
+    fn drop(&mut self) {
+        self.lane.leave(self.seat);
+        self.ride.waker.borrow_mut().take();
+    }
+}
+
+/// What of a statement goes to a lane. None: such statements use none.
+fn load_of<'a>(statement: &'a Statement<'_>, capabilities: Capabilities) -> Option<Load<'a>> {
+    match statement {
+        Statement::Text(query) => Some(Load::Query(&query.incoming().packets)),
+        Statement::Execution(executing) => Some(Load::Execute {
+            key: &executing.key,
+            execute: &executing.execute,
+            types: executing.types.clone(),
+            capabilities,
+        }),
+        Statement::Bulk(_) | Statement::Command(_) => None,
+    }
+}

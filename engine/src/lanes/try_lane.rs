@@ -1,0 +1,372 @@
+//! Statements that may ride a shared lane: who may, on which, and what is done where the ride ends
+//! otherwise than well.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use config::LaneUse;
+use pool::TypesSeen;
+use route::lane_check::{NotLaneable, Observed, may_use_lane};
+use route::{Backend, BackendId};
+use session::Outcome;
+use sql::Facts;
+use wire::Capabilities;
+
+use crate::lanes::lane_use::Past;
+use crate::lanes::lane_use::{LaneChoice, LaneWish, Probe};
+use crate::session::PooledSession;
+use backend::connection::BackendConn;
+use backend::exchange_outcome::Done;
+use backend::prepared_statement::StatementKey;
+use backend::times::{StatementPath, Traffic};
+use command::ending::Ending;
+use command::statement::{Executing, Statement};
+use command::target::CommandTarget;
+use lanes::lane::{SharedLane, is_like};
+use lanes::lane_request::{LanePlan, LaneReply};
+use link::query_command::CommandPart;
+use relay::outcome::{After, CutOff};
+use session::effect::effect_of;
+
+/// A longer statement has a connection of its own.
+const STATEMENT_BYTES_MAX: usize = 16 << 10;
+
+/// What became of a statement that might go over a shared lane.
+pub(crate) enum LaneOutcome {
+    /// The client has its reply.
+    Told(Ending),
+    /// The statement needs a connection of the session's own. `was_sent`: it was sent on a lane, and has had no answer.
+    NotOnLane { was_sent: bool },
+    /// A replica has refused the statement because it writes. The client has not heard that.
+    Refused,
+}
+
+impl LaneOutcome {
+    /// Whether the statement was not sent on any lane.
+    pub(crate) fn is_untried(&self) -> bool {
+        matches!(self, Self::NotOnLane { was_sent: false })
+    }
+}
+
+impl PooledSession {
+    /// Over a shared lane, if it may ride.
+    pub(crate) async fn try_lane(
+        &mut self,
+        statement: &Statement<'_>,
+        command_target: CommandTarget,
+    ) -> Result<LaneOutcome, CutOff> {
+        self.routing.riding.probe = None;
+        self.routing.riding.wish = None;
+        self.take_up_saved();
+        match self.choice(statement, command_target) {
+            Ok(choice) => self.travel(statement, command_target, choice).await,
+            Err(stays) => {
+                self.env.lanes.counts.note_unused(stays);
+                Ok(LaneOutcome::NotOnLane { was_sent: false })
+            }
+        }
+    }
+
+    /// The same over a new lane, if it would have ridden and no connection was idle for that: the one
+    /// that it has waited for is shared with those who come next.
+    pub(crate) async fn try_new_lane(
+        &mut self,
+        statement: &Statement<'_>,
+        command_target: CommandTarget,
+    ) -> Result<LaneOutcome, CutOff> {
+        match self.new_lane(statement) {
+            Some(choice) => self.travel(statement, command_target, choice).await,
+            None => Ok(LaneOutcome::NotOnLane { was_sent: false }),
+        }
+    }
+
+    fn new_lane(&mut self, statement: &Statement<'_>) -> Option<LaneChoice> {
+        let LaneWish { digest, stats } = self.routing.riding.wish.take()?;
+        let lent = self.held.lease.take()?;
+        let backend = Arc::clone(&lent.conn.backend);
+        let sub_pool = self.sub_pool(&backend);
+        let lanes = &self.env.lanes;
+        let waits = self.routing.course.awaited.is_some() || self.routing.course.wants_position;
+        let fits = !lent.conn.is_outdated(&self.env.pool_env)
+            && is_like(&lent.conn, &self.sql_state.session)
+            && lent.conn.answers_owed() == 0
+            && !waits;
+        let is_prepared = self.is_prepared(statement, |key, types| lent.conn.has(key, types));
+        if !fits || !is_prepared || !lanes.has_room(sub_pool) {
+            self.held.lease = Some(lent);
+            return None;
+        }
+        let lane = lanes.open(sub_pool, lent);
+        Some(LaneChoice {
+            backend,
+            digest,
+            lane,
+            stats,
+        })
+    }
+
+    async fn travel(
+        &mut self,
+        statement: &Statement<'_>,
+        command_target: CommandTarget,
+        choice: LaneChoice,
+    ) -> Result<LaneOutcome, CutOff> {
+        let env = Rc::clone(&self.env);
+        let sequence = statement.sequence();
+        let counts = &env.lanes.counts;
+        let flight = env.loads.begin(choice.backend.id);
+        self.routing.course.last = Some(choice.backend.id);
+        self.watch.settle_at(choice.backend.id, 0);
+        let alarm = self.alarm();
+        let usual_time = choice.stats.usual_time();
+        let ridden = self.ride(&choice.lane, statement, usual_time).await;
+        drop((flight, alarm));
+        match ridden {
+            Ok(None) => {
+                counts.note_unused(NotLaneable::NoLane);
+                Ok(LaneOutcome::NotOnLane { was_sent: false })
+            }
+            Ok(Some(LaneReply::Elsewhere)) => {
+                counts.note_moved();
+                Ok(LaneOutcome::NotOnLane { was_sent: true })
+            }
+            Ok(Some(LaneReply::Refused)) => {
+                counts.note_moved();
+                Ok(LaneOutcome::Refused)
+            }
+            Ok(Some(LaneReply::Killed)) => {
+                self.interrupted(sequence);
+                Ok(LaneOutcome::Told(Ending::last(After::Next)))
+            }
+            Ok(Some(LaneReply::Done(done, trip))) => {
+                counts.note_used();
+                self.was_sent(statement, &choice, &done, trip);
+                Ok(LaneOutcome::Told(Ending::of(&done)))
+            }
+            Err(cut) => {
+                let repeat = self.repeat_of(effect_of(statement.facts()), command_target);
+                let ended = self.cut_short(cut, sequence, statement.command(), repeat);
+                ended.map(Ending::last).map(LaneOutcome::Told)
+            }
+        }
+    }
+
+    /// Reads the facts of a statement's text, and its digest along with them where that will be wanted:
+    /// where it may ride, by how it begins, and where rules look at digests.
+    pub(crate) fn read_facts(
+        &mut self,
+        facts: &mut Facts,
+        text: &[u8],
+        bytes: usize,
+    ) -> Option<u64> {
+        let first = text.trim_ascii_start().first();
+        let may_use =
+            self.routing.course.lanes != LaneUse::Off && matches!(first, Some(b's' | b'S'));
+        let for_rules = self.env.rule_set.borrow().compiled.rules.needs().digest;
+        self.read_digest(facts, text, bytes, may_use || for_rules)
+    }
+
+    /// Which of its statements may ride: as a rule says, or else account, listener, or the pool.
+    fn lanes(&self) -> LaneUse {
+        let ordered = self.command.policy.as_ref().and_then(|order| order.lanes);
+        ordered.unwrap_or(self.routing.course.lanes)
+    }
+
+    /// The lane that a statement is to use.
+    fn choice(
+        &mut self,
+        statement: &Statement<'_>,
+        command_target: CommandTarget,
+    ) -> Result<LaneChoice, NotLaneable> {
+        let bytes = statement.incoming().packets.len();
+        self.check(bytes, statement.facts(), statement.part())?;
+        match statement {
+            Statement::Text(_) => {}
+            Statement::Execution(executing) => self.check_execution(executing)?,
+            Statement::Bulk(_) | Statement::Command(_) => return Err(NotLaneable::Execution),
+        }
+        self.is_left_one().map_err(|_| NotLaneable::NoLane)?;
+        let backend = self
+            .backend(command_target, &[])
+            .map_err(|_| NotLaneable::NoLane)?;
+        if self.routing.course.awaited.is_some() || self.routing.course.wants_position {
+            return Err(NotLaneable::Waits);
+        }
+        let env = Rc::clone(&self.env);
+        let digest = self.digest_of(statement);
+        let stats = env.lanes.stats(backend.id, digest);
+        if let Err(stays) = stats.is_short() {
+            self.routing.riding.probe = Some(Probe {
+                backend: backend.id,
+                digest,
+            });
+            return Err(stays);
+        }
+        if env.loads.in_flight(backend.id) == 0 {
+            return Err(NotLaneable::Alone);
+        }
+        let lane = self.lane_to(&backend);
+        let lane =
+            lane.inspect_err(|_| self.routing.riding.wish = Some(LaneWish { digest, stats }))?;
+        if !self.is_prepared(statement, |key, types| lane.has(key, types)) {
+            self.prepare_on_lane(&lane, statement);
+            return Err(NotLaneable::Unprepared);
+        }
+        Ok(LaneChoice {
+            backend,
+            digest,
+            lane,
+            stats,
+        })
+    }
+
+    /// A lane to a backend: one that is there, or a new one over an idle connection.
+    fn lane_to(&mut self, backend: &Arc<Backend>) -> Result<Rc<SharedLane>, NotLaneable> {
+        let sub_pool = self.sub_pool(backend);
+        let env = &self.env;
+        let state = &self.sql_state.session;
+        env.lanes.lane(sub_pool, state, || {
+            let nearness = |conn: &BackendConn| match is_like(conn, state) {
+                true => conn.answers_owed(),
+                false => u32::MAX,
+            };
+            let lent = env.pool.take_idle(sub_pool, nearness)?;
+            if is_like(&lent.conn, state) && lent.conn.answers_owed() == 0 {
+                return Some(lent);
+            }
+            env.pool.give_back(lent);
+            None
+        })
+    }
+
+    /// Whether an execution may ride at all.
+    fn check_execution(&self, execution: &Executing<'_>) -> Result<(), NotLaneable> {
+        let key = &execution.key;
+        let wants_types = execution.parameter_count > 0 && execution.types.is_none();
+        let is_special = execution.is_replaced || !execution.long_data.is_empty();
+        let is_apart = !Rc::ptr_eq(&key.values, self.sql_state.session.values());
+        match is_special || key.cursor.is_some() || wants_types || is_apart {
+            true => Err(NotLaneable::Execution),
+            false => Ok(()),
+        }
+    }
+
+    /// Whether a statement that wants to be prepared is so, somewhere.
+    fn is_prepared(
+        &self,
+        statement: &Statement<'_>,
+        has: impl FnOnce(&StatementKey, &TypesSeen) -> bool,
+    ) -> bool {
+        let Some((id, key)) = statement.prepared() else {
+            return true;
+        };
+        let known = self.sql_state.statements.statement(id);
+        known.is_some_and(|known| has(key, &known.types_seen))
+    }
+
+    /// Has a statement prepared on a lane that is wanted there not for the first time.
+    fn prepare_on_lane(&self, lane: &SharedLane, statement: &Statement<'_>) {
+        if let Some((_, key)) = statement.prepared()
+            && self.env.lanes.wanted.again(key)
+        {
+            lane.prepare(key);
+        }
+    }
+
+    /// Whether a statement would ride, if others were on their way to the same backend.
+    pub fn would_use_lane(
+        &self,
+        text: &[u8],
+        facts: &Facts,
+        backend: Option<BackendId>,
+    ) -> Result<(), NotLaneable> {
+        self.check(text.len(), facts, CommandPart::Whole)?;
+        let backend = backend.ok_or(NotLaneable::NoLane)?;
+        let lanes = &self.env.lanes;
+        let digest = lanes.digest(text, self.sql_state.session.flags());
+        lanes.stats(backend, digest).is_short()
+    }
+
+    /// Whether it may, as far as it and its session decide.
+    fn check(&self, bytes: usize, facts: &Facts, part: CommandPart) -> Result<(), NotLaneable> {
+        if self.lanes() == LaneUse::Off {
+            return Err(NotLaneable::Off);
+        }
+        may_use_lane(
+            facts,
+            self.sql_state.session.flags().server,
+            self.transaction(),
+        )?;
+        let is_held = self.held.lease.is_some()
+            || !self.sql_state.cursors.is_empty()
+            || !self.sql_state.session.is_plain();
+        let is_owed = self.sql_state.aftermath.is_owed() && self.routing.riding.ridden.is_none();
+        let tells = self.tracking.shows.is_some()
+            || !self.tracking.unseen.is_empty()
+            || self.tracking.prepares_settings;
+        let key = &self.identity.key;
+        let is_compressed = self.client.leg.transport.is_compressed()
+            || key.capabilities.contains(Capabilities::COMPRESS);
+        let is_once = self.command.policy.as_ref().and_then(|it| it.retries) == Some(0);
+        match () {
+            () if self.injects() => Err(NotLaneable::Injected),
+            () if is_once => Err(NotLaneable::Once),
+            () if is_held || is_owed || self.sql_state.aftermath.is_saving() || tells => {
+                Err(NotLaneable::Session)
+            }
+            () if part != CommandPart::Whole => Err(NotLaneable::NoSelect),
+            () if is_compressed => Err(NotLaneable::Compressed),
+            () if bytes > STATEMENT_BYTES_MAX => Err(NotLaneable::TooLong),
+            () => Ok(()),
+        }
+    }
+
+    /// Its reply has gone to its client.
+    fn was_sent(
+        &mut self,
+        statement: &Statement<'_>,
+        choice: &LaneChoice,
+        done: &Done,
+        trip: LanePlan,
+    ) {
+        self.routing.riding.ridden = None;
+        self.command.timing.was(trip.left, trip.ended);
+        let traffic = Traffic {
+            sent: statement.incoming().packets.len() as u64,
+            received: done.tally.bytes,
+        };
+        self.note_times(choice.backend.id, StatementPath::Lane, traffic);
+        self.note_written_aboard(&choice.backend);
+        if let Some(order) = &mut self.command.policy {
+            order.ended(&choice.backend, done.outcome);
+        }
+        let (facts, text) = (statement.facts(), statement.text());
+        if let Some(due) = self.observe(statement.command(), facts, text, done) {
+            self.explainer.plan_later(self, &due, statement);
+        }
+        let is_owed = self.sql_state.aftermath.is_owed();
+        if is_owed {
+            self.routing.riding.ridden = Past::of(statement);
+        }
+        let seen = Observed {
+            took: trip.took,
+            bytes: trip.bytes,
+            has_warned: is_owed,
+        };
+        let lanes = &self.env.lanes;
+        lanes.learn(choice.backend.id, choice.digest, &seen);
+    }
+
+    /// One that was measured has ended.
+    pub(crate) fn learn(&mut self, done: &Done) {
+        let Some(probe) = self.routing.riding.probe.take() else {
+            return;
+        };
+        let seen = Observed {
+            took: self.command.timing.taken(),
+            bytes: done.tally.bytes,
+            has_warned: done.outcome != Outcome::Ok || self.sql_state.aftermath.is_owed(),
+        };
+        self.env.lanes.learn(probe.backend, probe.digest, &seen);
+    }
+}

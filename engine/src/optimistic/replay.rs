@@ -1,0 +1,241 @@
+//! An optimistic transaction goes to the primary: it begins there, reads again what it has read on its
+//! replica, and goes on if that is the same. Nothing has been written by then, on either.
+
+use pool::TypesSeen;
+use session::state::Needs;
+use session::{Files, Outcome, Withholds};
+use sql::Facts;
+use wire::execute::Execute;
+use wire::query::Query;
+use wire::{Command, StatusFlags, errors};
+
+use crate::failure::cut_transaction::CutTransaction;
+use crate::routing::leave_replica::ROLLBACK;
+use crate::routing::routing_state::Optimistic;
+use crate::session::PooledSession;
+use backend::connection_error::ConnectionError;
+use backend::exchange_outcome::{CutReply, Done, Reached};
+use backend::recorded_reads::{Execution, Read, RecordedRead};
+use command::job::{Haste, Job};
+use command::repeat::Repeat;
+use command::target::CommandTarget;
+use link::client_command::Incoming;
+use link::failure::{Failure, FailureKind};
+use link::query_command::CommandPart;
+use relay::outcome::{After, CutOff};
+use session::effect::Effect;
+
+/// Why a transaction could not go to the primary.
+pub(crate) enum ReplayFailure {
+    /// No connection was to be had.
+    Unreachable(Failure),
+    /// The connection broke, or the client went.
+    Cut(CutReply),
+    /// The primary says something else.
+    Changed(String),
+}
+
+impl PooledSession {
+    /// Takes an optimistic transaction to the primary. `Some`: it is rolled back, and its client knows.
+    pub(crate) async fn move_to_primary(&mut self, sequence: u8) -> Result<Option<After>, CutOff> {
+        let Some(optimism) = &mut self.routing.optimism else {
+            return Ok(None);
+        };
+        let begin = optimism.begin.clone();
+        let reads = std::mem::take(&mut optimism.reads);
+        let waiting = self.command.begin_unheard();
+        let outcome = self.replay(&begin, &reads).await;
+        self.command.end_unheard(waiting);
+        self.routing.optimism = None;
+        match outcome {
+            Ok(()) => Ok(None),
+            Err(failed) => self.replay_failed(failed, sequence).await.map(Some),
+        }
+    }
+
+    async fn replay(&mut self, begin: &Incoming, reads: &[Read]) -> Result<(), ReplayFailure> {
+        // Two connections at a time could keep sessions waiting for one another.
+        if self.held.lease.is_some() {
+            self.end_at_replica(ROLLBACK).await;
+        }
+        self.transaction_lost();
+        if let Some(lent) = &self.held.lease {
+            let (name, pins) = (&lent.conn.backend.name, self.pins());
+            let error = errors::held_at_replica(name, pins);
+            return Err(ReplayFailure::Unreachable(Failure::saying(
+                FailureKind::HeldAtReplica,
+                error,
+            )));
+        }
+        self.begin_again(begin).await?;
+        for (read, number) in reads.iter().zip(1..) {
+            let done = match &read.said {
+                RecordedRead::Text(incoming) => self.ask_again(incoming).await?,
+                RecordedRead::Prepared(execution) => self.execute_again(execution).await?,
+            };
+            let is_over = done.outcome == Outcome::Ok && !self.is_in_transaction();
+            if is_over || done.fingerprint != Some(read.fingerprint) {
+                let text = format!("read {number} of {} has another result there", reads.len());
+                return Err(ReplayFailure::Changed(text));
+            }
+        }
+        tracing::debug!(user = %self.identity.account.id(), id = self.identity.registered.id(), reads = reads.len(), "an optimistic transaction has gone to the primary");
+        Ok(())
+    }
+
+    fn is_in_transaction(&self) -> bool {
+        self.client.status.contains(StatusFlags::IN_TRANS)
+    }
+
+    /// Begins the transaction, over another connection if the first breaks.
+    async fn begin_again(&mut self, begin: &Incoming) -> Result<(), ReplayFailure> {
+        let mut repeat = Repeat::of(Effect::Begin, CommandTarget::Home);
+        loop {
+            self.hold(repeat.command_target)
+                .await
+                .map_err(ReplayFailure::Unreachable)?;
+            match self.say_again(begin).await {
+                Ok(done) if done.outcome == Outcome::Ok && self.is_in_transaction() => {
+                    return Ok(());
+                }
+                Ok(_) => {
+                    return Err(ReplayFailure::Changed(
+                        "the transaction does not begin there".to_owned(),
+                    ));
+                }
+                Err(cut) if self.again(&cut, &mut repeat) => {}
+                Err(cut) => return Err(ReplayFailure::Cut(cut)),
+            }
+        }
+    }
+
+    async fn ask_again(&mut self, incoming: &Incoming) -> Result<Done, ReplayFailure> {
+        self.say_again(incoming).await.map_err(ReplayFailure::Cut)
+    }
+
+    async fn say_again(&mut self, incoming: &Incoming) -> Result<Done, CutReply> {
+        let argument = incoming.argument();
+        let text = match Query::decode(&argument, self.client.capabilities) {
+            Ok(query) => query.text,
+            Err(malformed) => {
+                return Err(CutReply::unsent(ConnectionError::from(malformed).into()));
+            }
+        };
+        let facts: Facts = sql::facts(text, self.sql_state.session.flags());
+        let haste = command::job::haste_of(&facts);
+        let job = Job::of(incoming, Needs::of(&facts, text), haste);
+        let done = self.exchange(&job).await?;
+        self.observe(Command::QUERY, &facts, text, &done);
+        Ok(done)
+    }
+
+    pub(crate) async fn execute_again(
+        &mut self,
+        execution: &Execution,
+    ) -> Result<Done, ReplayFailure> {
+        let key = &execution.key;
+        let own_schema = self.visit(key).await;
+        let outcome = self.execute_again_there(execution).await;
+        if let Ok(done) = &outcome {
+            self.observe(Command::STMT_EXECUTE, &key.facts, key.text.bytes(), done);
+        }
+        self.return_to(own_schema);
+        let done = outcome?;
+        if let (Outcome::Err(_), Some(lent)) = (done.outcome, &mut self.held.lease) {
+            lent.conn.prepared.unbind(key);
+        }
+        self.finish(key).await;
+        Ok(done)
+    }
+
+    async fn execute_again_there(&mut self, execution: &Execution) -> Result<Done, ReplayFailure> {
+        let key = &execution.key;
+        let needs = Needs::of(&key.facts, key.text.bytes());
+        // Types that it was executed with before change what MySQL makes of these.
+        let mut own_types = TypesSeen::default();
+        execution.types.iter().for_each(|it| own_types.see(it));
+        if let Some(lent) = &mut self.held.lease
+            && !lent.conn.prepared.has_seen_only(key, &own_types)
+            && let Some(id) = lent.conn.prepared.remove(key)
+        {
+            lent.conn.close_statement(id);
+        }
+        let prepared = self.backend_statement(key, &needs).await;
+        let Ok(backend_id) = prepared.map_err(ReplayFailure::Cut)? else {
+            return Err(ReplayFailure::Changed(
+                "a statement cannot be prepared".to_owned(),
+            ));
+        };
+        if let (Some(lent), Some(types)) = (&mut self.held.lease, &execution.types) {
+            // They are sent along whether or not it has seen them.
+            let _ = lent.conn.prepared.bind(key, types);
+        }
+        let count = execution.parameter_count;
+        let execute = Execute::decode(&execution.argument, self.client.capabilities, count);
+        let execute = execute.map_err(|malformed| {
+            ReplayFailure::Cut(CutReply::unsent(ConnectionError::from(malformed).into()))
+        })?;
+        let mut payload = Vec::new();
+        Execute {
+            statement_id: backend_id.0,
+            types: execution.types.as_deref(),
+            ..execute
+        }
+        .encode(self.client.capabilities, &mut payload);
+        let mut packets = Vec::new();
+        let next = wire::write::put_packets(&mut packets, 0, &payload);
+        let job = Job {
+            command: Command::STMT_EXECUTE,
+            packets: &packets,
+            sequence: next.max(execution.sequence),
+            is_cut: false,
+            needs,
+            haste: Haste::Read,
+            part: CommandPart::Whole,
+            warnings: None,
+            changes_server: false,
+            withholds: Withholds::Nothing,
+            files: Files::NONE,
+        };
+        self.exchange(&job).await.map_err(ReplayFailure::Cut)
+    }
+
+    /// Tells the client. What it says before it ends its transaction is not executed.
+    async fn replay_failed(
+        &mut self,
+        failed: ReplayFailure,
+        sequence: u8,
+    ) -> Result<After, CutOff> {
+        let failure = match failed {
+            ReplayFailure::Cut(cut) => {
+                let cut = CutReply {
+                    // The client has heard nothing of it.
+                    reached: cut.reached.min(Reached::Backend),
+                    ..cut
+                };
+                let repeat = Repeat::of(Effect::Data, CommandTarget::Home);
+                let after = self.cut_short(cut, sequence, Command::QUERY, repeat)?;
+                let why = "the transaction was lost on its way to the primary";
+                self.routing
+                    .cut_transaction
+                    .get_or_insert_with(|| CutTransaction::new(why));
+                return Ok(after);
+            }
+            ReplayFailure::Unreachable(failure) => failure,
+            ReplayFailure::Changed(how) => {
+                self.end_at_replica(ROLLBACK).await;
+                self.routing.course.optimistic = Optimistic::NotTheNext;
+                Failure::saying(FailureKind::ReadsChanged, errors::reads_changed(how))
+            }
+        };
+        let after = self.refuse(&failure, sequence)?;
+        self.routing.cut_transaction = Some(CutTransaction::by(&failure));
+        Ok(after)
+    }
+
+    /// The same where the client is still sending.
+    pub(crate) fn cut_within_command(&self) -> CutOff {
+        let text = "the transaction was rolled back while the client was sending a long statement";
+        CutOff::new(Failure::new(FailureKind::BackendLost, text), None)
+    }
+}

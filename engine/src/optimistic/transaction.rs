@@ -1,0 +1,293 @@
+//! A transaction that may write and has only read yet. It is on a replica; what it has read is kept in
+//! mind, so that it can be read again on the primary before the first write goes there.
+//!
+//! ```text
+//!   BEGIN ──► on a replica ──┬─ COMMIT, ROLLBACK ──► over: there was nothing to commit
+//!               │      ▲     └─ anything else, too much, a break ──► replay ──► on the primary
+//!               └──────┘
+//!           a repeatable read
+//! ```
+
+use backend::recorded_reads::{Execution, OptimisticTransaction, RecordedRead};
+
+use route::{Role, Transaction, Wanted};
+use session::Outcome;
+use sql::{Facts, StatementKind};
+use wire::statement::statement_id;
+use wire::{Command, StatusFlags};
+
+use crate::routing::routing_state::Optimistic;
+use crate::session::PooledSession;
+use backend::exchange_outcome::Cut;
+use backend::exchange_outcome::{CutReply, Done, Reached};
+use command::target::CommandTarget;
+use link::query_command::{Arrived, QueryCommand};
+use registry::session_control::Ask;
+use relay::outcome::{After, CutOff};
+use sql::proxy_explain;
+
+/// What a command means to an optimistic transaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum OptimisticTransactionEffect {
+    /// Nothing: no backend is asked.
+    Apart,
+    /// It may be done on the replica.
+    Stays,
+    /// It is over, on the replica.
+    Ends,
+    /// It is over, and with it all that the session has made of itself.
+    Resets,
+    /// It is for the primary.
+    Leaves,
+}
+
+impl PooledSession {
+    /// Whether a statement begins a transaction that may be on a replica until it writes. One that is
+    /// serializable would keep the replica's own replication from rows that it reads.
+    pub(crate) fn begins_optimistic(&self, facts: &Facts) -> bool {
+        self.routing.course.optimistic == Optimistic::Yes
+            && self.transaction() == Transaction::None
+            && self.held.lease.is_none()
+            && self.sql_state.session.is_free()
+            && route::begins_on_replica(facts)
+            && !self.is_serializable()
+    }
+
+    fn is_serializable(&self) -> bool {
+        let is_so = |name: &[u8]| {
+            let value = self
+                .sql_state
+                .session
+                .values()
+                .variable(name)
+                .unwrap_or_default();
+            value.to_ascii_uppercase().ends_with(b"SERIALIZABLE")
+                || value.to_ascii_uppercase().ends_with(b"SERIALIZABLE'")
+        };
+        is_so(b"transaction_isolation") || is_so(b"tx_isolation")
+    }
+
+    /// A command of an optimistic transaction.
+    pub(crate) async fn optimistic(&mut self, arrived: Arrived) -> Result<After, CutOff> {
+        self.settle_optimism();
+        let is_held = self.held.lease.is_some();
+        let incoming = arrived.incoming();
+        match self.meaning_to_optimism(&arrived) {
+            OptimisticTransactionEffect::Apart => {}
+            OptimisticTransactionEffect::Stays | OptimisticTransactionEffect::Ends if is_held => {}
+            OptimisticTransactionEffect::Resets => {
+                self.routing.optimism = None;
+                if !is_held {
+                    self.transaction_lost();
+                }
+            }
+            meaning => {
+                if meaning == OptimisticTransactionEffect::Ends {
+                    self.forget_reads();
+                }
+                // Of a command that goes on, the next packet has this id itself.
+                let sequence = incoming.sequence.wrapping_add(u8::from(incoming.is_cut));
+                let gone = Box::pin(self.move_to_primary(sequence)).await?;
+                match gone {
+                    None => {}
+                    // Nobody would take the rest of it.
+                    Some(_) if incoming.is_cut => return Err(self.cut_within_command()),
+                    Some(after) => return Ok(after),
+                }
+            }
+        }
+        let after = self.perform(arrived).await?;
+        self.settle_optimism();
+        Ok(after)
+    }
+
+    /// It may be over.
+    fn settle_optimism(&mut self) {
+        // A replica that broke between two commands has left the flag as the client knows it.
+        if !self.client.status.contains(StatusFlags::IN_TRANS) {
+            self.routing.optimism = None;
+        }
+    }
+
+    /// Nothing that it has read matters any more.
+    fn forget_reads(&mut self) {
+        if let Some(optimism) = &mut self.routing.optimism {
+            optimism.begin_anew();
+        }
+    }
+
+    fn meaning_to_optimism(&self, arrived: &Arrived) -> OptimisticTransactionEffect {
+        let incoming = match arrived {
+            Arrived::Query(query) => return self.meaning_of_text(query),
+            Arrived::Other(incoming) => incoming,
+        };
+        let argument = incoming.argument();
+        if incoming.is_cut {
+            return OptimisticTransactionEffect::Leaves;
+        }
+        match incoming.command {
+            // A COM_QUERY here is malformed.
+            Command::QUIT
+            | Command::PING
+            | Command::QUERY
+            | Command::STMT_CLOSE
+            | Command::STMT_SEND_LONG_DATA => OptimisticTransactionEffect::Apart,
+            Command::RESET_CONNECTION | Command::CHANGE_USER => OptimisticTransactionEffect::Resets,
+            Command::STMT_PREPARE => {
+                match self.meaning_of(&sql::facts(&argument, self.sql_state.session.flags()), 0) {
+                    OptimisticTransactionEffect::Ends => OptimisticTransactionEffect::Leaves,
+                    meaning => meaning,
+                }
+            }
+            Command::STMT_EXECUTE => self.meaning_of_execute(&argument),
+            Command::STMT_RESET => {
+                let id = statement_id(&argument).ok();
+                match id.and_then(|number| self.sql_state.statements.resolve(number)) {
+                    Some(_) => OptimisticTransactionEffect::Apart,
+                    None => OptimisticTransactionEffect::Leaves,
+                }
+            }
+            _ => OptimisticTransactionEffect::Leaves,
+        }
+    }
+
+    fn meaning_of_text(&self, query: &QueryCommand) -> OptimisticTransactionEffect {
+        let (text, flags) = (query.text(), self.sql_state.session.flags());
+        match self.may_ask() && proxy_explain(text, flags).is_some() {
+            true => OptimisticTransactionEffect::Apart,
+            false => self.meaning_of(&sql::facts(text, flags), query.incoming().packets.len()),
+        }
+    }
+
+    fn meaning_of_execute(&self, argument: &[u8]) -> OptimisticTransactionEffect {
+        let id = statement_id(argument).ok();
+        let id = id.and_then(|number| self.sql_state.statements.resolve(number));
+        let Some(statement) = id.and_then(|id| self.sql_state.statements.statement(id)) else {
+            return OptimisticTransactionEffect::Leaves;
+        };
+        let key = &statement.statement;
+        let has_long_data = self.sql_state.statements.long_data_bytes() > 0;
+        let has_cursor = argument
+            .get(4)
+            .is_none_or(|flags| flags & CURSOR_TYPES != 0);
+        let types = statement.types.as_ref().map_or(0, |types| types.len());
+        match has_long_data || has_cursor {
+            true => OptimisticTransactionEffect::Leaves,
+            false => {
+                let bytes = key.text.bytes().len() + argument.len() + types;
+                self.meaning_of(&key.facts, bytes)
+            }
+        }
+    }
+
+    fn meaning_of(&self, facts: &Facts, bytes: usize) -> OptimisticTransactionEffect {
+        let has_room =
+            (self.routing.optimism.as_ref()).is_some_and(|optimism| optimism.has_room(bytes));
+        match route::wanted(facts, Transaction::Optimistic) {
+            Wanted::Same(_) if !route::is_repeatable(facts) => OptimisticTransactionEffect::Ends,
+            Wanted::Same(_) if has_room => OptimisticTransactionEffect::Stays,
+            _ => OptimisticTransactionEffect::Leaves,
+        }
+    }
+
+    /// Whether what is about to be sent, rewritten or directed by a rule as it may be, has to go to the
+    /// primary.
+    pub(crate) fn must_leave(&self, facts: &Facts) -> bool {
+        if self.routing.optimism.is_none() {
+            return false;
+        }
+        let is_directed = self
+            .command
+            .policy
+            .as_ref()
+            .is_some_and(|order| order.directs());
+        let wanted = route::wanted(facts, Transaction::Optimistic);
+        is_directed || !matches!(wanted, Wanted::Same(_))
+    }
+
+    /// Behind a statement in text: an optimistic transaction has begun, or has read.
+    pub(crate) fn note_optimism(
+        &mut self,
+        query: &QueryCommand,
+        command_target: CommandTarget,
+        done: &Done,
+    ) {
+        let (facts, incoming) = (&query.facts, query.incoming());
+        let is_open = self.client.status.contains(StatusFlags::IN_TRANS);
+        if let Some(optimism) = &mut self.routing.optimism {
+            match done.fingerprint {
+                Some(fingerprint) if route::is_repeatable(facts) => {
+                    optimism.add(RecordedRead::Text(incoming.clone()), fingerprint);
+                }
+                // It has ended, and another has begun, as `completion_type` says.
+                _ if is_open && done.outcome == Outcome::Ok => optimism.begin_anew(),
+                _ => {}
+            }
+            return;
+        }
+        if !matches!(facts.kind, StatementKind::Begin(_)) || done.outcome != Outcome::Ok {
+            return;
+        }
+        let role = self
+            .held
+            .lease
+            .as_ref()
+            .and_then(|lent| lent.conn.backend.role);
+        match role {
+            Some(Role::Replica) if command_target == CommandTarget::Optimistic => {
+                self.routing.optimism =
+                    Some(Box::new(OptimisticTransaction::new(incoming.clone())));
+            }
+            Some(Role::Replica) => {}
+            Some(Role::Primary) | None => self.routing.course.optimistic.begins_at_primary(),
+        }
+    }
+
+    /// Behind an EXECUTE.
+    pub(crate) fn note_execution(&mut self, execution: Execution, done: &Done) {
+        if let (Some(optimism), Some(fingerprint)) = (&mut self.routing.optimism, done.fingerprint)
+            && route::is_repeatable(&execution.key.facts)
+        {
+            optimism.add(RecordedRead::Prepared(execution), fingerprint);
+        }
+    }
+
+    /// The replica has broken within a command, and nothing of the reply was passed on: nothing was
+    /// written, so all may be said again on the primary.
+    pub(crate) fn may_go_on(&self, cut: &CutReply, facts: &Facts) -> bool {
+        let is_broken = matches!(cut.cut, Cut::Backend(_) | Cut::Asked(Ask::BackendDown));
+        let is_movable = self.routing.optimism.is_some() || self.may_begin_again(cut, facts);
+        is_movable && is_broken && cut.reached != Reached::Client
+    }
+
+    /// Goes on there. `Some`: the client knows why it cannot.
+    pub(crate) async fn go_on(
+        &mut self,
+        cut: &CutReply,
+        facts: &Facts,
+        sequence: u8,
+    ) -> Result<Option<After>, CutOff> {
+        self.report(cut);
+        self.watch.withdraw(Ask::BackendDown);
+        if self.has_only_begun() {
+            self.begins_again();
+        }
+        self.lose_optimistic_backend();
+        if !route::is_repeatable(facts) {
+            self.forget_reads();
+        }
+        self.move_to_primary(sequence).await
+    }
+
+    /// The backend is gone. The client still is in its transaction, which goes on at the primary.
+    pub(crate) fn lose_optimistic_backend(&mut self) {
+        let name = self.backend_name();
+        tracing::info!(kind = "transaction_moves", backend = name, user = %self.identity.account.id(), "a transaction that has written nothing has lost its backend; it goes on at the primary");
+        self.drop_lent(pool::CloseReason::Broken);
+        self.sql_state.session.connection_lost();
+        self.sql_state.session.transaction_lost();
+    }
+}
+
+/// The flags of an EXECUTE that ask for a cursor of whatever kind.
+const CURSOR_TYPES: u8 = 0b111;

@@ -1,0 +1,282 @@
+//! What a session's reads must see of writes, its own and those of others.
+
+use std::sync::Arc;
+
+use config::{Consistency, ReplicaUse, SessionMode};
+use route::{Backend, ClusterId, Family, Position, Written, WrittenByAll};
+use session::Outcome;
+use session::state::Gtids;
+use sql::{Facts, Marks, Object, Server};
+use wire::{Capabilities, Command, StatusFlags};
+
+use crate::session::PooledSession;
+use backend::connection::BackendConn;
+use backend::connection_error::ConnectionError;
+use backend::exchange_outcome::Done;
+use backend::own_reply::OwnReply;
+use session::track_settings::GtidTracking;
+
+impl PooledSession {
+    /// Whether its reads may go elsewhere than its writes.
+    pub(crate) fn is_split(&self) -> bool {
+        self.routing.course.replicas == ReplicaUse::Split && self.mode != SessionMode::Transparent
+    }
+
+    /// Whether its reads have to see certain writes.
+    pub(crate) fn is_consistent(&self) -> bool {
+        let rule_set = self.env.rule_set.borrow();
+        let is_directed = rule_set.directs || self.has_scripts();
+        let may_differ = self.is_split() || (is_directed && self.mode != SessionMode::Transparent);
+        let sees =
+            self.routing.course.consistency != Consistency::None || rule_set.raises_consistency;
+        (may_differ && sees) || rule_set.some_see_all
+    }
+
+    /// Whether one that a connection does not tell of was not made, unless its reply had no room for
+    /// it, or failed. Without a binary log nothing is ever told.
+    fn tells_gtids(&self, conn: &BackendConn) -> bool {
+        let is_listening = match conn.state.server() {
+            // With the other variables, unless a statement was to see those of its client.
+            Server::MariaDb(_) => !self.tracking.has_shown,
+            Server::MySql(_) | Server::Unknown => conn.tells_gtids,
+        };
+        is_listening && conn.backend.standing.position().is_some()
+    }
+
+    /// Whether the connection is to be told to tell what it writes: MySQL's has to, once, and not
+    /// within a transaction. MariaDB tells of `last_gtid` with the other variables.
+    pub(crate) fn wants_gtids(&self, conn: &BackendConn) -> bool {
+        !conn.tells_gtids
+            && self.is_consistent()
+            && matches!(conn.state.server(), Server::MySql(_))
+            && conn.backend.role == Some(route::Role::Primary)
+            && !self.is_in_transaction_there()
+            && self.has_company(conn)
+            && self.pins().is_empty()
+    }
+
+    /// Whether a backend has others in its cluster that could be read.
+    fn has_company(&self, conn: &BackendConn) -> bool {
+        let topology = self.env.pool_env.topology.borrow();
+        let mut backends = topology.backends.iter();
+        backends.any(|it| it.cluster == conn.backend.cluster && it.id != conn.backend.id)
+    }
+
+    /// Before a statement that shows what a connection tells: it tells of GTIDs what the client wants.
+    /// Within a transaction MySQL does not let go of it (error 1766).
+    pub(crate) fn hide_gtids(&self, conn: &mut BackendConn) -> GtidTracking {
+        let is_free = !self.is_in_transaction_there();
+        match is_free && std::mem::take(&mut conn.tells_gtids) {
+            true => GtidTracking::More,
+            false => GtidTracking::AsWanted,
+        }
+    }
+
+    /// The wait on this connection was not in vain.
+    pub(crate) fn note_arrival(&mut self, conn: &BackendConn) {
+        if let Some(position) = self.routing.course.awaited.take() {
+            self.env.loads.reached(&conn.backend, &position);
+        }
+    }
+
+    /// In which cluster its command of the moment sees what.
+    pub(crate) fn level(&self) -> (ClusterId, Consistency) {
+        let order = self.command.policy.as_deref();
+        let cluster = order.and_then(|it| it.cluster);
+        let level = order.and_then(|it| it.consistency);
+        (
+            cluster.unwrap_or(self.routing.course.cluster),
+            level.unwrap_or(self.routing.course.consistency),
+        )
+    }
+
+    /// What its reads must see.
+    pub fn must_see(&self) -> Arc<Written> {
+        let (cluster, level) = self.level();
+        let mut seen = match level {
+            // What it writes elsewhere is not kept.
+            Consistency::Session if cluster == self.routing.course.cluster => {
+                Arc::clone(&self.routing.course.written)
+            }
+            Consistency::None | Consistency::Session => Arc::default(),
+            Consistency::Global => {
+                let all = self.written_by_all(cluster);
+                all.map(|all| all.now()).unwrap_or_default()
+            }
+        };
+        let order = self.command.policy.as_deref();
+        if let Some(position) = order.and_then(|it| it.position.as_ref()) {
+            Arc::make_mut(&mut seen).add(position);
+        }
+        seen
+    }
+
+    fn written_by_all(&self, cluster: ClusterId) -> Option<Arc<WrittenByAll>> {
+        let topology = self.env.pool_env.topology.borrow();
+        let mut all = topology.clusters.iter();
+        let found = all.find(|it| it.id == cluster);
+        found.map(|cluster| Arc::clone(&cluster.written))
+    }
+
+    /// A read that has ridden a lane was told to have written, as a view may by a function: what must be
+    /// seen of that nobody knows.
+    pub(crate) fn note_written_aboard(&mut self, backend: &Backend) {
+        if matches!(self.tracking.changes.gtids(), Gtids::None) {
+            return;
+        }
+        Arc::make_mut(&mut self.routing.course.written).add_unknown();
+        if let Some(all) = self.written_by_all(backend.cluster) {
+            all.add_unknown();
+        }
+    }
+
+    /// Notes what a command has written, by the server's word.
+    pub(crate) fn note_written(&mut self, facts: &Facts, done: &Done) {
+        if !self.is_consistent() {
+            return;
+        }
+        let Some(lent) = &self.held.lease else {
+            return;
+        };
+        let backend = &lent.conn.backend;
+        let is_own = backend.cluster == self.routing.course.cluster;
+        // A transaction's GTID is made where it commits.
+        let has_written = self.routing.course.has_unsaid_writes || may_have_written(facts);
+        let is_open = self.client.status.contains(StatusFlags::IN_TRANS);
+        self.routing.course.has_unsaid_writes = is_open && has_written;
+        let has_written = !is_open && has_written;
+        let was_told_all = self.tells_gtids(&lent.conn) && self.has_room(done);
+        let position = match self.tracking.changes.gtids() {
+            Gtids::None => None,
+            Gtids::Told(gtids) => Some(Position::parse(family_of(&lent.conn), gtids).ok()),
+            Gtids::TooMany => Some(None),
+        };
+        let is_unknown = has_written && !was_told_all && !is_undone(done);
+        let for_all = (self.env.rule_set.borrow().some_see_all)
+            .then(|| self.written_by_all(backend.cluster))
+            .flatten();
+        if let Some(Some(position)) = &position {
+            if is_own {
+                Arc::make_mut(&mut self.routing.course.written).add(position);
+            }
+            if let Some(all) = &for_all {
+                all.add(position);
+            }
+        }
+        if position == Some(None) || is_unknown {
+            if is_own {
+                Arc::make_mut(&mut self.routing.course.written).add_unknown();
+            }
+            if let Some(all) = &for_all {
+                all.add_unknown();
+            }
+        }
+    }
+
+    /// Whether a reply can have told of all that was written: an ERR tells nothing, nor do rows to a
+    /// client that wants an EOF packet behind them.
+    fn has_room(&self, done: &Done) -> bool {
+        let has_eof = !self
+            .client
+            .capabilities
+            .contains(Capabilities::DEPRECATE_EOF);
+        done.outcome == Outcome::Ok && !done.tally.owes_changes && !(has_eof && done.tally.had_rows)
+    }
+
+    /// Where a read would have gone to a replica if anybody knew what to wait for, the primary is asked
+    /// how far it is: that is what is in front of the read, and what to wait for from then on.
+    pub(crate) fn position_to_ask(
+        &mut self,
+        conn: &BackendConn,
+    ) -> Option<(Arc<Written>, &'static str)> {
+        let is_wanted = std::mem::take(&mut self.routing.course.wants_position);
+        let is_there = conn.backend.role == Some(route::Role::Primary)
+            && conn.backend.cluster == self.level().0;
+        (is_wanted && is_there).then(|| (self.must_see(), question_of_position(conn)))
+    }
+
+    /// Asks a connection to the primary how far that is, for a read that is not done there.
+    pub(crate) async fn ask_position(
+        &mut self,
+        conn: &mut BackendConn,
+    ) -> Result<(), ConnectionError> {
+        let before = self.must_see();
+        let question = backend::ask::text(conn, question_of_position(conn));
+        let own = conn
+            .ask(&self.env.pool_env, Command::QUERY, &question)
+            .await?;
+        self.heard_position(conn, &before, &own);
+        Ok(())
+    }
+
+    /// The primary's reply to that question. One that makes no sense leaves things as they are.
+    pub(crate) fn heard_position(
+        &mut self,
+        conn: &BackendConn,
+        before: &Arc<Written>,
+        own: &OwnReply,
+    ) {
+        let row = backend::own_reply::table(own, conn.capabilities).map(|table| table.row);
+        if let Some(Some(told)) = row.as_ref().ok().and_then(|row| row.first()) {
+            self.note_position(conn, before, told);
+        }
+    }
+
+    /// The primary has told how far it is. `before` is what had to be seen when it was asked.
+    fn note_position(&mut self, conn: &BackendConn, before: &Arc<Written>, told: &[u8]) {
+        let Ok(position) = Position::parse(family_of(conn), told) else {
+            return;
+        };
+        let mut written = Written::default();
+        written.add(&position);
+        match self.level() {
+            (_, Consistency::None) => {}
+            (_, Consistency::Session) => self.routing.course.written = Arc::new(written),
+            (cluster, Consistency::Global) => {
+                if let Some(all) = self.written_by_all(cluster) {
+                    all.know(before, written);
+                }
+            }
+        }
+    }
+}
+
+fn question_of_position(conn: &BackendConn) -> &'static str {
+    match conn.state.server() {
+        Server::MariaDb(_) => {
+            "SELECT CONCAT_WS(',', @@global.gtid_binlog_pos, @@global.gtid_current_pos)"
+        }
+        Server::MySql(_) | Server::Unknown => "SELECT @@global.gtid_executed",
+    }
+}
+
+fn family_of(conn: &BackendConn) -> Family {
+    match conn.state.server() {
+        Server::MariaDb(_) => Family::MariaDb,
+        Server::MySql(_) | Server::Unknown => Family::MySql,
+    }
+}
+
+/// Whether a statement failed before it could do anything. One that fails later may leave rows behind,
+/// where its engine has no transactions.
+fn is_undone(done: &Done) -> bool {
+    /// Not parsed, not known, not allowed.
+    const BEFORE: [u16; 14] = [
+        1044, 1045, 1046, 1049, 1051, 1054, 1064, 1136, 1142, 1143, 1146, 1227, 1290, 1792,
+    ];
+    matches!(done.outcome, Outcome::Err(number) if BEFORE.contains(&number))
+}
+
+/// Whether a statement whose server tells of no GTIDs may have changed what others read.
+fn may_have_written(facts: &Facts) -> bool {
+    let only_locks = facts.kind == sql::StatementKind::Select
+        && facts.marks.has(Marks::LOCKING)
+        && facts.effects.is_empty()
+        && !facts.marks.has(Marks::UNKNOWN_FUNCTION);
+    let is_own = matches!(
+        facts.kind,
+        sql::StatementKind::Create(Object::TemporaryTable)
+            | sql::StatementKind::Drop(Object::TemporaryTable)
+    );
+    facts.access >= sql::Access::Unsure && !only_locks && !is_own
+}

@@ -1,0 +1,133 @@
+//! A session that is held at a replica and has something to write: what holds it there ends, or its
+//! client hears what to do. Replicas take no writes, or, from accounts that may write all the same,
+//! writes that nobody else ever sees.
+
+use route::{Role, Transaction, Wanted, Why};
+use session::Outcome;
+use session::state::{Pin, Ran, Seen};
+use sql::{Effects, Facts, Marks, Object, StatementKind, Uses};
+use wire::{Command, StatusFlags, errors};
+
+use crate::session::PooledSession;
+use backend::ask::text;
+use backend::exchange_outcome::LASTING;
+use backend::own_reply::OwnReply;
+use command::target::CommandTarget;
+use link::failure::{Failure, FailureKind};
+
+/// What ends a hold.
+const RELEASED: Effects = Effects::NAMED_LOCK_RELEASED.with(Effects::NAMED_LOCKS_RELEASED);
+
+/// Whatever `completion_type` says.
+const COMMIT: &[u8] = b"COMMIT AND NO CHAIN NO RELEASE";
+
+/// The same.
+pub(crate) const ROLLBACK: &[u8] = b"ROLLBACK AND NO CHAIN NO RELEASE";
+
+impl PooledSession {
+    /// Before a statement: should it be for a primary while a replica is held, a transaction that only
+    /// reads is committed there, which the statement would do as well.
+    ///
+    /// # Errors
+    /// The session holds more there than that.
+    pub(crate) async fn leave_replica(
+        &mut self,
+        command_target: CommandTarget,
+        facts: &Facts,
+    ) -> Result<(), Failure> {
+        let role = self.held.lease.as_ref().map(|lent| lent.conn.backend.role);
+        if role != Some(Some(Role::Replica))
+            || command_target != CommandTarget::Home
+            || !self.is_split()
+        {
+            return Ok(());
+        }
+        match self.wanted(facts) {
+            Some(Wanted::Primary(why)) if writes(facts, why) => {}
+            _ => return Ok(()),
+        }
+        let mut pins = self.pins();
+        pins.remove(Pin::Transaction);
+        let is_only_reading = self.transaction() == Transaction::Reading;
+        if is_only_reading && pins.is_empty() && self.sql_state.cursors.is_empty() {
+            Box::pin(self.end_at_replica(COMMIT)).await;
+        }
+        match &self.held.lease {
+            None => Ok(()),
+            Some(lent) => {
+                let (name, pins) = (&lent.conn.backend.name, self.pins());
+                let error = errors::held_at_replica(name, pins);
+                Err(Failure::saying(FailureKind::HeldAtReplica, error))
+            }
+        }
+    }
+
+    /// Ends a transaction that has changed nothing: nothing is lost should its backend break now.
+    pub(crate) async fn end_at_replica(&mut self, end: &[u8]) {
+        let facts = sql::facts(end, self.sql_state.session.flags());
+        let Some(lent) = &mut self.held.lease else {
+            return;
+        };
+        let said = text(&lent.conn, end);
+        let asked = lent
+            .conn
+            .ask(&self.env.pool_env, Command::QUERY, &said)
+            .await;
+        match asked {
+            Ok(own) if own.outcome == Outcome::Ok => self.has_ended(&facts, end, &own),
+            _ => {
+                self.drop_lent(pool::CloseReason::Broken);
+                self.sql_state.session.connection_lost();
+                self.transaction_lost();
+            }
+        }
+    }
+
+    fn has_ended(&mut self, facts: &Facts, text: &[u8], own: &OwnReply) {
+        let Some(lent) = &mut self.held.lease else {
+            return;
+        };
+        let seen = Seen {
+            ran: Ran::Statement,
+            facts,
+            text,
+            changes: &own.changes,
+            tally: &own.tally,
+            error: None,
+        };
+        let values = &self.env.pool_env.store.values;
+        self.sql_state
+            .session
+            .observe(&mut lent.conn.state, values, &seen);
+        if let Some(status) = own.tally.status {
+            self.client.status = StatusFlags(status.0 & LASTING.0);
+        }
+        if !self.is_pinned() {
+            self.give_back();
+        }
+    }
+}
+
+/// Whether it is a write of what others see; what the session holds for itself may be done with where
+/// that is.
+fn writes(facts: &Facts, why: Why) -> bool {
+    let is_own = matches!(
+        facts.kind,
+        StatementKind::Create(Object::TemporaryTable) | StatementKind::Drop(Object::TemporaryTable)
+    );
+    let may_write = matches!(
+        why,
+        Why::Writes
+            | Why::MayWrite
+            | Why::NamesWriter
+            | Why::Refused
+            | Why::NotUnderstood
+            | Why::Several
+            | Why::BeginsWriting
+            | Why::EndsReading
+    );
+    let is_about_locks = matches!(facts.kind, StatementKind::Select | StatementKind::Do)
+        && !facts.marks.has(Marks::UNKNOWN_FUNCTION)
+        && (facts.uses.has(Uses::NAMED_LOCKS) || facts.effects.has(RELEASED));
+    may_write && !is_own && !is_about_locks
+}

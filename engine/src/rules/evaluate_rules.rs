@@ -1,0 +1,465 @@
+//! Rules and hints, asked about a client's command; and what of their answer is done before anything
+//! is sent: it is logged, answered, refused, held up, rewritten. What is left is the command's
+//! [`CommandPolicy`](command::command_policy::CommandPolicy).
+
+use std::borrow::Cow;
+use std::rc::Rc;
+
+use config::{HintStyle, Over, PinRule, SessionMode};
+use route::rules::{
+    Admission, Attribute, By, Chance, Client, Counters, Hints, Judgement, Limited, LocalTime,
+    Occasion, Reply, RuleRecorder,
+};
+use sql::Facts;
+use tokio::time::timeout;
+use wire::ErrorCode;
+use wire::attribute::QueryAttribute;
+use wire::errors::{self, ProxyError};
+
+use crate::session::PooledSession;
+use crate::session::session_start::{hold_of, pin_of};
+use backend::rule_set::RuleSet;
+use backend::statement_limits::{Inside, Passage, enter};
+use command::command_policy::CommandPolicy;
+use command::ending::Ending;
+use command::statement::Statement;
+use link::query_command::{Carries, QueryCommand};
+use relay::outcome::{After, CutOff};
+use script_host::shadow_queue::Reflection;
+
+/// What a client wants done.
+pub struct RuleInput<'a> {
+    /// The statement.
+    pub text: &'a [u8],
+    /// What its text says.
+    pub facts: &'a Facts,
+    /// The hash of its digest, if that is known.
+    pub digest: Option<u64>,
+    /// The query's attributes.
+    pub attributes: &'a [QueryAttribute<'a>],
+    /// The sequence id that its reply begins with.
+    pub sequence: u8,
+    /// How its reply looks.
+    pub form: Form,
+}
+
+/// How its reply looks, and what of a judgement is of account.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// COM_QUERY.
+    Text,
+    /// COM_STMT_PREPARE: it is refused or rewritten, and the rest waits for the execution.
+    Prepare,
+    /// COM_STMT_EXECUTE: it has been rewritten already.
+    Binary,
+}
+
+/// What becomes of a command.
+pub(crate) enum Ruled {
+    /// The client has its reply.
+    Answered(After),
+    /// It goes on, with another text if one is given.
+    Goes(Option<Vec<u8>>),
+    /// It will be answered when it is executed, with these columns; with none, by OK.
+    Promised(Vec<String>),
+}
+
+impl PooledSession {
+    /// Whether somebody has to be asked about a statement at all.
+    pub(crate) fn is_ruled(&mut self, facts: &Facts, carries: Carries) -> bool {
+        if self.script_route().is_some() {
+            return true;
+        }
+        if matches!(self.routing.reflection, Reflection::Itself) {
+            return false;
+        }
+        let rule_set = self.env.rule_set.borrow();
+        self.command.is_sampled = self.is_picked(&rule_set);
+        self.command.is_sampled
+            || !rule_set.compiled.rules.is_empty()
+            || ((carries == Carries::Attributes || !facts.comments.is_empty())
+                && !rule_set.hints_of(&self.identity.account).is_empty())
+    }
+
+    /// Where the command's script sends it, as a hint.
+    fn script_route(&self) -> Option<&[u8]> {
+        self.command.policy.as_ref()?.script.as_deref()
+    }
+
+    /// Asks the rules and hints about a statement, and does what is to be done before it is sent. `Some`: the client
+    /// has its reply.
+    pub(crate) async fn apply_rules(
+        &mut self,
+        statement: &mut Statement<'_>,
+    ) -> Result<Option<Ending>, CutOff> {
+        let after = match statement {
+            // Of several statements the command was asked about as a whole.
+            Statement::Text(query) if query.part.is_of_several() => None,
+            Statement::Command(_) => None,
+            Statement::Text(query) => match self.is_ruled(&query.facts, query.carries()) {
+                true => Box::pin(self.rule_query(query)).await?,
+                false => None,
+            },
+            Statement::Execution(executing) => {
+                let (attributes, sequence) = (&executing.attributes, executing.incoming.sequence);
+                let told = self.rule_execute(&executing.key, attributes, sequence);
+                let after = told.await?;
+                if after.is_none() && self.command.policy.is_some() {
+                    self.mirror_execute(executing);
+                }
+                after
+            }
+            Statement::Bulk(bulk) => {
+                let told = self.rule_execute(&bulk.key, &[], bulk.incoming.sequence);
+                let after = told.await?;
+                if after.is_none() && self.command.policy.is_some() {
+                    self.mirror_bulk_execute(bulk);
+                }
+                after
+            }
+        };
+        Ok(after.map(Ending::last))
+    }
+
+    /// Asks about a COM_QUERY, and does what is to be done before it is sent.
+    async fn rule_query(&mut self, query: &mut QueryCommand) -> Result<Option<After>, CutOff> {
+        let ruled = {
+            let decoded = query.query();
+            let attributes = decoded.named_attributes(self.client.capabilities);
+            let input = RuleInput {
+                text: decoded.text,
+                facts: &query.facts,
+                digest: query.digest,
+                attributes: &attributes.unwrap_or_default(),
+                sequence: query.incoming().sequence,
+                form: Form::Text,
+            };
+            self.rule(&input).await?
+        };
+        match ruled {
+            Ruled::Answered(after) => return Ok(Some(after)),
+            Ruled::Goes(None) | Ruled::Promised(_) => {}
+            Ruled::Goes(Some(text)) => {
+                query.replace_text(&text, self.sql_state.session.flags());
+                self.trust(&mut query.facts, &text);
+            }
+        }
+        Ok(None)
+    }
+
+    /// Asks about a command, and does what is to be done before it is sent.
+    pub(crate) async fn rule(&mut self, input: &RuleInput<'_>) -> Result<Ruled, CutOff> {
+        let rule_set = self.env.rule_set();
+        let nothing = Counters::default();
+        let counters = match input.form {
+            Form::Prepare => &nothing,
+            Form::Text | Form::Binary => &rule_set.counters,
+        };
+        let judgement = self.judge(&rule_set, input, counters, &mut ());
+        self.log_not_understood(&rule_set, &judgement);
+        let hints = self.hints(&rule_set, input);
+        let mut order = self.order_of(&rule_set, &judgement, &hints);
+        if let Some(by) = self.profiled_by(&rule_set, input, (&judgement, &hints)) {
+            let tag = judgement.set_tag.map(|it| it.value);
+            self.profile(&rule_set, by, tag, &mut order.injecting);
+        }
+        if let Some(note) = &mut order.note {
+            let mut analysis = sql::Analysis::default();
+            analysis.read(input.text, self.sql_state.session.flags());
+            note.digest = String::from_utf8_lossy(analysis.digest.text()).into_owned();
+        }
+        if let Some(unknown) = order.unknown.take() {
+            self.say_error(input.sequence, &errors::no_such_place(unknown));
+            return Ok(Ruled::Answered(After::Next));
+        }
+        let text = judgement.rewritten.map(|by| by.value.text);
+        if input.form == Form::Prepare {
+            let reply = judgement.reply.as_ref().map(|by| &by.value);
+            return Ok(self.rule_of_prepare(input.sequence, &order, reply, text));
+        }
+        self.command.policy = (!order.is_idle()).then(|| Box::new(order));
+        if let Some(By { value, .. }) = &judgement.reply {
+            self.reply(input, value);
+            return Ok(Ruled::Answered(After::Next));
+        }
+        if let Some(limited) = &judgement.limit
+            && let Some(after) = self.pass_limit(&rule_set, input.sequence, limited).await?
+        {
+            return Ok(Ruled::Answered(after));
+        }
+        if let Some(delay) = judgement.delay
+            && let Err(failure) = self
+                .wait_unless_killed(tokio::time::sleep(delay.value))
+                .await
+        {
+            let refused = self.refuse(&failure, input.sequence);
+            return refused.map(Ruled::Answered);
+        }
+        if judgement.session.is_some() || judgement.pin.is_some() {
+            let mode = judgement.session.map(|it| it.value);
+            self.keep_longer(mode, judgement.pin.map_or(&[], |it| it.value));
+        }
+        if let (Form::Text, Some(order)) = (input.form, &self.command.policy)
+            && let Some(reflected) = order.mirror
+        {
+            let sent = text.as_deref().unwrap_or(input.text);
+            self.mirror_query(reflected, input.facts, sent);
+        }
+        Ok(Ruled::Goes(text))
+    }
+
+    /// What rules do when a statement is prepared. All else is done when it is executed.
+    fn rule_of_prepare(
+        &mut self,
+        sequence: u8,
+        order: &CommandPolicy,
+        reply: Option<&Reply>,
+        text: Option<Vec<u8>>,
+    ) -> Ruled {
+        self.command.policy = Some(Box::new(CommandPolicy {
+            cluster: order.cluster,
+            backend: order.backend,
+            ..CommandPolicy::default()
+        }));
+        match reply {
+            None => Ruled::Goes(text),
+            Some(reply) if self.refuses(sequence, reply) => Ruled::Answered(After::Next),
+            Some(Reply::Rows { columns, .. }) => Ruled::Promised(columns.to_vec()),
+            Some(Reply::Ok | Reply::Error { .. }) => Ruled::Promised(Vec::new()),
+        }
+    }
+
+    /// What the rules say of a command.
+    pub fn judge<'r>(
+        &self,
+        rule_set: &'r RuleSet,
+        input: &RuleInput<'_>,
+        counters: &Counters,
+        recorder: &mut impl RuleRecorder,
+    ) -> Judgement<'r> {
+        if matches!(self.routing.reflection, Reflection::Itself) {
+            return Judgement::default();
+        }
+        let rules = &rule_set.compiled.rules;
+        let tag = self.script_route().and_then(Hints::tag_of);
+        let tag = tag.map(|value| Attribute {
+            name: b"tag",
+            value,
+        });
+        let attributes: Vec<Attribute<'_>> = match rules.needs().attributes {
+            true => attributes(input.attributes).chain(tag).collect(),
+            false => tag.into_iter().collect(),
+        };
+        let occasion = Occasion {
+            text: input.text,
+            flags: self.sql_state.session.flags(),
+            facts: input.facts,
+            digest: None,
+            digest_hash: input.digest,
+            client: Client {
+                user: self.user(),
+                schema: self.sql_state.session.values().schema().unwrap_or_default(),
+                address: self.client.origin.address(),
+                listener: Some(&self.identity.listener.address),
+            },
+            attributes: &attributes,
+            prepared: self.sql_state.session.held(),
+            time: match rules.needs().time {
+                true => local_time(),
+                false => LocalTime::of_unix(0, 0),
+            },
+            chance: Chance::Thrown {
+                session: self.routing.course.luck,
+                statement: self.env.relay.login.dice.borrow_mut().throw(),
+            },
+        };
+        rules.judge(&occasion, counters, recorder)
+    }
+
+    /// Logs a refusal for what is not understood: the client's statement may be right, and the rule too wide.
+    pub(crate) fn log_not_understood(&self, rule_set: &RuleSet, judgement: &Judgement<'_>) {
+        let Some(By { value, rule }) = judgement.not_understood else {
+            return;
+        };
+        let rule = rule_set.compiled.rules.rule(rule);
+        tracing::warn!(
+            kind = "not_understood",
+            rule = rule.map(|rule| &*rule.name).unwrap_or_default(),
+            user = %self.identity.account.id(),
+            reason = value.reason(),
+            "the proxy has refused a statement, because a rule may concern it and the proxy does not understand it"
+        );
+    }
+
+    /// What the statement's script says, and the statement itself.
+    pub fn hints<'a>(&'a self, rule_set: &'a RuleSet, input: &RuleInput<'a>) -> Hints<'a> {
+        let accepted: &[HintStyle] = rule_set.hints_of(&self.identity.account);
+        let rules = &rule_set.compiled.hints;
+        let mut hints = Hints::default();
+        if let Some(route) = self.script_route() {
+            hints.attribute(route);
+        }
+        let mut hints = hints.or(rules.read(input.text, input.facts, accepted));
+        if accepted.contains(&HintStyle::Pilotfish) {
+            let own = attributes(input.attributes).filter(|it| it.name == b"pilotfish");
+            own.for_each(|it| hints.attribute(it.value));
+        }
+        hints
+    }
+
+    /// Says an error of a rule's; whether it was one.
+    pub(crate) fn refuses(&mut self, sequence: u8, reply: &Reply<'_>) -> bool {
+        let Reply::Error {
+            code,
+            sqlstate,
+            message,
+        } = reply
+        else {
+            return false;
+        };
+        let code = ErrorCode {
+            number: *code,
+            sqlstate: *sqlstate,
+        };
+        let text = message.to_string().into();
+        self.say_error(sequence, &ProxyError { code, text });
+        true
+    }
+
+    /// Says a rule's answer.
+    fn reply(&mut self, input: &RuleInput<'_>, reply: &Reply<'_>) {
+        match reply {
+            Reply::Ok => self.say_ok(input.sequence),
+            Reply::Error { .. } => {
+                self.refuses(input.sequence, reply);
+            }
+            Reply::Rows { columns, rows } => self.say_rows(input, columns, rows),
+        }
+    }
+
+    fn say_rows(&mut self, input: &RuleInput<'_>, columns: &[String], rows: &[Vec<config::Cell>]) {
+        use wire::column::{ColumnDefinition, ColumnType};
+        /// `utf8mb4_general_ci`, which every server knows.
+        const COLLATION: u16 = 45;
+        let width = rows
+            .iter()
+            .flatten()
+            .map(|cell| cell.bytes().map_or(0, <[u8]>::len));
+        let width = u32::try_from(width.max().unwrap_or_default()).unwrap_or(u32::MAX);
+        let definitions: Vec<_> = (columns.iter())
+            .map(|name| {
+                let kind = ColumnType::VAR_STRING;
+                ColumnDefinition::new(name.as_bytes(), kind, COLLATION, width.max(1))
+            })
+            .collect();
+        if let Some(subject) = &mut self.command.subject {
+            subject.answer.rows += rows.len() as u64;
+        }
+        let rows = rows.iter().map(|row| row.iter().map(config::Cell::bytes));
+        let form = match input.form {
+            Form::Binary => wire::result::put_binary_result,
+            Form::Text | Form::Prepare => wire::result::put_text_result,
+        };
+        let sequence = self.client.leg.transport.frame_sequence();
+        let mut packets = Vec::new();
+        form(
+            &mut packets,
+            sequence.unwrap_or(input.sequence),
+            self.client.capabilities,
+            &definitions,
+            rows,
+            self.client.status,
+            0,
+        );
+        self.say_packets(&packets);
+    }
+
+    /// Waits until a limit lets the command through. `Some`: it does not, and the client knows.
+    async fn pass_limit(
+        &mut self,
+        rule_set: &RuleSet,
+        sequence: u8,
+        by: &By<Limited<'_>>,
+    ) -> Result<Option<After>, CutOff> {
+        let limited = &by.value;
+        let env = Rc::clone(&self.env);
+        match env.shared.limits.turn(limited, env.now()) {
+            Admission::Now => {}
+            Admission::After(wait) => {
+                rule_set.counters.queued(by.rule);
+                if let Err(failure) = self.wait_unless_killed(tokio::time::sleep(wait)).await {
+                    return self.refuse(&failure, sequence).map(Some);
+                }
+            }
+            Admission::Refused => return Ok(Some(self.over_limit(rule_set, sequence, by))),
+        }
+        let Some(max) = limited.limit.concurrency else {
+            return Ok(None);
+        };
+        let inside = match enter(&env.shared.limits, limited.key, max) {
+            Passage::In(inside) => Some(inside),
+            Passage::Waits(_) if limited.limit.over == Over::Refuse => None,
+            Passage::Waits(mut waiting) => {
+                self.command.timing.queues();
+                rule_set.counters.queued(by.rule);
+                let called = timeout(limited.limit.timeout, waiting.called());
+                match self.wait_unless_killed(called).await {
+                    Ok(called) => called.ok(),
+                    Err(failure) => return self.refuse(&failure, sequence).map(Some),
+                }
+            }
+        };
+        match inside {
+            None => Ok(Some(self.over_limit(rule_set, sequence, by))),
+            Some(inside) => {
+                self.stay_inside(inside);
+                Ok(None)
+            }
+        }
+    }
+
+    fn stay_inside(&mut self, inside: Inside) {
+        self.command.policy.get_or_insert_default().inside = Some(inside);
+    }
+
+    fn over_limit(&mut self, rule_set: &RuleSet, sequence: u8, by: &By<Limited<'_>>) -> After {
+        rule_set.counters.refused(by.rule);
+        let rule = rule_set.compiled.rules.rule(by.rule);
+        let name = rule.map(|rule| &*rule.name).unwrap_or_default();
+        self.say_error(sequence, &errors::rule_limit(name));
+        After::Next
+    }
+
+    /// The session keeps its connection for longer from now on.
+    fn keep_longer(&mut self, mode: Option<SessionMode>, pins: &[PinRule]) {
+        let keeps = |mode: SessionMode| match mode {
+            SessionMode::Statement => 0,
+            SessionMode::Transaction => 1,
+            SessionMode::Transparent => 2,
+        };
+        if let Some(mode) = mode.filter(|mode| keeps(*mode) > keeps(self.mode)) {
+            self.mode = mode;
+        }
+        let mut rules = self.sql_state.session.rules();
+        rules.hold = hold_of(self.mode);
+        for pin in pins {
+            rules.lasting.add(pin_of(*pin));
+        }
+        self.sql_state.session.ruled_by(rules);
+    }
+}
+
+fn attributes<'a>(attributes: &'a [QueryAttribute<'a>]) -> impl Iterator<Item = Attribute<'a>> {
+    attributes.iter().map(|it| Attribute {
+        name: it.name,
+        value: match &it.value {
+            Cow::Borrowed(value) => value,
+            Cow::Owned(value) => value,
+        },
+    })
+}
+
+fn local_time() -> LocalTime {
+    let now = jiff::Zoned::now();
+    LocalTime::of_unix(now.timestamp().as_second(), now.offset().seconds())
+}

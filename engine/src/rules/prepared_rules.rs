@@ -1,0 +1,209 @@
+//! Rules about statements that are not simply text: prepared ones are refused or rewritten when they are
+//! prepared, and all else is done when they are executed; of one that is too long to be held there is
+//! only the beginning.
+
+use std::rc::Rc;
+
+use config::ReplicaUse;
+use route::rules::Reply;
+use sql::{Doubts, Lexer, TokenKind};
+use wire::attribute::QueryAttribute;
+use wire::column::{ColumnDefinition, ColumnType};
+use wire::query::Query;
+use wire::statement::PrepareOk;
+use wire::{Capabilities, StatusFlags, errors};
+
+use super::evaluate_rules::{Form, RuleInput, Ruled};
+use crate::session::PooledSession;
+use backend::prepared_statement::Definitions;
+use backend::prepared_statement::{Original, StatementKey};
+use link::client_command::Incoming;
+use link::failure::{Failure, FailureKind};
+use link::query_command::Carries;
+use relay::outcome::{After, CutOff};
+
+/// What becomes of a statement that is to be prepared.
+pub(crate) enum Preparing {
+    /// The client has its reply.
+    Answered(After),
+    /// It is prepared.
+    Goes(StatementKey),
+    /// It is answered by a rule when it is executed; no backend has to know it.
+    Promised(StatementKey, Rc<Definitions>),
+}
+
+impl PooledSession {
+    /// Asks about a COM_STMT_PREPARE.
+    pub(crate) async fn rule_prepare(
+        &mut self,
+        key: StatementKey,
+        sequence: u8,
+    ) -> Result<Preparing, CutOff> {
+        let original = Original {
+            text: key.text.clone(),
+            facts: Rc::clone(&key.facts),
+        };
+        let input = RuleInput {
+            text: original.text.bytes(),
+            facts: &original.facts,
+            digest: None,
+            attributes: &[],
+            sequence,
+            form: Form::Prepare,
+        };
+        let mut key = match self.rule(&input).await? {
+            Ruled::Answered(after) => return Ok(Preparing::Answered(after)),
+            Ruled::Promised(columns) => {
+                let definitions = self.promise(&key, &columns);
+                return Ok(Preparing::Promised(key, definitions));
+            }
+            Ruled::Goes(None) => key,
+            Ruled::Goes(Some(text)) => StatementKey {
+                asked: Some(Rc::new(original)),
+                ..self.statement_key(&text)
+            },
+        };
+        let cluster = self.command.policy.as_ref().and_then(|it| it.cluster);
+        key.cluster = cluster.unwrap_or(self.routing.course.cluster);
+        if let Some(order) = self.command.policy.as_deref_mut() {
+            // Whoever reads the definitions shall find what writes have made of them.
+            order.role = order.cluster.map(|_| ReplicaUse::Primary);
+        }
+        Ok(Preparing::Goes(key))
+    }
+
+    /// Asks about a COM_STMT_EXECUTE that came with these attributes. `Some`: the client has its reply.
+    pub(crate) async fn rule_execute(
+        &mut self,
+        key: &StatementKey,
+        attributes: &[QueryAttribute<'_>],
+        sequence: u8,
+    ) -> Result<Option<After>, CutOff> {
+        let (text, facts) = key.original();
+        let carries = match attributes {
+            [] => Carries::Nothing,
+            _ => Carries::Attributes,
+        };
+        if !self.is_ruled(&facts, carries) {
+            return Ok(None);
+        }
+        let input = RuleInput {
+            text: text.bytes(),
+            facts: &facts,
+            digest: None,
+            attributes,
+            sequence,
+            form: Form::Binary,
+        };
+        Ok(match Box::pin(self.rule(&input)).await? {
+            Ruled::Answered(after) => Some(after),
+            Ruled::Goes(_) | Ruled::Promised(_) => None,
+        })
+    }
+
+    /// Asks about a statement of which only the beginning is there. It is passed on as it is, or not at
+    /// all: then the session ends, since nobody takes the rest of it.
+    pub(crate) fn rule_large(&mut self, incoming: &Incoming) -> Result<(), CutOff> {
+        let argument = incoming.argument();
+        let Ok(query) = Query::decode(&argument, self.client.capabilities) else {
+            return Ok(());
+        };
+        let mut facts = sql::facts(query.text, self.sql_state.session.flags());
+        // Where it is cut, a string may be open.
+        facts.doubts.remove(Doubts::LOST);
+        facts.doubts.add(
+            match self
+                .client
+                .capabilities
+                .contains(Capabilities::MULTI_STATEMENTS)
+            {
+                true => Doubts::CUT,
+                false => Doubts::TAIL,
+            },
+        );
+        if !self.is_ruled(&facts, Carries::Nothing) {
+            return Ok(());
+        }
+        let rule_set = self.env.rule_set();
+        let input = RuleInput {
+            text: query.text,
+            facts: &facts,
+            digest: None,
+            attributes: &[],
+            sequence: incoming.sequence,
+            form: Form::Text,
+        };
+        let judgement = self.judge(&rule_set, &input, &rule_set.counters, &mut ());
+        self.log_not_understood(&rule_set, &judgement);
+        let text = match &judgement.reply.as_ref().map(|by| &by.value) {
+            Some(Reply::Error { message, .. }) => message.to_string(),
+            None if judgement.rewritten.is_none() => return Ok(()),
+            _ => errors::too_large_for_rules().into(),
+        };
+        let failure = Failure::new(FailureKind::PayloadTooLarge, text);
+        Err(CutOff::new(
+            failure,
+            Some(incoming.sequence.wrapping_add(1)),
+        ))
+    }
+
+    /// What a server would say of a statement with these columns.
+    fn promise(&self, key: &StatementKey, columns: &[String]) -> Rc<Definitions> {
+        let tokens = Lexer::new(key.text.bytes(), self.sql_state.session.flags());
+        let placeholders = tokens.filter(|token| token.kind == TokenKind::Placeholder);
+        let count = |count: usize| u16::try_from(count).unwrap_or(u16::MAX);
+        let (parameters, count_columns) = (count(placeholders.count()), count(columns.len()));
+        let ok = PrepareOk {
+            statement_id: 0,
+            columns: count_columns,
+            parameters,
+            warnings: 0,
+            metadata: self
+                .client
+                .capabilities
+                .contains(Capabilities::OPTIONAL_RESULTSET_METADATA)
+                .then_some(1),
+        };
+        let mut payloads = vec![Vec::new()];
+        if let Some(first) = payloads.first_mut() {
+            ok.encode(first);
+        }
+        let anonymous = vec![String::from("?"); usize::from(parameters)];
+        for names in [&anonymous[..], columns] {
+            self.define(names, &mut payloads);
+        }
+        let mut packets = Vec::new();
+        let mut sequence = 1;
+        for payload in payloads {
+            sequence = wire::write::put_packets(&mut packets, sequence, &payload);
+        }
+        Rc::new(Definitions {
+            parameter_count: parameters,
+            column_count: count_columns,
+            packets: packets.into(),
+            epoch: self.env.pool_env.shared.definitions_epoch(),
+        })
+    }
+
+    /// Definitions of texts, and what ends them.
+    fn define(&self, names: &[String], payloads: &mut Vec<Vec<u8>>) {
+        /// `utf8mb4_general_ci`, which every server knows.
+        const COLLATION: u16 = 45;
+        for name in names {
+            let kind = ColumnType::VAR_STRING;
+            let definition = ColumnDefinition::new(name.as_bytes(), kind, COLLATION, 1 << 16);
+            let mut payload = Vec::new();
+            definition.encode(self.client.capabilities, &mut payload);
+            payloads.push(payload);
+        }
+        let has_eof = !self
+            .client
+            .capabilities
+            .contains(Capabilities::DEPRECATE_EOF);
+        if has_eof && !names.is_empty() {
+            let StatusFlags(status) = self.client.status;
+            let [low, high] = status.to_le_bytes();
+            payloads.push(vec![wire::reply::EOF, 0, 0, low, high]);
+        }
+    }
+}

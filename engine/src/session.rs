@@ -1,0 +1,260 @@
+//! A pooled session: read one command; what needs no backend is answered here; for the rest take a
+//! connection, make its state the session's, pass the command and its reply, note what changed, give
+//! the connection back; again.
+
+pub(crate) mod client_side;
+pub(crate) mod hand_over;
+pub(crate) mod identity;
+pub(crate) mod idle;
+pub(crate) mod own_answers;
+pub(crate) mod recorded_statements;
+pub mod session_start;
+pub(crate) mod sql_state;
+pub mod text_table;
+pub(crate) mod tracking;
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use config::SessionMode;
+use pool::CloseReason;
+use route::Use;
+use sql::ProxyExplain;
+use wire::Command;
+
+use crate::backend::held::Held;
+use crate::engine_env::EngineEnv;
+use crate::routing::session_routing::Routing;
+use crate::session::client_side::ClientSide;
+use crate::session::identity::Identity;
+use crate::session::sql_state::SqlState;
+use crate::session::text_table::TextTable;
+use crate::session::tracking::Tracking;
+use backend::settings::Settings;
+use command::current_command::CurrentCommand;
+use command::statement::Statement;
+use link::client_command::Incoming;
+use link::query_command::Arrived;
+use link::session_end::SessionEnd;
+use registry::last_word::comes_to_be_told;
+use registry::session_control::SessionControl;
+use relay::outcome::{After, CutOff};
+use stats::statement_stats::Subject;
+
+/// One session. Fields are dropped in this order: the connection goes before the session's places.
+pub struct PooledSession {
+    /// The client.
+    pub client: ClientSide,
+    /// The backend connection that it holds.
+    pub held: Held,
+    /// What its worker gives it.
+    pub env: Rc<EngineEnv>,
+    /// What others see of it and ask of it.
+    pub watch: Rc<SessionControl>,
+    /// The settings, as they were at its login.
+    pub settings: Arc<Settings>,
+    /// How long it keeps a connection.
+    pub mode: SessionMode,
+    /// What its client's statements have made of it.
+    pub sql_state: SqlState,
+    pub(crate) tracking: Tracking,
+    /// Where its commands go.
+    pub routing: Routing,
+    /// The command that runs.
+    pub command: CurrentCommand,
+    pub(crate) explainer: &'static dyn Explainer,
+    /// Whose session it is.
+    pub identity: Identity,
+}
+
+/// A script that sees each command of a session before the session acts on it.
+pub trait CommandScript: Sized {
+    /// Runs a command as the script wants it, up to the end of its reply.
+    fn act(
+        &mut self,
+        session: &mut PooledSession,
+        incoming: Incoming,
+    ) -> impl Future<Output = Result<After, CutOff>>;
+
+    /// COM_CHANGE_USER may have made the session another account's: the script that sees its commands from now on.
+    ///
+    /// # Errors
+    /// The account's scripts cannot be run.
+    fn follow_account(
+        script: Option<Box<Self>>,
+        session: &PooledSession,
+    ) -> Result<Option<Box<Self>>, CutOff>;
+}
+
+/// What explains sessions to their clients, and has the plans of statements read.
+pub trait Explainer {
+    /// The answer to what the client of a session asks about the proxy.
+    fn answer(&self, session: &mut PooledSession, inquiry: ProxyExplain, text: &[u8]) -> TextTable;
+
+    /// Has the plan of a statement read that has ended, unless nobody needs it.
+    fn plan_later(&self, session: &PooledSession, due: &Subject, statement: &Statement<'_>);
+}
+
+impl PooledSession {
+    /// Whether scripts see its commands.
+    pub(crate) fn has_scripts(&self) -> bool {
+        let files = self.identity.account.script.as_deref();
+        !files
+            .unwrap_or_else(|| self.settings.config.scripts_of(&self.identity.listener))
+            .is_empty()
+    }
+
+    /// The user that the client is, as its server would say in USER().
+    pub fn user(&self) -> &[u8] {
+        &self.identity.key.user
+    }
+
+    /// Command after command, until the end. A script, if there is one, sees each first.
+    ///
+    /// # Errors
+    /// The session cannot go on.
+    pub async fn run<S: CommandScript>(
+        &mut self,
+        script: &mut Option<Box<S>>,
+    ) -> Result<After, CutOff> {
+        loop {
+            // Scripts see commands whole.
+            let held_max = match script {
+                None => self.settings.config.pool.statement_bytes_max,
+                Some(_) => u64::MAX,
+            };
+            let Some(incoming) = self.next_command(held_max).await? else {
+                return Ok(After::Ended(SessionEnd::ClientClosed));
+            };
+            let is_change = incoming.command == Command::CHANGE_USER;
+            let after = match script {
+                None => self.act(incoming).await?,
+                Some(script) => {
+                    let env = Rc::clone(&self.env);
+                    env.blocks.hold(|| script.act(self, incoming)).await?
+                }
+            };
+            match after {
+                After::Next => self.rest().await?,
+                ended => return Ok(ended),
+            }
+            if is_change && self.settings.config.accounts_run_scripts() {
+                *script = S::follow_account(script.take(), self)?;
+            }
+        }
+    }
+
+    /// One command, up to the end of its reply.
+    pub async fn act(&mut self, incoming: Incoming) -> Result<After, CutOff> {
+        let env = Rc::clone(&self.env);
+        let blocks = &env.blocks;
+        self.routing.course.use_for.set(Use::Any);
+        self.watch.says(0);
+        self.keep_inherited();
+        let after = match self.arrived(incoming) {
+            arrived if self.routing.cut_transaction.is_some() => {
+                Box::pin(self.after_cut(arrived)).await
+            }
+            arrived if self.routing.optimism.is_some() => Box::pin(self.optimistic(arrived)).await,
+            // An idle session needs no memory for a statement.
+            Arrived::Query(query) => blocks.hold(|| self.query(query)).await,
+            Arrived::Other(incoming)
+                if incoming.command == Command::STMT_EXECUTE && !incoming.is_cut =>
+            {
+                blocks.hold(|| self.execute(incoming)).await
+            }
+            other => Box::pin(self.perform(other)).await,
+        };
+        if self.command.policy.is_some() && after.is_ok() {
+            self.close_order();
+        }
+        match &after {
+            Ok(_) => self.note_answered(),
+            Err(cut) => self.note_cut_off(&cut.failure),
+        }
+        after
+    }
+
+    pub(crate) async fn perform(&mut self, arrived: Arrived) -> Result<After, CutOff> {
+        let incoming = match arrived {
+            Arrived::Query(query) => return self.query(query).await,
+            Arrived::Other(incoming) => incoming,
+        };
+        if let Some(refused) = self.rule_command(&incoming) {
+            return Ok(refused);
+        }
+        match incoming.command {
+            Command::QUIT => return Ok(After::Ended(SessionEnd::Quit)),
+            _ if incoming.is_cut => return self.large(incoming).await,
+            Command::QUERY => return self.malformed(incoming.sequence),
+            Command::PING => {
+                self.learn_count().await;
+                self.learn_status().await;
+                self.say_ok(incoming.sequence);
+                self.sql_state
+                    .session
+                    .answered(session::state::Answered::Ok);
+            }
+            Command::RESET_CONNECTION => return self.reset(incoming).await,
+            Command::CHANGE_USER => return self.change_user(incoming).await,
+            Command::INIT_DB => return self.init_db(incoming).await,
+            Command::SET_OPTION => return self.set_option(incoming).await,
+            Command::PROCESS_KILL => return self.process_kill(incoming).await,
+            Command::STMT_PREPARE => return self.prepare(incoming).await,
+            Command::STMT_EXECUTE => return self.execute(incoming).await,
+            Command::STMT_BULK_EXECUTE => return self.bulk_execute(incoming).await,
+            Command::STMT_FETCH => return self.fetch(incoming).await,
+            Command::STMT_RESET => return self.reset_statement(incoming).await,
+            Command::STMT_CLOSE => self.close_statement(&incoming).await,
+            Command::STMT_SEND_LONG_DATA => self.send_long_data(&incoming),
+            Command::STATISTICS
+            | Command::DEBUG
+            | Command::REFRESH
+            | Command::PROCESS_INFO
+            | Command::FIELD_LIST
+            | Command::SHUTDOWN
+            | Command::CREATE_DB
+            | Command::DROP_DB => return self.plain(incoming).await,
+            _ => return self.other_command(incoming).await,
+        }
+        Ok(After::Next)
+    }
+
+    /// The session has ended well: what it held ends, and the connection goes back.
+    pub async fn leave(&mut self) {
+        if self.held.lease.is_some() {
+            self.begin_anew().await;
+        }
+        self.give_back();
+    }
+
+    /// Ends a session that cannot go on: tells the client what it can still be told.
+    pub async fn break_off(&mut self, cut: &CutOff) {
+        // Closing it undoes what is open there.
+        self.drop_lent(CloseReason::Broken);
+        let (client, scratch) = (&mut self.client.leg, &self.env.pool_env.scratch);
+        if !comes_to_be_told(&self.watch, client, scratch, &cut.failure).await {
+            return;
+        }
+        if let (Some(sequence), Some(payload)) = (cut.sequence, cut.failure.err_payload(true)) {
+            let told = self.client.leg.finish_with(sequence, &payload);
+            let _ = tokio::time::timeout(link::session_end::TIMEOUT_TELL, told).await;
+        }
+    }
+
+    /// The backend whose connection is held, by name.
+    pub fn backend_name(&self) -> Option<String> {
+        let at_home = || {
+            self.routing
+                .home
+                .as_ref()
+                .map(|home| home.backend.name.clone())
+        };
+        let held = self
+            .held
+            .lease
+            .as_ref()
+            .map(|lent| lent.conn.backend.name.clone());
+        held.or_else(at_home)
+    }
+}

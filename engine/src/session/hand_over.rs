@@ -1,0 +1,135 @@
+//! What cannot be pooled: the session goes on over one connection, relayed.
+
+use std::any::Any;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use session::state::Needs;
+use session::{Pipelining, Sequences, Tracker};
+use sql::Facts;
+
+use super::PooledSession;
+use backend::connection::BackendConn;
+use command::repeat::Repeat;
+use command::target::CommandTarget;
+use link::client_command::Incoming;
+use link::dialogue::Legs;
+use link::leg::Leg;
+use registry::session_info::SessionKind;
+use relay::outcome::{After, CutOff, Relayed};
+use relay::relay::Relay;
+use relay::relayed_session::{KeptUntilEnd, LastLogin, RelayedSession};
+use session::effect::Effect;
+
+impl PooledSession {
+    /// Hands the session over to the relay: from here on it has one backend connection to its end.
+    pub(crate) async fn hand_over(&mut self, incoming: Incoming) -> Result<After, CutOff> {
+        let ordered = self.ordered_aim(&Facts::default());
+        let target = ordered.unwrap_or(CommandTarget::Home);
+        if let Err(failure) = self.hold(target).await {
+            return self.refuse(&failure, incoming.sequence);
+        }
+        let made = self.make_texts(&Needs::ALL).await;
+        let Some(mut lent) = self.held.lease.take() else {
+            return Ok(After::Next);
+        };
+        let equal = match made {
+            Ok(_) => {
+                self.restore_state_and_begin(&mut lent.conn, &Needs::ALL)
+                    .await
+            }
+            Err(cut) => Err(cut),
+        };
+        self.held.lease = Some(lent);
+        if let Err(cut) = equal {
+            let repeat = Repeat::of(Effect::Any, target);
+            return self.cut_short(cut, incoming.sequence, incoming.command, repeat);
+        }
+        let Some(lent) = self.held.lease.take() else {
+            return Ok(After::Next);
+        };
+        let conn = self.env.pool.take_out(lent);
+        self.relay_over(conn, incoming)
+    }
+
+    /// From this command on the session is relayed over this connection, which has the session's state.
+    fn relay_over(&mut self, conn: Box<BackendConn>, incoming: Incoming) -> Result<After, CutOff> {
+        let thread_id = conn.thread_id;
+        let sequences = match self.client.leg.transport.is_compressed() || conn.is_compressed() {
+            false => Sequences::Checked,
+            true => Sequences::Renumbered,
+        };
+        let pipelining = match conn.is_compressed() {
+            false => Pipelining::Deep,
+            true => Pipelining::OneByOne,
+        };
+        let limit = self.settings.config.limits.packet_bytes_max;
+        let (capabilities, server) = (conn.capabilities, conn.state.server());
+        let tracker = Tracker::new(
+            capabilities,
+            self.client.status,
+            sequences,
+            pipelining,
+            limit,
+        );
+        let mut client = std::mem::replace(&mut self.client.leg, Leg::gone());
+        client.ear = None;
+        let backend = Arc::clone(&conn.backend);
+        let legs = Legs {
+            client: self.client.privacy,
+            backend: conn.leg.transport.privacy(),
+        };
+        let mut relay = Relay::new(
+            (client, conn.leg),
+            tracker,
+            (Arc::clone(&backend), server),
+            Rc::clone(&self.watch),
+            Rc::clone(&self.env.relay),
+        );
+        let mut ahead = incoming.packets;
+        ahead.extend(self.client.inbox.take_all());
+        relay
+            .put_ahead(ahead, Vec::new())
+            .map_err(|failure| CutOff::new(failure, None))?;
+        self.watch.settle(backend.id);
+        self.watch.note_of(|card| {
+            card.way = SessionKind::Relayed;
+            card.thread_id = thread_id;
+        });
+        relay.observe(capabilities);
+        // From here on the server sees to that.
+        self.watch.may_wait(None);
+        self.identity.registered.pass_on(backend.id, thread_id);
+        Ok(After::Relayed(Box::new(Relayed {
+            relay,
+            legs,
+            scramble: Vec::new(),
+            thread_id,
+            slot: None,
+        })))
+    }
+
+    /// The session goes on over the connection of `relayed`, and keeps its places and its script until its end.
+    pub fn go_on_relayed(self, relayed: Relayed, script: Option<Box<dyn Any>>) -> RelayedSession {
+        let Relayed {
+            relay,
+            legs,
+            scramble,
+            thread_id,
+            slot,
+        } = relayed;
+        let login = LastLogin {
+            legs,
+            scramble,
+            thread_id,
+        };
+        let home = self.routing.home;
+        let kept = KeptUntilEnd {
+            person: self.identity.registered,
+            slot: slot.or_else(|| home.map(|home| home.slot)),
+            script,
+            place: self.identity.place,
+        };
+        RelayedSession::going_on(relay, login, kept)
+    }
+}

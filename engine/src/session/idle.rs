@@ -1,0 +1,224 @@
+//! A session between two commands: what may come then.
+
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use pool::CloseReason;
+use tokio::io::{AsyncRead, ReadBuf};
+use wire::{Command, ErrPacket, StatusFlags, errors};
+
+use super::PooledSession;
+use backend::connection_error::ConnectionError;
+use command::current_command::CurrentCommand;
+use link::client_command::Incoming;
+use link::failure::{Failure, FailureKind};
+use registry::session_control::Ask;
+use relay::outcome::CutOff;
+
+/// What ends a pooled session's wait for a command.
+enum IdleEvent {
+    Bytes,
+    Closed,
+}
+
+impl PooledSession {
+    /// Waits for the client's next command; `None` when it has closed. One of more bytes than `held_max` is not held
+    /// whole.
+    pub(super) async fn next_command(&mut self, held_max: u64) -> Result<Option<Incoming>, CutOff> {
+        let config = &self.settings.config;
+        let bytes = |bytes| usize::try_from(bytes).unwrap_or(usize::MAX);
+        let held = bytes(held_max);
+        let long = held.max(bytes(config.pool.long_data_bytes_max));
+        self.keeps_no_command();
+        loop {
+            // A session that was killed executes nothing more, even if its next command is there already.
+            if self.watch.is_asked(Ask::KillSession) {
+                let killed = Failure::new(FailureKind::Killed, "Connection was killed");
+                return Err(self.unasked(killed));
+            }
+            // What names a statement must be held to be changed.
+            let held = match self.client.inbox.peek() {
+                Some(
+                    Command::STMT_SEND_LONG_DATA
+                    | Command::STMT_EXECUTE
+                    | Command::STMT_BULK_EXECUTE,
+                ) => long,
+                _ => held,
+            };
+            let limit = self.payload_bytes_max();
+            match self.client.inbox.command(held, limit) {
+                Ok(Some(incoming)) => {
+                    self.command = CurrentCommand::arrived(self.env.now().0);
+                    // A script may answer it, so that it gets no further.
+                    if incoming.command == Command::STMT_PREPARE {
+                        self.sql_state.statements.begin_prepare();
+                    }
+                    return Ok(Some(incoming));
+                }
+                Ok(None) => {}
+                Err(violation) => return Err(self.violated(violation).await),
+            }
+            match poll_fn(|context| self.poll_idle(context)).await? {
+                IdleEvent::Bytes if self.has_memory_for_command() => {}
+                IdleEvent::Bytes => self.refuse_next_command().await?,
+                IdleEvent::Closed if self.client.inbox.is_empty() => return Ok(None),
+                IdleEvent::Closed => {
+                    let text = "the client has closed the connection within a command";
+                    let failure = Failure::new(FailureKind::ClientLeft, text);
+                    return Err(CutOff::new(failure, None));
+                }
+            }
+        }
+    }
+
+    /// Between two commands: the client, its unsent bytes, the connection it holds, the worker.
+    fn poll_idle(&mut self, context: &mut Context<'_>) -> Poll<Result<IdleEvent, CutOff>> {
+        let lost = |error: std::io::Error| {
+            let text = format!("the connection to the client is lost: {error}");
+            CutOff::new(Failure::new(FailureKind::ClientLost, text), None)
+        };
+        if let Poll::Ready(Err(error)) = self.client.leg.poll_drain(context) {
+            return Poll::Ready(Err(lost(error)));
+        }
+        // Its next command is not wanted before it has taken the reply to the last one.
+        if self.client.leg.is_drained() {
+            match self.poll_client(context) {
+                Poll::Ready(Ok(0)) => return Poll::Ready(Ok(IdleEvent::Closed)),
+                Poll::Ready(Ok(_)) => {
+                    self.watch.has_spoken();
+                    return Poll::Ready(Ok(IdleEvent::Bytes));
+                }
+                // A reset is an end like any other here.
+                Poll::Ready(Err(_)) => return Poll::Ready(Ok(IdleEvent::Closed)),
+                Poll::Pending => {}
+            }
+        }
+        let is_whole = self.client.inbox.is_empty();
+        self.watch.note(self.env.relay.clock.now(), is_whole);
+        self.watch.stand(self.client.status);
+        self.watch.note_values(self.sql_state.session.values());
+        if let Some(cut) = self.heed(context) {
+            return Poll::Ready(Err(cut));
+        }
+        self.poll_held(context)
+    }
+
+    /// What the worker asks of a session that is between two commands.
+    fn heed(&mut self, context: &Context<'_>) -> Option<CutOff> {
+        let asked = self.watch.poll_asked(context);
+        if asked.is_nothing() {
+            return None;
+        }
+        self.watch.withdraw(Ask::KillStatement);
+        self.watch.withdraw(Ask::EndHook);
+        self.watch.withdraw(Ask::BackendDown);
+        let is_at_rest = self.client.inbox.is_empty() && self.client.leg.is_drained();
+        let is_free = !self.client.status.contains(StatusFlags::IN_TRANS);
+        if let Some(failure) = asked.end(is_at_rest, is_free) {
+            return Some(self.unasked(failure));
+        }
+        if asked.contains(Ask::WaitTimeout) && is_at_rest {
+            return Some(self.waited_too_long());
+        }
+        if asked.contains(Ask::IdleTransaction) && is_at_rest && !is_free {
+            let error = self.env.relay.idle_transaction(&self.watch);
+            let (kind, reason) = (FailureKind::IdleTransaction, CloseReason::IdleTransaction);
+            if let Some(cut) = self.give_up_kept(kind, &error, reason) {
+                return Some(cut);
+            }
+        }
+        if asked.contains(Ask::GiveUpKept)
+            && is_at_rest
+            && let Some(cut) = self.give_up_for_others()
+        {
+            return Some(cut);
+        }
+        self.watch.withdraw(Ask::GiveUpKept);
+        self.watch.withdraw(Ask::IdleTransaction);
+        self.watch.withdraw(Ask::WaitTimeout);
+        self.watch.withdraw(Ask::IdleTimeout);
+        self.leave_disabled()
+    }
+
+    /// A connection that is held is closed where its backend was disabled; with it ends a session that
+    /// has more there than a transaction.
+    fn leave_disabled(&mut self) -> Option<CutOff> {
+        let backend = self
+            .held
+            .lease
+            .as_ref()
+            .map(|lent| Arc::clone(&lent.conn.backend));
+        let Some(backend) = backend else {
+            self.watch.withdraw(Ask::BackendDisabled);
+            return None;
+        };
+        if !self.is_cut_off(backend.id) {
+            return None;
+        }
+        let text = String::from(errors::lost(&backend.name, ConnectionError::Disabled));
+        if self.cut_while_idle(&text) {
+            return None;
+        }
+        let failure = Failure::new(FailureKind::BackendDisabled, self.with_losses(text));
+        Some(self.unasked(failure))
+    }
+
+    /// The end of a session between two commands.
+    pub(crate) fn unasked(&self, failure: Failure) -> CutOff {
+        let sequence = failure
+            .kind
+            .unasked_sequence(self.sql_state.session.flags().server);
+        CutOff::new(failure, sequence)
+    }
+
+    /// The end that a server makes of a session after its `wait_timeout`.
+    fn waited_too_long(&self) -> CutOff {
+        self.unasked(Failure::saying(
+            FailureKind::IdleTimeout,
+            errors::wait_timeout(),
+        ))
+    }
+
+    /// Its `wait_timeout` may be another one now.
+    pub(crate) fn note_wait_timeout(&self) {
+        self.watch.may_wait(self.sql_state.session.wait_timeout());
+    }
+
+    /// A connection that is held between two commands may end by itself, and takes the session along.
+    fn poll_held(&mut self, context: &mut Context<'_>) -> Poll<Result<IdleEvent, CutOff>> {
+        let Some(lent) = &mut self.held.lease else {
+            return Poll::Pending;
+        };
+        let mut scratch = self.env.pool_env.scratch.borrow_mut();
+        let mut buffer = ReadBuf::new(&mut scratch);
+        let read = Pin::new(&mut lent.conn.leg.transport).poll_read(context, &mut buffer);
+        let last_words = match read {
+            Poll::Pending => return Poll::Pending,
+            Poll::Ready(Ok(())) => buffer.filled().to_vec(),
+            Poll::Ready(Err(_)) => Vec::new(),
+        };
+        drop(scratch);
+        let name = &lent.conn.backend.name;
+        let text = String::from(errors::lost_between_commands(name));
+        let may_go_on =
+            last_words.is_empty() || self.routing.optimism.is_some() || self.has_only_begun();
+        if may_go_on && self.cut_while_idle(&text) {
+            return Poll::Pending;
+        }
+        // What a server says before it closes is an ERR that tells why; the client hears it.
+        let words = last_words.get(4..);
+        let cut = match words.filter(|words| ErrPacket::decode(words).is_ok()) {
+            Some(words) => {
+                let failure = Failure::relaying(FailureKind::HeldBackendLost, text, words.to_vec());
+                CutOff::new(failure, Some(0))
+            }
+            None => {
+                let text = self.with_losses(text);
+                self.unasked(Failure::new(FailureKind::HeldBackendLost, text))
+            }
+        };
+        Poll::Ready(Err(cut))
+    }
+}

@@ -1,0 +1,101 @@
+//! What the proxy itself says to a client.
+
+use wire::HEADER_BYTES;
+use wire::errors::ProxyError;
+use wire::reply::{ERR, OK};
+use wire::write::put_packets;
+
+use super::PooledSession;
+use super::text_table::TextTable;
+use link::failure::Failure;
+
+impl PooledSession {
+    /// Puts a payload of the proxy's own on its way to the client.
+    pub(crate) fn say(&mut self, sequence: u8, payload: &[u8]) {
+        if payload.first() == Some(&ERR) {
+            self.note_failed(payload, None);
+        }
+        let sequence = self
+            .client
+            .leg
+            .transport
+            .frame_sequence()
+            .unwrap_or(sequence);
+        let mut packets = Vec::with_capacity(payload.len() + HEADER_BYTES);
+        put_packets(&mut packets, sequence, payload);
+        self.say_packets(&packets);
+    }
+
+    /// Whether the session's client may ask about the proxy.
+    pub(crate) fn may_ask(&self) -> bool {
+        let account = self.identity.account.explains;
+        account.unwrap_or(self.settings.config.accounts.explain)
+    }
+
+    /// Tells the client a table of the proxy's own.
+    pub(crate) fn say_answer(&mut self, sequence: u8, answer: &TextTable) {
+        let sequence = self
+            .client
+            .leg
+            .transport
+            .frame_sequence()
+            .unwrap_or(sequence);
+        let packets = answer.packets(sequence, self.client.capabilities, self.client.status);
+        if let Some(subject) = &mut self.command.subject {
+            subject.answer.rows += answer.row_count();
+        }
+        self.say_packets(&packets);
+    }
+
+    /// The same for packets that have their headers.
+    pub(crate) fn say_packets(&mut self, packets: &[u8]) {
+        if let Some(subject) = &mut self.command.subject {
+            subject.answer.bytes += packets.len() as u64;
+        }
+        self.client.leg.append(packets);
+    }
+
+    pub(crate) fn say_ok(&mut self, sequence: u8) {
+        let [low, high] = self.client.status.0.to_le_bytes();
+        let [few, many] = self.standing_warnings().unwrap_or_default().to_le_bytes();
+        self.say(sequence, &[OK, 0, 0, low, high, few, many]);
+    }
+
+    pub(crate) fn say_error(&mut self, sequence: u8, error: &ProxyError) {
+        self.say(sequence, &error.payload());
+    }
+
+    /// Tells of a failure that ends a command and not the session.
+    pub(crate) fn say_failure(&mut self, sequence: u8, failure: &Failure) {
+        if let Some(payload) = failure.err_payload(true) {
+            tracing::info!(
+                cause = failure.cause,
+                kind = failure.kind.verdict().label,
+                user = %self.identity.account.id(),
+                "a command failed"
+            );
+            self.say(sequence, &payload);
+        }
+    }
+
+    /// Packets that were heard elsewhere, with ids that follow `sequence`.
+    /// Returns the id that follows.
+    pub(crate) fn say_renumbered(&mut self, sequence: u8, mut packets: Vec<u8>) -> u8 {
+        let mut next = self
+            .client
+            .leg
+            .transport
+            .frame_sequence()
+            .unwrap_or(sequence);
+        let mut at = 0;
+        while let Some(header) = packets.get(at..at + HEADER_BYTES) {
+            let length =
+                usize::from(header[0]) | usize::from(header[1]) << 8 | usize::from(header[2]) << 16;
+            packets[at + HEADER_BYTES - 1] = next;
+            next = next.wrapping_add(1);
+            at += HEADER_BYTES + length;
+        }
+        self.say_packets(&packets);
+        next
+    }
+}

@@ -1,0 +1,118 @@
+//! Statements that are slow, that fail, or that chance has picked, are recorded: one line of the log with
+//! what EXPLAIN ROUTE would have said, and how it came out.
+
+use command::trace::Trace;
+use route::Explanation;
+use route::rules::{Counters, Record};
+use session::Outcome;
+use sql::Facts;
+
+use super::PooledSession;
+use crate::rules::evaluate_rules::{Form, RuleInput};
+use backend::exchange_outcome::Done;
+use command::statement::Statement;
+
+impl PooledSession {
+    /// A statement begins; nothing is done about it unless statements are recorded.
+    #[inline]
+    pub(crate) fn trace(&mut self, facts: &Facts) {
+        let log = &self.settings.config.log;
+        if !log.slow_statements.is_zero() || log.failed_statements || log.sampled_statements > 0 {
+            self.begin_trace(facts);
+        }
+    }
+
+    /// Notes a statement for whoever plans a reload: as the client has sent or prepared it.
+    #[inline]
+    pub(crate) fn note_seen(&self, statement: &Statement<'_>) {
+        if self.env.seen.is_wanted() && !statement.part().is_of_several() {
+            match statement.prepared() {
+                Some((_, key)) => self.note_seen_text(key.original().0.bytes()),
+                None => self.note_seen_text(statement.text()),
+            }
+        }
+    }
+
+    fn note_seen_text(&self, text: &[u8]) {
+        let schema = self.sql_state.session.values().schema().unwrap_or_default();
+        let user = String::from_utf8_lossy(self.user());
+        self.env
+            .seen
+            .note(text, self.sql_state.session.flags(), &user, schema);
+    }
+
+    fn begin_trace(&mut self, facts: &Facts) {
+        let one_of = u64::from(self.settings.config.log.sampled_statements);
+        let is_sampled = one_of > 0 && self.env.relay.login.dice.borrow_mut().below(one_of) == 0;
+        let pins = self.held.lease.as_ref().map(|_| self.pins().to_string());
+        self.command.trace = Some(Box::new(Trace {
+            is_sampled,
+            wanted: self.wanted(facts),
+            pins: pins.unwrap_or_default(),
+        }));
+    }
+
+    /// A statement has ended.
+    pub(crate) fn record(&self, trace: &Trace, facts: &Facts, text: &[u8], done: &Done) {
+        let log = &self.settings.config.log;
+        let took = self.command.timing.whole();
+        let error = match done.outcome {
+            Outcome::Err(number) => Some(number),
+            Outcome::Ok => None,
+        };
+        let slow = log.slow_statements;
+        let why = match () {
+            () if log.failed_statements && error.is_some() => "failed",
+            () if !slow.is_zero() && took >= slow => "slow",
+            () if trace.is_sampled => "sampled",
+            () => return,
+        };
+        let backend = self
+            .held
+            .lease
+            .as_ref()
+            .map(|lent| &*lent.conn.backend.name);
+        let record = self.way_of(trace, facts, text);
+        tracing::info!(
+            kind = "statement_recorded",
+            why,
+            user = %self.identity.account.id(),
+            id = self.identity.registered.id(),
+            backend,
+            error,
+            ?took,
+            waited = ?self.command.timing.waited(),
+            record,
+            "a statement is recorded"
+        );
+    }
+
+    /// The findings about a statement, in one line: no value of it is among them.
+    fn way_of(&self, trace: &Trace, facts: &Facts, text: &[u8]) -> String {
+        let mut told = Explanation::default();
+        told.statement(facts, text);
+        let mut analysis = sql::Analysis::default();
+        analysis.read(text, self.sql_state.session.flags());
+        told.digest(&analysis.digest);
+        let rule_set = self.env.rule_set();
+        let input = RuleInput {
+            text,
+            facts,
+            digest: None,
+            attributes: &[],
+            sequence: 0,
+            form: Form::Text,
+        };
+        told.hints(&self.hints(&rule_set, &input));
+        let mut record = Record::default();
+        let judgement = self.judge(&rule_set, &input, &Counters::default(), &mut record);
+        told.rules(&rule_set.compiled.rules, &record, &judgement);
+        match trace.pins.is_empty() {
+            true => told.wanted(trace.wanted),
+            false => told.find("pinned by", "", &trace.pins),
+        }
+        let findings = told.findings().iter();
+        let findings = findings.map(|it| format!("{} {}: {}", it.step, it.subject, it.text));
+        findings.collect::<Vec<_>>().join("; ")
+    }
+}

@@ -1,0 +1,62 @@
+//! A table of the proxy's own, as a client gets it.
+
+use wire::column::{ColumnDefinition, ColumnType};
+use wire::{Capabilities, StatusFlags};
+
+/// A result whose values are all texts.
+pub struct TextTable {
+    columns: Vec<&'static str>,
+    rows: Vec<Vec<Option<String>>>,
+}
+
+impl TextTable {
+    /// A table without rows, with these columns.
+    pub fn new(columns: &[&'static str]) -> Self {
+        Self {
+            columns: columns.to_vec(),
+            rows: Vec::new(),
+        }
+    }
+
+    /// Adds a row.
+    pub fn row<const N: usize>(&mut self, values: [&str; N]) {
+        let values = values.iter().map(|value| Some((*value).to_owned()));
+        self.rows.push(values.collect());
+    }
+
+    /// As packets that begin with `sequence`.
+    pub(super) fn packets(
+        &self,
+        sequence: u8,
+        capabilities: Capabilities,
+        status: StatusFlags,
+    ) -> Vec<u8> {
+        /// `utf8mb4_general_ci`, which every server knows.
+        const COLLATION: u16 = 45;
+        let columns: Vec<ColumnDefinition<'_>> = (self.columns.iter())
+            .map(|name| {
+                ColumnDefinition::new(name.as_bytes(), ColumnType::VAR_STRING, COLLATION, 1 << 16)
+            })
+            .collect();
+        let rows = self.rows.iter().map(|row| {
+            let values = row.iter();
+            values.map(|value| value.as_ref().map(|text| text.as_bytes()))
+        });
+        let mut packets = Vec::new();
+        wire::result::put_text_result(
+            &mut packets,
+            sequence,
+            capabilities,
+            &columns,
+            rows,
+            status,
+            0,
+        );
+        packets
+    }
+
+    /// How many rows there are.
+    pub(super) fn row_count(&self) -> u64 {
+        self.rows.len() as u64
+    }
+}

@@ -1,0 +1,82 @@
+//! What a script asks elsewhere: run by the session beside its client's, which hears the reply.
+
+use script::Parameters;
+use wire::Command;
+
+use crate::session::PooledSession;
+use command::command_policy::CommandPolicy;
+use link::reply_observer::{ObservedReply, ReplyObserver, Reports, Towards};
+use relay::outcome::{After, CutOff};
+use script_hooks::packets::incoming_of;
+use script_hooks::waiting::{command, execution, miscounted, query};
+use script_host::shadow_queue::{QueuedScriptQuery, Replied};
+
+impl PooledSession {
+    /// Runs what is asked, and says what came of it.
+    pub(crate) async fn reply_to(&mut self, asked: QueuedScriptQuery) -> Result<After, CutOff> {
+        let (replied, after) = match &asked.inquiry.parameters {
+            None => {
+                let payload = query(&asked.inquiry.text, self.client.capabilities);
+                let (heard, after) = self.hear(&asked, Command::QUERY, &payload).await?;
+                (Ok((Command::QUERY, heard)), after)
+            }
+            Some(parameters) => self.hear_bound(&asked, parameters).await?,
+        };
+        // Who has asked may have gone.
+        let _ = asked.reply.send(replied);
+        Ok(after)
+    }
+
+    /// Prepares the statement, executes it with these, and closes it.
+    async fn hear_bound(
+        &mut self,
+        asked: &QueuedScriptQuery,
+        parameters: &Parameters,
+    ) -> Result<(Replied, After), CutOff> {
+        let payload = command(Command::STMT_PREPARE, &asked.inquiry.text);
+        let (heard, after) = self.hear(asked, Command::STMT_PREPARE, &payload).await?;
+        let (Some((id, count)), After::Next) = (heard.prepared, &after) else {
+            return Ok((Ok((Command::STMT_PREPARE, heard)), after));
+        };
+        let (replied, after) = match miscounted(parameters, count) {
+            Some(refusal) => (Err(refusal), after),
+            None => {
+                let payload = execution(parameters, id, self.client.capabilities);
+                let (heard, after) = self.hear(asked, Command::STMT_EXECUTE, &payload).await?;
+                (Ok((Command::STMT_EXECUTE, heard)), after)
+            }
+        };
+        let payload = command(Command::STMT_CLOSE, &id.to_le_bytes());
+        let closing = incoming_of(Command::STMT_CLOSE, &payload);
+        self.close_statement(&closing).await;
+        Ok((replied, after))
+    }
+
+    /// Runs a command where it is asked to run, and hears the reply.
+    async fn hear(
+        &mut self,
+        asked: &QueuedScriptQuery,
+        command: Command,
+        payload: &[u8],
+    ) -> Result<(ObservedReply, After), CutOff> {
+        let script = &self.settings.config.script;
+        let limit = Some(script.timeout_query).filter(|it| !it.is_zero());
+        let towards = Towards::Script {
+            sequence: 1,
+            bytes_max: usize::try_from(script.result_bytes_max).unwrap_or(usize::MAX),
+            reports: Reports::Stay,
+        };
+        self.command.policy = CommandPolicy::of_script(asked.inquiry.place.clone(), limit);
+        let ear = ReplyObserver::to(command, self.client.capabilities, towards, &asked.scripts);
+        let ear = ear.map(|ear| ear.counted_in(&self.watch.memory));
+        self.client.leg.ear = ear.map(Box::new);
+        let arrived = self.arrived(incoming_of(command, payload));
+        let ran = Box::pin(self.perform(arrived)).await;
+        self.close_order();
+        let ear = self.client.leg.ear.take();
+        Ok((
+            ear.map_or_else(ObservedReply::nothing, |it| it.ended()),
+            ran?,
+        ))
+    }
+}

@@ -1,0 +1,194 @@
+//! A session without a client beside a client's: of the same account, with the schema and variables that
+//! come with each statement, in the course of its own. It runs what rules mirror, which nobody hears,
+//! and what scripts ask elsewhere.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use pool::ClientStatementId;
+use route::ClusterId;
+use session::state::SessionState;
+use tokio::sync::mpsc;
+use wire::{Command, StatusFlags};
+
+use crate::backend::held::Held;
+use crate::routing::routing_state::RoutingState;
+use crate::routing::session_routing::Routing;
+use crate::session::PooledSession;
+use crate::session::client_side::ClientSide;
+use crate::session::identity::Identity;
+use crate::session::session_start::{client_statements, rules};
+use crate::session::sql_state::SqlState;
+use crate::session::tracking::Tracking;
+use backend::prepared_statement::StatementKey;
+use command::current_command::CurrentCommand;
+use link::client_command::{Inbox, Incoming};
+use link::leg::Leg;
+use registry::worker_sessions::Registered;
+use relay::outcome::{After, CutOff};
+use script_host::shadow_queue::{
+    Reflection, STATEMENTS_WAITING_MAX, ShadowSession, ShadowStatement, Work,
+};
+use stats::attribution::SessionAttribution;
+
+impl PooledSession {
+    /// A session like this one, in this cluster; none when there are too many sessions.
+    pub fn beside(&self, cluster: ClusterId) -> Option<ShadowSession> {
+        let (double, registered) = self.double(cluster)?;
+        let watch = Rc::clone(&registered.watch);
+        let (queue, items) = mpsc::channel(STATEMENTS_WAITING_MAX);
+        let bytes = Rc::new(Cell::new(0));
+        let left = Rc::clone(&bytes);
+        tokio::task::spawn_local(run(double, registered, items, left));
+        Some(ShadowSession {
+            cluster,
+            queue,
+            bytes,
+            watch,
+        })
+    }
+
+    /// The same to do one thing, and to end.
+    pub fn double(&self, cluster: ClusterId) -> Option<(PooledSession, Registered)> {
+        let env = &self.env;
+        let sessions_max = self.settings.config.limits.sessions_max;
+        let place = env.relay.login.shared.enter(sessions_max)?;
+        let registered = env.relay.sessions.register();
+        let client = &self.client;
+        let who = &self.identity;
+        let state = SessionState::new(
+            rules(&who.account, self.mode),
+            Rc::clone(self.sql_state.session.values()),
+            self.sql_state.session.flags(),
+        );
+        let double = PooledSession {
+            client: ClientSide {
+                leg: Leg::gone(),
+                inbox: Inbox::default(),
+                status: StatusFlags::AUTOCOMMIT,
+                tls: None,
+                origin: client.origin.clone(),
+                ..*client
+            },
+            held: Held::default(),
+            env: Rc::clone(env),
+            watch: Rc::clone(&registered.watch),
+            settings: self.settings.clone(),
+            mode: self.mode,
+            sql_state: SqlState {
+                has_set_globals: self.sql_state.has_set_globals,
+                ..SqlState::new(
+                    state,
+                    client_statements(&self.settings),
+                    self.sql_state.inherits_at,
+                )
+            },
+            tracking: Tracking::default(),
+            routing: Routing::new(
+                RoutingState::elsewhere(&self.routing.course, cluster),
+                Reflection::Itself,
+            ),
+            command: CurrentCommand::default(),
+            identity: Identity {
+                account: who.account.clone(),
+                login: Rc::clone(&who.login),
+                key: Rc::clone(&who.key),
+                attribution: SessionAttribution::default(),
+                scramble: who.scramble,
+                greeting: Rc::clone(&who.greeting),
+                listener: who.listener.clone(),
+                refused_changes: 0,
+                registered: env.relay.login.people.register(env.relay.login.worker),
+                place,
+            },
+            explainer: self.explainer,
+        };
+        Some((double, registered))
+    }
+}
+
+/// Runs what comes, until nothing comes any more.
+async fn run(
+    mut double: PooledSession,
+    registered: Registered,
+    mut items: mpsc::Receiver<ShadowStatement>,
+    bytes: Rc<Cell<usize>>,
+) {
+    while let Some(item) = items.recv().await {
+        bytes.set(bytes.get().saturating_sub(item.bytes));
+        double.command = CurrentCommand::arrived(double.env.now().0);
+        if double.sql_state.session.values() != &item.values {
+            double.sql_state.session.swap_values(item.values);
+        }
+        let ran = double.run_beside(item.work).await;
+        let rested = match ran {
+            Ok(After::Next) => double.rest().await,
+            Ok(_) => break,
+            Err(cut) => Err(cut),
+        };
+        if let Err(CutOff { failure, .. }) = rested {
+            tracing::warn!(cause = failure.cause, user = %double.identity.account.id(), "a session of a script beside a client's has ended with an error");
+            double.drop_lent(pool::CloseReason::Broken);
+            break;
+        }
+    }
+    double.leave().await;
+    drop(double);
+    drop(registered);
+}
+
+impl PooledSession {
+    async fn run_beside(&mut self, work: Work) -> Result<After, CutOff> {
+        let command = |command, packets| Incoming {
+            command,
+            packets,
+            sequence: 1,
+            is_cut: false,
+        };
+        match work {
+            Work::Query(packets) => {
+                let arrived = self.arrived(command(Command::QUERY, packets));
+                Box::pin(self.perform(arrived)).await
+            }
+            Work::Execute(key, count, payload) => {
+                let Some((id, packets)) = self.prepare_beside(key, count, payload) else {
+                    return Ok(After::Next);
+                };
+                let incoming = command(Command::STMT_EXECUTE, packets);
+                let after = Box::pin(self.execute(incoming)).await;
+                self.sql_state.statements.close(id);
+                after
+            }
+            Work::BulkExecute(key, count, payload) => {
+                let Some((id, packets)) = self.prepare_beside(key, count, payload) else {
+                    return Ok(After::Next);
+                };
+                let incoming = command(Command::STMT_BULK_EXECUTE, packets);
+                let after = Box::pin(self.bulk_execute(incoming)).await;
+                self.sql_state.statements.close(id);
+                after
+            }
+            Work::Asked(asked) => Box::pin(self.reply_to(asked)).await,
+        }
+    }
+
+    /// The statement among this session's, and the packets of an execution with its id.
+    fn prepare_beside(
+        &mut self,
+        key: StatementKey,
+        count: u16,
+        mut payload: Vec<u8>,
+    ) -> Option<(ClientStatementId, Vec<u8>)> {
+        let id = self
+            .sql_state
+            .statements
+            .prepare(key, count, 0, Rc::default())
+            .ok()?;
+        if let Some(place) = payload.get_mut(1..5) {
+            place.copy_from_slice(&id.number().to_le_bytes());
+        }
+        let mut packets = Vec::new();
+        wire::write::put_packets(&mut packets, 0, &payload);
+        Some((id, packets))
+    }
+}

@@ -1,0 +1,196 @@
+//! Statements of pooled sessions, from when they are read to when they have ended.
+
+use std::time::Duration;
+
+use config::TraceParents;
+use route::BackendId;
+use session::Outcome;
+use sql::Facts;
+use wire::ErrPacket;
+use wire::attribute::QueryAttribute;
+
+use crate::session::PooledSession;
+use backend::exchange_outcome::Done;
+use backend::prepared_statement::StatementKey;
+use command::delivery::Delivery;
+use link::failure::Failure;
+use relay::relay_env::session_of;
+use stats::counts::Ended;
+use stats::parent::TraceParent;
+use stats::statement_stats::{Answer, StatementEnd, Subject};
+
+impl PooledSession {
+    /// Reads a statement's facts, and returns its digest where that is wanted; `for_lanes`: by whoever asks.
+    #[inline]
+    pub(crate) fn read_digest(
+        &mut self,
+        facts: &mut Facts,
+        text: &[u8],
+        bytes: usize,
+        for_lanes: bool,
+    ) -> Option<u64> {
+        let flags = self.sql_state.session.flags();
+        let insight = &self.env.relay.recorder.stats;
+        if !for_lanes && !insight.is_wanted() {
+            facts.read(text, flags);
+            return None;
+        }
+        let (digest, known) = insight.read(facts, text, flags);
+        self.watch.says(digest);
+        self.command.subject = known.map(|known| Subject {
+            digest,
+            text: known,
+            bytes: bytes as u64,
+            sample: insight.wants().some_values().then(|| text.into()),
+            parent: insight.parent_of(text, facts),
+            answer: Answer::default(),
+        });
+        Some(digest)
+    }
+
+    /// What is prepared is executed.
+    #[inline]
+    pub(crate) fn note_execution_of(&mut self, key: &StatementKey, bytes: usize) {
+        let insight = &self.env.relay.recorder.stats;
+        if !insight.is_wanted() {
+            return;
+        }
+        let text = key.text.bytes();
+        self.watch.says(key.digest);
+        self.command.subject = Some(Subject {
+            digest: key.digest,
+            text: insight.text_of(key.digest, text, self.sql_state.session.flags()),
+            bytes: bytes as u64,
+            sample: insight.wants().some_values().then(|| text.into()),
+            parent: insight.parent_of(text, &key.facts),
+            answer: Answer::default(),
+        });
+    }
+
+    /// What came with the statement of the moment may say in which span it was said.
+    pub(crate) fn note_attributes(&mut self, attributes: &[QueryAttribute<'_>]) {
+        let tracing = self.env.relay.recorder.stats.wants().tracing;
+        if let (Some((_, TraceParents::Follow)), Some(subject)) =
+            (tracing, &mut self.command.subject)
+            && let Some(parent) = TraceParent::of_attributes(attributes)
+        {
+            subject.parent = Some(Box::new(parent));
+        }
+    }
+
+    /// The statement of the moment has had its reply, or was answered with an error. It is returned where it
+    /// is due to be explained.
+    #[inline]
+    pub(crate) fn note_statement(&mut self, done: &Done) -> Option<Subject> {
+        // What is said again is not said by the client.
+        if self.command.delivery == Delivery::Nobody {
+            return None;
+        }
+        let subject = self.command.subject.take()?;
+        let tally = &done.tally;
+        let error = match done.outcome {
+            Outcome::Ok => None,
+            Outcome::Err(number) => Some((number, tally.error.map(|(_, state)| state))),
+        };
+        let (proxy, queue) = self.share(self.command.timing.waited());
+        let end = StatementEnd {
+            error,
+            message: done.message.as_deref().unwrap_or_default(),
+            backend: self.routing.course.last,
+            ended: Ended {
+                has_failed: error.is_some(),
+                rows_sent: tally.rows_before.saturating_add(tally.rows),
+                rows_affected: tally.affected_rows,
+                bytes_in: subject.bytes,
+                bytes_out: tally.bytes,
+                proxy,
+                queue,
+                first_byte: self.command.timing.first_byte(),
+                backend: self.command.timing.taken(),
+                at: self.command.timing.ended(),
+            },
+        };
+        let is_due = self.note_end(&subject, &end);
+        is_due.then_some(subject)
+    }
+
+    /// The statement of the moment was answered with this error, and is at no backend.
+    #[cold]
+    pub(crate) fn note_failed(&mut self, payload: &[u8], backend: Option<BackendId>) {
+        let failed = (self.command.subject.take(), ErrPacket::decode(payload));
+        let (Some(subject), Ok(error)) = failed else {
+            return;
+        };
+        let ended = Ended {
+            has_failed: true,
+            bytes_out: payload.len() as u64,
+            ..Ended::default()
+        };
+        self.note_own_answer(&subject, Some(&error), backend, ended);
+    }
+
+    /// The statement of the moment, if it has not been noted, was answered by the proxy alone, and not with
+    /// an error.
+    #[inline]
+    pub(crate) fn note_answered(&mut self) {
+        if let Some(subject) = self.command.subject.take() {
+            let ended = Ended {
+                rows_sent: subject.answer.rows,
+                bytes_out: subject.answer.bytes,
+                ..Ended::default()
+            };
+            self.note_own_answer(&subject, None, None, ended);
+        }
+    }
+
+    /// The session ends within the statement of the moment, if there is one.
+    #[cold]
+    pub(crate) fn note_cut_off(&mut self, failure: &Failure) {
+        match failure.err_payload(true) {
+            Some(payload) => self.note_failed(&payload, self.routing.course.last),
+            None => self.command.subject = None,
+        }
+    }
+
+    #[cold]
+    fn note_own_answer(
+        &mut self,
+        subject: &Subject,
+        error: Option<&ErrPacket<'_>>,
+        backend: Option<BackendId>,
+        mut ended: Ended,
+    ) {
+        ended.at = self.env.now().0;
+        ended.bytes_in = subject.bytes;
+        (ended.proxy, ended.queue) = self.share(self.command.timing.spent(ended.at));
+        let end = StatementEnd {
+            error: error.map(|error| (error.number, error.sqlstate)),
+            message: error.map(|error| error.text).unwrap_or_default(),
+            backend,
+            ended,
+        };
+        self.note_end(subject, &end);
+    }
+
+    /// How much of its time the statement of the moment was in the proxy, and how much it waited its turn.
+    fn share(&self, time: Duration) -> (Duration, Duration) {
+        match self.command.timing.has_queued() {
+            true => (Duration::ZERO, time),
+            false => (time, Duration::ZERO),
+        }
+    }
+
+    fn note_end(&mut self, subject: &Subject, end: &StatementEnd<'_>) -> bool {
+        let env = &self.env;
+        let keys = &env.relay.recorder.stats.keys;
+        let whose = self.identity.attribution.of(
+            keys,
+            &self.identity.account,
+            self.sql_state.session.values(),
+        );
+        let server = || self.sql_state.session.flags().server;
+        let session = || session_of(self.watch.card().as_ref(), server());
+        let recorder = &env.relay.recorder;
+        recorder.note(subject, end, whose, &env.pool_env.topology, session)
+    }
+}

@@ -1,0 +1,143 @@
+//! What is asked of a backend that explains: each within a bound of time and of bytes.
+
+use std::pin::pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use pool::CloseReason;
+use serde_json::Value;
+use session::Outcome;
+use tokio::time::timeout;
+use wire::ErrPacket;
+
+use super::{Planner, Refusal};
+use backend::ask::text;
+use backend::kill_thread::Running;
+use backend::kill_thread::TIMEOUT_KILL;
+use backend::own_reply::OwnReply;
+use wire::rows::Rows;
+
+/// An answer that takes longer is given up.
+pub(super) const TIMEOUT_EXPLAIN: Duration = Duration::from_secs(5);
+
+/// The same where a schema's indexes are asked for.
+const TIMEOUT_SCHEMA: Duration = Duration::from_secs(10);
+
+/// Longer answers are thrown away.
+pub(super) const ANSWER_BYTES_MAX: usize = 1 << 20;
+
+/// The same of a schema's indexes.
+const SCHEMA_BYTES_MAX: usize = 8 << 20;
+
+impl Planner {
+    /// Nothing that planning has locked stays so: it may have begun a transaction.
+    pub(super) async fn end_planning(&mut self) {
+        if self.session.held.lease.is_some() {
+            let _ = self
+                .ask_within(b"ROLLBACK", TIMEOUT_EXPLAIN, ANSWER_BYTES_MAX)
+                .await;
+        }
+    }
+
+    pub(super) async fn ask_schema(&mut self, question: &str) -> Result<Rows, Refusal> {
+        let question = question.as_bytes();
+        let own = self
+            .ask_within(question, TIMEOUT_SCHEMA, SCHEMA_BYTES_MAX)
+            .await?;
+        self.rows_of(&own).map_err(|(_, refusal)| refusal)
+    }
+
+    pub(super) async fn ask_rows(
+        &mut self,
+        head: &str,
+        statement: &[u8],
+    ) -> Result<Rows, (u16, Refusal)> {
+        let question = [head.as_bytes(), statement].concat();
+        let own = self
+            .ask_within(&question, TIMEOUT_EXPLAIN, ANSWER_BYTES_MAX)
+            .await;
+        self.rows_of(&own.map_err(|refusal| (0, refusal))?)
+    }
+
+    pub(super) async fn ask_json(&mut self, statement: &[u8]) -> Result<Value, Refusal> {
+        let rows = self.ask_rows("EXPLAIN FORMAT=JSON ", statement).await;
+        let rows = rows.map_err(|(_, refusal)| refusal)?;
+        let first = rows.iter().next();
+        let json = first
+            .and_then(|row| row.value("EXPLAIN"))
+            .unwrap_or_default();
+        serde_json::from_str(json).map_err(|error| error.to_string())
+    }
+
+    fn rows_of(&self, own: &OwnReply) -> Result<Rows, (u16, Refusal)> {
+        match own.outcome {
+            Outcome::Ok if own.is_cut => Err((0, "the answer is too long".to_owned())),
+            Outcome::Ok => own
+                .rows(self.session.conn_capabilities())
+                .map_err(|broken| (0, broken.to_string())),
+            Outcome::Err(number) => {
+                let shown = own.error().map(|error| refusal_of(&error));
+                Err((number, shown.unwrap_or_else(|| format!("error {number}"))))
+            }
+        }
+    }
+
+    /// Asks something; what takes longer than that is killed.
+    pub(super) async fn ask_within(
+        &mut self,
+        question: &[u8],
+        limit: Duration,
+        bytes_max: usize,
+    ) -> Result<OwnReply, Refusal> {
+        let lost = || "the connection is lost".to_owned();
+        let mut lent = self.session.held.lease.take().ok_or_else(lost)?;
+        let running = Running {
+            backend: Arc::clone(&lent.conn.backend),
+            thread_id: lent.conn.thread_id,
+        };
+        let env = Rc::clone(&self.session.env);
+        let argument = text(&lent.conn, question);
+        let mut kill = None;
+        let heard = {
+            let mut asked = pin!(lent.conn.ask_in_part(&env.pool_env, &argument, bytes_max));
+            match timeout(limit, asked.as_mut()).await {
+                Ok(heard) => Some(heard),
+                Err(_) => {
+                    kill = Some(
+                        self.session
+                            .kill_thread(&running, route::KillScope::Statement),
+                    );
+                    timeout(TIMEOUT_KILL, asked.as_mut()).await.ok()
+                }
+            }
+        };
+        self.session.held.lease = Some(lent);
+        let Some(Ok(own)) = heard else {
+            self.session.drop_lent(CloseReason::Broken);
+            return Err(lost());
+        };
+        if let Some(status) = own.tally.status {
+            self.session.client.status = status;
+        }
+        if let Some(kill) = kill {
+            // It never fails, but may have given the connection up.
+            let _ = self.session.outlive(kill).await;
+            return Err(format!("there was no answer within {limit:?}"));
+        }
+        Ok(own)
+    }
+}
+
+/// What a server said, without what it quotes.
+fn refusal_of(error: &ErrPacket<'_>) -> Refusal {
+    let message = stats::table::shortened(error.text, ERROR_BYTES_MAX);
+    format!(
+        "error {}: {}",
+        error.number,
+        stats::messages::shown(error.number, message, false)
+    )
+}
+
+/// A message is no longer.
+const ERROR_BYTES_MAX: usize = 512;

@@ -1,0 +1,155 @@
+//! EXPLAIN ROUTE: where a statement would go now, and why: its facts, what rules and hints say, what it
+//! wants, what is found of every backend. Nothing is sent.
+
+use route::rules::{Counters, Record};
+use route::{Arrival, BackendId, Considered, Explanation, Roles, Wish};
+use sql::Facts;
+
+use crate::answers::shown;
+use command::command_policy::CommandPolicy;
+use command::target::CommandTarget;
+use engine::rules::evaluate_rules::{Form, RuleInput};
+use engine::session::PooledSession;
+
+/// What would become of a statement.
+pub(crate) fn explain_route(session: &mut PooledSession, text: &[u8]) -> Explanation {
+    let mut told = Explanation::default();
+    let mut facts = sql::facts(text, session.sql_state.session.flags());
+    session.trust(&mut facts, text);
+    let mut analysis = sql::Analysis::default();
+    analysis.read(text, session.sql_state.session.flags());
+    session.name_more(&mut facts, text);
+    session.doubt_refused(&mut facts, || analysis.digest.hash());
+    told.statement(&facts, text);
+    told.digest(&analysis.digest);
+    let order = tell_rules(session, &mut told, &facts, text);
+    session.command.policy = Some(Box::new(order));
+    let backend = tell_way(session, &mut told, &facts);
+    let lane = match session.would_use_lane(text, &facts, backend) {
+        Ok(()) => "uses a lane, when other statements are under way there".to_owned(),
+        Err(why) => format!("uses no lane: {why}"),
+    };
+    told.find("lane", "", lane);
+    session.command.policy = None;
+    told
+}
+
+/// What each rule says of a statement, and what its hints do; what is to be done of it.
+fn tell_rules(
+    session: &PooledSession,
+    told: &mut Explanation,
+    facts: &Facts,
+    text: &[u8],
+) -> CommandPolicy {
+    let rule_set = session.env.rule_set();
+    let input = RuleInput {
+        text,
+        facts,
+        digest: None,
+        attributes: &[],
+        sequence: 0,
+        form: Form::Text,
+    };
+    let hints = session.hints(&rule_set, &input);
+    told.hints(&hints);
+    let mut record = Record::default();
+    let judgement = session.judge(&rule_set, &input, &Counters::default(), &mut record);
+    told.rules(&rule_set.compiled.rules, &record, &judgement);
+    session.order_of(&rule_set, &judgement, &hints)
+}
+
+/// Returns the backend that is decided for.
+fn tell_way(session: &PooledSession, told: &mut Explanation, facts: &Facts) -> Option<BackendId> {
+    if let Some(unknown) = session
+        .command
+        .policy
+        .as_ref()
+        .and_then(|it| it.unknown.as_ref())
+    {
+        told.find("decision", "(none)", wire::errors::no_such_place(unknown));
+        return None;
+    }
+    let command_target = session.command_target(facts);
+    let is_ordered = session
+        .command
+        .policy
+        .as_ref()
+        .is_some_and(|it| it.directs());
+    let roles = match command_target {
+        CommandTarget::Ordered(roles) => Some(roles),
+        // The session's own would do.
+        CommandTarget::Home if is_ordered => Some(session.routing.course.roles()),
+        _ => None,
+    };
+    match roles {
+        Some(roles) => {
+            let role = format!("{roles:?}").to_lowercase();
+            told.find("role", role, "as a rule or a hint says");
+        }
+        None => told.wanted(session.wanted(facts)),
+    }
+    match &session.held.lease {
+        Some(_) if session.routing.optimism.is_some() && command_target == CommandTarget::Home => {
+            tell_candidates(session, told, command_target)
+        }
+        Some(lent) => {
+            let pins = format!("pinned by {}", session.pins());
+            told.find("decision", &lent.conn.backend.name, pins);
+            Some(lent.conn.backend.id)
+        }
+        None => tell_candidates(session, told, command_target),
+    }
+}
+
+fn tell_candidates(
+    session: &PooledSession,
+    told: &mut Explanation,
+    command_target: CommandTarget,
+) -> Option<BackendId> {
+    if let (CommandTarget::Same, Some(last)) = (command_target, session.last_backend(&[])) {
+        let why = "it ran the session's last command";
+        told.find("decision", &last.name, why);
+        return Some(last.id);
+    }
+    let home = session.routing.home.as_ref().map(|home| home.backend.id);
+    let goes_home = matches!(
+        command_target,
+        CommandTarget::Home | CommandTarget::Same | CommandTarget::Any
+    );
+    let written = match goes_home {
+        true => Default::default(),
+        false => session.must_see(),
+    };
+    told.find("must see", "", shown(&written));
+    let roles = match command_target {
+        CommandTarget::Replica | CommandTarget::Optimistic => Roles::Replica,
+        CommandTarget::Ordered(roles) => roles,
+        CommandTarget::Home | CommandTarget::Same | CommandTarget::Any => {
+            session.routing.course.roles()
+        }
+    };
+    let wish = Wish {
+        sticky: home.filter(|_| goes_home).or(session.sticky()),
+        ..session.ordered(roles, &[], home.as_slice(), &written)
+    };
+    let topology = session.env.pool_env.topology.borrow();
+    let now = session.env.now();
+    let dice = &mut session.env.relay.login.dice.borrow().clone();
+    let mut heard: Vec<Considered> = Vec::new();
+    let placed = route::place(&topology, &wish, &session.env.loads, now, dice, &mut heard);
+    told.candidates(&heard);
+    match placed {
+        Ok(placed) => {
+            let how = match placed.arrival {
+                Arrival::Now => "at once",
+                Arrival::AfterWait => "behind a wait for what it must see",
+            };
+            told.find("decision", &placed.backend.name, how);
+            Some(placed.backend.id)
+        }
+        Err(none) => {
+            told.find("decision", "(none)", none.to_string());
+            None
+        }
+    }
+}

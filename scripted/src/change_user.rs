@@ -1,0 +1,90 @@
+//! COM_CHANGE_USER of a scripted session's client: whether it may be, and the dialogue behind it.
+
+use session::{Outcome, Sequences};
+use wire::reply::OkPacket;
+
+use super::session::Scripted;
+use link::dialogue::{AuthEnd, Dialogue, Exchange, Legs};
+use link::failure::{Failure, FailureKind};
+use link::packets::PacketStream;
+use link::reply_observer::ObservedReply;
+use login::user_change::UserChange;
+use relay::outcome::CutOff;
+use script_host::server::Server;
+
+impl Scripted {
+    /// Whether a COM_CHANGE_USER leads to an account that the session's scripts are for.
+    pub(super) fn may_become(&self, argument: &[u8]) -> Result<(), Failure> {
+        let Some(card) = self.watch.card() else {
+            return Ok(());
+        };
+        let change = UserChange {
+            remote: &card.client,
+            transport: &self.client.transport,
+            argument,
+            running: self.script.files(),
+        };
+        change.check(&self.env.login)
+    }
+
+    /// The dialogue behind COM_CHANGE_USER.
+    pub(super) async fn change_user(
+        &mut self,
+        server: &mut Server,
+    ) -> Result<ObservedReply, CutOff> {
+        let lost = |error: std::io::Error| {
+            CutOff::new(
+                Failure::new(FailureKind::ClientLost, error.to_string()),
+                None,
+            )
+        };
+        self.client.drained().await.map_err(lost)?;
+        server.leg.drained().await.map_err(lost)?;
+        let legs = Legs {
+            client: self.client.transport.privacy(),
+            backend: server.privacy(),
+        };
+        let mut client = PacketStream::new(&mut self.client.transport, 1)
+            .with_sequences(Sequences::Renumbered)
+            .with_ahead(self.inbox.take_all());
+        let mut backend = PacketStream::new(&mut server.leg.transport, 1)
+            .with_sequences(Sequences::Renumbered)
+            .with_ahead(std::mem::take(&mut server.inbox));
+        let mut dialogue = Dialogue {
+            client: &mut client,
+            backend: &mut backend,
+            backend_name: &server.backend.name,
+            legs,
+            own_key: &self.env.login.shared.own_key,
+            server_key: self.settings.server_key(),
+            plugin: wire::auth::CACHING_SHA2_PASSWORD.to_vec(),
+            scramble: server.scramble.clone(),
+            exchange: Exchange::None,
+            ear: None,
+        };
+        let end = dialogue.run().await;
+        server.scramble = std::mem::take(&mut dialogue.scramble);
+        let ahead = |stream: PacketStream<_>| {
+            let parts = stream.into_parts();
+            parts.map(|(_, ahead)| ahead).unwrap_or_default()
+        };
+        let (from_client, from_backend) = (ahead(client), ahead(backend));
+        self.inbox.put(&from_client);
+        server.inbox = from_backend;
+        let mut heard = ObservedReply::nothing();
+        heard.is_reply = true;
+        heard.has_passed = true;
+        match end.map_err(|failure| CutOff::new(failure, None))? {
+            AuthEnd::Ok(payload) => {
+                if let Ok(ok) = OkPacket::decode(&payload) {
+                    self.status = ok.status;
+                }
+            }
+            AuthEnd::Err(payload) => {
+                let number = wire::ErrPacket::decode(&payload).map_or(0, |err| err.number);
+                heard.outcome = Outcome::Err(number);
+            }
+        }
+        Ok(heard)
+    }
+}

@@ -1,0 +1,99 @@
+//! A scripted session's completed login, which becomes the session when the client's stream is handed over.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use wire::compression::{Algorithm, Remote};
+use wire::{Capabilities, StatusFlags};
+
+use super::begin::Begin;
+use super::session::Scripted;
+use backend::secure::compress;
+use backend::settings::Settings;
+use link::client_command::Inbox;
+use link::failure::Failure;
+use link::leg::Leg;
+use link::packets::PacketStream;
+use link::session_end::lost_at_login;
+use login::login_env::SessionPermit;
+use registry::session_control::SessionControl;
+use registry::session_registry::Registration;
+use relay::relay_env::RelayEnv;
+use script_host::host::Host;
+use script_host::server::Server;
+
+/// A login that has succeeded. The client's stream is not in it yet.
+pub struct CompletedLogin {
+    pub(crate) script: script::Session,
+    pub(crate) id: u64,
+    /// Its entry by the id that its client sees, where that is the proxy's own.
+    pub(crate) person: Option<Registration>,
+    pub(crate) server: Option<Server>,
+    pub(crate) status: StatusFlags,
+    pub(crate) compression: Option<(Algorithm, u8)>,
+    pub(crate) collation: u8,
+    /// What the client has agreed on.
+    pub(crate) capabilities: Capabilities,
+}
+
+impl Begin<'_> {
+    /// It has no connection.
+    pub(crate) fn begun_alone(
+        self,
+        compression: Option<(Algorithm, u8)>,
+        capabilities: Capabilities,
+    ) -> CompletedLogin {
+        CompletedLogin {
+            compression,
+            capabilities,
+            script: self.hooks.script,
+            id: self.id,
+            person: None,
+            server: None,
+            status: StatusFlags::AUTOCOMMIT,
+            collation: self.who.collation,
+        }
+    }
+}
+
+impl CompletedLogin {
+    /// The session, with its client's stream.
+    ///
+    /// # Errors
+    /// The connection to the client is lost.
+    pub fn join(
+        self,
+        client: PacketStream,
+        host: Rc<Host>,
+        (env, watch, settings): (&Rc<RelayEnv>, &Rc<SessionControl>, &Arc<Settings>),
+        place: SessionPermit,
+    ) -> Result<Scripted, Failure> {
+        let (client, ahead) = client.into_parts().ok_or_else(lost_at_login)?;
+        let (client, ahead) = compress(client, ahead, self.compression, Remote::Client);
+        if let Some(server) = &self.server {
+            watch.settle(server.backend.id);
+        }
+        Ok(Scripted {
+            client: Leg::new(client),
+            inbox: Inbox::new(ahead),
+            server: self.server,
+            script: self.script,
+            has_changed: false,
+            rows: None,
+            is_bound: false,
+            prepared_files: Vec::new(),
+            files: Vec::new(),
+            host,
+            id: self.id,
+            person: self.person,
+            status: self.status,
+            collation: self.collation,
+            capabilities: self.capabilities,
+            env: Rc::clone(env),
+            watch: Rc::clone(watch),
+            settings: Arc::clone(settings),
+            observer: None,
+            _place: place,
+        })
+    }
+}

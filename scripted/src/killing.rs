@@ -1,0 +1,126 @@
+//! KILL in a session with a connection of its own. Ids that the proxy gives out lead to sessions; all others
+//! are the backend's, which knows who may.
+
+use route::KillScope;
+use wire::Command;
+use wire::errors::{self, ProxyError};
+use wire::query::Query;
+
+use super::session::Scripted;
+use backend::greeting::dialect_of;
+use backend::greeting::server_of;
+use backend::kill_thread::{let_kill_others, statement};
+use engine::kill::{Target, killed_by};
+use link::client_command::Incoming;
+use link::reply_observer::{Reports, Towards};
+use registry::session_registry::{IdOwner, Kill, is_given_out};
+use relay::outcome::CutOff;
+use script_hooks::packets::incoming_of;
+use script_hooks::waiting::query;
+use script_host::server::Server;
+
+impl Scripted {
+    /// What is sent instead of a KILL that names an id of the proxy's: the server's answer to it is the answer
+    /// to that.
+    pub(super) async fn in_place_of_kill(
+        &mut self,
+        incoming: &Incoming,
+        server: &mut Server,
+    ) -> Result<Option<Incoming>, CutOff> {
+        let Some(Target { id, scope }) = self.kill_in(incoming, server) else {
+            return Ok(None);
+        };
+        let people = &self.env.login.people;
+        let here = server.backend.id;
+        let user = match people.find(id) {
+            IdOwner::Passed(backend, thread_id) if backend == here => {
+                return Ok(Some(statement_of(&statement(scope, thread_id), server)));
+            }
+            IdOwner::Passed(..) => people.scripted_user(id),
+            IdOwner::Session(user) | IdOwner::Alone(user) => Some(user),
+            IdOwner::Nobody if is_given_out(id) => {
+                let refusal = refusal(&errors::no_such_session(id));
+                return Ok(Some(statement_of(&refusal, server)));
+            }
+            IdOwner::Nobody => None,
+        };
+        let Some(user) = user else {
+            return Ok(None);
+        };
+        let is_own = self
+            .watch
+            .card()
+            .is_some_and(|card| card.user.as_bytes() == &*user);
+        if !is_own && !self.may_kill_others(server).await? {
+            let refusal = refusal(&errors::not_owner(id));
+            return Ok(Some(statement_of(&refusal, server)));
+        }
+        self.env.login.people.kill(Kill {
+            id,
+            scope,
+            at: None,
+            said: self.env.pool.now().0,
+        });
+        Ok(Some(statement_of("DO 0", server)))
+    }
+
+    /// Whom a command kills, if it kills anybody.
+    fn kill_in(&self, incoming: &Incoming, server: &Server) -> Option<Target> {
+        let argument = incoming.argument();
+        match incoming.command {
+            Command::QUERY => {
+                let query = Query::decode(&argument, server.capabilities).ok()?;
+                let flags = sql::Flags {
+                    server: server_of(&server.greeting),
+                    ..sql::Flags::default()
+                };
+                killed_by(query.text, server.greeting.thread_id, flags)
+            }
+            // MySQL 9 knows it no more: it says so itself.
+            Command::PROCESS_KILL if dialect_of(&server.greeting) == auth::Dialect::MariaDb => {
+                let id = argument
+                    .first_chunk::<4>()
+                    .map(|it| u32::from_le_bytes(*it))?;
+                let scope = KillScope::Connection;
+                Some(Target { id, scope })
+            }
+            _ => None,
+        }
+    }
+
+    /// A client has killed a statement by the backend's id: that may be a hook that waits.
+    pub(super) fn pass_kill_on(&self, incoming: &Incoming, server: &Server) {
+        if let Some(Target { id, scope }) = self.kill_in(incoming, server)
+            && scope == KillScope::Statement
+        {
+            let people = &self.env.login.people;
+            people.end_hook_at(server.backend.id, id);
+        }
+    }
+
+    /// Whether its user may kill sessions of others, by the grants.
+    async fn may_kill_others(&mut self, server: &mut Server) -> Result<bool, CutOff> {
+        let asking = statement_of("SHOW GRANTS", server);
+        server.send(&asking.packets).await;
+        let towards = Towards::Script {
+            sequence: 1,
+            bytes_max: GRANTS_BYTES_MAX,
+            reports: Reports::Stay,
+        };
+        let heard = self.hear(server, Command::QUERY, towards).await?;
+        Ok(let_kill_others(&heard.kept))
+    }
+}
+
+/// Whoever has more may kill none but their own.
+const GRANTS_BYTES_MAX: usize = 1 << 20;
+
+/// A statement that the server answers with this error.
+fn refusal(ProxyError { code, text }: &ProxyError) -> String {
+    let number = code.number;
+    format!("SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = {number}, MESSAGE_TEXT = '{text}'")
+}
+
+fn statement_of(text: &str, server: &Server) -> Incoming {
+    incoming_of(Command::QUERY, &query(text.as_bytes(), server.capabilities))
+}

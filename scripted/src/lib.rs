@@ -1,0 +1,34 @@
+//! Sessions that run a script of MySQL Proxy's kind: their packets are whole, and hooks see them.
+//!
+//! ```text
+//!   begin: connect_server, and the login
+//!     │
+//!     ├─ passing    a backend judges the login ─────────┐
+//!     ├─ alone      the script answers the login itself ─┴─► completed_login ─► session: one backend connection
+//!     │                                                        exchange     a command, and its reply
+//!     │                                                        change_user  COM_CHANGE_USER, which is a dialogue
+//!     │                                                        file         a file that the client sends
+//!     │                                                        killing      KILL, which may name ids of the proxy's
+//!     │
+//!     └─ entering   the proxy answers the login ─► PooledScript, beside a pooled session (crate `engine`)
+//!                                                    pooled_stage   each command gets whichever connection it needs
+//! ```
+//!
+//! What a script decides about a command is the crate `script_hooks`. Sessions without a script never come here. Where
+//! the proxy has answered the login, it bridges what a script cannot read (`bridge` of crate `script_host`). Where a
+//! backend has judged the login, the proxy does not agree on it with the client, because the connection may become
+//! another session's.
+
+mod alone;
+pub mod begin;
+mod change_user;
+pub mod completed_login;
+mod entering;
+mod exchange;
+mod file;
+mod killing;
+mod meet;
+mod passing;
+pub mod pooled_script;
+pub mod pooled_stage;
+pub mod session;

@@ -1,0 +1,549 @@
+//! The command phase of a scripted session: wait for a command, ask the script, do what it wants.
+
+use std::future::poll_fn;
+use std::pin::{Pin, pin};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use route::{KillReason, Report};
+use script::{Move, Rows, ScriptQuery};
+use session::Outcome;
+use tokio::io::{AsyncRead, ReadBuf};
+use wire::{Capabilities, Command, ErrPacket, StatusFlags, errors};
+
+use backend::connection_error::ConnectionError;
+use backend::greeting::server_of;
+use backend::settings::Settings;
+use link::client_command::{EndOf, Inbox, Incoming, Passage};
+use link::failure::{Failure, FailureKind};
+use link::leg::Leg;
+use link::memory::Purpose;
+use link::reply_observer::{ObservedReply, Towards};
+use link::session_end::SessionEnd;
+use login::login_env::SessionPermit;
+use registry::last_word::comes_to_be_told;
+use registry::memory_bound::memory_full;
+use registry::session_control::{Ask, HookWait, SessionControl};
+use registry::session_registry::Registration;
+use relay::observer::Observer;
+use relay::outcome::{After, CutOff};
+use relay::relay::client_violation;
+use relay::relay_env::RelayEnv;
+use relay::thread_ended::has_thread_ended;
+use script::unless_zero;
+use script_hooks::act::act;
+use script_hooks::stage::{Stage, lacks_server, note_prepared, prepared_text};
+use script_host::host::Host;
+use script_host::parked::kind_of;
+use script_host::server::Server;
+use script_host::shadow_queue::Replied;
+
+/// One session. Fields are dropped in this order: the connection goes before the session's place.
+pub struct Scripted {
+    pub(crate) client: Leg,
+    pub(crate) inbox: Inbox,
+    /// The backend connection that it has.
+    pub server: Option<Server>,
+    pub(crate) script: script::Session,
+    /// COM_CHANGE_USER has made it another's: its connection is for no pool.
+    pub(crate) has_changed: bool,
+    /// What rewrites the rows of the command.
+    pub(crate) rows: Option<Rows>,
+    /// The next command is the script's own, and may run for so long only.
+    pub(crate) is_bound: bool,
+    /// Files of the client that texts of prepared statements have named.
+    pub(crate) prepared_files: Vec<Vec<u8>>,
+    /// Those that the backend may ask for in its reply to the command under way.
+    pub(crate) files: Vec<Vec<u8>>,
+    pub(crate) host: Rc<Host>,
+    pub(crate) id: u64,
+    /// Its entry by the id that its client sees, where that is the proxy's own.
+    pub person: Option<Registration>,
+    /// The flags that the client saw last.
+    pub(crate) status: StatusFlags,
+    /// The client's character set, as its login said.
+    pub(crate) collation: u8,
+    /// What client and backend have agreed on.
+    pub(crate) capabilities: Capabilities,
+    pub(crate) env: Rc<RelayEnv>,
+    /// What others see of it and ask of it.
+    pub watch: Rc<SessionControl>,
+    pub(crate) settings: Arc<Settings>,
+    /// Who sees its statements, if that is wanted.
+    pub(crate) observer: Option<Box<Observer>>,
+    pub(crate) _place: SessionPermit,
+}
+
+/// What has come from a client: a command, or its end.
+enum ClientInput {
+    Command(Incoming),
+    End(SessionEnd),
+}
+
+/// What ends a scripted session's wait for a command.
+enum ScriptedIdleEvent {
+    Bytes,
+    Closed,
+    BackendClosed,
+}
+
+impl Scripted {
+    /// Command after command, until the end; then `disconnect_client`.
+    pub async fn run(&mut self) -> Result<SessionEnd, CutOff> {
+        self.observer = Observer::of(&self.env, self.watch.card());
+        let ran = self.commands().await;
+        if ran.is_err() {
+            // What is under way on it is nobody's any more.
+            self.break_server();
+        }
+        self.script.end();
+        self.follow_moves().await;
+        if let Some(server) = self.server.take() {
+            server.quit().await;
+        }
+        ran
+    }
+
+    async fn commands(&mut self) -> Result<SessionEnd, CutOff> {
+        // What the script has decided on when the login ended.
+        self.follow_moves().await;
+        loop {
+            let incoming = match self.next_command().await? {
+                ClientInput::Command(incoming) => incoming,
+                ClientInput::End(end) => return Ok(end),
+            };
+            let topology = &self.env.pool.topology;
+            self.host.follow(&topology.borrow(), &self.settings);
+            match act(self, incoming).await? {
+                After::Next if self.script.wants_close() => {
+                    let _ = self.client.drained().await;
+                    return Ok(SessionEnd::Quit);
+                }
+                After::Ended(end) => return Ok(end),
+                After::Next | After::Relayed(_) => {}
+            }
+        }
+    }
+
+    /// What a command has changed of what scripts are told.
+    pub(crate) fn note(&mut self, command: Command, argument: &[u8], outcome: Outcome) {
+        if command == Command::CHANGE_USER && outcome == Outcome::Ok {
+            let user = argument.split(|byte| *byte == 0).next();
+            let user = user.unwrap_or_default();
+            self.script.set_user(user);
+            self.has_changed = true;
+            let name = String::from_utf8_lossy(user);
+            self.watch.note_of(|card| card.user = name.as_ref().into());
+            self.stand();
+        }
+        if command == Command::INIT_DB && outcome == Outcome::Ok {
+            self.script.set_schema(argument);
+            if let Some(server) = &mut self.server {
+                server.facts.schema = argument.to_vec();
+            }
+        }
+    }
+
+    /// A connection from a pool becomes this session's: as another's it is reset first.
+    async fn take(&mut self, id: u64) {
+        let Some(mut server) = self.host.parked.take(id).await else {
+            return self.script.set_server(None);
+        };
+        let is_alike = kind_of(self.capabilities) == kind_of(server.capabilities);
+        if server.user_id != self.id && !(is_alike && self.reset(&mut server).await) {
+            return self.script.set_server(None);
+        }
+        server.user_id = self.id;
+        self.watch.settle(server.backend.id);
+        self.server = Some(server);
+    }
+
+    /// Others find the connection that it has now.
+    pub fn stand(&mut self) {
+        let server = self.server.as_ref();
+        let at = server.map(|it| (it.backend.id, it.greeting.thread_id));
+        let thread_id = at.map_or(0, |(_, thread_id)| thread_id);
+        self.watch.note_of(|card| card.thread_id = thread_id);
+        let (card, env) = (self.watch.card(), &self.env);
+        env.origins
+            .note_session(at, || env.pool.now().0, card.as_ref());
+        if let (Some(person), Some(card)) = (&mut self.person, card) {
+            person.runs_script(card.user.as_bytes(), at);
+        }
+    }
+
+    /// The connection is closed in the middle of something.
+    fn break_server(&mut self) {
+        if let Some(server) = self.server.take() {
+            server.leg.transport.abort();
+        }
+        self.script.set_server(None);
+    }
+
+    /// Waits for the client's next command, whole.
+    async fn next_command(&mut self) -> Result<ClientInput, CutOff> {
+        let limit = self.settings.config.limits.packet_bytes_max;
+        self.watch.memory.keep(Purpose::Reply, 0);
+        self.watch
+            .memory
+            .keep(Purpose::Command, self.inbox.held_bytes());
+        loop {
+            match self.inbox.command(usize::MAX, limit) {
+                Ok(Some(incoming)) => return Ok(ClientInput::Command(incoming)),
+                Ok(None) => {}
+                Err(violation) => {
+                    return Err(CutOff::new(client_violation(violation), Some(1)));
+                }
+            }
+            match poll_fn(|context| self.poll_idle(context)).await? {
+                ScriptedIdleEvent::Bytes if self.has_memory_for_command() => {}
+                ScriptedIdleEvent::Bytes => {
+                    return Err(CutOff::new(memory_full("the statement"), Some(1)));
+                }
+                ScriptedIdleEvent::BackendClosed => {
+                    return Ok(ClientInput::End(SessionEnd::BackendClosed));
+                }
+                ScriptedIdleEvent::Closed if self.inbox.is_empty() => {
+                    return Ok(ClientInput::End(SessionEnd::ClientClosed));
+                }
+                ScriptedIdleEvent::Closed => {
+                    let text = "the client has closed the connection within a command";
+                    return Err(CutOff::new(
+                        Failure::new(FailureKind::ClientLeft, text),
+                        None,
+                    ));
+                }
+            }
+        }
+    }
+
+    /// Counts what has come of a command that is not whole yet.
+    fn has_memory_for_command(&self) -> bool {
+        let bytes = self.inbox.held_bytes() + self.client.transport.held_bytes();
+        self.watch.memory.keep(Purpose::Command, bytes) || self.env.sessions.makes_room(&self.watch)
+    }
+
+    /// Between two commands: the client, its unsent bytes, the connection it has, the worker.
+    fn poll_idle(&mut self, context: &mut Context<'_>) -> Poll<Result<ScriptedIdleEvent, CutOff>> {
+        if let Poll::Ready(Err(error)) = self.client.poll_drain(context) {
+            let failure = Failure::new(
+                FailureKind::ClientLost,
+                format!("the connection to the client is lost: {error}"),
+            );
+            return Poll::Ready(Err(CutOff::new(failure, None)));
+        }
+        // A backend that has gone is not asked any more.
+        if let Poll::Ready(ended) = self.poll_server(context) {
+            return Poll::Ready(ended);
+        }
+        if self.client.is_drained() {
+            match self.poll_client(context) {
+                Poll::Ready(Ok(0)) => return Poll::Ready(Ok(ScriptedIdleEvent::Closed)),
+                Poll::Ready(Ok(_)) => {
+                    self.watch.has_spoken();
+                    return Poll::Ready(Ok(ScriptedIdleEvent::Bytes));
+                }
+                // A reset is an end like any other here.
+                Poll::Ready(Err(_)) => return Poll::Ready(Ok(ScriptedIdleEvent::Closed)),
+                Poll::Pending => {}
+            }
+        }
+        self.watch.note(self.env.clock.now(), self.inbox.is_empty());
+        self.watch.stand(self.status);
+        match self.heed(context) {
+            Some(cut) => Poll::Ready(Err(cut)),
+            None => Poll::Pending,
+        }
+    }
+
+    pub(crate) fn poll_client(
+        &mut self,
+        context: &mut Context<'_>,
+    ) -> Poll<std::io::Result<usize>> {
+        let mut scratch = self.env.pool.scratch.borrow_mut();
+        let mut buffer = ReadBuf::new(&mut scratch);
+        ready!(Pin::new(&mut self.client.transport).poll_read(context, &mut buffer))?;
+        self.inbox.put(buffer.filled());
+        Poll::Ready(Ok(buffer.filled().len()))
+    }
+
+    /// A backend that closes between two commands takes the session along; what it says goes first.
+    fn poll_server(
+        &mut self,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<ScriptedIdleEvent, CutOff>> {
+        let Some(server) = &mut self.server else {
+            return Poll::Pending;
+        };
+        let words = ready!(server.poll_ended(context));
+        let words = words.get(4..).filter(|it| ErrPacket::decode(it).is_ok());
+        let Some(words) = words else {
+            return Poll::Ready(Ok(ScriptedIdleEvent::BackendClosed));
+        };
+        let name = &server.backend.name;
+        let text = errors::lost_between_commands(name);
+        let failure = Failure::relaying(FailureKind::HeldBackendLost, text, words.to_vec());
+        Poll::Ready(Err(CutOff::new(failure, Some(0))))
+    }
+
+    /// While a hook waits: what was said before leaves. Ready: the command is to end, or the session ends.
+    fn poll_waiting(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Failure>> {
+        if let Poll::Ready(Err(error)) = self.client.poll_drain(context) {
+            let text = format!("the connection to the client is lost: {error}");
+            return Poll::Ready(Err(Failure::new(FailureKind::ClientLost, text)));
+        }
+        match self.poll_server(context) {
+            Poll::Ready(Err(cut)) => return Poll::Ready(Err(cut.failure)),
+            Poll::Ready(Ok(_)) => {
+                let error = errors::lost_in_hook();
+                return Poll::Ready(Err(Failure::saying(FailureKind::HeldBackendLost, error)));
+            }
+            Poll::Pending => {}
+        }
+        if let Poll::Ready(failure) = self.poll_ended(context) {
+            return Poll::Ready(Err(failure));
+        }
+        match self.watch.poll_asked(context).contains(Ask::EndHook) {
+            true => Poll::Ready(Ok(())),
+            false => Poll::Pending,
+        }
+    }
+
+    /// What the worker asks of a session that is between two commands.
+    fn heed(&mut self, context: &Context<'_>) -> Option<CutOff> {
+        let asked = self.watch.poll_asked(context);
+        if asked.is_nothing() {
+            return None;
+        }
+        self.watch.withdraw(Ask::BackendDown);
+        self.watch.withdraw(Ask::KillStatement);
+        let is_at_rest = self.inbox.is_empty() && self.client.is_drained();
+        let is_free = !self.status.contains(StatusFlags::IN_TRANS);
+        if let Some(failure) = asked.end(is_at_rest, is_free) {
+            return Some(self.unasked(failure));
+        }
+        self.watch.withdraw(Ask::IdleTimeout);
+        if asked.contains(Ask::IdleTransaction) && is_at_rest && !is_free {
+            let error = self.env.idle_transaction(&self.watch);
+            let failure = Failure::saying(FailureKind::IdleTransaction, error);
+            self.env.note_cut(&self.watch, failure.kind, &failure.cause);
+            return Some(self.unasked(failure));
+        }
+        self.watch.withdraw(Ask::IdleTransaction);
+        let server = self.server.as_ref();
+        let failure = server.and_then(|server| self.cut_off_from(server));
+        self.watch.withdraw(Ask::BackendDisabled);
+        let text = match is_free {
+            true => "",
+            false => "; the transaction is rolled back",
+        };
+        let failure = failure.map(|cause| Failure::new(FailureKind::BackendDisabled, cause + text));
+        failure.map(|failure| self.unasked(failure))
+    }
+
+    /// The end of a session between two commands.
+    fn unasked(&self, failure: Failure) -> CutOff {
+        let greeting = self.server.as_ref().map(|server| &server.greeting);
+        let server = greeting.map_or(sql::Server::Unknown, server_of);
+        let sequence = failure.kind.unasked_sequence(server);
+        CutOff::new(failure, sequence)
+    }
+
+    /// Why it has to leave its backend, if that was disabled.
+    pub(crate) fn cut_off_from(&self, server: &Server) -> Option<String> {
+        let is_asked = self.watch.is_asked(Ask::BackendDisabled);
+        if !is_asked || !self.env.pool.is_disabled(server.backend.id) {
+            return None;
+        }
+        let name = &server.backend.name;
+        Some(errors::lost(name, ConnectionError::Disabled).into())
+    }
+
+    /// Ends a session that cannot go on: tells the client what it can still be told, and sees to it
+    /// that no statement runs on for nobody.
+    pub async fn break_off(&mut self, cut: &CutOff) {
+        if has_thread_ended(&self.env, &self.watch, &cut.failure).await {
+            let drained = self.client.drained();
+            let _ = tokio::time::timeout(link::session_end::TIMEOUT_TELL, drained).await;
+            return;
+        }
+        let (client, scratch) = (&mut self.client, &self.env.pool.scratch);
+        if !comes_to_be_told(&self.watch, client, scratch, &cut.failure).await {
+            return;
+        }
+        if let (Some(sequence), Some(payload)) = (cut.sequence, cut.failure.err_payload(true)) {
+            let told = self.client.finish_with(sequence, &payload);
+            let _ = tokio::time::timeout(link::session_end::TIMEOUT_TELL, told).await;
+        }
+    }
+
+    /// Tells the control plane of a command that was cut.
+    pub(crate) fn report(&self, failure: &Failure) {
+        let Some(server) = &self.server else {
+            return;
+        };
+        let backend = server.backend.id;
+        let report = match failure.kind {
+            FailureKind::BackendLost | FailureKind::BackendProtocol => Report::SessionBroken {
+                backend,
+                cause: failure.cause.clone(),
+            },
+            FailureKind::ClientLeft
+            | FailureKind::Stopped
+            | FailureKind::Killed
+            | FailureKind::BackendDisabled => Report::KillStatement {
+                backend,
+                thread_id: server.greeting.thread_id,
+                why: match failure.kind {
+                    FailureKind::Stopped => KillReason::Stopping,
+                    FailureKind::BackendDisabled => KillReason::Disabled,
+                    _ => KillReason::ClientGone,
+                },
+            },
+            _ => return,
+        };
+        self.env.pool.report(report);
+    }
+}
+
+impl Stage for Scripted {
+    fn script(&mut self) -> &mut script::Session {
+        &mut self.script
+    }
+
+    fn client(&mut self) -> &mut Leg {
+        &mut self.client
+    }
+
+    fn status(&self) -> StatusFlags {
+        self.status
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        self.capabilities
+    }
+
+    fn result_bytes_max(&self) -> usize {
+        let bytes_max = self.settings.config.script.result_bytes_max;
+        usize::try_from(bytes_max).unwrap_or(usize::MAX)
+    }
+
+    fn statements_max(&self) -> u64 {
+        unless_zero(self.settings.config.script.statements_max)
+    }
+
+    fn server_version(&self) -> Option<u32> {
+        self.server.as_ref()?.facts.version
+    }
+
+    fn has_server(&self) -> bool {
+        self.server.is_some()
+    }
+
+    async fn follow_moves(&mut self) {
+        let moves = self.script.take_moves();
+        let has_moved = !moves.is_empty();
+        for step in moves {
+            match step {
+                Move::Park(_) => {
+                    if let Some(server) = self.server.take() {
+                        self.watch.unsettle();
+                        match self.has_changed {
+                            false => self.host.parked.park(&self.host.scripts, server),
+                            true => self.host.scripts.unpark(server.id),
+                        }
+                    }
+                }
+                Move::Take(id) => self.take(id).await,
+                Move::Close(id) => self.host.parked.close(id),
+                // Of sessions that take turns on connections.
+                Move::Choose(_) => {}
+            }
+        }
+        if has_moved {
+            self.stand();
+        }
+    }
+
+    fn rewrite_rows(&mut self, rows: Option<Rows>) {
+        self.rows = rows;
+    }
+
+    /// It has one connection for all; scripts are told so.
+    fn route_next(&mut self, _: Box<[u8]>) {}
+
+    fn bound_next(&mut self) {
+        self.is_bound = true;
+    }
+
+    fn note_wait(&self, wait: HookWait) {
+        let server = self.server.as_ref();
+        let thread_id = server.map_or(0, |server| server.greeting.thread_id);
+        let second = self.env.clock.now();
+        self.watch.hook_waits(second, wait, thread_id);
+    }
+
+    fn note_wait_over(&self) -> bool {
+        self.watch.hook_goes_on(self.env.clock.now())
+    }
+
+    async fn sleep(&mut self, time: Duration, sequence: u8) -> Result<Option<()>, CutOff> {
+        let mut end = pin!(tokio::time::sleep(time));
+        poll_fn(|context| {
+            if end.as_mut().poll(context).is_ready() {
+                return Poll::Ready(Ok(Some(())));
+            }
+            match self.poll_waiting(context) {
+                Poll::Ready(Ok(())) => Poll::Ready(Ok(None)),
+                Poll::Ready(Err(failure)) => Poll::Ready(Err(CutOff::new(failure, Some(sequence)))),
+                Poll::Pending => Poll::Pending,
+            }
+        })
+        .await
+    }
+
+    async fn ask_beside(&mut self, _: ScriptQuery, _: u8) -> Result<Option<Replied>, CutOff> {
+        let refusal = "this session has one connection for all";
+        Ok(Some(Err(refusal.to_owned())))
+    }
+
+    async fn swallow_file(&mut self, sequence: u8) -> Result<u8, CutOff> {
+        let mut passage = Passage::of(EndOf::File, sequence.wrapping_add(1));
+        let swallowed = poll_fn(|context| match self.poll_swallow(&mut passage, context) {
+            Poll::Pending => self.poll_end(context).map(Err),
+            swallowed => swallowed,
+        })
+        .await;
+        swallowed.map_err(|failure| CutOff::new(failure, None))?;
+        Ok(passage.sequence)
+    }
+
+    async fn forward(&mut self, incoming: Incoming) -> Result<After, CutOff> {
+        if self.server.is_none() {
+            return match incoming.command {
+                Command::QUIT => Ok(After::Ended(SessionEnd::Quit)),
+                _ => Err(lacks_server(incoming.sequence)),
+            };
+        }
+        let sequence = incoming.sequence;
+        let text = prepared_text(&incoming);
+        let (heard, after) = self.ask(incoming, Towards::Client { sequence }).await?;
+        note_prepared(&mut self.script, text, &heard);
+        Ok(after)
+    }
+
+    async fn ask(
+        &mut self,
+        incoming: Incoming,
+        towards: Towards,
+    ) -> Result<(ObservedReply, After), CutOff> {
+        let heard = self.exchange(&incoming, towards).await?;
+        if incoming.command == Command::QUIT {
+            return Ok((heard, After::Ended(SessionEnd::Quit)));
+        }
+        self.note(incoming.command, &incoming.argument(), heard.outcome);
+        Ok((heard, After::Next))
+    }
+}

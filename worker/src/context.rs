@@ -1,0 +1,94 @@
+//! What workers need from outside: immutable snapshots to read, a channel to report on, and the one
+//! count that spans workers.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::Instant;
+
+use auth::Accounts;
+use login::login_env::SharedLogins;
+use net::{clock, watch};
+use route::{Definitions, Moment, Report, Topology};
+use tokio::sync::mpsc;
+
+use backend::pool_env::SharedPools;
+use backend::settings::Settings;
+use engine::engine_env::SharedEngine;
+use registry::change_origins::ChangeOrigins;
+use registry::session_registry::SessionRegistry;
+use script_host::interpreters::AllScripts;
+use stats::journal::{AuditEvent, Entry, Journal};
+use stats::plans::store::Plans;
+use stats::process_start::ProcessStart;
+use stats::traces::Traces;
+
+/// Everything that the data plane needs from outside; cheap to clone.
+#[derive(Clone)]
+pub struct DataPlaneContext {
+    /// The configuration of the moment.
+    pub settings: watch::Receiver<Arc<Settings>>,
+    /// The backends of the moment.
+    pub topology: watch::Receiver<Arc<Topology>>,
+    /// The accounts of the moment.
+    pub accounts: watch::Receiver<Arc<Accounts>>,
+    /// What views, routines and triggers do, as far as that is known.
+    pub definitions: watch::Receiver<Arc<Definitions>>,
+    /// What the control plane should know.
+    pub reports: mpsc::UnboundedSender<Report>,
+    /// What runs sessions' scripts, if they run one.
+    pub scripts: Arc<AllScripts>,
+    /// Who changes objects, for the schema history.
+    pub origins: Arc<ChangeOrigins>,
+    /// The way to the logs of statements and logins.
+    pub journal: Arc<Journal>,
+    /// The way of spans to whoever sends them.
+    pub traces: Arc<Traces>,
+    /// When the process began; every [`Moment`] counts from here.
+    pub started: Instant,
+}
+
+impl DataPlaneContext {
+    pub(crate) fn now(&self) -> Moment {
+        Moment::of(clock::now().into_std(), self.started)
+    }
+
+    /// Somebody has done something that the audit log is to have, if there is one.
+    pub(crate) fn audit(&self, event: impl FnOnce() -> AuditEvent) {
+        if self.settings.borrow().config.audit_log.file.is_some() {
+            self.journal.offer(Entry::Audit(Box::new(event())));
+        }
+    }
+
+    /// Tells the control plane; it may be gone while the process stops.
+    pub(crate) fn report(&self, report: Report) {
+        let _ = self.reports.send(report);
+    }
+}
+
+/// What all workers share.
+#[derive(Default)]
+pub(crate) struct Shared {
+    numbers: AtomicU32,
+    /// The proxy takes no more clients.
+    pub is_stopping: AtomicBool,
+    /// Who is here, by the ids that clients see.
+    pub people: Arc<SessionRegistry>,
+    /// Of pooled connections.
+    pub pools: Arc<SharedPools>,
+    /// Of logins.
+    pub logins: Arc<SharedLogins>,
+    /// Of pooled sessions.
+    pub engine: Arc<SharedEngine>,
+    /// How servers run statements, and which indexes they have.
+    pub plans: Arc<Plans>,
+    /// When the process began.
+    pub began: ProcessStart,
+}
+
+impl Shared {
+    /// What the proxy calls a session whose client sees no id of the proxy's own.
+    pub(crate) fn next_number(&self) -> u32 {
+        const NUMBERS: u32 = registry::session_registry::FIRST_ID - 1;
+        1 + self.numbers.fetch_add(1, Ordering::Relaxed) % NUMBERS
+    }
+}

@@ -1,0 +1,38 @@
+//! The data plane: workers, and what each of them gives to its sessions.
+//!
+//! ```text
+//!   DataPlane ──► Worker (a thread) ──► serve: one session from its arrival to its end
+//!                                         │   login (crate login)
+//!                                         ├─► engine     one command at a time, each over a leased connection
+//!                                         │                lanes: several sessions on one connection
+//!                                         │                explain: what a client asks about its session
+//!                                         ├─► scripted   a script of MySQL Proxy's kind sees each packet
+//!                                         │                script_hooks: what it decides about a command
+//!                                         └─► relay      one connection, bytes pass
+//!
+//!   Window ──► what others see of the workers, and ask of them
+//! ```
+//!
+//! What comes from outside are snapshots ([`Settings`], [`route::Topology`]); what goes out are
+//! [`route::Report`]s. No file is read here, no name resolved, nothing decided that another worker
+//! would have to know.
+
+mod context;
+mod plane;
+mod serve;
+mod window;
+mod worker;
+
+pub use backend::settings::Settings;
+pub use context::DataPlaneContext;
+pub use link::memory::MemoryView;
+pub use login::reception::{AdminClient, AdminClientError, AdminState, Reception};
+pub use plane::DataPlane;
+pub use registry::change_origins::{ChangeOrigins, LoggedChange};
+pub use registry::session_registry::Killed;
+pub use registry::worker_view::{
+    LoadView, PoolView, SessionState, SessionView, SpreadView, StepsView, TimesView, WorkerView,
+};
+pub use script_hooks::admin_script::AdminScript;
+pub use script_host::interpreters::AllScripts;
+pub use window::Window;

@@ -1,0 +1,409 @@
+//! One session, from a client's arrival to its end.
+
+mod facts;
+mod with_script;
+
+use std::any::Any;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use config::{ListenerConfig, OverLimit, SessionMode};
+use facts::Facts;
+use net::{Endpoint, Socket, proxy_protocol};
+use tokio::time::timeout;
+use wire::errors;
+use with_script::{begin_scripted, own_script, run_scripted};
+
+use crate::worker::{AcceptedClient, Arrival, Worker};
+use backend::settings::Settings;
+use engine::session::PooledSession;
+use engine::session::session_start::{StartedSession, begin as begin_pooled};
+use explain::SessionExplainer;
+use link::decline::decline;
+use link::dialogue::LoginObserver;
+use link::failure::{Failure, FailureKind};
+use link::packets::PacketStream;
+use link::session_end::{SessionEnd, late, tell};
+use link::transport::Transport;
+use login::connect::connect;
+use login::destination::Destination;
+use login::examine::origin_of;
+use login::host_errors;
+use login::login_env::SessionPermit;
+use login::redirect::RedirectObserver;
+use login::relayed_login::Login;
+use login::script_coverage::stay_in_sight;
+use login::server_login::{AdmittedLogin, Enter, Entered};
+use login::tls_guard::Guard;
+use login::welcome::welcome;
+use registry::session_info::{SessionInfo, SessionKind};
+use registry::session_registry::Registration;
+use registry::worker_sessions::Registered;
+use relay::outcome::After;
+use relay::relayed_session::RelayedSession;
+use script_host::host::Host;
+use script_host::login_hooks::LoginHooks;
+use scripted::pooled_script::PooledScript;
+use scripted::session::Scripted;
+
+/// Sees a session through and says in one line how it ended, if it ended badly.
+pub(crate) async fn serve(worker: Rc<Worker>, registered: Registered, arrival: Arrival) {
+    let (newcomer, _seat) = arrival.sit_down();
+    let mut facts = Facts::of(&newcomer);
+    registered.watch.introduce(SessionInfo {
+        id: worker.shared.next_number(),
+        client: newcomer.remote.clone(),
+        listener: Arc::clone(&newcomer.listener),
+        began: worker.plane_context.now(),
+        user: Box::default(),
+        schema: Box::default(),
+        way: SessionKind::Login,
+        thread_id: 0,
+        timeout_idle_transaction: None,
+        account: None,
+    });
+    // Login needs far more memory than what follows; it is gone before the relay begins.
+    let begun = Box::pin(begin(&worker, &registered, newcomer, &mut facts)).await;
+    if let Ok(LoggedInSession::Pooled(session, _)) = &begun {
+        let id = session.identity.registered.id();
+        registered.watch.note_of(|card| card.id = id);
+    }
+    host_errors::note(&worker.relay.login, &facts.client, begun.as_ref().err());
+    if begun.is_ok() {
+        facts.audit(&worker, &registered, "login", String::new);
+        facts.is_in = true;
+    }
+    let ended = match begun {
+        Ok(LoggedInSession::Relayed(session)) => Box::pin(session.run(&worker.relay)).await,
+        Ok(LoggedInSession::Pooled(session, script)) => {
+            pooled(&worker, session, script, &mut facts).await
+        }
+        Ok(LoggedInSession::Scripted(session)) => Box::pin(run_scripted(&worker, *session)).await,
+        Err(failure) => Err(failure),
+    };
+    facts.audit_end(&worker, &registered, &ended);
+    match ended {
+        Ok(SessionEnd::RoleChanged) => tracing::info!(
+            kind = "binlog_reader_moved",
+            client = %facts.client,
+            user = facts.who.user,
+            backend = facts.backend.as_deref(),
+            "the role of the backend has changed; the proxy has closed the connection of a client that reads the binary \
+             log, between two transactions, so that the client goes on by GTID from another server"
+        ),
+        Ok(end) => tracing::debug!(
+            kind = "session_ended",
+            client = %facts.client,
+            user = facts.who.user,
+            %end,
+            "session ended"
+        ),
+        Err(failure) => facts.log(&failure),
+    }
+}
+
+/// A session whose login was answered here. Should it need a connection of its own, it is relayed from
+/// there on.
+async fn pooled(
+    worker: &Rc<Worker>,
+    mut session: Box<PooledSession>,
+    mut script: Option<Box<PooledScript>>,
+    facts: &mut Facts,
+) -> Result<SessionEnd, Failure> {
+    let id = session.identity.registered.id();
+    let watch = Rc::clone(&session.watch);
+    facts.tell(&watch, SessionKind::Pooled(session.mode), Some(id));
+    session.note_account();
+    worker.people.borrow_mut().insert(id, watch);
+    let ran = session.run(&mut script).await;
+    worker.people.borrow_mut().remove(&id);
+    match ran {
+        Ok(After::Relayed(relayed)) => {
+            let script = script.map(|script| script as Box<dyn Any>);
+            let session = session.go_on_relayed(*relayed, script);
+            facts.backend = Some(session.relay.to.name.clone());
+            facts.thread_id = session.thread_id;
+            Box::pin(session.run(&worker.relay)).await
+        }
+        Ok(After::Ended(end)) => {
+            Box::pin(session.leave()).await;
+            Ok(end)
+        }
+        Ok(After::Next) => Ok(SessionEnd::Quit),
+        Err(cut) => {
+            facts.backend = session.backend_name();
+            Box::pin(session.break_off(&cut)).await;
+            match cut.failure.kind {
+                FailureKind::Drained => Ok(SessionEnd::Drained),
+                _ => Err(cut.failure),
+            }
+        }
+    }
+}
+
+/// A session after its login.
+enum LoggedInSession {
+    Relayed(Box<RelayedSession>),
+    Pooled(Box<PooledSession>, Option<Box<PooledScript>>),
+    Scripted(Box<Scripted>),
+}
+
+/// From the accepted socket to the login's OK. A failure has been told to the client.
+async fn begin(
+    worker: &Rc<Worker>,
+    registered: &Registered,
+    newcomer: AcceptedClient,
+    facts: &mut Facts,
+) -> Result<LoggedInSession, Failure> {
+    let AcceptedClient {
+        socket, listener, ..
+    } = newcomer;
+    let settings = Arc::clone(&worker.plane_context.settings.borrow());
+    let mut socket = Socket::from_raw(socket).map_err(|error| {
+        Failure::new(
+            FailureKind::LoginAbandoned,
+            format!("the client has closed the connection at once: {error}"),
+        )
+    })?;
+    let header = proxy_header(&settings, &mut socket, facts).await?;
+    let watch = &registered.watch;
+    watch.note_of(|card| card.client = facts.client.clone());
+    let mut client = PacketStream::new(Transport::from(socket), 0).counted_in(&watch.memory);
+    if let Err(blocked) = host_errors::check(&worker.relay.login, &settings, &facts.client) {
+        tell(&mut client, &blocked, false).await;
+        return Err(blocked);
+    }
+    let runs_script = !settings.config.scripts_of(&listener).is_empty();
+    if let Some(host) = worker.script_host().filter(|_| runs_script) {
+        let given = (worker, registered, &settings, &listener);
+        return begin_scripted(given, host, client, &header, facts).await;
+    }
+    let begun = tokio::select! {
+        biased;
+        begun = log_in(worker, &settings, &mut client, &header, &listener, facts) => begun,
+        asked = registered.watch.asked_to_end() => Err(asked),
+    };
+    let failed = match begun {
+        Ok((Entered::Passed(passed), place)) => {
+            let (greeted, agreement) = *passed;
+            let id = agreement.person.as_ref().map(Registration::id);
+            facts.tell(watch, SessionKind::Relayed, id);
+            let given = (&worker.relay, watch, &*settings);
+            let session = RelayedSession::begin(given, client, greeted, agreement, place)?;
+            return Ok(LoggedInSession::Relayed(Box::new(session)));
+        }
+        // Nobody but a script does that.
+        Ok((Entered::LetIn(..), _)) => Failure::new(FailureKind::ScriptEnded, "there is no script"),
+        Ok((Entered::Examined(admission), place)) => {
+            let given = (worker, registered, &settings);
+            return take_in(given, client, *admission, place, None, facts).await;
+        }
+        Err(failure) => failure,
+    };
+    tell(&mut client, &failed, facts.who.has_answered).await;
+    Err(failed)
+}
+
+/// A client whom the proxy itself has let in, with its script if it runs one.
+async fn take_in(
+    (worker, registered, settings): (&Rc<Worker>, &Registered, &Arc<Settings>),
+    mut client: PacketStream,
+    admission: AdmittedLogin,
+    place: SessionPermit,
+    script: Option<(LoginHooks, Rc<Host>)>,
+    facts: &Facts,
+) -> Result<LoggedInSession, Failure> {
+    let watch = &registered.watch;
+    let begun = async {
+        let script = own_script(worker, &client, &admission, script, facts)?;
+        let mut begun = begin_pooled(
+            &worker.engine,
+            &SessionExplainer,
+            watch,
+            settings,
+            &client,
+            admission,
+            place,
+        )
+        .await?;
+        let script = let_in(&mut client, &mut begun, script).await?;
+        Ok::<_, Failure>((begun, script))
+    };
+    match begun.await {
+        Ok((begun, script)) => {
+            let session = begun.join(client)?;
+            Ok(LoggedInSession::Pooled(Box::new(session), script))
+        }
+        Err(failure) => {
+            tell(&mut client, &failure, facts.who.has_answered).await;
+            Err(failure)
+        }
+    }
+}
+
+/// Tells the client that it is in. The script that sees its commands from now on, if one does.
+async fn let_in(
+    client: &mut PacketStream,
+    begun: &mut StartedSession,
+    script: Option<(LoginHooks, Rc<Host>)>,
+) -> Result<Option<Box<PooledScript>>, Failure> {
+    match script {
+        Some((hooks, host)) => PooledScript::let_in(client, begun, hooks, host)
+            .await
+            .map(Some),
+        None => {
+            let (payload, ok) = (begun.take_payload(), begun.first_ok());
+            welcome(client, payload, &ok).await.map(|()| None)
+        }
+    }
+}
+
+/// Whether the proxy itself answers the logins of a listener's clients.
+fn answers_logins(worker: &Worker, listener: &ListenerConfig) -> bool {
+    let answers = worker.plane_context.accounts.borrow().answers_logins();
+    answers && listener.session != Some(SessionMode::Transparent)
+}
+
+/// The PROXY header, where one is due; it replaces the client's address.
+async fn proxy_header(
+    settings: &Settings,
+    socket: &mut Socket,
+    facts: &mut Facts,
+) -> Result<proxy_protocol::Header, Failure> {
+    let failed = |cause: String| Failure::new(FailureKind::ProxyHeader, cause);
+    let trust = proxy_protocol::Trust {
+        networks: settings.config.proxy_protocol.trusted_networks.clone(),
+        unix: false,
+    };
+    if trust.requires_header(&facts.client) {
+        let read = timeout(
+            settings.config.limits.timeout_login,
+            proxy_protocol::read(socket),
+        );
+        let header = match read.await {
+            Ok(read) => read.map_err(|error| failed(error.to_string()))?,
+            Err(_) => {
+                return Err(failed(
+                    "the client has sent no PROXY header in time".to_owned(),
+                ));
+            }
+        };
+        if let proxy_protocol::Header::Proxied { source, .. } = header {
+            facts.client = Endpoint::from(source);
+            return Ok(header);
+        }
+    }
+    Ok(match (&facts.client, socket.local_address()) {
+        (Endpoint::Tcp(source), Ok(Endpoint::Tcp(destination))) => {
+            proxy_protocol::Header::Proxied {
+                source: *source,
+                destination,
+            }
+        }
+        _ => proxy_protocol::Header::Own,
+    })
+}
+
+/// A place, a backend, a login: in this order, so that nobody is greeted who cannot stay.
+async fn log_in(
+    worker: &Worker,
+    settings: &Settings,
+    client: &mut PacketStream,
+    header: &proxy_protocol::Header,
+    listener: &Arc<ListenerConfig>,
+    facts: &mut Facts,
+) -> Result<(Entered, SessionPermit), Failure> {
+    let place = enter(worker, settings).await?;
+    let limit = settings.config.limits.timeout_login;
+    if answers_logins(worker, listener) {
+        let remote = facts.client.clone();
+        let enter = Enter {
+            env: &worker.relay.login,
+            settings,
+            header,
+            client,
+            remote: &remote,
+            listener,
+            who: &mut facts.who,
+            hooks: None,
+        };
+        let entered = timeout(limit, enter.run())
+            .await
+            .map_err(|_| late(limit))??;
+        if let Entered::Passed(passed) = &entered {
+            facts.backend = Some(passed.0.backend.name.clone());
+            facts.thread_id = passed.0.greeting.thread_id;
+        }
+        return Ok((entered, place));
+    }
+    let topology = Arc::clone(&worker.relay.pool.topology.borrow());
+    let destination = Destination::of(&topology, &settings.config, listener, None);
+    let mut greeted = connect(&worker.relay.login, &settings.config, header, &destination).await?;
+    facts.backend = Some(greeted.backend.name.clone());
+    facts.thread_id = greeted.greeting.thread_id;
+    let mut redirect = listener.redirect.as_ref().map(RedirectObserver::new);
+    let login = Login {
+        settings,
+        own_key: &worker.relay.login.shared.own_key,
+        now: worker.plane_context.now(),
+        header,
+        client,
+        backend: &mut greeted,
+        who: &mut facts.who,
+        ear: redirect.as_mut().map(|it| it as &mut dyn LoginObserver),
+    };
+    let remote = &facts.client;
+    let guard = Guard {
+        env: &worker.relay.login,
+        settings,
+        origin: &origin_of(remote),
+    };
+    let login = login.run(&guard, |user| {
+        stay_in_sight(&worker.relay.login, user, remote, &[])
+    });
+    let outcome = (timeout(limit, login).await).unwrap_or_else(|_| Err(late(limit)));
+    match outcome {
+        // The login may have ended on another connection than it began on.
+        Ok(agreement) => {
+            facts.thread_id = greeted.greeting.thread_id;
+            Ok((Entered::Passed(Box::new((greeted, agreement))), place))
+        }
+        Err(failure) => {
+            if greeted.stream.awaits_first_answer() {
+                decline(greeted.stream);
+            }
+            Err(failure)
+        }
+    }
+}
+
+/// Waits for a place among all sessions, as configured.
+async fn enter(worker: &Worker, settings: &Settings) -> Result<SessionPermit, Failure> {
+    let limits = &settings.config.limits;
+    let patience = match limits.over_limit {
+        OverLimit::Refuse => Duration::ZERO,
+        OverLimit::Wait => limits.timeout_over_limit,
+    };
+    if let Some(place) = worker.relay.login.shared.enter(limits.sessions_max) {
+        return Ok(place);
+    }
+    if !patience.is_zero() {
+        tracing::debug!(
+            kind = "client_waits",
+            limit = "limits.sessions_max",
+            "a client waits for a place"
+        );
+    }
+    let entered = timeout(patience, async {
+        loop {
+            match worker.relay.login.shared.enter(limits.sessions_max) {
+                Some(place) => return place,
+                None => worker.relay.login.shared.left.notified().await,
+            }
+        }
+    });
+    let full = || errors::too_many_sessions(limits.sessions_max);
+    let entered = entered.await;
+    entered.map_err(|_| Failure::saying(FailureKind::SessionsMax, full()))
+}

@@ -1,0 +1,110 @@
+//! What is told of a session to whoever looks at it, to the log and to the audit log.
+
+use std::time::SystemTime;
+
+use net::Endpoint;
+use tracing::Level;
+
+use crate::worker::{AcceptedClient, Worker};
+use link::failure::Failure;
+use link::session_end::SessionEnd;
+use login::relayed_login::Who;
+use registry::session_control::SessionControl;
+use registry::session_info::SessionKind;
+use registry::worker_sessions::Registered;
+use stats::journal::AuditEvent;
+
+/// What the log says of a session.
+pub(super) struct Facts {
+    pub(super) client: Endpoint,
+    pub(super) who: Who,
+    pub(super) backend: Option<String>,
+    pub(super) thread_id: u32,
+    /// It has logged in.
+    pub(super) is_in: bool,
+}
+
+impl Facts {
+    pub(super) fn of(newcomer: &AcceptedClient) -> Self {
+        Self {
+            client: newcomer.remote.clone(),
+            who: Who::default(),
+            backend: None,
+            thread_id: 0,
+            is_in: false,
+        }
+    }
+
+    /// The audit log is told, if there is one.
+    pub(super) fn audit(
+        &self,
+        worker: &Worker,
+        registered: &Registered,
+        event: &'static str,
+        detail: impl FnOnce() -> String,
+    ) {
+        worker.relay.audit(|| AuditEvent {
+            at: SystemTime::now(),
+            event,
+            port: "clients",
+            session: registered.watch.card().map_or(0, |card| card.id),
+            user: self.who.user.clone(),
+            client: self.client.to_string(),
+            schema: self.who.schema.clone(),
+            detail: detail(),
+        });
+    }
+
+    pub(super) fn audit_end(
+        &self,
+        worker: &Worker,
+        registered: &Registered,
+        ended: &Result<SessionEnd, Failure>,
+    ) {
+        let event = match self.is_in {
+            true => "disconnect",
+            false => "login_failed",
+        };
+        self.audit(worker, registered, event, || match ended {
+            Ok(end) => format!("{end}"),
+            Err(failure) => format!("{}: {}", failure.kind.verdict().label, failure.cause),
+        });
+    }
+
+    /// Tells whoever looks that the session has logged in, and its id where that is the proxy's own.
+    pub(super) fn tell(&self, watch: &SessionControl, way: SessionKind, id: Option<u32>) {
+        watch.note_of(|card| {
+            card.id = id.unwrap_or(card.id);
+            card.user = self.who.user.as_str().into();
+            card.schema = self.who.schema.as_str().into();
+            card.thread_id = self.thread_id;
+            card.way = way;
+            card.timeout_idle_transaction = self.who.timeout_idle_transaction;
+        });
+    }
+
+    /// One line for a session that ended badly.
+    pub(super) fn log(&self, failure: &Failure) {
+        let verdict = failure.kind.verdict();
+        macro_rules! line {
+            ($level:ident) => {
+                tracing::$level!(
+                    side = %verdict.side,
+                    kind = verdict.label,
+                    cause = failure.cause,
+                    client = %self.client,
+                    user = self.who.user,
+                    schema = self.who.schema,
+                    backend = self.backend.as_deref().unwrap_or_default(),
+                    thread_id = self.thread_id,
+                    "session ended badly"
+                )
+            };
+        }
+        match verdict.level {
+            Level::ERROR => line!(error),
+            Level::WARN => line!(warn),
+            _ => line!(info),
+        }
+    }
+}

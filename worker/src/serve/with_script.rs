@@ -1,0 +1,148 @@
+//! Sessions that run a script: which it is, the login that it sees, and how they end.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use config::ListenerConfig;
+use net::proxy_protocol;
+use tokio::time::timeout;
+use wire::Capabilities;
+
+use super::facts::Facts;
+use super::{LoggedInSession, answers_logins, enter, late, take_in, tell};
+use crate::worker::Worker;
+use backend::settings::Settings;
+use link::failure::{Failure, FailureKind};
+use link::packets::PacketStream;
+use link::session_end::SessionEnd;
+use login::server_login::AdmittedLogin;
+use registry::session_info::SessionKind;
+use registry::session_registry::Registration;
+use registry::worker_sessions::Registered;
+use script_host::host::Host;
+use script_host::login_hooks::{LoggedInClient as LoggedIn, LoginHooks};
+use scripted::begin::{Answering, Begin as BeginScripted, Entry};
+use scripted::pooled_stage::no_scripts_yet;
+use scripted::session::Scripted;
+
+/// A session whose packets a script sees.
+pub(super) async fn run_scripted(
+    worker: &Worker,
+    mut session: Scripted,
+) -> Result<SessionEnd, Failure> {
+    let id = session.person.as_ref().map(Registration::id);
+    session.stand();
+    if let Some(id) = id {
+        let watch = Rc::clone(&session.watch);
+        worker.people.borrow_mut().insert(id, watch);
+    }
+    let ran = session.run().await;
+    if let Some(id) = id {
+        worker.people.borrow_mut().remove(&id);
+    }
+    match ran {
+        Ok(end) => Ok(end),
+        Err(cut) => {
+            Box::pin(session.break_off(&cut)).await;
+            match cut.failure.kind {
+                FailureKind::Drained => Ok(SessionEnd::Drained),
+                _ => Err(cut.failure),
+            }
+        }
+    }
+}
+
+/// The scripts of the account that has logged in, if it has its own, instead of the listener's.
+pub(super) fn own_script(
+    worker: &Worker,
+    client: &PacketStream,
+    admission: &AdmittedLogin,
+    script: Option<(LoginHooks, Rc<Host>)>,
+    facts: &Facts,
+) -> Result<Option<(LoginHooks, Rc<Host>)>, Failure> {
+    let Some(files) = &admission.account.script else {
+        return Ok(script);
+    };
+    let Some(host) = worker.script_host() else {
+        return match files.is_empty() {
+            true => Ok(script),
+            false => Err(no_scripts_yet()),
+        };
+    };
+    // The listener's hear of its end.
+    drop(script);
+    let newcomer = LoggedIn {
+        remote: &facts.client,
+        local: client.local_address(),
+        user: &admission.user,
+        schema: admission.schema.as_deref().unwrap_or_default(),
+        greeting: &admission.greeting,
+    };
+    let hooks = LoginHooks::of_account(&host, files, &newcomer)?;
+    Ok(hooks.map(|hooks| (hooks, host)))
+}
+
+/// The same as [`begin`] for a session that runs a script.
+pub(super) async fn begin_scripted(
+    (worker, registered, settings, listener): (
+        &Rc<Worker>,
+        &Registered,
+        &Arc<Settings>,
+        &Arc<ListenerConfig>,
+    ),
+    host: Rc<Host>,
+    mut client: PacketStream,
+    header: &proxy_protocol::Header,
+    facts: &mut Facts,
+) -> Result<LoggedInSession, Failure> {
+    let limit = settings.config.limits.timeout_login;
+    let remote = facts.client.clone();
+    let is_answered = answers_logins(worker, listener);
+    let begun = async {
+        let place = enter(worker, settings).await?;
+        let id = host.next_id();
+        let (files, local) = (settings.config.scripts_of(listener), client.local_address());
+        let hooks = LoginHooks::of(&host, files, id, &remote, local, is_answered)?;
+        let begin = BeginScripted {
+            env: &worker.relay,
+            settings,
+            host: Rc::clone(&host),
+            header,
+            remote: &remote,
+            client: &mut client,
+            who: &mut facts.who,
+            hooks,
+            offered: Capabilities::default(),
+            id,
+            answering: is_answered.then_some(Answering { listener }),
+        };
+        let begun = timeout(limit, begin.run()).await.map_err(|_| late(limit))?;
+        Ok((begun?, place))
+    };
+    let begun = tokio::select! {
+        biased;
+        begun = begun => begun,
+        asked = registered.watch.asked_to_end() => Err(asked),
+    };
+    let failed = match begun {
+        Ok((Entry::Scripted(begun), place)) => {
+            let given = (&worker.relay, &registered.watch, settings);
+            let session = begun.join(client, host, given, place)?;
+            if let Some(server) = &session.server {
+                facts.backend = Some(server.backend.name.clone());
+                facts.thread_id = server.greeting.thread_id;
+            }
+            let id = session.person.as_ref().map(Registration::id);
+            facts.tell(&registered.watch, SessionKind::Scripted, id);
+            return Ok(LoggedInSession::Scripted(Box::new(session)));
+        }
+        Ok((Entry::Examined(admission, hooks), place)) => {
+            let given = (worker, registered, settings);
+            let script = Some((*hooks, host));
+            return take_in(given, client, *admission, place, script, facts).await;
+        }
+        Err(failure) => failure,
+    };
+    tell(&mut client, &failed, facts.who.has_answered).await;
+    Err(failed)
+}

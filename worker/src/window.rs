@@ -1,0 +1,265 @@
+//! What others may see of the data plane, and the little that they may ask of it: a handle that keeps
+//! nothing running.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, SystemTime};
+
+use auth::{Accounts, HostErrors};
+use net::clock;
+use net::worker::Mailboxes;
+use pool::LimitFigures;
+use route::rules::Tally;
+use route::{BackendId, KillScope, Moment, Topology};
+use tokio::sync::mpsc;
+use tokio::time::timeout_at;
+
+use crate::context::{DataPlaneContext, Shared};
+use crate::worker::Message;
+use backend::forced_ends::ForcedEnds;
+use backend::settings::Settings;
+use link::memory::MemoryView;
+use login::reception::{AdminClient, Reception};
+use registry::session_registry::{Kill, Killed};
+use registry::worker_view::{TimesView, WorkerView};
+use script_hooks::admin_script::AdminScript;
+use stats::journal::{AuditEvent, Journal};
+use stats::plans::store::PlansView;
+use stats::profiles::ProfilingCounts;
+use stats::snapshot::{StatementStatsView, StatsRequest, StatsTable};
+use stats::traces::Traces;
+
+/// How long workers have to tell of themselves: one that a script keeps busy is left out.
+const TIMEOUT_LOOK: Duration = Duration::from_secs(5);
+
+/// See the module.
+#[derive(Clone)]
+pub struct Window {
+    workers: Mailboxes<Message>,
+    shared: Arc<Shared>,
+    plane_context: DataPlaneContext,
+}
+
+impl Window {
+    pub(crate) fn new(
+        workers: Mailboxes<Message>,
+        shared: Arc<Shared>,
+        plane_context: DataPlaneContext,
+    ) -> Self {
+        Self {
+            workers,
+            shared,
+            plane_context,
+        }
+    }
+
+    /// Whether the proxy takes no more clients, because it ends.
+    pub fn is_stopping(&self) -> bool {
+        self.shared.is_stopping.load(Ordering::Relaxed)
+    }
+
+    /// It takes no more clients from now on.
+    pub fn stops(&self) {
+        self.shared.is_stopping.store(true, Ordering::Relaxed);
+    }
+
+    /// How many workers there are.
+    pub fn workers(&self) -> usize {
+        self.workers.count()
+    }
+
+    /// What workers tell of themselves, in their order; one that does not answer in time is left out.
+    pub async fn look(&self) -> Vec<WorkerView> {
+        let (to, mut told) = mpsc::unbounded_channel();
+        self.workers.send_all(|| Message::View(to.clone()));
+        drop(to);
+        let mut views = Vec::new();
+        let deadline = clock::now() + TIMEOUT_LOOK;
+        while let Ok(Some(view)) = timeout_at(deadline, told.recv()).await {
+            views.push(view);
+        }
+        views.sort_by_key(|view| view.worker);
+        views
+    }
+
+    /// What workers keep about statements; one that does not answer in time is left out.
+    pub async fn insight(&self, wish: StatsRequest) -> StatementStatsView {
+        let (to, mut told) = mpsc::unbounded_channel();
+        self.workers
+            .send_all(|| Message::StatementStats(wish, to.clone()));
+        drop(to);
+        let mut view = StatementStatsView::default();
+        let deadline = clock::now() + TIMEOUT_LOOK;
+        while let Ok(Some(part)) = timeout_at(deadline, told.recv()).await {
+            view.take(part);
+        }
+        let began = &self.shared.began;
+        view.began = Some(began.by(SystemTime::now(), self.now().0));
+        if wish == StatsRequest::Take(StatsTable::Digests) {
+            self.keep_counts(&view);
+        }
+        view
+    }
+
+    /// Plans go on counting where digests begin from nothing.
+    fn keep_counts(&self, view: &StatementStatsView) {
+        let topology = self.topology();
+        let rows = view.digests.iter().map(|(_, row)| row);
+        self.shared.plans.keep_counts(rows, |row| {
+            let backend = topology.backend(row.backend.as_ref()?.backend)?;
+            let cluster = topology
+                .clusters
+                .iter()
+                .find(|it| it.id == backend.cluster)?;
+            Some(cluster.name.as_str().into())
+        });
+    }
+
+    /// How servers run statements, and which indexes they have, as far as that was asked.
+    pub fn plans(&self) -> PlansView {
+        self.shared.plans.view()
+    }
+
+    /// Forgets all of that.
+    pub fn forget_plans(&self) {
+        self.shared.plans.forget(self.now().0);
+    }
+
+    /// The way to the logs of statements and logins.
+    pub fn journal(&self) -> &Journal {
+        &self.plane_context.journal
+    }
+
+    /// The way of spans to whoever sends them.
+    pub fn traces(&self) -> &Traces {
+        &self.plane_context.traces
+    }
+
+    /// Somebody has done something that the audit log is to have, if there is one.
+    pub fn audit(&self, event: impl FnOnce() -> AuditEvent) {
+        self.plane_context.audit(event);
+    }
+
+    /// Ends a session, or its statement.
+    pub async fn kill(&self, id: u32, scope: KillScope) -> Killed {
+        let (to, mut told) = mpsc::unbounded_channel();
+        let kill = Kill {
+            id,
+            scope,
+            at: None,
+            said: self.plane_context.now().0,
+        };
+        self.workers.send_all(|| Message::Kill(kill, to.clone()));
+        drop(to);
+        let deadline = clock::now() + TIMEOUT_LOOK;
+        match timeout_at(deadline, told.recv()).await {
+            Ok(Some(killed)) => killed,
+            Ok(None) => Killed::Nobody,
+            Err(_) => Killed::Impossible("A worker is too busy to answer"),
+        }
+    }
+
+    /// Has counts of times, pools, lanes and rules begin from nothing; how many workers have done so in time.
+    pub async fn reset_counts(&self) -> usize {
+        let (to, mut told) = mpsc::unbounded_channel();
+        self.workers.send_all(|| Message::Reset(to.clone()));
+        drop(to);
+        let mut count = 0;
+        let deadline = clock::now() + TIMEOUT_LOOK;
+        while let Ok(Some(())) = timeout_at(deadline, told.recv()).await {
+            count += 1;
+        }
+        count
+    }
+
+    /// Where those log in who look.
+    pub fn reception(&self) -> Reception {
+        Reception::new(
+            Arc::clone(&self.shared.logins.own_key),
+            self.plane_context.started,
+        )
+    }
+
+    /// The configuration of the moment.
+    pub fn settings(&self) -> Arc<Settings> {
+        Arc::clone(&self.plane_context.settings.borrow())
+    }
+
+    /// The backends of the moment.
+    pub fn topology(&self) -> Arc<Topology> {
+        Arc::clone(&self.plane_context.topology.borrow())
+    }
+
+    /// What is known of views, routines and triggers.
+    pub fn definitions(&self) -> Arc<route::Definitions> {
+        Arc::clone(&self.plane_context.definitions.borrow())
+    }
+
+    /// The accounts of the moment.
+    pub fn accounts(&self) -> Arc<Accounts> {
+        Arc::clone(&self.plane_context.accounts.borrow())
+    }
+
+    /// How long the process has run.
+    pub fn now(&self) -> Moment {
+        self.plane_context.now()
+    }
+
+    /// What rules have matched since the start, by all workers.
+    pub fn rules(&self) -> Vec<Tally> {
+        self.shared.engine.tallies.sum()
+    }
+
+    /// What has become of statements that might ride shared lanes: what, why, how many.
+    pub fn lanes(&self) -> Vec<(&'static str, String, u64)> {
+        self.shared.engine.lane_counts.sums()
+    }
+
+    /// Failed logins in a row, by host.
+    pub fn host_errors(&self) -> &HostErrors {
+        &self.shared.logins.host_errors
+    }
+
+    /// What all sessions keep.
+    pub fn memory(&self) -> MemoryView {
+        self.shared.people.memory.view()
+    }
+
+    /// The limits of statements that run at once, by backend.
+    pub fn running_figures(&self) -> Vec<(BackendId, LimitFigures)> {
+        self.shared.pools.connection_limits.running_figures()
+    }
+
+    /// What was ended so that others can go on.
+    pub fn forced_ends(&self) -> &ForcedEnds {
+        &self.shared.pools.forced_ends
+    }
+
+    /// What was profiled, and what that has cost.
+    pub fn profiling(&self) -> &ProfilingCounts {
+        &self.shared.engine.profiling
+    }
+
+    /// What scripts have together; `None` where no session runs any.
+    pub fn scripts(&self) -> Option<&script::Commons> {
+        self.plane_context.scripts.commons().map(|it| &**it)
+    }
+
+    /// Makes the script that answers this administrator, if there is one; or says why it cannot. It may last:
+    /// its body runs.
+    pub fn admin_script(
+        &self,
+        admin_client: &AdminClient,
+        id: u32,
+    ) -> Option<impl FnOnce() -> Result<AdminScript, String> + Send + 'static> {
+        let all = self.plane_context.scripts.of_admin()?.clone();
+        let file = self.settings().config.admin.script.clone()?;
+        let facts = AdminScript::facts(admin_client);
+        Some(move || AdminScript::new(all, file, &facts, id).map_err(|fault| fault.to_string()))
+    }
+
+    /// How long statements have waited and backends have taken.
+    pub fn times(&self) -> Vec<TimesView> {
+        self.shared.engine.times.views()
+    }
+}

@@ -1,0 +1,67 @@
+//! Kills that reach a worker, and the sessions that they are about.
+
+use route::{BackendId, KillReason, KillScope, Report};
+
+use super::Worker;
+use registry::session_control::Ask;
+use registry::session_info::SessionKind;
+use registry::session_registry::{Kill, Killed};
+
+impl Worker {
+    /// Tells a session that it, or its statement, is to be killed.
+    pub(super) fn kill(&self, kill: Kill) {
+        if let Some(backend) = kill.at {
+            return self.end_hook_at(backend, kill.id);
+        }
+        if let Some(watch) = self.people.borrow().get(&kill.id) {
+            match kill.scope {
+                KillScope::Statement => watch.kill_statement(kill.said),
+                KillScope::Connection => watch.ask(Ask::KillSession),
+            }
+        }
+    }
+
+    /// A backend has killed what ran on this connection: a hook whose session has it waits no longer.
+    fn end_hook_at(&self, backend: BackendId, thread_id: u32) {
+        for (_, watch) in self.relay.sessions.borrow().iter() {
+            if watch.has_waiting_hook_at(backend, thread_id) {
+                watch.ask(Ask::EndHook);
+            }
+        }
+    }
+
+    /// The same for somebody who looks at all sessions, those among them that nobody else can kill. None:
+    /// it is not here.
+    pub(super) fn kill_by_card(&self, kill: Kill) -> Option<Killed> {
+        let watches = self.relay.sessions.borrow();
+        let mut found = watches.iter().filter_map(|(_, watch)| {
+            let card = watch.card().filter(|card| card.id == kill.id)?;
+            Some((watch, card))
+        });
+        let (watch, card) = found.next()?;
+        match (kill.scope, card.way, watch.backend()) {
+            (KillScope::Statement, SessionKind::Relayed, Some(backend)) => {
+                if !self.relay.has_monitor() {
+                    let why = "KILL QUERY of a session that is not pooled needs health.monitor_user; \
+                               KILL without QUERY ends the session";
+                    return Some(Killed::Impossible(why));
+                }
+                self.plane_context.report(Report::KillStatement {
+                    backend,
+                    thread_id: card.thread_id,
+                    why: KillReason::Asked,
+                });
+            }
+            (KillScope::Statement, SessionKind::Scripted, _)
+                if !watch.has_waiting_hook() && !self.relay.has_monitor() =>
+            {
+                let why = "KILL QUERY of a session that runs a script and is not pooled needs \
+                           health.monitor_user unless a hook waits; KILL without QUERY ends the session";
+                return Some(Killed::Impossible(why));
+            }
+            (KillScope::Statement, _, _) => watch.kill_statement(kill.said),
+            (KillScope::Connection, _, _) => watch.ask(Ask::KillSession),
+        }
+        Some(Killed::Told)
+    }
+}

@@ -1,0 +1,262 @@
+//! A worker at work: it is put together, takes clients and messages, and ends when its sessions have ended.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use net::clock::Clock;
+use net::worker::WorkerContext;
+use route::{Dice, Loads};
+use tokio::sync::mpsc;
+use tokio::task::spawn_local;
+
+use super::{Arrival, Message, Worker};
+use crate::context::{DataPlaneContext, Shared};
+use crate::serve::serve;
+use backend::greeting::OwnGreeting;
+use backend::pool_env::PoolEnv;
+use backend::refused_reads::RefusedReads;
+use backend::rule_set::RuleSet;
+use backend::settings::Settings;
+use backend::shared_store::Store;
+use backend::times::Times;
+use backend::worker_pool::WorkerPool;
+use engine::engine_env::EngineEnv;
+use lanes::lanes::Lanes;
+use link::future_arena::FutureArena;
+use login::known_host_names::HostNames;
+use login::login_env::LoginEnv;
+use registry::session_control::Ask;
+use registry::worker_sessions::WorkerSessions;
+use relay::relay_env::RelayEnv;
+use script_host::host::Host;
+use stats::recorder::StatementRecorder;
+use stats::seen_digests::SeenDigests;
+use stats::snapshot;
+use stats::statement_stats::StatementStats;
+
+/// Bytes read at once, from either side, into the worker's one buffer. Of results of 10,000 rows pieces
+/// of 64 KiB cost half as much again in the kernel: they fall out of the cache between being read and
+/// being written. Less costs system calls.
+const SCRATCH_BYTES: usize = 16 * 1024;
+
+impl Worker {
+    /// A worker's main future: takes sessions until its inbox ends or it has drained.
+    pub(crate) async fn run(
+        mut context: WorkerContext<Message>,
+        plane_context: DataPlaneContext,
+        shared: Arc<Shared>,
+    ) {
+        let mut settings = plane_context.settings.clone();
+        settings.mark_unchanged();
+        let (kills, mut killed) = mpsc::unbounded_channel();
+        shared.people.enlist(context.index, kills);
+        let worker = Worker::new(context.index, plane_context, shared);
+        worker.begin_tasks();
+        let mut is_draining = false;
+        while !(is_draining && worker.relay.sessions.borrow().is_empty()) {
+            tokio::select! {
+                biased;
+                () = worker.relay.sessions.emptied() => {}
+                Some(kill) = killed.recv() => worker.kill(kill),
+                Ok(()) = settings.changed() => worker.take_rules(&settings.borrow_and_update()),
+                message = context.inbox.recv() => match message {
+                    Some(Message::Drain) => {
+                        is_draining = true;
+                        worker.drain();
+                    }
+                    Some(message) => worker.take_message(message),
+                    None => return,
+                },
+            }
+        }
+    }
+
+    fn new(index: usize, plane_context: DataPlaneContext, shared: Arc<Shared>) -> Rc<Self> {
+        let env = pool_env(&plane_context, &shared);
+        let memory = &shared.people.memory;
+        let settings = Arc::clone(&plane_context.settings.borrow());
+        memory.set_bytes_max(settings.config.limits.memory_bytes_max);
+        env.store.memory.count_in(memory);
+        let relay = relay_env(index, &env, &plane_context, &shared);
+        Rc::new(Self {
+            index,
+            engine: engine_env(index, &relay, &plane_context, &shared),
+            relay,
+            people: RefCell::default(),
+            plane_context,
+            shared,
+        })
+    }
+
+    /// What it does besides its sessions, for as long as it lives.
+    fn begin_tasks(self: &Rc<Self>) {
+        spawn_local(Rc::clone(self).sweep());
+        if self.index == 0
+            && let Some(of_admin) = self.plane_context.scripts.of_admin()
+            && let Some(timekeeper) = of_admin.timekeeper()
+        {
+            spawn_local(timekeeper.keep_time());
+        }
+        let leaver = Rc::clone(self);
+        let roles = RefCell::new(Arc::clone(&self.relay.pool.topology.borrow()));
+        spawn_local(WorkerPool::keep(Rc::clone(&self.engine.pool), move || {
+            leaver.clear_disabled();
+            let now = leaver.note_roles(&roles.borrow());
+            roles.replace(now);
+        }));
+        spawn_local(WorkerPool::look_at_globals(Rc::clone(&self.engine.pool)));
+        spawn_local(Rc::clone(self).follow_accounts());
+        spawn_local(Rc::clone(self).follow_definitions());
+    }
+
+    fn take_message(self: &Rc<Self>, message: Message) {
+        match message {
+            Message::Arrival(arrival) => self.take(arrival),
+            Message::Drain => self.drain(),
+            Message::Stop => self.relay.sessions.ask_all(Ask::Stop),
+            // Who asked may have gone.
+            Message::Tell(to) => drop(to.send(self.engine.seen.all())),
+            Message::StatementStats(wish, to) => {
+                snapshot::send(&self.relay.recorder.stats, self.index, wish, to);
+            }
+            Message::View(to) => drop(to.send(self.view())),
+            Message::Reset(to) => {
+                self.reset_counts();
+                let _ = to.send(());
+            }
+            Message::Kill(kill, to) => {
+                if let Some(killed) = self.kill_by_card(kill) {
+                    let _ = to.send(killed);
+                }
+            }
+        }
+    }
+
+    fn take(self: &Rc<Self>, arrival: Arrival) {
+        let registered = self.relay.sessions.register();
+        spawn_local(serve(Rc::clone(self), registered, arrival));
+    }
+
+    /// Sessions, idle connections and what scripts have parked are to end.
+    fn drain(&self) {
+        self.relay.sessions.ask_all(Ask::Drain);
+        self.engine.pool.shut_idle();
+        if let Some(host) = &self.engine.script {
+            host.parked.close_all();
+        }
+    }
+
+    /// What this worker counts begins from nothing.
+    fn reset_counts(&self) {
+        self.engine.rule_set().counters.reset();
+        self.engine.lanes.counts.reset();
+        self.relay.times.reset();
+        self.engine.pool.reset_counts();
+    }
+
+    fn take_rules(&self, settings: &Settings) {
+        self.engine.seen.follow(&settings.config.digests);
+        self.relay.recorder.stats.follow(&settings.config);
+        let limits = &settings.config.limits;
+        self.shared
+            .people
+            .memory
+            .set_bytes_max(limits.memory_bytes_max);
+        let rule_set = self.engine.rule_set().followed_by(settings);
+        self.shared
+            .engine
+            .tallies
+            .enter(self.index, &rule_set.counters);
+        *self.engine.rule_set.borrow_mut() = Rc::new(rule_set);
+        self.relay.pool.store.forget_definitions();
+    }
+}
+
+/// What a worker's connections to backends need.
+fn pool_env(plane_context: &DataPlaneContext, shared: &Shared) -> Rc<PoolEnv> {
+    let timer = plane_context.clone();
+    Rc::new(PoolEnv {
+        workers: plane_context.settings.borrow().config.workers,
+        clock: Box::new(move || timer.now()),
+        settings: plane_context.settings.clone(),
+        topologies: plane_context.topology.clone(),
+        topology: RefCell::new(Arc::clone(&plane_context.topology.borrow())),
+        reports: plane_context.reports.clone(),
+        shared: Arc::clone(&shared.pools),
+        scratch: RefCell::new(vec![0; SCRATCH_BYTES].into_boxed_slice()),
+        greeting: OwnGreeting::default(),
+        store: Store::default(),
+    })
+}
+
+/// What the sessions of a worker need.
+fn relay_env(
+    index: usize,
+    env: &Rc<PoolEnv>,
+    plane_context: &DataPlaneContext,
+    shared: &Shared,
+) -> Rc<RelayEnv> {
+    let clock = Clock::start();
+    let dice = Rc::new(RefCell::new(Dice::new(index as u64)));
+    let stats = StatementStats::new(&plane_context.settings.borrow().config);
+    Rc::new(RelayEnv {
+        pool: Rc::clone(env),
+        login: Rc::new(LoginEnv {
+            worker: index,
+            pool: Rc::clone(env),
+            accounts: plane_context.accounts.clone(),
+            dice: Rc::clone(&dice),
+            host_names: HostNames::default(),
+            people: Arc::clone(&shared.people),
+            shared: Arc::clone(&shared.logins),
+        }),
+        clock: clock.clone(),
+        sessions: Rc::new(WorkerSessions::new(Arc::clone(&shared.people))),
+        origins: Arc::clone(&plane_context.origins),
+        recorder: Rc::new(StatementRecorder {
+            stats: Rc::new(stats),
+            plans: Arc::clone(&shared.plans),
+            journal: Arc::clone(&plane_context.journal),
+            traces: Arc::clone(&plane_context.traces),
+            dice,
+            clock,
+        }),
+        times: Rc::new(Times::new(Rc::clone(env), Arc::clone(&shared.engine.times))),
+    })
+}
+
+/// What the pooled sessions of a worker need.
+fn engine_env(
+    index: usize,
+    relay: &Rc<RelayEnv>,
+    plane_context: &DataPlaneContext,
+    shared: &Shared,
+) -> Rc<EngineEnv> {
+    let pool = Rc::new(WorkerPool::new(Rc::clone(&relay.pool), index as u64));
+    let settings = Arc::clone(&plane_context.settings.borrow());
+    let rule_set = RuleSet::new(&settings);
+    let of_engines = &shared.engine;
+    of_engines.tallies.enter(index, &rule_set.counters);
+    let script = plane_context.scripts.of_worker(index).map(|of_worker| {
+        if of_worker.scripts.keeps_time() {
+            spawn_local(of_worker.clone().keep_time());
+        }
+        Rc::new(Host::new(of_worker.scripts))
+    });
+    Rc::new(EngineEnv {
+        pool_env: Rc::clone(&relay.pool),
+        relay: Rc::clone(relay),
+        rule_set: RefCell::new(Rc::new(rule_set)),
+        seen: SeenDigests::new(&settings.config.digests),
+        loads: Loads::default(),
+        lanes: Rc::new(Lanes::new(Rc::clone(&pool), of_engines.lane_counts.enter())),
+        pool,
+        definitions: RefCell::new(Arc::clone(&plane_context.definitions.borrow())),
+        refused: RefusedReads::default(),
+        blocks: FutureArena::default(),
+        script,
+        shared: Arc::clone(of_engines),
+        started: plane_context.started,
+    })
+}

@@ -1,0 +1,154 @@
+//! Sessions that are asked to end: they have been idle, or have waited, for too long, or their backend is
+//! disabled.
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use route::{Backend, BackendId, Duty, Health, Moment, Topology};
+use tokio::time::{MissedTickBehavior, interval};
+
+use super::Worker;
+use registry::session_control::Ask;
+use registry::session_info::SessionKind;
+
+impl Worker {
+    /// Has all leave the backends that are disabled: sessions, lanes, and what scripts have parked.
+    pub(crate) fn clear_disabled(&self) {
+        let topology = Arc::clone(&self.relay.pool.topology.borrow());
+        let backends = topology.backends.iter();
+        let disabled: Vec<_> = backends
+            .filter(|backend| backend.duty == Duty::Disabled)
+            .map(|backend| backend.id)
+            .collect();
+        if disabled.is_empty() {
+            return;
+        }
+        for (_, watch) in self.relay.sessions.borrow().iter() {
+            if watch.backend().is_some_and(|it| disabled.contains(&it)) {
+                watch.ask(Ask::BackendDisabled);
+            }
+        }
+        self.engine.lanes.clear(&disabled);
+        if let Some(host) = &self.engine.script {
+            for id in host.parked.close_to(&disabled) {
+                host.scripts.unpark(id);
+            }
+        }
+    }
+
+    /// Has binlog readers leave the backends whose roles are others than in `before`; gives the roles of now.
+    pub(crate) fn note_roles(&self, before: &Arc<Topology>) -> Arc<Topology> {
+        let topology = Arc::clone(&self.relay.pool.topology.borrow());
+        let role = |topology: &Topology, id| topology.backend(id).and_then(|it| it.role);
+        let backends = topology.backends.iter().map(|it| it.id);
+        let changed = backends.filter(|it| role(&topology, *it) != role(before, *it));
+        let changed: Vec<_> = changed.collect();
+        if !changed.is_empty() {
+            for (_, watch) in self.relay.sessions.borrow().iter() {
+                let is_there = watch.backend().is_some_and(|it| changed.contains(&it));
+                let is_relayed = || {
+                    watch
+                        .card()
+                        .is_some_and(|it| it.way == SessionKind::Relayed)
+                };
+                if is_there && is_relayed() {
+                    watch.ask(Ask::RoleChanged);
+                }
+            }
+        }
+        topology
+    }
+
+    /// Once a second, asks those to end that have been idle, or have waited, for too long.
+    pub(super) async fn sweep(self: Rc<Self>) {
+        let mut ticks = interval(Duration::from_secs(1));
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
+        loop {
+            ticks.tick().await;
+            let config = Arc::clone(&self.plane_context.settings.borrow().config);
+            let limits = &config.limits;
+            self.end_idle(limits.timeout_idle, limits.timeout_idle_transaction);
+            self.end_half_closed(config.limits.timeout_half_closed);
+            self.end_waiting(config.health.timeout_down);
+            self.share_connections();
+            self.relay.sessions.keep_memory_bounded();
+            // Who was on the way there when a backend was disabled has arrived by now.
+            self.clear_disabled();
+        }
+    }
+
+    /// Ends sessions that did nothing for `limit`, unless that is zero, or for as long as they have
+    /// set themselves. Seconds are counted in whole ones: more than the limit by the coarse clock is
+    /// never less than the limit. The same holds for open transactions and `idle_transaction`, unless a session has a
+    /// limit of its own.
+    fn end_idle(&self, limit: Duration, idle_transaction: Duration) {
+        let second = self.relay.clock.now();
+        for (_, watch) in self.relay.sessions.borrow().iter() {
+            let idle = Duration::from_secs(u64::from(watch.idle_seconds(second)));
+            if !limit.is_zero() && idle > limit {
+                watch.ask(Ask::IdleTimeout);
+            }
+            if watch.has_idle_transaction(second, idle_transaction) {
+                watch.ask(Ask::IdleTransaction);
+            }
+            if watch.has_waited_too_long(second) {
+                watch.ask(Ask::WaitTimeout);
+            }
+        }
+    }
+
+    /// Ends sessions whose clients have closed their side, and whose statements have said nothing for `limit`.
+    fn end_half_closed(&self, limit: Duration) {
+        let second = self.relay.clock.now();
+        for (_, watch) in self.relay.sessions.borrow().iter() {
+            let waited = watch.half_closed_seconds(second);
+            if waited.is_some_and(|waited| Duration::from_secs(u64::from(waited)) > limit) {
+                watch.ask(Ask::ClientGone);
+            }
+        }
+    }
+
+    /// Ends sessions in whose exchange nothing has moved for `limit`, on backends that have been
+    /// down for as long. Which are down is decided by probes; a slow statement alone never counts.
+    /// A command of a session that has been idle there since before does not wait so long: nothing
+    /// says that its connection still works.
+    fn end_waiting(&self, limit: Duration) {
+        let now = self.plane_context.now();
+        let topology = Arc::clone(&self.plane_context.topology.borrow());
+        let gone: Vec<(BackendId, Duration)> = topology
+            .backends
+            .iter()
+            .filter_map(|backend| Some((backend.id, down_for(backend, now, limit)?)))
+            .collect();
+        if gone.is_empty() {
+            return;
+        }
+        let second = self.relay.clock.now();
+        let seconds = |seconds: u32| Duration::from_secs(u64::from(seconds));
+        for (_, watch) in self.relay.sessions.borrow().iter() {
+            let Some((backend, waited)) = watch.waits_for(second) else {
+                continue;
+            };
+            let Some((_, down_for)) = gone.iter().find(|(id, _)| *id == backend) else {
+                continue;
+            };
+            let is_unheard = watch
+                .unheard_seconds(second)
+                .is_some_and(|unheard| seconds(unheard) > *down_for);
+            if seconds(waited) > limit || is_unheard {
+                watch.ask(Ask::BackendDown);
+            }
+        }
+    }
+}
+
+/// For how long a backend has been down, if that is `limit` or longer; zero: no limit.
+fn down_for(backend: &Backend, now: Moment, limit: Duration) -> Option<Duration> {
+    match backend.health {
+        Health::Down { since, .. } if !limit.is_zero() => {
+            Some(now.since(since)).filter(|down_for| *down_for >= limit)
+        }
+        Health::Down { .. } | Health::Up { .. } | Health::Unknown => None,
+    }
+}
