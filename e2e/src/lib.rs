@@ -48,7 +48,7 @@ pub use cluster::{
 };
 pub use dice::Dice;
 pub use intruder::Intruder;
-pub use kafka::Kafka;
+pub use kafka::{Kafka, KafkaTool};
 pub use lease::{Leased, LeasedServer};
 pub use pooled::{Held, Turn, pooled};
 pub use process::{Folder, Process, Signal};

@@ -16,6 +16,7 @@
 //! | [`tokens`], [`packets`] | bytes to the modules `mysql.tokenizer` and `mysql.proto` of scripts |
 //! | [`binlog_events`], [`gtid_sets`] | events of binary logs, whole and in payloads; texts and bytes of GTID sets |
 //! | [`filtered_events`], [`changes`] | events of a stream to filters, and to the change feed |
+//! | [`kafka_answers`] | answers of a broker of Kafka to their readers |
 //! | [`config`] | text to the loader of configuration files |
 
 mod binlog;
@@ -46,7 +47,7 @@ mod socket {
     }
 }
 
-pub use crate::replication::{changes, filtered_events};
+pub use crate::replication::{changes, filtered_events, kafka_answers};
 pub use binlog::{binlog_events, gtid_sets};
 pub use boundaries::boundaries;
 pub use codec::{compression, greeting, login};

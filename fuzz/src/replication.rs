@@ -39,6 +39,11 @@ pub fn changes(data: &[u8]) {
     });
 }
 
+/// Bytes as each kind of answer of a broker of Kafka.
+pub fn kafka_answers(data: &[u8]) {
+    ::kafka::fuzzing::answers(data);
+}
+
 fn family(is_mariadb: bool) -> Family {
     match is_mariadb {
         true => Family::MariaDb,

@@ -13,7 +13,7 @@ use crate::tracker::{OF_BACKEND, kind};
 pub type Target = (&'static str, fn(&[u8]), fn() -> Vec<Vec<u8>>);
 
 /// All there are.
-pub const TARGETS: [Target; 18] = [
+pub const TARGETS: [Target; 19] = [
     ("framing", crate::framing, framing),
     ("tracking", crate::tracking, tracking),
     ("greeting", crate::greeting, greeting),
@@ -32,6 +32,7 @@ pub const TARGETS: [Target; 18] = [
     ("gtid_sets", crate::gtid_sets, gtid_sets),
     ("filtered_events", crate::filtered_events, filtered_events),
     ("changes", crate::changes, binlog_events),
+    ("kafka_answers", crate::kafka_answers, kafka_answers),
 ];
 
 /// Writes a target's seeds into its corpus, before libFuzzer reads that.
@@ -391,4 +392,20 @@ fn gtid_sets() -> Vec<Vec<u8>> {
         seeds.push(bytes);
     }
     seeds
+}
+
+/// An answer about a topic and one about its records, as brokers lay them out: numbers, and texts with their lengths.
+fn kafka_answers() -> Vec<Vec<u8>> {
+    let metadata: &[&[u8]] = &[
+        &[0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 1, 0, 4],
+        b"host\0\0\x23\x84\xff\xff\xff\xff\0\0\0\x01\0\0\0\x01\0\0\0\x05topic\0",
+        &[0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1],
+        &[0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1],
+    ];
+    let produced: &[&[u8]] = &[
+        b"\0\0\0\x01\0\x05topic\0\0\0\x01\0\0\0\0\0\0",
+        &[0; 24],
+        b"\0\0\0\x01\0\0\0\0\0\x03why\xff\xff\0\0\0\0",
+    ];
+    vec![metadata.concat(), produced.concat()]
 }

@@ -19,6 +19,7 @@ const FLOORS: &[(&str, Floor)] = &[
     ("net", Floor::At(2)),
     ("script", Floor::At(2)),
     ("import", Floor::At(2)),
+    ("kafka", Floor::At(3)),
     ("link", Floor::At(3)),
     ("stats", Floor::At(3)),
     ("registry", Floor::At(4)),

@@ -97,6 +97,7 @@ const CRATES: &[&str] = &[
     "net",
     "script",
     "link",
+    "kafka",
     "stats",
     "registry",
     "backend",

@@ -14,6 +14,7 @@ use crate::limits::source::Crate;
 const CRATES: &[&str] = &[
     "wire",
     "link",
+    "kafka",
     "registry",
     "backend",
     "control",

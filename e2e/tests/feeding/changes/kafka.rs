@@ -1,8 +1,6 @@
-//! The change feed in topics of a real broker of Kafka.
+//! The change feed in topics of a real broker of Kafka, read by Kafka's own client.
 
-use e2e::Kafka;
-use rskafka::client::partition::UnknownTopicHandling;
-use rskafka::client::{Client, ClientBuilder};
+use e2e::{Certs, Kafka, KafkaTool};
 
 use super::*;
 
@@ -11,49 +9,27 @@ both! {
 }
 
 /// Reads topics from their begin on.
-struct Reader {
-    client: Client,
-    runtime: tokio::runtime::Runtime,
-}
+struct Reader(KafkaTool);
 
 /// A record: its key and its value.
 type Record = (Value, Value);
 
 impl Reader {
     fn new(kafka: &Kafka) -> Self {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .unwrap();
-        let builder = ClientBuilder::new(vec![kafka.address()]);
-        let client = runtime.block_on(builder.build()).unwrap();
-        Self { client, runtime }
+        Self(kafka.tool())
     }
 
     /// All records of a topic.
-    fn all(&self, topic: &str) -> Vec<Record> {
-        self.runtime.block_on(async {
-            let retry = UnknownTopicHandling::Retry;
-            let partition = self.client.partition_client(topic, 0, retry).await.unwrap();
-            let mut all = Vec::new();
-            loop {
-                let offset = i64::try_from(all.len()).unwrap();
-                let fetched = partition.fetch_records(offset, 1..4 << 20, 0).await;
-                let (records, end) = fetched.unwrap();
-                let parse = |it: Option<Vec<u8>>| {
-                    it.map_or(Value::Null, |it| serde_json::from_slice(&it).unwrap())
-                };
-                let records = records.into_iter().map(|it| it.record);
-                all.extend(records.map(|it| (parse(it.key), parse(it.value))));
-                if i64::try_from(all.len()).unwrap() >= end {
-                    return all;
-                }
-            }
-        })
+    fn all(&mut self, topic: &str) -> Vec<Record> {
+        let parse = |it: &str| serde_json::from_str(it).unwrap();
+        let records = self.0.read(topic).into_iter();
+        records
+            .map(|(key, value)| (parse(&key), parse(&value)))
+            .collect()
     }
 
     /// The same without those that have come before.
-    fn once(&self, topic: &str) -> Vec<Record> {
+    fn once(&mut self, topic: &str) -> Vec<Record> {
         let mut first: Vec<Record> = Vec::new();
         for record in self.all(topic) {
             if !first.iter().any(|it| id(&it.1) == id(&record.1)) {
@@ -64,7 +40,7 @@ impl Reader {
     }
 
     /// The changes of a topic, as soon as they have this insert.
-    fn until(&self, topic: &str, number: u32) -> Vec<Record> {
+    fn until(&mut self, topic: &str, number: u32) -> Vec<Record> {
         wait::for_some("the topic has the changes", wait::SOON, || {
             let first = self.once(topic);
             let mut changes = first.iter().map(|it| &it.1);
@@ -92,7 +68,7 @@ fn changes_are_in_topics_in_order_after_kills_of_the_proxy_and_absences_of_kafka
         "DELETE FROM shop.lines",
     ]);
     feed.fed.write(0, 10);
-    let reader = Reader::new(&kafka);
+    let mut reader = Reader::new(&kafka);
     reader.until("main.shop.orders", 9);
     proxy.kill();
     feed.fed.write(10, 20);
@@ -113,7 +89,6 @@ fn changes_are_in_topics_in_order_after_kills_of_the_proxy_and_absences_of_kafka
         admin.value(&select("waiting")) == "1"
     });
     kafka.open();
-    let reader = Reader::new(&kafka);
     let orders = reader.until("main.shop.orders", 29);
     wait::until("the return is shown", wait::SOON, || {
         admin.value(&select("live")) == "1"
@@ -145,5 +120,97 @@ fn changes_are_in_topics_in_order_after_kills_of_the_proxy_and_absences_of_kafka
             .all(|it| it.0.is_null() && it.1["op"] == "ddl")
     );
     assert!(statements.len() >= 2, "{statements:?}");
+    proxy.stop();
+}
+
+#[test]
+fn changes_reach_a_broker_over_tls_with_each_way_to_log_in() {
+    let starting = std::thread::spawn(Kafka::start);
+    let fed = Fed::new(Product::MariaDb);
+    let Some(kafka) = starting.join().unwrap() else {
+        return;
+    };
+    let mut reader = Reader::new(&kafka);
+    for mechanism in ["SCRAM-SHA-256", "SCRAM-SHA-512"] {
+        let user = format!("user{}", &mechanism[10..]);
+        reader.0.add_user(mechanism, &user, PASSWORD);
+    }
+    let below = blocks("toml")[2].replace("kafka.example.com:9092", &kafka.secure_address());
+    let login = |ca: &Path, sasl: &str, user: &str, password: &str| {
+        format!(
+            "{below}tls = true\ntls_ca = \"{}\"\nsasl = \"{sasl}\"\nuser = \"{user}\"\npassword = \"{password}\"\n",
+            ca.display()
+        )
+    };
+    let certs = Certs::shared();
+    let mut now = login(&certs.ca, "scram_sha_512", "user512", "another");
+    let feed = Feed::of(fed, &now);
+    let proxy = feed.fed.proxy();
+    feed.run(&[
+        "CREATE DATABASE shop",
+        "CREATE TABLE shop.orders (id INT PRIMARY KEY, note TEXT)",
+    ]);
+    proxy.wait_event("kafka_failed", &["the broker refuses the login"]);
+    let mut number = 0;
+    let mut set = |text: String| {
+        let config = std::fs::read_to_string(&feed.fed.config).unwrap();
+        let place = feed.fed.config.parent().unwrap().to_str().unwrap();
+        let inside = |it: &str| it.replace("/var/lib/pilotfish", place);
+        let config = config.replace(&inside(&now), &inside(&text));
+        std::fs::write(&feed.fed.config, config).unwrap();
+        now = text;
+        proxy.signal(Signal::HUP);
+    };
+    for (sasl, user) in [
+        ("scram_sha_512", "user512"),
+        ("scram_sha_256", "user256"),
+        ("plain", "plain"),
+    ] {
+        set(login(&certs.ca, sasl, user, PASSWORD));
+        feed.fed.write(number, number + 2);
+        number += 2;
+        reader.until("main.shop.orders", number - 1);
+    }
+    set(login(&certs.foreign_ca, "plain", "plain", PASSWORD));
+    proxy.wait_event("kafka_failed", &["no broker can be reached", "certificate"]);
+    proxy.stop();
+}
+
+#[test]
+fn a_quota_makes_changes_wait_and_none_comes_twice() {
+    let starting = std::thread::spawn(Kafka::start);
+    let fed = Fed::new(Product::MariaDb);
+    let Some(kafka) = starting.join().unwrap() else {
+        return;
+    };
+    let mut reader = Reader::new(&kafka);
+    reader.0.set_quota("pilotfish", 30_000);
+    let below = blocks("toml")[2].replace("kafka.example.com:9092", &kafka.address());
+    let feed = Feed::of(fed, &format!("{below}batch_bytes_max = 65536\n"));
+    let proxy = feed.fed.proxy();
+    feed.run(&[
+        "CREATE DATABASE shop",
+        "CREATE TABLE shop.orders (id INT PRIMARY KEY, note TEXT)",
+    ]);
+    for number in 0..40 {
+        feed.run(&[&format!(
+            "INSERT INTO shop.orders VALUES ({number}, REPEAT('x', 10000))"
+        )]);
+    }
+    proxy.wait_event("kafka_throttled", &["quota"]);
+    reader.until("main.shop.orders", 39);
+    // The client without a quota reads each change once.
+    let all: Vec<_> = reader
+        .all("main.shop.orders")
+        .into_iter()
+        .map(|it| it.1)
+        .collect();
+    let inserts: Vec<_> = all
+        .iter()
+        .filter(|it| it["op"] == "c")
+        .map(|it| it["after"]["id"].clone())
+        .collect();
+    assert_eq!(inserts, (0..40).map(Value::from).collect::<Vec<_>>());
+    assert!(!proxy.log().contains("kafka_failed"), "{}", proxy.log());
     proxy.stop();
 }

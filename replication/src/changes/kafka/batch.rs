@@ -1,7 +1,6 @@
 //! The changes that are sent next, by topic.
 
-use rskafka::chrono::{DateTime, Utc};
-use rskafka::record::Record;
+use kafka::RecordBatch;
 
 /// What a record takes besides its key and its value, at most: lengths, offset and time.
 const RECORD_BYTES: usize = 32;
@@ -12,7 +11,7 @@ const REQUEST_BYTES: usize = 256;
 #[derive(Default)]
 pub struct Batch {
     /// By topic, in the order in which the topics came.
-    topics: Vec<(String, Vec<Record>)>,
+    topics: Vec<(String, RecordBatch)>,
     bytes: usize,
 }
 
@@ -32,24 +31,22 @@ impl Batch {
         self.bytes >= max / 2
     }
 
-    /// Adds a change.
-    pub fn add(&mut self, topic: String, key: Option<&str>, json: &str, time: DateTime<Utc>) {
-        let record = Record {
-            key: key.map(|it| it.as_bytes().to_vec()),
-            value: Some(json.as_bytes().to_vec()),
-            headers: std::collections::BTreeMap::new(),
-            timestamp: time,
-        };
+    /// Adds a change, at a time in milliseconds since 1970.
+    pub fn add(&mut self, topic: String, key: Option<&str>, json: &str, time_ms: i64) {
         self.bytes += size_of(key, json);
         // Few topics have changes in one batch, mostly the same as the last.
-        match self.topics.iter_mut().rev().find(|it| it.0 == topic) {
-            Some((_, records)) => records.push(record),
-            None => self.topics.push((topic, vec![record])),
+        let of_topic = self.topics.iter_mut().rev().find(|it| it.0 == topic);
+        if let Some((_, records)) = of_topic {
+            records.add(key, json, time_ms);
+            return;
         }
+        let mut records = RecordBatch::new(time_ms);
+        records.add(key, json, time_ms);
+        self.topics.push((topic, records));
     }
 
     /// Takes all of it: the records of each topic.
-    pub fn take(&mut self) -> Vec<(String, Vec<Record>)> {
+    pub fn take(&mut self) -> Vec<(String, RecordBatch)> {
         self.bytes = 0;
         std::mem::take(&mut self.topics)
     }
@@ -71,22 +68,16 @@ mod tests {
         assert!(!batch.is_full_with(None, &json, 10));
         for (topic, key) in [("a", "1"), ("b", "2"), ("a", "3")] {
             assert!(!batch.is_full_with(Some(key), &json, 655));
-            batch.add(topic.to_owned(), Some(key), &json, DateTime::UNIX_EPOCH);
+            batch.add(topic.to_owned(), Some(key), &json, 0);
         }
         assert!(batch.is_full_with(Some("4"), &json, 655) && batch.is_large(655));
+        let mut expected = RecordBatch::new(0);
+        expected.add(Some("1"), &json, 0);
+        expected.add(Some("3"), &json, 0);
         let taken = batch.take();
-        let keys = |records: &[Record]| -> Vec<_> {
-            records.iter().map(|it| it.key.clone().unwrap()).collect()
-        };
-        let shown: Vec<_> = taken
-            .iter()
-            .map(|(topic, it)| (&**topic, keys(it)))
-            .collect();
-        let key = |it: &str| it.as_bytes().to_vec();
-        assert_eq!(
-            shown,
-            [("a", vec![key("1"), key("3")]), ("b", vec![key("2")])]
-        );
+        let topics: Vec<_> = taken.iter().map(|it| (&*it.0, it.1.count())).collect();
+        assert_eq!(topics, [("a", 2), ("b", 1)]);
+        assert_eq!(taken[0].1, expected);
         assert!(batch.is_empty() && !batch.is_large(655));
     }
 }

@@ -7,11 +7,11 @@
 //! ```
 //!
 //! One request is under way at a time, so the changes of a topic stay in order. If a request fails, the batch is sent
-//! again, so changes may come twice.
+//! again, with a number by which brokers know it. If it fails for seconds, the sink begins anew behind its position, so
+//! that changes may come twice. If a broker's quota is used up, the next request waits.
 
 mod batch;
 mod producer;
-mod refusal;
 mod topic;
 mod writer;
 

@@ -4,7 +4,6 @@ use std::fs::File;
 use std::time::Duration;
 
 use config::KafkaConfig;
-use rskafka::chrono::DateTime;
 use tokio::sync::watch;
 
 use super::batch::Batch;
@@ -76,14 +75,13 @@ impl KafkaWriter {
 
     /// Sends the batch, and waits until all of it is acknowledged.
     fn send(&mut self) -> Result<(), ChangeError> {
-        for (topic, records) in self.batch.take() {
-            let bytes: usize = records.iter().map(|it| it.approximate_size()).sum();
-            let events = records.len();
-            if let Err(error) = self.producer.send(&topic, records) {
+        for (topic, mut records) in self.batch.take() {
+            let bytes = records.size();
+            if let Err(error) = self.producer.send(&topic, &mut records) {
                 self.is_broken = true;
                 return Err(error);
             }
-            self.counts.0 += events as u64;
+            self.counts.0 += u64::from(records.count());
             self.counts.1 += bytes as u64;
         }
         Ok(())
@@ -149,9 +147,9 @@ impl Output for KafkaWriter {
         {
             self.write_piece()?;
         }
-        let now = DateTime::from_timestamp_micros((self.clock)()).unwrap_or_default();
+        let now_ms = (self.clock)() / 1000;
         let topic = self.topics.of(subject);
-        self.batch.add(topic, key, change.json, now);
+        self.batch.add(topic, key, change.json, now_ms);
         Ok(())
     }
 

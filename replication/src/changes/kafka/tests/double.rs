@@ -1,10 +1,11 @@
-//! A broker of Kafka for tests, as far as a producer sees one: ApiVersions, Metadata, Produce. It checks each batch, and
-//! does wrong what a test tells it to.
+//! A broker of Kafka for tests, as far as a producer sees one: ApiVersions, Metadata, InitProducerId, Produce. It checks
+//! each batch, keeps a batch that comes twice once, and does wrong what a test tells it to.
 
 use std::collections::{HashMap, VecDeque};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
 
 /// What becomes of a Produce request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,6 +18,12 @@ pub enum Fault {
     Unacknowledged,
     /// No answer comes.
     Silence,
+    /// It is taken, and the next may not come before this time.
+    Throttled(Duration),
+    /// These bytes come in place of an answer.
+    Nonsense(&'static [u8]),
+    /// The broker forgets all producers, and refuses the request.
+    Forgets,
 }
 
 /// A record: its key and its value.
@@ -37,6 +44,15 @@ struct State {
     /// All requests, with their number of records.
     requests: Vec<(String, usize)>,
     acks: Vec<i16>,
+    /// It is too old to know producers.
+    knows_no_producers: bool,
+    /// The next sequence of each topic, by the number of the producer.
+    sequences: HashMap<(i64, String), i32>,
+    producers: i64,
+    /// No request may come before.
+    free_at: Option<Instant>,
+    /// Requests that came before.
+    too_early: usize,
 }
 
 impl Broker {
@@ -58,6 +74,23 @@ impl Broker {
             address: format!("127.0.0.1:{port}"),
             state,
         }
+    }
+
+    /// One that does not know InitProducerId.
+    pub fn start_old() -> Self {
+        let broker = Self::start();
+        broker.locked().knows_no_producers = true;
+        broker
+    }
+
+    /// How many requests came although the broker had asked for a wait.
+    pub fn too_early(&self) -> usize {
+        self.locked().too_early
+    }
+
+    /// How many numbers of producers were asked for.
+    pub fn producers(&self) -> i64 {
+        self.locked().producers
     }
 
     pub fn fail(&self, faults: &[Fault]) {
@@ -106,16 +139,27 @@ fn serve(mut stream: TcpStream, state: &Mutex<State>) {
         let correlation = input.i32();
         input.text();
         let mut out = correlation.to_be_bytes().to_vec();
-        let goes_on = match key {
-            18 => put_versions(&mut out, version),
-            3 => put_metadata(&mut out, &mut input, &mut state.lock().unwrap()),
-            0 => produce(&mut out, &mut input, &mut state.lock().unwrap()),
-            other => panic!("a producer has no request {other}"),
+        let mut state = state.lock().unwrap();
+        if state.free_at.is_some_and(|it| Instant::now() < it) {
+            state.too_early += 1;
+        }
+        let goes_on = match (key, version) {
+            (18, 0) => put_versions(&mut out, &state),
+            (3, 4) => put_metadata(&mut out, &mut input, &mut state),
+            (22, 0) => put_producer(&mut out, &mut state),
+            (0, 8) => produce(&mut out, &mut input, &mut state),
+            other => panic!("a producer has no request {other:?}"),
         };
+        drop(state);
         match goes_on {
             After::Answer => {}
             After::Wait => continue,
             After::Break => return,
+            After::Nonsense(bytes) => {
+                // The client may have gone.
+                let _ = stream.write_all(bytes);
+                return;
+            }
         }
         let length = u32::try_from(out.len()).unwrap().to_be_bytes();
         if stream
@@ -132,30 +176,38 @@ enum After {
     Answer,
     Wait,
     Break,
+    Nonsense(&'static [u8]),
 }
 
-/// Version 0 of the answer, whatever was asked: 35 says that another version was.
-fn put_versions(out: &mut Vec<u8>, version: i16) -> After {
-    out.extend(if version == 0 { 0_i16 } else { 35 }.to_be_bytes());
-    out.extend(3_i32.to_be_bytes());
-    for (key, min, max) in [(18_i16, 0_i16, 0_i16), (3, 1, 1), (0, 3, 3)] {
-        out.extend([key, min, max].map(i16::to_be_bytes).concat());
+/// Version 0.
+fn put_versions(out: &mut Vec<u8>, state: &State) -> After {
+    out.extend(0_i16.to_be_bytes());
+    let mut all = vec![[18_i16, 0, 4], [3, 0, 12], [0, 3, 9]];
+    if !state.knows_no_producers {
+        all.push([22, 0, 4]);
     }
+    out.extend(i32::try_from(all.len()).unwrap().to_be_bytes());
+    out.extend(all.iter().flatten().flat_map(|it| it.to_be_bytes()));
     After::Answer
 }
 
-/// Version 1. Each topic that is asked for is there.
+/// Version 0, without a transaction.
+fn put_producer(out: &mut Vec<u8>, state: &mut State) -> After {
+    state.producers += 1;
+    out.extend([0; 6]);
+    out.extend(state.producers.to_be_bytes());
+    out.extend(0_i16.to_be_bytes());
+    After::Answer
+}
+
+/// Version 4. Each topic that is asked for is there.
 fn put_metadata(out: &mut Vec<u8>, input: &mut Input<'_>, state: &mut State) -> After {
-    let asked = match input.i32() {
-        -1 => None,
-        count => Some((0..count).map(|_| input.text()).collect::<Vec<_>>()),
-    };
-    let topics = asked.unwrap_or_else(|| state.topics.keys().cloned().collect());
-    out.extend(1_i32.to_be_bytes());
-    out.extend(7_i32.to_be_bytes());
+    let topics: Vec<_> = (0..input.i32()).map(|_| input.text()).collect();
+    assert_eq!(input.bytes(1), [1], "topics may be created");
+    out.extend([0_i32, 1, 7].map(i32::to_be_bytes).concat());
     put_text(out, "127.0.0.1");
     out.extend(i32::from(state.port).to_be_bytes());
-    out.extend((-1_i16).to_be_bytes());
+    out.extend([-1_i16, -1].map(i16::to_be_bytes).concat());
     out.extend(7_i32.to_be_bytes());
     out.extend(i32::try_from(topics.len()).unwrap().to_be_bytes());
     for topic in topics {
@@ -172,7 +224,7 @@ fn put_metadata(out: &mut Vec<u8>, input: &mut Input<'_>, state: &mut State) -> 
     After::Answer
 }
 
-/// Version 3, of one partition of one topic.
+/// Version 8, of one partition of one topic.
 fn produce(out: &mut Vec<u8>, input: &mut Input<'_>, state: &mut State) -> After {
     assert_eq!(input.i16(), -1, "no transaction");
     state.acks.push(input.i16());
@@ -181,48 +233,97 @@ fn produce(out: &mut Vec<u8>, input: &mut Input<'_>, state: &mut State) -> After
     let topic = input.text();
     assert_eq!((input.i32(), input.i32()), (1, 0));
     let length = input.i32();
-    let records = records(input.bytes(length));
-    state.requests.push((topic.clone(), records.len()));
-    let fault = state.faults.pop_front();
-    let code = match fault {
+    let batch = batch(input.bytes(length));
+    state.requests.push((topic.clone(), batch.records.len()));
+    let mut throttle = Duration::ZERO;
+    let code = match state.faults.pop_front() {
         Some(Fault::Unsent) => return After::Break,
         Some(Fault::Silence) => return After::Wait,
+        Some(Fault::Nonsense(bytes)) => return After::Nonsense(bytes),
         Some(Fault::Refused(code)) => code,
-        Some(Fault::Unacknowledged) | None => {
-            state
-                .topics
-                .entry(topic.clone())
-                .or_default()
-                .extend(records);
-            0
+        Some(Fault::Forgets) => {
+            state.sequences.clear();
+            UNKNOWN_PRODUCER_ID
         }
+        Some(Fault::Unacknowledged) => {
+            state.take(&topic, batch);
+            return After::Break;
+        }
+        Some(Fault::Throttled(wait)) => {
+            throttle = wait;
+            state.take(&topic, batch)
+        }
+        None => state.take(&topic, batch),
     };
-    if fault == Some(Fault::Unacknowledged) {
-        return After::Break;
-    }
-    out.extend(1_i32.to_be_bytes());
-    put_text(out, &topic);
-    out.extend(1_i32.to_be_bytes());
-    out.extend(0_i32.to_be_bytes());
-    out.extend(code.to_be_bytes());
-    out.extend(0_i64.to_be_bytes());
-    out.extend((-1_i64).to_be_bytes());
-    out.extend(0_i32.to_be_bytes());
+    put_produced(out, &topic, code, throttle);
+    state.free_at = Some(Instant::now() + throttle);
     After::Answer
 }
 
-/// The records of one batch that is not compressed; its checksum is right.
-fn records(batch: &[u8]) -> Vec<Taken> {
-    let mut input = Input(batch);
+fn put_produced(out: &mut Vec<u8>, topic: &str, code: i16, throttle: Duration) {
+    out.extend(1_i32.to_be_bytes());
+    put_text(out, topic);
+    out.extend([1_i32, 0].map(i32::to_be_bytes).concat());
+    out.extend(code.to_be_bytes());
+    out.extend([0_i64, -1, 0].map(i64::to_be_bytes).concat());
+    // No errors of records, and no text.
+    out.extend(0_i32.to_be_bytes());
+    out.extend((-1_i16).to_be_bytes());
+    let throttle = i32::try_from(throttle.as_millis()).unwrap();
+    out.extend(throttle.to_be_bytes());
+}
+
+const OUT_OF_ORDER_SEQUENCE_NUMBER: i16 = 45;
+const UNKNOWN_PRODUCER_ID: i16 = 59;
+
+impl State {
+    /// Keeps the records, unless they have come before; the error code.
+    fn take(&mut self, topic: &str, batch: Batch) -> i16 {
+        let count = i32::try_from(batch.records.len()).unwrap();
+        if batch.producer >= 0 {
+            let next = self.sequences.entry((batch.producer, topic.to_owned()));
+            let next = next.or_default();
+            if batch.sequence + count == *next {
+                return 0;
+            }
+            if batch.sequence != *next {
+                return OUT_OF_ORDER_SEQUENCE_NUMBER;
+            }
+            *next += count;
+        } else {
+            assert!(
+                self.knows_no_producers,
+                "the broker would know the producer"
+            );
+        }
+        let taken = self.topics.entry(topic.to_owned()).or_default();
+        taken.extend(batch.records);
+        0
+    }
+}
+
+/// A batch of records, and who sends it.
+struct Batch {
+    producer: i64,
+    sequence: i32,
+    records: Vec<Taken>,
+}
+
+/// A batch that is not compressed; its checksum is right.
+fn batch(bytes: &[u8]) -> Batch {
+    let mut input = Input(bytes);
     input.bytes(8);
     let length = input.i32();
-    assert_eq!(usize::try_from(length).unwrap(), batch.len() - 12);
+    assert_eq!(usize::try_from(length).unwrap(), bytes.len() - 12);
     input.i32();
     assert_eq!(input.bytes(1), [2], "the magic number of batches");
     let checksum = u32::from_be_bytes(input.bytes(4).try_into().unwrap());
     assert_eq!(checksum, crc32c(input.0));
     assert_eq!(input.i16(), 0, "no compression");
-    input.bytes(4 + 8 + 8 + 8 + 2 + 4);
+    input.bytes(4 + 8 + 8);
+    let producer = i64::from_be_bytes(input.bytes(8).try_into().unwrap());
+    input.i16();
+    let sequence = input.i32();
     let count = input.i32();
     let record = |number: i32| {
         input.varint();
@@ -236,7 +337,11 @@ fn records(batch: &[u8]) -> Vec<Taken> {
         assert_eq!(input.varint(), 0, "no headers");
         (key, value)
     };
-    (0..count).map(record).collect()
+    Batch {
+        producer,
+        sequence,
+        records: (0..count).map(record).collect(),
+    }
 }
 
 fn text(bytes: &[u8]) -> String {

@@ -2,6 +2,8 @@
 
 mod double;
 
+use std::time::Duration;
+
 use config::KafkaConfig;
 use serde_json::{Value, json};
 use tokio::sync::watch;
@@ -168,16 +170,83 @@ fn lost_connections_and_acknowledgements_and_new_leaders_lose_no_change_and_keep
         &[Fault::Unacknowledged, NOT_LEADER, Fault::Unacknowledged],
         &[NOT_LEADER, Fault::Unsent, Fault::Unacknowledged, NOT_LEADER],
     ] {
+        // One that knows producers keeps each batch once.
         let (broker, folder) = (Broker::start(), tempfile::tempdir().unwrap());
-        let settings = settings(&broker, &folder);
         broker.fail(faults);
-        send(&captured, &settings).unwrap();
+        send(&captured, &settings(&broker, &folder)).unwrap();
+        assert_eq!(broker.faults_left(), 0);
+        assert_eq!(ids(&broker.taken("all")), all, "{faults:?}");
+        assert_eq!(broker.producers(), 1);
+
+        let (broker, folder) = (Broker::start_old(), tempfile::tempdir().unwrap());
+        broker.fail(faults);
+        send(&captured, &settings(&broker, &folder)).unwrap();
         assert_eq!(broker.faults_left(), 0);
         let taken = ids(&broker.taken("all"));
         let twice = faults.iter().filter(|it| **it == Fault::Unacknowledged);
         assert_eq!(taken.len() > all.len(), twice.count() > 0, "{faults:?}");
         assert_eq!(first_of_each(taken), all, "{faults:?}");
     }
+}
+
+#[test]
+fn a_broker_that_has_forgotten_the_producer_gets_the_batch_from_another() {
+    let captured = Captured::new("mariadb-11.8", 1);
+    let all = whole(&captured);
+    let (broker, folder) = (Broker::start(), tempfile::tempdir().unwrap());
+    let settings = settings(&broker, &folder);
+    // Behind the first batch.
+    broker.fail(&[Fault::Throttled(Duration::ZERO), Fault::Forgets]);
+    send(&captured, &settings).unwrap();
+    assert_eq!(broker.producers(), 2);
+    assert_eq!(ids(&broker.taken("all")), all);
+}
+
+#[test]
+fn a_quota_makes_the_next_request_wait_and_no_change_comes_twice() {
+    let captured = Captured::new("mysql-9.7", 1);
+    let all = whole(&captured);
+    let (broker, folder) = (Broker::start(), tempfile::tempdir().unwrap());
+    let settings = settings(&broker, &folder);
+    let throttled = Fault::Throttled(Duration::from_millis(50));
+    broker.fail(&[throttled, throttled, throttled]);
+    send(&captured, &settings).unwrap();
+    assert_eq!((broker.faults_left(), broker.too_early()), (0, 0));
+    assert_eq!(ids(&broker.taken("all")), all);
+    // Each request once.
+    let records: usize = broker.requests().iter().map(|it| it.1).sum();
+    assert_eq!(records, all.len());
+}
+
+#[test]
+fn bytes_that_are_no_answer_end_the_sink_and_take_no_memory() {
+    let captured = Captured::new("mysql-9.7", 1);
+    let all = whole(&captured);
+    let (broker, folder) = (Broker::start(), tempfile::tempdir().unwrap());
+    let settings = settings(&broker, &folder);
+    // The third answer of a connection, behind those about versions, brokers, number and leader, has the number 5.
+    for (bytes, expected) in [
+        (&b"\x7f\xff\xff\xff\0\0\0\x05"[..], "2147483647 bytes"),
+        (b"\xff\xff\xff\xff\0\0\0\x05", "-1 bytes"),
+        (b"\0\0\0\x03\0\0\0\x05", "3 bytes"),
+        (b"\0\0\0\x08\0\0\0\x09\0\0\0\0", "another request"),
+        (
+            b"\0\0\0\x08\0\0\0\x05\x7f\xff\xff\xff",
+            "ends before its topic",
+        ),
+        (b"\0\0\0\x08\0\0\0\x05\x80\0\0\0", "impossible length"),
+        (
+            b"\0\0\0\x08\0\0\0\x05\0\0\0\0",
+            "ends before its throttle time",
+        ),
+    ] {
+        broker.fail(&[Fault::Nonsense(bytes)]);
+        let refusal = send(&captured, &settings).unwrap_err();
+        assert!(refusal.to_string().contains(expected), "{refusal}");
+        assert_eq!(position(&settings).as_deref(), Some("\n"));
+    }
+    send(&captured, &settings).unwrap();
+    assert_eq!(ids(&broker.taken("all")), all);
 }
 
 #[test]
@@ -189,11 +258,11 @@ fn the_position_stays_before_what_a_broker_refuses_and_the_refusal_says_what_to_
     for (code, expected) in [
         (
             10,
-            "topic all: the broker answers MessageTooLarge: a request is larger than the topic takes",
+            "topic all: the broker answers MESSAGE_TOO_LARGE: a request is larger than the topic takes",
         ),
         (29, "the user may not do this"),
         (19, "fewer in-sync replicas than min.insync.replicas"),
-        (87, "the broker answers InvalidRecord"),
+        (87, "the broker answers INVALID_RECORD"),
     ] {
         broker.fail(&[Fault::Refused(code)]);
         let refusal = send(&captured, &settings).unwrap_err();

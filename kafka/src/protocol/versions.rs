@@ -1,0 +1,84 @@
+//! ApiVersions: which requests a broker knows. It is the first request of a connection.
+
+use super::{AnswerError, Api, Input};
+
+/// The request has no body in this version.
+pub const API: Api = Api {
+    name: "ApiVersions",
+    key: 18,
+    min: 0,
+    max: 0,
+};
+
+/// A broker names fewer requests. Others are not looked at.
+const ENTRIES_MAX: usize = 1024;
+
+/// What a broker knows.
+#[derive(Debug, Default)]
+pub struct Versions(Vec<Entry>);
+
+#[derive(Debug)]
+struct Entry {
+    key: i16,
+    min: i16,
+    max: i16,
+}
+
+impl Versions {
+    /// The newest version of a request that both sides know.
+    pub fn newest(&self, api: Api) -> Option<i16> {
+        let entry = self.0.iter().find(|it| it.key == api.key)?;
+        let newest = entry.max.min(api.max);
+        (newest >= entry.min.max(api.min)).then_some(newest)
+    }
+}
+
+/// The error code, and what the broker knows.
+///
+/// # Errors
+/// It is no answer.
+pub fn answer(bytes: &[u8]) -> Result<(i16, Versions), AnswerError> {
+    let mut input = Input(bytes);
+    let code = input.i16("error code")?;
+    let mut entries = Vec::new();
+    input.each("versions", |input| {
+        let entry = Entry {
+            key: input.i16("request")?,
+            min: input.i16("oldest version")?,
+            max: input.i16("newest version")?,
+        };
+        if entries.len() < ENTRIES_MAX {
+            entries.push(entry);
+        }
+        Ok(())
+    })?;
+    Ok((code, Versions(entries)))
+}
+
+#[cfg(test)]
+pub mod tests {
+    use super::*;
+
+    pub fn answer() -> Vec<u8> {
+        let numbers = [0_i16, 0, 2, 18, 0, 4, 0, 5, 7];
+        numbers.iter().flat_map(|it| it.to_be_bytes()).collect()
+    }
+
+    #[test]
+    fn the_newest_version_that_both_sides_know_is_used() {
+        let (code, versions) = super::answer(&answer()).unwrap();
+        assert_eq!(code, 0);
+        let api = |key, min, max| Api {
+            name: "",
+            key,
+            min,
+            max,
+        };
+        assert_eq!(versions.newest(api(18, 0, 0)), Some(0));
+        assert_eq!(versions.newest(api(0, 3, 8)), Some(7));
+        assert_eq!(versions.newest(api(0, 3, 6)), Some(6));
+        assert_eq!(versions.newest(api(0, 3, 4)), None);
+        assert_eq!(versions.newest(api(0, 8, 9)), None);
+        assert_eq!(versions.newest(api(3, 0, 9)), None);
+    }
+}
