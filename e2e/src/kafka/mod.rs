@@ -43,7 +43,7 @@ impl Kafka {
         }
         let (port, secure_port, controller) = (free_port(), free_port(), free_port());
         let gate = Gate::before(port);
-        let common = include_str!("../kafka/server.properties");
+        let common = include_str!("../../kafka/server.properties");
         let properties = format!(
             "{common}\n{}\nlisteners=PLAINTEXT://127.0.0.1:{port},SASL_SSL://127.0.0.1:{secure_port},\
              CONTROLLER://127.0.0.1:{controller}\nadvertised.listeners=PLAINTEXT://127.0.0.1:{},\
