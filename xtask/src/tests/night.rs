@@ -14,13 +14,35 @@ pub fn libraries(tests: &[String]) -> Vec<String> {
     tests.iter().filter(waits).cloned().collect()
 }
 
-/// Cells of scripts, and the chain of a primary, the proxy and eight replicas under load.
+/// Cells of scripts, one family of each example of the manual, and the chain of a primary, the proxy and eight replicas
+/// under load.
 pub fn end_to_end(tests: &[String]) -> Vec<String> {
     let mut waiting = cells_of_scripts(tests);
+    waiting.extend(families_of_examples(tests));
     let chains = tests.iter().filter(|test| test.contains("::chain::"));
     waiting.extend(chains.cloned());
     waiting
 }
+
+/// An example of the manual runs on both families where both can. A change runs one of them, which the name of the page
+/// chooses.
+fn families_of_examples(tests: &[String]) -> Vec<String> {
+    let all: HashSet<&str> = tests.iter().map(String::as_str).collect();
+    let waits = |test: &&String| {
+        let page = test
+            .strip_prefix(EXAMPLES)
+            .and_then(|rest| rest.rsplit_once("::"));
+        page.is_some_and(|(page, family)| {
+            let is_on = |family: &str| all.contains(format!("{EXAMPLES}{page}::{family}").as_str());
+            FAMILIES.into_iter().all(is_on) && FAMILIES[diagonal(page)] != family
+        })
+    };
+    tests.iter().filter(waits).cloned().collect()
+}
+
+const EXAMPLES: &str = "manual::the_example_of::";
+
+const FAMILIES: [&str; 2] = ["mariadb", "mysql"];
 
 /// Tests of scripts come in four cells: two families of servers, with sessions of their own or with shared
 /// connections. A change runs the two of one diagonal, so both families and both kinds; the test's name chooses which.
@@ -59,6 +81,15 @@ mod tests {
     fn a_change_runs_no_chain() {
         let tests = ["feeding::chain::a::mysql", "feeding::a::mysql"].map(str::to_owned);
         assert_eq!(end_to_end(&tests), [tests[0].clone()]);
+    }
+
+    #[test]
+    fn a_change_runs_each_example_of_the_manual_on_one_family() {
+        let tests = ["rules::mariadb", "rules::mysql", "lua::mariadb"];
+        let tests = tests.map(|test| format!("{EXAMPLES}{test}"));
+        let waiting = end_to_end(&tests);
+        assert_eq!(waiting.len(), 1);
+        assert!(waiting[0].contains("rules"));
     }
 
     #[test]
