@@ -24,7 +24,7 @@ public class KafkaTool {
         try (var consumer = new KafkaConsumer<>(broker, new StringDeserializer(), new StringDeserializer());
                 var admin = Admin.create(Map.of("bootstrap.servers", arguments[0]))) {
             for (String line; (line = commands.readLine()) != null;) {
-                String[] words = line.split(" ");
+                String[] words = line.split(" ", 4);
                 switch (words[0]) {
                     case "read" -> read(consumer, words[1]);
                     case "user" -> {

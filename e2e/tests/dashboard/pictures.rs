@@ -73,6 +73,10 @@ fn the_manual_has_a_picture_of_each_view() {
         browser.become_desktop(1440, 900);
         schema::change(port, &proxy);
         let mut client = proxy.connect();
+        let rows: Vec<_> = (1..400)
+            .map(|id| format!("({id}, 'an article', 9.99, {})", id % 50))
+            .collect();
+        client.run(&format!("INSERT INTO shop.goods VALUES {}", rows.join(",")));
         for statement in [
             "SELECT name, stock FROM shop.goods WHERE stock = 3",
             "SELECT name FROM shop.goods WHERE id = 7",
