@@ -1,8 +1,10 @@
 //! A chain under load: a primary, the proxy, eight replicas. Each of the three kinds is killed meanwhile. In the end all
 //! have the same rows and the same transactions.
 
+use std::net::TcpStream;
+use std::process::{Command, Stdio};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -14,8 +16,8 @@ both! {
 
 const REPLICAS: u32 = 8;
 const TABLES: u32 = 4;
-const ROWS: u64 = 1000;
-const WRITERS: u64 = 4;
+const ROWS: u32 = 1000;
+const WRITERS: u32 = 4;
 
 /// How long the load lasts: `PILOTFISH_CHAIN_SECONDS`, or a minute in the night's run of all tests.
 fn duration() -> Duration {
@@ -40,88 +42,85 @@ fn durable(product: Product, id: u32) -> Server {
     Server::start(product, &options)
 }
 
-/// Writers on the primary, which come again after it was away.
+/// sysbench's reads and writes on the primary. It ends when the primary is killed, and begins again then.
 struct Load {
     stops: Arc<AtomicBool>,
-    commits: Arc<AtomicU64>,
-    writers: Vec<JoinHandle<()>>,
+    runs: JoinHandle<()>,
+    primary: Address,
+    product: Product,
 }
 
 impl Load {
+    /// Makes the tables, and begins.
     fn start(primary: &Server) -> Self {
-        let (stops, commits) = (
-            Arc::new(AtomicBool::new(false)),
-            Arc::new(AtomicU64::new(0)),
-        );
-        let writers = (0..WRITERS).map(|writer| {
-            let (stops, commits) = (Arc::clone(&stops), Arc::clone(&commits));
-            let address = Address::Tcp(primary.tcp());
-            std::thread::spawn(move || {
-                let mut number = writer;
-                while !stops.load(Ordering::Acquire) {
-                    let mut conn = None;
-                    wait::until("the primary is there", wait::SOON, || {
-                        conn = RawConn::connect(&address, &Login::app()).ok();
-                        conn.is_some() || stops.load(Ordering::Acquire)
-                    });
-                    if let Some(conn) = &mut conn {
-                        write_until(conn, &mut number, &stops, &commits);
+        let port = primary.port();
+        let prepared = sysbench(port, "prepare").output();
+        let prepared = prepared.expect("sysbench is installed: run e2e/provision.sh first");
+        assert!(prepared.status.success(), "{prepared:?}");
+        let stops = Arc::new(AtomicBool::new(false));
+        let asked = Arc::clone(&stops);
+        let runs = std::thread::spawn(move || {
+            let stops = || asked.load(Ordering::Acquire);
+            while !stops() {
+                wait::until("the primary is there", wait::SOON, || {
+                    stops() || TcpStream::connect(("127.0.0.1", port)).is_ok()
+                });
+                let mut command = sysbench(port, "run");
+                command.stdout(Stdio::null()).stderr(Stdio::null());
+                let mut run = command.spawn().expect("sysbench is installed");
+                wait::until("sysbench ends", Duration::MAX, || {
+                    if stops() {
+                        // It may have ended by itself.
+                        let _ = run.kill();
                     }
-                }
-            })
+                    run.try_wait().unwrap().is_some()
+                });
+            }
         });
         Self {
-            writers: writers.collect(),
             stops,
-            commits,
+            runs,
+            primary: Address::Tcp(primary.tcp()),
+            product: primary.product,
         }
     }
 
-    fn commits(&self) -> u64 {
-        self.commits.load(Ordering::Acquire)
+    /// How many transactions the primary has logged; none if it is away.
+    fn transactions(&self) -> Option<u64> {
+        let mut conn = RawConn::connect(&self.primary, &Login::app()).ok()?;
+        let reply = conn.try_query(position(self.product)).ok()?;
+        let text = reply.text(0, 0)?;
+        text.rsplit(['-', ':']).next()?.parse().ok()
     }
 
-    /// Waits until so many more transactions are committed.
+    /// Waits until the primary has logged so many more.
     fn goes_on(&self, more: u64) {
-        let wanted = self.commits() + more;
-        wait::until("the load goes on", wait::SOON, || self.commits() >= wanted);
+        let now = || wait::for_some("the primary answers", wait::SOON, || self.transactions());
+        let wanted = now() + more;
+        wait::until("the load goes on", wait::SOON, || now() >= wanted);
     }
 
-    fn end(self) -> u64 {
+    fn end(self) {
         self.stops.store(true, Ordering::Release);
-        self.writers.into_iter().for_each(|it| it.join().unwrap());
-        self.commits.load(Ordering::Acquire)
+        self.runs.join().unwrap();
     }
 }
 
-/// Transactions of several statements, until the end or an error.
-fn write_until(conn: &mut RawConn, number: &mut u64, stops: &AtomicBool, commits: &AtomicU64) {
-    let mut run = |sql: &str| conn.try_query(sql).is_ok_and(|it| it.error().is_none());
-    while !stops.load(Ordering::Acquire) {
-        *number += WRITERS;
-        // A step that meets all rows, and is no multiple of the number of writers.
-        let row = (*number * 7919) % ROWS;
-        let table = *number % u64::from(TABLES);
-        let done = run("BEGIN")
-            && run(&format!(
-                "UPDATE chain.t{table} SET k = k + 1, c = REPEAT('x', {row} % 200) WHERE id = {row}"
-            ))
-            && run(&format!(
-                "DELETE FROM chain.t{table} WHERE id = {}",
-                ROWS + row
-            ))
-            && run(&format!(
-                "INSERT INTO chain.t{table} VALUES ({}, {number}, UUID())",
-                ROWS + row
-            ))
-            && run("COMMIT");
-        match done {
-            true => _ = commits.fetch_add(1, Ordering::AcqRel),
-            // A deadlock, or the server is gone.
-            false if run("ROLLBACK") => {}
-            false => return,
-        }
-    }
+/// Four tables, four threads.
+fn sysbench(port: u16, task: &str) -> Command {
+    let mut command = Command::new("sysbench");
+    command
+        .args([
+            "oltp_read_write",
+            "--db-driver=mysql",
+            "--mysql-host=127.0.0.1",
+        ])
+        .arg(format!("--mysql-port={port}"))
+        .args(["--mysql-user=app", &format!("--mysql-password={PASSWORD}")])
+        .args(["--mysql-db=chain", "--time=0", "--events=0"])
+        .args([format!("--tables={TABLES}"), format!("--table-size={ROWS}")])
+        .args([&format!("--threads={WRITERS}"), task]);
+    command
 }
 
 fn all_links_of_a_chain_are_the_same_after_kills_under_load(product: Product) {
@@ -129,17 +128,11 @@ fn all_links_of_a_chain_are_the_same_after_kills_under_load(product: Product) {
     let mut proxy = fed.proxy();
     let mut root = fed.primary.root();
     root.run("CREATE DATABASE chain");
-    for table in 0..TABLES {
-        root.run(&format!(
-            "CREATE TABLE chain.t{table} (id INT PRIMARY KEY, k BIGINT, c VARCHAR(300))"
-        ));
-        for row in 0..ROWS {
-            root.run(&format!("INSERT INTO chain.t{table} VALUES ({row}, 0, '')"));
-        }
-    }
     let mut replicas: Vec<Server> = (0..REPLICAS).map(|it| durable(product, 10 + it)).collect();
     replicas.iter().for_each(|it| follow(it, fed.port));
     let load = Load::start(&fed.primary);
+    load.goes_on(1);
+    let before = load.transactions().unwrap();
     let begun = Instant::now();
     let mut kills = 0_usize;
     while begun.elapsed() < duration() {
@@ -166,11 +159,15 @@ fn all_links_of_a_chain_are_the_same_after_kills_under_load(product: Product) {
         kills += 1;
     }
     let seconds = begun.elapsed().as_secs_f64();
-    let commits = load.end();
+    let all = load.transactions().unwrap() - before;
+    load.end();
+    let ended = Instant::now();
     check_links(&fed, &replicas);
     println!(
-        "chain, {}: {kills} kills, {commits} transactions in {seconds:.0} s, {REPLICAS} replicas are the same",
-        product.name()
+        "chain, {}: {kills} kills, {all} transactions that write in {seconds:.0} s; {:.0} s later {REPLICAS} replicas are \
+         the same",
+        product.name(),
+        ended.elapsed().as_secs_f64()
     );
     proxy.stop();
 }
@@ -179,7 +176,7 @@ fn all_links_of_a_chain_are_the_same_after_kills_under_load(product: Product) {
 fn check_links(fed: &Fed, replicas: &[Server]) {
     let product = fed.primary.product;
     let all = fed.primary.root().value(position(product));
-    let tables: Vec<String> = (0..TABLES).map(|it| format!("chain.t{it}")).collect();
+    let tables: Vec<String> = (1..=TABLES).map(|it| format!("chain.sbtest{it}")).collect();
     let checksums = |server: &Server| {
         let statement = format!("CHECKSUM TABLE {}", tables.join(", "));
         server.root().run(&statement).texts()
