@@ -1,9 +1,10 @@
-//! Streams log in by each authentication plugin that servers have, with TLS and without.
+//! Streams log in by each authentication plugin that servers have, with TLS and without, and over a Unix socket.
 
 use super::*;
 
 both! {
     streams_log_in_by_each_authentication_plugin
+    a_stream_logs_in_as_the_user_of_its_process_over_a_unix_socket
 }
 
 #[test]
@@ -89,4 +90,46 @@ fn streams_log_in_by_each_authentication_plugin(product: Product) {
         let object = format!("object = 'shop{index}'");
         following.wait_for("the change in all streams", &all("schema_changes", &object));
     }
+}
+
+/// `unix_socket` and `auth_socket` ask the system who is at the other end, and no password.
+fn a_stream_logs_in_as_the_user_of_its_process_over_a_unix_socket(product: Product) {
+    let server = start(product);
+    let owner = rustix::process::geteuid().as_raw().to_string();
+    let users = std::fs::read_to_string("/etc/passwd").unwrap();
+    let mut fields = users.lines().map(|it| it.split(':').collect::<Vec<_>>());
+    let owner = fields.find(|it| it.get(2) == Some(&&*owner)).unwrap()[0].to_owned();
+    let mut root = server.root();
+    root.run("SET sql_log_bin = 0");
+    let how = match product.is_mariadb() {
+        true => format!("VIA unix_socket USING '{owner}'"),
+        false => {
+            root.run("INSTALL PLUGIN auth_socket SONAME 'auth_socket.so'");
+            format!("WITH auth_socket AS '{owner}'")
+        }
+    };
+    root.run(&format!("CREATE USER f_socket IDENTIFIED {how}"));
+    let grant = "GRANT REPLICATION SLAVE, SELECT, SHOW VIEW, TRIGGER, EVENT ON *.* TO f_socket";
+    root.run(grant);
+    if product.is_mariadb() {
+        root.run("GRANT BINLOG MONITOR ON *.* TO f_socket");
+    }
+    drop(root);
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("schemas.db");
+    let settings = Settings::default()
+        .backend(server.socket().display())
+        .admin_on(free_port())
+        .set("schema_history.file", file.to_str().unwrap())
+        .replication("f_socket", &[("server_id", "4000")]);
+    let following = Following {
+        proxy: Proxy::start(&settings),
+        settings,
+        folder,
+    };
+    let streaming = "SELECT count(*) = 1 FROM replication WHERE state = 'streaming' AND errors = 0";
+    following.wait_for("the stream", streaming);
+    run(&server, &["CREATE DATABASE shop"]);
+    let told = "SELECT count(*) = 1 FROM schema_changes WHERE object = 'shop'";
+    following.wait_for("the change in the stream", told);
 }
