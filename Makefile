@@ -6,10 +6,10 @@ SANDBOX ?=
 LOAD ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help build static deb rpm image run dashboard test test-fast check nightly simulate mutations nap flaky random soak bench manual fuzz clean
+.PHONY: help build static deb rpm image run dashboard test test-fast check nightly simulate mutations nap flaky random soak bench bench-replication manual fuzz clean
 
 help: ## this list
-	@awk -F ' ## ' '/^[a-z-]+:.* ## / { sub(/:.*/, "", $$1); printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ' ## ' '/^[a-z-]+:.* ## / { sub(/:.*/, "", $$1); printf "  make %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: dashboard ## the program, in release: target/release/pilotfish
 	$(CARGO) build --release --locked
@@ -69,6 +69,11 @@ soak: ## sysbench, 64 threads, through each shipped script for a minute (SECONDS
 bench: ## Pilotfish, other proxies and a direct connection compared; takes a quiet machine for half an hour
 	$(CARGO) build --release --locked -p pilotfish -p pilotfish-bench
 	target/release/pilotfish-bench run
+
+bench-replication: ## what replication costs, and ten minutes of kills in a chain of eight replicas (SECONDS=n); an hour
+	$(CARGO) build --release --locked -p pilotfish -p pilotfish-bench
+	target/release/pilotfish-bench replication
+	PILOTFISH_CHAIN_SECONDS=$(or $(SECONDS),600) $$($(XTASK) binary e2e) --nocapture --test-threads=1 feeding::chain::
 
 manual: ## the manual as HTML: docs/book/index.html
 	@command -v mdbook >/dev/null || { echo 'needs mdBook: cargo install --locked mdbook' >&2; exit 1; }

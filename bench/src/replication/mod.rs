@@ -1,9 +1,11 @@
 //! What replication costs: following a primary, telling changes as JSON, feeding eight replicas. The last is measured
-//! beside an ordinary server that relays the same transactions to the same replicas (`log_slave_updates`).
+//! beside an ordinary server that relays the same transactions to the same replicas (`log_slave_updates`). And how fast a
+//! primary is with the proxy and eight servers behind it ([`chain`]).
 //!
-//! Figures are processor time of the proxy or of the relaying server, so that other processes blur them little. Replicas
+//! Figures are processor time of the proxy or of the relaying server, so that other processes blur them little. Its replicas
 //! are connections that throw away what they get ([`reader`]).
 
+mod chain;
 mod page;
 mod primary;
 mod proxy;
@@ -17,6 +19,7 @@ use anyhow::{Result, ensure};
 
 use crate::accounting::{cpu_seconds, peak_rss_bytes};
 use crate::run::backend::{Kind, Server};
+use chain::Chain;
 use primary::Written;
 use proxy::{Proxy, Relay};
 use reader::Reader;
@@ -31,6 +34,7 @@ struct Figures {
     /// The bytes of one large transaction, and by how much the most memory of the proxy has grown while it was relayed.
     large_transaction_bytes: u64,
     large_transaction_growth_bytes: u64,
+    chain: Chain,
 }
 
 /// The figures of one kind of transactions.
@@ -88,6 +92,8 @@ async fn measure(kind: Kind, is_quick: bool) -> Result<Figures> {
         figures.workloads.push(workload);
     }
     large_transaction(kind, share(400), &mut figures).await?;
+    figures.chain = chain::measure(kind, is_quick).await?;
+    eprintln!("{} {:.1?}", kind.title(), figures.chain);
     Ok(figures)
 }
 

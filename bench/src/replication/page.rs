@@ -3,6 +3,7 @@
 use std::fmt::Write;
 use std::process::Command;
 
+use super::chain::Chain;
 use super::{Figures, REPLICAS, Workload};
 use crate::run::backend::Kind;
 use crate::run::machine;
@@ -24,6 +25,10 @@ const JSON_MIN: f64 = 40.0;
 
 /// The most processor time of feeding replicas, as a share of a server's.
 const FEED_MAX: f64 = 0.25;
+
+/// The least throughput of a primary with the proxy and eight replicas behind it, as a share of that with one ordinary
+/// replica. The rest is the spread of the windows.
+const CHAIN_MIN: f64 = 0.98;
 
 /// The whole page.
 pub fn markdown(all: &[(Kind, Figures)]) -> String {
@@ -50,6 +55,14 @@ pub fn markdown(all: &[(Kind, Figures)]) -> String {
         for workload in &figures.workloads {
             goals(&mut page, *kind, workload);
         }
+        let ratio = figures.chain.ratio();
+        let _ = writeln!(
+            page,
+            "| Transactions of a primary with the proxy and {REPLICAS} replicas behind it, {}: ≥ {CHAIN_MIN} × those with one \
+             ordinary replica | {ratio:.3} × | {} |",
+            kind.title(),
+            verdict(ratio >= CHAIN_MIN)
+        );
     }
     for (kind, figures) in all {
         let _ = writeln!(
@@ -69,6 +82,7 @@ pub fn markdown(all: &[(Kind, Figures)]) -> String {
             megabytes(figures.large_transaction_bytes),
             megabytes(figures.large_transaction_growth_bytes)
         );
+        chain(&mut page, &figures.chain);
     }
     page
 }
@@ -99,12 +113,28 @@ fn goals(page: &mut String, kind: Kind, workload: &Workload) {
             ratio <= FEED_MAX,
         ),
     ] {
-        let verdict = if is_reached {
-            "reached"
-        } else {
-            "**not reached**"
-        };
-        let _ = writeln!(page, "| {goal} | {measured} | {verdict} |");
+        let _ = writeln!(page, "| {goal} | {measured} | {} |", verdict(is_reached));
+    }
+}
+
+fn verdict(is_reached: bool) -> &'static str {
+    if is_reached {
+        "reached"
+    } else {
+        "**not reached**"
+    }
+}
+
+/// The windows with one ordinary replica beside those with the proxy and its replicas.
+fn chain(page: &mut String, chain: &Chain) {
+    let _ = writeln!(
+        page,
+        "\nThe primary's transactions a second under sysbench's oltp_read_write, in windows of {} s. All replicas had all {:.0} s \
+         after the last window.\n\n| with one ordinary replica | with the proxy and {REPLICAS} replicas |\n|--:|--:|",
+        chain.window_seconds, chain.catches_up
+    );
+    for (ordinary, proxy) in &chain.windows {
+        let _ = writeln!(page, "| {ordinary:.0} | {proxy:.0} |");
     }
 }
 

@@ -1,0 +1,174 @@
+//! The chain: sysbench's reads and writes on a primary with one ordinary replica, and on the same primary with the proxy and
+//! eight replicas behind it, in windows that alternate.
+//!
+//! In each window the servers of the other way are stopped (SIGSTOP). Replicas have the lowest priority: they stand for
+//! other machines, so what they do must not slow the primary down. They catch up at the end.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, ensure};
+use rustix::process::{Pid, Signal, kill_process, setpriority_process};
+use tokio::time::sleep;
+
+use super::primary;
+use super::proxy::{Proxy, Relay};
+use super::reader::LAST_TABLE;
+use crate::load::Session;
+use crate::run::backend::{self, Kind, Server};
+use crate::run::sysbench::{self, Keys, PsMode, Script, Sysbench};
+
+/// Replicas behind the proxy.
+const REPLICAS: u32 = 8;
+const THREADS: usize = 8;
+const ROWS: u64 = 10_000;
+
+const LOWEST_PRIORITY: i32 = 19;
+
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
+/// Nine servers on few cores may have a lot to do.
+const CATCHES_UP_WITHIN: Duration = Duration::from_secs(3600);
+
+const LOAD: Sysbench = Sysbench {
+    script: Script::ReadWrite,
+    ps_mode: PsMode::Auto,
+    keys: Keys::Uniform,
+};
+
+/// What was measured.
+#[derive(Debug, Default)]
+pub struct Chain {
+    /// Transactions of the primary a second: with one ordinary replica, and with the proxy and eight replicas.
+    pub windows: Vec<(f64, f64)>,
+    /// How long a window was.
+    pub window_seconds: u64,
+    /// How long it took behind the last window until all replicas had all.
+    pub catches_up: f64,
+}
+
+impl Chain {
+    /// The throughput in front of the proxy as a share of that in front of one ordinary replica, over all windows.
+    pub fn ratio(&self) -> f64 {
+        let sum = |pick: fn(&(f64, f64)) -> f64| self.windows.iter().map(pick).sum::<f64>();
+        sum(|it| it.1) / sum(|it| it.0)
+    }
+}
+
+/// All servers and the proxy.
+struct Site {
+    primary: Server,
+    ordinary: Server,
+    proxy: Proxy,
+    replicas: Vec<Server>,
+}
+
+/// # Errors
+/// When a server or the proxy does not do what it should.
+pub async fn measure(kind: Kind, is_quick: bool) -> Result<Chain> {
+    let folder = tempfile::tempdir()?;
+    let site = Site::start(kind, folder.path()).await?;
+    sysbench::prepare(site.primary.address, ROWS).await?;
+    let (pairs, window_seconds) = if is_quick { (2, 5) } else { (6, 25) };
+    let mut chain = Chain {
+        window_seconds,
+        ..Chain::default()
+    };
+    for pair in 0..pairs {
+        let mut window = (0.0, 0.0);
+        for way in if pair % 2 == 0 {
+            [false, true]
+        } else {
+            [true, false]
+        } {
+            site.run_only(way)?;
+            let address = site.primary.address;
+            let found = LOAD.measure(address, ROWS, THREADS, window_seconds, &[]);
+            let found = found.await?.per_second / LOAD.script.queries() as f64;
+            match way {
+                true => window.1 = found,
+                false => window.0 = found,
+            }
+        }
+        chain.windows.push(window);
+    }
+    chain.catches_up = site.catch_up().await?;
+    Ok(chain)
+}
+
+impl Site {
+    async fn start(kind: Kind, folder: &std::path::Path) -> Result<Self> {
+        let mut servers = Vec::new();
+        for id in 1..=REPLICAS + 2 {
+            let server = primary::start(kind, folder, id).await?;
+            primary::forget_log(kind, server.address).await?;
+            if id > 1 {
+                setpriority_process(Some(pid(&server)?), LOWEST_PRIORITY)?;
+            }
+            servers.push(server);
+        }
+        let mut servers = servers.into_iter();
+        let (Some(primary), Some(ordinary)) = (servers.next(), servers.next()) else {
+            anyhow::bail!("no server was started");
+        };
+        let replicas: Vec<_> = servers.collect();
+        let mut proxy = Proxy::new(folder, "chain", primary.address, Relay::On)?;
+        proxy.start().await?;
+        proxy.wait("state = 'streaming'").await?;
+        primary::follow(kind, ordinary.address, primary.address).await?;
+        for replica in &replicas {
+            primary::follow(kind, replica.address, proxy.replicas).await?;
+        }
+        let site = Self {
+            primary,
+            ordinary,
+            proxy,
+            replicas,
+        };
+        let table = format!("CREATE TABLE {LAST_TABLE} (id INT PRIMARY KEY AUTO_INCREMENT, k INT)");
+        open(&site.primary).await?.look(&table).await?;
+        Ok(site)
+    }
+
+    /// Lets the proxy and its replicas run and stops the ordinary replica, or the other way round.
+    fn run_only(&self, chain: bool) -> Result<()> {
+        let signal = |runs: bool| if runs { Signal::CONT } else { Signal::STOP };
+        kill_process(pid(&self.ordinary)?, signal(!chain))?;
+        for replica in &self.replicas {
+            kill_process(pid(replica)?, signal(chain))?;
+        }
+        let proxy = i32::try_from(self.proxy.pid())?;
+        if let Some(proxy) = Pid::from_raw(proxy) {
+            kill_process(proxy, signal(chain))?;
+        }
+        Ok(())
+    }
+
+    /// Lets all run until all have all; how long that takes.
+    async fn catch_up(&self) -> Result<f64> {
+        self.run_only(true)?;
+        kill_process(pid(&self.ordinary)?, Signal::CONT)?;
+        let begun = Instant::now();
+        let last = format!("INSERT INTO {LAST_TABLE} (k) VALUES (1)");
+        open(&self.primary).await?.look(&last).await?;
+        for replica in self.replicas.iter().chain([&self.ordinary]) {
+            let mut session = open(replica).await?;
+            let has_last = format!("SELECT k FROM {LAST_TABLE}");
+            while session.look(&has_last).await? == 0 {
+                ensure!(
+                    begun.elapsed() < CATCHES_UP_WITHIN,
+                    "a replica does not catch up"
+                );
+                sleep(LOOK_AGAIN).await;
+            }
+        }
+        Ok(begun.elapsed().as_secs_f64())
+    }
+}
+
+async fn open(server: &Server) -> Result<Session> {
+    Ok(Session::open(&backend::target(server.address, 1)).await?)
+}
+
+fn pid(server: &Server) -> Result<Pid> {
+    let pid = Pid::from_raw(i32::try_from(server.pid())?);
+    pid.ok_or_else(|| anyhow::anyhow!("a process has no number"))
+}
