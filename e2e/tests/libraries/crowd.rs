@@ -66,7 +66,7 @@ fn idle_sessions_of_mariadbs_connector_share_connections_in_front_of_mysql() {
 /// MariaDB's driver honours `redirect_url` over TLS.
 #[test]
 fn sessions_of_mariadbs_connector_go_to_the_proxy_that_the_first_one_names() {
-    let server = Server::start(Product::MariaDb, &[]);
+    let server = Server::start(Product::MariaDb, &["--max-connections=500"]);
     server.root().run("CREATE DATABASE app");
     let admins = [free_port(), free_port()];
     let second = Proxy::start(&Settings::in_front_of([&server]).admin_on(admins[1]));
@@ -75,10 +75,10 @@ fn sessions_of_mariadbs_connector_go_to_the_proxy_that_the_first_one_names() {
     let settings = Settings::in_front_of([&server]).admin_on(admins[0]);
     let first = Proxy::start(&settings.listener_with(address, &[("redirect", &redirect)]));
     let mut program = crowd(address.port(), "java-mariadb", &["--tls"]);
-    let mut said = BufReader::new(program.stdout.take().unwrap());
-    let mut line = String::new();
-    said.read_line(&mut line).unwrap();
-    assert_eq!(line, "open\n", "{}", first.log_tail());
+    let said = BufReader::new(program.stdout.take().unwrap());
+    // The driver says of each session where it goes.
+    let mut lines = said.lines().map_while(Result::ok);
+    assert!(lines.any(|line| line == "open"), "{}", first.log_tail());
     let found = admins.map(|admin| {
         let login = Login::with("root", "all");
         let admin = SocketAddr::from(([127, 0, 0, 1], admin));
