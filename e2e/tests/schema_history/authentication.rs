@@ -101,27 +101,30 @@ fn a_stream_logs_in_as_the_user_of_its_process_over_a_unix_socket(product: Produ
     let owner = fields.find(|it| it.get(2) == Some(&&*owner)).unwrap()[0].to_owned();
     let mut root = server.root();
     root.run("SET sql_log_bin = 0");
-    let how = match product.is_mariadb() {
-        true => format!("VIA unix_socket USING '{owner}'"),
-        false => {
-            root.run("INSTALL PLUGIN auth_socket SONAME 'auth_socket.so'");
-            format!("WITH auth_socket AS '{owner}'")
-        }
+    // MariaDB 10.11 takes the account's own name for that of the process.
+    let account = match product.is_mariadb() {
+        true => format!("{owner}@localhost"),
+        false => "f_socket".to_owned(),
     };
-    root.run(&format!("CREATE USER f_socket IDENTIFIED {how}"));
-    let grant = "GRANT REPLICATION SLAVE, SELECT, SHOW VIEW, TRIGGER, EVENT ON *.* TO f_socket";
-    root.run(grant);
+    let user = account.trim_end_matches("@localhost");
     if product.is_mariadb() {
-        root.run("GRANT BINLOG MONITOR ON *.* TO f_socket");
+        root.run(&format!(
+            "CREATE OR REPLACE USER {account} IDENTIFIED VIA unix_socket"
+        ));
+    } else {
+        root.run("INSTALL PLUGIN auth_socket SONAME 'auth_socket.so'");
+        root.run(&format!(
+            "CREATE USER {account} IDENTIFIED WITH auth_socket AS '{owner}'"
+        ));
     }
-    drop(root);
+    root.run(&format!("GRANT ALL ON *.* TO {account}"));
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("schemas.db");
     let settings = Settings::default()
         .backend(server.socket().display())
         .admin_on(free_port())
         .set("schema_history.file", file.to_str().unwrap())
-        .replication("f_socket", &[("server_id", "4000")]);
+        .replication(user, &[("server_id", "4000")]);
     let following = Following {
         proxy: Proxy::start(&settings),
         settings,
@@ -129,7 +132,8 @@ fn a_stream_logs_in_as_the_user_of_its_process_over_a_unix_socket(product: Produ
     };
     let streaming = "SELECT count(*) = 1 FROM replication WHERE state = 'streaming' AND errors = 0";
     following.wait_for("the stream", streaming);
-    run(&server, &["CREATE DATABASE shop"]);
+    root.run("SET sql_log_bin = 1");
+    root.run("CREATE DATABASE shop");
     let told = "SELECT count(*) = 1 FROM schema_changes WHERE object = 'shop'";
     following.wait_for("the change in the stream", told);
 }
