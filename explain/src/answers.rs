@@ -1,4 +1,4 @@
-//! EXPLAIN SESSION and its like: what the proxy knows of a session, told to its own client.
+//! EXPLAIN SESSION, EXPLAIN TIMES and others: what the proxy knows of a session, for the session's own client.
 
 use route::rules::Then;
 use route::{Explanation, Written};

@@ -92,7 +92,7 @@ fn streams_log_in_by_each_authentication_plugin(product: Product) {
     }
 }
 
-/// `unix_socket` and `auth_socket` ask the system who is at the other end, and no password.
+/// With `unix_socket` and `auth_socket` a server asks the system for the user at the other end, and no password.
 fn a_stream_logs_in_as_the_user_of_its_process_over_a_unix_socket(product: Product) {
     let server = start(product);
     let owner = rustix::process::geteuid().as_raw().to_string();

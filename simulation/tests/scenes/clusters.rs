@@ -24,6 +24,18 @@ async fn table(scene: &Scene) {
     pass(SEEN).await;
 }
 
+/// A client that has written a row a minute ago, which both replicas get ten minutes late.
+async fn client_whose_write_no_replica_has(scene: &Scene) -> TestClient {
+    table(scene).await;
+    let mut client = scene.client().await;
+    for replica in &scene.servers[1..] {
+        replica.follow(Some(&scene.servers[0]), Duration::from_secs(600));
+    }
+    client.run(WRITE).await;
+    pass(Duration::from_secs(60)).await;
+    client
+}
+
 /// Where a statement would go: the backend's address.
 async fn decision(client: &mut TestClient, statement: &str) -> String {
     // EXPLAIN ROUTE chooses the same again until something is sent.
@@ -97,13 +109,7 @@ fn a_primary_that_dies_is_replaced_by_the_server_that_takes_writes() {
 fn where_all_replicas_lag_reads_go_to_the_primary() {
     on_both(async |setup| {
         let play = async |scene: &Scene| {
-            table(scene).await;
-            let mut client = scene.client().await;
-            for replica in &scene.servers[1..] {
-                replica.follow(Some(&scene.servers[0]), Duration::from_secs(600));
-            }
-            client.run(WRITE).await;
-            pass(Duration::from_secs(60)).await;
+            let mut client = client_whose_write_no_replica_has(scene).await;
             for _ in 0..10 {
                 assert_eq!(decision(&mut client, READ).await, address(0));
             }
@@ -122,13 +128,7 @@ fn where_all_replicas_lag_reads_go_to_the_primary() {
 fn where_all_replicas_lag_reads_may_fail() {
     on_both(async |setup| {
         let play = async |scene: &Scene| {
-            table(scene).await;
-            let mut client = scene.client().await;
-            for replica in &scene.servers[1..] {
-                replica.follow(Some(&scene.servers[0]), Duration::from_secs(600));
-            }
-            client.run(WRITE).await;
-            pass(Duration::from_secs(60)).await;
+            let mut client = client_whose_write_no_replica_has(scene).await;
             let error = client.error(READ).await;
             assert!(error.text.contains(&address(1)), "{error:?}");
             client.run(WRITE).await;

@@ -2,11 +2,19 @@
 
 use std::time::Duration;
 
-use simulation::scene::{Scene, on_both, pass, settle};
+use simulation::scene::{Scene, TestClient, on_both, pass, settle};
 use tokio::time::Instant;
 
 fn rule(name: &str, lines: &str) -> String {
     format!("[[rule]]\nname = \"{name}\"\n{lines}\n")
+}
+
+/// An administrator that holds a new table.
+async fn locked(scene: &Scene) -> TestClient {
+    let mut holder = scene.root(0).await;
+    holder.run("CREATE TABLE d.t (n INT)").await;
+    holder.run("LOCK TABLES d.t WRITE").await;
+    holder
 }
 
 #[test]
@@ -71,9 +79,7 @@ fn a_statement_that_takes_too_long_is_killed_and_one_may_be_delayed() {
             rule("late", "tag = \"late\"\ndelay = \"30s\""),
         ];
         let play = async |scene: &Scene| {
-            let mut root = scene.root(0).await;
-            root.run("CREATE TABLE d.t (n INT)").await;
-            root.run("LOCK TABLES d.t WRITE").await;
+            let _holder = locked(scene).await;
             let mut client = scene.client().await;
             let begun = Instant::now();
             let error = client.error("SELECT n FROM d.t /* tag: slow */").await;
@@ -122,9 +128,7 @@ fn only_so_many_run_at_once_and_others_wait_or_are_refused() {
             ),
         ];
         let play = async |scene: &Scene| {
-            let mut holder = scene.root(0).await;
-            holder.run("CREATE TABLE d.t (n INT)").await;
-            holder.run("LOCK TABLES d.t WRITE").await;
+            let mut holder = locked(scene).await;
             let first = scene
                 .client()
                 .await
@@ -158,9 +162,7 @@ fn a_turn_that_does_not_come_within_the_rules_time_is_an_error() {
             "tag = \"one\"\nconcurrency = 1\ntimeout_queue = \"10s\"",
         );
         let play = async |scene: &Scene| {
-            let mut holder = scene.root(0).await;
-            holder.run("CREATE TABLE d.t (n INT)").await;
-            holder.run("LOCK TABLES d.t WRITE").await;
+            let mut holder = locked(scene).await;
             let first = scene
                 .client()
                 .await
