@@ -41,7 +41,9 @@ backend=$(sed -n 's/.*listening on.* \([^ ]*\)$/\1/p' "$scratch/backend" | head 
 port=$((18000 + $$ % 14000))
 proxy=127.0.0.1:$port
 {
-    printf 'listen = ["%s"]\nworkers = 1\n[[backend]]\naddress = "%s"\n' "$proxy" "$backend"
+    printf 'listen = ["%s"]\nworkers = 1\n[[backend]]\naddress = "%s"\n[routing]\n' "$proxy" "$backend"
+    [ "$way" != pool ] || echo 'lanes = "off"'
+    [ -z "${PILOTFISH_SCRIPT:-}" ] || printf 'script = "%s"\n' "$PILOTFISH_SCRIPT"
     case $way in
     transparent) ;;
     pool)
@@ -49,16 +51,15 @@ proxy=127.0.0.1:$port
         most=2
         # Each has a transaction open.
         [ "$work" != held ] || most=$((connections * 2))
-        printf '[pool]\nsession = "statement"\nopens_per_second = 1000\nbackend_connections_max = %s\nlanes = "off"\n' "$most"
+        printf '[pool]\nopens_per_second = 1000\nbackend_connections_max = %s\n' "$most"
         printf '[[account]]\nuser = "bench"\n'
         ;;
     lanes)
-        printf '[pool]\nsession = "statement"\nopens_per_second = 1000\nlanes = "reads"\n'
+        printf '[pool]\nopens_per_second = 1000\n'
         printf '[[account]]\nuser = "bench"\n'
         ;;
     *) echo "what is $way?" >&2; exit 1 ;;
     esac
-    [ -z "${PILOTFISH_SCRIPT:-}" ] || printf '[script]\nfile = "%s"\n' "$PILOTFISH_SCRIPT"
     [ -z "${PILOTFISH_SETTINGS:-}" ] || cat "$PILOTFISH_SETTINGS"
 } >"$scratch/pilotfish.toml"
 

@@ -47,7 +47,7 @@ impl<T> Definition<T> {
 /// A column for each setting of a section.
 pub fn columns<C>(section: &Section<C>) -> Vec<ColumnFacts> {
     let columns = section.settings.iter().map(|setting| ColumnFacts {
-        name: setting.key,
+        name: setting.column(),
         kind: match setting.kind {
             SettingKind::Count | SettingKind::Truth => CellType::Integer,
             _ => CellType::Text,

@@ -338,6 +338,8 @@ pub fn unscoped(name: &str) -> &str {
 
 /// The setting of this name, in whatever case.
 pub fn setting(name: &str) -> Option<&'static config::Setting<config::Config>> {
+    let old = config::new_name(&name.to_ascii_lowercase());
+    let name = old.unwrap_or(name);
     config::settings().find(|setting| setting.name.eq_ignore_ascii_case(name))
 }
 

@@ -78,15 +78,15 @@ fn account(config: &AccountConfig) -> Result<Account, AccountFault> {
         networks: config.networks.clone(),
         user_connections_max: config.connections_max,
         backend: backend(config),
-        mode: config.session,
-        cluster: config.cluster.clone(),
-        replicas: config.replicas,
-        lanes: config.lanes,
-        consistency: config.consistency,
-        optimistic_transactions: config.optimistic_transactions,
+        mode: config.routing.session,
+        cluster: config.routing.cluster.clone(),
+        replicas: config.routing.replicas,
+        lanes: config.routing.lanes,
+        consistency: config.routing.consistency,
+        optimistic_transactions: config.routing.optimistic_transactions,
         explains: config.explain,
         replicates: config.replication,
-        script: config.script.clone(),
+        script: config.routing.script.clone(),
         hints: config.hints.clone(),
         timeout_idle_transaction: config.timeout_idle_transaction,
         pin_rules: PinRules {
@@ -144,7 +144,7 @@ mod tests {
     use std::collections::BTreeSet;
     use std::time::Duration;
 
-    use config::{PinRule, Secret, SessionMode, UnpinRule};
+    use config::{PinRule, RoutingOverride, Secret, SessionMode, UnpinRule};
 
     use super::*;
     use crate::{Credential, NativeHash, Origin, Treatment};
@@ -192,7 +192,10 @@ mod tests {
             timeout_idle_transaction: Some(std::time::Duration::from_secs(9)),
             backend_user: Some("pool".to_owned()),
             backend_password: Some(Secret::new("other")),
-            session: Some(SessionMode::Transaction),
+            routing: RoutingOverride {
+                session: Some(SessionMode::Transaction),
+                ..RoutingOverride::default()
+            },
             pin: vec![PinRule::Warnings, PinRule::Warnings],
             unpin: vec![UnpinRule::Routines],
             ..app()

@@ -52,9 +52,13 @@ impl RuleSet {
                 .consistency
                 .is_some_and(|level| level != Consistency::None);
         }
-        let levels = [config.balance.consistency].into_iter();
-        let of_listeners = config.listeners.iter().filter_map(|it| it.consistency);
-        let of_accounts = (config.configured_accounts.iter()).filter_map(|it| it.consistency);
+        let levels = [config.routing.consistency].into_iter();
+        let of_listeners = config
+            .listeners
+            .iter()
+            .filter_map(|it| it.routing.consistency);
+        let of_accounts =
+            (config.configured_accounts.iter()).filter_map(|it| it.routing.consistency);
         let of_rules = settings.rules.rules.iter();
         let of_rules = of_rules.filter_map(|(_, rule)| rule.actions.consistency);
         let mut levels = levels

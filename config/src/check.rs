@@ -73,21 +73,23 @@ fn unknown_accounts(config: &Config, written: &Written) -> Option<Fault> {
 
 /// A history in memory has no file.
 fn history(config: &Config, written: &Written, faults: &mut Vec<Fault>) {
-    if config.history.place == HistoryPlace::Memory && config.history.file.is_some() {
-        let text = "is of no use with history.place = \"memory\"";
-        let fault = written.fault("history.file", text);
-        faults.push(fault.hint("history.place = \"file\""));
+    if config.statement_stats.history == HistoryPlace::Memory
+        && config.statement_stats.history_file.is_some()
+    {
+        let text = "is of no use with statement_stats.history = \"memory\"";
+        let fault = written.fault("statement_stats.history_file", text);
+        faults.push(fault.hint("statement_stats.history = \"file\""));
     }
 }
 
 /// What is explained is counted by digest.
 fn insight(config: &Config, written: &Written, faults: &mut Vec<Fault>) {
-    if config.insight.index_usage && !config.insight.digests {
+    if config.statement_stats.index_usage && !config.statement_stats.digests {
         let fault = written.fault(
-            "insight.index_usage",
-            "is of no use without insight.digests",
+            "statement_stats.index_usage",
+            "is of no use without statement_stats.digests",
         );
-        faults.push(fault.hint("insight.digests = true"));
+        faults.push(fault.hint("statement_stats.digests = true"));
     }
 }
 

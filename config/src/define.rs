@@ -2,7 +2,8 @@
 //! defaults and its registry entries from one list, `choices!` an enum and its names.
 
 /// Defines one section. Every line `name: Type = default, traits;` becomes a field of the struct, a
-/// default and a [`Setting`](crate::Setting); its doc comment is the manual's text as well.
+/// default and a [`Setting`](crate::Setting); its doc comment is the manual's text as well. `table` names
+/// a table within this one, and those of its keys that may be given there.
 macro_rules! settings {
     (
         $(#[doc = $about:literal])+
@@ -18,6 +19,9 @@ macro_rules! settings {
         $( below {
             $( $(#[doc = $below_doc:literal])+ $below:ident: $Below:ty, )+
         } )?
+        $( $(#[doc = $group_doc:literal])+ table $group:ident: $Group:ty = $group_traits:expr,
+            $elsewhere:literal { $($group_key:ident)+ }
+        )?
     ) => {
         $(#[doc = $about])+
         #[derive(Clone, Debug, PartialEq)]
@@ -26,6 +30,7 @@ macro_rules! settings {
             $( $( $(#[doc = $part_doc])+ pub $part: $Part, )+
                $( $(#[doc = $list_doc])+ pub $list: $List, )+ )?
             $( $( $(#[doc = $below_doc])+ pub $below: $Below, )+ )?
+            $( $(#[doc = $group_doc])+ pub $group: $Group, )?
         }
 
         impl Default for $Section {
@@ -35,6 +40,7 @@ macro_rules! settings {
                     $( $field: $default, )+
                     $( $( $part: <$Part>::default(), )+ $( $list: <$List>::default(), )+ )?
                     $( $( $below: <$Below>::default(), )+ )?
+                    $( $group: <$Group>::default(), )?
                 }
             }
         }
@@ -70,13 +76,46 @@ macro_rules! settings {
                         $crate::define::place!(to $table $field) =
                             $crate::define::place!(from $table $field).clone();
                     },
-                } ),+ ],
+                } ),+
+                $( $( , $crate::define::setting_of_table!(
+                    $Owner $table $group $Group, $group_key $group_traits, $elsewhere
+                ) )+ )? ],
             };
         }
 
         $( /// Every section of the configuration but the lists', in the manual's order.
         pub const $sections: &[$crate::Section<$Owner>] =
             &[ <$Section>::SECTION, $( <$Part>::SECTION ),+ ]; )?
+    };
+}
+
+/// A setting of a table within a list's table, such as `account.routing.cluster`. `$Group` defines it: its text, its
+/// type and its range; the list says when a change applies, and what holds where nothing is given.
+macro_rules! setting_of_table {
+    ($Owner:ident $table:tt $group:ident $Group:ty, $key:ident $traits:expr, $elsewhere:literal) => {
+        $crate::Setting {
+            name: concat!(
+                $crate::define::dotted_name!($table $group),
+                ".",
+                stringify!($key)
+            ),
+            key: concat!(stringify!($group), ".", stringify!($key)),
+            about: <$Group>::setting(stringify!($key)).about,
+            kind: <$Group>::setting(stringify!($key)).kind,
+            traits: (<$Group>::setting(stringify!($key)).traits)
+                .said_elsewhere($traits, $elsewhere),
+            read: |owner: &mut $Owner, given: &$crate::raw_setting::RawSetting<'_>| {
+                (<$Group>::setting(stringify!($key)).read)(&mut owner.$group, given)
+            },
+            show: |owner: &$Owner| (<$Group>::setting(stringify!($key)).show)(&owner.$group),
+            expose: |owner: &$Owner| (<$Group>::setting(stringify!($key)).expose)(&owner.$group),
+            same: |one: &$Owner, other: &$Owner| {
+                (<$Group>::setting(stringify!($key)).same)(&one.$group, &other.$group)
+            },
+            copy: |to: &mut $Owner, from: &$Owner| {
+                (<$Group>::setting(stringify!($key)).copy)(&mut to.$group, &from.$group);
+            },
+        }
     };
 }
 
@@ -167,4 +206,4 @@ macro_rules! choices {
     };
 }
 
-pub(crate) use {choices, dotted_name, place, settings, table_name};
+pub(crate) use {choices, dotted_name, place, setting_of_table, settings, table_name};

@@ -31,6 +31,7 @@ pub mod mysql_proxy;
 mod nearest;
 mod raw_setting;
 mod redirect;
+mod renamed;
 mod retired;
 mod secret;
 mod setting;
@@ -47,6 +48,7 @@ pub use load::{Loaded, Override, PRIMARIES, REPLICAS, Written};
 pub use measure::read_duration;
 pub use model::*;
 pub use redirect::{Redirect, RedirectAddress, RedirectError};
+pub use renamed::{new_name, old_option, renamed};
 pub use secret::Secret;
 pub use setting::{
     ACCOUNT, ADMIN_ACCOUNT, Applies, BACKEND, CHANGE_FILE, Choice, KAFKA, LISTENER, REPLICATION,

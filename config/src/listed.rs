@@ -1,9 +1,10 @@
 //! The tables that a file may have several of, `[[backend]]`, `[[listener]]`, `[[account]]`, `[[rule]]`,
 //! `[[admin_account]]` and `[[replication]]`: what loading, comparing and writing need to know of each.
 
+use crate::renamed::new_name;
 use crate::setting::{
     ACCOUNT, ADMIN_ACCOUNT, BACKEND, CHANGE_FILE, KAFKA, LISTENER, REPLICATION, REPLICATION_FILTER,
-    RULE, RULE_TEST, Section,
+    RULE, RULE_TEST, Section, Setting,
 };
 use crate::{
     AccountConfig, AdminAccountConfig, BackendConfig, ChangeFileConfig, Config, KafkaConfig,
@@ -21,6 +22,17 @@ pub(crate) trait ArrayTable: Default + Sized + 'static {
 
     /// Fills in what follows from its other settings.
     fn complete(&mut self) {}
+}
+
+/// The setting of a table of a list that a person means by a key, `routing.cluster`; by its column alone, `cluster`; or
+/// by the key of the last version.
+pub(crate) fn setting_of<T: ArrayTable>(key: &str) -> Option<&'static Setting<T>> {
+    let old = format!("{}.{key}", T::TABLE.name);
+    let list = T::TABLE.name;
+    let renamed = new_name(&old).and_then(|name| name.strip_prefix(list)?.strip_prefix('.'));
+    let key = renamed.unwrap_or(key);
+    let mut settings = T::TABLE.settings.iter();
+    settings.find(|it| it.key == key || it.column() == key)
 }
 
 /// One that stands at the top of the file.

@@ -1,17 +1,19 @@
-//! The settings as text, derived from their definitions: the command line's help, the manual's page,
+//! The settings as text, derived from their definitions: the command line's help, the manual's pages,
 //! and the file itself.
+
+mod pages;
 
 use std::fmt::Write;
 
 use crate::listed::{ArrayTable, Listed};
-use crate::mysql_proxy::{self, Legacy, Meaning};
 use crate::setting::{Section, Setting};
 use crate::{
-    AccountConfig, AccountsConfig, AdminAccountConfig, AdminConfig, BackendConfig,
-    ChangeFileConfig, Config, HintsConfig, KafkaConfig, ListenerConfig, PRIMARIES, REPLICAS,
-    ReplicationConfig, ReplicationFilterConfig, RuleConfig, RuleTestConfig, SECTIONS,
-    SchemaHistoryConfig,
+    AccountConfig, AdminAccountConfig, BackendConfig, ChangeFileConfig, Config, KafkaConfig,
+    ListenerConfig, PRIMARIES, REPLICAS, ReplicationFilterConfig, RuleConfig, RuleTestConfig,
+    SECTIONS,
 };
+
+pub use pages::{Page, settings_pages};
 
 /// An option of the command line that is no setting of its own.
 pub struct ListOption {
@@ -219,190 +221,6 @@ fn lines_of<Owner>(
         }
     }
     lines
-}
-
-/// The manual's page of settings, in Markdown.
-pub fn settings_page() -> String {
-    let mut page = INTRODUCTION.to_owned();
-    let (whole, tables) = SECTIONS
-        .split_first()
-        .expect("there is a section above all tables");
-    section_page(&mut page, whole, &Config::default());
-    list_page::<ListenerConfig>(&mut page);
-    list_page::<BackendConfig>(&mut page);
-    for section in tables {
-        if section.name == SchemaHistoryConfig::SECTION.name {
-            list_page::<ReplicationConfig>(&mut page);
-            list_page::<ReplicationFilterConfig>(&mut page);
-            list_page::<ChangeFileConfig>(&mut page);
-            list_page::<KafkaConfig>(&mut page);
-        }
-        section_page(&mut page, section, &Config::default());
-        if section.name == AccountsConfig::SECTION.name {
-            list_page::<AccountConfig>(&mut page);
-        }
-        if section.name == AdminConfig::SECTION.name {
-            list_page::<AdminAccountConfig>(&mut page);
-        }
-        if section.name == HintsConfig::SECTION.name {
-            list_page::<RuleConfig>(&mut page);
-            list_page::<RuleTestConfig>(&mut page);
-        }
-    }
-    page.push_str(&mysql_proxy_page());
-    page
-}
-
-const INTRODUCTION: &str = "\
-<!-- Written by `cargo run -p xtask -- settings` from config/src/model.rs and what is beside it;
-     changes here are lost. -->
-# Settings
-
-Every setting has a default; `pilotfish --backend HOST:PORT` needs no file. A file is given with
-`--config FILE` and is written in [TOML](https://toml.io):
-
-```toml
-listen = [\":4040\"]
-
-[limits]
-sessions_max = 500
-
-[[backend]]
-address = \"db1:3306\"
-
-[[backend]]
-address = \"db2:3306\"
-role = \"replica\"
-```
-
-`pilotfish --config FILE --check` reads the whole file, prints every fault with its line and what to
-do about it, and ends with exit code 1 when there is one.
-
-- Each setting is also an option of the command line, which wins over the file:
-  `limits.sessions_max` is `--limits-sessions-max`. An option for a list takes its values with commas
-  between them, and may be repeated.
-- A duration is a text such as `\"500ms\"`, `\"2s\"`, `\"10m\"`, `\"8h\"`, or a number of seconds. A size is a
-  text such as `\"16MiB\"`, or a number of bytes.
-- An address is `\"host:port\"`, `\"[IPv6]:port\"`, or the path of a Unix socket, `\"/run/db.sock\"` or
-  `\"unix:/run/db.sock\"`.
-- Relative paths in the file start from the file's folder, those on the command line from the working
-  directory.
-- An empty text takes away a value that an optional setting has.
-- On SIGHUP the file is read again. If it has a fault, nothing changes and the log says why.
-  Otherwise all settings marked \"applies at reload\" take effect at once, and those of new sessions
-  for new sessions. The log names every setting that changed, and those that need a restart.
-";
-
-/// A section of the page.
-fn section_page(page: &mut String, section: &Section<Config>, default: &Config) {
-    let table = match section.name {
-        "" => String::new(),
-        name => format!(" `[{name}]`"),
-    };
-    settings_of(page, section, &table, default, |setting| {
-        let own = setting.option();
-        let others = mysql_proxy::names_of(setting.name).filter(|option| option.name != own);
-        let others = others.map(|option| option.name.to_owned());
-        let options = std::iter::once(own.clone()).chain(others);
-        options.map(|option| format!("`--{option}`")).collect()
-    });
-}
-
-/// A list's section of the page; its settings are no options of the command line.
-fn list_page<T: ArrayTable>(page: &mut String) {
-    let table = format!(" `[[{}]]`", T::TABLE.name);
-    settings_of(page, &T::TABLE, &table, &T::default(), |_| Vec::new());
-}
-
-fn settings_of<Owner>(
-    page: &mut String,
-    section: &Section<Owner>,
-    table: &str,
-    default: &Owner,
-    options: impl Fn(&Setting<Owner>) -> Vec<String>,
-) {
-    let _ = write!(
-        page,
-        "\n## {}{table}\n\n{}\n",
-        section.title,
-        section.about()
-    );
-    for setting in section.settings {
-        let _ = write!(page, "\n### `{}`\n\n{}\n\n", setting.name, setting.about());
-        if let Some(choices) = setting.kind.choices() {
-            for choice in choices {
-                let _ = writeln!(page, "- `\"{}\"`: {}", choice.name, choice.about());
-            }
-            page.push('\n');
-        }
-        let mut facts = facts(setting, default);
-        facts.extend(options(setting));
-        let _ = writeln!(page, "{}", facts.join(" · "));
-    }
-}
-
-/// What else is to be known of a setting, but for its options.
-fn facts<Owner>(setting: &Setting<Owner>, default: &Owner) -> Vec<String> {
-    let mut facts = vec![match setting.traits.default_text {
-        _ if setting.traits.required => "Required".to_owned(),
-        Some(text) if text.contains(' ') => format!("Default: {text}"),
-        Some(text) => format!("Default `{text}`"),
-        None => match (setting.show)(default).as_str() {
-            "\"\"" => "Default: none".to_owned(),
-            shown => format!("Default `{shown}`"),
-        },
-    }];
-    facts.extend(setting.range().map(|range| format!("from {range}")));
-    facts.extend(
-        setting
-            .traits
-            .nothing
-            .map(|meaning| format!("0: {meaning}")),
-    );
-    facts.push(setting.traits.applies.describe().to_owned());
-    facts
-}
-
-fn mysql_proxy_page() -> String {
-    let mut page = MYSQL_PROXY.to_owned();
-    for option in mysql_proxy::OPTIONS {
-        let _ = writeln!(page, "| {} | {} |", spelled(option), here(option));
-    }
-    page
-}
-
-const MYSQL_PROXY: &str = "
-## MySQL Proxy's options
-
-The options of MySQL Proxy 0.8 are read too, on the command line and from its `--defaults-file` (group
-`[mysql-proxy]`). The command line wins over that file.
-
-| MySQL Proxy | Pilotfish |
-|---|---|
-";
-
-fn spelled(option: &Legacy) -> String {
-    match option.short {
-        Some(letter) => format!("`--{}`, `-{letter}`", option.name),
-        None => format!("`--{}`", option.name),
-    }
-}
-
-fn here(option: &Legacy) -> String {
-    match option.meaning {
-        Meaning::Setting(list) if [PRIMARIES, REPLICAS].contains(&list) => {
-            format!("`--{}`", list.replace('_', "-"))
-        }
-        Meaning::Setting(name) => format!("`{name}`"),
-        Meaning::Listen => "`listen`; without a port 3306 is meant".to_owned(),
-        Meaning::BaseFolder => "relative paths of options start from it".to_owned(),
-        Meaning::Plugins => {
-            "`proxy`, `admin`, and `replicant` alone; others are refused".to_owned()
-        }
-        Meaning::Replicant(option) => option.describe().to_owned(),
-        Meaning::Unneeded(text) => format!("accepted with a warning: {text}"),
-        Meaning::Refused(text) => format!("refused: {text}"),
-    }
 }
 
 /// A value as one types it: a text without its quotes.

@@ -8,9 +8,7 @@ mod admin;
 mod backend;
 mod balance;
 mod compression;
-mod digests;
 mod health;
-mod history;
 mod http;
 mod http_target;
 mod journal;
@@ -21,6 +19,7 @@ mod pool;
 mod profiling;
 mod proxy_protocol;
 mod replication;
+mod routing;
 mod rule;
 mod script;
 mod statement_stats;
@@ -37,9 +36,7 @@ pub use admin::*;
 pub use backend::*;
 pub use balance::*;
 pub use compression::*;
-pub use digests::*;
 pub use health::*;
-pub use history::*;
 pub use http::*;
 pub use http_target::*;
 pub use ipnet::IpNet;
@@ -51,6 +48,7 @@ pub use pool::*;
 pub use profiling::*;
 pub use proxy_protocol::*;
 pub use replication::*;
+pub use routing::*;
 pub use rule::*;
 pub use script::*;
 pub use statement_stats::*;
@@ -101,7 +99,9 @@ settings! {
             Traits::RELOAD.within(MS, DAY).nothing("close at once");
     }
     sections as SECTIONS {
-        /// Which backend a session or a statement gets.
+        /// Where sessions and statements go.
+        routing: RoutingConfig,
+        /// Which backend of its cluster a session or a statement gets.
         balance: BalanceConfig,
         /// Backend connections that sessions share.
         pool: PoolConfig,
@@ -123,18 +123,14 @@ settings! {
         proxy_protocol: ProxyProtocolConfig,
         /// The level, format and place of the log.
         log: LogConfig,
-        /// A script that sessions run.
+        /// What scripts may do.
         script: ScriptConfig,
-        /// What was seen of late, for `pilotfish plan`.
-        digests: DigestsConfig,
         /// The port on which the proxy is looked at.
         admin: AdminConfig,
         /// The same over HTTP.
         http: HttpConfig,
-        /// What is kept about statements, to be looked at.
-        insight: InsightConfig,
-        /// What digests have cost from interval to interval.
-        history: HistoryConfig,
+        /// What is kept about statements.
+        statement_stats: StatementStatsConfig,
         /// Changes of the schemas, and what they were.
         schema_history: SchemaHistoryConfig,
         /// Slow statements, in a file.

@@ -148,7 +148,7 @@ pub const OPTIONS: &[Legacy] = &[
     value("lua-cpath", Meaning::Unneeded(NO_C_MODULES)),
     short(
         's',
-        value("proxy-lua-script", Meaning::Setting("script.file")),
+        value("proxy-lua-script", Meaning::Setting("routing.script")),
     ),
     flag(
         "proxy-skip-profiling",

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::measure::{spell_duration, spell_size};
 use crate::raw_setting::RawSetting;
+use crate::renamed::new_name;
 use crate::{
     AccountConfig, AdminAccountConfig, BackendConfig, ChangeFileConfig, Config, Fault, KafkaConfig,
     ListenerConfig, ReplicationConfig, ReplicationFilterConfig, RuleConfig, RuleTestConfig,
@@ -14,7 +15,7 @@ use crate::{
 pub struct Setting<Owner: 'static> {
     /// Dotted name, such as `limits.sessions_max`, or `backend.weight`.
     pub name: &'static str,
-    /// The name within its section.
+    /// The name within its section; `routing.cluster` where a table within the section has it.
     pub key: &'static str,
     pub(crate) about: &'static str,
     /// What kind of value it takes.
@@ -158,6 +159,15 @@ impl Traits {
         self.required = true;
         self
     }
+
+    /// The same in another table: a change applies as there, and where nothing is given something else says it.
+    pub(crate) const fn said_elsewhere(mut self, table: Self, elsewhere: &'static str) -> Self {
+        if matches!(table.applies, Applies::AtRestart) {
+            self.applies = Applies::AtRestart;
+        }
+        self.default_text = Some(elsewhere);
+        self
+    }
 }
 
 impl Applies {
@@ -271,6 +281,16 @@ impl<Owner> Setting<Owner> {
         running_text(self.about)
     }
 
+    /// Its key without the table within the section: the name of a column.
+    pub fn column(&self) -> &'static str {
+        self.key.rsplit_once('.').map_or(self.key, |(_, key)| key)
+    }
+
+    /// The table within its section that has it, if one has.
+    pub(crate) fn table(&self) -> Option<&'static str> {
+        self.key.split_once('.').map(|(table, _)| table)
+    }
+
     /// The first sentence of [`about`](Self::about), without its full stop.
     pub fn summary(&self) -> String {
         let about = self.about();
@@ -306,8 +326,9 @@ pub fn sections_and_settings()
     sections.flat_map(|section| section.settings.iter().map(move |it| (section, it)))
 }
 
-/// The setting with this dotted name.
+/// The setting with this dotted name, or the one that had it in the last version.
 pub fn setting(name: &str) -> Option<&'static Setting<Config>> {
+    let name = new_name(name).unwrap_or(name);
     settings().find(|setting| setting.name == name)
 }
 

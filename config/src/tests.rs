@@ -8,6 +8,7 @@ mod faults;
 mod http;
 mod legacy;
 mod reload;
+mod renamed;
 mod replication;
 mod retired;
 mod rules;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use config::{
     BackendConfig, BalanceConfig, BalancePolicy, Config, HealthConfig, LagUnknown, ReadPolicy,
-    ReplicaUse,
+    ReplicaUse, RoutingConfig,
 };
 use route::{
     BackendId, Cluster, ClusterId, Dice, Duty, Endpoint, Load, Moment, Policy, Report, Role, Roles,
@@ -47,6 +47,7 @@ pub(crate) struct BackendSet {
     clusters: HashMap<String, Cluster>,
     leaders: Leaders,
     balance: BalanceConfig,
+    routing: RoutingConfig,
     rhythm: Rhythm,
     generation: u64,
     epoch: u64,
@@ -64,6 +65,7 @@ impl BackendSet {
             clusters: HashMap::new(),
             leaders: Leaders::default(),
             balance: defaults.balance,
+            routing: defaults.routing,
             rhythm: rhythm(&defaults.health),
             generation: 0,
             epoch: 0,
@@ -77,6 +79,7 @@ impl BackendSet {
     pub(crate) fn apply(&mut self, plan: &Plan, now: Moment) {
         let config = &plan.config;
         self.balance = config.balance.clone();
+        self.routing = config.routing.clone();
         self.rhythm = rhythm(&config.health);
         self.change = Change::Visible;
         let mut before = std::mem::take(&mut self.watched);
@@ -369,15 +372,22 @@ impl BackendSet {
             generation: self.generation,
             backends: self.watched.iter().map(|w| Arc::new(w.backend())).collect(),
             clusters: self.clusters(),
+            default_cluster: self.default_cluster(),
             policy: policy(self.balance.policy),
             reads: reads(self.balance.reads),
-            roles: roles(self.balance.replicas),
+            roles: roles(self.routing.replicas),
             slow_start: self.balance.slow_start,
         })
     }
 }
 
 impl BackendSet {
+    /// The cluster of sessions of which nothing else is said, if the settings name one.
+    fn default_cluster(&self) -> Option<ClusterId> {
+        let name = self.routing.cluster.as_ref()?;
+        self.clusters.get(name).map(|cluster| cluster.id)
+    }
+
     /// Those that backends belong to, in the order of their first ones.
     fn clusters(&self) -> Vec<Cluster> {
         let mut clusters: Vec<Cluster> = Vec::new();

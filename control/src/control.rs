@@ -231,6 +231,7 @@ pub(crate) fn nothing_yet() -> Topology {
         generation: 0,
         backends: Vec::new(),
         clusters: Vec::new(),
+        default_cluster: None,
         policy: Policy::default(),
         reads: ReadPolicy::default(),
         roles: Roles::default(),

@@ -33,7 +33,7 @@ impl Settings {
     pub fn sharing(self, product: Product, connections_max: i32) -> Self {
         let settings = self
             .set("workers", 1)
-            .set("pool.session", "statement")
+            .set("routing.session", "statement")
             .set("pool.backend_connections_max", connections_max)
             .set("pool.timeout_wait", "20s")
             .set("pool.opens_per_second", 1000)
@@ -113,7 +113,7 @@ impl Turn {
             Self::One => Settings::pooled(server, 1),
             Self::Two => Settings::pooled(server, 2),
             Self::TwoOverTls => Settings::pooled_over_tls(server, 2),
-            Self::TwoScripted => Settings::pooled(server, 2).set("script.file", EVERY_OTHER),
+            Self::TwoScripted => Settings::pooled(server, 2).set("routing.script", EVERY_OTHER),
         }
     }
 }

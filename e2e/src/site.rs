@@ -423,6 +423,6 @@ fn scripted(product: Product) -> &'static Proxy {
     static PROXIES: [OnceLock<Proxy>; 3] = [const { OnceLock::new() }; 3];
     PROXIES[product.row()].get_or_init(|| {
         let settings = Settings::in_front_of([Server::shared(product)]);
-        Proxy::start(&settings.set("script.file", EVERY_OTHER))
+        Proxy::start(&settings.set("routing.script", EVERY_OTHER))
     })
 }

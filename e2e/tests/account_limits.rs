@@ -27,7 +27,7 @@ fn a_limit_of_an_account_is_told_in_the_servers_words(product: Product) {
     root.run("GRANT SELECT ON *.* TO limited@'%'");
     let settings = Settings::in_front_of([&*server])
         .set("workers", 1)
-        .set("pool.session", "statement")
+        .set("routing.session", "statement")
         .set("backend_tls.mode", "preferred")
         .account("limited", PASSWORD);
     for limit in [
@@ -75,7 +75,7 @@ fn a_limit_that_an_open_session_meets_is_told_in_the_servers_words(product: Prod
         root.run(&format!("GRANT ALL ON d.* TO {user}@'%'"));
         let settings = Settings::in_front_of([&*server])
             .set("workers", 1)
-            .set("pool.session", "statement")
+            .set("routing.session", "statement")
             .set("pool.backend_connections_max", 1)
             .set("backend_tls.mode", "preferred")
             .account(user, PASSWORD);

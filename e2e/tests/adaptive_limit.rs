@@ -32,7 +32,7 @@ impl Limited {
         let port = free_port();
         let settings = Settings::pooled(&server, 50)
             .set("workers", 2)
-            .set("pool.lanes", "off")
+            .set("routing.lanes", "off")
             .set("pool.timeout_wait", "60s")
             .set("pool.adaptive_limit_min", limit)
             .set("pool.adaptive_limit_max", limit)

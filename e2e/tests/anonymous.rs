@@ -20,8 +20,8 @@ impl Site {
         root.run("GRANT SELECT ON *.* TO ''@'%'");
         let settings = Settings::in_front_of([&server])
             .set("workers", 1)
-            .set("pool.session", "statement")
-            .set("pool.lanes", if lanes { "reads" } else { "off" })
+            .set("routing.session", "statement")
+            .set("routing.lanes", if lanes { "reads" } else { "off" })
             .set("pool.backend_connections_max", 3)
             .set("pool.opens_per_second", 1000)
             .set("pool.opens_burst", 100)

@@ -80,14 +80,17 @@ impl Site {
             .set("accounts.delay_failures", false)
             .set("health.monitor_user", "app")
             .set("health.monitor_password", PASSWORD)
-            .listener_with(&transparent, &[("session", "\"transparent\"")])
+            .listener_with(&transparent, &[("routing.session", "\"transparent\"")])
             .listener_with(
                 &scripted,
-                &[("session", "\"transparent\""), ("script", &script)],
+                &[
+                    ("routing.session", "\"transparent\""),
+                    ("routing.script", &script),
+                ],
             )
             .listener_with(
                 format!("unix:{}", socket.display()),
-                &[("session", "\"transparent\"")],
+                &[("routing.session", "\"transparent\"")],
             );
         let proxy = Proxy::start(&settings);
         proxy.wait_event("accounts_learned", &[]);
@@ -260,7 +263,7 @@ fn an_account_that_is_not_known_is_judged_by_the_backend(product: Product) {
     let known = [
         ("password", &*password),
         ("tls", "\"required\""),
-        ("session", "\"transparent\""),
+        ("routing.session", "\"transparent\""),
     ];
     let proxy = Proxy::start(&settings.account_with("tls_only", &known));
     let [clear, over_tls, _] = ways("tls_only");

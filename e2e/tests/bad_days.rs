@@ -121,10 +121,10 @@ impl Way {
         }
         match self {
             Way::Own | Way::Pooled => settings,
-            Way::Lanes => settings.set("pool.lanes", "reads"),
+            Way::Lanes => settings.set("routing.lanes", "reads"),
             Way::Scripted | Way::PooledScripted => {
                 let script = folder.write("script.lua", "function read_query(packet) end");
-                settings.set("script.file", &script)
+                settings.set("routing.script", &script)
             }
         }
     }

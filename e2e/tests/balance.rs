@@ -126,7 +126,7 @@ fn roles_are_used_as_told() {
             .backend(backends[0].tcp())
             .backend_with(backends[1].tcp(), &replica)
             .backend_with(backends[2].tcp(), &replica)
-            .set("balance.replicas", replicas);
+            .set("routing.replicas", replicas);
         let (mut names, _conns) = open(&Proxy::start(&settings), 6);
         names.sort();
         names.dedup();
@@ -205,7 +205,7 @@ fn a_monitor_notices_a_hanging_backend_before_clients_do() {
 
 fn replicas_serve_readers_and_the_primary_writers(product: Product) {
     let cluster = Cluster::start(product, 2);
-    let settings = |replicas| Settings::of_cluster(&cluster).set("balance.replicas", replicas);
+    let settings = |replicas| Settings::of_cluster(&cluster).set("routing.replicas", replicas);
     let writers = Proxy::start(&settings("primary"));
     let readers = Proxy::start(&settings("replica"));
     let mut writer = writers.connect();

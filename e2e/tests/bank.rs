@@ -304,7 +304,7 @@ fn play(product: Product, level: &str, whose: impl Fn(usize, &mut Dice) -> usize
             ],
         )
         .set("workers", 2)
-        .set("balance.consistency", level)
+        .set("routing.consistency", level)
         .set("balance.timeout_consistency", "50ms")
         .set("health.replication_interval", "50ms");
     let proxy = Proxy::start(&settings);

@@ -151,7 +151,7 @@ fn a_reader_leaves_a_replica_that_becomes_the_primary(product: Product) {
     let account = [
         ("password", format!("\"{PASSWORD}\"")),
         ("replication", "true".to_owned()),
-        ("replicas", "\"replica\"".to_owned()),
+        ("routing.replicas", "\"replica\"".to_owned()),
     ];
     let account: Vec<_> = account
         .iter()
@@ -198,7 +198,7 @@ fn a_rule_sends_readers_to_a_replica(product: Product) {
     let behind = begin(&cluster);
     let password = format!("\"{PASSWORD}\"");
     let account = [("password", password.as_str()), ("replication", "true")];
-    let rule = [("user", "[\"app\"]"), ("role", "\"replica\"")];
+    let rule = [("user", "[\"app\"]"), ("routing.replicas", "\"replica\"")];
     let settings = settings(&cluster).account_with("app", &account);
     let proxy = Proxy::start(&settings.rule("readers", &rule));
     let folder = tempfile::tempdir().unwrap();

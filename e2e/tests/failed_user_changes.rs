@@ -51,7 +51,7 @@ fn server(product: Product) -> LeasedServer {
 fn learning(server: &Server) -> Settings {
     Settings::in_front_of([server])
         .set("workers", 1)
-        .set("pool.session", "statement")
+        .set("routing.session", "statement")
         .set("backend_tls.mode", "preferred")
         .set("accounts.learn", true)
         .set("accounts.delay_failures", false)

@@ -17,8 +17,11 @@ fn ways(server: &Server) -> [(&'static str, Settings); 4] {
     [
         ("transparent", transparent()),
         ("pooled", pooled()),
-        ("scripted", transparent().set("script.file", SCRIPT)),
-        ("pooled and scripted", pooled().set("script.file", SCRIPT)),
+        ("scripted", transparent().set("routing.script", SCRIPT)),
+        (
+            "pooled and scripted",
+            pooled().set("routing.script", SCRIPT),
+        ),
     ]
 }
 

@@ -32,7 +32,7 @@ fn an_idle_transaction_ends_a_session_that_is_not_pooled(product: Product) {
     let mut root = server.root();
     prepare(&mut root);
     let settings = Settings::in_front_of([&*server]).set("limits.timeout_idle_transaction", "1s");
-    for settings in [settings.clone(), settings.set("script.file", SCRIPT)] {
+    for settings in [settings.clone(), settings.set("routing.script", SCRIPT)] {
         for login in [
             Login::app(),
             Login::app().over_tls(),

@@ -20,7 +20,7 @@ fn scripted(relay: &Relay, folder: &std::path::Path) -> Settings {
     std::fs::write(&script, "function read_query(packet) end").unwrap();
     Settings::default()
         .backend(relay.tcp())
-        .set("script.file", &script)
+        .set("routing.script", &script)
 }
 
 both! {

@@ -226,7 +226,7 @@ const NOISY: [(&str, &str); 3] = [
 
 fn nothing_of_it_can_be_asked(product: Product) {
     let site = Site::with(product, &NOISY, |settings| {
-        settings.set("pool.session", "statement")
+        settings.set("routing.session", "statement")
     });
     site.table("injected_rows", 5);
     site.table("injected_made", 0);

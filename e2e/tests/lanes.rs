@@ -62,7 +62,7 @@ impl Site {
             .set("pool.opens_per_second", 1000)
             .set("pool.opens_burst", 100)
             .set("accounts.explain", true)
-            .set("pool.lanes", "reads")
+            .set("routing.lanes", "reads")
             .set("pool.timeout_wait", "60s");
         let proxy = Proxy::start(&more(settings));
         Self { proxy, server }
@@ -524,7 +524,7 @@ fn lanes_may_be_off(product: Product) {
     let server = Server::lease(product);
     let settings = Settings::pooled(&server, 4)
         .set("accounts.explain", true)
-        .set("pool.lanes", "off");
+        .set("routing.lanes", "off");
     let proxy = Proxy::start(&settings);
     let mut client = proxy.connect_as(&Login::app());
     let ask = "SELECT a FROM d.t WHERE id = 1";
@@ -532,7 +532,7 @@ fn lanes_may_be_off(product: Product) {
         lane_of(&mut client, ask),
         "uses no lane: lanes are off for it"
     );
-    proxy.reload(&settings.set("pool.lanes", "reads"));
+    proxy.reload(&settings.set("routing.lanes", "reads"));
     wait::until("lanes are on", wait::SOON, || {
         let mut client = proxy.connect_as(&Login::app());
         client.run("SELECT 1");

@@ -60,7 +60,7 @@ impl Way {
 /// Results of 200,000 rows and values of 20 MiB are kept as well.
 fn scripted(settings: Settings, script: &str) -> Settings {
     settings
-        .set("script.file", script)
+        .set("routing.script", script)
         .set("script.result_bytes_max", 1 << 30)
 }
 

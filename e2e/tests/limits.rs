@@ -51,7 +51,7 @@ fn an_idle_session_is_ended_as_by_its_server() {
         |server| Settings::pooled(server, 2),
         |server| {
             let script = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/every_other.lua");
-            Settings::in_front_of([server]).set("script.file", script)
+            Settings::in_front_of([server]).set("routing.script", script)
         },
     ];
     std::thread::scope(|scope| {

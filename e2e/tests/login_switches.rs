@@ -164,7 +164,10 @@ fn a_transparent_account_is_passed_on_by_one_switch(product: Product) {
         let password = format!("{password:?}");
         settings.account_with(
             user,
-            &[("password", &password), ("session", "\"transparent\"")],
+            &[
+                ("password", &password),
+                ("routing.session", "\"transparent\""),
+            ],
         )
     });
     for settings in [settings.clone(), over_tls(settings)] {

@@ -135,7 +135,7 @@ fn what_there_is_no_room_for_is_refused_and_the_session_goes_on(product: Product
     // A session that is not pooled passes statements on unread.
     let transparent = Proxy::start(&bounded(Settings::in_front_of([&*server])));
     assert_eq!(transparent.connect().value(&large(3_000_000)), "3000000");
-    let settings = Settings::in_front_of([&*server]).set("script.file", SCRIPT);
+    let settings = Settings::in_front_of([&*server]).set("routing.script", SCRIPT);
     let scripted = Proxy::start(&bounded(settings));
     let mut conn = scripted.connect();
     let reply = conn.query(&large(3_000_000));

@@ -104,5 +104,5 @@ fn an_eof_of_one_byte_is_understood_by_scripts() {
         end";
     std::fs::write(&file, script).unwrap();
     let settings = Settings::default().backend(server.tcp());
-    is_understood(settings.set("script.file", file.display().to_string().as_str()));
+    is_understood(settings.set("routing.script", file.display().to_string().as_str()));
 }

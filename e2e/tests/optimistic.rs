@@ -29,7 +29,7 @@ impl Site {
             .set("workers", 1)
             .set("accounts.explain", true)
             .set("health.replication_interval", "50ms")
-            .set("balance.optimistic_transactions", true)
+            .set("routing.optimistic_transactions", true)
             // A busy machine is no reason to begin on the primary.
             .set("balance.timeout_consistency", "20s");
         let proxy = Proxy::start(&settings(common));
@@ -614,7 +614,10 @@ fn rules_have_their_say(product: Product) {
             )
             .rule(
                 "there",
-                &[("regex", "\"^SELECT 'there'\""), ("role", "\"primary\"")],
+                &[
+                    ("regex", "\"^SELECT 'there'\""),
+                    ("routing.replicas", "\"primary\""),
+                ],
             )
             .rule(
                 "said",

@@ -54,7 +54,7 @@ impl Site {
             .account("app", PASSWORD)
             .set("workers", 1)
             .set("hints.accepted", "pilotfish")
-            .set("pool.session", "statement")
+            .set("routing.session", "statement")
             .set("profiling.timeout", "60s")
             .set("profiling.file", &folder.path().join("profiles"))
             .admin_on(admin);
@@ -336,7 +336,7 @@ fn what_a_server_has_kept_of_a_statement_is_asked(product: Product) {
         let settings = Settings::in_front_of([&server])
             .account("app", PASSWORD)
             .set("workers", 1)
-            .set("pool.session", "statement")
+            .set("routing.session", "statement")
             .set("profiling.one_of", 1)
             .set("profiling.timeout", "60s")
             .set(

@@ -40,7 +40,7 @@ fn connect(address: SocketAddr, login: &Login) -> RawConn {
 
 fn clients_are_told_of_the_backend_of_their_session(product: Product) {
     let server = Server::shared(product);
-    let transparent = [("session", "\"transparent\"")];
+    let transparent = [("routing.session", "\"transparent\"")];
     let (proxy, address) = with_listener(Settings::pooled(server, 4), "backend", &transparent);
     let login = tracked(Login::app());
     let mut conn = connect(address, &login);
@@ -79,8 +79,8 @@ fn clients_whose_login_the_proxy_answers_are_told_of_another_proxy(product: Prod
 
 fn clients_whose_login_passes_through_are_told_of_another_proxy(product: Product) {
     let server = Server::shared(product);
-    let learned =
-        Settings::in_front_of([server]).account_with("app", &[("session", "\"transparent\"")]);
+    let learned = Settings::in_front_of([server])
+        .account_with("app", &[("routing.session", "\"transparent\"")]);
     for settings in [Settings::in_front_of([server]), learned] {
         let (proxy, address) = with_listener(settings, "proxy2:4040", &[]);
         let mut conn = connect(address, &tracked(Login::app()).over_tls());

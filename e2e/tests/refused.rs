@@ -210,7 +210,7 @@ impl Site {
 
 fn an_optimistic_transaction_goes_to_the_primary_with_a_refused_read(product: Product) {
     let site = Site::start(product, |settings| {
-        settings.set("balance.optimistic_transactions", true)
+        settings.set("routing.optimistic_transactions", true)
     });
     for (end, count) in [("ROLLBACK", 0), ("COMMIT", 1)] {
         let mut client = site.client();
@@ -272,7 +272,7 @@ fn a_script_sees_the_primarys_reply_only(product: Product) {
     std::fs::write(&path, SCRIPT).unwrap();
     let file = path.display().to_string();
     let site = Site::start(product, |settings| {
-        settings.set("script.file", file.as_str())
+        settings.set("routing.script", file.as_str())
     });
     let mut client = site.client();
     assert_eq!(client.value(READ), "1");
@@ -287,7 +287,7 @@ fn a_script_sees_the_primarys_reply_only(product: Product) {
 
 /// While another read is under way on the replica: a lone statement does not use a lane.
 fn a_read_on_a_lane_that_a_replica_refuses_runs_on_the_primary(product: Product) {
-    let site = Site::start(product, |settings| settings.set("pool.lanes", "reads"));
+    let site = Site::start(product, |settings| settings.set("routing.lanes", "reads"));
     let mut client = site.client();
     let read = "SELECT n FROM later";
     wait::until(

@@ -21,7 +21,7 @@ impl Site {
             .account("app", PASSWORD)
             .set("workers", 1)
             .set("accounts.explain", true)
-            .set("balance.replicas", "primary")
+            .set("routing.replicas", "primary")
             .set("health.replication_interval", "50ms")
             // A busy machine is no reason for a read to go to the primary.
             .set("balance.timeout_consistency", "20s");
@@ -144,7 +144,10 @@ fn statements_are_rewritten(product: Product) {
 fn places_are_where_a_rule_says(product: Product) {
     let site = Site::start(product, |settings| {
         settings
-            .rule("reports", &[("tag", "\"report\""), ("role", "\"replica\"")])
+            .rule(
+                "reports",
+                &[("tag", "\"report\""), ("routing.replicas", "\"replica\"")],
+            )
             .rule(
                 "there",
                 &[("tag", "\"there\""), ("backend", "\"replica1\"")],
@@ -153,8 +156,8 @@ fn places_are_where_a_rule_says(product: Product) {
                 "fresh",
                 &[
                     ("tag", "\"fresh\""),
-                    ("role", "\"replica\""),
-                    ("consistency", "\"global\""),
+                    ("routing.replicas", "\"replica\""),
+                    ("routing.consistency", "\"global\""),
                 ],
             )
     });
@@ -230,7 +233,7 @@ fn sessions_keep_their_connection_by_rule(product: Product) {
     let site = Site::start(product, |settings| {
         settings.rule(
             "keeps",
-            &[("tag", "\"keeps\""), ("session", "\"transparent\"")],
+            &[("tag", "\"keeps\""), ("routing.session", "\"transparent\"")],
         )
     });
     let mut client = site.client();
@@ -404,8 +407,8 @@ fn a_bulk_execution_is_mirrored_recorded_and_seen() {
             .rule("copy", &[("tables", "\"t\""), ("mirror", "\"side\"")])
             .set("log.failed_statements", true)
             .set("log.slow_statements", "300ms")
-            .set("digests.file", file.to_str().unwrap())
-            .set("digests.interval", "1s")
+            .set("statement_stats.plan_file", file.to_str().unwrap())
+            .set("statement_stats.plan_interval", "1s")
     });
     let login = Login::app().schema("d");
     let mut client = site
@@ -444,9 +447,12 @@ fn a_session_may_go_to_another_cluster_for_a_statement(product: Product) {
         settings
             .rule(
                 "aside",
-                &[("tables", "\"only_side\""), ("cluster", "\"side\"")],
+                &[("tables", "\"only_side\""), ("routing.cluster", "\"side\"")],
             )
-            .rule("who", &[("tag", "\"side\""), ("cluster", "\"side\"")])
+            .rule(
+                "who",
+                &[("tag", "\"side\""), ("routing.cluster", "\"side\"")],
+            )
     });
     let mut client = site.client();
     client.run("SET @kept = 'mine', sql_mode = 'ANSI_QUOTES'");
@@ -470,8 +476,14 @@ fn query_attributes_are_tags_and_hints() {
     let site = Site::start(Product::MySql, |settings| {
         settings
             .set("hints.accepted", ["pilotfish"])
-            .rule("tagged", &[("tag", "\"batch\""), ("role", "\"replica\"")])
-            .rule("named", &[("tag", "\"team=red\""), ("role", "\"replica\"")])
+            .rule(
+                "tagged",
+                &[("tag", "\"batch\""), ("routing.replicas", "\"replica\"")],
+            )
+            .rule(
+                "named",
+                &[("tag", "\"team=red\""), ("routing.replicas", "\"replica\"")],
+            )
     });
     let login = Login::app().schema("d");
     let login = login.and(e2e::raw::capability::QUERY_ATTRIBUTES);
@@ -528,8 +540,8 @@ fn a_plan_looks_at_what_a_running_proxy_has_seen() {
     let file = folder.path().join("seen");
     let site = Site::start(Product::MariaDb, |settings| {
         settings
-            .set("digests.file", file.to_str().unwrap())
-            .set("digests.interval", "1s")
+            .set("statement_stats.plan_file", file.to_str().unwrap())
+            .set("statement_stats.plan_interval", "1s")
     });
     let mut client = site.client();
     for number in 0..3 {
@@ -551,7 +563,7 @@ fn a_plan_looks_at_what_a_running_proxy_has_seen() {
     // What comes between the last writing and the end is there as well.
     client.run("SELECT name FROM t WHERE name = 'x'");
     let old = folder.write("old.toml", site.settings.to_toml());
-    let rule = [("tables", "\"t\""), ("role", "\"replica\"")];
+    let rule = [("tables", "\"t\""), ("routing.replicas", "\"replica\"")];
     let new = site.settings.clone().rule("aside", &rule);
     let new = folder.write("new.toml", new.to_toml());
     site.proxy.stop();

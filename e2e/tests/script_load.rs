@@ -144,7 +144,7 @@ fn bears(settings: Settings, names: &str, loads: &[&[&str]]) -> Vec<String> {
     let settings = settings
         .set("workers", 2)
         .set("pool.timeout_wait", "30s")
-        .set("script.file", &files[..]);
+        .set("routing.script", &files[..]);
     let mut proxy = Proxy::start(&settings);
     let mut conn = proxy.connect_as(&Login::app());
     if names == "load-multi" {

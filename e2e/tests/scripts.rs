@@ -109,7 +109,7 @@ impl Scripted {
         let file = path.display().to_string();
         let settings = settings.set("workers", workers);
         Self {
-            proxy: Proxy::start(&settings.set("script.file", file.as_str())),
+            proxy: Proxy::start(&settings.set("routing.script", file.as_str())),
             script: path,
             _folder: folder,
         }

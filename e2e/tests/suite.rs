@@ -200,7 +200,7 @@ fn run_split(tests: &[Test], folder: &Path) -> Vec<Outcome> {
         .set("log.level", "info")
         .set("balance.timeout_consistency", "5s");
     let of_session = Proxy::start(&settings);
-    let of_all = Proxy::start(&settings.set("balance.consistency", "global"));
+    let of_all = Proxy::start(&settings.set("routing.consistency", "global"));
     let play = |test: &Test| {
         clean(&cluster.primary);
         cluster.wait_caught_up();

@@ -36,7 +36,7 @@ impl Site {
         let settings = Settings::in_front_of([server])
             .account("app", PASSWORD)
             .set("workers", 1)
-            .set("pool.session", "statement")
+            .set("routing.session", "statement")
             .set("tracing.endpoint", endpoint)
             .set("tracing.one_of", 1)
             // What is not answered in time is sent again, and comes twice.

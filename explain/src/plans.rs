@@ -90,7 +90,7 @@ pub(crate) fn explain_later(session: &PooledSession, due: &Subject, statement: &
         .settings
         .borrow()
         .config
-        .insight
+        .statement_stats
         .explain_interval;
     let plans = &env.relay.recorder.plans;
     if !plans.claim(&explaining.key, &due.text, now, interval) {

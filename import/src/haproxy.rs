@@ -166,8 +166,8 @@ fn listeners(proxies: &[Proxy], fleet: &Fleet, output: &mut Output<'_>) {
                     proxy.kind, proxy.name, bind.number
                 ));
                 table.text("address", address);
-                table.text("cluster", &place.cluster);
-                table.text("replicas", place.replicas);
+                table.text("routing.cluster", &place.cluster);
+                table.text("routing.replicas", place.replicas);
                 output.listeners.push(table);
                 count += 1;
             }

@@ -32,7 +32,7 @@ pub fn from_file<'a>(source: &'a Source<'a>) -> Result<Output<'a>, Refusal> {
         put(given, &mut output);
     }
     notes(&translation, &mut output);
-    if output.backends.is_empty() && !output.has("script.file") {
+    if output.backends.is_empty() && !output.has("routing.script") {
         // MySQL Proxy's own default.
         let mut table = Table::new("MySQL Proxy's default, because the file names no backend");
         table.text("address", "127.0.0.1:3306");
@@ -45,7 +45,7 @@ pub fn from_file<'a>(source: &'a Source<'a>) -> Result<Output<'a>, Refusal> {
         .any(|it| it.get("role") == Some("primary"))
     {
         let origin = Origin::named(None, "proxy-read-only-backend-addresses");
-        output.text("balance.replicas", "any", &origin);
+        output.text("routing.replicas", "any", &origin);
     }
     if !output.has("admin.username") || !output.has("admin.password") {
         output.unset("admin.username");

@@ -151,14 +151,14 @@ fn listeners(routings: &[Routing], fleet: &Fleet, output: &mut Output<'_>) {
                 Table::new(format!("[routing:{}], line {}", routing.name, routing.line));
             table.text("address", address);
             match &routing.destination {
-                Destination::Metadata { replicas } => table.text("replicas", *replicas),
+                Destination::Metadata { replicas } => table.text("routing.replicas", *replicas),
                 Destination::Servers(_) => {
-                    table.text("cluster", &place.cluster);
-                    table.text("replicas", place.replicas);
+                    table.text("routing.cluster", &place.cluster);
+                    table.text("routing.replicas", place.replicas);
                 }
             }
             if routing.waits_for_writes == Some(false) {
-                table.text("consistency", "none");
+                table.text("routing.consistency", "none");
             }
             output.listeners.push(table);
         }
@@ -180,7 +180,7 @@ fn sharing(sections: &[Section], routings: &[Routing], output: &mut Output<'_>) 
     let splits = output
         .listeners
         .iter()
-        .any(|it| it.get("replicas") == Some("split"));
+        .any(|it| it.get("routing.replicas") == Some("split"));
     if !shares && !splits {
         let reason = "sessions pass through unread, as with Router. Sharing connections and rules need accounts";
         return output.aside("accounts.learn", Toml::Truth(true), reason);

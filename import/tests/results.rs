@@ -32,13 +32,13 @@ fn a_pair_of_host_groups_is_a_cluster_and_its_rules_name_roles() {
     );
     let account = &config.configured_accounts[0];
     assert_eq!(
-        (account.user.as_str(), account.replicas),
+        (account.user.as_str(), account.routing.replicas),
         ("app", Some(ReplicaUse::Primary))
     );
     let rules: Vec<_> = config
         .rules
         .iter()
-        .map(|it| (it.name.as_str(), it.role, it.stop))
+        .map(|it| (it.name.as_str(), it.routing.replicas, it.stop))
         .collect();
     assert_eq!(
         rules,
@@ -60,7 +60,7 @@ fn a_rule_that_goes_on_stands_behind_those_that_would_replace_it() {
     let names: Vec<_> = config.rules.iter().map(|it| it.name.as_str()).collect();
     // The third comes last in ProxySQL and replaces what the others say, unless the second has ended it.
     assert_eq!(names, ["rule 2", "rule 3", "rule 1"]);
-    assert_eq!(config.rules[2].role, Some(ReplicaUse::Any));
+    assert_eq!(config.rules[2].routing.replicas, Some(ReplicaUse::Any));
     let roles: Vec<_> = config.backends.iter().map(|it| it.role).collect();
     assert_eq!(roles, [Role::Primary, Role::Replica, Role::Replica]);
     tells(
@@ -89,7 +89,7 @@ fn chains_of_flags_are_unfolded() {
     );
     let inner = &config.rules[0];
     assert_eq!(
-        (inner.user.as_slice(), inner.role),
+        (inner.user.as_slice(), inner.routing.replicas),
         (&["web".to_owned()][..], Some(ReplicaUse::Primary))
     );
     assert_eq!(config.rules[4].timeout, Some(Duration::from_secs(600)));
@@ -141,7 +141,7 @@ fn what_has_no_counterpart_is_told_with_its_line_and_the_nearest_way() {
         Some("DROP is not allowed; $5 fine")
     );
     let lock = rule("rule 17");
-    assert_eq!(lock.session, Some(SessionMode::Transparent));
+    assert_eq!(lock.routing.session, Some(SessionMode::Transparent));
     assert_eq!(lock.digest_regex.as_deref(), Some("(?-i)^LOCK"));
 }
 
@@ -152,7 +152,7 @@ fn several_pairs_are_several_clusters() {
     let accounts: Vec<_> = config
         .configured_accounts
         .iter()
-        .map(|it| (it.user.as_str(), it.cluster.as_deref()))
+        .map(|it| (it.user.as_str(), it.routing.cluster.as_deref()))
         .collect();
     assert_eq!(
         accounts,
@@ -163,13 +163,13 @@ fn several_pairs_are_several_clusters() {
         ]
     );
     assert_eq!(
-        config.configured_accounts[1].session,
+        config.configured_accounts[1].routing.session,
         Some(SessionMode::Transparent)
     );
     let mirror = config.rules.iter().find(|it| it.name == "rule 3").unwrap();
     assert_eq!(mirror.mirror.as_deref(), Some("two"));
     assert_eq!(mirror.networks[0].to_string(), "10.20.0.0/16");
-    assert_eq!(config.pool.session, SessionMode::Transparent);
+    assert_eq!(config.routing.session, SessionMode::Transparent);
     tells(&imported, Level::Lost, "report: password", "reference");
     tells(&imported, Level::Lost, "rule 5", "does not listen");
 }
@@ -251,7 +251,7 @@ fn the_admin_port_gives_what_the_file_gives() {
     let config = loaded(&import_admin_tables(&source, &rows).unwrap());
     assert_eq!(config.backends.len(), 2);
     assert_eq!(
-        config.configured_accounts[0].replicas,
+        config.configured_accounts[0].routing.replicas,
         Some(ReplicaUse::Primary)
     );
 }
@@ -262,7 +262,13 @@ fn routers_of_maxscale_become_what_listeners_do() {
     let listeners: Vec<_> = config
         .listeners
         .iter()
-        .map(|it| (it.address.to_string(), it.replicas, it.session))
+        .map(|it| {
+            (
+                it.address.to_string(),
+                it.routing.replicas,
+                it.routing.session,
+            )
+        })
         .collect();
     assert_eq!(
         listeners,
@@ -278,7 +284,10 @@ fn routers_of_maxscale_become_what_listeners_do() {
     assert!(config.accounts.learn);
     let imported = named(Product::MaxScale, "02");
     let config = loaded(&imported);
-    assert_eq!(config.listeners[0].consistency, Some(Consistency::Session));
+    assert_eq!(
+        config.listeners[0].routing.consistency,
+        Some(Consistency::Session)
+    );
     assert_eq!(config.balance.lag_max, Duration::from_secs(5));
     assert_eq!(
         config.health.replication_interval,
@@ -341,7 +350,7 @@ fn a_port_for_reads_and_a_port_for_writes_are_one_cluster() {
     let listeners: Vec<_> = config
         .listeners
         .iter()
-        .map(|it| (it.address.to_string(), it.replicas))
+        .map(|it| (it.address.to_string(), it.routing.replicas))
         .collect();
     assert_eq!(
         listeners,
@@ -368,7 +377,11 @@ fn a_port_for_reads_and_a_port_for_writes_are_one_cluster() {
 fn roles_of_router_destinations_become_roles_here() {
     let imported = named(Product::MysqlRouter, "01");
     let config = loaded(&imported);
-    let listeners: Vec<_> = config.listeners.iter().map(|it| it.replicas).collect();
+    let listeners: Vec<_> = config
+        .listeners
+        .iter()
+        .map(|it| it.routing.replicas)
+        .collect();
     assert_eq!(
         listeners,
         [Some(ReplicaUse::Primary), Some(ReplicaUse::Replica)]
@@ -377,7 +390,10 @@ fn roles_of_router_destinations_become_roles_here() {
     tells(&imported, Level::Lost, "bootstrap_x_rw", "classic protocol");
     tells(&imported, Level::Lost, "[metadata_cache] user", "key store");
     let config = loaded(&named(Product::MysqlRouter, "02"));
-    assert_eq!(config.listeners[0].replicas, Some(ReplicaUse::Split));
+    assert_eq!(
+        config.listeners[0].routing.replicas,
+        Some(ReplicaUse::Split)
+    );
     assert!(config.accounts.learn);
     let config = loaded(&named(Product::MysqlRouter, "05"));
     assert_eq!(config.balance.policy, BalancePolicy::Ordered);
@@ -396,13 +412,13 @@ fn options_of_mysql_proxy_become_settings() {
         "no limit of this kind",
     );
     let config = loaded(&named(Product::MysqlProxy, "04"));
-    assert_eq!(config.balance.replicas, ReplicaUse::Any);
+    assert_eq!(config.routing.replicas, ReplicaUse::Any);
     let imported = named(Product::MysqlProxy, "01");
     tells(
         &imported,
         Level::Differs,
         "proxy-lua-script",
-        "script.file stays a comment",
+        "routing.script stays a comment",
     );
 }
 

@@ -23,14 +23,14 @@ impl Destination {
     ) -> Self {
         let own = account.and_then(|account| account.cluster.as_ref());
         let cluster = own
-            .or(listener.cluster.as_ref())
+            .or(listener.routing.cluster.as_ref())
             .and_then(|name| topology.cluster(name))
-            .map_or_else(|| topology.first_cluster(), |cluster| cluster.id);
+            .map_or_else(|| topology.default_cluster(), |cluster| cluster.id);
         let replicas = account.and_then(|account| account.replicas);
-        let replicas = replicas.or(listener.replicas);
+        let replicas = replicas.or(listener.routing.replicas);
         Self {
             cluster,
-            roles: roles_of(replicas.unwrap_or(config.balance.replicas)),
+            roles: roles_of(replicas.unwrap_or(config.routing.replicas)),
         }
     }
 }

@@ -270,8 +270,8 @@ impl Enter<'_> {
     fn mode_of(&self, account: &Account) -> SessionMode {
         self.settings
             .config
-            .pool
-            .mode(self.listener.session, account.mode)
+            .routing
+            .mode(self.listener.routing.session, account.mode)
     }
 
     /// What the client's connection does not meet, see [`crate::tls_guard`].

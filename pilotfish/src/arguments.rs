@@ -26,7 +26,7 @@ use config::manual::{self, LIST_OPTIONS};
 use config::mysql_proxy::{self, Legacy, Replicant, Translation};
 use config::{
     Config, Draft, Fault, ListenAddress, Loaded, Override, SECTIONS, Setting, SourceLocation,
-    settings,
+    old_option, renamed, setting, settings,
 };
 
 use crate::rules;
@@ -139,6 +139,8 @@ impl fmt::Debug for ParsedOption {
 enum KnownOption {
     /// A setting or a list of backends, under our name for it.
     Ours(&'static str),
+    /// A setting, under the name that it had in the last version, and under today's.
+    Old(&'static str, &'static str),
     /// An option of MySQL Proxy.
     Theirs(&'static Legacy),
 }
@@ -308,6 +310,16 @@ impl ServeArguments {
                     place: SourceLocation::COMMAND_LINE,
                     words,
                 }),
+                KnownOption::Old(_, setting) => {
+                    let new = format!("--{}", KnownOption::Ours(setting).name());
+                    translation.warnings.push(old_option(&name, &new));
+                    translation.overrides.push(Override {
+                        setting,
+                        name,
+                        place: SourceLocation::COMMAND_LINE,
+                        words,
+                    });
+                }
             }
         }
         translation.overrides = joined(translation.overrides);
@@ -344,13 +356,16 @@ impl KnownOption {
         let theirs = mysql_proxy::OPTIONS
             .iter()
             .filter(move |legacy| !our_names.contains(legacy.name));
-        ours.chain(theirs.map(Self::Theirs))
+        let of_settings = |(_, new): &(&str, &str)| setting(new).is_some();
+        let old = renamed().filter(of_settings);
+        let old = old.map(|(old, new)| Self::Old(old, new));
+        ours.chain(old).chain(theirs.map(Self::Theirs))
     }
 
     /// Its long name without dashes; clap knows it by that, too.
     fn name(self) -> String {
         match self {
-            Self::Ours(setting) => setting.replace(['.', '_'], "-"),
+            Self::Ours(setting) | Self::Old(setting, _) => setting.replace(['.', '_'], "-"),
             Self::Theirs(legacy) => legacy.name.to_owned(),
         }
     }

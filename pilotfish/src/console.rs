@@ -125,6 +125,7 @@ fn set(
     save: bool,
     json: bool,
 ) -> Result<Shown, AdminError> {
+    let name = config::new_name(name).unwrap_or(name);
     let known = client.query(&format!(
         "SELECT name, applies FROM settings WHERE name = {}",
         quoted(name)
@@ -139,21 +140,24 @@ fn set(
         quoted(value),
         quoted(name)
     ))?;
-    let saved = saved(client, save)?;
+    let saved = saved(client, save, name)?;
     Ok(done(
         &format!("{name} becomes {value} ({when}); {saved}"),
         json,
     ))
 }
 
-fn saved(client: &mut AdminClient, save: bool) -> Result<&'static str, AdminError> {
+/// Saves if that is wanted, and says whether the file has the setting as it is now.
+fn saved(client: &mut AdminClient, save: bool, setting: &str) -> Result<&'static str, AdminError> {
     if save {
         client.query("SAVE")?;
+        return Ok("the file has it");
     }
-    Ok(if save {
-        "the file has it"
-    } else {
-        "the file does not have it, --save writes it"
+    let unsaved = client.query("SHOW CHANGES")?.rows;
+    let mut unsaved = unsaved.iter().filter_map(|row| row.first());
+    Ok(match unsaved.any(|name| name.text() == setting) {
+        true => "the file does not have it, --save writes it",
+        false => "the file has it",
     })
 }
 
@@ -184,7 +188,8 @@ fn switch(
         "UPDATE backends SET {column} = {} WHERE name = {name}",
         u8::from(!one.undo)
     ))?;
-    let saved = saved(client, one.save)?;
+    let setting = format!("backend[{}].{column}", one.backend);
+    let saved = saved(client, one.save, &setting)?;
     let becomes = if one.undo {
         format!("is no longer {column}")
     } else {

@@ -7,7 +7,7 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::time::Instant;
 
-use config::DigestsConfig;
+use config::StatementStatsConfig;
 use stats::SeenDigest;
 use worker::DataPlane;
 
@@ -31,15 +31,15 @@ impl Notes {
     }
 
     /// Writes the file if that is due.
-    pub async fn keep(&mut self, config: &DigestsConfig, plane: &DataPlane) {
-        if self.written.elapsed() >= config.interval {
+    pub async fn keep(&mut self, config: &StatementStatsConfig, plane: &DataPlane) {
+        if self.written.elapsed() >= config.plan_interval {
             self.write(config, plane).await;
         }
     }
 
     /// Writes the file, if one is wanted.
-    pub async fn write(&mut self, config: &DigestsConfig, plane: &DataPlane) {
-        let Some(file) = config.file.clone() else {
+    pub async fn write(&mut self, config: &StatementStatsConfig, plane: &DataPlane) {
+        let Some(file) = config.plan_file.clone() else {
             return;
         };
         self.written = Instant::now();
@@ -53,7 +53,7 @@ impl Notes {
         let outcome = written.unwrap_or_else(|error| Err(io::Error::other(error)));
         match &outcome {
             Err(error) if !self.has_failed => {
-                tracing::error!(file = shown, %error, "the proxy cannot write the file of digests (digests.file) and tries again later");
+                tracing::error!(file = shown, %error, "the proxy cannot write the file of digests (statement_stats.plan_file) and tries again later");
             }
             _ => {}
         }

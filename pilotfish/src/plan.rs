@@ -64,7 +64,12 @@ fn seen(
     config: &Config,
     asker: &AskerArguments,
 ) -> Result<Vec<(String, ExplainedStatement)>, Vec<String>> {
-    let Some(file) = config.digests.file.as_deref().filter(|it| it.exists()) else {
+    let Some(file) = config
+        .statement_stats
+        .plan_file
+        .as_deref()
+        .filter(|it| it.exists())
+    else {
         return Ok(Vec::new());
     };
     let seen = digests::read(file).map_err(|fault| vec![fault])?;

@@ -72,7 +72,7 @@ mod tests {
         let found = Config::load_and_ask(Some(file.path()), &[], faults).unwrap_err();
         let texts: Vec<_> = found.iter().map(ToString::to_string).collect();
         assert_eq!(texts.len(), 2, "{texts:#?}");
-        assert!(texts[0].contains("rule.cluster"), "{texts:#?}");
+        assert!(texts[0].contains("rule.routing.cluster"), "{texts:#?}");
         assert!(texts[1].contains("rule.regex"), "{texts:#?}");
     }
 }

@@ -264,7 +264,7 @@ async fn stop_accepting(
     plane.window().stops();
     tell_manager(&[NotifyState::Stopping, NotifyState::Status("draining")]);
     listening.stop().await;
-    notes.write(&last.digests, plane).await;
+    notes.write(&last.statement_stats, plane).await;
     // Workers that have ended have no figures.
     metrics.end();
     tracing::info!(
@@ -327,7 +327,7 @@ async fn wait(
             _ = look.tick() => {
                 let settings = Arc::clone(&reloading.publish.borrow());
                 reload_certificates(&settings);
-                notes.keep(&settings.config.digests, plane).await;
+                notes.keep(&settings.config.statement_stats, plane).await;
             }
             Some((worker, end)) = plane.next_end() => return Err(match end {
                 WorkerEnd::Panicked(text) => format!("worker {worker} panicked: {text}"),
@@ -340,7 +340,7 @@ async fn wait(
 /// Says that clients can connect, and where.
 fn log_ready(config: &Config, listeners: &[Bound]) {
     for bound in listeners {
-        let mode = bound.config.session.map(SessionMode::name);
+        let mode = bound.config.routing.session.map(SessionMode::name);
         tracing::info!(address = %bound.listener.endpoint(), mode, "listening");
     }
     tracing::info!(

@@ -51,8 +51,8 @@ answer_rows = [["yes"]]
 name = "reports"
 user = "report"
 tables = "orders"
-cluster = "archive"
-role = "primary"
+routing.cluster = "archive"
+routing.replicas = "primary"
 timeout = "1m"
 
     [[rule.test]]
@@ -258,7 +258,8 @@ fn a_plan_tells_settings_and_statements() {
     let new = RULES
         .replace("\"1m\"", "\"2m\"")
         .replace("reports", "all reports");
-    let more = "[[rule]]\nname = \"customers\"\ntables = \"customers\"\nrole = \"primary\"\n";
+    let more =
+        "[[rule]]\nname = \"customers\"\ntables = \"customers\"\nrouting.replicas = \"primary\"\n";
     let new = files.write("new.toml", &format!("{BACKENDS}{new}{more}"));
     let [old, new] = [&old, &new].map(|path| path.to_str().unwrap());
     let list =
@@ -292,7 +293,7 @@ fn a_plan_tells_settings_and_statements() {
 #[test]
 fn what_needs_a_restart_is_not_planned_for_statements() {
     let files = Files::new();
-    let listener = "[[listener]]\naddress = \"127.0.0.1:4050\"\nreplicas = \"primary\"\n";
+    let listener = "[[listener]]\naddress = \"127.0.0.1:4050\"\nrouting.replicas = \"primary\"\n";
     let old = files.write("old.toml", BACKENDS);
     let new = files.write("new.toml", &format!("{BACKENDS}{listener}"));
     let list = files.write("list", "SELECT * FROM t\n");

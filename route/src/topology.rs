@@ -19,6 +19,8 @@ pub struct Topology {
     pub backends: Vec<Arc<Backend>>,
     /// Those that the backends belong to, in the order of their first ones.
     pub clusters: Vec<Cluster>,
+    /// The configured cluster of sessions of which nothing else is said.
+    pub default_cluster: Option<ClusterId>,
     /// How a session's backend is chosen.
     pub policy: Policy,
     /// How a statement's backend is chosen.
@@ -40,10 +42,10 @@ impl Topology {
         self.clusters.iter().find(|cluster| cluster.name == name)
     }
 
-    /// The cluster of sessions of which nothing else is said: the first backend's.
-    pub fn first_cluster(&self) -> ClusterId {
-        let first = self.clusters.first();
-        first.map_or(ClusterId(0), |cluster| cluster.id)
+    /// The cluster of sessions of which nothing else is said: the configured one, or the first backend's.
+    pub fn default_cluster(&self) -> ClusterId {
+        let first = || self.clusters.first().map(|cluster| cluster.id);
+        self.default_cluster.or_else(first).unwrap_or_default()
     }
 }
 

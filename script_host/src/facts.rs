@@ -62,7 +62,7 @@ pub fn facts_of(
     topology: &Topology,
     connections_max: u32,
 ) -> (Vec<Arc<Backend>>, Vec<BackendFacts>) {
-    let cluster = topology.first_cluster();
+    let cluster = topology.default_cluster();
     let all = topology.backends.iter();
     let backends: Vec<_> = all
         .filter(|backend| backend.cluster == cluster)

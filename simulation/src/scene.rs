@@ -110,7 +110,7 @@ impl Setup {
     pub fn new(family: Family) -> Self {
         let defaults = [
             ("workers", "1"),
-            ("pool.session", "\"statement\""),
+            ("routing.session", "\"statement\""),
             ("pool.backend_connections_max", "50"),
             ("pool.opens_per_second", "1000"),
             ("pool.opens_burst", "100"),

@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::hash::{BuildHasher, RandomState};
 use std::num::NonZeroUsize;
 
-use config::DigestsConfig;
+use config::StatementStatsConfig;
 use lru::LruCache;
 use sql::{Analysis, Flags};
 
@@ -34,7 +34,7 @@ pub struct SeenDigests {
 
 impl SeenDigests {
     /// Empty, with the bounds of the configuration.
-    pub fn new(config: &DigestsConfig) -> Self {
+    pub fn new(config: &StatementStatsConfig) -> Self {
         let seen = Self {
             is_wanted: Cell::new(false),
             digests: RefCell::new(LruCache::new(NonZeroUsize::MIN)),
@@ -46,13 +46,13 @@ impl SeenDigests {
     }
 
     /// Takes other settings.
-    pub fn follow(&self, config: &DigestsConfig) {
+    pub fn follow(&self, config: &StatementStatsConfig) {
         let mut digests = self.digests.borrow_mut();
-        self.is_wanted.set(config.file.is_some());
+        self.is_wanted.set(config.plan_file.is_some());
         if !self.is_wanted.get() {
             digests.clear();
         }
-        let count = usize::try_from(config.count_max).ok();
+        let count = usize::try_from(config.plan_digests_max).ok();
         digests.resize(
             count
                 .and_then(NonZeroUsize::new)
@@ -96,11 +96,11 @@ impl SeenDigests {
 mod tests {
     use super::*;
 
-    fn config(count_max: u32) -> DigestsConfig {
-        DigestsConfig {
-            file: Some("seen".into()),
-            count_max,
-            ..DigestsConfig::default()
+    fn config(count_max: u32) -> StatementStatsConfig {
+        StatementStatsConfig {
+            plan_file: Some("seen".into()),
+            plan_digests_max: count_max,
+            ..StatementStatsConfig::default()
         }
     }
 
@@ -125,7 +125,7 @@ mod tests {
         assert_eq!(texts(&seen), [(text.clone(), 1), (text, 2)]);
         note(&format!("SELECT {}", "a, ".repeat(2000)), "a");
         assert_eq!(seen.all().len(), 2, "too long");
-        seen.follow(&DigestsConfig::default());
+        seen.follow(&StatementStatsConfig::default());
         assert!(!seen.is_wanted() && seen.all().is_empty());
     }
 

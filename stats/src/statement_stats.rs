@@ -113,7 +113,7 @@ impl StatementStats {
 
     /// Takes other settings.
     pub fn follow(&self, config: &Config) {
-        let settings = &config.insight;
+        let settings = &config.statement_stats;
         let is_looked_at = config.is_looked_at();
         let slow = Some(settings.slow_statements);
         let wants = Wants {

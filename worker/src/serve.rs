@@ -262,7 +262,7 @@ async fn let_in(
 /// Whether the proxy itself answers the logins of a listener's clients.
 fn answers_logins(worker: &Worker, listener: &ListenerConfig) -> bool {
     let answers = worker.plane_context.accounts.borrow().answers_logins();
-    answers && listener.session != Some(SessionMode::Transparent)
+    answers && listener.routing.session != Some(SessionMode::Transparent)
 }
 
 /// The PROXY header, where one is due; it replaces the client's address.

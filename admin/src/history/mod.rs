@@ -99,7 +99,7 @@ async fn keep(
     let first = window.settings();
     if first.config.has_http_callers() {
         // What an earlier process has written is there at once.
-        keeper.begin(&first.config.history);
+        keeper.begin(&first.config.statement_stats);
     }
     loop {
         let is_over = tokio::time::timeout(TICK, &mut stopped).await.is_ok();
@@ -124,16 +124,16 @@ async fn note_digests(
     config: &Config,
     (beginning, is_over): (Instant, bool),
 ) {
-    if !config.insight.digests {
+    if !config.statement_stats.digests {
         return keeper.forget_digests();
     }
-    if !is_over && !keeper.is_due(&config.history, Now::wall_clock()) {
+    if !is_over && !keeper.is_due(&config.statement_stats, Now::wall_clock()) {
         return;
     }
     let view = window.insight(StatsRequest::All).await;
     // A part of them would look like a count from nothing the next time.
     if view.workers.len() == window.workers() {
-        keeper.note(&config.history, view, Now::since(beginning));
+        keeper.note(&config.statement_stats, view, Now::since(beginning));
     }
 }
 
@@ -144,7 +144,7 @@ async fn note_load(
     config: &Config,
     (beginning, is_over): (Instant, bool),
 ) {
-    if !is_over && !keeper.is_load_due(&config.history, Now::wall_clock()) {
+    if !is_over && !keeper.is_load_due(&config.statement_stats, Now::wall_clock()) {
         return;
     }
     let workers = window.look().await;

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use config::{HistoryConfig, HistoryPlace};
+use config::{HistoryPlace, StatementStatsConfig};
 
 /// The file's name in the state directory.
 const FILE: &str = "history.db";
@@ -29,19 +29,19 @@ impl StateFolder {
     }
 
     /// The file that keeps the history; none: memory does.
-    pub fn file(&self, config: &HistoryConfig) -> Option<PathBuf> {
-        match config.place {
+    pub fn file(&self, config: &StatementStatsConfig) -> Option<PathBuf> {
+        match config.history {
             HistoryPlace::Memory => None,
             HistoryPlace::File => {
                 let own = || self.0.as_ref().map(|folder| folder.join(FILE));
-                config.file.clone().or_else(own)
+                config.history_file.clone().or_else(own)
             }
         }
     }
 
     /// Whether the settings do not name the file, so that memory may keep the history instead.
-    pub fn is_own(&self, config: &HistoryConfig) -> bool {
-        config.place == HistoryPlace::File && config.file.is_none() && self.0.is_some()
+    pub fn is_own(&self, config: &StatementStatsConfig) -> bool {
+        config.history == HistoryPlace::File && config.history_file.is_none() && self.0.is_some()
     }
 
     /// Nothing is kept there any more.
@@ -56,12 +56,12 @@ mod tests {
 
     #[test]
     fn the_settings_go_before_the_state_directory_and_memory_before_both() {
-        let of = |place, file: Option<&str>| HistoryConfig {
-            place,
-            file: file.map(PathBuf::from),
-            ..HistoryConfig::default()
+        let of = |place, file: Option<&str>| StatementStatsConfig {
+            history: place,
+            history_file: file.map(PathBuf::from),
+            ..StatementStatsConfig::default()
         };
-        let file = |named: &str, config: &HistoryConfig| {
+        let file = |named: &str, config: &StatementStatsConfig| {
             let file = StateFolder::first_of(named).file(config);
             file.map(|file| file.display().to_string())
         };

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, PoisonError};
 
-use config::{Config, HistoryConfig};
+use config::{Config, StatementStatsConfig};
 use stats::StatementStatsView;
 
 use super::age::{Age, Now};
@@ -49,16 +49,16 @@ impl HistoryRecorder {
     }
 
     /// Whether the interval is over: they begin at multiples of their length, by the clock.
-    pub fn is_due(&self, config: &HistoryConfig, now: i64) -> bool {
-        let length = i64::try_from(config.interval.as_secs()).unwrap_or(i64::MAX);
+    pub fn is_due(&self, config: &StatementStatsConfig, now: i64) -> bool {
+        let length = i64::try_from(config.history_interval.as_secs()).unwrap_or(i64::MAX);
         let length = length.max(1);
         // A clock that was set back begins anew.
         now.div_euclid(length) != self.tried.div_euclid(length)
     }
 
     /// The same for the load.
-    pub fn is_load_due(&self, config: &HistoryConfig, now: i64) -> bool {
-        self.load.is_due(config.load_interval, now)
+    pub fn is_load_due(&self, config: &StatementStatsConfig, now: i64) -> bool {
+        self.load.is_due(config.history_load_interval, now)
     }
 
     /// Nothing is kept any more.
@@ -79,7 +79,7 @@ impl HistoryRecorder {
     }
 
     /// Opens what there is.
-    pub fn begin(&mut self, config: &HistoryConfig) {
+    pub fn begin(&mut self, config: &StatementStatsConfig) {
         let trouble = self.open(config).err();
         self.trouble(config, trouble);
     }
@@ -87,11 +87,11 @@ impl HistoryRecorder {
     /// An interval of the load is over.
     pub fn note_load(&mut self, config: &Config, counts: LoadCounts, now: Now) {
         if let Some((span, rows)) = self.load.grown(&counts, now) {
-            let history = &config.history;
+            let history = &config.statement_stats;
             if let Err(error) = self.write_load(history, span, &rows, now) {
                 return self.has_failed(history, error);
             }
-            if !config.insight.digests {
+            if !config.statement_stats.digests {
                 // Else the next interval of digests tells whether all can be written.
                 self.trouble(history, None);
             }
@@ -101,7 +101,7 @@ impl HistoryRecorder {
 
     fn write_load(
         &mut self,
-        config: &HistoryConfig,
+        config: &StatementStatsConfig,
         span: Span,
         rows: &[LoadRow],
         now: Now,
@@ -112,9 +112,9 @@ impl HistoryRecorder {
     }
 
     /// An interval of digests is over.
-    pub fn note(&mut self, config: &HistoryConfig, view: StatementStatsView, now: Now) {
+    pub fn note(&mut self, config: &StatementStatsConfig, view: StatementStatsView, now: Now) {
         self.tried = now.wall;
-        let grown = self.counted.grown(view, config.digests_max);
+        let grown = self.counted.grown(view, config.history_digests_max);
         let span = Span {
             start: self.start.min(now.wall),
             seconds: (now.steady - self.steady).max(1),
@@ -132,7 +132,7 @@ impl HistoryRecorder {
     }
 
     /// An interval could not be written.
-    fn has_failed(&mut self, config: &HistoryConfig, error: String) {
+    fn has_failed(&mut self, config: &StatementStatsConfig, error: String) {
         self.tell(|facts| facts.failed += 1);
         if self.folder.file(config).is_some() {
             // The next try begins with a file that is opened anew. What is in memory would be gone.
@@ -145,7 +145,7 @@ impl HistoryRecorder {
     /// Writes an interval; how many rows that were.
     fn write(
         &mut self,
-        config: &HistoryConfig,
+        config: &StatementStatsConfig,
         span: Span,
         grown: &Grown,
         now: Now,
@@ -156,8 +156,8 @@ impl HistoryRecorder {
     }
 
     /// What bounds the database now.
-    fn bounds(&mut self, config: &HistoryConfig, now: Now) -> Result<Bounds, String> {
-        let retention = i64::try_from(config.retention.as_secs()).unwrap_or(i64::MAX);
+    fn bounds(&mut self, config: &StatementStatsConfig, now: Now) -> Result<Bounds, String> {
+        let retention = i64::try_from(config.history_retention.as_secs()).unwrap_or(i64::MAX);
         let newest = self.open(config)?.newest();
         let newest = newest.map_err(|error| error.to_string())?;
         let age = self
@@ -165,12 +165,12 @@ impl HistoryRecorder {
             .get_or_insert_with(|| Age::new(newest, now, retention));
         Ok(Bounds {
             oldest: age.time(now, retention).saturating_sub(retention),
-            bytes_max: config.bytes_max,
+            bytes_max: config.history_bytes_max,
         })
     }
 
     /// The database that is configured.
-    fn open(&mut self, config: &HistoryConfig) -> Result<&mut Store, String> {
+    fn open(&mut self, config: &StatementStatsConfig) -> Result<&mut Store, String> {
         let file = self.folder.file(config);
         let store = match self.store.take().filter(|store| store.file == file) {
             Some(store) => store,
@@ -182,7 +182,7 @@ impl HistoryRecorder {
     }
 
     /// Opens the file or memory. If the file is not one that the settings name, memory may keep the history instead.
-    fn opened(&mut self, config: &HistoryConfig) -> Result<Store, String> {
+    fn opened(&mut self, config: &StatementStatsConfig) -> Result<Store, String> {
         let file = self.folder.file(config);
         match Store::open(file.as_deref()) {
             Err(error) if self.folder.is_own(config) => {
@@ -200,7 +200,7 @@ impl HistoryRecorder {
     }
 
     /// Tells of a trouble that begins, and of its end.
-    fn trouble(&self, config: &HistoryConfig, trouble: Option<String>) {
+    fn trouble(&self, config: &StatementStatsConfig, trouble: Option<String>) {
         let before = {
             let mut facts = self.facts.lock().unwrap_or_else(PoisonError::into_inner);
             facts.file = self.folder.file(config);

@@ -1,7 +1,7 @@
 #![allow(clippy::unwrap_used)]
 use std::path::Path;
 
-use config::HistoryConfig;
+use config::StatementStatsConfig;
 use route::BackendId;
 use rusqlite::Connection;
 use stats::{Attribution, Counts, DigestRow, StatementStatsView};
@@ -254,11 +254,11 @@ fn at(time: i64) -> Now {
     }
 }
 
-fn config(file: Option<&Path>) -> HistoryConfig {
-    HistoryConfig {
-        file: file.map(Path::to_owned),
-        retention: Duration::from_secs(1000),
-        ..HistoryConfig::default()
+fn config(file: Option<&Path>) -> StatementStatsConfig {
+    StatementStatsConfig {
+        history_file: file.map(Path::to_owned),
+        history_retention: Duration::from_secs(1000),
+        ..StatementStatsConfig::default()
     }
 }
 

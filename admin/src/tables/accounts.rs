@@ -16,7 +16,7 @@ pub static TABLE: Defined<AccountRow> = Defined {
     alterable: Alterable {
         target: Target::List(ACCOUNT.name),
         aliases: &[("db", "schema"), ("mode", "session")],
-        keys: || ACCOUNT.settings.iter().map(|it| it.key).collect(),
+        keys: || ACCOUNT.settings.iter().map(|it| it.column()).collect(),
         place: None,
         title: |row| {
             let title = format!("'{}'@'{}'", row.text("user"), row.text("host"));

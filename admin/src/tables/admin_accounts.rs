@@ -11,7 +11,13 @@ pub static TABLE: Defined<AdminAccountConfig> = Defined {
     alterable: Alterable {
         target: Target::List(ADMIN_ACCOUNT.name),
         aliases: &[],
-        keys: || ADMIN_ACCOUNT.settings.iter().map(|it| it.key).collect(),
+        keys: || {
+            ADMIN_ACCOUNT
+                .settings
+                .iter()
+                .map(|it| it.column())
+                .collect()
+        },
         place: None,
         title: |row| Ok(row.text("user")),
     },

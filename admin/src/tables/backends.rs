@@ -21,7 +21,7 @@ pub static TABLE: Defined<BackendRow> = Defined {
     alterable: Alterable {
         target: Target::List(BACKEND.name),
         aliases: &[("draining", "drain"), ("disabled", "disable")],
-        keys: || BACKEND.settings.iter().map(|it| it.key).collect(),
+        keys: || BACKEND.settings.iter().map(|it| it.column()).collect(),
         place: Some("backend_ndx"),
         title: |row| Ok(row.text("name")),
     },

@@ -127,7 +127,7 @@ pub static TABLE: TableDefinition<DigestTotalsRow> = TableDefinition {
         }),
         text(
             "sample",
-            "The slowest of them as it was said, if insight.samples allows.",
+            "The slowest of them as it was said, if statement_stats.samples allows.",
             |it| it.of(|row| row.sample.as_deref().into()),
         ),
     ],

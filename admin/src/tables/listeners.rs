@@ -62,8 +62,8 @@ fn items(material: &Material) -> Vec<ListenerRow> {
             sessions: came_by(&address),
             address,
             purpose: "clients",
-            mode: listener.session.map(|mode| mode.name()),
-            cluster: listener.cluster.clone(),
+            mode: listener.routing.session.map(|mode| mode.name()),
+            cluster: listener.routing.cluster.clone(),
         }
     });
     let admin = material.port.addresses.iter().map(|address| ListenerRow {

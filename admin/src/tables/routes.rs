@@ -123,16 +123,18 @@ fn items(material: &Material) -> Vec<Route> {
 fn by_rules(material: &Material) -> Vec<Route> {
     let tallies = material.window.rules();
     let rules = material.config.rules.iter().filter(|rule| {
-        let is_led = rule.cluster.is_some() || rule.role.is_some() || rule.backend.is_some();
+        let is_led = rule.routing.cluster.is_some()
+            || rule.routing.replicas.is_some()
+            || rule.backend.is_some();
         !rule.watch && (is_led || rule.mirror.is_some())
     });
     let route = |rule: &config::RuleConfig| Route {
         rule: Some(rule.name.clone()),
-        cluster: rule.cluster.clone(),
-        replicas: rule.role,
+        cluster: rule.routing.cluster.clone(),
+        replicas: rule.routing.replicas,
         only: rule.backend.clone(),
         mirror: rule.mirror.clone(),
-        consistency: rule.consistency.map(|it| it.name()),
+        consistency: rule.routing.consistency.map(|it| it.name()),
         hits: Some(
             (tallies.iter().find(|it| *it.name == *rule.name)).map_or(0, |tally| tally.matched),
         ),
@@ -145,7 +147,8 @@ fn by_rules(material: &Material) -> Vec<Route> {
 fn by_listeners(material: &Material) -> Vec<Route> {
     let config = &material.config;
     let speaks = |it: &&AccountConfig| {
-        it.cluster.is_some() || it.replicas.is_some() || it.consistency.is_some()
+        let own = &it.routing;
+        own.cluster.is_some() || own.replicas.is_some() || own.consistency.is_some()
     };
     let accounts: Vec<_> = config.configured_accounts.iter().filter(speaks).collect();
     let plain = config.listen.iter().map(|it| (it.to_string(), None));
@@ -185,7 +188,7 @@ impl Route {
 
     /// Finds out which backends that is now.
     fn look_at(&mut self, config: &Config, backends: &[(Arc<Backend>, String)]) {
-        let replicas = self.replicas.unwrap_or(config.balance.replicas);
+        let replicas = self.replicas.unwrap_or(config.routing.replicas);
         let (writes, reads) = match replicas {
             ReplicaUse::Split => (Roles::Primary, Roles::Replica),
             ReplicaUse::Primary => (Roles::Primary, Roles::Primary),
@@ -193,7 +196,7 @@ impl Route {
             ReplicaUse::Replica => (Roles::Replica, Roles::Replica),
         };
         // Where a rule says no cluster, only one that names backends says which those are.
-        let first = config.first_cluster();
+        let first = config.default_cluster();
         let is_lone = backends.iter().all(|(_, of)| of == first);
         let lone = is_lone.then_some(first);
         let cluster = self.cluster.as_deref().or(lone);

@@ -13,8 +13,8 @@ pub static TABLE: Defined<RuleRow> = Defined {
     sheet: SHEET,
     alterable: Alterable {
         target: Target::List(RULE.name),
-        aliases: &[("rule", "name")],
-        keys: || RULE.settings.iter().map(|it| it.key).collect(),
+        aliases: &[("rule", "name"), ("role", "replicas")],
+        keys: || RULE.settings.iter().map(|it| it.column()).collect(),
         place: Some("place"),
         title: |row| Ok(row.text("rule")),
     },
@@ -93,7 +93,7 @@ const SHEET: TableDefinition<RuleRow> = TableDefinition {
 };
 
 /// The first setting that is no condition.
-const FIRST_ACTION: &str = "cluster";
+const FIRST_ACTION: &str = "backend";
 
 /// Settings that are columns of their own.
 const APART: [&str; 3] = ["name", "stop", "watch"];

@@ -121,14 +121,14 @@ pub static TABLE: TableDefinition<Rule> = TableDefinition {
         integer(
             "multiplex",
             "0: the session keeps its connection from there on; NULL: nothing changes.",
-            |it| match it.config.session {
+            |it| match it.config.routing.session {
                 Some(SessionMode::Transparent) => 0_u32.into(),
                 _ => Cell::Null,
             },
         ),
         integer(
             "gtid_from_hostgroup",
-            "balance.consistency says it: NULL.",
+            "routing.consistency says it: NULL.",
             |_| Cell::Null,
         ),
         integer("log", "Whether it is logged.", |it| it.config.log.into()),
@@ -157,13 +157,13 @@ const TOLD: [&str; 19] = [
     "digest_regex",
     "regex",
     "rewrite",
-    "cluster",
+    "routing.cluster",
     "timeout",
     "retry",
     "delay",
     "mirror",
     "refuse",
-    "session",
+    "routing.session",
     "log",
     "stop",
     "watch",
@@ -195,7 +195,7 @@ fn rules(material: &Material) -> Vec<Rule> {
         Rule {
             id,
             comment,
-            destination: number(&rule.cluster),
+            destination: number(&rule.routing.cluster),
             mirror: number(&rule.mirror),
             config: rule.clone(),
         }
@@ -218,7 +218,7 @@ fn others(rule: &RuleConfig) -> String {
     let bare = RuleConfig::default();
     let settings = RULE.settings.iter();
     let others = settings.filter(|it| !TOLD.contains(&it.key) && !(it.same)(rule, &bare));
-    let others = others.map(|it| (it.key.to_owned(), plain(&(it.show)(rule)).into()));
+    let others = others.map(|it| (it.column().to_owned(), plain(&(it.show)(rule)).into()));
     let others: serde_json::Map<String, serde_json::Value> = others.collect();
     match others.is_empty() {
         true => String::new(),

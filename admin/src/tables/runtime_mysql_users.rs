@@ -42,8 +42,8 @@ pub static TABLE: TableDefinition<User> = TableDefinition {
         ),
         integer(
             "fast_forward",
-            "Whether each of its sessions keeps a connection of its own (session = \"transparent\").",
-            |it| (it.config.session == Some(SessionMode::Transparent)).into(),
+            "Whether each of its sessions keeps a connection of its own (routing.session = \"transparent\").",
+            |it| (it.config.routing.session == Some(SessionMode::Transparent)).into(),
         ),
         integer("backend", "Always 1.", |_| 1_u32.into()),
         integer("frontend", "Always 1.", |_| 1_u32.into()),
@@ -68,7 +68,7 @@ fn users(material: &Material) -> Vec<User> {
     let accounts = material.config.configured_accounts.iter();
     let accounts = accounts.filter(|account| account.host == "%");
     let user = |account: &AccountConfig| User {
-        hostgroup: (account.cluster.as_deref()).and_then(|name| hostgroup(material, name)),
+        hostgroup: (account.routing.cluster.as_deref()).and_then(|name| hostgroup(material, name)),
         config: account.clone(),
     };
     accounts.map(user).collect()

@@ -12,7 +12,7 @@ use crate::table::{Asks, Schema, TableDefinition, integer, measure, microseconds
 pub static TABLE: TableDefinition<SlowStatementRow> = TableDefinition {
     schema: Schema::Pilotfish,
     name: "slow_statements",
-    about: "Statements that took insight.slow_statements or longer, the latest first, as many as \
+    about: "Statements that took statement_stats.slow_statements or longer, the latest first, as many as \
             insight.slow_statements_max says of each worker.",
     asks: Asks::Insight,
     columns: &[
@@ -98,7 +98,7 @@ pub static TABLE: TableDefinition<SlowStatementRow> = TableDefinition {
         }),
         text(
             "statement",
-            "Its normalised text; as it was said, if insight.samples allows.",
+            "Its normalised text; as it was said, if statement_stats.samples allows.",
             |it| {
                 let said = it.statement.text.as_deref();
                 said.unwrap_or(&it.statement.digest_text).into()

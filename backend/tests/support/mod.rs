@@ -316,6 +316,7 @@ fn identity() -> (Rc<PoolKey>, Rc<BackendLogin>) {
 fn topology(backend: &Arc<Backend>) -> Topology {
     Topology {
         generation: 1,
+        default_cluster: None,
         backends: vec![Arc::clone(backend)],
         clusters: vec![Cluster {
             id: ClusterId(0),

@@ -135,10 +135,10 @@ impl Watching {
         };
         let looked_at = format!(
             "[admin]\naddress = \"{admin}\"\nusername = \"root\"\npassword = \"bench\"\nrows_max = 100000\n\
-             [http]\naddress = \"{http}\"\n[insight]\ndigests = {}\n",
+             [http]\naddress = \"{http}\"\n[statement_stats]\ndigests = {}\n",
             counts == Counts::Digests
         );
-        let pool = "backend_connections_max = 8\nlanes = \"off\"";
+        let pool = ("lanes = \"off\"", "backend_connections_max = 8");
         let command = pilotfish::pooled(&program, &place, 1, pool, &looked_at)?;
         let process = Process::listening("pilotfish-insight", command, &folder, listen).await?;
         Ok(Self {

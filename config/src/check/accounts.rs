@@ -146,16 +146,19 @@ impl AccountCheck<'_> {
         }
         let text = "of ed25519 yields nothing with which the proxy could log in to a backend";
         let hint = "give account.password instead, or backend_user and backend_password, or \
-                    session = \"transparent\"";
+                    routing.session = \"transparent\"";
         Some(self.fault("hash", text).hint(hint))
     }
 
     /// Whether a session of it may share backend connections, on some listener.
     fn is_pooled(&self) -> bool {
         let modes = |listener: Option<SessionMode>| {
-            self.config.pool.mode(listener, self.account.session) != SessionMode::Transparent
+            self.config
+                .routing
+                .mode(listener, self.account.routing.session)
+                != SessionMode::Transparent
         };
-        let of_listener = |listener: &ListenerConfig| modes(listener.session);
+        let of_listener = |listener: &ListenerConfig| modes(listener.routing.session);
         modes(None) || self.config.listeners.iter().any(of_listener)
     }
 

@@ -84,17 +84,17 @@ fn unasked(config: &Config, written: &Written, faults: &mut Vec<Fault>) {
 fn named(config: &Config) -> Vec<(String, &str)> {
     let listeners = config.listeners.iter().enumerate();
     let listeners = listeners.filter_map(|(index, it)| {
-        let key = Written::of(LISTENER.name, index, "cluster");
-        Some((key, it.cluster.as_deref()?))
+        let key = Written::of(LISTENER.name, index, "routing.cluster");
+        Some((key, it.routing.cluster.as_deref()?))
     });
     let accounts = config.configured_accounts.iter().enumerate();
     let accounts = accounts.filter_map(|(index, it)| {
-        let key = Written::of(ACCOUNT.name, index, "cluster");
-        Some((key, it.cluster.as_deref()?))
+        let key = Written::of(ACCOUNT.name, index, "routing.cluster");
+        Some((key, it.routing.cluster.as_deref()?))
     });
     let rules = config.rules.iter().enumerate().flat_map(|(index, it)| {
         let keys = [
-            ("cluster", it.cluster.as_deref()),
+            ("routing.cluster", it.routing.cluster.as_deref()),
             ("mirror", it.mirror.as_deref()),
         ];
         let key = move |key| Written::of(RULE.name, index, key);
@@ -111,7 +111,10 @@ fn named(config: &Config) -> Vec<(String, &str)> {
         let key = Written::of(REPLICATION.name, index, "cluster");
         (key, it.cluster.as_str())
     });
+    let all = config.routing.cluster.as_deref();
+    let all = all.map(|cluster| ("routing.cluster".to_owned(), cluster));
     listeners
+        .chain(all)
         .chain(streams)
         .chain(accounts)
         .chain(rules)
@@ -140,20 +143,20 @@ fn wanted(config: &Config) -> Vec<(String, &str, ReplicaUse)> {
     let mut wanted = Vec::new();
     let key = |own: bool, key: String| match own {
         true => key,
-        false => "balance.replicas".to_owned(),
+        false => "routing.replicas".to_owned(),
     };
     let all = config.destination(None, None);
     wanted.push((key(false, String::new()), all.cluster, all.replicas));
     for (index, listener) in config.listeners.iter().enumerate() {
         let it = config.destination(None, Some(listener));
-        let own = Written::of(LISTENER.name, index, "replicas");
-        let key = key(listener.replicas.is_some(), own);
+        let own = Written::of(LISTENER.name, index, "routing.replicas");
+        let key = key(listener.routing.replicas.is_some(), own);
         wanted.push((key, it.cluster, it.replicas));
     }
     for (index, account) in config.configured_accounts.iter().enumerate() {
         let it = config.destination(Some(account), None);
-        let own = Written::of(ACCOUNT.name, index, "replicas");
-        let key = key(account.replicas.is_some(), own);
+        let own = Written::of(ACCOUNT.name, index, "routing.replicas");
+        let key = key(account.routing.replicas.is_some(), own);
         wanted.push((key, it.cluster, it.replicas));
     }
     wanted
@@ -187,9 +190,9 @@ fn without(
         Role::Replica => "give a replica (--read-only-backend)",
         Role::Primary | Role::Auto => "give a primary (--backend)",
     };
-    // `account[0].replicas` is `account.replicas` to a person.
+    // `account[0].routing.replicas` is `account.routing.replicas` to a person.
     let setting = match key.split_once('[') {
-        Some((table, _)) => format!("{table}.replicas"),
+        Some((table, _)) => format!("{table}.routing.replicas"),
         None => key.to_owned(),
     };
     let hint = format!("{give}, or set {setting} = \"any\"");

@@ -13,12 +13,12 @@ pub(super) fn faults(config: &Config, written: &Written, faults: &mut Vec<Fault>
         let key = Written::of(LISTENER.name, index, "redirect");
         if *redirect == Redirect::Backend && is_pooled(config, listener) {
             let text = "\"backend\" needs sessions with a backend of their own, and this listener's are pooled";
-            let hint = "session = \"transparent\", or the address of another proxy";
+            let hint = "routing.session = \"transparent\", or the address of another proxy";
             faults.push(written.fault(&key, text).hint(hint));
         }
         if !config.scripts_of(listener).is_empty() || config.accounts_run_scripts() {
             let text = "leads clients past the scripts of this listener's sessions";
-            let hint = "script = [] of the listener, and no script of an account";
+            let hint = "routing.script = [] of the listener, and no script of an account";
             faults.push(written.fault(&key, text).hint(hint));
         }
     }
@@ -27,5 +27,5 @@ pub(super) fn faults(config: &Config, written: &Written, faults: &mut Vec<Fault>
 /// Whether sessions of a listener may have no backend of their own.
 fn is_pooled(config: &Config, listener: &ListenerConfig) -> bool {
     let knows_accounts = config.accounts.learn || !config.configured_accounts.is_empty();
-    knows_accounts && listener.session != Some(SessionMode::Transparent)
+    knows_accounts && listener.routing.session != Some(SessionMode::Transparent)
 }

@@ -86,13 +86,11 @@ fn serving(
     faults: &mut Vec<Fault>,
 ) {
     let key = |key| Written::of(LISTENER.name, index, key);
-    for (name, is_given) in listener.of_sessions() {
-        if is_given {
-            faults.push(written.fault(
-                &key(name),
-                "is of sessions, and a listener that serves replication has none",
-            ));
-        }
+    for name in listener.of_sessions() {
+        faults.push(written.fault(
+            &key(name),
+            "is of sessions, and a listener that serves replication has none",
+        ));
     }
     let cluster = config.cluster_of(listener);
     match config.relays_of(cluster).count() {
@@ -117,11 +115,10 @@ fn serving(
 }
 
 impl Config {
-    /// The cluster of a listener: its own, or the first backend's.
+    /// The cluster of a listener: its own, or that of all.
     pub fn cluster_of<'a>(&'a self, listener: &'a ListenerConfig) -> &'a str {
-        let first = self.backends.first().map(|it| it.cluster.as_str());
-        let own = listener.cluster.as_deref();
-        own.or(first).unwrap_or_default()
+        let own = listener.routing.cluster.as_deref();
+        own.unwrap_or_else(|| self.default_cluster())
     }
 
     /// The streams of a cluster whose transactions are kept for replicas.

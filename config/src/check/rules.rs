@@ -112,25 +112,29 @@ impl RuleCheck<'_> {
             let fault = self.fault("backend", format!("there is no backend \"{name}\""));
             return Some(hinted(fault, nearest(name, names(self.config))));
         };
-        let cluster = self.rule.cluster.as_ref();
+        let cluster = self.rule.routing.cluster.as_ref();
         if let Some(other) = cluster.filter(|it| **it != backend.cluster) {
             let text = format!(
                 "is \"{other}\", but the backend \"{name}\" is in cluster \"{}\"",
                 backend.cluster
             );
-            return Some(self.fault("cluster", text));
+            return Some(self.fault("routing.cluster", text));
         }
-        let role = self.rule.role.filter(|role| !may_be(*role, backend.role))?;
+        let role = self
+            .rule
+            .routing
+            .replicas
+            .filter(|role| !may_be(*role, backend.role))?;
         let text = format!(
             "is \"{role}\", but the backend \"{name}\" is a {}",
             backend.role
         );
-        Some(self.fault("role", text))
+        Some(self.fault("routing.replicas", text))
     }
 
     fn mirror_of_itself(&self) -> Option<Fault> {
         let mirror = self.rule.mirror.as_ref()?;
-        let is_same = self.rule.cluster.as_ref() == Some(mirror);
+        let is_same = self.rule.routing.cluster.as_ref() == Some(mirror);
         let fault = || {
             self.fault(
                 "mirror",
@@ -156,15 +160,15 @@ impl RuleCheck<'_> {
         let rule = self.rule;
         let useless = [
             ("rewrite", rule.rewrite.is_some()),
-            ("cluster", rule.cluster.is_some()),
-            ("role", rule.role.is_some()),
+            ("routing.cluster", rule.routing.cluster.is_some()),
+            ("routing.replicas", rule.routing.replicas.is_some()),
             ("backend", rule.backend.is_some()),
             ("mirror", rule.mirror.is_some()),
             ("profile", rule.profile),
             ("timeout", rule.timeout.is_some()),
             ("retry", rule.retry.is_some()),
-            ("consistency", rule.consistency.is_some()),
-            ("lanes", rule.lanes.is_some()),
+            ("routing.consistency", rule.routing.consistency.is_some()),
+            ("routing.lanes", rule.routing.lanes.is_some()),
             ("before", !rule.before.is_empty()),
             ("after", !rule.after.is_empty()),
         ];

@@ -46,14 +46,25 @@ impl Document {
     /// Sets a key of one of a list's tables.
     pub fn put_in(&mut self, list: &str, index: usize, key: &str, value: Value) {
         if let Some(table) = self.tables(list).get_mut(index) {
-            put(table, key, value);
+            put_dotted(table, key, value);
         }
     }
 
     /// Takes a key out of one of a list's tables.
     pub fn take_out_of(&mut self, list: &str, index: usize, key: &str) {
-        if let Some(table) = self.tables(list).get_mut(index) {
+        let Some(table) = self.tables(list).get_mut(index) else {
+            return;
+        };
+        let Some((name, key)) = key.split_once('.') else {
             table.remove(key);
+            return;
+        };
+        let Some(inner) = table.get_mut(name).and_then(Item::as_table_like_mut) else {
+            return;
+        };
+        inner.remove(key);
+        if inner.is_empty() {
+            table.remove(name);
         }
     }
 
@@ -119,10 +130,28 @@ fn empty() -> Item {
 fn stand_at(table: &mut Table, position: Option<isize>) {
     table.set_position(position);
     for (_, item) in table.iter_mut() {
+        if let Some(within) = item.as_table_mut() {
+            stand_at(within, position);
+        }
         let below = item.as_array_of_tables_mut().into_iter();
         for below in below.flat_map(ArrayOfTables::iter_mut) {
             stand_at(below, position);
         }
+    }
+}
+
+/// Sets a key, or one of a table within the table, `routing.cluster`.
+pub fn put_dotted(table: &mut Table, key: &str, value: Value) {
+    let Some((name, key)) = key.split_once('.') else {
+        return put(table, key, value);
+    };
+    let inner = table.entry(name).or_insert_with(|| {
+        let mut inner = Table::new();
+        inner.set_dotted(true);
+        Item::Table(inner)
+    });
+    if let Some(inner) = inner.as_table_like_mut() {
+        put(inner, key, value);
     }
 }
 

@@ -1,6 +1,6 @@
 //! The lists of tables that a draft can be changed in, each with what has to be known of its items.
 
-use crate::listed::Listed;
+use crate::listed::{Listed, setting_of};
 use crate::nearest::nearest;
 use crate::{
     AccountConfig, AdminAccountConfig, BackendConfig, Config, Fault, ListenerConfig,
@@ -15,7 +15,7 @@ pub struct List {
     /// Its name.
     pub name: &'static str,
     titles: fn(&Config) -> Vec<String>,
-    kind: fn(&str) -> Option<ValueType>,
+    meant: fn(&str) -> Option<(&'static str, ValueType)>,
     keys: fn() -> Vec<&'static str>,
     shown: fn(&Config, usize, &str) -> Option<String>,
 }
@@ -44,9 +44,9 @@ impl List {
         })
     }
 
-    /// What a key's value is.
-    pub fn kind(self, key: &str) -> Result<ValueType, Vec<Fault>> {
-        (self.kind)(key).ok_or_else(|| {
+    /// The key that is meant, and what its value is.
+    pub fn meant(self, key: &str) -> Result<(&'static str, ValueType), Vec<Fault>> {
+        (self.meant)(key).ok_or_else(|| {
             let unknown = fault(&self.setting(key), "is no setting");
             hinted(unknown, nearest(key, (self.keys)()))
         })
@@ -67,10 +67,7 @@ fn of<T: Listed>() -> List {
     List {
         name: T::TABLE.name,
         titles: |config| T::list(config).iter().map(T::title).collect(),
-        kind: |key| {
-            let mut settings = T::TABLE.settings.iter();
-            settings.find(|it| it.key == key).map(|it| it.kind)
-        },
+        meant: |key| setting_of::<T>(key).map(|it| (it.key, it.kind)),
         keys: || T::TABLE.settings.iter().map(|it| it.key).collect(),
         shown: |config, index, key| {
             let item = T::list(config).get(index)?;

@@ -6,11 +6,11 @@ use std::path::PathBuf;
 
 use zeroize::Zeroizing;
 
-use super::document::Document;
+use super::document::{Document, put_dotted};
 use super::lists::List;
 use super::{Draft, Edit, fault, hinted, is_shown, item_setting, no_list, refuse_mask, spelled};
 use crate::nearest::nearest;
-use crate::{Config, Fault, setting, settings};
+use crate::{Config, Fault, renamed, setting, settings};
 
 /// See the module.
 pub struct Pen {
@@ -124,20 +124,35 @@ impl Pen {
             let near = nearest(name, settings().map(|it| it.name));
             return Err(hinted(fault(name, "is no setting"), near));
         };
-        let section = name.strip_suffix(meant.key).unwrap_or_default();
-        let section = section.trim_end_matches('.');
         let Some(value) = value else {
             self.sketch = None;
-            self.document.take_out(section, meant.key);
+            self.take_out(meant.name);
             return Ok(());
         };
         let shown = (meant.show)(&self.draft().sketch()?);
         if !is_shown(value, &shown) {
             self.sketch = None;
             let value = spelled::value(meant.kind, value).map_err(|text| fault(name, text))?;
-            self.document.put(section, meant.key, value);
+            self.take_out_old(meant.name);
+            let (section, key) = section_and_key(meant.name);
+            self.document.put(section, key, value);
         }
         Ok(())
+    }
+
+    /// Takes a setting out, by whatever name it is given.
+    fn take_out(&mut self, name: &str) {
+        self.take_out_old(name);
+        let (section, key) = section_and_key(name);
+        self.document.take_out(section, key);
+    }
+
+    /// Takes out what gives a setting by the name that it had in the last version.
+    fn take_out_old(&mut self, name: &str) {
+        for (old, _) in renamed().filter(|(_, new)| *new == name) {
+            let (section, key) = section_and_key(old);
+            self.document.take_out(section, key);
+        }
     }
 
     fn add(
@@ -148,11 +163,11 @@ impl Pen {
     ) -> Result<(), Vec<Fault>> {
         let mut table = toml_edit::Table::new();
         for (key, value) in values {
-            let kind = list.kind(key)?;
+            let (key, kind) = list.meant(key)?;
             refuse_mask(kind, &list.setting(key), value)?;
             let value =
                 spelled::value(kind, value).map_err(|text| fault(&list.setting(key), text))?;
-            table.insert(key, toml_edit::Item::Value(value));
+            put_dotted(&mut table, key, value);
         }
         if place.is_some() {
             self.sketch = None;
@@ -172,9 +187,10 @@ impl Pen {
         let then = self.find(list, title)?;
         let index = self.sketch()?.now(list, then);
         for (key, value) in values {
-            let kind = list.kind(key)?;
+            let (key, kind) = list.meant(key)?;
             let name = list.setting(key);
             let Some(value) = value else {
+                self.take_out_old_of(list, index, &name);
                 self.document.take_out_of(list.name, index, key);
                 continue;
             };
@@ -182,6 +198,7 @@ impl Pen {
             if !is_shown(value, &shown) {
                 refuse_mask(kind, &name, value)?;
                 let value = spelled::value(kind, value).map_err(|text| fault(&name, text))?;
+                self.take_out_old_of(list, index, &name);
                 self.document.put_in(list.name, index, key, value);
             }
         }
@@ -197,6 +214,21 @@ impl Pen {
         }
         Ok(())
     }
+}
+
+impl Pen {
+    /// Takes out what gives a setting of an item by the name that it had in the last version.
+    fn take_out_old_of(&mut self, list: List, index: usize, name: &str) {
+        for (old, _) in renamed().filter(|(_, new)| *new == name) {
+            let (_, key) = section_and_key(old);
+            self.document.take_out_of(list.name, index, key);
+        }
+    }
+}
+
+/// `limits.sessions_max`: the section, and the key in it.
+fn section_and_key(name: &str) -> (&str, &str) {
+    name.rsplit_once('.').unwrap_or(("", name))
 }
 
 impl Sketch {

@@ -98,7 +98,7 @@ fn what_is_so_already_changes_nothing() {
 #[test]
 fn settings_come_and_go() {
     let edits = [
-        set("pool.lanes", "off"),
+        set("routing.lanes", "off"),
         set("backend[second].tags", "a, b"),
         set("zone", "north"),
         take("limits.sessions_max"),
@@ -106,7 +106,7 @@ fn settings_come_and_go() {
     ];
     let changed = draft(TEXT).with(&edits).unwrap();
     let config = changed.sketch().unwrap();
-    assert_eq!(config.pool.lanes, crate::LaneUse::Off);
+    assert_eq!(config.routing.lanes, crate::LaneUse::Off);
     assert_eq!(config.backends[1].tags, ["a", "b"]);
     assert_eq!(config.backends[0].weight, 1);
     assert_eq!(config.zone.as_deref(), Some("north"));

@@ -11,6 +11,7 @@ use super::Written;
 use crate::listed::{ArrayTable, LISTS};
 use crate::nearest::nearest;
 use crate::raw_setting::{RawSetting, Source, given};
+use crate::renamed::{self, had_table, new_name};
 use crate::retired::retired;
 use crate::setting::{
     ADMIN_ACCOUNT, BACKEND, LISTENER, REPLICATION, RULE, Section, Setting, ValueType, setting,
@@ -91,6 +92,8 @@ impl Reading {
                 }
             } else if let Some(setting) = setting(name) {
                 self.read_setting(source, setting, value);
+            } else if let (true, DeValue::Table(table)) = (had_table(name), value.get_ref()) {
+                self.read_old_table(source, name, table);
             } else {
                 self.faults
                     .push(unknown_above_tables(place, name, value.get_ref()));
@@ -167,13 +170,46 @@ impl Reading {
                 Some(setting) => self.read_setting(source, setting, value),
                 None => {
                     let place = source.place(key.span().start);
+                    let is_read =
+                        self.read_renamed(source, place.clone(), section.name, name, value);
                     match retired(&place, section.name, name) {
+                        _ if is_read => {}
                         Some(warning) => self.warnings.push(warning),
                         None => self.faults.push(unknown_in_section(place, section, name)),
                     }
                 }
             }
         }
+    }
+
+    /// A table whose settings are in other tables now.
+    fn read_old_table(&mut self, source: Source<'_>, table: &str, settings: &DeTable<'_>) {
+        for (key, value) in settings {
+            let (place, key) = (source.place(key.span().start), key.get_ref().as_ref());
+            if !self.read_renamed(source, place.clone(), table, key, value) {
+                let name = format!("{table}.{key}");
+                self.faults.push(unknown(place, &name, None));
+            }
+        }
+    }
+
+    /// A setting by its name of the last version; false when it never had this one.
+    fn read_renamed(
+        &mut self,
+        source: Source<'_>,
+        place: SourceLocation,
+        table: &str,
+        key: &str,
+        value: &Spanned<DeValue<'_>>,
+    ) -> bool {
+        let old = format!("{table}.{key}");
+        let Some(setting) = new_name(&old).and_then(setting) else {
+            return false;
+        };
+        self.warnings
+            .push(renamed::warning(place, &old, setting.name));
+        self.read_setting(source, setting, value);
+        true
     }
 
     fn read_setting(
@@ -185,6 +221,10 @@ impl Reading {
         let given = given(source, setting.name, &setting.traits, value);
         if setting.kind == ValueType::Secret {
             self.warn_of_open_secret(source, &given);
+        }
+        if self.written.has(setting.name) {
+            let fault = given.fault("is given twice, once by its old name");
+            self.faults.push(fault);
         }
         self.set(setting, &given);
     }
@@ -243,24 +283,16 @@ impl Reading {
             if T::BELOW.contains(&key) {
                 continue;
             }
-            let Some(setting) = settings.iter().find(|setting| setting.key == key) else {
-                let name = format!("{}.{key}", T::TABLE.name);
-                let keys = settings.iter().map(|setting| setting.key);
-                let keys = keys.chain(T::BELOW.iter().copied());
-                self.faults
-                    .push(unknown(key_place, &name, nearest(key, keys)));
-                continue;
-            };
-            let given = given(source, setting.name, &setting.traits, value);
-            if setting.kind == ValueType::Secret {
-                self.warn_of_open_secret(source, &given);
-            }
-            let written = (given.place.clone(), setting.name.to_owned());
-            self.written
-                .places
-                .insert(Written::of(T::TABLE.name, index, key), written);
-            if let Err(faults) = (setting.read)(&mut item, &given) {
-                self.faults.extend(faults);
+            let is_table = settings.iter().any(|it| it.table() == Some(key));
+            match value.get_ref() {
+                DeValue::Table(table) if is_table => {
+                    self.read_table_of_item(source, index, (key, table), &mut item);
+                }
+                other if is_table => {
+                    let name = format!("{}.{key}", T::TABLE.name);
+                    self.faults.push(no_table(key_place, &name, other));
+                }
+                _ => self.read_item_setting(source, index, key_place, (key, value), &mut item),
             }
         }
         for setting in settings.iter().filter(|setting| setting.traits.required) {
@@ -272,6 +304,61 @@ impl Reading {
         }
         item.complete();
         item
+    }
+}
+
+impl Reading {
+    /// The settings of a table within one of a list's tables, such as `routing`.
+    fn read_table_of_item<T: ArrayTable>(
+        &mut self,
+        source: Source<'_>,
+        index: usize,
+        (name, table): (&str, &DeTable<'_>),
+        item: &mut T,
+    ) {
+        for (key, value) in table {
+            let place = source.place(key.span().start);
+            let key = format!("{name}.{}", key.get_ref());
+            self.read_item_setting(source, index, place, (&key, value), item);
+        }
+    }
+
+    /// A setting of one of a list's tables.
+    fn read_item_setting<T: ArrayTable>(
+        &mut self,
+        source: Source<'_>,
+        index: usize,
+        place: SourceLocation,
+        (key, value): (&str, &Spanned<DeValue<'_>>),
+        item: &mut T,
+    ) {
+        let settings = T::TABLE.settings;
+        let old = format!("{}.{key}", T::TABLE.name);
+        let renamed = new_name(&old).and_then(|name| settings.iter().find(|it| it.name == name));
+        if let Some(setting) = renamed {
+            self.warnings
+                .push(renamed::warning(place.clone(), &old, setting.name));
+        }
+        let same_key = || settings.iter().find(|setting| setting.key == key);
+        let Some(setting) = renamed.or_else(same_key) else {
+            let keys = settings.iter().map(|setting| setting.key);
+            let keys = keys.chain(T::BELOW.iter().copied());
+            self.faults.push(unknown(place, &old, nearest(key, keys)));
+            return;
+        };
+        let given = given(source, setting.name, &setting.traits, value);
+        if setting.kind == ValueType::Secret {
+            self.warn_of_open_secret(source, &given);
+        }
+        let written = (given.place.clone(), setting.name.to_owned());
+        let key = Written::of(T::TABLE.name, index, setting.key);
+        if self.written.places.insert(key, written).is_some() {
+            let fault = given.fault("is given twice, once by its old name");
+            self.faults.push(fault);
+        }
+        if let Err(faults) = (setting.read)(item, &given) {
+            self.faults.extend(faults);
+        }
     }
 }
 

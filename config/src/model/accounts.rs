@@ -1,11 +1,10 @@
 //! Accounts whose logins the proxy answers itself: configured one by one, or learned from the servers.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use ipnet::IpNet;
 
-use super::{Config, Consistency, DAY, HintStyle, LaneUse, ReplicaUse, SECOND, SessionMode};
+use super::{Config, DAY, HintStyle, RoutingOverride, SECOND};
 use crate::define::{choices, settings};
 use crate::{Secret, Traits};
 
@@ -93,29 +92,6 @@ settings! {
         /// Password of `backend_user`, given as `password` is.
         backend_password: Option<Secret> = None, Traits::RELOAD;
 
-        /// For how long its sessions keep a backend connection.
-        session: Option<SessionMode> = None, Traits::RELOAD.default_text("what `pool.session` says");
-
-        /// Which cluster its sessions go to.
-        cluster: Option<String> = None,
-            Traits::RELOAD.default_text("what the listener says, or the first backend's");
-
-        /// Which roles its sessions may use.
-        replicas: Option<ReplicaUse> = None,
-            Traits::RELOAD.default_text("what the listener or `balance.replicas` says");
-
-        /// Which of its statements may share a connection with others at the same time.
-        lanes: Option<LaneUse> = None,
-            Traits::RELOAD.default_text("what the listener or `pool.lanes` says");
-
-        /// Which earlier writes its sessions' reads see.
-        consistency: Option<Consistency> = None,
-            Traits::RELOAD.default_text("what the listener or `balance.consistency` says");
-
-        /// Whether its transactions that may write begin on a replica.
-        optimistic_transactions: Option<bool> = None, Traits::RELOAD
-            .default_text("what the listener or `balance.optimistic_transactions` says");
-
         /// Whether its clients may say `EXPLAIN ROUTE` and `EXPLAIN SESSION`.
         explain: Option<bool> = None, Traits::RELOAD.default_text("what `accounts.explain` says");
 
@@ -132,14 +108,13 @@ settings! {
         /// what is known.
         unpin: Vec<UnpinRule> = Vec::new(), Traits::RELOAD;
 
-        /// The scripts that its sessions run instead of the listener's, from the end of the login on; `[]`:
-        /// none.
-        script: Option<Vec<PathBuf>> = None,
-            Traits::RESTART.default_text("what the listener or `script.file` says");
-
         /// Whose way of writing hints its statements may use; `[]` for none.
         hints: Option<Vec<HintStyle>> = None,
             Traits::RELOAD.default_text("what `hints.accepted` says");
+    }
+    /// What it says of routing.
+    table routing: RoutingOverride = Traits::RELOAD, "what the listener or `[routing]` says" {
+        cluster replicas consistency optimistic_transactions session lanes script
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{AccountConfig, Config, DAY, HOUR, LaneUse, ListenerConfig, MINUTE, MS, SECOND};
+use super::{Config, DAY, HOUR, MINUTE, MS, SECOND};
 use crate::Traits;
 use crate::define::{choices, settings};
 
@@ -12,11 +12,6 @@ settings! {
     pub struct BalanceConfig in Config [balance], "Balance" {
         /// How a session's backend is picked among those that are up.
         policy: BalancePolicy = BalancePolicy::FewestSessions, Traits::RELOAD;
-
-        /// Which roles may be used, unless an account or a listener says otherwise. A session that
-        /// is relayed stays with its backend, so `"any"` is for applications that only read, or do
-        /// not mind an error when they write.
-        replicas: ReplicaUse = ReplicaUse::Split, Traits::RELOAD;
 
         /// How a statement's backend is picked among those that would do.
         reads: ReadPolicy = ReadPolicy::FewestInFlight, Traits::RELOAD;
@@ -38,14 +33,6 @@ settings! {
 
         /// How the proxy treats a read for a replica when no replica is left for it.
         fallback: Fallback = Fallback::Primary, Traits::RELOAD;
-
-        /// Which earlier writes a read on a replica sees, unless an account or a listener says otherwise.
-        consistency: Consistency = Consistency::Session, Traits::RELOAD;
-
-        /// Whether transactions that may write begin on a replica and go to the primary with their first
-        /// write, unless an account or a listener says otherwise. The proxy repeats its reads there, and the
-        /// transaction goes on only if the results are the same. See [Reads and writes](splitting.md).
-        optimistic_transactions: bool = false, Traits::RELOAD;
 
         /// Stored functions that read data and change nothing: `"rate"` is one of any schema,
         /// `"shop.rate"` that schema's. A SELECT that calls no others is a read like any other;
@@ -161,58 +148,5 @@ choices! {
         /// All that any session of this proxy has written, but for those that are relayed: their
         /// statements are not read.
         Global = "global",
-    }
-}
-
-/// Where a session's statements go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Destination<'a> {
-    /// The cluster's name.
-    pub cluster: &'a str,
-    /// The roles that may be used.
-    pub replicas: ReplicaUse,
-    /// What reads must see.
-    pub consistency: Consistency,
-    /// Whether transactions that may write begin on a replica.
-    pub optimistic_transactions: bool,
-    /// Which statements may use shared lanes.
-    pub lanes: LaneUse,
-}
-
-impl Config {
-    /// Where a session goes: what its account says, else its listener, else the first backend's
-    /// cluster and [`BalanceConfig`].
-    pub fn destination<'a>(
-        &'a self,
-        account: Option<&'a AccountConfig>,
-        listener: Option<&'a ListenerConfig>,
-    ) -> Destination<'a> {
-        let cluster = account
-            .and_then(|it| it.cluster.as_deref())
-            .or(listener.and_then(|it| it.cluster.as_deref()));
-        let replicas = account
-            .and_then(|it| it.replicas)
-            .or(listener.and_then(|it| it.replicas));
-        let consistency = account
-            .and_then(|it| it.consistency)
-            .or(listener.and_then(|it| it.consistency));
-        let optimistic = account
-            .and_then(|it| it.optimistic_transactions)
-            .or(listener.and_then(|it| it.optimistic_transactions));
-        let lanes = account
-            .and_then(|it| it.lanes)
-            .or(listener.and_then(|it| it.lanes));
-        Destination {
-            cluster: cluster.unwrap_or_else(|| self.first_cluster()),
-            replicas: replicas.unwrap_or(self.balance.replicas),
-            consistency: consistency.unwrap_or(self.balance.consistency),
-            optimistic_transactions: optimistic.unwrap_or(self.balance.optimistic_transactions),
-            lanes: lanes.unwrap_or(self.pool.lanes),
-        }
-    }
-
-    /// The cluster of sessions for which nothing else is said.
-    pub fn first_cluster(&self) -> &str {
-        self.backends.first().map_or("", |it| &it.cluster)
     }
 }

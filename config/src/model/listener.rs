@@ -1,10 +1,9 @@
 //! Where clients connect besides `listen`, and what their sessions have of their own.
 
 use std::net::{Ipv4Addr, SocketAddr};
-use std::path::PathBuf;
 use std::time::Duration;
 
-use super::{Consistency, DAY, LaneUse, ReplicaUse, SessionMode};
+use super::{DAY, RoutingOverride};
 use crate::address::LISTEN_PORT;
 use crate::define::{choices, settings};
 use crate::{ListenAddress, Redirect, Traits};
@@ -22,33 +21,6 @@ settings! {
         /// The service that clients find there. See [Feeding replicas](feeding-replicas.md).
         serves: Serves = Serves::Sessions, Traits::RESTART;
 
-        /// For how long its sessions keep a backend connection, if the proxy answers their login.
-        session: Option<SessionMode> = None,
-            Traits::RESTART.default_text("what the account or `pool.session` says");
-
-        /// Which cluster its sessions go to, unless their account says; or whose stream replicas get.
-        cluster: Option<String> = None, Traits::RESTART.default_text("the first backend's");
-
-        /// Which roles its sessions may use, unless their account says.
-        replicas: Option<ReplicaUse> = None,
-            Traits::RESTART.default_text("what `balance.replicas` says");
-
-        /// Which of their statements may share a connection with others at the same time, unless
-        /// their account says.
-        lanes: Option<LaneUse> = None, Traits::RESTART.default_text("what `pool.lanes` says");
-
-        /// The scripts that its sessions run; `[]`: none.
-        script: Option<Vec<PathBuf>> = None,
-            Traits::RESTART.default_text("what `script.file` says");
-
-        /// Which earlier writes its sessions' reads see, unless their account says otherwise.
-        consistency: Option<Consistency> = None,
-            Traits::RESTART.default_text("what `balance.consistency` says");
-
-        /// Whether transactions that may write begin on a replica, unless their account says.
-        optimistic_transactions: Option<bool> = None,
-            Traits::RESTART.default_text("what `balance.optimistic_transactions` says");
-
         /// How long transactions of its sessions may be idle, at least a second, unless their account says
         /// otherwise. 0: for ever.
         timeout_idle_transaction: Option<Duration> = None, Traits::RESTART.within(0, 365 * DAY)
@@ -58,6 +30,10 @@ settings! {
         /// backend of the session, past the proxy; an address: there, for instance to another proxy. See [Clients that
         /// go elsewhere](sessions.md#clients-that-go-elsewhere).
         redirect: Option<Redirect> = None, Traits::RESTART.default_text("nowhere: clients stay");
+    }
+    /// What it says of routing. With `serves = "replication"` replicas get the stream of its cluster.
+    table routing: RoutingOverride = Traits::RESTART, "what `[routing]` says" {
+        cluster replicas consistency optimistic_transactions session lanes script
     }
 }
 
@@ -72,23 +48,12 @@ choices! {
 }
 
 impl ListenerConfig {
-    /// The settings that are of sessions only, and whether each is given.
-    pub fn of_sessions(&self) -> [(&'static str, bool); 8] {
-        [
-            ("session", self.session.is_some()),
-            ("replicas", self.replicas.is_some()),
-            ("lanes", self.lanes.is_some()),
-            ("script", self.script.is_some()),
-            ("consistency", self.consistency.is_some()),
-            (
-                "optimistic_transactions",
-                self.optimistic_transactions.is_some(),
-            ),
-            (
-                "timeout_idle_transaction",
-                self.timeout_idle_transaction.is_some(),
-            ),
-            ("redirect", self.redirect.is_some()),
-        ]
+    /// The settings that are of sessions only, as far as they are given.
+    pub fn of_sessions(&self) -> impl Iterator<Item = &'static str> + '_ {
+        let bare = Self::default();
+        let settings = Self::SECTION.settings.iter();
+        let given = settings.filter(move |it| !(it.same)(self, &bare));
+        let keys = given.map(|it| it.key);
+        keys.filter(|key| !["address", "serves", "routing.cluster"].contains(key))
     }
 }

@@ -11,14 +11,6 @@ settings! {
     /// take part, see [Accounts](accounts.md); the page [Pooling](pooling.md) says what sharing
     /// means to an application.
     pub struct PoolConfig in Config [pool], "Pool" {
-        /// For how long a session keeps a backend connection, unless its account or its listener
-        /// says otherwise. Of what these two say, the mode that keeps the connection longer holds.
-        session: SessionMode = SessionMode::Statement, Traits::RELOAD;
-
-        /// Which statements may share a connection with others at the same time (a lane), unless
-        /// an account, a listener or a rule says otherwise.
-        lanes: LaneUse = LaneUse::Reads, Traits::RELOAD;
-
         /// Whether the proxy answers a plain `BEGIN` itself, and sends it with the transaction's first statement:
         /// before a statement that only reads, in the same write. The same holds for `SET autocommit = 0`. `false`
         /// sends both at once. See [Pooling](pooling.md#transactions).
@@ -137,14 +129,5 @@ choices! {
         /// Reads outside of transactions that depend on nothing but data, in sessions that nothing
         /// pins, if statements with the same digest are known to be short.
         Reads = "reads",
-    }
-}
-
-impl PoolConfig {
-    /// The mode of a session whose login the proxy answers: of what its listener and its account
-    /// say, the mode that keeps the connection longer; when neither says anything, the pool's own.
-    pub fn mode(&self, listener: Option<SessionMode>, account: Option<SessionMode>) -> SessionMode {
-        let said = [listener, account].into_iter().flatten().min();
-        said.unwrap_or(self.session)
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use ipnet::IpNet;
 
-use super::{Config, Consistency, DAY, HOUR, LaneUse, MS, PinRule, ReplicaUse, SessionMode};
+use super::{Config, DAY, HOUR, MS, PinRule, ReplicaUse, RoutingOverride};
 use crate::define::{choices, settings};
 use crate::{Cell, ListenAddress, SqlText, TimeOfDay, TimeSpan, Traits};
 
@@ -96,12 +96,6 @@ settings! {
         /// The unit of `percentage`.
         percentage_of: Share = Share::Session, Traits::RELOAD;
 
-        /// Cluster to which the statement goes.
-        cluster: Option<String> = None, Traits::RELOAD;
-
-        /// Roles of backends to which it may go. A write that is sent to a replica fails there.
-        role: Option<ReplicaUse> = None, Traits::RELOAD;
-
         /// Backend to which it goes.
         backend: Option<String> = None, Traits::RELOAD;
 
@@ -189,18 +183,8 @@ settings! {
         /// Tag that it bears in logs and statistics.
         set_tag: Option<String> = None, Traits::RELOAD;
 
-        /// For how long the session keeps its backend connection, from this statement on; a mode
-        /// that keeps it for shorter than the session's own is not taken.
-        session: Option<SessionMode> = None, Traits::RELOAD;
-
         /// Pins of the session from this statement on, besides those that `account.pin` says.
         pin: Vec<PinRule> = Vec::new(), Traits::RELOAD;
-
-        /// Whether the statement may share a connection with others at the same time.
-        lanes: Option<LaneUse> = None, Traits::RELOAD;
-
-        /// Which earlier writes a read has to see.
-        consistency: Option<Consistency> = None, Traits::RELOAD;
 
         /// Whether rules behind it are left unread once it has matched. Otherwise they fill in what
         /// it has left open.
@@ -219,6 +203,10 @@ settings! {
     below {
         /// What it is tried on when the configuration is checked.
         tests: Vec<RuleTestConfig>,
+    }
+    /// Where its statements go, and how they use connections.
+    table routing: RoutingOverride = Traits::RELOAD, "what the session has" {
+        cluster replicas consistency session lanes
     }
 }
 

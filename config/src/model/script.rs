@@ -11,11 +11,6 @@ settings! {
     /// A Lua script in the way of MySQL Proxy, whose hooks see and change what sessions say. See
     /// [Scripts](scripts.md).
     pub struct ScriptConfig in Config [script], "Scripts" {
-        /// The script that every session runs, or several, which are asked in this order. They are read
-        /// again for new sessions when the files have changed. Sessions of accounts take turns on
-        /// connections as they do without a script.
-        file: Vec<PathBuf> = Vec::new(), Traits::RESTART;
-
         /// State that sessions of different workers share.
         isolation: Isolation = Isolation::Shared, Traits::RESTART;
 
@@ -87,15 +82,19 @@ choices! {
 impl Config {
     /// The scripts that a listener's sessions run, in their order.
     pub fn scripts_of<'a>(&'a self, listener: &'a ListenerConfig) -> &'a [PathBuf] {
-        listener.script.as_deref().unwrap_or(&self.script.file)
+        let own = listener.routing.script.as_deref();
+        own.unwrap_or(&self.routing.script)
     }
 
     /// Every script that something names, each once.
     pub fn all_scripts(&self) -> Vec<&std::path::Path> {
-        let of_listeners = self.listeners.iter().filter_map(|it| it.script.as_ref());
+        let of_listeners = self
+            .listeners
+            .iter()
+            .filter_map(|it| it.routing.script.as_ref());
         let of_accounts = self.configured_accounts.iter();
-        let of_accounts = of_accounts.filter_map(|it| it.script.as_ref());
-        let named = self.script.file.iter();
+        let of_accounts = of_accounts.filter_map(|it| it.routing.script.as_ref());
+        let named = self.routing.script.iter();
         let named = named.chain(of_listeners.flatten());
         let named = named.chain(of_accounts.flatten()).chain(&self.admin.script);
         let named = named.chain(&self.schema_history.script);
@@ -112,9 +111,12 @@ impl Config {
 
     /// Whether some sessions run scripts.
     pub fn runs_scripts(&self) -> bool {
-        let of_listeners = self.listeners.iter().filter_map(|it| it.script.as_ref());
-        !self.script.file.is_empty()
-            || of_listeners.flatten().next().is_some()
+        let of_listeners = self.listeners.iter();
+        let mut of_listeners = of_listeners
+            .filter_map(|it| it.routing.script.as_ref())
+            .flatten();
+        !self.routing.script.is_empty()
+            || of_listeners.next().is_some()
             || self.accounts_run_scripts()
     }
 
@@ -123,7 +125,7 @@ impl Config {
         let of_accounts = self
             .configured_accounts
             .iter()
-            .filter_map(|it| it.script.as_ref());
+            .filter_map(|it| it.routing.script.as_ref());
         of_accounts.flatten().next().is_some()
     }
 }

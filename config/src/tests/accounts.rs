@@ -33,10 +33,10 @@ fn an_account_has_all_that_is_said_of_it() {
     let config = load(
         "[[account]]\nuser = \"app\"\nhost = \"10.0.0.%\"\npassword = \"p\"\nschema = \"shop\"\n\
          networks = [\"10.0.0.0/8\", \"192.168.0.1\"]\ntls = \"required\"\nconnections_max = 7\n\
-         backend_user = \"pool\"\nbackend_password = \"env:PATH\"\nsession = \"transaction\"\n\
+         backend_user = \"pool\"\nbackend_password = \"env:PATH\"\nrouting.session = \"transaction\"\n\
          pin = [\"user_variables\", \"variables\", \"prepared_statements\", \"warnings\"]\n\
-         unpin = [\"routines\", \"state\"]\ncluster = \"main\"\nreplicas = \"any\"\n\
-         consistency = \"none\"\noptimistic_transactions = true\nhints = [\"pilotfish\", \"maxscale\"]\nexplain = true\nreplication = true\ntimeout_idle_transaction = 5",
+         unpin = [\"routines\", \"state\"]\nrouting.cluster = \"main\"\nrouting.replicas = \"any\"\n\
+         routing.consistency = \"none\"\nrouting.optimistic_transactions = true\nhints = [\"pilotfish\", \"maxscale\"]\nexplain = true\nreplication = true\ntimeout_idle_transaction = 5",
     );
     let expected = AccountConfig {
         user: "app".to_owned(),
@@ -52,12 +52,14 @@ fn an_account_has_all_that_is_said_of_it() {
         connections_max: Some(7),
         backend_user: Some("pool".to_owned()),
         backend_password: Some(Secret::new(std::env::var("PATH").unwrap())),
-        session: Some(SessionMode::Transaction),
-        cluster: Some("main".to_owned()),
-        replicas: Some(ReplicaUse::Any),
-        lanes: None,
-        consistency: Some(Consistency::None),
-        optimistic_transactions: Some(true),
+        routing: RoutingOverride {
+            session: Some(SessionMode::Transaction),
+            cluster: Some("main".to_owned()),
+            replicas: Some(ReplicaUse::Any),
+            consistency: Some(Consistency::None),
+            optimistic_transactions: Some(true),
+            ..RoutingOverride::default()
+        },
         timeout_idle_transaction: Some(std::time::Duration::from_secs(5)),
         explain: Some(true),
         replication: true,
@@ -68,7 +70,6 @@ fn an_account_has_all_that_is_said_of_it() {
             PinRule::Warnings,
         ],
         unpin: vec![UnpinRule::Routines, UnpinRule::State],
-        script: None,
         hints: Some(vec![HintStyle::Pilotfish, HintStyle::MaxScale]),
     };
     assert_eq!(config.configured_accounts, [expected]);
@@ -82,7 +83,10 @@ fn an_account_needs_no_more_than_its_user() {
     };
     assert_eq!(account.title(), "'app'@'%'");
     assert_eq!((&account.password, &account.hash), (&None, &None));
-    assert_eq!((account.session, account.connections_max), (None, None));
+    assert_eq!(
+        (account.routing.session, account.connections_max),
+        (None, None)
+    );
     assert_eq!(account.tls, AccountTls::None);
     assert!(account.networks.is_empty() && account.pin.is_empty() && account.unpin.is_empty());
 }
@@ -302,7 +306,7 @@ const CASES: &[(&str, &[&str])] = &[
     ("[[listener]]\naddress = \":4050\"", &[]),
     ("listen = []\n[[listener]]\naddress = \":4050\"", &[]),
     (
-        "[[listener]]\nsession = \"transparent\"",
+        "[[listener]]\nrouting.session = \"transparent\"",
         &["pilotfish.toml:1:1: listener.address: is missing from this listener"],
     ),
     (
@@ -328,9 +332,9 @@ const CASES: &[(&str, &[&str])] = &[
         ],
     ),
     (
-        "[[listener]]\naddress = \":4050\"\nsession = \"pooled\"",
+        "[[listener]]\naddress = \":4050\"\nrouting.session = \"pooled\"",
         &[
-            "pilotfish.toml:3:11: listener.session: must be one of \"transparent\", \"transaction\", \
+            "pilotfish.toml:3:19: listener.routing.session: must be one of \"transparent\", \"transaction\", \
            \"statement\", not \"pooled\"",
         ],
     ),
@@ -342,17 +346,17 @@ const CASES: &[(&str, &[&str])] = &[
     ),
     (
         "[[listener]]\naddress = \":4050\"\nredirect = \"backend\"\n[[account]]\nuser = \"a\"\n\
-         [[listener]]\naddress = \":4051\"\nredirect = \"backend\"\nsession = \"transparent\"",
+         [[listener]]\naddress = \":4051\"\nredirect = \"backend\"\nrouting.session = \"transparent\"",
         &[
             "pilotfish.toml:3:12: listener.redirect: \"backend\" needs sessions with a backend of their own, and \
-           this listener's are pooled; hint: session = \"transparent\", or the address of another proxy",
+           this listener's are pooled; hint: routing.session = \"transparent\", or the address of another proxy",
         ],
     ),
     (
-        "[script]\nfile = \"a.lua\"\n[[listener]]\naddress = \":4050\"\nredirect = \"proxy2\"",
+        "[routing]\nscript = \"a.lua\"\n[[listener]]\naddress = \":4050\"\nredirect = \"proxy2\"",
         &[
             "pilotfish.toml:5:12: listener.redirect: leads clients past the scripts of this listener's sessions; \
-           hint: script = [] of the listener, and no script of an account",
+           hint: routing.script = [] of the listener, and no script of an account",
         ],
     ),
     (
@@ -414,13 +418,13 @@ fn ed25519_proves_a_client_but_serves_no_pool() {
     };
     let fault = "account.hash: of ed25519 yields nothing with which the proxy could log in to a \
                  backend; hint: give account.password instead, or backend_user and \
-                 backend_password, or session = \"transparent\"";
-    let pooled_listener = "[[listener]]\naddress = \":4050\"\nsession = \"transaction\"";
-    let transparent = "[pool]\nsession = \"transparent\"";
+                 backend_password, or routing.session = \"transparent\"";
+    let pooled_listener = "[[listener]]\naddress = \":4050\"\nrouting.session = \"transaction\"";
+    let transparent = "[routing]\nsession = \"transparent\"";
     for (more, rest) in [
         ("", ""),
-        ("session = \"transaction\"", ""),
-        ("session = \"statement\"", transparent),
+        ("routing.session = \"transaction\"", ""),
+        ("routing.session = \"statement\"", transparent),
         ("", &format!("{transparent}\n{pooled_listener}")),
     ] {
         let told = account(more, rest);
@@ -430,7 +434,7 @@ fn ed25519_proves_a_client_but_serves_no_pool() {
         );
     }
     for (more, rest) in [
-        ("session = \"transparent\"", pooled_listener),
+        ("routing.session = \"transparent\"", pooled_listener),
         ("", transparent),
         ("backend_user = \"b\"\nbackend_password = \"p\"", ""),
     ] {
@@ -446,9 +450,9 @@ fn ed25519_proves_a_client_but_serves_no_pool() {
 #[test]
 fn the_mode_that_keeps_a_connection_longer_holds() {
     use SessionMode::{Statement, Transaction, Transparent};
-    let pool = |session| PoolConfig {
+    let pool = |session| RoutingConfig {
         session,
-        ..PoolConfig::default()
+        ..RoutingConfig::default()
     };
     for (default, listener, account, expected) in [
         (Statement, None, None, Statement),
@@ -505,13 +509,13 @@ fn accounts_and_listeners_come_go_and_change() {
          [[account]]\nuser = \"b\"\npassword = \"p\"",
     );
     let new = load(
-        "[[listener]]\naddress = \":2\"\nsession = \"transparent\"\n[[listener]]\naddress = \":3\"\n\
+        "[[listener]]\naddress = \":2\"\nrouting.session = \"transparent\"\n[[listener]]\naddress = \":3\"\n\
          [[account]]\nuser = \"c\"\n[[account]]\nuser = \"b\"\npassword = \"q\"\nschema = \"s\"",
     );
     let told = |old, new| -> Vec<String> { diff(old, new).iter().map(Change::to_string).collect() };
     let listeners = [
         "listener: 0.0.0.0:1 goes (needs a restart)",
-        "listener[0.0.0.0:2].session: \"\" becomes \"transparent\" (needs a restart)",
+        "listener[0.0.0.0:2].routing.session: \"\" becomes \"transparent\" (needs a restart)",
         "listener: 0.0.0.0:3 is new (needs a restart)",
     ];
     let accounts = [
@@ -532,8 +536,8 @@ fn accounts_and_listeners_come_go_and_change() {
 #[test]
 fn what_is_printed_of_lists_is_read_again() {
     let config = load(
-        "[pool]\nage_max = 0\nsession = \"transaction\"\n[[listener]]\naddress = \"[::1]:4050\"\n\
-         session = \"transparent\"\n[[account]]\nuser = \"a\\\"b\"\nnetworks = \"10.0.0.0/8\"\n\
+        "[routing]\nsession = \"transaction\"\n[pool]\nage_max = 0\n[[listener]]\naddress = \"[::1]:4050\"\n\
+         routing.session = \"transparent\"\n[[account]]\nuser = \"a\\\"b\"\nnetworks = \"10.0.0.0/8\"\n\
          pin = \"warnings\"",
     );
     assert_eq!(config.pool.age_max, Duration::ZERO);
@@ -545,11 +549,15 @@ fn what_is_printed_of_lists_is_read_again() {
 
 #[test]
 fn every_setting_of_a_list_is_documented() {
-    let page = manual::settings_page();
+    let page = super::values::all_pages();
     let names = LISTENER.settings.iter().map(|it| (it.name, it.about()));
     let names = names.chain(ACCOUNT.settings.iter().map(|it| (it.name, it.about())));
     for (name, about) in names {
         assert!(about.ends_with('.'), "{name}: {about}");
-        assert!(page.contains(&format!("### `{name}`\n")), "{name}");
+        let in_table = name
+            .split_once(".routing.")
+            .map(|(_, key)| format!("- `routing.{key}`: "));
+        let heading = in_table.unwrap_or_else(|| format!("## `{name}`\n"));
+        assert!(page.contains(&heading), "{name}");
     }
 }

@@ -15,12 +15,12 @@ fn faults(text: &str) -> Vec<String> {
 #[test]
 fn an_account_is_heard_before_its_listener_and_that_before_all() {
     let text = format!(
-        "[balance]\nreplicas = \"any\"\nconsistency = \"none\"\n\
+        "[routing]\nreplicas = \"any\"\nconsistency = \"none\"\n\
          optimistic_transactions = true\n{TWO}\
-         [[listener]]\naddress = \":4050\"\ncluster = \"reports\"\nreplicas = \"replica\"\n\
-         consistency = \"global\"\noptimistic_transactions = false\n\
-         [[account]]\nuser = \"app\"\npassword = \"x\"\ncluster = \"main\"\nreplicas = \"primary\"\n\
-         consistency = \"session\"\noptimistic_transactions = true\n\
+         [[listener]]\naddress = \":4050\"\nrouting.cluster = \"reports\"\nrouting.replicas = \"replica\"\n\
+         routing.consistency = \"global\"\nrouting.optimistic_transactions = false\n\
+         [[account]]\nuser = \"app\"\npassword = \"x\"\nrouting.cluster = \"main\"\nrouting.replicas = \"primary\"\n\
+         routing.consistency = \"session\"\nrouting.optimistic_transactions = true\n\
          [[account]]\nuser = \"other\"\npassword = \"x\"\n"
     );
     let config = File::new(&text).load().unwrap().config;
@@ -66,21 +66,23 @@ fn a_backend_has_all_that_is_said_of_it() {
         ..BackendConfig::new("p".parse().unwrap(), Role::Auto)
     };
     assert_eq!(loaded.config.backends, [expected]);
-    assert_eq!(loaded.config.first_cluster(), "orders");
+    assert_eq!(loaded.config.default_cluster(), "orders");
 }
 
 #[test]
 fn a_cluster_that_is_not_there_is_a_fault_with_the_one_that_was_meant() {
     assert_eq!(
-        faults("[[listener]]\naddress = \":4050\"\ncluster = \"report\"\nreplicas = \"replica\""),
+        faults(
+            "[[listener]]\naddress = \":4050\"\nrouting.cluster = \"report\"\nrouting.replicas = \"replica\""
+        ),
         [
-            "pilotfish.toml:12:11: listener.cluster: no backend is in cluster \"report\"; hint: did you mean \"reports\"?"
+            "pilotfish.toml:12:19: listener.routing.cluster: no backend is in cluster \"report\"; hint: did you mean \"reports\"?"
         ]
     );
     assert_eq!(
-        faults("[[account]]\nuser = \"a\"\npassword = \"x\"\ncluster = \"elsewhere\""),
+        faults("[[account]]\nuser = \"a\"\npassword = \"x\"\nrouting.cluster = \"elsewhere\""),
         [
-            "pilotfish.toml:13:11: account.cluster: no backend is in cluster \"elsewhere\"; hint: there is \"main\", \"reports\""
+            "pilotfish.toml:13:19: account.routing.cluster: no backend is in cluster \"elsewhere\"; hint: there is \"main\", \"reports\""
         ]
     );
 }
@@ -89,17 +91,17 @@ fn a_cluster_that_is_not_there_is_a_fault_with_the_one_that_was_meant() {
 fn a_cluster_without_the_role_that_its_sessions_want_is_a_fault() {
     let hint = "hint: give a primary (--backend), or set";
     assert_eq!(
-        faults("[[account]]\nuser = \"a\"\npassword = \"x\"\ncluster = \"reports\""),
+        faults("[[account]]\nuser = \"a\"\npassword = \"x\"\nrouting.cluster = \"reports\""),
         [format!(
-            "pilotfish.toml: balance.replicas: is \"split\", but no backend in cluster \"reports\" is a primary; {hint} balance.replicas = \"any\""
+            "pilotfish.toml: routing.replicas: is \"split\", but no backend in cluster \"reports\" is a primary; {hint} routing.replicas = \"any\""
         )]
     );
     assert_eq!(
         faults(
-            "[[account]]\nuser = \"a\"\npassword = \"x\"\ncluster = \"reports\"\nreplicas = \"primary\""
+            "[[account]]\nuser = \"a\"\npassword = \"x\"\nrouting.cluster = \"reports\"\nrouting.replicas = \"primary\""
         ),
         [format!(
-            "pilotfish.toml:14:12: account.replicas: is \"primary\", but no backend in cluster \"reports\" is a primary; {hint} account.replicas = \"any\""
+            "pilotfish.toml:14:20: account.routing.replicas: is \"primary\", but no backend in cluster \"reports\" is a primary; {hint} account.routing.replicas = \"any\""
         )]
     );
 }

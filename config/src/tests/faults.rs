@@ -198,10 +198,10 @@ const CASES: &[(&str, &[&str])] = &[
         &["6:8: backend.name: \"a\" is given twice"],
     ),
     (
-        "[balance]\nreplicas = \"replica\"",
+        "[routing]\nreplicas = \"replica\"",
         &[
-            "2:12: balance.replicas: is \"replica\", but no backend is a replica; hint: give a replica \
-         (--read-only-backend), or set balance.replicas = \"any\"",
+            "2:12: routing.replicas: is \"replica\", but no backend is a replica; hint: give a replica \
+         (--read-only-backend), or set routing.replicas = \"any\"",
         ],
     ),
     // What belongs together.
@@ -338,8 +338,8 @@ fn there_must_be_a_backend_that_can_be_used() {
     assert_eq!(
         File::new("[[backend]]\naddress = \"db1\"\nrole = \"replica\"").faults(),
         [
-            "pilotfish.toml: balance.replicas: is \"split\", but no backend is a primary; hint: give a \
-         primary (--backend), or set balance.replicas = \"any\"",
+            "pilotfish.toml: routing.replicas: is \"split\", but no backend is a primary; hint: give a \
+         primary (--backend), or set routing.replicas = \"any\"",
         ]
     );
 }

@@ -31,24 +31,24 @@ fn a_token_cannot_be_guessed_and_fits_a_header() {
 
 #[test]
 fn what_is_explained_is_counted_by_digest() {
-    let text = with_backend("[insight]\nindex_usage = true\ndigests = false");
+    let text = with_backend("[statement_stats]\nindex_usage = true\ndigests = false");
     assert_eq!(
         File::new(&text).faults(),
         [
-            "pilotfish.toml:2:15: insight.index_usage: is of no use without insight.digests; hint: \
-             insight.digests = true"
+            "pilotfish.toml:2:15: statement_stats.index_usage: is of no use without statement_stats.digests; hint: \
+             statement_stats.digests = true"
         ]
     );
 }
 
 #[test]
 fn a_history_in_memory_has_no_file() {
-    let text = with_backend("[history]\nplace = \"memory\"\nfile = \"/h.db\"");
+    let text = with_backend("[statement_stats]\nhistory = \"memory\"\nhistory_file = \"/h.db\"");
     assert_eq!(
         File::new(&text).faults(),
         [
-            "pilotfish.toml:3:8: history.file: is of no use with history.place = \"memory\"; hint: \
-             history.place = \"file\""
+            "pilotfish.toml:3:16: statement_stats.history_file: is of no use with statement_stats.history = \"memory\"; hint: \
+             statement_stats.history = \"file\""
         ]
     );
 }

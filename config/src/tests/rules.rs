@@ -36,8 +36,8 @@ time = "22:00-6:30"
 days = ["sat", "Sunday"]
 percentage = 12.5
 percentage_of = "statement"
-cluster = "archive"
-role = "replica"
+routing.cluster = "archive"
+routing.replicas = "replica"
 rewrite = "$0"
 timeout = "5s"
 delay = "100ms"
@@ -57,9 +57,9 @@ injected_bytes_max = "64KiB"
 retry = 0
 log = true
 set_tag = "t"
-session = "transaction"
+routing.session = "transaction"
 pin = ["variables"]
-consistency = "global"
+routing.consistency = "global"
 stop = false
 watch = true
 when_unsure = "pass"
@@ -109,8 +109,6 @@ fn every_setting_of_a_rule_is_read() {
         days: vec![Day::Saturday, Day::Sunday],
         percentage: Some(12.5),
         percentage_of: Share::Statement,
-        cluster: Some("archive".to_owned()),
-        role: Some(ReplicaUse::Replica),
         backend: None,
         rewrite: Some("$0".into()),
         answer: None,
@@ -138,14 +136,18 @@ fn every_setting_of_a_rule_is_read() {
         retry: Some(0),
         log: true,
         set_tag: Some("t".to_owned()),
-        session: Some(SessionMode::Transaction),
         pin: vec![PinRule::Variables],
-        lanes: None,
-        consistency: Some(Consistency::Global),
         stop: false,
         watch: true,
         when_unsure: Some(WhenUnsure::Pass),
         tests: reports.tests.clone(),
+        routing: RoutingOverride {
+            cluster: Some("archive".to_owned()),
+            replicas: Some(ReplicaUse::Replica),
+            session: Some(SessionMode::Transaction),
+            consistency: Some(Consistency::Global),
+            ..RoutingOverride::default()
+        },
     };
     assert_eq!(*reports, expected);
     let one = |text: &str| Cell::Text(text.to_owned());
@@ -307,8 +309,8 @@ const CASES: &[(&str, &[&str])] = &[
         &["5:12: rule.test.listener: nobody listens at 0.0.0.0:4041, only at 0.0.0.0:4040"],
     ),
     (
-        "[[rule]]\nname = \"a\"\ncluster = \"mian\"\n",
-        &["3:11: rule.cluster: no backend is in cluster \"mian\"; hint: there is \"main\""],
+        "[[rule]]\nname = \"a\"\nrouting.cluster = \"mian\"\n",
+        &["3:19: rule.routing.cluster: no backend is in cluster \"mian\"; hint: there is \"main\""],
     ),
     (
         "[[rule]]\nname = \"a\"\nmirror = \"maim\"\n",
@@ -320,12 +322,14 @@ const CASES: &[(&str, &[&str])] = &[
     ),
     // What does not go together.
     (
-        "[[backend]]\naddress = \"x\"\ncluster = \"y\"\n[[rule]]\nname = \"a\"\nbackend = \"x:3306\"\ncluster = \"main\"\n",
-        &["7:11: rule.cluster: is \"main\", but the backend \"x:3306\" is in cluster \"y\""],
+        "[[backend]]\naddress = \"x\"\ncluster = \"y\"\n[[rule]]\nname = \"a\"\nbackend = \"x:3306\"\nrouting.cluster = \"main\"\n",
+        &[
+            "7:19: rule.routing.cluster: is \"main\", but the backend \"x:3306\" is in cluster \"y\"",
+        ],
     ),
     (
-        "[[rule]]\nname = \"a\"\nbackend = \"db1:3306\"\nrole = \"replica\"\n",
-        &["4:8: rule.role: is \"replica\", but the backend \"db1:3306\" is a primary"],
+        "[[rule]]\nname = \"a\"\nbackend = \"db1:3306\"\nrouting.replicas = \"replica\"\n",
+        &["4:20: rule.routing.replicas: is \"replica\", but the backend \"db1:3306\" is a primary"],
     ),
     (
         "[[rule]]\nname = \"a\"\ntimeout_injected = \"1s\"\n",
@@ -375,7 +379,7 @@ const CASES: &[(&str, &[&str])] = &[
         ],
     ),
     (
-        "[[rule]]\nname = \"a\"\ncluster = \"main\"\nmirror = \"main\"\n",
+        "[[rule]]\nname = \"a\"\nrouting.cluster = \"main\"\nmirror = \"main\"\n",
         &["4:10: rule.mirror: \"main\" is where the statement goes anyway"],
     ),
     (
@@ -383,8 +387,8 @@ const CASES: &[(&str, &[&str])] = &[
         &["4:10: rule.refuse: stands beside rule.answer; hint: give one of the two"],
     ),
     (
-        "[[rule]]\nname = \"a\"\nrefuse = \"no\"\nrole = \"primary\"\n",
-        &["4:8: rule.role: is of no use beside rule.refuse, which asks no backend"],
+        "[[rule]]\nname = \"a\"\nrefuse = \"no\"\nrouting.replicas = \"primary\"\n",
+        &["4:20: rule.routing.replicas: is of no use beside rule.refuse, which asks no backend"],
     ),
     (
         "[[rule]]\nname = \"a\"\nanswer_columns = [\"a\"]\n",

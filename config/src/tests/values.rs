@@ -17,23 +17,25 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("open_files_max", "0"),
     ("zone", "\"\""),
     ("timeout_drain", "\"30s\""),
+    ("routing.cluster", "the first backend's"),
+    ("routing.replicas", "\"split\""),
+    ("routing.consistency", "\"session\""),
+    ("routing.optimistic_transactions", "false"),
+    ("routing.session", "\"statement\""),
+    ("routing.lanes", "\"reads\""),
+    ("routing.script", "[]"),
     ("balance.policy", "\"fewest_sessions\""),
-    ("balance.replicas", "\"split\""),
     ("balance.reads", "\"fewest_in_flight\""),
     ("balance.lag_max", "\"0s\""),
     ("balance.lag_return", "80"),
     ("balance.lag_unknown", "\"use\""),
     ("balance.fallback", "\"primary\""),
-    ("balance.consistency", "\"session\""),
-    ("balance.optimistic_transactions", "false"),
     ("balance.functions_that_read", "[]"),
     ("balance.learn_definitions", "true"),
     ("balance.learn_definitions_interval", "\"10m\""),
     ("balance.timeout_consistency", "\"500ms\""),
     ("balance.slow_start", "\"10s\""),
     ("balance.timeout_backend_wait", "\"30s\""),
-    ("pool.session", "\"statement\""),
-    ("pool.lanes", "\"reads\""),
     ("pool.defer_begin", "true"),
     ("pool.backend_connections_max", "100"),
     ("pool.account_connections_max", "0"),
@@ -108,7 +110,6 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("log.slow_statements", "\"0s\""),
     ("log.failed_statements", "false"),
     ("log.sampled_statements", "0"),
-    ("script.file", "[]"),
     ("script.isolation", "\"shared\""),
     ("script.results", "\"asked\""),
     ("script.lua_path", "what `LUA_PATH` says"),
@@ -120,9 +121,6 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("script.shared_bytes_max", "\"16MiB\""),
     ("script.result_bytes_max", "\"64MiB\""),
     ("script.statements_max", "10000"),
-    ("digests.file", "\"\""),
-    ("digests.count_max", "1000"),
-    ("digests.interval", "\"1m\""),
     ("admin.address", "[\"127.0.0.1:4041\"]"),
     ("admin.username", "\"\""),
     ("admin.password", "\"\""),
@@ -136,22 +134,25 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("http.metrics", r#""login""#),
     ("http.connections_max", "256"),
     ("http.change_readers_max", "32"),
-    ("insight.digests", "true"),
-    ("insight.transparent", "false"),
-    ("insight.digests_bytes_max", "\"64MiB\""),
-    ("insight.slow_statements", "\"1s\""),
-    ("insight.slow_statements_max", "1000"),
-    ("insight.samples", "false"),
-    ("insight.index_usage", "false"),
-    ("insight.explain_interval", "\"10m\""),
-    ("insight.explains_per_second_max", "10"),
-    ("history.place", "\"file\""),
-    ("history.file", "\"\""),
-    ("history.interval", "\"1m\""),
-    ("history.load_interval", "\"10s\""),
-    ("history.retention", "\"7d\""),
-    ("history.digests_max", "200"),
-    ("history.bytes_max", "\"256MiB\""),
+    ("statement_stats.digests", "true"),
+    ("statement_stats.transparent", "false"),
+    ("statement_stats.digests_bytes_max", "\"64MiB\""),
+    ("statement_stats.slow_statements", "\"1s\""),
+    ("statement_stats.slow_statements_max", "1000"),
+    ("statement_stats.samples", "false"),
+    ("statement_stats.index_usage", "false"),
+    ("statement_stats.explain_interval", "\"10m\""),
+    ("statement_stats.explains_per_second_max", "10"),
+    ("statement_stats.history", "\"file\""),
+    ("statement_stats.history_file", "\"\""),
+    ("statement_stats.history_interval", "\"1m\""),
+    ("statement_stats.history_load_interval", "\"10s\""),
+    ("statement_stats.history_retention", "\"7d\""),
+    ("statement_stats.history_digests_max", "200"),
+    ("statement_stats.history_bytes_max", "\"256MiB\""),
+    ("statement_stats.plan_file", "\"\""),
+    ("statement_stats.plan_digests_max", "1000"),
+    ("statement_stats.plan_interval", "\"1m\""),
     ("schema_history.file", "\"\""),
     ("schema_history.bytes_max", "\"1GiB\""),
     ("schema_history.hook", "[]"),
@@ -639,14 +640,15 @@ fn another_value(setting: &Setting<Config>) -> BoxedStrategy<String> {
             "profiling.asks"
             | "tracing.endpoint"
             | "tracing.metrics_endpoint"
-            | "insight.index_usage"
-            | "history.place",
+            | "statement_stats.index_usage"
+            | "statement_stats.history",
             _,
         ) => Just(String::new()).boxed(),
         (_, ValueType::Truth) => {
             prop_oneof![Just("off".to_owned()), Just("true".to_owned())].boxed()
         }
-        ("balance.replicas", _) => {
+        ("routing.cluster", _) => Just("main".to_owned()).boxed(),
+        ("routing.replicas", _) => {
             prop_oneof![Just("any".to_owned()), Just("primary".to_owned())].boxed()
         }
         (_, ValueType::Count | ValueType::Size) => {
@@ -701,9 +703,15 @@ proptest! {
     }
 }
 
+/// The texts of the manual's pages of settings.
+pub(super) fn all_pages() -> String {
+    let pages = manual::settings_pages().into_iter();
+    pages.map(|page| page.text).collect()
+}
+
 #[test]
 fn every_setting_is_documented_and_named_in_manual_and_help() {
-    let page = manual::settings_page();
+    let page = all_pages();
     let help = manual::options_help(SECTIONS);
     for setting in settings() {
         assert!(
@@ -713,7 +721,7 @@ fn every_setting_is_documented_and_named_in_manual_and_help() {
             setting.about()
         );
         assert!(
-            page.contains(&format!("### `{}`\n", setting.name)),
+            page.contains(&format!("## `{}`\n", setting.name)),
             "{}",
             setting.name
         );
@@ -725,7 +733,7 @@ fn every_setting_is_documented_and_named_in_manual_and_help() {
     }
     for setting in BACKEND.settings {
         assert!(
-            page.contains(&format!("### `backend.{}`\n", setting.key)),
+            page.contains(&format!("## `backend.{}`\n", setting.key)),
             "{}",
             setting.name
         );

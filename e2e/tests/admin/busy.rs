@@ -19,7 +19,7 @@ fn what_a_busy_worker_has_is_missing_and_said_so() {
     );
     fs::write(&script, text).unwrap();
     let settings = Settings::in_front_of([Server::shared(Product::MariaDb)])
-        .set("script.file", &script)
+        .set("routing.script", &script)
         .set("script.isolation", "worker")
         .set("script.time_max", "10m")
         .set("script.instructions_max", 0);

@@ -183,7 +183,7 @@ fn sessions_with_scripts_end_with_a_disabled_backend(product: Product) {
     let server = Server::shared(product);
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/every_other.lua");
     let settings = named(server)
-        .set("script.file", script)
+        .set("routing.script", script)
         .set("health.monitor_user", "app")
         .set("health.monitor_password", PASSWORD);
     let watched = Watched::start(settings);

@@ -36,8 +36,8 @@ fn every_face_reads_what_a_file_has_kept_over_a_restart() {
     let (admin, http) = (free_port(), free_port());
     let settings = Settings::pooled(Server::shared(Product::MariaDb), 4)
         .set("workers", 2)
-        .set("history.interval", "1s")
-        .set("history.file", file.to_str().unwrap())
+        .set("statement_stats.history_interval", "1s")
+        .set("statement_stats.history_file", file.to_str().unwrap())
         .admin_on(admin)
         .set("http.address", [format!("127.0.0.1:{http}").as_str()]);
     let start = || Watched {
@@ -108,8 +108,8 @@ fn every_face_reads_what_a_file_has_kept_over_a_restart() {
 
 #[test]
 fn without_a_file_it_is_in_memory_and_counting_anew_tells_nothing_twice() {
-    let settings =
-        Settings::pooled(Server::shared(Product::MariaDb), 4).set("history.interval", "1s");
+    let settings = Settings::pooled(Server::shared(Product::MariaDb), 4)
+        .set("statement_stats.history_interval", "1s");
     let watched = Watched::start(settings);
     ask(&watched, 5);
     wait_for(&watched, 5);
@@ -123,8 +123,11 @@ fn a_folder_that_is_gone_is_told_and_stops_nobody() {
     let folder = tempfile::tempdir().unwrap();
     let missing = folder.path().join("missing");
     let settings = Settings::pooled(Server::shared(Product::MariaDb), 4)
-        .set("history.interval", "1s")
-        .set("history.file", missing.join("history.db").to_str().unwrap());
+        .set("statement_stats.history_interval", "1s")
+        .set(
+            "statement_stats.history_file",
+            missing.join("history.db").to_str().unwrap(),
+        );
     let watched = Watched::start(settings);
     ask(&watched, 5);
     let mut look = watched.look();
@@ -150,9 +153,9 @@ fn the_load_is_kept_by_backend_and_over_a_restart() {
     let file = folder.path().join("history.db");
     let admin = free_port();
     let settings = Settings::pooled(Server::shared(Product::MariaDb), 4)
-        .set("insight.digests", false)
-        .set("history.load_interval", "1s")
-        .set("history.file", file.to_str().unwrap())
+        .set("statement_stats.digests", false)
+        .set("statement_stats.history_load_interval", "1s")
+        .set("statement_stats.history_file", file.to_str().unwrap())
         .admin_on(admin);
     let start = || Watched {
         proxy: Proxy::start(&settings),

@@ -265,7 +265,7 @@ fn wrong_types_and_unknown_names_change_nothing() {
             1231,
         ),
         (
-            "UPDATE settings SET value = 'maybe' WHERE name = 'insight.digests'",
+            "UPDATE settings SET value = 'maybe' WHERE name = 'statement_stats.digests'",
             1231,
         ),
         ("UPDATE backends SET weight = 'heavy'", 1231),

@@ -64,7 +64,7 @@ fn make_world(server: &Server, schema: &str) {
 }
 
 fn watched(server: &Server, connections: i32) -> Watched {
-    Watched::start(Settings::pooled(server, connections).set("insight.index_usage", true))
+    Watched::start(Settings::pooled(server, connections).set("statement_stats.index_usage", true))
 }
 
 /// The plans of a digest, when it has been explained so often.
@@ -238,7 +238,7 @@ fn replicas_are_asked_and_nothing_is_run(product: Product) {
     let settings = Settings::of_cluster(&cluster)
         .account("app", PASSWORD)
         .set("workers", 1)
-        .set("insight.index_usage", true)
+        .set("statement_stats.index_usage", true)
         .set("health.replication_interval", "50ms");
     let watched = Watched::start(settings);
     let mut look = watched.look();
@@ -287,8 +287,8 @@ fn executions_are_explained_with_their_values(product: Product) {
     let server = Server::shared(product);
     let schema = "index_executions";
     make_world(server, schema);
-    let settings = Settings::pooled(server, 4).set("insight.index_usage", true);
-    for settings in [settings.clone(), settings.set("pool.lanes", "reads")] {
+    let settings = Settings::pooled(server, 4).set("statement_stats.index_usage", true);
+    for settings in [settings.clone(), settings.set("routing.lanes", "reads")] {
         let watched = Watched::start(settings);
         let mut look = watched.look();
         let mut client = world(&watched, schema);
@@ -386,7 +386,7 @@ fn an_error_is_told_and_harms_nobody(product: Product) {
     }
     let settings = Settings::pooled(server, 2)
         .account("looks_only", PASSWORD)
-        .set("insight.index_usage", true);
+        .set("statement_stats.index_usage", true);
     let watched = Watched::start(settings);
     let mut look = watched.look();
     let login = Login::with("looks_only", PASSWORD).schema(schema);
@@ -418,7 +418,7 @@ fn it_is_off_until_it_is_wanted_and_begins_anew(product: Product) {
     let mut ask = || drop(client.run("SELECT Name FROM City WHERE ID = 3"));
     ask();
     assert!(root.run("SELECT * FROM plans").texts().is_empty());
-    root.run("SET GLOBAL insight.index_usage = true");
+    root.run("SET GLOBAL statement_stats.index_usage = true");
     ask();
     let count = |root: &mut RawConn| root.run("SELECT explained FROM plans").texts();
     plan(&mut root, "SELECT Name%", 1);
@@ -431,7 +431,7 @@ fn it_is_off_until_it_is_wanted_and_begins_anew(product: Product) {
     assert_eq!(refused(&mut watched.look(), "RESET INDEX_USAGE"), 1227);
     root.run("FLUSH STATUS");
     assert!(root.run("SELECT * FROM plans").texts().is_empty());
-    root.run("SET GLOBAL insight.index_usage = false");
+    root.run("SET GLOBAL statement_stats.index_usage = false");
     ask();
     assert!(root.run("SELECT * FROM plans").texts().is_empty());
 }

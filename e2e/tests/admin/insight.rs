@@ -138,7 +138,7 @@ fn prepared_statements_count_when_they_are_executed(product: Product) {
 both!(riders_of_lanes_count);
 fn riders_of_lanes_count(product: Product) {
     let settings = Settings::pooled(with_data(product), 4).set("workers", 1);
-    let watched = Watched::start(settings.set("pool.lanes", "reads"));
+    let watched = Watched::start(settings.set("routing.lanes", "reads"));
     let mut look = watched.look();
     let mut clients: Vec<_> = (0..8).map(|_| watched.proxy.connect()).collect();
     let sql = format!("SELECT c FROM {SCHEMA}.t WHERE id = 3");
@@ -202,9 +202,11 @@ fn errors_are_counted_and_what_they_quote_is_not_shown(product: Product) {
         let message = format!("SELECT message FROM errors WHERE number = {number}");
         assert_eq!(look.value(&message), "...");
     }
-    watched
-        .proxy
-        .reload(&settings.admin_on(watched.port).set("insight.samples", true));
+    watched.proxy.reload(
+        &settings
+            .admin_on(watched.port)
+            .set("statement_stats.samples", true),
+    );
     wait::until("values may be seen", wait::SOON, || {
         client.query(insert);
         look.value(message)
@@ -287,7 +289,7 @@ fn what_rules_answer_and_refuse_counts_without_a_backend() {
 
 both!(who_runs_what_is_seen);
 fn who_runs_what_is_seen(product: Product) {
-    let settings = Settings::pooled(with_data(product), 2).set("insight.transparent", true);
+    let settings = Settings::pooled(with_data(product), 2).set("statement_stats.transparent", true);
     let watched = Watched::start(settings);
     let mut look = watched.look();
     let mut client = watched.proxy.connect();
@@ -357,7 +359,7 @@ fn what_is_counted_begins_anew_when_somebody_says_so() {
 #[test]
 fn memory_is_bounded_and_what_made_room_is_counted() {
     let settings = Settings::pooled(with_data(Product::MariaDb), 4).set("workers", 1);
-    let watched = Watched::start(settings.set("insight.digests_bytes_max", "1MiB"));
+    let watched = Watched::start(settings.set("statement_stats.digests_bytes_max", "1MiB"));
     let mut look = watched.look();
     let mut client = watched.proxy.connect();
     for name in 0..4000 {
@@ -378,7 +380,7 @@ fn memory_is_bounded_and_what_made_room_is_counted() {
 #[test]
 fn nothing_is_counted_where_it_is_not_wanted() {
     let settings = Settings::pooled(with_data(Product::MariaDb), 4);
-    let watched = Watched::start(settings.set("insight.digests", false));
+    let watched = Watched::start(settings.set("statement_stats.digests", false));
     let mut look = watched.look();
     let mut client = watched.proxy.connect();
     client.run("SELECT 1");
@@ -391,8 +393,8 @@ both!(slow_statements_are_kept_one_by_one);
 fn slow_statements_are_kept_one_by_one(product: Product) {
     let server = with_data(product);
     let settings = Settings::pooled(server, 4)
-        .set("insight.slow_statements", "50ms")
-        .set("insight.slow_statements_max", 2)
+        .set("statement_stats.slow_statements", "50ms")
+        .set("statement_stats.slow_statements_max", 2)
         .set("workers", 1);
     let watched = Watched::start(settings.clone());
     let (mut root, mut look) = (watched.root(), watched.look());
@@ -419,8 +421,8 @@ fn slow_statements_are_kept_one_by_one(product: Product) {
     assert!(look.run(sql).texts().is_empty());
 
     let again = settings
-        .set("insight.samples", true)
-        .set("insight.digests", false);
+        .set("statement_stats.samples", true)
+        .set("statement_stats.digests", false);
     watched.proxy.reload(&again.admin_on(watched.port));
     wait::until("it is seen as it was said", wait::SOON, || {
         client.run("SELECT SLEEP(0.06) AS e");
@@ -441,8 +443,8 @@ fn statements_of_sessions_that_are_not_pooled_are_seen_where_that_is_said(produc
     let folder = tempfile::tempdir().unwrap();
     let script = folder.path().join("idle.lua");
     std::fs::write(&script, "function read_query(packet) end\n").unwrap();
-    let settings = settings.set("insight.transparent", true);
-    for settings in [settings.clone(), settings.set("script.file", &script)] {
+    let settings = settings.set("statement_stats.transparent", true);
+    for settings in [settings.clone(), settings.set("routing.script", &script)] {
         let watched = Watched::start(settings);
         let mut look = watched.look();
         let mut client = watched.proxy.connect_as(&login);

@@ -150,7 +150,7 @@ fn bytes_are_counted_whichever_way_statements_go() {
     let mut root = server.root();
     root.run("CREATE DATABASE IF NOT EXISTS aboard");
     root.run("CREATE TABLE IF NOT EXISTS aboard.t (id INT PRIMARY KEY)");
-    let watched = Watched::start(settings.set("pool.lanes", "reads"));
+    let watched = Watched::start(settings.set("routing.lanes", "reads"));
     let mut look = watched.look();
     let mut clients: Vec<_> = (0..8).map(|_| watched.proxy.connect()).collect();
     let ridden = "SELECT ifnull(SUM(statements), 0) FROM times WHERE way = 'lane'";
@@ -172,7 +172,7 @@ fn bytes_are_counted_whichever_way_statements_go() {
     wait::until("all are counted alike", wait::SOON, || {
         look.run(sql).texts() == [["1", "1", "1"]]
     });
-    let settings = Settings::in_front_of([server]).set("insight.transparent", true);
+    let settings = Settings::in_front_of([server]).set("statement_stats.transparent", true);
     let watched = Watched::start(settings);
     watched.proxy.connect().run("SELECT REPEAT('x', 5000)");
     let sql = "SELECT bytes_sent > 25, bytes_received > 5000 FROM times WHERE way = 'relayed'";

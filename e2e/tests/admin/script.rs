@@ -77,7 +77,7 @@ fn it_shares_what_sessions_scripts_know(product: Product) {
     for (isolation, told) in [("shared", "2"), ("worker", "nil")] {
         let settings = Settings::pooled(Server::shared(product), 4)
             .set("workers", 2)
-            .set("script.file", &[sessions.as_str()][..])
+            .set("routing.script", &[sessions.as_str()][..])
             .set("script.isolation", isolation)
             .set("admin.script", admins.as_str());
         let watched = Watched::start(settings);

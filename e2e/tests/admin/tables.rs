@@ -252,7 +252,7 @@ fn rules_and_lanes_are_counted() {
     let server = Server::shared(Product::MariaDb);
     let settings = Settings::pooled(server, 4)
         .rule("counted", &[("kind", "[\"SELECT\"]"), ("watch", "true")])
-        .set("pool.lanes", "reads");
+        .set("routing.lanes", "reads");
     let watched = Watched::start(settings);
     let mut look = watched.look();
     let mut client = watched.proxy.connect_as(&Login::app());
@@ -276,7 +276,7 @@ fn routes_say_where_statements_go_and_which_backends_that_is_now() {
         .backend_with(server.tcp(), &[("name", "\"one\"")])
         .backend_with(socket, &[("name", "\"two\""), ("role", "\"replica\"")])
         .account("app", PASSWORD)
-        .account_with("batch", &[("replicas", "\"primary\"")])
+        .account_with("batch", &[("routing.replicas", "\"primary\"")])
         .rule("reports", &[("tag", "\"report\""), ("backend", "\"two\"")])
         .rule("counts", &[("log", "true")]);
     let watched = Watched::start(settings);

@@ -49,11 +49,11 @@ fn start(port: u16) -> Proxy {
     let admin = format!("127.0.0.1:{}", free_port());
     let settings = Settings::pooled(server, 4)
         .set("workers", 2)
-        .set("insight.index_usage", true)
+        .set("statement_stats.index_usage", true)
         .http_on(port)
-        .set("history.interval", "1s")
-        .set("history.load_interval", "1s")
-        .set("insight.samples", true)
+        .set("statement_stats.history_interval", "1s")
+        .set("statement_stats.history_load_interval", "1s")
+        .set("statement_stats.samples", true)
         .set("admin.address", [admin.as_str()]);
     Proxy::start(&settings)
 }

@@ -31,14 +31,14 @@ fn relayed_statements_have_figures_or_it_is_said_what_gives_them() {
     let told = "document.querySelector('.unseen:not([hidden]) a')";
     browser.wait(
         "the setting is named",
-        &format!("{told}?.textContent == 'insight.transparent'"),
+        &format!("{told}?.textContent == 'statement_stats.transparent'"),
     );
     browser.click(told);
     browser.wait(
         "it is shown",
         "document.querySelectorAll('.settings tbody tr').length == 1",
     );
-    proxy.reload(&settings.set("insight.transparent", true));
+    proxy.reload(&settings.set("statement_stats.transparent", true));
     proxy.wait_event("config_reloaded", &[]);
     drop(unseen);
     browser.press("1");

@@ -59,9 +59,9 @@ fn the_manual_has_a_picture_of_each_view() {
     let (port, server) = (free_port(), schema::server());
     let (settings, _folder) = schema::following(port, &server);
     let settings = settings
-        .set("insight.index_usage", true)
-        .set("insight.samples", true)
-        .set("history.interval", "1s")
+        .set("statement_stats.index_usage", true)
+        .set("statement_stats.samples", true)
+        .set("statement_stats.history_interval", "1s")
         .rule(
             "no drops",
             &[("digest_regex", "'^DROP'"), ("refuse", "'not here'")],

@@ -31,7 +31,7 @@ fn a_statement_has_a_result_or_an_error_and_is_offered_again() {
     );
     browser.wait(
         "the result is shown",
-        "document.querySelector('.result tbody')?.textContent.includes('history.bytes_max')",
+        "document.querySelector('.result tbody')?.textContent.includes('statement_stats.history_bytes_max')",
     );
     browser.wait(
         "rows are counted",

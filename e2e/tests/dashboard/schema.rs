@@ -18,7 +18,7 @@ pub(super) fn following(port: u16, server: &Server) -> (Settings, TempDir) {
     let settings = Settings::pooled(server, 4)
         .http_on(port)
         .set("workers", 2)
-        .set("history.load_interval", "1s")
+        .set("statement_stats.history_load_interval", "1s")
         .set("schema_history.file", file.to_str().unwrap())
         .replication(
             "follower",

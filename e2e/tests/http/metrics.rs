@@ -135,9 +135,12 @@ fn own_address() -> Option<std::net::IpAddr> {
 
 #[test]
 fn hostile_names_and_many_of_them_stay_in_their_bounds() {
-    let mut settings = unserved().rule("a\"} 1 {\\", &[("role", "\"primary\"")]);
+    let mut settings = unserved().rule("a\"} 1 {\\", &[("routing.replicas", "\"primary\"")]);
     for number in 0..200 {
-        settings = settings.rule(&format!("rule {number:03}"), &[("role", "\"primary\"")]);
+        settings = settings.rule(
+            &format!("rule {number:03}"),
+            &[("routing.replicas", "\"primary\"")],
+        );
     }
     let watched = Watched::start(settings);
     let metrics = watched.look().get("/metrics").text();

@@ -114,7 +114,7 @@ impl World {
             .account("app", PASSWORD)
             .set("workers", 1)
             .set("pool.backend_connections_max", 2)
-            .set("pool.lanes", "reads")
+            .set("routing.lanes", "reads")
             .set("balance.reads", "latency")
             .rule("no drop", &[("kind", "\"DROP\""), ("refuse", "\"no\"")])
             .set("schema_history.file", &folder.path().join("schemas.db"))

@@ -77,7 +77,10 @@ fn pages() -> Vec<String> {
     let summary = text("SUMMARY");
     let links = summary.split("](").skip(1);
     let names = links.filter_map(|link| link.split_once(".md)"));
-    names.map(|(name, _)| name.to_owned()).collect()
+    let names = names.map(|(name, _)| name.to_owned());
+    names
+        .filter(|name| !name.starts_with("settings/"))
+        .collect()
 }
 
 /// The headings of the second level, without those in blocks of code.

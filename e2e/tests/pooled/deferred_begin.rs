@@ -447,7 +447,7 @@ fn what_rules_are_for_is_sent_at_once(product: Product) {
 }
 
 fn reads_of_a_deferred_transaction_use_no_lane(product: Product) {
-    let mut chain = Chain::start(product, |settings| settings.set("pool.lanes", "reads"));
+    let mut chain = Chain::start(product, |settings| settings.set("routing.lanes", "reads"));
     for _ in 0..50 {
         chain.conn.run(READ);
     }

@@ -70,7 +70,7 @@ fn a_session_that_is_killed_within_a_statement_hears_nothing() {
         let pooled = Proxy::start(&Settings::pooled(&server, 6));
         let own = [
             Settings::in_front_of([&*server]),
-            Settings::in_front_of([&*server]).set("script.file", script),
+            Settings::in_front_of([&*server]).set("routing.script", script),
         ]
         .map(|settings| Proxy::start(&settings));
         let by_server = || server.connect("");

@@ -26,7 +26,7 @@ impl Site {
         root.run("GRANT SELECT ON *.* TO user1");
         let settings = Settings::in_front_of([&server])
             .set("workers", 2)
-            .set("pool.lanes", lanes)
+            .set("routing.lanes", lanes)
             .set("pool.backend_connections_max", 8)
             .set("pool.opens_per_second", 1000)
             .set("pool.opens_burst", 100)

@@ -20,7 +20,7 @@ fn kept_statements_do_not_keep_a_client_from_its_own(product: Product) {
     let server = Server::start(product, &["--max-prepared-stmt-count=20"]);
     let settings = Settings::in_front_of([&server])
         .set("workers", 2)
-        .set("pool.lanes", "off")
+        .set("routing.lanes", "off")
         .set("pool.backend_connections_max", 8);
     let proxy = Proxy::start(&settings.account("app", e2e::PASSWORD));
     let mut conns: Vec<RawConn> = (0..6).map(|_| proxy.connect()).collect();

@@ -320,7 +320,7 @@ fn see_nothing_of_one_another_on_lanes(product: Product) {
     data::fill_common(&server);
     let settings = settings(&server)
         .set("workers", 1)
-        .set("pool.lanes", "reads")
+        .set("routing.lanes", "reads")
         .set("accounts.explain", true);
     let proxy = Proxy::start(&settings);
     let direct = Place::directly(&server);

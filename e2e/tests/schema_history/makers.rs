@@ -44,7 +44,7 @@ fn statements_over_shared_connections_have_the_session_s_user(product: Product) 
         .account("ann", PASSWORD)
         .account("bob", PASSWORD)
         .set("workers", 1)
-        .set("pool.session", "statement")
+        .set("routing.session", "statement")
         .set("pool.backend_connections_max", 2);
     let following = Following::start_with(settings, &[&server], &[]);
     let mut ann = following.session("ann", PASSWORD);

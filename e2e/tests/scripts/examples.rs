@@ -101,7 +101,7 @@ fn cluster(product: Product, statements: &[&str]) -> Leased {
 fn in_front_of(cluster: &Cluster, name: &str) -> Scripted {
     let settings = Settings::of_cluster(cluster)
         .account("app", PASSWORD)
-        .set("balance.replicas", "primary")
+        .set("routing.replicas", "primary")
         .set("health.replication_interval", "50ms");
     let scripted = Scripted::with(settings, example(name));
     scripted

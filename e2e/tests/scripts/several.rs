@@ -16,7 +16,7 @@ fn all(product: Product, scripts: &[&str]) -> (Proxy, tempfile::TempDir) {
     let files: Vec<&str> = files.iter().map(String::as_str).collect();
     let settings = usual(product).set("workers", 1);
     (
-        Proxy::start(&settings.set("script.file", &files[..])),
+        Proxy::start(&settings.set("routing.script", &files[..])),
         folder,
     )
 }
@@ -127,9 +127,15 @@ fn a_listener_has_scripts_of_its_own() {
     let own = format!("[{:?}]", files[1]);
     let settings = Settings::in_front_of([server])
         .set("workers", 1)
-        .set("script.file", files[0].as_str())
-        .listener_with(format!("127.0.0.1:{}", ports[0]), &[("script", &own)])
-        .listener_with(format!("127.0.0.1:{}", ports[1]), &[("script", "[]")]);
+        .set("routing.script", files[0].as_str())
+        .listener_with(
+            format!("127.0.0.1:{}", ports[0]),
+            &[("routing.script", &own)],
+        )
+        .listener_with(
+            format!("127.0.0.1:{}", ports[1]),
+            &[("routing.script", "[]")],
+        );
     let proxy = Proxy::start(&settings);
     assert_eq!(proxy.connect_as(&Login::app()).value("DO it"), "all");
     let at = |port: u16| {
@@ -157,7 +163,7 @@ fn accounts(
     let files = written(&folder, scripts);
     let mut settings = Settings::pooled(Server::shared(product), 4);
     if !scripts[0].is_empty() {
-        settings = settings.set("script.file", files[0].as_str());
+        settings = settings.set("routing.script", files[0].as_str());
     }
     for (user, scripts) in accounts {
         let mut scripts = (*scripts).to_owned();
@@ -171,7 +177,7 @@ fn accounts(
                 ("password", password),
                 ("backend_user", "\"app\""),
                 ("backend_password", &backend_password),
-                ("script", &scripts),
+                ("routing.script", &scripts),
             ],
         );
     }
@@ -257,7 +263,7 @@ fn who_becomes_another_user_asks_elsewhere_as_that(product: Product) {
     let files = written(&folder, &[script]);
     let settings = Settings::pooled(&server, 4)
         .account("bob", "secret")
-        .set("script.file", files[0].as_str());
+        .set("routing.script", files[0].as_str());
     let proxy = Proxy::start(&settings);
     let mut conn = proxy.connect_as(&Login::app());
     assert_eq!(conn.value("DO ask"), "app@%");

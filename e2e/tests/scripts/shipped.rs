@@ -283,7 +283,7 @@ fn what_is_loaded_stands_beside_scripts_of_the_file(product: Product) {
     let files = ["auditing", "load-multi", "histogram"].map(file_of);
     let files: Vec<&str> = files.iter().map(String::as_str).collect();
     let settings = usual(product).set("workers", 1);
-    let proxy = Proxy::start(&settings.set("script.file", &files[..]));
+    let proxy = Proxy::start(&settings.set("routing.script", &files[..]));
     let mut conn = proxy.connect_as(&Login::app().schema(&schema));
     conn.run("CREATE TABLE here (a INT)");
     conn.run(&format!("PLOAD {}", file_of("rewrite")));

@@ -88,7 +88,7 @@ fn hold(product: Product, name: &str, section: &str) {
     let settings = usual(product).set("workers", 1).admin_on(port);
     let proxy = Proxy::start(&match name {
         "admin" => settings.set("admin.script", file.as_str()),
-        _ => settings.set("script.file", file.as_str()),
+        _ => settings.set("routing.script", file.as_str()),
     });
     proxy.wait_event("backend_up", &[]);
     let mut clients = Clients {

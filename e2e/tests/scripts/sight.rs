@@ -25,8 +25,10 @@ fn settings(product: Product, folder: &tempfile::TempDir) -> Settings {
     let file = folder.path().join("own.lua");
     fs::write(&file, "function read_query() end").unwrap();
     let (password, script) = (format!("{PASSWORD:?}"), format!("[{:?}]", file.display()));
-    Settings::pooled(server, 2)
-        .account_with("sighted", &[("password", &password), ("script", &script)])
+    Settings::pooled(server, 2).account_with(
+        "sighted",
+        &[("password", &password), ("routing.script", &script)],
+    )
 }
 
 fn stray() -> Login {
@@ -144,8 +146,11 @@ fn a_transparent_listener_is_no_way_around(product: Product) {
     let script = format!("[{:?}]", folder.path().join("other.lua").display());
     fs::write(folder.path().join("other.lua"), "function read_query() end").unwrap();
     for more in [
-        vec![("session", "\"transparent\"")],
-        vec![("session", "\"transparent\""), ("script", &*script)],
+        vec![("routing.session", "\"transparent\"")],
+        vec![
+            ("routing.session", "\"transparent\""),
+            ("routing.script", &*script),
+        ],
     ] {
         let settings = settings(product, &folder).listener_with(&at, &more);
         let proxy = Proxy::start(&settings);

@@ -162,7 +162,7 @@ fn scripts_in_a_row_may_all_wait(product: Product) {
         .collect();
     let files: Vec<&str> = files.iter().map(String::as_str).collect();
     let settings = usual(product).set("workers", 1);
-    let proxy = Proxy::start(&settings.set("script.file", &files[..]));
+    let proxy = Proxy::start(&settings.set("routing.script", &files[..]));
     let mut conn = proxy.connect_as(&Login::app());
     assert_eq!(conn.value("DO all"), "abc");
     assert_eq!(conn.value("DO all"), "abcabc");

@@ -368,8 +368,8 @@ impl PooledSession {
     ) -> SavedIdentity {
         let config = &self.settings.config;
         let mode = config
-            .pool
-            .mode(self.identity.listener.session, account.mode);
+            .routing
+            .mode(self.identity.listener.routing.session, account.mode);
         let course = RoutingState::of(
             &self.env.relay,
             config,

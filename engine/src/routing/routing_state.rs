@@ -85,7 +85,7 @@ impl RoutingState {
         listener: &ListenerConfig,
         account: Option<&Account>,
     ) -> Self {
-        let Config { balance, pool, .. } = config;
+        let all = &config.routing;
         let topology = env.pool.topology.borrow();
         let Destination { cluster, .. } = Destination::of(&topology, config, listener, account);
         let replicas = account.and_then(|account| account.replicas);
@@ -94,17 +94,19 @@ impl RoutingState {
         let lanes = account.and_then(|account| account.lanes);
         Self {
             cluster,
-            replicas: replicas.or(listener.replicas).unwrap_or(balance.replicas),
+            replicas: replicas
+                .or(listener.routing.replicas)
+                .unwrap_or(all.replicas),
             consistency: consistency
-                .or(listener.consistency)
-                .unwrap_or(balance.consistency),
+                .or(listener.routing.consistency)
+                .unwrap_or(all.consistency),
             optimistic: Optimistic::allowed(
                 is_optimistic
-                    .or(listener.optimistic_transactions)
-                    .unwrap_or(balance.optimistic_transactions),
+                    .or(listener.routing.optimistic_transactions)
+                    .unwrap_or(all.optimistic_transactions),
             ),
             begin: BeginProgress::Past,
-            lanes: lanes.or(listener.lanes).unwrap_or(pool.lanes),
+            lanes: lanes.or(listener.routing.lanes).unwrap_or(all.lanes),
             luck: env.login.dice.borrow_mut().throw(),
             written: Arc::default(),
             has_unsaid_writes: false,

@@ -33,7 +33,7 @@ impl Planner {
             .settings
             .borrow()
             .config
-            .insight
+            .statement_stats
             .explain_interval;
         let account = self.session.identity.account.id().to_string();
         let whose = (cluster, schema, account.as_str());

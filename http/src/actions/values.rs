@@ -30,7 +30,7 @@ impl Parameter {
     /// One for each setting of a list's items.
     pub fn columns<C>(section: &Section<C>) -> Vec<Self> {
         let settings = section.settings.iter();
-        settings.map(|it| Self::of(it.key, it)).collect()
+        settings.map(|it| Self::of(it.column(), it)).collect()
     }
 
     fn of<C>(name: &'static str, setting: &Setting<C>) -> Self {

@@ -102,7 +102,7 @@ fn global(line: &Line, output: &mut Output<'_>) {
             output.lost(
                 &from,
                 "HAProxy's Lua sees bytes, Pilotfish's sees statements",
-                "script.file, see the page Scripts",
+                "routing.script, see the page Scripts",
             );
         }
         _ => output.unneeded(&from, ITSELF),

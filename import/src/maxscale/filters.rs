@@ -46,7 +46,7 @@ fn filter(section: &Section, listeners: &[String], from: &Origin, output: &mut O
         }
         "qlafilter" => return query_log(section, from, output),
         "optimistictrx" => {
-            return output.set("balance.optimistic_transactions", Toml::Truth(true), from);
+            return output.set("routing.optimistic_transactions", Toml::Truth(true), from);
         }
         "ccrfilter" => {
             return output.unneeded(
@@ -226,7 +226,7 @@ impl Action {
                     output.lost(
                         from,
                         format!("no backend is \"{target}\""),
-                        "rule.backend, rule.role",
+                        "rule.backend, rule.routing.replicas",
                     );
                     return false;
                 }
@@ -248,8 +248,8 @@ impl Action {
 
 fn place(target: &str, table: &mut Table, output: &Output<'_>) -> bool {
     match target {
-        "->master" => table.text("role", "primary"),
-        "->slave" => table.text("role", "replica"),
+        "->master" => table.text("routing.replicas", "primary"),
+        "->slave" => table.text("routing.replicas", "replica"),
         "->all" => return false,
         name if output
             .backends

@@ -84,14 +84,14 @@ fn listener(objects: &Objects, section: &Section, output: &mut Output<'_>) -> Op
     ));
     table.text("address", &address);
     if let Some(server) = objects.servers_of(service).first() {
-        table.text("cluster", objects.cluster(server));
+        table.text("routing.cluster", objects.cluster(server));
     }
-    table.text("replicas", replicas);
+    table.text("routing.replicas", replicas);
     if service
         .value("router")
         .is_some_and(|it| it.eq_ignore_ascii_case("readconnroute"))
     {
-        table.text("session", "transparent");
+        table.text("routing.session", "transparent");
     }
     consistency(service, &mut table);
     for entry in &section.entries {
@@ -178,18 +178,18 @@ fn consistency(service: &Section, table: &mut Table) {
         .map(str::to_ascii_lowercase)
         .as_deref()
     {
-        Some("local" | "fast" | "true" | "1") => table.text("consistency", "session"),
+        Some("local" | "fast" | "true" | "1") => table.text("routing.consistency", "session"),
         Some(_)
             if service.value("causal_reads") != Some("none")
                 && service.value("causal_reads") != Some("false") =>
         {
-            table.text("consistency", "global");
+            table.text("routing.consistency", "global");
         }
         // MaxScale's default does not wait.
-        _ => table.text("consistency", "none"),
+        _ => table.text("routing.consistency", "none"),
     }
     if service.value("optimistic_trx").and_then(truth) == Some(true) {
-        table.set("optimistic_transactions", Toml::Truth(true));
+        table.set("routing.optimistic_transactions", Toml::Truth(true));
     }
 }
 

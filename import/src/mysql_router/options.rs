@@ -292,7 +292,7 @@ fn pool(key: &str, entry: &Entry, from: &Origin, output: &mut Output<'_>) {
     match key {
         "idle_timeout" => seconds("pool.timeout_idle", entry, from, output),
         "max_idle_server_connections" if entry.value == "0" => {
-            output.text("pool.session", "transparent", from);
+            output.text("routing.session", "transparent", from);
         }
         "max_idle_server_connections" => output.lost(
             from,

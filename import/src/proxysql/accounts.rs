@@ -80,7 +80,9 @@ fn account(
             "username" | "password" | "active" | "default_schema" | "default_hostgroup"
             | "comment" | "frontend" | "backend" => {}
             "use_ssl" if row.truth(column, false) => table.text("tls", "required"),
-            "fast_forward" if row.truth(column, false) => table.text("session", "transparent"),
+            "fast_forward" if row.truth(column, false) => {
+                table.text("routing.session", "transparent")
+            }
             "use_ssl" | "fast_forward" => {}
             "max_connections" => match row.number(column) {
                 // ProxySQL's own default.
@@ -138,7 +140,7 @@ fn password(row: &Row, table: &mut Table, key: &'static str, output: &mut Output
             reason,
             "account.password, or backend_user and backend_password",
         );
-        return table.text("session", "transparent");
+        return table.text("routing.session", "transparent");
     }
     if let Some(value) = output.secret(text, &origin) {
         table.set(key, value);
@@ -189,10 +191,10 @@ fn place(row: &Row, groups: &Groups, table: &mut Table, output: &mut Output<'_>)
         return;
     };
     if groups.are_several() {
-        table.text("cluster", &target.cluster);
+        table.text("routing.cluster", &target.cluster);
     }
     if groups.has_replicas(&target.cluster) {
         // As with ProxySQL, only rules take statements away from there.
-        table.text("replicas", target.role);
+        table.text("routing.replicas", target.role);
     }
 }

@@ -239,7 +239,7 @@ fn tell_attributes(tables: &Tables, output: &mut Output<'_>) {
                 "multiplex" => output.lost(
                     &origin,
                     "a cluster has no mode of its own",
-                    "account.session or rule.session",
+                    "account.routing.session or rule.routing.session",
                 ),
                 "throttle_connections_per_sec" => {
                     output.lost(
@@ -251,7 +251,7 @@ fn tell_attributes(tables: &Tables, output: &mut Output<'_>) {
                 _ => output.lost(
                     &origin,
                     "clusters have no settings of their own",
-                    "[pool] and [balance] hold for all",
+                    "[routing] and [pool] hold for all",
                 ),
             }
         }

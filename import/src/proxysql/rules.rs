@@ -311,10 +311,10 @@ impl Translation<'_, '_, '_> {
             return self.output.lost(origin, reason, "");
         };
         if self.groups.are_several() {
-            table.text("cluster", &target.cluster);
+            table.text("routing.cluster", &target.cluster);
         }
         if self.groups.has_replicas(&target.cluster) {
-            table.text("role", target.role);
+            table.text("routing.replicas", target.role);
         }
     }
 
@@ -340,7 +340,8 @@ impl Translation<'_, '_, '_> {
         let target = value.parse().ok().and_then(|it| self.groups.target(it));
         match target {
             Some(target)
-                if self.groups.are_several() && table.get("cluster") != Some(&target.cluster) =>
+                if self.groups.are_several()
+                    && table.get("routing.cluster") != Some(&target.cluster) =>
             {
                 table.text("mirror", &target.cluster);
             }
@@ -404,7 +405,7 @@ impl Translation<'_, '_, '_> {
         let (reason, nearest) = match column {
             "log" if is_set => return table.set("log", Toml::Truth(true)),
             "multiplex" if self.row.get(column) == Some("0") => {
-                return table.text("session", "transparent");
+                return table.text("routing.session", "transparent");
             }
             "multiplex" => {
                 return self.output.unneeded(
@@ -413,7 +414,7 @@ impl Translation<'_, '_, '_> {
                 );
             }
             "gtid_from_hostgroup" if !table.has("answer") => {
-                return table.text("consistency", "session");
+                return table.text("routing.consistency", "session");
             }
             "cache_ttl" | "cache_empty_result" | "cache_timeout" => (
                 "Pilotfish has no result cache yet",
@@ -427,7 +428,7 @@ impl Translation<'_, '_, '_> {
             }
             "next_query_flagIN" => (
                 "a rule does not change which rules the next statement meets",
-                "rule.session keeps a connection",
+                "rule.routing.session keeps a connection",
             ),
             "mirror_flagOUT" => ("a mirrored statement meets no rules", ""),
             "attributes" => (

@@ -81,7 +81,7 @@ fn again(row: &Row, address: &str, earlier: &Target, target: &Target, output: &m
         output.differs(
             &origin,
             "the primary takes reads only when no replica is left",
-            "rule.role = \"any\"",
+            "rule.routing.replicas = \"any\"",
         );
     }
 }

@@ -243,7 +243,7 @@ impl Tables {
                 ),
                 "mysql_query_rules_fast_routing" => (
                     "there is no table of users and schemas",
-                    "account.cluster for users, a [[rule]] with schema and cluster for schemas",
+                    "account.routing.cluster for users, a [[rule]] with schema and cluster for schemas",
                 ),
                 name if name.starts_with("mysql_firewall") => (
                     "there is no firewall table",

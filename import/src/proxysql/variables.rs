@@ -87,8 +87,11 @@ const VARIABLES: &[(&str, Meaning)] = &[
         "mysql-throttle_connections_per_sec_to_hostgroup",
         Count("pool.opens_per_second"),
     ),
-    ("mysql-long_query_time", Time("insight.slow_statements")),
-    ("mysql-query_digests", Truth("insight.digests")),
+    (
+        "mysql-long_query_time",
+        Time("statement_stats.slow_statements"),
+    ),
+    ("mysql-query_digests", Truth("statement_stats.digests")),
     ("mysql-query_digests_*", Unneeded(ITSELF)),
     ("mysql-auditlog_filename", NewFile("audit_log.file")),
     ("mysql-eventslog_filename", NewFile("query_log.file")),
@@ -347,7 +350,7 @@ fn special(name: &str, value: &str, from: &Origin, output: &mut Output<'_>) {
             output.set("compression.client", Toml::List(Vec::new()), from)
         }
         ("mysql-have_ssl", Some(false)) => output.text("client_tls.mode", "off", from),
-        ("mysql-multiplexing", Some(false)) => output.text("pool.session", "transparent", from),
+        ("mysql-multiplexing", Some(false)) => output.text("routing.session", "transparent", from),
         ("mysql-default_query_delay", _) if value != "0" => {
             output.lost(
                 from,

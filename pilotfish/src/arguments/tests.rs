@@ -85,6 +85,20 @@ fn every_setting_is_an_option() {
 }
 
 #[test]
+fn options_are_understood_by_their_old_names() {
+    let loaded = serve("--backend a --balance-replicas any --insight-samples true").load();
+    let loaded = loaded.unwrap();
+    assert_eq!(loaded.config.routing.replicas, config::ReplicaUse::Any);
+    assert!(loaded.config.statement_stats.samples);
+    let told: Vec<_> = loaded.warnings.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        told[0],
+        "--balance-replicas: has another name now; hint: write --routing-replicas; the next version knows it by that \
+         alone"
+    );
+}
+
+#[test]
 fn every_option_of_mysql_proxy_is_known() {
     for legacy in mysql_proxy::OPTIONS {
         let value = if legacy.takes_value { "=value" } else { "" };
@@ -157,8 +171,9 @@ fn refused_options_are_faults_beside_all_others() {
 
 #[test]
 fn scripts_are_named_as_they_were() {
-    let config = load("--basedir /opt/mp -s x.lua --lua-path y --backend a").script;
-    assert_eq!(config.file, [Path::new("/opt/mp/x.lua")]);
+    let config = load("--basedir /opt/mp -s x.lua --lua-path y --backend a");
+    assert_eq!(config.routing.script, [Path::new("/opt/mp/x.lua")]);
+    let config = config.script;
     assert_eq!(config.base_folder.unwrap(), Path::new("/opt/mp"));
     assert_eq!(config.lua_path.unwrap(), "y");
 }
@@ -215,7 +230,7 @@ fn check_looks_at_scripts() {
     let folder = tempfile::tempdir().unwrap();
     let (path, script) = (folder.path().join("x.toml"), folder.path().join("x.lua"));
     let text = format!(
-        "[[backend]]\naddress = \"db1\"\n[script]\nfile = [{:?}]\n",
+        "[[backend]]\naddress = \"db1\"\n[routing]\nscript = [{:?}]\n",
         script.display().to_string()
     );
     std::fs::write(&path, text).unwrap();
@@ -268,10 +283,10 @@ fn check_tells_of_accounts_and_shows_no_password() {
 #[test]
 fn pool_and_accounts_are_set_by_options_too() {
     let config = load(
-        "--backend a --pool-session transaction --pool-timeout-wait 2s --accounts-learn on \
+        "--backend a --routing-session transaction --pool-timeout-wait 2s --accounts-learn on \
          --health-monitor-user m",
     );
-    assert_eq!(config.pool.session, config::SessionMode::Transaction);
+    assert_eq!(config.routing.session, config::SessionMode::Transaction);
     assert_eq!(config.pool.timeout_wait.as_secs(), 2);
     assert!(config.accounts.learn);
 }

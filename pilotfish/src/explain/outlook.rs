@@ -72,9 +72,11 @@ impl Outlook {
         if !self.answers_logins() {
             return SessionMode::Transparent;
         }
-        let listener = asked.listener(&self.config).and_then(|it| it.session);
-        let account = account.and_then(|it| it.session);
-        self.config.pool.mode(listener, account)
+        let listener = asked
+            .listener(&self.config)
+            .and_then(|it| it.routing.session);
+        let account = account.and_then(|it| it.routing.session);
+        self.config.routing.mode(listener, account)
     }
 
     /// Whether there are accounts whose sessions are not relayed.

@@ -3,9 +3,7 @@
 
 use std::net::{SocketAddr, TcpStream};
 
-use config::ListenerConfig;
-
-use config::SessionMode;
+use config::{ListenerConfig, RoutingOverride, SessionMode};
 
 use super::*;
 
@@ -22,7 +20,10 @@ fn socket(address: &str) -> (Listener, SocketAddr) {
 fn configured(address: &str, session: SessionMode) -> ListenerConfig {
     ListenerConfig {
         address: address.parse().unwrap(),
-        session: Some(session),
+        routing: RoutingOverride {
+            session: Some(session),
+            ..RoutingOverride::default()
+        },
         ..ListenerConfig::default()
     }
 }
@@ -50,7 +51,7 @@ async fn a_client_brings_the_mode_of_the_listener_it_came_through() {
             accepted.accepted.remote,
             client.local_addr().unwrap().into()
         );
-        assert_eq!(accepted.listener.session, mode);
+        assert_eq!(accepted.listener.routing.session, mode);
     }
 }
 
@@ -69,7 +70,7 @@ async fn all_that_is_configured_is_bound() {
     let bound = bind(&config).unwrap();
     let found: Vec<_> = bound
         .iter()
-        .map(|it| (it.listener.endpoint().clone(), it.config.session))
+        .map(|it| (it.listener.endpoint().clone(), it.config.routing.session))
         .collect();
     assert_eq!(
         found,

@@ -65,17 +65,17 @@ impl BoundaryCheck<'_> {
     fn transparent_listeners(&self) -> Vec<Fault> {
         let is_transparent = |mode| mode == Some(SessionMode::Transparent);
         let listeners = self.config.listeners.iter().enumerate();
-        let listeners = listeners.filter(|(_, listener)| is_transparent(listener.session));
+        let listeners = listeners.filter(|(_, listener)| is_transparent(listener.routing.session));
         let ways = listeners.map(|(index, _)| {
-            let setting = Written::of("listener", index, "session");
+            let setting = Written::of("listener", index, "routing.session");
             self.way(
                 &setting,
                 "is \"transparent\": its sessions are relayed unread",
             )
         });
-        let all = self.config.pool.session == SessionMode::Transparent;
+        let all = self.config.routing.session == SessionMode::Transparent;
         let all = all.then(|| {
-            self.way("pool.session", "is \"transparent\": sessions are relayed unread, unless a listener or an account says otherwise")
+            self.way("routing.session", "is \"transparent\": sessions are relayed unread, unless a listener or an account says otherwise")
         });
         ways.chain(all).collect()
     }
@@ -89,9 +89,9 @@ impl BoundaryCheck<'_> {
 
     fn account(&self, index: usize, account: &AccountConfig) -> Option<Fault> {
         let key = |key| Written::of("account", index, key);
-        if account.session == Some(SessionMode::Transparent) {
+        if account.routing.session == Some(SessionMode::Transparent) {
             let text = "is \"transparent\": the account's sessions are relayed unread";
-            return Some(self.way(&key("session"), text));
+            return Some(self.way(&key("routing.session"), text));
         }
         let is_dead_end =
             account.hash_form() == Some(HashForm::Ed25519) && account.backend_user.is_none();
@@ -136,13 +136,13 @@ mod tests {
             ),
             (
                 format!(
-                    "[accounts]\nothers = \"refuse\"\n{account}session = \"transparent\"\n{RULE}"
+                    "[accounts]\nothers = \"refuse\"\n{account}routing.session = \"transparent\"\n{RULE}"
                 ),
                 1,
             ),
             (
                 format!(
-                    "[accounts]\nothers = \"refuse\"\n[pool]\nsession = \"transparent\"\n{account}{RULE}"
+                    "[accounts]\nothers = \"refuse\"\n[routing]\nsession = \"transparent\"\n{account}{RULE}"
                 ),
                 1,
             ),

@@ -29,7 +29,8 @@ use std::time::Duration;
 
 use config::{
     AccountConfig, AdminConfig, BackendAddress, BackendConfig, Config, HealthConfig, HttpConfig,
-    InsightConfig, LimitsConfig, ListenAddress, ListenerConfig, Role, Secret, SessionMode,
+    LimitsConfig, ListenAddress, ListenerConfig, Role, RoutingOverride, Secret, SessionMode,
+    StatementStatsConfig,
 };
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::oneshot;
@@ -246,7 +247,10 @@ fn proxy_config(cluster: &Cluster, doors: Doors, load: bool) -> Config {
         listen: vec![ListenAddress::Tcp(doors.pooled)],
         listeners: vec![ListenerConfig {
             address: ListenAddress::Tcp(doors.transparent),
-            session: Some(SessionMode::Transparent),
+            routing: RoutingOverride {
+                session: Some(SessionMode::Transparent),
+                ..RoutingOverride::default()
+            },
             ..ListenerConfig::default()
         }],
         configured_accounts: accounts,
@@ -262,10 +266,10 @@ fn proxy_config(cluster: &Cluster, doors: Doors, load: bool) -> Config {
         },
         backends: cluster.servers.iter().map(backend).collect(),
         timeout_drain: TIMEOUT_DRAIN,
-        insight: InsightConfig {
+        statement_stats: StatementStatsConfig {
             samples: true,
             index_usage: true,
-            ..InsightConfig::default()
+            ..StatementStatsConfig::default()
         },
         limits: LimitsConfig {
             sessions_max: SESSIONS_MAX,

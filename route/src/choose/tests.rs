@@ -74,6 +74,7 @@ fn returned(id: u32) -> Backend {
 fn topology(policy: Policy, backends: impl IntoIterator<Item = Backend>) -> Topology {
     Topology {
         generation: 1,
+        default_cluster: None,
         backends: backends.into_iter().map(Arc::new).collect(),
         clusters: vec![Cluster {
             id: ClusterId(0),
@@ -90,7 +91,7 @@ fn topology(policy: Policy, backends: impl IntoIterator<Item = Backend>) -> Topo
 /// A session of the topology's cluster, for the roles that it has for all.
 fn whole<'a>(topology: &Topology, tried: &'a [BackendId]) -> Whole<'a> {
     Whole {
-        cluster: topology.first_cluster(),
+        cluster: topology.default_cluster(),
         roles: topology.roles,
         tried,
         use_for: Use::Any,

@@ -82,6 +82,7 @@ fn standing(backend: Backend, position: &str, lag: Lag) -> Backend {
 fn topology(reads: ReadPolicy, backends: impl IntoIterator<Item = Backend>) -> Topology {
     Topology {
         generation: 1,
+        default_cluster: None,
         backends: backends.into_iter().map(Arc::new).collect(),
         clusters: vec![Cluster {
             id: MAIN,

@@ -97,8 +97,8 @@ impl Making<'_> {
         let regex = self.pattern("regex", config.regex.as_deref());
         let conditions = self.conditions(regex.as_ref());
         let actions = Actions {
-            cluster: config.cluster.clone(),
-            role: config.role,
+            cluster: config.routing.cluster.clone(),
+            role: config.routing.replicas,
             backend: config.backend.clone(),
             rewrite: self.rewrite(regex.as_ref()),
             reply: reply(config),
@@ -111,10 +111,10 @@ impl Making<'_> {
             retry: config.retry,
             log: config.log,
             set_tag: config.set_tag.clone(),
-            session: config.session,
+            session: config.routing.session,
             pin: config.pin.clone(),
-            lanes: config.lanes,
-            consistency: config.consistency,
+            lanes: config.routing.lanes,
+            consistency: config.routing.consistency,
         };
         let is_boundary = actions.reply.is_some() || config.rewrite.is_some();
         Rule {

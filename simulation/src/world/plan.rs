@@ -226,9 +226,12 @@ impl Plan {
             false => 1000,
         };
         let parts = [
-            format!("[[listener]]\naddress = \"{pooled}\"\nsession = \"{session}\""),
+            format!("[[listener]]\naddress = \"{pooled}\"\nrouting.session = \"{session}\""),
             format!(
-                "[pool]\nsession = \"{session}\"\nlanes = \"{lanes}\"\nbackend_connections_max = {connections}\n\
+                "[routing]\nsession = \"{session}\"\nlanes = \"{lanes}\"\nreplicas = \"split\"\nconsistency = \"session\""
+            ),
+            format!(
+                "[pool]\nbackend_connections_max = {connections}\n\
                  defer_begin = {defers_begin}\nadaptive_limit_min = 1\nadaptive_limit_max = {running_max}\ntimeout_wait = \"100s\"\nopens_per_second = 1000\nopens_burst = 100"
             ),
             format!("[accounts]\ndelay_failures = false\nlearn = false\nothers = \"{others}\""),
@@ -237,7 +240,7 @@ impl Plan {
              monitor_interval = \"500ms\"\nreplication_interval = \"200ms\"\ntimeout_connect = \"2s\""
                 .to_owned(),
             format!(
-                "[balance]\nreplicas = \"split\"\nconsistency = \"session\"\nlearn_definitions = false\nlag_max = \"10s\"\n\
+                "[balance]\nlearn_definitions = false\nlag_max = \"10s\"\n\
                  timeout_backend_wait = \"{backend_wait}\""
             ),
             // Statements are counted where somebody may ask for the counts.
@@ -252,7 +255,7 @@ impl Plan {
             // A string takes everything.
             let _ = writeln!(
                 text,
-                "[[listener]]\naddress = \"{transparent}\"\nsession = \"transparent\""
+                "[[listener]]\naddress = \"{transparent}\"\nrouting.session = \"transparent\""
             );
         }
         for server in 0..=self.replicas {

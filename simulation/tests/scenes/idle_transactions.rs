@@ -83,7 +83,7 @@ fn an_idle_transaction_ends_a_session_that_is_not_pooled() {
     on_both(async |setup| {
         let setup = setup
             .set(LIMIT, "\"1m\"")
-            .second_listener("session = \"transparent\"");
+            .second_listener("routing.session = \"transparent\"");
         let play = async |scene: &Scene| {
             let mut root = table(scene).await;
             let mut client = scene.client_on_second().await;

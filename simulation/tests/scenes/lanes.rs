@@ -9,7 +9,7 @@ fn with_lanes(setup: Setup) -> Setup {
         .set("accounts.explain", "true")
         .set("pool.backend_connections_max", "6")
         .set("pool.timeout_wait", "\"60s\"")
-        .set("pool.lanes", "\"reads\"")
+        .set("routing.lanes", "\"reads\"")
 }
 
 /// Tables of which the proxy knows that reads of them are short.

@@ -31,7 +31,7 @@ fn a_client_over_a_backends_limit_is_refused() {
     on_both(async |setup| {
         let setup = setup
             .set("limits.backend_sessions_max", "1")
-            .second_listener("session = \"transparent\"");
+            .second_listener("routing.session = \"transparent\"");
         let play = async |scene: &Scene| {
             let one = scene.client_on_second().await;
             assert_eq!(refusal(scene.another_on_second().await).number, 1040);

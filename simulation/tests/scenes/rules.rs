@@ -57,7 +57,7 @@ fn a_statement_goes_where_a_rule_says() {
                 "regex = \"^SELECT 'before'\"\nrewrite = \"SELECT 'after'\"",
             ),
         ];
-        let setup = setup.replicas(1).set("balance.replicas", "\"primary\"");
+        let setup = setup.replicas(1).set("routing.replicas", "\"primary\"");
         let play = async |scene: &Scene| {
             let mut client = scene.client().await;
             assert_eq!(client.value("SELECT @@server_id").await, "1");

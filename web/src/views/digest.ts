@@ -25,10 +25,10 @@ class Trend {
   private readonly rate = new Lines();
   private readonly latency = new Lines();
   private readonly charts = [
-    new Chart("Statements by second", "The statements of the last day, as far as the history has them (history.interval).", this.rate, count),
+    new Chart("Statements by second", "The statements of the last day, as far as the history has them (statement_stats.history_interval).", this.rate, count),
     new Chart("How long they took", "The average time, and the percentiles of the slowest backend.", this.latency, time),
   ];
-  private readonly note = h("p", { class: "note" }, "The chart of its cost over time appears after two intervals (history.interval).");
+  private readonly note = h("p", { class: "note" }, "The chart of its cost over time appears after two intervals (statement_stats.history_interval).");
   readonly element = h("section", { class: "trend" }, this.note, h("div", { class: "charts" }, ...this.charts.map((it) => it.element)));
   private asked = -Infinity;
 

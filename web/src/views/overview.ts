@@ -24,7 +24,7 @@ const BACKENDS =
 
 /** Sessions of whose statements nothing is known. */
 const UNSEEN = `SELECT count(*) AS unseen FROM sessions WHERE mode IN ('transparent', 'script')
-  AND (SELECT value FROM settings WHERE name = 'insight.transparent') = 'false'`;
+  AND (SELECT value FROM settings WHERE name = 'statement_stats.transparent') = 'false'`;
 
 /** Looks between two answers: these look at all digests and all sessions. */
 const SELDOM = 5;
@@ -157,7 +157,7 @@ export class Overview implements View {
     const [sessions, their] = unseen === 1 ? ["1 session is", "its"] : [`${count(unseen)} sessions are`, "their"];
     this.unseen.replaceChildren(
       `${sessions} relayed and not pooled: ${their} statements are not read, and not among the figures. With `,
-      h("a", { href: "#settings/insight.transparent" }, "insight.transparent"),
+      h("a", { href: "#settings/insight.transparent" }, "statement_stats.transparent"),
       " those of sessions that begin afterwards are.",
     );
   }

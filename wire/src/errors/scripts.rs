@@ -30,7 +30,7 @@ define! {
     SCRIPT script_cannot_see_login() =
         "(lua) this account has a script, and its login passes through the proxy to a backend, so its script would see nothing"
         when "Only a backend knows the account, and the proxy does not read what comes after the login."
-        advice "Make the [account](accounts.md) known to the proxy, or give it `script = []`.";
+        advice "Make the [account](accounts.md) known to the proxy, or give it `routing.script = []`.";
     SCRIPT script_cannot_follow() =
         "(lua) accounts have scripts, and the proxy cannot follow the connection after this command. It closes the \
             connection"

@@ -61,7 +61,7 @@ define! {
         when "A client asks for the binary log."
         advice "Set `replication = true` for the account, or let the replica connect to a backend.";
     SPECIFIC_ACCESS_DENIED replication_with_script() =
-        "A session with a script cannot replicate. Give the account script = []"
+        "A session with a script cannot replicate. Give the account routing.script = []"
         when "A client whose account has a script asks for the binary log."
         advice "Use an account without a script.";
     SPECIFIC_ACCESS_DENIED rule_concerns_command(rule) =

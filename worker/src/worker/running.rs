@@ -156,7 +156,7 @@ impl Worker {
     }
 
     fn take_rules(&self, settings: &Settings) {
-        self.engine.seen.follow(&settings.config.digests);
+        self.engine.seen.follow(&settings.config.statement_stats);
         self.relay.recorder.stats.follow(&settings.config);
         let limits = &settings.config.limits;
         self.shared
@@ -248,7 +248,7 @@ fn engine_env(
         pool_env: Rc::clone(&relay.pool),
         relay: Rc::clone(relay),
         rule_set: RefCell::new(Rc::new(rule_set)),
-        seen: SeenDigests::new(&settings.config.digests),
+        seen: SeenDigests::new(&settings.config.statement_stats),
         loads: Loads::default(),
         lanes: Rc::new(Lanes::new(Rc::clone(&pool), of_engines.lane_counts.enter())),
         pool,

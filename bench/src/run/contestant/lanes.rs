@@ -36,6 +36,12 @@ impl Contestant for Lanes {
     }
 
     fn command(&self, place: &Place<'_>) -> io::Result<Command> {
-        pilotfish::pooled(&self.program, place, self.workers, "lanes = \"reads\"", "")
+        pilotfish::pooled(
+            &self.program,
+            place,
+            self.workers,
+            ("lanes = \"reads\"", ""),
+            "",
+        )
     }
 }

@@ -39,12 +39,12 @@ pub fn program() -> Option<PathBuf> {
     named.or_else(beside).filter(|program| program.exists())
 }
 
-/// It with a pool: so many workers, and what else is set of the pool, and behind that.
+/// It with a pool: so many workers, what is set of routing and of the pool, and what stands behind that.
 pub fn pooled(
     program: &Path,
     place: &Place<'_>,
     workers: usize,
-    pool: &str,
+    (routing, pool): (&str, &str),
     rest: &str,
 ) -> io::Result<Command> {
     let each = |address| format!("[[backend]]\naddress = \"{address}\"\n");
@@ -52,7 +52,7 @@ pub fn pooled(
     // Opening the pool's connections must not be what is measured.
     let text = format!(
         "listen = [\"{}\"]\nworkers = {workers}\n{backends}\
-         [pool]\nsession = \"statement\"\nopens_per_second = 1000\n{pool}\n\
+         [routing]\n{routing}\n[pool]\nopens_per_second = 1000\n{pool}\n\
          [[account]]\nuser = \"bench\"\n{rest}",
         place.listen,
     );

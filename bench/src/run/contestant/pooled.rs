@@ -100,22 +100,24 @@ impl Contestant for Pooled {
 
     fn command(&self, place: &Place<'_>) -> io::Result<Command> {
         let connections = self.backend_connections;
-        let pool = format!("backend_connections_max = {connections}\nlanes = \"off\"");
-        let more = match self.more {
-            More::Rules(count) => rules(count),
+        let pool = format!("backend_connections_max = {connections}");
+        let (script, more) = match self.more {
+            More::Rules(count) => (String::new(), rules(count)),
             More::Script(text) => script(place, text, "shared")?,
             More::Isolated(text) => script(place, text, "worker")?,
         };
-        pilotfish::pooled(&self.program, place, self.workers, &pool, &more)
+        let routing = format!("lanes = \"off\"\n{script}");
+        pilotfish::pooled(&self.program, place, self.workers, (&routing, &pool), &more)
     }
 }
 
-/// The settings of a script, which is written down.
-fn script(place: &Place<'_>, text: &str, isolation: &str) -> io::Result<String> {
+/// The settings of a script, which is written down: what is said of routing, and what stands behind it.
+fn script(place: &Place<'_>, text: &str, isolation: &str) -> io::Result<(String, String)> {
     let file = place.folder.join("script.lua");
     fs::write(&file, text)?;
     let file = file.display();
-    Ok(format!(
-        "[script]\nfile = \"{file}\"\nisolation = \"{isolation}\"\n"
+    Ok((
+        format!("script = \"{file}\""),
+        format!("[script]\nisolation = \"{isolation}\"\n"),
     ))
 }

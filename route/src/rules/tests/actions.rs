@@ -17,7 +17,7 @@ fn says<T>(lines: &str, statement: &str, see: impl FnOnce(&Judgement<'_>) -> T) 
 #[test]
 fn a_statement_goes_where_the_rule_says() {
     says(
-        "cluster = \"archive\"\nrole = \"replica\"",
+        "routing.cluster = \"archive\"\nrouting.replicas = \"replica\"",
         "SELECT 1",
         |it| {
             assert_eq!(it.cluster.unwrap().value, "archive");
@@ -106,8 +106,8 @@ fn answers_come_from_the_rule() {
 #[test]
 fn the_rest_is_said_as_it_was_written() {
     let lines = "timeout = \"5s\"\ndelay = \"100ms\"\nmirror = \"archive\"\nretry = 2\nlog = true\n\
-                 set_tag = \"t\"\nsession = \"transaction\"\npin = [\"variables\"]\n\
-                 consistency = \"global\"";
+                 set_tag = \"t\"\nrouting.session = \"transaction\"\npin = [\"variables\"]\n\
+                 routing.consistency = \"global\"";
     says(lines, "SELECT 1", |it| {
         assert_eq!(it.timeout.unwrap().value, Duration::from_secs(5));
         assert_eq!(it.delay.unwrap().value, Duration::from_millis(100));

@@ -182,8 +182,8 @@ tag = ["batch", "app=shop"]
 time = "22:00-06:00"
 days = "sat"
 percentage = 1
-cluster = "archive"
-role = "replica"
+routing.cluster = "archive"
+routing.replicas = "replica"
 [[rule.test]]
 statement = "SELECT 1"
 user = "report"
@@ -227,7 +227,7 @@ fn tests_that_fail_say_what_came_out() {
     let rules = r#"[[rule]]
 name = "first"
 user = "a"
-cluster = "main"
+routing.cluster = "main"
 [[rule.test]]
 statement = "SELECT 1"
 user = "b"

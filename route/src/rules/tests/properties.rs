@@ -35,8 +35,8 @@ fn a_rule() -> impl Strategy<Value = String> {
     let lines = proptest::sample::subsequence(LINES.to_vec(), 0..4);
     let then = proptest::sample::select(vec!["", "stop = false", "watch = true"]);
     let action = proptest::sample::select(vec![
-        "role = \"replica\"",
-        "cluster = \"main\"",
+        "routing.replicas = \"replica\"",
+        "routing.cluster = \"main\"",
         "log = true",
     ]);
     (lines, then, action).prop_map(|(lines, then, action)| {

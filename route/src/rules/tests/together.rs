@@ -13,20 +13,20 @@ stop = false
 [[rule]]
 name = "reads"
 kind = "SELECT"
-role = "replica"
+routing.replicas = "replica"
 timeout = "5s"
 stop = false
 
 [[rule]]
 name = "reports"
 user = "report"
-cluster = "archive"
-role = "primary"
+routing.cluster = "archive"
+routing.replicas = "primary"
 timeout = "1m"
 
 [[rule]]
 name = "rest"
-cluster = "main"
+routing.cluster = "main"
 "#;
 
 #[test]
@@ -54,11 +54,15 @@ fn the_first_that_says_something_decides_it() {
 fn a_backend_says_cluster_and_role_as_well() {
     let rule =
         |name: &str, line: &str| format!("[[rule]]\nname = \"{name}\"\n{line}\nstop = false\n");
-    let rules = compile(&(rule("a", "backend = \"db2\"") + &rule("b", "role = \"primary\""))).rules;
+    let rules =
+        compile(&(rule("a", "backend = \"db2\"") + &rule("b", "routing.replicas = \"primary\"")))
+            .rules;
     Case::of("SELECT 1").judged(&rules, |it| {
         assert_eq!((it.backend.unwrap().value, it.role), ("db2", None));
     });
-    let rules = compile(&(rule("a", "role = \"primary\"") + &rule("b", "backend = \"db2\""))).rules;
+    let rules =
+        compile(&(rule("a", "routing.replicas = \"primary\"") + &rule("b", "backend = \"db2\"")))
+            .rules;
     Case::of("SELECT 1").judged(&rules, |it| {
         assert_eq!(
             (it.backend, it.role.unwrap().value),
@@ -78,7 +82,7 @@ fn nobody_is_asked_behind_an_answer() {
 #[test]
 fn a_rule_that_watches_is_counted_and_changes_nothing() {
     let rules = compile(
-        "[[rule]]\nname = \"a\"\nrefuse = \"no\"\nwatch = true\n[[rule]]\nname = \"b\"\nrole = \"replica\"\n",
+        "[[rule]]\nname = \"a\"\nrefuse = \"no\"\nwatch = true\n[[rule]]\nname = \"b\"\nrouting.replicas = \"replica\"\n",
     )
     .rules;
     let counters = Counters::new(&rules);
