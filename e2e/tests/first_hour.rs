@@ -270,7 +270,7 @@ fn a_proxy_that_runs_is_looked_at_and_changed() {
         );
         let back = text(&["drain", "db2", "--undo"]);
         assert!(
-            back.contains("db2 is no longer drain; the file has it"),
+            back.contains("db2 is no longer draining; the file has it"),
             "{back}"
         );
         assert_eq!(code(&["disable", "db2"]), Some(0));

@@ -188,7 +188,8 @@ fn switch(
         "UPDATE backends SET {column} = {} WHERE name = {name}",
         u8::from(!one.undo)
     ))?;
-    let setting = format!("backend[{}].{column}", one.backend);
+    let key = if column == "draining" { "drain" } else { "disable" };
+    let setting = format!("backend[{}].{key}", one.backend);
     let saved = saved(client, one.save, &setting)?;
     let becomes = if one.undo {
         format!("is no longer {column}")
