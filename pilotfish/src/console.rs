@@ -188,7 +188,11 @@ fn switch(
         "UPDATE backends SET {column} = {} WHERE name = {name}",
         u8::from(!one.undo)
     ))?;
-    let key = if column == "draining" { "drain" } else { "disable" };
+    let key = if column == "draining" {
+        "drain"
+    } else {
+        "disable"
+    };
     let setting = format!("backend[{}].{key}", one.backend);
     let saved = saved(client, one.save, &setting)?;
     let becomes = if one.undo {

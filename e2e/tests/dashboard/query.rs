@@ -24,7 +24,7 @@ fn a_statement_has_a_result_or_an_error_and_is_offered_again() {
     browser.wait("the editor is there", "document.querySelector('textarea')");
     browser.run("document.querySelector('textarea').focus()");
     browser
-        .press("SELECT 7 AS seven, name FROM settings WHERE name LIKE 'history.%' ORDER BY name");
+        .press("SELECT 7 AS seven, name FROM settings WHERE name LIKE 'statement_stats.history%' ORDER BY name");
     // Control and Enter.
     browser.run(
         "document.querySelector('textarea').dispatchEvent(new KeyboardEvent('keydown', {key: 'Enter', ctrlKey: true, bubbles: true, cancelable: true}))",

@@ -123,7 +123,7 @@ export class Indexes extends Parts {
   async refresh() {
     const [settings] = await Promise.all([table("settings?name=statement_stats.index_usage"), super.refresh()]);
     const isOn = String(objects(settings)[0]?.value) === "true";
-    const off = ["Nothing is explained: ", h("a", { href: "#settings/insight.index_usage" }, "statement_stats.index_usage"), " is off."];
+    const off = ["Nothing is explained: ", h("a", { href: "#settings/statement_stats.index_usage" }, "statement_stats.index_usage"), " is off."];
     this.note.replaceChildren(...(isOn ? ["The servers' EXPLAIN says so; the proxy runs it now and then for each digest."] : off));
   }
 }

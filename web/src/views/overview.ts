@@ -157,7 +157,7 @@ export class Overview implements View {
     const [sessions, their] = unseen === 1 ? ["1 session is", "its"] : [`${count(unseen)} sessions are`, "their"];
     this.unseen.replaceChildren(
       `${sessions} relayed and not pooled: ${their} statements are not read, and not among the figures. With `,
-      h("a", { href: "#settings/insight.transparent" }, "statement_stats.transparent"),
+      h("a", { href: "#settings/statement_stats.transparent" }, "statement_stats.transparent"),
       " those of sessions that begin afterwards are.",
     );
   }
