@@ -37,6 +37,12 @@ const NOT_THERE: [u16; 10] = [
     4091, // ER_UNKNOWN_SEQUENCES
 ];
 
+/// Errors that say that the object is a table or a view, and no sequence.
+const NO_SEQUENCE: [u16; 2] = [
+    4089, // ER_NOT_SEQUENCE
+    4090, // ER_NOT_SEQUENCE2
+];
+
 /// How definitions are written, whatever the server's default is.
 const SESSION: &str = "SET SESSION sql_mode = 'NO_BACKSLASH_ESCAPES', sql_quote_show_create = 1";
 
@@ -83,18 +89,35 @@ impl DefinitionReader {
                 read_at: None,
             });
         }
-        let (kind, definition) = match self.answer(&object.show_statement()).await? {
+        let (kind, definition) = self.ask_as(object).await?;
+        // Tables and sequences share their names, and statements for tables may name a sequence.
+        let other = match &definition {
+            Definition::Is(text) if kind == ObjectKind::Table && is_of_sequence(text) => {
+                Some(ObjectKind::Sequence)
+            }
+            Definition::Gone if kind == ObjectKind::Sequence => Some(ObjectKind::Table),
+            _ => None,
+        };
+        let (kind, definition) = match other {
+            Some(kind) => self.ask_as(&of_kind(object, kind)).await?,
+            None => (kind, definition),
+        };
+        Ok(Observed {
+            object: of_kind(object, kind),
+            definition,
+            read_at: None,
+        })
+    }
+
+    /// What the object of this kind is, and the kind that the server says it has.
+    async fn ask_as(
+        &mut self,
+        object: &ObjectName,
+    ) -> Result<(ObjectKind, Definition), StreamError> {
+        Ok(match self.answer(&object.show_statement()).await? {
             Answer::Result(result) => told(object.kind, &result),
             Answer::NotThere => (object.kind, Definition::Gone),
             Answer::Refused(text) => (object.kind, Definition::Untold(text)),
-        };
-        Ok(Observed {
-            object: ObjectName {
-                kind,
-                ..object.clone()
-            },
-            definition,
-            read_at: None,
         })
     }
 
@@ -150,7 +173,7 @@ impl DefinitionReader {
             Err(StreamError::Client(ClientError {
                 server: Some(error),
                 text,
-            })) => Ok(match NOT_THERE.contains(&error.number) {
+            })) => Ok(match is_not_there(error.number) {
                 true => Answer::NotThere,
                 false => Answer::Refused(text),
             }),
@@ -225,6 +248,26 @@ enum Answer {
     Refused(String),
 }
 
+/// Whether there is no object of this kind.
+fn is_not_there(error: u16) -> bool {
+    NOT_THERE.contains(&error) || NO_SEQUENCE.contains(&error)
+}
+
+/// The object by another kind.
+fn of_kind(object: &ObjectName, kind: ObjectKind) -> ObjectName {
+    ObjectName {
+        kind,
+        ..object.clone()
+    }
+}
+
+/// Whether SHOW CREATE TABLE has described a sequence of MariaDB.
+fn is_of_sequence(definition: &str) -> bool {
+    let options = definition.rfind("\n)").unwrap_or(definition.len());
+    let options = definition.get(options..).unwrap_or_default();
+    options.split(' ').any(|it| it == "SEQUENCE=1")
+}
+
 /// The first column of each row, without passwords.
 fn lines(result: &ResultSet) -> Vec<String> {
     let values = result.rows.iter().filter_map(|row| row.first()?.as_ref());
@@ -253,7 +296,7 @@ fn named(row: &[Option<Vec<u8>>]) -> Option<ObjectName> {
 fn told(kind: ObjectKind, result: &ResultSet) -> (ObjectKind, Definition) {
     let is_view = result.names.first().is_some_and(|name| name == "View");
     let kind = match kind {
-        ObjectKind::Table | ObjectKind::View | ObjectKind::Sequence if is_view => ObjectKind::View,
+        ObjectKind::Table | ObjectKind::View if is_view => ObjectKind::View,
         ObjectKind::View => ObjectKind::Table,
         kind => kind,
     };
@@ -294,5 +337,14 @@ mod tests {
                         DEFAULT CHARSET=utf8mb4";
         assert_eq!(without_counter(text), expected);
         assert_eq!(without_counter("CREATE VIEW"), "CREATE VIEW");
+    }
+
+    #[test]
+    fn a_sequence_is_told_from_a_table() {
+        let text = "CREATE TABLE `s` (\n  `cycle_count` bigint(21) NOT NULL COMMENT ' SEQUENCE=1'\n) ENGINE=InnoDB";
+        assert!(!is_of_sequence(text));
+        assert!(is_of_sequence(&format!("{text} SEQUENCE=1")));
+        assert!(is_of_sequence(&format!("{text} SEQUENCE=1 COMMENT='a'")));
+        assert!(!is_of_sequence("CREATE VIEW"));
     }
 }

@@ -79,7 +79,8 @@ impl ObjectName {
                 return format!("SHOW CREATE USER {user}@{host}");
             }
             // A view, too, is shown by this.
-            ObjectKind::Table | ObjectKind::View | ObjectKind::Sequence => "TABLE",
+            ObjectKind::Table | ObjectKind::View => "TABLE",
+            ObjectKind::Sequence => "SEQUENCE",
             ObjectKind::Procedure => "PROCEDURE",
             ObjectKind::Function => "FUNCTION",
             ObjectKind::Package => "PACKAGE",

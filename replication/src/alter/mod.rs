@@ -161,9 +161,12 @@ fn make_or_change(script: &mut Script, object: &ObjectVersion, [old, new]: Pair<
     let Some(old) = old else {
         return script.statement(object, definition);
     };
-    let Some(before) = old.definition.as_ref().filter(|_| object.kind == "table") else {
+    if object.kind == "sequence" {
+        return change_sequence(script, object, definition);
+    }
+    let Some(before) = &old.definition else {
         let text = format!(
-            "the {} {} is not changed: its old definition is not known, or it has a state",
+            "the {} {} is not changed: its old definition is not known",
             object.kind, object.name
         );
         return script.remark(&text);
@@ -177,6 +180,20 @@ fn make_or_change(script: &mut Script, object: &ObjectVersion, [old, new]: Pair<
             "table {}.{}: {remark}",
             object.schema, object.name
         ));
+    }
+}
+
+/// Gives a sequence its new limits. The next number stays.
+fn change_sequence(script: &mut Script, object: &ObjectVersion, definition: &str) {
+    let name = quoted(&object.name);
+    let options = definition
+        .strip_prefix("CREATE SEQUENCE ")
+        .and_then(|it| it.strip_prefix(&*name));
+    // The storage engine and the comment are those of a table.
+    let options = options.and_then(|it| it.split(" ENGINE=").next());
+    match options {
+        Some(options) => script.statement(object, &format!("ALTER SEQUENCE {name}{options}")),
+        None => script.unknown(object),
     }
 }
 
@@ -299,6 +316,32 @@ mod tests {
              SET foreign_key_checks = @old_foreign_key_checks;\n"
         );
         assert_eq!(migration(&after, &after), "");
+    }
+
+    #[test]
+    fn a_sequence_gets_its_new_limits_and_keeps_its_number() {
+        let definition = |step: u32| {
+            let text = format!(
+                "CREATE SEQUENCE `s` start with 1 minvalue 1 maxvalue 99 increment by {step} nocache nocycle \
+                 ENGINE=InnoDB COMMENT='a'"
+            );
+            [object("sequence", "s", &text)]
+        };
+        let script = migration(&definition(1), &definition(5));
+        let expected = "USE `shop`;\nALTER SEQUENCE `s` start with 1 minvalue 1 maxvalue 99 increment by 5 nocache nocycle;\n";
+        assert!(script.contains(expected), "{script}");
+        // A history of an earlier version knows the sequence as a table.
+        let old = [object(
+            "sequence",
+            "s",
+            "CREATE TABLE `s` (\n  `a` int\n) SEQUENCE=1",
+        )];
+        assert!(migration(&old, &definition(5)).contains(expected));
+        let script = migration(&definition(1), &old);
+        assert!(
+            script.contains("-- the sequence s is left as it is"),
+            "{script}"
+        );
     }
 
     #[test]

@@ -29,8 +29,11 @@ pub struct DeclaredTable {
     primary_key: Vec<KeyColumn>,
 }
 
-/// The table of a definition; none if it is not what SHOW CREATE TABLE prints.
+/// The table of a definition; none if it is not what SHOW CREATE TABLE or SHOW CREATE SEQUENCE prints.
 pub fn declared_table(definition: &str) -> Option<DeclaredTable> {
+    if let Some(behind) = definition.strip_prefix("CREATE SEQUENCE ") {
+        return Some(declared_sequence(behind));
+    }
     let table = parse(definition)?;
     let charset = table.option("DEFAULT CHARSET");
     let charset = charset.and_then(|it| it.split_once('=')).map(|it| it.1);
@@ -57,6 +60,39 @@ pub fn declared_table(definition: &str) -> Option<DeclaredTable> {
         columns,
         primary_key: primary_key.unwrap_or_default(),
     })
+}
+
+/// A sequence of MariaDB is a table of these columns. Four of them have the type of its numbers, which is signed and has
+/// 64 bits unless the definition says `as TYPE`.
+fn declared_sequence(behind: &str) -> DeclaredTable {
+    let behind_name = behind.rsplit_once('`').map_or(behind, |(_, it)| it);
+    let words: Vec<&str> = behind_name.split_ascii_whitespace().collect();
+    let (type_name, is_unsigned) = match words[..] {
+        ["as", name, "unsigned", ..] => (name, true),
+        ["as", name, ..] => (name, false),
+        _ => ("bigint", false),
+    };
+    let columns = [
+        ("next_not_cached_value", type_name, is_unsigned),
+        ("minimum_value", type_name, is_unsigned),
+        ("maximum_value", type_name, is_unsigned),
+        ("start_value", type_name, is_unsigned),
+        ("increment", "bigint", false),
+        ("cache_size", "bigint", true),
+        ("cycle_option", "tinyint", true),
+        ("cycle_count", "bigint", false),
+    ];
+    let column = |(name, type_name, is_unsigned): (&str, &str, bool)| DeclaredColumn {
+        name: name.to_owned(),
+        type_name: type_name.to_ascii_lowercase(),
+        is_unsigned,
+        collation: None,
+        labels: Vec::new(),
+    };
+    DeclaredTable {
+        columns: columns.map(column).to_vec(),
+        primary_key: Vec::new(),
+    }
 }
 
 /// The table with all that its definition says; none if the definition is not that of this table.
@@ -350,5 +386,34 @@ mod tests {
         let key = |column, prefix| KeyColumn { column, prefix };
         assert_eq!(table.primary_key, [key(0, 0), key(2, 3)]);
         assert_eq!(declared_table("CREATE VIEW v AS SELECT 1"), None);
+    }
+
+    #[test]
+    fn a_sequence_has_the_columns_that_mariadb_gives_it() {
+        let types = |definition: &str| {
+            let columns = declared_table(definition).unwrap().columns;
+            let next = &columns[0];
+            assert_eq!(columns.len(), 8);
+            assert_eq!(
+                (columns[5].name.as_str(), columns[5].is_unsigned),
+                ("cache_size", true)
+            );
+            (next.name.clone(), next.type_name.clone(), next.is_unsigned)
+        };
+        let next = |type_name: &str, is_unsigned| {
+            (
+                "next_not_cached_value".to_owned(),
+                type_name.to_owned(),
+                is_unsigned,
+            )
+        };
+        assert_eq!(
+            types("CREATE SEQUENCE `s` start with 1 minvalue 1 nocycle ENGINE=InnoDB"),
+            next("bigint", false)
+        );
+        assert_eq!(
+            types("CREATE SEQUENCE `a`` as int` as tinyint unsigned start with 1 ENGINE=InnoDB"),
+            next("tinyint", true)
+        );
     }
 }

@@ -33,7 +33,7 @@ pub struct Moment<'a> {
 /// What the history says of a table at a moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum KnownDefinition {
-    /// As SHOW CREATE TABLE prints it.
+    /// As SHOW CREATE TABLE or SHOW CREATE SEQUENCE prints it.
     Is(String),
     /// The history does not know it.
     Unknown,
@@ -42,10 +42,12 @@ pub enum KnownDefinition {
 }
 
 /// Changes that may give the name of a table to another one.
-const OF_TABLES: [&str; 6] = [
+const OF_TABLES: [&str; 8] = [
     "CREATE TABLE",
     "DROP TABLE",
     "RENAME TABLE",
+    "CREATE SEQUENCE",
+    "DROP SEQUENCE",
     "CREATE VIEW",
     "DROP VIEW",
     "DROP DATABASE",
@@ -66,7 +68,8 @@ const OF_COLUMNS: [&str; 8] = [
 /// One version of a table.
 struct Version {
     definition: Option<String>,
-    is_table: bool,
+    /// Whether it has rows: tables and sequences have them, views do not.
+    has_rows: bool,
     /// When it began, and the GTID of the change that made it, if both are known.
     begun: (i64, Option<String>),
     /// The change that made it; none if it was read without one.
@@ -136,7 +139,7 @@ impl History {
             .ended
             .as_ref()
             .is_some_and(|end| self.is_past(end, moment));
-        if is_over || !version.is_table || self.may_be_late(table, &version, moment)? {
+        if is_over || !version.has_rows || self.may_be_late(table, &version, moment)? {
             return Ok(KnownDefinition::Unknown);
         }
         if let (Some(read_at), Some(position)) = (&version.read_at, position)
@@ -205,7 +208,7 @@ impl History {
             let read_at = read_at.and_then(|it| Position::parse(self.family, &it).ok());
             Ok(Version {
                 definition: row.get(0)?,
-                is_table: kind == "table",
+                has_rows: kind != "view",
                 begun: (row.get(2)?, row.get(3)?),
                 made_by: row.get(4)?,
                 ended_by: row.get(7)?,
@@ -264,13 +267,16 @@ impl LaterChange {
                     || others.any(|it| it.eq_ignore_ascii_case(&full))
             }
         };
-        if !is_named || self.kind != "ALTER TABLE" {
-            return is_named && OF_TABLES.contains(&self.kind.as_str());
-        }
+        let parts: &[&str] = match self.kind.as_str() {
+            "ALTER TABLE" => &OF_COLUMNS,
+            // Another type of its numbers.
+            "ALTER SEQUENCE" => &[" AS "],
+            kind => return is_named && OF_TABLES.contains(&kind),
+        };
         let text = self
             .statement
             .to_ascii_uppercase()
             .replace(['\n', '\t'], " ");
-        OF_COLUMNS.iter().any(|it| text.contains(it))
+        is_named && parts.iter().any(|it| text.contains(it))
     }
 }
