@@ -16,7 +16,7 @@ use binlog::{Checksum, EventFlags, Limits};
 use config::{Config, OnPurged, ReplicationConfig, ReplicationSource};
 use control::BackendClient;
 use net::watch;
-use route::{Backend, Role, Topology};
+use route::{Backend, Lag, Role, Topology};
 use tokio::time::sleep;
 
 use crate::change::Change;
@@ -116,8 +116,9 @@ impl Stream {
         }
         loop {
             let Err(error) = self.follow_one().await;
-            if matches!(error, StreamError::Relay(_)) {
-                // What was not written may have been taken back; the store is behind the files always.
+            if matches!(error, StreamError::Relay(_) | StreamError::Store(_)) {
+                // What was not written may have been taken back, and what failed may have been written. The store is
+                // behind the files always.
                 self.stored = None;
             }
             if matches!(error, StreamError::Displaced(_)) {
@@ -182,32 +183,30 @@ impl Stream {
         let topology = self.shared.topology.borrow().clone();
         let cluster = topology.cluster(&self.settings.cluster).map(|it| it.id);
         let of_role = |role: Role| {
-            let mut backends = topology.backends.iter();
+            let backends = topology.backends.iter();
             backends
-                .find(|it| Some(it.cluster) == cluster && it.role == Some(role) && it.is_usable())
-                .cloned()
+                .filter(move |it| Some(it.cluster) == cluster && it.role == Some(role))
+                .filter(|it| it.is_usable())
         };
+        let primary = || of_role(Role::Primary).next();
         let chosen = match self.settings.from {
-            ReplicationSource::Primary => of_role(Role::Primary),
-            ReplicationSource::Replica => self
-                .kept_replica(&topology)
-                .or_else(|| of_role(Role::Replica))
-                .or_else(|| of_role(Role::Primary)),
+            ReplicationSource::Primary => primary(),
+            ReplicationSource::Replica => {
+                let followed = self.status.view().backend;
+                let is_followed = |it: &&Arc<Backend>| followed.as_ref() == Some(&it.name);
+                let mut replicas = of_role(Role::Replica).filter(|it| replicates(it));
+                // The replica that is followed already stays.
+                let kept = replicas.clone().find(is_followed);
+                kept.or_else(|| replicas.next())
+                    .or_else(primary)
+                    .or_else(|| of_role(Role::Replica).next())
+            }
         };
-        chosen.ok_or_else(|| {
+        chosen.cloned().ok_or_else(|| {
             let cluster = &self.settings.cluster;
             let from = self.settings.from;
             StreamError::Unfit(format!("no {from} of cluster \"{cluster}\" is up"))
         })
-    }
-
-    /// The replica that is followed already, while it is up.
-    fn kept_replica(&self, topology: &Topology) -> Option<Arc<Backend>> {
-        let name = self.status.view().backend?;
-        let mut backends = topology.backends.iter();
-        backends
-            .find(|it| it.name == name && it.role == Some(Role::Replica) && it.is_usable())
-            .cloned()
     }
 
     /// From one connection to its end.
@@ -265,6 +264,8 @@ impl Stream {
                 Brought::Idle => {
                     self.wait = WAIT_FIRST;
                     self.keep(true)?;
+                    // A replica that does not replicate any more has nothing to send.
+                    self.stay(&backend)?;
                 }
                 Brought::Transaction(gtid) => {
                     let changed = changes.take();
@@ -679,6 +680,11 @@ impl Stream {
             inflated_bytes_max: bytes,
         }
     }
+}
+
+/// Whether a replica gets its primary's transactions, as far as that is known. One that lags gets them.
+fn replicates(replica: &Backend) -> bool {
+    replica.standing.lag() != Lag::Stopped
 }
 
 /// Waits until then; for ever if there is no such time.

@@ -277,7 +277,8 @@ choices! {
     pub enum ReplicationSource {
         /// The primary. The stream moves to the new one when the primary changes.
         Primary = "primary",
-        /// A replica that writes binary logs itself (`log_slave_updates`). The primary, while no replica is up.
+        /// A replica that writes binary logs itself (`log_slave_updates`). When it stops, stops to replicate or becomes the
+        /// primary, the stream moves to another one. The primary is followed while no replica replicates.
         Replica = "replica",
     }
 }
