@@ -86,6 +86,15 @@ impl SavedHistory {
     }
 }
 
+/// The versions but those of tables and triggers that a tool makes for its work. The steps of a tool have rows until the
+/// change takes place: then they are merged into one.
+const SHOWN: &str = "(SELECT * FROM versions v
+    WHERE (made_by IS NULL OR ended_by IS NOT made_by)
+      AND NOT EXISTS (SELECT 1 FROM changes WHERE id = v.made_by AND step_of IS NOT NULL)
+      AND NOT (v.made_by IS NOT NULL AND v.ended_by IS NOT NULL
+        AND NOT EXISTS (SELECT 1 FROM changes WHERE id = v.made_by)
+        AND NOT EXISTS (SELECT 1 FROM changes WHERE id = v.ended_by AND (tool IS NULL OR object = v.object))))";
+
 /// A reading stands behind the last change whose versions are older than its own. The times of server and proxy are two
 /// clocks; they decide only where a reading has found nothing but objects that are gone.
 ///
@@ -95,8 +104,8 @@ fn marks(
     cluster: &str,
     schema: Option<&str>,
 ) -> rusqlite::Result<Vec<RevisionMark>> {
-    let mut statement = database.prepare(
-        "WITH mine AS (SELECT * FROM versions WHERE cluster = ?1 AND (?2 IS NULL OR db = ?2)),
+    let mut statement = database.prepare(&format!(
+        "WITH mine AS (SELECT * FROM {SHOWN} WHERE cluster = ?1 AND (?2 IS NULL OR db = ?2)),
          readings (time) AS (
             SELECT since FROM mine WHERE made_by IS NULL
             UNION SELECT until FROM mine WHERE until IS NOT NULL AND ended_by IS NULL)
@@ -110,7 +119,7 @@ fn marks(
                 (SELECT 1 FROM versions WHERE cluster = ?1 AND made_by IS NULL AND since = readings.time)),
             0), time FROM readings
          ORDER BY 1, 2",
-    )?;
+    ))?;
     let rows = statement.query_map(params![cluster, schema], |row| {
         Ok(RevisionMark {
             change: row.get(0)?,
@@ -144,7 +153,7 @@ fn of_change(
         "ended_by = ?3",
         params![cluster, schema, mark.change],
     )?;
-    // The row of a change can be gone: the history is bounded, and steps of tools are merged.
+    // The row of a change can be gone, because the history is bounded.
     let text = "SELECT coalesce((SELECT min(since) FROM versions WHERE made_by = ?1), \
                 (SELECT min(until) FROM versions WHERE ended_by = ?1), 0)";
     let time = match &change {
@@ -182,7 +191,7 @@ fn versions(
     keys: &[&dyn rusqlite::ToSql],
 ) -> rusqlite::Result<Vec<ObjectVersion>> {
     let text = format!(
-        "SELECT db, object, kind, definition FROM versions WHERE cluster = ?1 AND (?2 IS NULL OR db = ?2) AND {which} \
+        "SELECT db, object, kind, definition FROM {SHOWN} WHERE cluster = ?1 AND (?2 IS NULL OR db = ?2) AND {which} \
          ORDER BY id"
     );
     let mut statement = database.prepare_cached(&text)?;

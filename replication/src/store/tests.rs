@@ -345,3 +345,42 @@ fn the_history_is_a_sequence_of_revisions() {
         []
     );
 }
+
+#[test]
+fn the_work_of_a_tool_is_one_revision() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("schemas.db");
+    let mut store = Store::open(Some(&file), 1 << 30).unwrap();
+    store.note(NAME, &[is("t", "old")], 1_000_000).unwrap();
+    let work = [
+        (
+            change(2, "CREATE TABLE", &["_t_gho"], "create gho"),
+            vec![is("_t_gho", "old")],
+        ),
+        (
+            change(3, "ALTER TABLE", &["_t_gho"], "alter gho"),
+            vec![is("_t_gho", "new")],
+        ),
+        (
+            change(4, "RENAME TABLE", &["t", "_t_del", "_t_gho"], "rename"),
+            vec![is("t", "new"), is("_t_del", "old"), gone("_t_gho")],
+        ),
+        (
+            change(5, "DROP TABLE", &["_t_del"], "drop del"),
+            vec![gone("_t_del")],
+        ),
+    ];
+    for (number, (step, observed)) in (1..).zip(&work) {
+        record(&mut store, number, step, observed);
+        // Before the change takes place, it is none.
+        let history = SavedHistory::open(&file).unwrap();
+        let marks = history.revision_marks("main", None, None).unwrap();
+        assert_eq!(marks.len(), if number < 3 { 1 } else { 2 }, "{number}");
+    }
+    let history = SavedHistory::open(&file).unwrap();
+    let marks = history.revision_marks("main", None, None).unwrap();
+    let revision = history.revision("main", None, marks[1]).unwrap();
+    let names = |all: &[ObjectVersion]| all.iter().map(|it| it.name.clone()).collect::<Vec<_>>();
+    assert_eq!(names(&revision.ended), ["t"]);
+    assert_eq!(names(&revision.begun), ["t"]);
+}
