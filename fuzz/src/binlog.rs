@@ -43,10 +43,14 @@ pub fn binlog_events(data: &[u8]) {
     }
 }
 
+/// A file that a real server has written.
+pub(crate) fn capture(is_mariadb: bool) -> &'static [u8] {
+    if is_mariadb { MARIADB } else { MYSQL }
+}
+
 /// The FORMAT_DESCRIPTION event of a real server.
 pub(crate) fn first_event(is_mariadb: bool) -> Vec<u8> {
-    let file = if is_mariadb { MARIADB } else { MYSQL };
-    let mut reader = EventReader::new(file, Limits::default());
+    let mut reader = EventReader::new(capture(is_mariadb), Limits::default());
     let first = reader.next_event().expect("the file is whole");
     let (_, raw) = first.expect("the file has events");
     raw.bytes().to_vec()

@@ -15,6 +15,7 @@
 //! | [`boundaries`] | statements that touch a table, in wrappings, to a rule that refuses the table |
 //! | [`tokens`], [`packets`] | bytes to the modules `mysql.tokenizer` and `mysql.proto` of scripts |
 //! | [`binlog_events`], [`gtid_sets`] | events of binary logs, whole and in payloads; texts and bytes of GTID sets |
+//! | [`row_images`], [`json_documents`] | rows of real tables; documents of MySQL's type JSON with changes |
 //! | [`filtered_events`], [`changes`] | events of a stream to filters, and to the change feed |
 //! | [`kafka_answers`] | answers of a broker of Kafka to their readers |
 //! | [`config`] | text to the loader of configuration files |
@@ -28,6 +29,7 @@ mod headers;
 mod input;
 mod replication;
 mod routing;
+mod rows;
 mod script;
 mod seeds;
 mod statement;
@@ -55,6 +57,7 @@ pub use exchange::{executions, replies};
 pub use files::config;
 pub use headers::proxy_header;
 pub use routing::routing;
+pub use rows::{json_documents, row_images};
 pub use script::{packets, tokens};
 pub use seeds::{TARGETS, Target, plant};
 pub use statement::statement;

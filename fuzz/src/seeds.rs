@@ -13,7 +13,7 @@ use crate::tracker::{OF_BACKEND, kind};
 pub type Target = (&'static str, fn(&[u8]), fn() -> Vec<Vec<u8>>);
 
 /// All there are.
-pub const TARGETS: [Target; 19] = [
+pub const TARGETS: [Target; 21] = [
     ("framing", crate::framing, framing),
     ("tracking", crate::tracking, tracking),
     ("greeting", crate::greeting, greeting),
@@ -30,6 +30,16 @@ pub const TARGETS: [Target; 19] = [
     ("packets", crate::packets, packets),
     ("binlog_events", crate::binlog_events, binlog_events),
     ("gtid_sets", crate::gtid_sets, gtid_sets),
+    (
+        "row_images",
+        crate::row_images,
+        crate::rows::row_image_seeds,
+    ),
+    (
+        "json_documents",
+        crate::json_documents,
+        crate::rows::json_seeds,
+    ),
     ("filtered_events", crate::filtered_events, filtered_events),
     ("changes", crate::changes, binlog_events),
     ("kafka_answers", crate::kafka_answers, kafka_answers),
