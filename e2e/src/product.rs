@@ -180,23 +180,47 @@ impl Product {
         if rustix::process::geteuid().is_root() {
             command.arg("--user=root");
         }
+        command.args(self.home());
+        command
+    }
+
+    /// A program that starts the server, which finds its own files.
+    pub fn server_program(self, folder: &Path) -> PathBuf {
+        let command = self.server();
+        if self.root().is_none() {
+            return command.get_program().into();
+        }
+        let own = std::iter::once(command.get_program()).chain(command.get_args());
+        let quoted = |it: &dyn std::fmt::Display| format!("'{it}'");
+        let own: Vec<_> = own.map(|it| quoted(&Path::new(it).display())).collect();
+        let home: Vec<_> = self.home().iter().map(|it| quoted(it)).collect();
+        let text = format!(
+            "#!/bin/sh\nLD_PRELOAD='{}' exec {} \"$@\" {}\n",
+            preload(),
+            own.join(" "),
+            home.join(" ")
+        );
+        let program = folder.join("server");
+        std::fs::write(&program, text).expect("the folder is writable");
+        let executable = std::os::unix::fs::PermissionsExt::from_mode(0o700);
+        std::fs::set_permissions(&program, executable).expect("it is ours");
+        program
+    }
+
+    /// The options without which an unpacked server would not find its own files.
+    fn home(self) -> Vec<String> {
         let Some(root) = self.root() else {
-            return command;
+            return Vec::new();
         };
         let usr = root.join("usr");
         let share = self.share();
-        command
-            .arg(format!("--basedir={}", usr.display()))
-            .arg(format!(
-                "--plugin-dir={}",
-                usr.join("lib/mysql/plugin").display()
-            ))
-            .arg(format!("--lc-messages-dir={}", share.display()))
-            .arg(format!(
-                "--character-sets-dir={}",
-                share.join("charsets").display()
-            ));
-        command
+        let plugins = usr.join("lib/mysql/plugin");
+        vec![
+            format!("--basedir={}", usr.display()),
+            format!("--plugin-dir={}", plugins.display()),
+            format!("--lc-messages-dir={}", share.display()),
+            format!("--character-sets-dir={}", share.join("charsets").display()),
+        ]
     }
 
     fn share(self) -> PathBuf {

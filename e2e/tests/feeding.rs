@@ -10,10 +10,11 @@ use tempfile::TempDir;
 
 mod chain;
 mod changes;
-mod disk;
+pub(crate) mod disk;
 mod filters;
 mod semi_sync;
 mod switch;
+mod versions;
 
 both! {
     replicas_are_fed_and_go_on_after_restarts_and_kills
@@ -112,7 +113,19 @@ impl Fed {
     }
 
     fn write(&self, from: u32, to: u32) {
+        self.write_in(&mut self.primary.root(), from, to);
+    }
+
+    /// GTIDs of MySQL with a tag.
+    fn write_tagged(&self, from: u32, to: u32) {
         let mut root = self.primary.root();
+        if !self.primary.product.is_mariadb() {
+            root.run("SET gtid_next = 'AUTOMATIC:blue'");
+        }
+        self.write_in(&mut root, from, to);
+    }
+
+    fn write_in(&self, root: &mut RawConn, from: u32, to: u32) {
         for number in from..to {
             root.run(&format!(
                 "INSERT INTO shop.orders VALUES ({number}, REPEAT('x', 3000))"
@@ -183,14 +196,17 @@ fn replicas_are_fed_and_go_on_after_restarts_and_kills(product: Product) {
     let fed = Fed::new(product);
     let proxy = fed.proxy();
     fed.primary.root().run("CREATE DATABASE shop");
-    fed.primary
-        .root()
-        .run("CREATE TABLE shop.orders (id INT PRIMARY KEY, note TEXT)");
+    for create in [
+        "CREATE TABLE shop.orders (id INT PRIMARY KEY, note TEXT)",
+        "CREATE TABLE shop.large (id INT PRIMARY KEY, note LONGTEXT)",
+    ] {
+        fed.primary.root().run(create);
+    }
     fed.write(0, 20);
     let (one, mut other) = (fed.replica(2), fed.replica(3));
     fed.check(&[&one, &other]);
     // Live, from two log files of the primary.
-    fed.write(20, 30);
+    fed.write_tagged(20, 30);
     fed.primary.root().run("FLUSH BINARY LOGS");
     fed.write(30, 40);
     fed.check(&[&one, &other]);
@@ -200,9 +216,12 @@ fn replicas_are_fed_and_go_on_after_restarts_and_kills(product: Product) {
     assert!(!is_told, "{log}");
     fed.wait_shown(&["live", "live"]);
 
-    // A replica that was away goes on by GTID.
+    // A replica that was away goes on by GTID, behind an event of two packets.
     other.kill();
-    fed.write(40, 60);
+    let large = "INSERT INTO shop.large VALUES (1, REPEAT('x', 17000000))";
+    fed.primary.root().run(large);
+    fed.write(40, 50);
+    fed.write_tagged(50, 60);
     fed.wait_shown(&["live"]);
     other.start_again();
     start_replica(&other);
@@ -219,6 +238,10 @@ fn replicas_are_fed_and_go_on_after_restarts_and_kills(product: Product) {
     // A replica that begins now gets all of it from the files.
     let late = fed.replica(4);
     fed.check(&[&late]);
+    for replica in [&one, &other, &late] {
+        let length = "SELECT LENGTH(note) FROM shop.large";
+        assert_eq!(replica.root().value(length), "17000000");
+    }
     proxy.stop();
 }
 
@@ -234,7 +257,14 @@ fn a_replica_begins_where_its_backup_ended(product: Product) {
         fed.primary.root().run(statement);
     }
     let at = fed.primary.root().value(position(product));
+    let text = std::fs::read_to_string(&fed.config).unwrap();
+    let other = "[[account]]\nuser = \"plain\"\npassword = \"plain\"\n";
+    std::fs::write(&fed.config, format!("{text}\n{other}")).unwrap();
     let proxy = fed.proxy();
+    // An account of clients is none of replicas.
+    let address = Address::Tcp(([127, 0, 0, 1], fed.port).into());
+    let refused = RawConn::connect(&address, &Login::with("plain", "plain"));
+    assert_eq!(refused.unwrap_err().refusal().code, 1045);
 
     // Nothing has been written since, so the relay has no transaction yet.
     let early = restored(product, 2, &at, &schema);

@@ -8,11 +8,13 @@ use tempfile::TempDir;
 
 mod accounts;
 mod authentication;
+mod day;
 mod faults;
 mod hook;
 mod makers;
 mod manual;
 mod outputs;
+mod replica;
 mod replicant;
 
 both! {
@@ -185,8 +187,18 @@ const STATEMENTS: &[&str] = &[
     "DROP VIEW v",
     "DROP TABLE copied, `new name`",
     "DROP USER jane",
-    "CREATE TABLE last_one (a INT)",
 ];
+
+/// MariaDB has sequences.
+const OF_SEQUENCES: &[&str] = &[
+    "CREATE SEQUENCE s INCREMENT BY 5",
+    "DO NEXTVAL(s)",
+    "ALTER SEQUENCE s MAXVALUE 1000",
+    "RENAME TABLE s TO numbers",
+    "DROP SEQUENCE numbers",
+];
+
+const LAST: &str = "CREATE TABLE last_one (a INT)";
 
 const EXPECTED: &[[&str; 4]] = &[
     ["CREATE DATABASE", "shop", "shop", "schema"],
@@ -211,42 +223,65 @@ const EXPECTED: &[[&str; 4]] = &[
     ["DROP VIEW", "shop", "v", "view"],
     ["DROP TABLE", "shop", "copied", "table"],
     ["DROP USER", "", "jane@%", "account"],
-    ["CREATE TABLE", "shop", "last_one", "table"],
 ];
+
+const EXPECTED_OF_SEQUENCES: &[[&str; 4]] = &[
+    ["CREATE SEQUENCE", "shop", "s", "sequence"],
+    ["ALTER SEQUENCE", "shop", "s", "sequence"],
+    ["RENAME TABLE", "shop", "s", "table"],
+    ["DROP SEQUENCE", "shop", "numbers", "sequence"],
+];
+
+const EXPECTED_LAST: [&str; 4] = ["CREATE TABLE", "shop", "last_one", "table"];
+
+fn is_change(statement: &str) -> bool {
+    let is_none = statement.contains("TEMPORARY");
+    !is_none
+        && !["USE", "INSERT", "DO "]
+            .iter()
+            .any(|it| statement.starts_with(it))
+}
 
 fn each_kind_of_change_is_a_row_and_the_server_is_asked_what_the_object_is(product: Product) {
     let server = start(product);
     let following = Following::start(&server, &[]);
+    let (of_sequences, expected) = match product.is_mariadb() {
+        true => (
+            OF_SEQUENCES,
+            [EXPECTED, EXPECTED_OF_SEQUENCES, &[EXPECTED_LAST]],
+        ),
+        false => (&[][..], [EXPECTED, &[], &[EXPECTED_LAST]]),
+    };
+    let expected = expected.concat();
     let mut root = server.root();
-    for statement in STATEMENTS {
+    let mut changes = 0;
+    for statement in [STATEMENTS, of_sequences, &[LAST]].concat() {
         root.run(statement);
-        // The server is asked what the object is; by then it must not be another already.
-        if !statement.starts_with("USE")
-            && !statement.contains("TEMPORARY")
-            && !statement.starts_with("INSERT")
-        {
-            let select = format!(
-                "SELECT count(*) >= {} FROM schema_changes",
-                STATEMENTS
-                    .iter()
-                    .take_while(|it| *it != statement)
-                    .filter(|it| !it.starts_with("USE")
-                        && !it.contains("TEMPORARY")
-                        && !it.starts_with("INSERT"))
-                    .count()
-                    + 1
-            );
+        if is_change(statement) {
+            // The server is asked what the object is; by then it must not be another already.
+            changes += 1;
+            let select = format!("SELECT count(*) >= {changes} FROM schema_changes");
             following.wait_for(statement, &select);
         }
     }
     let rows = following
         .rows("SELECT kind, ifnull(db, ''), object, object_kind FROM schema_changes ORDER BY id");
-    assert_eq!(rows, EXPECTED);
+    assert_eq!(rows, expected);
     let select = "SELECT count(*), count(DISTINCT gtid), min(server_id), max(error_code), min(thread_id) > 0, \
                   min(time) > '2026' FROM schema_changes";
-    let count = EXPECTED.len().to_string();
+    let count = expected.len().to_string();
     let facts = following.rows(select);
     assert_eq!(facts, [[&count, &count, "1", "0", "1", "1"]]);
+    let address = "SELECT value FROM proxy_config WHERE option = 'repclient.master_address'";
+    assert_eq!(following.rows(address), [[server.tcp().to_string()]]);
+    let shown = following.admin().run("SHOW REPLICATION").texts();
+    assert_eq!(shown.len(), 1);
+    let metrics = following.rows("SELECT changes, errors, ifnull(last_error, '') FROM replication");
+    assert_eq!(metrics, [[&count, "0", ""]]);
+    check_versions(&following, product);
+}
+
+fn check_versions(following: &Following, product: Product) {
     // The server tells who has made these.
     let makers =
         following.rows("SELECT object, account FROM schema_changes WHERE kind = 'CREATE VIEW'");
@@ -283,15 +318,25 @@ fn each_kind_of_change_is_a_row_and_the_server_is_asked_what_the_object_is(produ
     assert_eq!(of_trigger.len(), 2, "{of_trigger:?}");
     assert!(of_trigger[1][1].contains("`new name`"), "{of_trigger:?}");
     assert_eq!(versions("last_one").len(), 1);
+    if product.is_mariadb() {
+        // Taking a number changes nothing. A sequence that gets another name is one still.
+        let of_sequence = versions("s");
+        let [made, altered] = &of_sequence[..] else {
+            panic!("{of_sequence:?}");
+        };
+        assert!(made[1].contains(" increment by 5 "), "{made:?}");
+        assert!(altered[1].contains(" maxvalue 1000 "), "{altered:?}");
+        let renamed = versions("numbers");
+        assert_eq!(renamed.len(), 1, "{renamed:?}");
+        assert_eq!(renamed[0][0], "sequence");
+        assert!(
+            renamed[0][1].starts_with("CREATE SEQUENCE `numbers`"),
+            "{renamed:?}"
+        );
+    }
     let present = following
         .rows("SELECT object FROM schema_versions WHERE db = 'shop' AND until IS NULL ORDER BY 1");
     assert_eq!(present, [["last_one"], ["shop"]]);
-    let address = "SELECT value FROM proxy_config WHERE option = 'repclient.master_address'";
-    assert_eq!(following.rows(address), [[server.tcp().to_string()]]);
-    let shown = following.admin().run("SHOW REPLICATION").texts();
-    assert_eq!(shown.len(), 1);
-    let metrics = following.rows("SELECT changes, errors, ifnull(last_error, '') FROM replication");
-    assert_eq!(metrics, [[&count, "0", ""]]);
 }
 
 fn a_schema_is_told_as_it_was(product: Product) {

@@ -9,14 +9,14 @@ both! {
 }
 
 /// A file system of its own, in memory.
-struct SmallDisk {
+pub(crate) struct SmallDisk {
     folder: TempDir,
 }
 
 impl SmallDisk {
     const BYTES: usize = 1 << 20;
 
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let disk = Self {
             folder: tempfile::tempdir().unwrap(),
         };
@@ -26,20 +26,24 @@ impl SmallDisk {
         disk
     }
 
+    /// Where it is.
+    pub(crate) fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
     fn ballast(&self) -> PathBuf {
         self.folder.path().join("ballast")
     }
 
-    /// Leaves room for a few transactions.
-    fn fill(&self) {
-        const ROOM: usize = 64 << 10;
-        let relay = self.folder.path().join("relay").read_dir().unwrap();
-        let used = relay.map(|it| it.unwrap().metadata().unwrap().len().next_multiple_of(4096));
-        let used = usize::try_from(used.sum::<u64>()).unwrap();
-        std::fs::write(self.ballast(), vec![0; Self::BYTES - used - ROOM]).unwrap();
+    /// Leaves so much room, in bytes.
+    pub(crate) fn fill(&self, room: u64) {
+        let disk = rustix::fs::statvfs(self.folder.path()).unwrap();
+        let free = disk.f_bavail * disk.f_frsize;
+        let ballast = usize::try_from(free - room).unwrap();
+        std::fs::write(self.ballast(), vec![0; ballast]).unwrap();
     }
 
-    fn empty(&self) {
+    pub(crate) fn empty(&self) {
         std::fs::remove_file(self.ballast()).unwrap();
     }
 }
@@ -63,7 +67,7 @@ fn a_full_disk_stops_the_stream_and_room_lets_it_go_on(product: Product) {
     const FULL: &str = "No space left on device";
     let disk = SmallDisk::new();
     let fed = Fed::new(product);
-    let relay = disk.folder.path().join("relay");
+    let relay = disk.path().join("relay");
     std::fs::create_dir(&relay).unwrap();
     let text = std::fs::read_to_string(&fed.config).unwrap();
     let own = fed.config.parent().unwrap().join("relay");
@@ -77,7 +81,8 @@ fn a_full_disk_stops_the_stream_and_room_lets_it_go_on(product: Product) {
     let replica = fed.replica(2);
     fed.check(&[&replica]);
 
-    disk.fill();
+    // A few transactions fit.
+    disk.fill(64 << 10);
     fed.write(5, 40);
     proxy.wait_event("replication_failed", &["cause=\"relay\"", FULL]);
     let address = Address::Tcp(([127, 0, 0, 1], fed.admin).into());

@@ -1,5 +1,7 @@
 //! Streams log in by each authentication plugin that servers have, with TLS and without, and over a Unix socket.
 
+use e2e::Certs;
+
 use super::*;
 
 both! {
@@ -12,59 +14,105 @@ fn streams_log_in_by_each_authentication_plugin_of_mariadb_11_8() {
     streams_log_in_by_each_authentication_plugin(Product::MariaDbNext);
 }
 
-/// Each plugin that takes a password, and how an account gets it.
-fn plugins(product: Product) -> Vec<(&'static str, String)> {
-    let mariadb = |name| (name, format!("VIA {name} USING PASSWORD('{SECRET}')"));
-    let mysql = |name| (name, format!("WITH {name} BY '{SECRET}'"));
-    match product {
-        Product::MariaDb => ["mysql_native_password", "ed25519"].map(mariadb).to_vec(),
-        Product::MariaDbNext => {
-            let names = [
-                "mysql_native_password",
-                "ed25519",
-                "parsec",
-                "caching_sha2_password",
-            ];
-            names.map(mariadb).to_vec()
+/// An account of a stream, named for its plugin.
+struct Account {
+    name: &'static str,
+    /// What follows IDENTIFIED.
+    how: String,
+    needs_tls: bool,
+}
+
+/// Each plugin that takes a password, and a certificate beside the password.
+fn accounts(product: Product) -> Vec<Account> {
+    let named = |names: &[&'static str]| -> Vec<Account> {
+        let account = |name: &&'static str| Account {
+            name,
+            how: match product.is_mariadb() {
+                true => format!("VIA {name} USING PASSWORD('{SECRET}')"),
+                false => format!("WITH {name} BY '{SECRET}'"),
+            },
+            needs_tls: false,
+        };
+        names.iter().map(account).collect()
+    };
+    // The password passes in clear.
+    let in_clear = |name| Account {
+        name,
+        how: match product.is_mariadb() {
+            true => format!("VIA {name} USING '{SECRET}'"),
+            false => format!("WITH {name} AS '{SECRET}'"),
+        },
+        needs_tls: true,
+    };
+    let mut accounts = named(match product {
+        Product::MariaDb => &["mysql_native_password", "ed25519"],
+        Product::MariaDbNext => &[
+            "mysql_native_password",
+            "ed25519",
+            "parsec",
+            "caching_sha2_password",
+        ],
+        Product::MySql => &["caching_sha2_password", "sha256_password"],
+    });
+    if product != Product::MariaDb {
+        accounts.push(in_clear("cleartext_plugin_server"));
+    }
+    if product == Product::MariaDbNext {
+        // By the plugin `dialog`, as PAM asks.
+        accounts.push(in_clear("three_attempts"));
+    }
+    accounts.push(Account {
+        name: "with_certificate",
+        how: format!("BY '{SECRET}' REQUIRE X509"),
+        needs_tls: true,
+    });
+    accounts
+}
+
+fn make(accounts: &[Account], server: &Server) {
+    let mut root = server.root();
+    root.run("SET sql_log_bin = 0");
+    for Account { name, how, .. } in accounts {
+        root.run(&format!("CREATE USER f_{name} IDENTIFIED {how}"));
+        root.run(&format!(
+            "GRANT REPLICATION SLAVE, SELECT, SHOW VIEW, TRIGGER, EVENT ON *.* TO f_{name}"
+        ));
+        if server.product.is_mariadb() {
+            root.run(&format!("GRANT BINLOG MONITOR ON *.* TO f_{name}"));
         }
-        Product::MySql => ["caching_sha2_password", "sha256_password"]
-            .map(mysql)
-            .to_vec(),
+    }
+}
+
+/// The backend, and its TLS.
+fn settings(server: &Server, has_tls: bool) -> Settings {
+    let settings = Settings::in_front_of([server]).admin_on(free_port());
+    let client = &Certs::shared().client;
+    match has_tls {
+        false => settings.set("backend_tls.mode", "off"),
+        true => settings
+            .set("backend_tls.mode", "required")
+            .set("backend_tls.certificate", &client.certificate)
+            .set("backend_tls.key", &client.key),
     }
 }
 
 fn streams_log_in_by_each_authentication_plugin(product: Product) {
     let server = start(product);
-    let plugins = plugins(product);
-    let mut root = server.root();
-    root.run("SET sql_log_bin = 0");
-    for (name, how) in &plugins {
-        root.run(&format!("CREATE USER f_{name} IDENTIFIED {how}"));
-        root.run(&format!(
-            "GRANT REPLICATION SLAVE, SELECT, SHOW VIEW, TRIGGER, EVENT ON *.* TO f_{name}"
-        ));
-        if product.is_mariadb() {
-            root.run(&format!("GRANT BINLOG MONITOR ON *.* TO f_{name}"));
-        }
-    }
-    drop(root);
-    // The first login by a plugin that keeps what it has seen is a full one. The server forgets between the proxies.
-    let tls = [
-        ("backend_tls.mode", "off"),
-        ("backend_tls.mode", "required"),
-    ];
-    for (index, tls) in tls.into_iter().enumerate() {
+    let accounts = accounts(product);
+    make(&accounts, &server);
+    for has_tls in [false, true] {
         if !product.is_mariadb() {
+            // The first login by a plugin that keeps what it has seen is a full one.
             server.root().run("FLUSH PRIVILEGES");
         }
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("schemas.db");
         let password = format!("{SECRET:?}");
-        let mut settings = Settings::in_front_of([&server])
-            .admin_on(free_port())
-            .set("schema_history.file", file.to_str().unwrap())
-            .set(tls.0, tls.1);
-        for (number, (name, _)) in plugins.iter().enumerate() {
+        let mut settings =
+            settings(&server, has_tls).set("schema_history.file", file.to_str().unwrap());
+        let usable = accounts.iter().filter(|it| has_tls || !it.needs_tls);
+        let usable: Vec<_> = usable.map(|it| it.name).collect();
+        for (number, name) in usable.iter().enumerate() {
             let (title, id) = (format!("{name:?}"), (4000 + number).to_string());
             let more = [
                 ("name", &*title),
@@ -78,7 +126,7 @@ fn streams_log_in_by_each_authentication_plugin(product: Product) {
             settings,
             folder,
         };
-        let count = plugins.len();
+        let count = usable.len();
         let all = |table: &str, state: &str| {
             format!("SELECT count(*) = {count} FROM {table} WHERE {state}")
         };
@@ -86,8 +134,8 @@ fn streams_log_in_by_each_authentication_plugin(product: Product) {
             "all streams",
             &all("replication", "state = 'streaming' AND errors = 0"),
         );
-        run(&server, &[&format!("CREATE DATABASE shop{index}")]);
-        let object = format!("object = 'shop{index}'");
+        run(&server, &[&format!("CREATE DATABASE shop_{has_tls}")]);
+        let object = format!("object = 'shop_{has_tls}'");
         following.wait_for("the change in all streams", &all("schema_changes", &object));
     }
 }

@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 
+use crate::feeding::disk::SmallDisk;
 use e2e::{Cut, Relay};
 
 use super::*;
@@ -232,6 +233,35 @@ fn deleted_logs_are_told_and_can_be_left_out(product: Product) {
     // What the lost statement has made is known all the same.
     let lost = "SELECT made_by IS NULL, until IS NULL FROM schema_versions WHERE object = 'lost'";
     assert_eq!(following.rows(lost), [["1", "1"]]);
+}
+
+#[test]
+fn a_history_whose_disk_is_full_loses_no_change() {
+    let server = start(Product::MariaDb);
+    let disk = SmallDisk::new();
+    let mut following = Following::start(&server, &[]);
+    let file = disk.path().join("schemas.db");
+    following.settings = following
+        .settings
+        .set("schema_history.file", file.to_str().unwrap());
+    let following = following.again();
+    following.wait_streaming();
+    run(&server, &["CREATE DATABASE shop"]);
+    following.wait_change("CREATE DATABASE", "shop");
+    disk.fill(0);
+    let comment = "x".repeat(1000);
+    for number in 0..20 {
+        let create = format!("CREATE TABLE shop.t{number} (a INT COMMENT '{comment}')");
+        run(&server, &[&create]);
+    }
+    following.wait_for(
+        "the full disk is shown",
+        "SELECT count(*) FROM replication WHERE state = 'waiting' AND last_error LIKE '%disk is full%'",
+    );
+    disk.empty();
+    following.wait_change("CREATE TABLE", "t19");
+    let rows = following.rows("SELECT count(*), count(DISTINCT object) FROM schema_changes");
+    assert_eq!(rows, [["21", "21"]]);
 }
 
 fn an_event_of_several_packets_is_read(product: Product) {

@@ -96,6 +96,10 @@ fn definitions(server: &Server) -> Vec<Vec<String>> {
             "EVENT",
             "SELECT event_name FROM information_schema.events WHERE event_schema = 'shop' ORDER BY 1",
         ),
+        (
+            "SEQUENCE",
+            "SELECT table_name FROM information_schema.tables WHERE table_schema = 'shop' AND table_type = 'SEQUENCE'",
+        ),
     ];
     let mut all = root.run("SHOW CREATE DATABASE shop").texts();
     for (kind, list) in lists {
@@ -124,7 +128,11 @@ fn with_keys_in_order(definition: &str) -> String {
 
 /// A second of the server's clock that is over and had no change.
 fn time_between(server: &Server) -> String {
-    let mut root = server.root();
+    quiet_second(&mut server.root())
+}
+
+/// The same of a server of that connection.
+pub(super) fn quiet_second(root: &mut RawConn) -> String {
     let mut clock = || -> u64 { root.value("SELECT UNIX_TIMESTAMP()").parse().unwrap() };
     let begun = clock();
     wait::until("a second has passed", wait::SOON, || clock() > begun + 1);
@@ -133,12 +141,11 @@ fn time_between(server: &Server) -> String {
 }
 
 /// Feeds a script to the product's command-line client.
-fn execute(server: &Server, script: &Path) {
-    let output = server
-        .product
+pub(super) fn execute(product: Product, socket: &Path, script: &Path) {
+    let output = product
         .client()
         .args(["--user=root", "--protocol=socket"])
-        .arg(format!("--socket={}", server.socket().display()))
+        .arg(format!("--socket={}", socket.display()))
         .stdin(Stdio::from(std::fs::File::open(script).unwrap()))
         .output()
         .unwrap();
@@ -149,17 +156,35 @@ fn execute(server: &Server, script: &Path) {
 fn the_statements_of_a_difference_make_the_same_schema(product: Product) {
     let [changed, migrated] = [(); 2].map(|()| start(product));
     let following = Following::start(&changed, &[]);
-    run(&changed, BEFORE);
+    // MySQL has no sequences.
+    let [made, altered]: [&[&str]; 2] = match product.is_mariadb() {
+        true => [
+            &["CREATE SEQUENCE shop.numbers START WITH 7"],
+            &[
+                "ALTER SEQUENCE shop.numbers INCREMENT BY 5 MAXVALUE 1000",
+                "CREATE SEQUENCE shop.other NOCACHE CYCLE",
+            ],
+        ],
+        false => [&[]; 2],
+    };
+    let before = [
+        &BEFORE[..BEFORE.len() - 1],
+        made,
+        &BEFORE[BEFORE.len() - 1..],
+    ]
+    .concat();
+    let after = [altered, AFTER].concat();
+    run(&changed, &before);
     following.wait_change("CREATE TABLE", "behind");
     let between = time_between(&changed);
-    run(&changed, AFTER);
+    run(&changed, &after);
     following.wait_change("CREATE TABLE", "last_one");
     let diff = ["diff", "main", "--from", &between, "--sql"];
     let script = following.folder.path().join("forth.sql");
     std::fs::write(&script, following.printed(&diff)).unwrap();
-    run(&migrated, BEFORE);
+    run(&migrated, &before);
     let before = definitions(&migrated);
-    execute(&migrated, &script);
+    execute(product, &migrated.socket(), &script);
     let text = std::fs::read_to_string(&script).unwrap();
     assert_eq!(definitions(&migrated), definitions(&changed), "{text}");
     assert!(!text.contains("-- "), "{text}");
@@ -168,14 +193,14 @@ fn the_statements_of_a_difference_make_the_same_schema(product: Product) {
     let now = time_between(&changed);
     let diff = ["diff", "main", "--from", &now, "--to", &between, "--sql"];
     std::fs::write(&back, following.printed(&diff)).unwrap();
-    execute(&migrated, &back);
+    execute(product, &migrated.socket(), &back);
     let text = std::fs::read_to_string(&back).unwrap();
     assert_eq!(definitions(&migrated), before, "{text}");
 }
 
 /// What Git prints of a repository.
 #[track_caller]
-fn git(folder: &Path, arguments: &[&str]) -> String {
+pub(super) fn git(folder: &Path, arguments: &[&str]) -> String {
     let mut command = Command::new("git");
     command.arg("-C").arg(folder).args(arguments);
     let output = command.output().unwrap();

@@ -14,33 +14,39 @@ pub fn libraries(tests: &[String]) -> Vec<String> {
     tests.iter().filter(waits).cloned().collect()
 }
 
-/// Cells of scripts, one family of each example of the manual, and the chain of a primary, the proxy and eight replicas
+/// Cells of scripts, one family of each test that is about the proxy alone, and the chain of a primary, the proxy and eight replicas
 /// under load.
 pub fn end_to_end(tests: &[String]) -> Vec<String> {
     let mut waiting = cells_of_scripts(tests);
-    waiting.extend(families_of_examples(tests));
+    waiting.extend(families_of_the_night(tests));
     let chains = tests.iter().filter(|test| test.contains("::chain::"));
     waiting.extend(chains.cloned());
     waiting
 }
 
-/// An example of the manual runs on both families where both can. A change runs one of them, which the name of the page
-/// chooses.
-fn families_of_examples(tests: &[String]) -> Vec<String> {
+/// An example of the manual runs on both families where both can, and so do some tests that take long. A change runs one
+/// of the families, which the name of the test chooses.
+fn families_of_the_night(tests: &[String]) -> Vec<String> {
     let all: HashSet<&str> = tests.iter().map(String::as_str).collect();
     let waits = |test: &&String| {
-        let page = test
-            .strip_prefix(EXAMPLES)
-            .and_then(|rest| rest.rsplit_once("::"));
-        page.is_some_and(|(page, family)| {
-            let is_on = |family: &str| all.contains(format!("{EXAMPLES}{page}::{family}").as_str());
-            FAMILIES.into_iter().all(is_on) && FAMILIES[diagonal(page)] != family
+        let mut prefixes = OF_ONE_FAMILY.into_iter();
+        let Some(prefix) = prefixes.find(|it| test.starts_with(it)) else {
+            return false;
+        };
+        let name = test.strip_prefix(prefix).unwrap_or_default();
+        name.rsplit_once("::").is_some_and(|(name, family)| {
+            let is_on = |family: &str| all.contains(format!("{prefix}{name}::{family}").as_str());
+            FAMILIES.into_iter().all(is_on) && FAMILIES[diagonal(name)] != family
         })
     };
     tests.iter().filter(waits).cloned().collect()
 }
 
-const EXAMPLES: &str = "manual::the_example_of::";
+const OF_ONE_FAMILY: [&str; 3] = [
+    "manual::the_example_of::",
+    "schema_history::day::",
+    "schema_history::replica::",
+];
 
 const FAMILIES: [&str; 2] = ["mariadb", "mysql"];
 
@@ -86,7 +92,7 @@ mod tests {
     #[test]
     fn a_change_runs_each_example_of_the_manual_on_one_family() {
         let tests = ["rules::mariadb", "rules::mysql", "lua::mariadb"];
-        let tests = tests.map(|test| format!("{EXAMPLES}{test}"));
+        let tests = tests.map(|test| format!("{}{test}", OF_ONE_FAMILY[0]));
         let waiting = end_to_end(&tests);
         assert_eq!(waiting.len(), 1);
         assert!(waiting[0].contains("rules"));

@@ -82,6 +82,45 @@ fn vectors_of_mariadb_are_told_as_numbers() {
     proxy.stop();
 }
 
+/// The server logs the numbers that it takes from a sequence as a row of a table.
+fn numbers_of_a_sequence_are_told(product: Product, statement: &str, maximum: u64) {
+    let feed = Feed::new(product);
+    let proxy = feed.fed.proxy();
+    feed.run(&["CREATE DATABASE shop", statement]);
+    let mut changes = feed.open("from=oldest&tables=shop.s");
+    for metadata in ["NO_LOG", "FULL"] {
+        feed.run(&[&format!("SET GLOBAL binlog_row_metadata = {metadata}")]);
+        let taken = feed
+            .fed
+            .primary
+            .root()
+            .value("SELECT NEXTVAL(shop.s)")
+            .parse::<u64>()
+            .unwrap();
+        let told = changes.until(|it| it["op"] == "c");
+        let after = &told.last().unwrap()["after"];
+        assert_eq!(after["next_not_cached_value"], taken + 5, "{metadata}");
+        assert_eq!(after["maximum_value"], maximum, "{metadata}");
+        assert_eq!(after["cycle_option"], 0, "{metadata}");
+    }
+    feed.run(&["DROP SEQUENCE shop.s"]);
+    changes.until(is_ddl("DROP SEQUENCE"));
+    proxy.stop();
+}
+
+#[test]
+fn numbers_of_a_sequence_are_told_on_mariadb() {
+    let create = "CREATE SEQUENCE shop.s INCREMENT BY 5 NOCACHE MAXVALUE 1000";
+    numbers_of_a_sequence_are_told(Product::MariaDb, create, 1000);
+}
+
+#[test]
+fn numbers_of_a_sequence_without_a_sign_are_told_on_mariadb_11_8() {
+    let create = "CREATE SEQUENCE shop.s AS BIGINT UNSIGNED INCREMENT BY 5 NOCACHE \
+                  MAXVALUE 18446744073709551614";
+    numbers_of_a_sequence_are_told(Product::MariaDbNext, create, u64::MAX - 1);
+}
+
 fn rows_between_two_changes_of_a_table_are_not_told_by_the_later_definition(product: Product) {
     let feed = Feed::new(product);
     let proxy = feed.fed.proxy();
