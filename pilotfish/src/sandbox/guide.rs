@@ -71,7 +71,8 @@ fn write_history(page: &mut String, doors: Doors, folder: &Path) -> fmt::Result 
         "\nThe proxy follows the primary, and keeps what the schemas were. A change, and what it has changed:"
     )?;
     let alter = login(client, doors.pooled, ALTER);
-    writeln!(page, "  before=$(date -u '+%F %T'); {alter}")?;
+    // MariaDB tells the time of a statement in whole seconds.
+    writeln!(page, "  before=$(date -u '+%F %T'); sleep 1; {alter}")?;
     writeln!(
         page,
         "  {} schema diff main --schema demo --from \"$before\" -c {}",
