@@ -1,12 +1,8 @@
-//! How many statements may run at once on a server: a transaction waits before it begins, and then goes on.
+//! How many statements may run at once on a server, as the admin port tells and sets it. What clients see of that, on
+//! both families: `simulation/tests/scenes/adaptive_limit.rs`.
 
 use e2e::raw::{Address, Login, RawConn, Shape};
 use e2e::{LeasedServer, Product, Proxy, Server, Settings, free_port, wait};
-
-both! {
-    who_begins_waits_its_turn_and_who_has_begun_goes_on
-    the_limit_is_changed_and_switched_off_while_some_wait
-}
 
 const READ: &str = "SELECT n FROM d.held";
 
@@ -19,8 +15,8 @@ struct Limited {
 }
 
 impl Limited {
-    fn start(product: Product, limit: i32, counts_for: &str) -> Self {
-        let server = Server::lease(product);
+    fn start(limit: i32) -> Self {
+        let server = Server::lease(Product::MariaDb);
         let mut root = server.root();
         root.run("CREATE DATABASE d");
         for table in ["held", "free"] {
@@ -36,7 +32,7 @@ impl Limited {
             .set("pool.timeout_wait", "60s")
             .set("pool.adaptive_limit_min", limit)
             .set("pool.adaptive_limit_max", limit)
-            .set("pool.adaptive_limit_counts_for", counts_for)
+            .set("pool.adaptive_limit_counts_for", "1h")
             .admin_on(port);
         Self {
             proxy: Proxy::start(&settings),
@@ -81,8 +77,9 @@ fn answered(client: &mut RawConn, value: &str) {
     assert_eq!(reply.texts(), [[value]], "{reply:?}");
 }
 
-fn who_begins_waits_its_turn_and_who_has_begun_goes_on(product: Product) {
-    let limited = Limited::start(product, 2, "1h");
+#[test]
+fn who_begins_waits_its_turn_and_who_has_begun_goes_on() {
+    let limited = Limited::start(2);
     let mut inside = limited.proxy.connect();
     inside.run("BEGIN");
     inside.run("INSERT INTO d.free VALUES (1)");
@@ -114,8 +111,9 @@ fn who_begins_waits_its_turn_and_who_has_begun_goes_on(product: Product) {
     limited.proxy.assert_sound();
 }
 
-fn the_limit_is_changed_and_switched_off_while_some_wait(product: Product) {
-    let limited = Limited::start(product, 1, "1h");
+#[test]
+fn the_limit_is_changed_and_switched_off_while_some_wait() {
+    let limited = Limited::start(1);
     let (mut holder, mut clients) = limited.running(1);
     limited.wait_for("running", "1");
     let mut next = limited.client("SELECT 2");

@@ -51,6 +51,7 @@ pub struct Setup {
     settings: BTreeMap<String, String>,
     account: String,
     listener: String,
+    backends: BTreeMap<usize, String>,
     tables: String,
 }
 
@@ -134,6 +135,7 @@ impl Setup {
             settings: settings.into(),
             account: String::new(),
             listener: String::new(),
+            backends: BTreeMap::new(),
             tables: String::new(),
         }
     }
@@ -178,6 +180,13 @@ impl Setup {
         self
     }
 
+    /// The lines of a backend's table beside its address and its role; 0: the primary's.
+    #[must_use]
+    pub fn backend(mut self, server: usize, lines: &str) -> Self {
+        self.backends.insert(server, lines.to_owned());
+        self
+    }
+
     /// Tables at the end of the configuration, such as `[[rule]]`.
     #[must_use]
     pub fn tables(mut self, text: &str) -> Self {
@@ -214,8 +223,9 @@ impl Setup {
                 _ => "replica",
             };
             let address = server_address(number);
+            let more = self.backends.get(&number).map_or("", String::as_str);
             write(&format!(
-                "[[backend]]\naddress = \"{address}\"\nrole = \"{role}\""
+                "[[backend]]\naddress = \"{address}\"\nrole = \"{role}\"\n{more}"
             ));
         }
         write(&self.tables);

@@ -167,3 +167,31 @@ fn replicas_without_their_primary_serve_on() {
             .await;
     });
 }
+
+#[test]
+fn reads_stay_in_their_zone_until_its_replica_drains() {
+    on_both(async |setup| {
+        let play = async |scene: &Scene| {
+            table(scene).await;
+            let mut client = scene.client().await;
+            let near = |drain: &'static str| {
+                scene
+                    .reload(|setup| setup.backend(1, &format!("zone = \"near\"\ndrain = {drain}")));
+            };
+            for (drain, place) in [("false", 1), ("true", 2), ("false", 1)] {
+                near(drain);
+                pass(SEEN).await;
+                for _ in 0..10 {
+                    assert_eq!(decision(&mut client, READ).await, address(place));
+                }
+            }
+        };
+        cluster(setup)
+            .set("zone", "\"near\"")
+            .backend(0, "zone = \"far\"")
+            .backend(1, "zone = \"near\"")
+            .backend(2, "zone = \"far\"")
+            .play(play)
+            .await;
+    });
+}

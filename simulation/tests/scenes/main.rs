@@ -8,6 +8,7 @@ mod adaptive_limit;
 mod clusters;
 mod cuts;
 mod idle_transactions;
+mod kept_connections;
 mod kill;
 mod lanes;
 mod limits;
