@@ -53,7 +53,8 @@ pub struct Browser {
 }
 
 impl Browser {
-    /// A browser whose page is empty and has the size of a desktop's, 1280 by 900 pixels.
+    /// A browser whose page is empty and has the size of a desktop's, 1280 by 900 pixels. Its user wants nothing that
+    /// moves, unless a test says otherwise.
     pub fn lease() -> LeasedBrowser {
         let waiting = WAITING.lock().ok().and_then(|mut waiting| waiting.pop());
         LeasedBrowser(Some(waiting.unwrap_or_else(Self::start)))
@@ -79,6 +80,8 @@ impl Browser {
             "--headless=new",
             "--no-sandbox",
             "--disable-gpu",
+            // Without a graphics card each picture of what moves takes processor time.
+            "--force-prefers-reduced-motion",
             "--disable-dev-shm-usage",
             "--hide-scrollbars",
             "--window-size=1280,900",

@@ -107,7 +107,7 @@ fn what_takes_too_much_is_given_up() {
     let deep = format!("SELECT {}1{}", "(".repeat(5000), ")".repeat(5000));
     assert!(look.query(&deep).error().is_some());
     assert_eq!(look.value("SELECT 1"), "1");
-    let shorter = "SET GLOBAL admin.timeout_statement = '3s'";
+    let shorter = "SET GLOBAL admin.timeout_statement = '1s'";
     watched.root().run(shorter);
     assert_eq!(
         refused(&mut look, &format!("{endless} SELECT COUNT(*) FROM c")),

@@ -25,6 +25,7 @@ mod widths;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
+use std::time::Duration;
 
 use e2e::browser::{Browser, LeasedBrowser};
 use e2e::raw::RawConn;
@@ -32,6 +33,9 @@ use e2e::{Product, Proxy, Server, Settings, free_port};
 
 /// `root:all`
 const ROOT: &str = "Basic cm9vdDphbGw=";
+
+/// Between two statements of a busy client.
+const PAUSE: Duration = Duration::from_millis(10);
 
 /// A statement whose text would run in a page that is not careful, and stays in the digest's text.
 const HOSTILE: &str = "SELECT 1 AS `<img src=x onerror=document.title='owned'><script>document.title='owned'</script>`";
@@ -134,6 +138,9 @@ fn busy(conn: &mut RawConn, number: usize, is_over: &AtomicBool) {
             2 => conn.query("SELECT SLEEP(0.005)"),
             _ => conn.query(&format!("SELECT {turn}, 'a text of some length', CONCAT('a', 'b')")),
         };
+        // A pause between two statements. Six clients without one would keep all processors busy for as long as a page
+        // is looked at.
+        thread::sleep(PAUSE);
     }
 }
 

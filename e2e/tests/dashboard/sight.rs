@@ -56,6 +56,7 @@ fn every_text_is_read_easily_and_every_control_has_a_name() {
 #[test]
 fn nothing_moves_for_those_who_do_not_want_it() {
     under_load(|browser, _, _| {
+        browser.emulate("prefers-reduced-motion", "no-preference");
         // While nothing flows, there is none.
         let moves = "[...document.querySelectorAll('.moving')].map(it => getComputedStyle(it).animationName)[0]";
         browser.wait(
