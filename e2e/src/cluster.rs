@@ -199,16 +199,20 @@ fn start_replication(replica: &Server) {
 
 /// Waits until a replica is connected to its primary. It has reached an empty position without that.
 fn wait_connected(replica: &Server) {
+    wait::until("a replica is connected", wait::SOON, || {
+        is_connected(replica)
+    });
+}
+
+/// Whether a replica is connected to its primary.
+pub(crate) fn is_connected(replica: &Server) -> bool {
     /// Where `Slave_IO_Running` and `Replica_IO_Running` stand.
     const IO_RUNNING: usize = 10;
     let status = match replica.product.is_mariadb() {
         true => "SHOW SLAVE STATUS",
         false => "SHOW REPLICA STATUS",
     };
-    let mut root = replica.root();
-    wait::until("a replica is connected", wait::SOON, || {
-        root.run(status).text(0, IO_RUNNING).as_deref() == Some("Yes")
-    });
+    replica.root().run(status).text(0, IO_RUNNING).as_deref() == Some("Yes")
 }
 
 /// Waits until a replica has executed everything up to a GTID position of its primary.

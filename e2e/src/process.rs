@@ -84,6 +84,14 @@ impl Process {
         written::lines(&self.log)
     }
 
+    /// Empties the log. What the process writes is appended to it.
+    pub(crate) fn empty_log(&self) {
+        let file = File::options().write(true).truncate(true).open(&self.log);
+        if let Err(error) = file {
+            panic!("{}: {error}", self.log.display());
+        }
+    }
+
     /// The last lines of the log, for a failure's message.
     pub fn log_tail(&self) -> String {
         let log = self.log();

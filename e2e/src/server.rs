@@ -151,6 +151,11 @@ impl Server {
         self.process.log_tail()
     }
 
+    /// Forgets what it has written into its log.
+    pub(crate) fn empty_log(&self) {
+        self.process.empty_log();
+    }
+
     fn wait_ready(&mut self) {
         let socket = Address::Unix(self.socket());
         wait::for_some(self.product.name(), STARTS_WITHIN, || {

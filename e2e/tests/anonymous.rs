@@ -2,23 +2,24 @@
 //! connection before.
 
 use e2e::raw::{Execute, Login, RawConn};
-use e2e::{PASSWORD, Product, Proxy, Server, Settings};
+use e2e::{LeasedServer, PASSWORD, Product, Proxy, Server, Settings};
 
 const WHO: &str = "SELECT CONCAT_WS(' ', SUBSTRING_INDEX(USER(), '@', 1), CURRENT_USER(), \
                    SUBSTRING_INDEX(SESSION_USER(), '@', 1))";
 
 struct Site {
-    server: Server,
     proxy: Proxy,
+    // After the proxy: the next test gets it.
+    server: LeasedServer,
 }
 
 impl Site {
     fn start(product: Product, lanes: bool) -> Self {
-        let server = Server::start(product, &[]);
+        let server = Server::lease(product);
         let mut root = server.root();
         root.run("CREATE USER ''@'%' IDENTIFIED BY 'anybody'");
         root.run("GRANT SELECT ON *.* TO ''@'%'");
-        let settings = Settings::in_front_of([&server])
+        let settings = Settings::in_front_of([&*server])
             .set("workers", 1)
             .set("routing.session", "statement")
             .set("routing.lanes", if lanes { "reads" } else { "off" })

@@ -4,15 +4,16 @@
 use std::path::PathBuf;
 
 use e2e::raw::{Address, Login, RawConn, TlsChoice};
-use e2e::{Certs, PASSWORD, Product, Proxy, Server, Settings, free_port};
+use e2e::{Certs, LeasedServer, PASSWORD, Product, Proxy, Server, Settings, free_port};
 
 /// A server whose accounts demand all that can be demanded, and a proxy with one listener for each way.
 struct Site {
-    server: Server,
     proxy: Proxy,
     /// Transparent: the backend's own greeting, or the proxy's; with a script.
     listeners: Vec<Address>,
     socket: PathBuf,
+    // After the proxy: the next test gets it.
+    server: LeasedServer,
 }
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/every_other.lua");
@@ -50,7 +51,7 @@ impl Site {
             // MySQL takes the cipher that its client likes best, which is another one for the proxy.
             all.push("--tls-ciphersuites=TLS_AES_256_GCM_SHA384");
         }
-        let server = Server::start(product, &all);
+        let server = Server::lease_with(product, &all);
         let mut root = server.root();
         let password = match product {
             Product::MySql => format!("'{PASSWORD}'"),
@@ -67,7 +68,7 @@ impl Site {
             [free_port(), free_port()].map(|port| format!("127.0.0.1:{port}"));
         let socket = server.folder().join("proxy");
         let script = format!("[{SCRIPT:?}]");
-        let settings = Settings::in_front_of([&server])
+        let settings = Settings::in_front_of([&*server])
             .set("workers", 1)
             .set("client_tls.mode", mode)
             .set("client_tls.ca", &certs.ca)

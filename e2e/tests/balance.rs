@@ -204,7 +204,7 @@ fn a_monitor_notices_a_hanging_backend_before_clients_do() {
 }
 
 fn replicas_serve_readers_and_the_primary_writers(product: Product) {
-    let cluster = Cluster::start(product, 2);
+    let cluster = Cluster::lease(product, 2);
     let settings = |replicas| Settings::of_cluster(&cluster).set("routing.replicas", replicas);
     let writers = Proxy::start(&settings("primary"));
     let readers = Proxy::start(&settings("replica"));

@@ -293,7 +293,7 @@ fn lag(cluster: &Cluster, books: &Books, delay: u32) {
 
 /// Plays the bank at a level of consistency; clients read their own rows, or anybody's.
 fn play(product: Product, level: &str, whose: impl Fn(usize, &mut Dice) -> usize + Sync) -> Books {
-    let cluster = Cluster::start(product, 2);
+    let cluster = Cluster::lease(product, 2);
     make_bank(&cluster);
     let settings = Settings::of_cluster(&cluster)
         .account_with(

@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 
 use e2e::page::{blocks, is_like};
 use e2e::raw::RawConn;
-use e2e::{Product, Server, program};
+use e2e::{LeasedServer, Product, Server, program};
 use serde_json::{Value, json};
 
 both! {
@@ -33,8 +33,8 @@ fn compressed_and_minimal_rows_are_in_the_log_of_mariadb_11_8() {
 
 /// A server that writes a log, and a session in the schema `shop`.
 struct Logging {
-    server: Server,
     root: RawConn,
+    server: LeasedServer,
 }
 
 impl Logging {
@@ -48,7 +48,7 @@ impl Logging {
         if product == Product::MySql {
             options.extend(["--gtid-mode=ON", "--enforce-gtid-consistency=ON"]);
         }
-        let server = Server::start(product, &options);
+        let server = Server::lease_with(product, &options);
         let mut root = server.root();
         root.run("CREATE DATABASE shop");
         root.run("USE shop");

@@ -146,7 +146,7 @@ fn begin(cluster: &Cluster) -> String {
 }
 
 fn a_reader_leaves_a_replica_that_becomes_the_primary(product: Product) {
-    let mut cluster = Cluster::start(product, 1);
+    let mut cluster = Cluster::lease(product, 1);
     let behind = begin(&cluster);
     let account = [
         ("password", format!("\"{PASSWORD}\"")),
@@ -194,7 +194,7 @@ fn a_reader_leaves_a_replica_that_becomes_the_primary(product: Product) {
 }
 
 fn a_rule_sends_readers_to_a_replica(product: Product) {
-    let cluster = Cluster::start(product, 1);
+    let cluster = Cluster::lease(product, 1);
     let behind = begin(&cluster);
     let password = format!("\"{PASSWORD}\"");
     let account = [("password", password.as_str()), ("replication", "true")];

@@ -2,7 +2,7 @@
 //! meaning change nothing; replication is for accounts that may.
 
 use e2e::raw::{Login, RawConn, command};
-use e2e::{Cluster, PASSWORD, Product, Proxy, Settings};
+use e2e::{Cluster, Leased, PASSWORD, Product, Proxy, Settings};
 
 both! {
     a_refused_table_is_reached_in_no_way
@@ -15,8 +15,8 @@ both! {
 const RULE: [(&str, &str); 2] = [("tables", "\"secret\""), ("refuse", "\"no secrets here\"")];
 
 /// A server whose table `d.secret` nobody may read through the proxy.
-fn guarded(product: Product, settings: impl FnOnce(Settings) -> Settings) -> (Cluster, Proxy) {
-    let cluster = Cluster::start(product, 0);
+fn guarded(product: Product, settings: impl FnOnce(Settings) -> Settings) -> (Leased, Proxy) {
+    let cluster = Cluster::lease_with(product, 0, &e2e::primary_options(product));
     cluster.tell_apart(&[
         "CREATE TABLE d.secret (n INT)",
         "INSERT INTO d.secret VALUES (42)",

@@ -6,9 +6,10 @@ use e2e::{Cluster, Leased, PASSWORD, Product, Proxy, Settings, free_port, wait};
 
 /// A cluster with views over functions, and a proxy that has learned what they do.
 struct Site {
-    cluster: Leased,
     proxy: Proxy,
     admin: u16,
+    // After the proxy: the next test gets it.
+    cluster: Leased,
 }
 
 /// MySQL does not binlog what it does not know to be deterministic.

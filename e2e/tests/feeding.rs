@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use e2e::raw::{Address, Login, RawConn};
 use e2e::{
-    PASSWORD, Product, Proxy, Server, Settings, follow, free_port, position, wait, wait_reached,
+    LeasedServer, PASSWORD, Product, Proxy, Server, Settings, follow, free_port, position, wait,
+    wait_reached,
 };
 use tempfile::TempDir;
 
@@ -47,7 +48,7 @@ fn write_config(primary: &Server, folder: &Path, port: u16, admin: u16) -> PathB
 
 /// A server, and a proxy that keeps its transactions for replicas.
 struct Fed {
-    primary: Server,
+    primary: LeasedServer,
     config: PathBuf,
     port: u16,
     admin: u16,
@@ -59,7 +60,7 @@ impl Fed {
         Self::with_primary(start(product, 1))
     }
 
-    fn with_primary(primary: Server) -> Self {
+    fn with_primary(primary: LeasedServer) -> Self {
         let product = primary.product;
         let mut root = primary.root();
         root.run("SET sql_log_bin = 0");
@@ -95,7 +96,7 @@ impl Fed {
     }
 
     /// A new replica.
-    fn replica(&self, id: u32) -> Server {
+    fn replica(&self, id: u32) -> LeasedServer {
         let replica = start(self.primary.product, id);
         follow(&replica, self.port);
         replica
@@ -163,7 +164,7 @@ fn serve(config: &Path, port: u16) -> Proxy {
 }
 
 /// A new replica that has what was on the primary at this position, as a restored backup has.
-fn restored(product: Product, id: u32, at: &str, statements: &[&str]) -> Server {
+fn restored(product: Product, id: u32, at: &str, statements: &[&str]) -> LeasedServer {
     let replica = start(product, id);
     let mut root = replica.root();
     root.run("SET sql_log_bin = 0");
@@ -185,11 +186,11 @@ fn restored(product: Product, id: u32, at: &str, statements: &[&str]) -> Server 
     replica
 }
 
-fn start(product: Product, id: u32) -> Server {
+fn start(product: Product, id: u32) -> LeasedServer {
     let id = format!("--server-id={id}");
     let mut options = e2e::primary_options(product);
     options.push(&id);
-    Server::start(product, &options)
+    Server::lease_with(product, &options)
 }
 
 fn replicas_are_fed_and_go_on_after_restarts_and_kills(product: Product) {

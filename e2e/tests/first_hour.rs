@@ -19,7 +19,7 @@ fn told(output: &Output) -> String {
 #[test]
 fn proxysql_is_taken_over_from_its_admin_port() {
     for product in [Product::MariaDb, Product::MySql] {
-        let server = Server::start(product, &[]);
+        let server = Server::lease(product);
         let mut root = server.root();
         for statement in [
             "CREATE DATABASE main",
@@ -155,7 +155,7 @@ fn init_finds_a_cluster_and_writes_a_file_that_serves() {
 #[test]
 fn init_without_privileges_writes_the_statements() {
     for product in [Product::MariaDb, Product::MySql] {
-        let server = Server::start(product, &[]);
+        let server = Server::lease(product);
         server.root().run("CREATE USER weak@'%' IDENTIFIED BY 'pw'");
         let folder = Folder::new("init");
         let file = folder.path().join("pilotfish.toml");
@@ -213,7 +213,7 @@ fn init_without_privileges_writes_the_statements() {
 fn a_proxy_that_runs_is_looked_at_and_changed() {
     for product in [Product::MariaDb, Product::MySql] {
         let admin = free_port();
-        let (one, two) = (Server::start(product, &[]), Server::start(product, &[]));
+        let (one, two) = (Server::lease(product), Server::lease(product));
         let settings = Settings::default()
             .backend_with(one.tcp(), &[("name", "\"db1\""), ("independent", "true")])
             .backend_with(two.tcp(), &[("name", "\"db2\""), ("independent", "true")])

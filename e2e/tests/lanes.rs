@@ -27,23 +27,21 @@ impl Site {
 
     /// One of a server of your own, and with more settings.
     pub(crate) fn at(
-        server: impl Into<LeasedServer>,
+        server: LeasedServer,
         connections: i32,
         more: impl FnOnce(Settings) -> Settings,
     ) -> Self {
-        let server = server.into();
         let address = server.tcp();
         Self::behind(server, address, connections, more)
     }
 
     /// The same where the server has another address for the proxy.
     pub(crate) fn behind(
-        server: impl Into<LeasedServer>,
+        server: LeasedServer,
         address: SocketAddr,
         connections: i32,
         more: impl FnOnce(Settings) -> Settings,
     ) -> Self {
-        let server = server.into();
         let mut root = server.root();
         root.run("CREATE DATABASE d");
         root.run("CREATE TABLE d.t (id INT PRIMARY KEY, v VARCHAR(40))");

@@ -299,8 +299,8 @@ fn an_unknown_plugin_is_relayed_byte_for_byte() {
 #[test]
 fn a_server_that_is_full_says_so_itself() {
     for product in [Product::MariaDb, Product::MySql] {
-        let server = Server::start(product, &["--max-connections=10"]);
-        let settings = Settings::in_front_of([&server]).set("pool.timeout_wait", "1s");
+        let server = Server::lease_with(product, &["--max-connections=10"]);
+        let settings = Settings::in_front_of([&*server]).set("pool.timeout_wait", "1s");
         let proxy = Proxy::start(&settings);
         // A look that finds no place would call it down.
         proxy.wait_event("backend_up", &[]);

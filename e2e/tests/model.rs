@@ -106,7 +106,7 @@ fn server(product: Product) -> LeasedServer {
             "--enforce-gtid-consistency=ON",
         ],
     };
-    let server = Server::start(product, options);
+    let server = Server::lease_with(product, options);
     let mut root = server.root();
     root.run(&format!(
         "CREATE USER plain@'%' IDENTIFIED BY '{PLAIN_PASSWORD}'"
@@ -115,7 +115,7 @@ fn server(product: Product) -> LeasedServer {
         "GRANT SELECT, INSERT, UPDATE, DELETE, CREATE, DROP, LOCK TABLES, CREATE TEMPORARY TABLES \
          ON *.* TO plain@'%'",
     );
-    server.into()
+    server
 }
 
 fn dialogues() -> PathBuf {

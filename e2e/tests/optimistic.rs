@@ -8,8 +8,9 @@ use e2e::{Cluster, Leased, PASSWORD, Product, Proxy, Settings, take_writes, wait
 
 /// A cluster in which `SELECT name FROM d.whoami` tells who answers, with a proxy in front.
 struct Site {
-    cluster: Leased,
     proxy: Proxy,
+    // After the proxy: the next test gets it.
+    cluster: Leased,
 }
 
 const INSERT: &str = "INSERT INTO t VALUES (1, 'a')";

@@ -8,8 +8,9 @@ use e2e::{Cluster, Leased, PASSWORD, Product, Proxy, Settings, wait};
 /// A cluster in which `SELECT n FROM d.v` writes a row, takes a lock and sets a user variable, and in which the
 /// account `lesser` may not write on a read-only server.
 struct Site {
-    cluster: Leased,
     proxy: Proxy,
+    // After the proxy: the next test gets it.
+    cluster: Leased,
 }
 
 /// MySQL does not binlog what it does not know to be deterministic.

@@ -175,9 +175,9 @@ fn the_products_own_tool_reads_the_binary_log(site: &Site) -> Transcript {
 fn a_replica_follows_through_the_proxy(product: Product) {
     let options = e2e::primary_options(product);
     let with_id = |id| [&options[..], &[id]].concat();
-    let primary = Server::start(product, &with_id("--server-id=1"));
-    let replica = Server::start(product, &with_id("--server-id=2"));
-    let proxy = Proxy::start(&Settings::in_front_of([&primary]));
+    let primary = Server::lease_with(product, &with_id("--server-id=1"));
+    let replica = Server::lease_with(product, &with_id("--server-id=2"));
+    let proxy = Proxy::start(&Settings::in_front_of([&*primary]));
     e2e::follow(&replica, proxy.port());
     let mut root = primary.root();
     root.run("CREATE DATABASE d");

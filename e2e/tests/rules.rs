@@ -1,7 +1,7 @@
 //! Rules and hints, end to end: what they look at, and what they do.
 
 use e2e::raw::{Execute, Login, RawConn, Reply, capability};
-use e2e::{Cluster, Leased, PASSWORD, Product, Proxy, Server, Settings};
+use e2e::{Cluster, Leased, LeasedServer, PASSWORD, Product, Proxy, Server, Settings};
 
 /// A cluster in which `SELECT name FROM d.whoami` tells who answers, with a proxy in front whose
 /// sessions stay at the primary unless a rule says otherwise.
@@ -332,15 +332,16 @@ fn statements_of_a_rule_are_logged_without_their_values() {
 
 /// Two servers that know nothing of each other, each a cluster, with a proxy in front.
 struct TwoClusters {
-    main: Server,
-    side: Server,
     proxy: Proxy,
+    // After the proxy: the next tests get them.
+    main: LeasedServer,
+    side: LeasedServer,
 }
 
 impl TwoClusters {
     fn start(product: Product, settings: impl FnOnce(Settings) -> Settings) -> Self {
         let [main, side] = ["main", "side"].map(|name| {
-            let server = Server::start(product, &[]);
+            let server = Server::lease(product);
             let mut root = server.root();
             root.run("CREATE DATABASE d");
             root.run("CREATE TABLE d.t (n INT PRIMARY KEY AUTO_INCREMENT, name VARCHAR(20))");

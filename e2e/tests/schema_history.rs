@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use e2e::raw::{Address, Login, RawConn};
-use e2e::{Cluster, PASSWORD, Product, Proxy, Server, Settings, free_port, wait};
+use e2e::{Cluster, LeasedServer, PASSWORD, Product, Proxy, Server, Settings, free_port, wait};
 use tempfile::TempDir;
 
 mod accounts;
@@ -143,15 +143,15 @@ fn make_account(server: &Server) {
     });
 }
 
-fn start(product: Product) -> Server {
+fn start(product: Product) -> LeasedServer {
     start_with(product, &[])
 }
 
-fn start_with(product: Product, more: &[&str]) -> Server {
+fn start_with(product: Product, more: &[&str]) -> LeasedServer {
     let mut options = e2e::primary_options(product);
     options.push("--server-id=1");
     options.extend(more);
-    Server::start(product, &options)
+    Server::lease_with(product, &options)
 }
 
 fn run(server: &Server, statements: &[&str]) {
@@ -561,7 +561,7 @@ fn compressed_logs_are_followed(product: Product) {
 
 fn a_server_is_followed_over_tls(product: Product) {
     let server = start(product);
-    let settings = Settings::in_front_of([&server]).set("backend_tls.mode", "required");
+    let settings = Settings::in_front_of([&*server]).set("backend_tls.mode", "required");
     let following = Following::start_with(settings, &[&server], &[]);
     run(&server, &["CREATE DATABASE shop"]);
     following.wait_change("CREATE DATABASE", "shop");

@@ -7,8 +7,9 @@ use e2e::{Cluster, Leased, PASSWORD, Product, Proxy, Settings, wait};
 
 /// A cluster in which `SELECT name FROM d.whoami` tells who answers, with a proxy in front.
 struct Site {
-    cluster: Leased,
     proxy: Proxy,
+    // After the proxy: the next test gets it.
+    cluster: Leased,
 }
 
 impl Site {

@@ -27,7 +27,7 @@ fn duration() -> Duration {
 }
 
 /// What a kill of a server must not lose there.
-fn durable(product: Product, id: u32) -> Server {
+fn durable(product: Product, id: u32) -> LeasedServer {
     let id = format!("--server-id={id}");
     let mut options = e2e::primary_options(product);
     options.extend([
@@ -39,7 +39,7 @@ fn durable(product: Product, id: u32) -> Server {
         true => "--slave-parallel-threads=4",
         false => "--relay-log-recovery=ON",
     });
-    Server::start(product, &options)
+    Server::lease_with(product, &options)
 }
 
 /// sysbench's reads and writes on the primary. It ends when the primary is killed, and begins again then.
@@ -128,7 +128,8 @@ fn all_links_of_a_chain_are_the_same_after_kills_under_load(product: Product) {
     let mut proxy = fed.proxy();
     let mut root = fed.primary.root();
     root.run("CREATE DATABASE chain");
-    let mut replicas: Vec<Server> = (0..REPLICAS).map(|it| durable(product, 10 + it)).collect();
+    let mut replicas: Vec<LeasedServer> =
+        (0..REPLICAS).map(|it| durable(product, 10 + it)).collect();
     replicas.iter().for_each(|it| follow(it, fed.port));
     let load = Load::start(&fed.primary);
     load.goes_on(1);
@@ -173,7 +174,7 @@ fn all_links_of_a_chain_are_the_same_after_kills_under_load(product: Product) {
 }
 
 /// Rows, and GTIDs without holes.
-fn check_links(fed: &Fed, replicas: &[Server]) {
+fn check_links(fed: &Fed, replicas: &[LeasedServer]) {
     let product = fed.primary.product;
     let all = fed.primary.root().value(position(product));
     let tables: Vec<String> = (1..=TABLES).map(|it| format!("chain.sbtest{it}")).collect();

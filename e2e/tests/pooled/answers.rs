@@ -3,7 +3,7 @@
 //! now, or the connection is gone.
 
 use e2e::raw::{Execute, Login, RawConn, Shape, Transcript, command};
-use e2e::{Product, Proxy, Server, Settings, wait};
+use e2e::{LeasedServer, Product, Proxy, Server, Settings, wait};
 
 both! {
     what_others_ask_is_waited_for
@@ -21,13 +21,14 @@ const ASK: &str = "SELECT LAST_INSERT_ID()";
 
 /// A server with tables that can be locked, behind a proxy.
 struct Site {
-    server: Server,
     proxy: Proxy,
+    // After the proxy: the next test gets it.
+    server: LeasedServer,
 }
 
 impl Site {
     fn start(product: Product, connections: i32) -> Self {
-        let server = Server::start(product, &[]);
+        let server = Server::lease(product);
         let mut root = server.root();
         root.run("CREATE DATABASE d");
         for table in ["one", "two", "three"] {

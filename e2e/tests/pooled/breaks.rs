@@ -214,7 +214,7 @@ fn a_pooled_connection_that_died_is_replaced_unnoticed() {
 #[test]
 fn a_restart_goes_unnoticed_by_sessions_that_hold_nothing() {
     for product in PRODUCTS {
-        let mut server = Server::start(product, &[]);
+        let mut server = Server::lease(product);
         // The proxy may have looked while it was away.
         let settings = Settings::pooled(&server, 2).set("balance.timeout_backend_wait", "30s");
         let proxy = Proxy::start(&settings);
@@ -236,7 +236,7 @@ fn a_restart_goes_unnoticed_by_sessions_that_hold_nothing() {
 #[test]
 fn a_session_outlasts_its_backends_absence() {
     for product in PRODUCTS {
-        let mut server = Server::start(product, &[]);
+        let mut server = Server::lease(product);
         let settings = Settings::pooled(&server, 2).set("pool.timeout_wait", "1s");
         let proxy = Proxy::start(&settings);
         let mut conn = proxy.connect();

@@ -175,10 +175,10 @@ fn play(server: &Server, proxy: &Proxy, pin: Option<&str>) {
 
 both! { a_prepared_distributed_transaction_outlives_its_session }
 fn a_prepared_distributed_transaction_outlives_its_session(product: Product) {
-    let server = Server::start(product, &[]);
+    let server = Server::lease(product);
     server.root().run("CREATE DATABASE xa");
     let pooled = Proxy::start(&Settings::pooled(&server, 3));
-    let unpinned = Settings::in_front_of([&server])
+    let unpinned = Settings::in_front_of([&*server])
         .set("workers", 1)
         .set("pool.backend_connections_max", 3)
         .account_with(

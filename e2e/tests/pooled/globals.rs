@@ -2,7 +2,7 @@
 //! new values, and a session that began before keeps its own.
 
 use e2e::raw::{Execute, Login, RawConn};
-use e2e::{PASSWORD, Product, Proxy, Server, Settings, wait};
+use e2e::{LeasedServer, PASSWORD, Product, Proxy, Server, Settings, wait};
 
 /// Sessions that begin at once: enough to use idle connections of both workers.
 const SESSIONS: usize = 6;
@@ -13,18 +13,19 @@ const LENGTH: &str = "SELECT @@group_concat_max_len";
 type Form = dyn Fn(&mut RawConn, u32);
 
 struct Site {
-    server: Server,
     proxy: Proxy,
+    // After the proxy: the next test gets it.
+    server: LeasedServer,
 }
 
 impl Site {
     fn start(product: Product, lanes: &str) -> Self {
-        let server = Server::start(product, &[]);
+        let server = Server::lease(product);
         let mut root = server.root();
         root.run("CREATE DATABASE d");
         root.run(&format!("CREATE USER user1 IDENTIFIED BY '{PASSWORD}'"));
         root.run("GRANT SELECT ON *.* TO user1");
-        let settings = Settings::in_front_of([&server])
+        let settings = Settings::in_front_of([&*server])
             .set("workers", 2)
             .set("routing.lanes", lanes)
             .set("pool.backend_connections_max", 8)

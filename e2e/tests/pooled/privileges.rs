@@ -2,7 +2,7 @@
 //! change has the rights of its account, not those of the connection's login.
 
 use e2e::raw::{Execute, Login, RawConn};
-use e2e::{PASSWORD, Product, Proxy, Server, Settings, wait};
+use e2e::{LeasedServer, PASSWORD, Product, Proxy, Server, Settings, wait};
 
 const INSERT: &str = "INSERT INTO d.t VALUES (1)";
 
@@ -10,19 +10,20 @@ const INSERT: &str = "INSERT INTO d.t VALUES (1)";
 const DENIED: u16 = 1142;
 
 struct Site {
-    server: Server,
     proxy: Proxy,
+    // After the proxy: the next test gets it.
+    server: LeasedServer,
 }
 
 impl Site {
     fn start(product: Product, login_age_max: &str) -> Self {
-        let server = Server::start(product, &[]);
+        let server = Server::lease(product);
         let mut root = server.root();
         root.run("CREATE DATABASE d");
         root.run("CREATE TABLE d.t (n INT)");
         root.run(&format!("CREATE USER user1 IDENTIFIED BY '{PASSWORD}'"));
         root.run("GRANT SELECT ON *.* TO user1");
-        let settings = Settings::in_front_of([&server])
+        let settings = Settings::in_front_of([&*server])
             .set("workers", 2)
             .set("pool.backend_connections_max", 8)
             .set("pool.opens_per_second", 1000)

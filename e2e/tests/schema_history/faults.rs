@@ -96,7 +96,7 @@ fn a_stream_goes_on_behind_a_cut_connection(product: Product) {
 }
 
 fn a_stream_moves_to_the_new_primary(product: Product) {
-    let cluster = Cluster::start(product, 1);
+    let cluster = Cluster::lease(product, 1);
     let servers = [&cluster.primary, &cluster.replicas[0]];
     let backend = |settings: Settings, server: &Server, name: &str| {
         let name = format!("{name:?}");

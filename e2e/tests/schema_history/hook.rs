@@ -21,7 +21,7 @@ fn a_hook_is_told_of_each_change_and_again_until_it_takes_it(product: Product) {
         told.display()
     );
     let settings =
-        Settings::in_front_of([&server]).set("schema_history.hook", ["sh", "-c", &script]);
+        Settings::in_front_of([&*server]).set("schema_history.hook", ["sh", "-c", &script]);
     let following = Following::start_with(settings, &[&server], &[]);
     run(
         &server,
@@ -122,7 +122,7 @@ fn a_webhook_and_a_script_are_told_each_by_itself(product: Product) {
     std::fs::write(&script, text("error('not yet')")).unwrap();
     let listener = Listener::start();
     let webhook = format!("http://127.0.0.1:{}/changes", listener.port);
-    let settings = Settings::in_front_of([&server])
+    let settings = Settings::in_front_of([&*server])
         .set("schema_history.webhook", webhook.as_str())
         .set("schema_history.script", script.to_str().unwrap());
     let following = Following::start_with(settings, &[&server], &[]);

@@ -40,7 +40,7 @@ fn make_users(server: &Server, users: &[&str]) {
 fn statements_over_shared_connections_have_the_session_s_user(product: Product) {
     let server = start(product);
     make_users(&server, &["ann", "bob"]);
-    let settings = Settings::in_front_of([&server])
+    let settings = Settings::in_front_of([&*server])
         .account("ann", PASSWORD)
         .account("bob", PASSWORD)
         .set("workers", 1)

@@ -1,0 +1,139 @@
+//! What a test may have changed on a server, and how root asks for it.
+
+use std::time::Duration;
+
+use crate::cluster::Cluster;
+use crate::raw::{Address, Login, RawConn, Reply};
+use crate::server::Server;
+
+/// Beside schemas: global variables, accounts and privileges, replication, transactions prepared by XA.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct State(Vec<Vec<String>>);
+
+/// Schemas of tests.
+pub(super) const SCHEMAS: &str = "SELECT schema_name FROM information_schema.schemata WHERE schema_name NOT IN \
+     ('mysql', 'sys', 'information_schema', 'performance_schema')";
+
+/// Accounts, as DROP USER wants them.
+pub(super) const ACCOUNTS: &str =
+    "SELECT CONCAT(QUOTE(user), '@', QUOTE(host)) FROM mysql.user ORDER BY 1";
+
+/// Global variables that grow by themselves.
+const GROWING: [&str; 6] = [
+    "gtid_executed",
+    "gtid_purged",
+    "gtid_binlog_pos",
+    "gtid_binlog_state",
+    "gtid_current_pos",
+    "gtid_slave_pos",
+];
+
+/// What a replica follows, whether it does, and how late; names without what the families call the source.
+const REPLICATION: [&str; 6] = [
+    "er_port",
+    "ce_port",
+    "_io_running",
+    "_sql_running",
+    "sql_delay",
+    "using_gtid",
+];
+
+impl State {
+    pub(super) fn of(server: &Server) -> Option<Self> {
+        let mut root = root_of(server)?;
+        let mut all = vec![names(&mut root, ACCOUNTS)?];
+        let is_mariadb = server.product.is_mariadb();
+        let asked = if is_mariadb {
+            [
+                "SELECT user, host, priv FROM mysql.global_priv ORDER BY 1, 2",
+                "SHOW SLAVE STATUS",
+            ]
+        } else {
+            [
+                "SELECT user, host, plugin, HEX(authentication_string), account_locked, ssl_type, user_attributes \
+                 FROM mysql.user ORDER BY 1, 2",
+                "SHOW REPLICA STATUS",
+            ]
+        };
+        let [accounts, replication] = asked;
+        let common = [
+            accounts,
+            "SELECT * FROM mysql.db ORDER BY host, user, db",
+            "SELECT * FROM mysql.tables_priv ORDER BY host, user, db, table_name",
+            "XA RECOVER",
+            SCHEMAS,
+        ];
+        for sql in common {
+            all.extend(texts(&mut root, sql)?);
+        }
+        let variables = texts(&mut root, "SHOW GLOBAL VARIABLES")?;
+        let stays = |row: &Vec<String>| !GROWING.contains(&row[0].to_lowercase().as_str());
+        all.extend(variables.into_iter().filter(stays));
+        all.extend(columns_of(&root.try_query(replication).ok()?, &REPLICATION));
+        Some(Self(all))
+    }
+
+    pub(super) fn accounts(&self) -> &[String] {
+        self.0.first().map_or(&[], Vec::as_slice)
+    }
+}
+
+/// All servers of a cluster, the primary first.
+pub(super) fn servers(cluster: &Cluster) -> impl Iterator<Item = &Server> {
+    std::iter::once(&cluster.primary).chain(&cluster.replicas)
+}
+
+/// Root's connection. It does not wait long for what another connection has locked.
+pub(super) fn root_of(server: &Server) -> Option<RawConn> {
+    let mut root = RawConn::connect(&Address::Unix(server.socket()), &Login::root()).ok()?;
+    root.patience(Duration::from_secs(60));
+    try_run(&mut root, "SET lock_wait_timeout = 5")?;
+    Some(root)
+}
+
+fn texts(conn: &mut RawConn, sql: &str) -> Option<Vec<Vec<String>>> {
+    let reply = conn.try_query(sql).ok()?;
+    reply.error().is_none().then(|| reply.texts())
+}
+
+pub(super) fn names(conn: &mut RawConn, sql: &str) -> Option<Vec<String>> {
+    Some(texts(conn, sql)?.into_iter().flatten().collect())
+}
+
+pub(super) fn value(conn: &mut RawConn, sql: &str) -> Option<String> {
+    names(conn, sql)?.pop()
+}
+
+pub(super) fn try_run(conn: &mut RawConn, sql: &str) -> Option<()> {
+    texts(conn, sql).map(|_| ())
+}
+
+/// The columns of the first result's rows whose names end so.
+fn columns_of(reply: &Reply, endings: &[&str]) -> Vec<Vec<String>> {
+    let Some(result) = reply.results().next() else {
+        return Vec::new();
+    };
+    let names = result.columns.iter().map(|column| column_name(column));
+    let is_wanted = |name: &String| endings.iter().any(|ending| name.ends_with(ending));
+    let wanted: Vec<bool> = names.map(|name| is_wanted(&name)).collect();
+    let of_row = |row: Vec<String>| {
+        let chosen = row
+            .into_iter()
+            .zip(&wanted)
+            .filter(|(_, is_wanted)| **is_wanted);
+        chosen.map(|(text, _)| text).collect()
+    };
+    reply.texts().into_iter().map(of_row).collect()
+}
+
+/// The name in a column definition, in small letters: the fifth of its strings, all of them short.
+fn column_name(definition: &[u8]) -> String {
+    let mut rest = definition;
+    for _ in 0..4 {
+        let length = rest.first().copied().map_or(0, usize::from);
+        rest = rest.get(1 + length..).unwrap_or_default();
+    }
+    let length = rest.first().copied().map_or(0, usize::from);
+    let name = rest.get(1..1 + length).unwrap_or_default();
+    String::from_utf8_lossy(name).to_lowercase()
+}
