@@ -101,6 +101,13 @@ impl<'a> References<'a> {
         self.found.insert([base, rest].concat());
     }
 
+    /// A name that stands alone is a variable, though a module may be called the same.
+    fn note_path(&mut self, path: &[String]) {
+        if path.len() > 1 {
+            self.note(path);
+        }
+    }
+
     fn is_module(&self, name: &str) -> bool {
         let path = [self.module.path.as_slice(), &[name.to_owned()]].concat();
         self.known.contains_key(path.as_slice())
@@ -131,14 +138,14 @@ impl<'a> References<'a> {
                 TokenTree::Ident(name) => path.push(name.to_string()),
                 TokenTree::Punct(mark) if mark.as_char() == ':' => {}
                 other => {
-                    self.note(&std::mem::take(&mut path));
+                    self.note_path(&std::mem::take(&mut path));
                     if let TokenTree::Group(group) = other {
                         self.note_tokens(&group.stream());
                     }
                 }
             }
         }
-        self.note(&path);
+        self.note_path(&path);
     }
 }
 
@@ -151,9 +158,12 @@ impl<'ast> Visit<'ast> for References<'_> {
         }
     }
 
+    /// A visibility says who may see an item, and names nothing that the module uses.
+    fn visit_visibility(&mut self, _: &'ast Visibility) {}
+
     fn visit_path(&mut self, path: &'ast Path) {
         let names = path.segments.iter().map(|it| it.ident.to_string());
-        self.note(&names.collect::<Vec<_>>());
+        self.note_path(&names.collect::<Vec<_>>());
         visit::visit_path(self, path);
     }
 
@@ -196,6 +206,21 @@ mod tests {
             circle(&[("a", "fn f() { say!(x, crate::b::B); }"), b]),
             Some(2)
         );
+    }
+
+    #[test]
+    fn a_visibility_is_not_a_reference() {
+        let below = ("a/below", "pub(super) struct B { pub(super) c: C }");
+        assert_eq!(circle(&[("a", "use below::B;"), below]), Some(1));
+    }
+
+    #[test]
+    fn a_variable_is_not_the_module_of_the_same_name() {
+        let below = ("a/below", "use super::A;");
+        let variable = "fn f(below: B) { g(below); say!(below) }";
+        assert_eq!(circle(&[("a", variable), below]), Some(1));
+        let below = ("a/below", "use super::A;");
+        assert_eq!(circle(&[("a", "fn f() { below::g() }"), below]), Some(2));
     }
 
     #[test]

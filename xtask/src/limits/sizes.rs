@@ -6,8 +6,15 @@ use syn::{Block, ImplItemFn, ItemFn, ItemStruct, Signature};
 use super::Figures;
 use super::source::{Crate, Module, lines_of};
 
-/// Structs that are rows of a table: of settings, or of the admin port.
-const TABLES: &[&str] = &["config::", "admin::tables::"];
+/// Structs that are rows of a table: of settings, or of the admin port. Each field of a `View` is a column of its table
+/// (`sessions`, `replication`, `profiles`).
+const TABLES: &[&str] = &[
+    "config::",
+    "admin::tables::",
+    "registry::worker_view::SessionView",
+    "replication::status::StreamView",
+    "stats::profiles::ProfileView",
+];
 
 /// Functions that are tables: a `match` with a row for each variant, or for each setting of another proxy.
 const MATCHES: &[&str] = &[

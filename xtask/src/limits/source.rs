@@ -128,7 +128,10 @@ fn module_path(file: &Path) -> Vec<String> {
 
 fn is_test(attributes: &[Attribute]) -> bool {
     let is_cfg_test = |attribute: &Attribute| match &attribute.meta {
-        Meta::List(list) => list.path.is_ident("cfg") && list.tokens.to_string() == "test",
+        Meta::List(list) if list.path.is_ident("cfg") => {
+            let condition = list.tokens.to_string().replace(' ', "");
+            condition == "test" || condition.starts_with("all(test,")
+        }
         _ => false,
     };
     attributes.iter().any(is_cfg_test)
