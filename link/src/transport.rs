@@ -36,7 +36,7 @@ pub enum Transport {
     /// They are encrypted.
     Tls(Box<TlsStream<Socket>>),
     /// They are compressed, within TLS or without.
-    Compressed(Box<Compressed>),
+    Compressed(Box<Compressed<Transport>>),
     /// It has been moved elsewhere; all that is done to it fails.
     Gone,
 }

@@ -5,72 +5,26 @@
 //! place for new handshakes, and connections that stand keep theirs. A faulty file changes nothing.
 
 mod client;
+mod error;
 mod files;
+mod provider;
 mod server;
 mod verify;
 
 use std::fmt;
 use std::io;
-use std::path::PathBuf;
-use std::sync::Arc;
 
-use rustls::crypto::CryptoProvider;
 use rustls::{AlertDescription, CertificateError, CommonState, ProtocolVersion};
 use tokio::io::AsyncWriteExt;
 
 pub use client::{ClientTls, ClientTlsSettings, Verification};
-pub use files::Identity;
+pub use error::Error;
+pub use files::{Identity, Reload};
 pub use rustls_pki_types::ServerName;
 pub use server::{ClientCertificates, ServerTls, ServerTlsSettings};
 pub use tokio_rustls::{TlsAcceptor, TlsConnector, TlsStream};
 
 use crate::socket::Socket;
-
-/// Why no TLS configuration could be made. Each names its file.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// The file cannot be read.
-    #[error("cannot read {}: {cause}", path.display())]
-    Unreadable {
-        /// Which file.
-        path: PathBuf,
-        /// The kernel's reason.
-        cause: io::Error,
-    },
-    /// The file has not what it should have.
-    #[error("{}: {reason}", path.display())]
-    Faulty {
-        /// Which file.
-        path: PathBuf,
-        /// What is wrong with it.
-        reason: String,
-    },
-    /// Certificate and key are each sound but do not belong together, or are of a kind unknown.
-    #[error("certificate {} and key {}: {reason}", certificate.display(), key.display())]
-    Mismatch {
-        /// The certificate's file.
-        certificate: PathBuf,
-        /// The key's file.
-        key: PathBuf,
-        /// What is wrong with them.
-        reason: String,
-    },
-    /// The system has no certificates to trust, and no CA file is given.
-    #[error("no CA file is given and the system's certificates cannot be used: {0}")]
-    NoSystemRoots(String),
-    /// The cryptographic library fails to make a certificate or a ticket's key.
-    #[error("cannot make keys for TLS: {0}")]
-    NoKeys(String),
-}
-
-/// What a look at the files found.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Reload {
-    /// The files are as they were at the last look.
-    Unchanged,
-    /// They have changed; new handshakes use them.
-    Reloaded,
-}
 
 /// What was agreed on a connection; for logs and status tables.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -216,11 +170,6 @@ fn explain_certificate(reason: &CertificateError) -> String {
         CertificateError::Other(other) => other.to_string(),
         other => format!("its certificate is not accepted: {other}"),
     }
-}
-
-/// The cryptography used everywhere, named so that no process-wide default is needed.
-fn provider() -> Arc<CryptoProvider> {
-    Arc::new(rustls::crypto::aws_lc_rs::default_provider())
 }
 
 #[cfg(test)]

@@ -4,9 +4,9 @@ use std::hash::Hash;
 use std::rc::Rc;
 use std::time::Duration;
 
+use crate::Supply;
 use crate::connection_limit::Holdings;
 use crate::places::{Gate, SubPool};
-use crate::pool::Supply;
 use crate::{Action, CloseReason, Pool, Refusal};
 
 #[cfg(test)]

@@ -42,9 +42,11 @@ mod figures;
 mod lane;
 mod limits;
 mod open_policy;
+mod opening_time;
 mod places;
 mod pool;
 mod rate_limit;
+mod requests;
 mod share;
 mod statements;
 mod tick;
@@ -57,8 +59,9 @@ pub use fair_shares::{AccountUse, BOUNDED_FOR, FairShares, excess};
 pub use figures::{CloseReason, Closed, Counts, Figures};
 pub use lane::{Depth, Ended, Lane, LaneRequestId, Left, PATIENCE_MIN, Stranded};
 pub use limits::Limits;
-pub use pool::{Grant, Next, Pool, Refusal, Supply, Verdict, Wake, Wish};
+pub use pool::Pool;
 pub use rate_limit::RateLimit;
+pub use requests::{Grant, Next, Refusal, Supply, Verdict, Wake, Wish};
 pub use share::{ShareId, kept_max};
 pub use statements::{
     BackendStatementId, Binding, ClientStatement, ClientStatementId, ClientStatements, LongData,

@@ -16,20 +16,6 @@ mod tests;
 /// An opening is taken to last this long at least: timers are no finer.
 const OPENING_MIN: Duration = Duration::from_millis(1);
 
-/// How long an opening takes, by the last ones.
-#[derive(Debug, Default)]
-pub(crate) struct OpeningTime(Option<Duration>);
-
-impl OpeningTime {
-    /// One took so long; a quarter of what is known.
-    pub(crate) fn learn(&mut self, took: Duration) {
-        self.0 = Some(match self.0 {
-            Some(known) => (known * 3 + took) / 4,
-            None => took,
-        });
-    }
-}
-
 /// What those who wait may hope for, unless one of them opens a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Prospect {
@@ -66,7 +52,7 @@ impl<K, C, W> SubPool<K, C, W> {
 
     /// How long somebody waits for one to come back before it opens one.
     fn growth_wait(&self) -> Duration {
-        let opening = self.opening_time.0.unwrap_or_default();
+        let opening = self.opening_time.known();
         opening.max(OPENING_MIN).min(self.limits.growth_wait_max)
     }
 

@@ -7,8 +7,8 @@ use std::time::Duration;
 use slab::Slab;
 
 use crate::connection_limit::{Claim, Holdings, Otherwise, Places};
-use crate::open_policy::OpeningTime;
-use crate::pool::{Grant, Next, Refusal, Supply, Verdict, Wake, Wish};
+use crate::opening_time::OpeningTime;
+use crate::requests::{Grant, Next, Refusal, Supply, Verdict, Wake, Wish};
 use crate::tokens::{Closing, Lease, OpeningPermit, TokenIssuer};
 use crate::waiters::Waiters;
 use crate::{CloseReason, Counts, Figures, Limits, RateLimit};

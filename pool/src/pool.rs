@@ -8,11 +8,9 @@ use rustc_hash::FxHashMap;
 use slab::Slab;
 
 use crate::places::SubPool;
+use crate::requests::{Next, Refusal, Supply, Verdict, Wake, Wish};
 use crate::tokens::{Address, Lost, TokenIssuer, TokenKind};
-use crate::{
-    CloseReason, Closing, Counts, Figures, Holding, Lease, Limits, OpeningPermit, RateLimit,
-    Ticket, Waiting,
-};
+use crate::{CloseReason, Closing, Counts, Figures, Lease, OpeningPermit, Ticket, Waiting};
 
 /// All backend connections of one worker, by key.
 ///
@@ -55,96 +53,6 @@ pub struct Pool<K, C, W> {
     pub(crate) ticked_at: Option<Duration>,
     waiters_ever: u64,
     chance: u64,
-}
-
-/// What a key's connections are under.
-#[derive(Debug)]
-pub struct Supply {
-    /// The limits in this worker.
-    pub limits: Limits,
-    /// The backend's rate limit in this worker, shared by the keys of one backend.
-    pub rate_limit: Rc<RateLimit>,
-    /// Parts of limits that span keys or workers; each made for this key.
-    pub holdings: Vec<Holding>,
-}
-
-/// What a session wants of a check-out.
-#[derive(Debug)]
-pub struct Wish<D, F> {
-    /// `FnMut(&C) -> u32`: how far a connection's state is from the session's; 0 if nothing must
-    /// be restored.
-    pub distance: D,
-    /// `FnOnce() -> W`: makes the waiter; called only if it has to wait.
-    pub waiter: F,
-    /// How long it would wait; with zero it is refused instead.
-    pub patience: Duration,
-}
-
-/// What a session is to do.
-#[derive(Debug)]
-#[must_use]
-pub enum Verdict<C> {
-    /// Use this idle connection. Should it turn out dead before anything was sent, forget the
-    /// lease and check out again.
-    Take(C, Lease),
-    /// Open a connection; say how that went.
-    Open(OpeningPermit),
-    /// Wait until the waiter is woken or refused.
-    Wait(Ticket),
-    /// Give up.
-    Refuse(Refusal),
-}
-
-/// Why a session gets no connection.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
-pub enum Refusal {
-    /// The key was never added, or removed.
-    #[error("the backend or the account is not known here")]
-    Unknown,
-    /// The backend is down or drained; another may serve.
-    #[error("the backend takes no new work")]
-    Shut,
-    /// As many wait as may.
-    #[error("too many sessions wait for a connection")]
-    Crowded,
-    /// No connection became free in time.
-    #[error("no connection became free in time")]
-    TimedOut,
-}
-
-/// What becomes of a connection that was given back.
-#[derive(Debug)]
-#[must_use]
-pub enum Next<C, W> {
-    /// It goes straight on: hand it over.
-    Wake(Wake<C, W>),
-    /// It lies idle in the pool.
-    Rest,
-    /// It lies idle for a moment, and then goes to make room for somebody who waits elsewhere:
-    /// [`next_tick`](Pool::next_tick) is to be asked again.
-    Linger,
-    /// Close it, then say so.
-    Close(C, CloseReason, Closing),
-}
-
-/// A waiter's turn. If it is gone meanwhile, give back or [`waive`](Pool::waive) what it was granted.
-#[derive(Debug)]
-#[must_use = "somebody waits for this"]
-pub struct Wake<C, W> {
-    /// Whom to wake.
-    pub waiter: W,
-    /// With what.
-    pub grant: Grant<C>,
-}
-
-/// What a waiter is woken with.
-#[derive(Debug)]
-#[must_use]
-pub enum Grant<C> {
-    /// A connection, lent to it.
-    Connection(C, Lease),
-    /// The right to open one.
-    Permit(OpeningPermit),
 }
 
 impl<K: Clone + Eq + Hash, C, W> Pool<K, C, W> {

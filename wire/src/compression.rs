@@ -7,9 +7,11 @@
 //! An uncompressed length of 0 says that the bytes are as they are. Frames cut the stream where
 //! they like, not at packets. (Protocol page "Compressed Packet"; `net_serv.cc` in either server.)
 
+mod algorithm;
 mod scratch;
 
 use crate::Malformed;
+pub use algorithm::Algorithm;
 use scratch::{Inflater, Step};
 
 /// Length of a frame's header.
@@ -19,15 +21,6 @@ pub const COMPRESS_BYTES_MIN: usize = 50;
 /// How much of the stream one frame of ours carries. The protocol allows 16 MiB − 1, but its
 /// receiver must hold a frame whole; deflate looks back 32 KiB, so more would gain little.
 pub const FRAME_PAYLOAD_BYTES: usize = 32 * 1024;
-
-/// How frames are compressed.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Algorithm {
-    /// `CLIENT_COMPRESS`: each frame a zlib stream.
-    Zlib,
-    /// `CLIENT_ZSTD_COMPRESSION_ALGORITHM` (MySQL 8.0.18 and later): each frame a zstd frame.
-    Zstd,
-}
 
 /// Who is at the other end of the connection.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

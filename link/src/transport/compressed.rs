@@ -11,17 +11,15 @@ use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use wire::compression::{Codec, FRAME_PAYLOAD_BYTES};
 
-use super::Transport;
-
 /// How much is read from below at once.
 const READ_BYTES: usize = 16 * 1024;
 /// How much is decompressed into the reader's buffer at once.
 const DECODE_BYTES_MAX: usize = 64 * 1024;
 
-/// See the module. Made by [`Transport::compress`].
+/// See the module. `S` carries the frames.
 #[derive(Debug)]
-pub struct Compressed {
-    inner: Transport,
+pub struct Compressed<S> {
+    inner: S,
     codec: Codec,
     /// Frames as they came.
     arrived: Queue,
@@ -56,8 +54,8 @@ impl Queue {
     }
 }
 
-impl Compressed {
-    pub fn new(inner: Transport, codec: Codec, read_ahead: &[u8]) -> Compressed {
+impl<S> Compressed<S> {
+    pub fn new(inner: S, codec: Codec, read_ahead: &[u8]) -> Compressed<S> {
         Compressed {
             inner,
             codec,
@@ -70,11 +68,11 @@ impl Compressed {
         }
     }
 
-    pub fn inner(&self) -> &Transport {
+    pub fn inner(&self) -> &S {
         &self.inner
     }
 
-    pub fn into_inner(self) -> Transport {
+    pub fn into_inner(self) -> S {
         self.inner
     }
 
@@ -102,7 +100,9 @@ impl Compressed {
             self.codec.encode(&gathered, &mut self.frames.bytes);
         }
     }
+}
 
+impl<S: AsyncRead + AsyncWrite + Unpin> Compressed<S> {
     /// Sends the frames there are.
     fn poll_send(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         while !self.frames.is_empty() {
@@ -141,7 +141,7 @@ impl Compressed {
     }
 }
 
-impl AsyncRead for Compressed {
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Compressed<S> {
     fn poll_read(
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -169,7 +169,7 @@ impl AsyncRead for Compressed {
     }
 }
 
-impl AsyncWrite for Compressed {
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Compressed<S> {
     fn poll_write(
         self: Pin<&mut Self>,
         context: &mut Context<'_>,

@@ -10,9 +10,10 @@ use rustls::sign::SingleCertAndKey;
 use rustls_pki_types::ServerName;
 use tokio_rustls::TlsConnector;
 
-use super::files::{Fingerprint, Identity, Reloadable};
+use super::error::Error;
+use super::files::{Fingerprint, Identity, Reload, Reloadable};
+use super::provider::provider;
 use super::verify::{Anyone, Authority, NameCheck};
-use super::{Error, Reload, provider};
 
 /// What a backend's certificate must prove.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

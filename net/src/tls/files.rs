@@ -12,7 +12,7 @@ use rustls::sign::CertifiedKey;
 use rustls_pki_types::pem::{Error as PemError, PemObject};
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 
-use super::Error;
+use super::error::Error;
 
 /// A certificate and its private key, both in PEM.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -134,6 +134,15 @@ impl Fingerprint {
     }
 }
 
+/// What a look at the files found.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Reload {
+    /// The files are as they were at the last look.
+    Unchanged,
+    /// They have changed; new handshakes use them.
+    Reloaded,
+}
+
 /// A value made from files, made again when they change.
 #[derive(Debug)]
 pub(super) struct Reloadable<T> {
@@ -159,16 +168,16 @@ impl<T> Reloadable<T> {
         &self,
         now: Fingerprint,
         make: impl FnOnce() -> Result<T, Error>,
-    ) -> Result<super::Reload, Error> {
+    ) -> Result<Reload, Error> {
         let mut seen = self
             .seen
             .lock()
             .unwrap_or_else(|poisoned| poisoned.into_inner());
         if *seen == now {
-            return Ok(super::Reload::Unchanged);
+            return Ok(Reload::Unchanged);
         }
         *seen = now;
         self.current.store(Arc::new(make()?));
-        Ok(super::Reload::Reloaded)
+        Ok(Reload::Reloaded)
     }
 }

@@ -12,8 +12,9 @@ use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use tokio_rustls::TlsAcceptor;
 
-use super::files::{self, Fingerprint, Identity, Reloadable};
-use super::{Error, Reload, provider};
+use super::error::Error;
+use super::files::{self, Fingerprint, Identity, Reload, Reloadable};
+use super::provider::provider;
 
 /// Whether clients show certificates.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -22,7 +22,9 @@ use x509_parser::prelude::FromDer;
 use x509_parser::x509::X509Name;
 use x509_parser::x509::X509Version;
 
-use super::{Error, files, provider};
+use super::error::Error;
+use super::files;
+use super::provider::provider;
 
 /// Believes everybody. The key that signs the handshake is not checked against the certificate
 /// either: nobody vouches for the certificate, so the check would prove nothing.

@@ -9,7 +9,7 @@ use std::fmt;
 use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, Status};
 use zstd::zstd_safe::{CCtx, CParameter, DCtx, DParameter, InBuffer, OutBuffer, ResetDirective};
 
-use super::Algorithm;
+use super::algorithm::Algorithm;
 
 /// How many idle inflaters a thread keeps. More are in use only while that many frames are
 /// half received at once.
