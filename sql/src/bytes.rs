@@ -1,7 +1,7 @@
 //! What a byte may begin and where it may stand: the tables that the lexer turns on, one for each character set.
 
 use crate::TokenKind;
-use crate::charsets::{Bytes, CharsetFamily, Row};
+use crate::charsets::row::{Bytes, CharsetFamily, Row};
 
 /// What kind of token a byte begins.
 #[derive(Clone, Copy, Debug)]

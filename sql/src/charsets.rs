@@ -1,37 +1,16 @@
 //! The character sets that a client may have: which bytes are letters, blanks and halves of characters.
 
+pub(crate) mod row;
 mod rows;
 
 #[cfg(test)]
 mod tests;
 
+use row::{CharsetFamily, Row};
 use rows::{COLLATIONS, COUNT, ROWS};
 
 use crate::bytes::Letters;
-use crate::flags::Server;
-
-/// Bytes from the first to the last.
-pub(crate) type Bytes = &'static [(u8, u8)];
-
-/// What the servers say of a character set.
-pub(crate) struct Row {
-    /// Its name.
-    pub name: &'static str,
-    /// Bytes between words.
-    pub blanks: Bytes,
-    /// Bytes of unquoted names and of keywords.
-    pub words: Bytes,
-    /// Those that only MySQL takes for such bytes.
-    pub words_of_mysql: Bytes,
-    /// Bytes of the unquoted name of a user variable.
-    pub variables: Bytes,
-    /// Bytes behind `--` that make it a comment.
-    pub dashes: Bytes,
-    /// First bytes of characters whose second byte may be a backslash.
-    pub leads: Bytes,
-    /// Second bytes of these.
-    pub trails: Bytes,
-}
+use crate::server::Server;
 
 /// A client's character set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -130,15 +109,6 @@ impl Charset {
 static OF_BOTH: [Letters; COUNT] = all(CharsetFamily::Both);
 static OF_MYSQL: [Letters; COUNT] = all(CharsetFamily::MySql);
 static OF_MARIADB: [Letters; COUNT] = all(CharsetFamily::MariaDb);
-
-/// Whose reading of a character set is meant.
-#[derive(Clone, Copy)]
-pub(crate) enum CharsetFamily {
-    /// What differs is a guess.
-    Both,
-    MySql,
-    MariaDb,
-}
 
 const fn all(family: CharsetFamily) -> [Letters; COUNT] {
     let mut letters = [const { Letters::of(&ROWS[0], CharsetFamily::Both) }; COUNT];

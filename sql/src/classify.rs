@@ -18,8 +18,9 @@ mod variable;
 pub(crate) use query_position::QueryPosition;
 pub(crate) use transaction::Characteristic;
 
+use crate::bounds::PARTS_MAX;
 use crate::doubts::Doubts;
-use crate::facts::{Access, Effects, Marks, PARTS_MAX, StatementFacts};
+use crate::facts::{Access, Effects, Marks, StatementFacts};
 use crate::kind::{Begin, StatementKind};
 use crate::lexer::TokenKind;
 use crate::scan::{NESTING_MAX, Scan, Watcher};
@@ -81,7 +82,7 @@ impl<W: Watcher> Scan<'_, W> {
         self.facts.access = Access::Session;
         self.facts.effects = Effects::NONE;
         let (start, flags) = (self.here.span, self.flags());
-        let (schema, doubts) = (self.used, self.doubts_behind);
+        let (schema, doubts) = (self.default_schema.name, self.doubts_behind);
         self.facts.doubts.add(doubts);
         self.statement();
         self.skip_rest();

@@ -3,8 +3,9 @@
 
 use std::ops::Range;
 
-use crate::flags::{Flags, Server};
+use crate::flags::Flags;
 use crate::lexer::{Lexer, Token, TokenKind};
+use crate::server::Server;
 use crate::span::Span;
 
 /// How the servers take a GET DIAGNOSTICS outside of a routine.

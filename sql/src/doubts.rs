@@ -1,7 +1,7 @@
 //! Why a statement, or a part of it, is not understood.
 
 use crate::bits::bits;
-use crate::facts::{COMMENTS_MAX, MENTIONS_MAX, PARTS_MAX};
+use crate::bounds::{COMMENTS_MAX, MENTIONS_MAX, PARTS_MAX};
 
 bits! {
     /// What is not understood of a command. Whoever relies on a statement's facts looks here first: where a bit

@@ -1,12 +1,14 @@
 //! What is known of a statement after one pass: kind, access, what it uses, does and names.
 
 use crate::bits::bits;
+use crate::bounds::{ASSIGNMENTS_MAX, COMMENTS_MAX, MENTIONS_MAX, QUESTIONS_MAX};
 use crate::doubts::Doubts;
 use crate::flags::Flags;
 use crate::kind::StatementKind;
 use crate::question::Question;
-use crate::set::Assignment;
+use crate::set::assignment::Assignment;
 use crate::span::Span;
+use crate::uses::Uses;
 
 /// What a statement does to data, least first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -20,53 +22,6 @@ pub enum Access {
     Unsure,
     /// It writes, locks rows, changes the server, or must be where writes are for another reason.
     Write,
-}
-
-bits! {
-    /// What a statement's result depends on besides data.
-    Uses {
-        /// `LAST_INSERT_ID()`, `@@identity`, `@@insert_id`
-        LAST_INSERT_ID = 0,
-        /// `FOUND_ROWS()`
-        FOUND_ROWS = 1,
-        /// `ROW_COUNT()`
-        ROW_COUNT = 2,
-        /// `CONNECTION_ID()`, `@@pseudo_thread_id`
-        CONNECTION_ID = 3,
-        /// SHOW WARNINGS, GET DIAGNOSTICS, `@@warning_count`, `@@error_count`
-        DIAGNOSTICS = 4,
-        /// `@x`; which ones is among the mentions.
-        USER_VARIABLES = 5,
-        /// `@@x`, SHOW VARIABLES; which ones is among the mentions.
-        VARIABLES = 6,
-        /// `IS_FREE_LOCK`, `IS_USED_LOCK`
-        NAMED_LOCKS = 7,
-        /// `LASTVAL`, `PREVIOUS VALUE FOR`
-        SEQUENCE = 8,
-        /// User, schema, roles: `USER()`, `DATABASE()` …
-        IDENTITY = 9,
-        /// The clock, chance, the server's version.
-        VOLATILE = 10,
-        /// EXECUTE of a statement prepared from text.
-        PREPARED = 11,
-        /// `SLEEP`, `BENCHMARK`
-        TIME = 12,
-        /// A wait for replication, or how far it has come.
-        REPLICATION = 13,
-        /// A handler opened before.
-        HANDLER = 14,
-        /// SHOW PROFILE, SHOW STATUS: what the session did before.
-        STATISTICS = 15,
-        /// A file on the server: `LOAD_FILE`, LOAD DATA without LOCAL.
-        SERVER_FILE = 16,
-        /// A file on the client: LOAD DATA LOCAL.
-        CLIENT_FILE = 17,
-        /// What the server says about its own threads: PROCESSLIST, performance_schema, sys.
-        THREADS = 18,
-        /// What else each server has of its own: the schema mysql, `information_schema` where it tells
-        /// of the server, events, which replicas hold disabled.
-        SERVER = 19,
-    }
 }
 
 bits! {
@@ -266,18 +221,6 @@ pub struct Comment {
     /// Whether it holds optimizer hints: `/*+ … */`.
     pub is_hint: bool,
 }
-
-/// The names that are kept of a statement.
-pub const MENTIONS_MAX: usize = 1024;
-/// The statements that are kept of a command.
-pub const PARTS_MAX: usize = 256;
-/// The comments that are kept of a command.
-pub const COMMENTS_MAX: usize = 16;
-/// The assignments that are kept of a command; a SET with more is [`Effects::OPAQUE`].
-pub const ASSIGNMENTS_MAX: usize = 256;
-
-/// The questions that are kept of a command.
-pub const QUESTIONS_MAX: usize = 256;
 
 /// What is known of the text of a command. Reused from one to the next.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]

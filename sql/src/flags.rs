@@ -1,6 +1,7 @@
 //! What the session has set that changes how a statement's bytes are read.
 
 use crate::charsets::Charset;
+use crate::server::Server;
 
 /// The session's settings that the servers' lexers look at, and who will read the statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -72,78 +73,5 @@ impl Schema {
         ];
         let found = classes.iter().find(|(of, _)| name.eq_ignore_ascii_case(of));
         found.map_or(Self::Plain, |(_, class)| *class)
-    }
-}
-
-/// The server that will read the statement. Versions are as in executable comments: 80036 for
-/// 8.0.36, 101108 for 10.11.8.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Server {
-    /// Not known, or several of different kinds: what only one family does counts as unsure.
-    #[default]
-    Unknown,
-    /// MySQL of this version.
-    MySql(u32),
-    /// MariaDB of this version.
-    MariaDb(u32),
-}
-
-/// What a server makes of an executable comment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Gate {
-    /// Its content is part of the statement.
-    Code,
-    /// Code for some servers, a comment for others; read as code.
-    Maybe,
-    /// A comment.
-    Comment,
-}
-
-impl Server {
-    /// What becomes of `/*!version …*/` (0: without a version) or, `for_mariadb`, `/*M!…*/`.
-    ///
-    /// MariaDB takes 50700 to 99999 for features of MySQL that it lacks and reads on behind them.
-    pub(crate) const fn gate(self, version: u32, for_mariadb: bool) -> Gate {
-        let is_mysql_feature = matches!(version, 50_700..=99_999);
-        match self {
-            Self::MySql(_) if for_mariadb => Gate::Comment,
-            Self::MySql(own) if version > own => Gate::Comment,
-            Self::MySql(_) => Gate::Code,
-            Self::MariaDb(own) if version > own => Gate::Comment,
-            Self::MariaDb(_) if is_mysql_feature && !for_mariadb => Gate::Comment,
-            Self::MariaDb(_) => Gate::Code,
-            Self::Unknown if for_mariadb || version >= 50_700 => Gate::Maybe,
-            Self::Unknown => Gate::Code,
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn versions_gate_as_on_the_servers() {
-        let mysql = Server::MySql(80_036);
-        let mariadb = Server::MariaDb(101_108);
-        for (version, for_mariadb, unknown, of_mysql, of_mariadb) in [
-            (0, false, Gate::Code, Gate::Code, Gate::Code),
-            (40_101, false, Gate::Code, Gate::Code, Gate::Code),
-            (50_700, false, Gate::Maybe, Gate::Code, Gate::Comment),
-            (80_000, false, Gate::Maybe, Gate::Code, Gate::Comment),
-            (80_100, false, Gate::Maybe, Gate::Comment, Gate::Comment),
-            (100_100, false, Gate::Maybe, Gate::Comment, Gate::Code),
-            (0, true, Gate::Maybe, Gate::Comment, Gate::Code),
-            (50_701, true, Gate::Maybe, Gate::Comment, Gate::Code),
-            (110_000, true, Gate::Maybe, Gate::Comment, Gate::Comment),
-        ] {
-            assert_eq!(
-                Server::Unknown.gate(version, for_mariadb),
-                unknown,
-                "{version}"
-            );
-            assert_eq!(mysql.gate(version, for_mariadb), of_mysql, "{version}");
-            assert_eq!(mariadb.gate(version, for_mariadb), of_mariadb, "{version}");
-        }
     }
 }

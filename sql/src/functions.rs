@@ -3,7 +3,7 @@
 //! Names were asked of MySQL 9.7 and MariaDB 10.11 and 11.8 themselves (`tests/calls.tsv`), and taken from the
 //! manuals for other versions. What is not here may be a stored function; so may be what came with a later version.
 
-use crate::flags::Server;
+use crate::server::Server;
 
 /// What a function's call means to routing and to the session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]

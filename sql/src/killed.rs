@@ -2,10 +2,11 @@
 
 use crate::dynamic::{DynamicSource, code};
 use crate::facts::{Facts, Role};
-use crate::flags::{Flags, Server};
+use crate::flags::Flags;
 use crate::functions::Function;
 use crate::kind::{Kill, StatementKind};
 use crate::lexer::{Lexer, Token, TokenKind};
+use crate::server::Server;
 use crate::words::Word;
 
 /// The target of a KILL.

@@ -16,6 +16,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod bits;
+mod bounds;
 mod bytes;
 mod charsets;
 mod classify;
@@ -41,17 +42,20 @@ mod question;
 mod rewrite;
 mod scan;
 mod secrets;
+mod server;
 mod set;
 mod span;
 mod system_tables;
 mod trusted;
 mod unquote;
+mod uses;
 mod words;
 mod work;
 
 #[cfg(test)]
 mod tests;
 
+pub use bounds::{ASSIGNMENTS_MAX, COMMENTS_MAX, MENTIONS_MAX, PARTS_MAX, QUESTIONS_MAX};
 pub use charsets::Charset;
 pub use diagnostics::{
     Condition, DiagnosticsItem, GetDiagnostics, GetForm, get_diagnostics, shown_conditions,
@@ -60,11 +64,8 @@ pub use digest::{DIGEST_BYTES_MAX, Digest};
 pub use does::Does;
 pub use doubts::Doubts;
 pub use dynamic::{DynamicSource, code, source as dynamic_source};
-pub use facts::{
-    ASSIGNMENTS_MAX, Access, COMMENTS_MAX, Comment, Effects, Facts, MENTIONS_MAX, Marks, Mention,
-    PARTS_MAX, QUESTIONS_MAX, Role, StatementFacts, Uses,
-};
-pub use flags::{Flags, Schema, Server};
+pub use facts::{Access, Comment, Effects, Facts, Marks, Mention, Role, StatementFacts};
+pub use flags::{Flags, Schema};
 pub use inside::{Inside, InsideStatement, PreparedTexts};
 pub use killed::{KillText, Killed};
 pub use kind::{
@@ -78,10 +79,12 @@ pub use proxy_explain::{ProxyExplain, proxy_explain};
 pub use question::{About, Question, QuestionForm};
 pub use rewrite::{Answers, Rewritten, rewrite};
 pub use secrets::mask_secrets;
+pub use server::Server;
 pub use set::{Assignment, Constancy, Scope, Target, Value};
 pub use span::Span;
 pub use trusted::TrustedFunctions;
 pub use unquote::{unquote, user_variable_name};
+pub use uses::Uses;
 pub use words::Word;
 
 /// Facts and digest of a command, found in one pass. Keep one and read into it again and again.

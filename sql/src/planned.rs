@@ -3,11 +3,12 @@
 
 use std::borrow::Cow;
 
-use crate::facts::{Effects, Facts, Marks, Mention, Role, Uses};
+use crate::facts::{Effects, Facts, Marks, Mention, Role};
 use crate::flags::{Flags, Schema};
 use crate::kind::StatementKind;
 use crate::lexer::{Lexer, Token, TokenKind};
 use crate::span::Span;
+use crate::uses::Uses;
 use crate::words::Word;
 
 /// A statement that may be planned.

@@ -1,9 +1,9 @@
 //! What a statement asks about the statement before it and about its connection: where the text
 //! calls `ROW_COUNT()`, `CONNECTION_ID()` and their like.
 
-use crate::facts::Uses;
 use crate::functions::Function;
 use crate::span::Span;
+use crate::uses::Uses;
 
 /// A call or a variable in the text whose value belongs to one connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

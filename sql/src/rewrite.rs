@@ -8,11 +8,14 @@
 mod alias;
 mod column;
 
-use crate::facts::{Facts, Marks, QUESTIONS_MAX, Uses};
-use crate::flags::{Flags, Server};
+use crate::bounds::QUESTIONS_MAX;
+use crate::facts::{Facts, Marks};
+use crate::flags::Flags;
 use crate::functions::Function;
 use crate::lexer::{Lexer, Token, TokenKind};
 use crate::question::{About, Question, QuestionForm};
+use crate::server::Server;
+use crate::uses::Uses;
 use alias::Writer;
 
 /// What is known of the connection that a session believes to be on. What is not known stays a

@@ -2,8 +2,9 @@
 
 use crate::doubts::Doubts;
 use crate::facts::{Facts, Marks};
-use crate::flags::{Flags, Schema, Server};
+use crate::flags::{Flags, Schema};
 use crate::lexer::{Lexer, Token, TokenKind};
+use crate::server::Server;
 use crate::span::Span;
 use crate::words::Word;
 
@@ -37,18 +38,23 @@ pub(crate) struct Scan<'a, W> {
     pub sets_variables: bool,
     /// Blocks are run, not kept: MariaDB's compound statements.
     pub runs_block: bool,
-    /// The class of the default schema, as statements before this one have left it.
-    pub schema: Schema,
+    /// The default schema, as statements before this one have left it.
+    pub default_schema: DefaultSchema,
     /// Who will read the statement.
     pub server: Server,
     /// The common tables that can be seen from here.
     pub common: Vec<CommonTable>,
     /// Blanks between a function's name and its parenthesis say nothing.
     pub ignore_space: bool,
-    /// The schema that the last USE of the command has named; empty where there was none.
-    pub used: Span,
     /// What statements of the command leave in doubt for those behind them.
     pub doubts_behind: Doubts,
+}
+
+/// The schema of names that name none.
+pub(crate) struct DefaultSchema {
+    pub class: Schema,
+    /// As the last USE of the command has named it; empty where there was none.
+    pub name: Span,
 }
 
 /// A common table: of WITH.
@@ -74,11 +80,13 @@ impl<'a, W: Watcher> Scan<'a, W> {
             nesting: 0,
             sets_variables: false,
             runs_block: false,
-            schema: flags.schema,
+            default_schema: DefaultSchema {
+                class: flags.schema,
+                name: Span::default(),
+            },
             server: flags.server,
             common: Vec::new(),
             ignore_space: flags.ignore_space,
-            used: Span::default(),
             doubts_behind: Doubts::NONE,
         };
         scan.fetch();
@@ -166,7 +174,7 @@ impl<'a, W: Watcher> Scan<'a, W> {
     /// How the statement here is read.
     pub fn flags(&self) -> Flags {
         Flags {
-            schema: self.schema,
+            schema: self.default_schema.class,
             ignore_space: self.ignore_space,
             ..self.lexer.flags()
         }

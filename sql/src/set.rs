@@ -4,7 +4,7 @@
 //! Nothing is refused. What is not understood becomes [`Target::Opaque`], and the session that
 //! said it stays where it is.
 
-mod assignment;
+pub(crate) mod assignment;
 mod value;
 
 pub use assignment::{Assignment, Constancy, Scope, Target, Value};

@@ -1,8 +1,8 @@
 //! The servers' own tables that tell about a session or a server: whoever reads them reads the state
 //! of the connection, or what no other server of the cluster would say.
 
-use crate::facts::Uses;
 use crate::flags::Schema;
+use crate::uses::Uses;
 
 /// Tables with session variables.
 const VARIABLES: [&str; 3] = [

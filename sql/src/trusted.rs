@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use crate::facts::{Access, Effects, Facts, Marks, Mention, Role, Uses};
+use crate::facts::{Access, Effects, Facts, Marks, Mention, Role};
 use crate::kind::StatementKind;
+use crate::uses::Uses;
 
 /// Marks of statements of which a function is not all that is unsure.
 const UNSURE: Marks = Marks::LOST

@@ -2,8 +2,8 @@
 //! table that the compiler builds.
 
 use crate::eight::{eight_at, first_of};
-use crate::flags::Server;
 use crate::functions::{Builtin, FUNCTIONS, Function, FunctionFamily, NEWER};
+use crate::server::Server;
 
 /// The grammar may go on with an operand, so a minus behind it is a sign and NULL is a value.
 const X: u8 = 1;

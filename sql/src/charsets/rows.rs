@@ -2,7 +2,7 @@
 //!
 //! `e2e/tests/letters.rs` compares this with the servers and, with PILOTFISH_WRITE=1, writes it.
 
-use super::Row;
+use super::row::Row;
 
 #[rustfmt::skip] // as it is written
 pub(super) const ROWS: [Row; COUNT] = [

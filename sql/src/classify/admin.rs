@@ -3,10 +3,10 @@
 use crate::classify::QueryPosition;
 use crate::doubts::Doubts;
 use crate::facts::{Access, Effects, Role};
-use crate::flags::Server;
 use crate::kind::{Flush, StatementKind};
 use crate::lexer::TokenKind;
 use crate::scan::{Scan, Watcher};
+use crate::server::Server;
 use crate::words::Word;
 
 impl<W: Watcher> Scan<'_, W> {

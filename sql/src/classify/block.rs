@@ -1,9 +1,10 @@
 //! Bodies of routines: which semicolon ends the statement and which only a statement inside.
 
-use crate::facts::{Effects, Marks, Role, Uses};
+use crate::facts::{Effects, Marks, Role};
 use crate::lexer::TokenKind;
 use crate::scan::{Scan, Watcher};
 use crate::span::Span;
+use crate::uses::Uses;
 use crate::words::Word;
 
 /// The blocks that are open: BEGIN, IF, CASE, LOOP … up to END.

@@ -1,13 +1,14 @@
 //! Calls of functions, built in or stored.
 
 use crate::classify::QueryPosition;
-use crate::facts::{Access, Effects, Marks, Role, Uses};
-use crate::flags::Server;
+use crate::facts::{Access, Effects, Marks, Role};
 use crate::functions::{Arguments, Function, arguments_of, is_free_name, needs_adjacent};
 use crate::lexer::{Token, TokenKind};
 use crate::question::{About, Question, QuestionForm};
 use crate::scan::{Scan, Watcher};
+use crate::server::Server;
 use crate::span::Span;
+use crate::uses::Uses;
 use crate::words::{Word, look_up};
 
 /// Arguments with more tokens are not counted.

@@ -2,10 +2,10 @@
 
 use crate::classify::QueryPosition;
 use crate::facts::{Access, Effects, Marks, Role};
-use crate::flags::Server;
 use crate::functions::Function;
 use crate::lexer::TokenKind;
 use crate::scan::{NESTING_MAX, Scan, Watcher};
+use crate::server::Server;
 use crate::span::Span;
 use crate::system_tables::of_table;
 use crate::words::Word;
@@ -257,7 +257,9 @@ impl<W: Watcher> Scan<'_, W> {
         if !is_dual && is_table {
             self.facts.mention(role, schema, name);
             let (schema, name) = (schema.name(self.text), name.name(self.text));
-            self.facts.uses.add(of_table(&schema, &name, self.schema));
+            self.facts
+                .uses
+                .add(of_table(&schema, &name, self.default_schema.class));
         }
     }
 

@@ -1,11 +1,12 @@
 //! Queries and changes of data: their beginnings. What stands inside is `expression`'s.
 
 use crate::classify::QueryPosition;
-use crate::facts::{Access, Effects, Marks, Role, Uses};
+use crate::facts::{Access, Effects, Marks, Role};
 use crate::kind::StatementKind;
 use crate::lexer::TokenKind;
 use crate::scan::{CommonTable, Scan, Watcher};
 use crate::span::Span;
+use crate::uses::Uses;
 use crate::words::Word;
 
 /// Common tables that are told from tables: each table is compared with all of them.

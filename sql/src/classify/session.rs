@@ -2,12 +2,13 @@
 
 use crate::classify::QueryPosition;
 use crate::doubts::Doubts;
-use crate::facts::{Access, Effects, Role, Uses};
+use crate::facts::{Access, Effects, Role};
 use crate::flags::Schema;
 use crate::kind::{Handler, StatementKind};
 use crate::lexer::TokenKind;
 use crate::scan::{Scan, Watcher};
 use crate::span::Span;
+use crate::uses::Uses;
 use crate::words::Word;
 
 impl<W: Watcher> Scan<'_, W> {
@@ -18,8 +19,8 @@ impl<W: Watcher> Scan<'_, W> {
         self.facts.effects.add(Effects::SCHEMA);
         let name = self.here.span;
         self.mention_name(Role::Schema);
-        self.schema = Schema::of_name(&name.name(self.text));
-        self.used = name;
+        self.default_schema.class = Schema::of_name(&name.name(self.text));
+        self.default_schema.name = name;
     }
 
     /// PREPARE s FROM '…', PREPARE s FROM @text

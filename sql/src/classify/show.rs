@@ -1,10 +1,11 @@
 //! SHOW: where it must be asked.
 
 use crate::classify::QueryPosition;
-use crate::facts::{Access, Role, Uses};
+use crate::facts::{Access, Role};
 use crate::kind::{Show, StatementKind};
 use crate::lexer::TokenKind;
 use crate::scan::{Scan, Watcher};
+use crate::uses::Uses;
 use crate::words::Word;
 
 impl<W: Watcher> Scan<'_, W> {

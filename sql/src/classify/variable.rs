@@ -1,10 +1,11 @@
 //! Variables, read or set.
 
-use crate::facts::{Effects, Role, Uses};
+use crate::facts::{Effects, Role};
 use crate::lexer::TokenKind;
 use crate::question::{About, QuestionForm};
 use crate::scan::{Scan, Watcher};
 use crate::span::Span;
+use crate::uses::Uses;
 
 impl<W: Watcher> Scan<'_, W> {
     /// `@x`, read or set.

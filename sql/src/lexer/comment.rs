@@ -3,7 +3,7 @@
 use memchr::memchr;
 
 use super::{Lexer, Region, Token, TokenKind};
-use crate::flags::{Gate, Server};
+use crate::server::{Gate, Server};
 use crate::work;
 
 /// The version in an executable comment.

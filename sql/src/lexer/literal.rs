@@ -3,7 +3,7 @@
 use memchr::{memchr, memchr2};
 
 use super::{Lexer, Token, TokenKind};
-use crate::flags::Server;
+use crate::server::Server;
 use crate::work;
 
 impl Lexer<'_> {

@@ -1,6 +1,6 @@
 //! The value of an assignment: literal, DEFAULT, or an expression and what it depends on.
 
-use super::{Constancy, Value};
+use super::assignment::{Constancy, Value};
 use crate::classify::QueryPosition;
 use crate::functions::Function;
 use crate::lexer::{Token, TokenKind};
