@@ -4,10 +4,12 @@
 //! Where [`crate::Tracker`] follows a connection that is relayed for life, a [`Reply`] lives for one
 //! exchange. It ends exactly where the reply ends: what comes behind belongs to the next one.
 
+mod amend;
 mod amendment;
+mod note;
 mod packets;
 mod refusal;
-mod tally;
+pub(crate) mod tally;
 
 use std::collections::hash_map::RandomState;
 
@@ -59,12 +61,7 @@ pub struct Reply {
     state: ReplyState,
     /// The beginning of a packet that is not whole yet.
     held: Vec<u8>,
-    /// Bytes of the current packet that pass in pieces.
-    left: usize,
-    /// Whether the next packet continues the current payload.
-    is_continued: bool,
-    /// What happens when the current payload ends.
-    verdict: Option<ReplyStep>,
+    payload: CurrentPayload,
     progress: Progress,
     has_begun: bool,
     tally: Tally,
@@ -78,6 +75,17 @@ pub struct Reply {
     withheld: Option<Box<[u8]>>,
     /// Which files of the client the server may ask for.
     files: Files,
+}
+
+/// The payload that is passing.
+#[derive(Debug, Default)]
+struct CurrentPayload {
+    /// Bytes of its current packet that pass in pieces.
+    left: usize,
+    /// Whether the next packet continues it.
+    is_continued: bool,
+    /// What happens when it ends.
+    verdict: Option<ReplyStep>,
 }
 
 /// Which files of the client the reply to a command may ask for.
@@ -117,9 +125,7 @@ impl Reply {
             sequence,
             state: expected(command)?,
             held: Vec::new(),
-            left: 0,
-            is_continued: false,
-            verdict: None,
+            payload: CurrentPayload::default(),
             progress: Progress::More,
             has_begun: false,
             tally: Tally::default(),
@@ -200,7 +206,7 @@ impl Reply {
 
     /// The id of the next packet, when one could be put in its place; `None` within a packet.
     pub fn next_sequence(&self) -> Option<u8> {
-        (self.left == 0 && !self.is_continued).then_some(self.sequence)
+        (self.payload.left == 0 && !self.payload.is_continued).then_some(self.sequence)
     }
 
     /// The next packet is given this id, when ids are written anew.
@@ -234,7 +240,7 @@ impl Reply {
         // Where the bytes begin that pass on together.
         let mut run = at;
         while self.progress == Progress::More && at < bytes.len() {
-            if self.left > 0 {
+            if self.payload.left > 0 {
                 at += self.pass_left(&bytes[at..])?;
                 continue;
             }

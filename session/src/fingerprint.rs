@@ -3,7 +3,7 @@
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
 
-use crate::exchange::Tally;
+use crate::exchange::tally::Tally;
 use crate::reply::{Outcome, ReplyState, ReplyStep};
 
 /// Of all that a reply says of data: definitions, rows, counts, warnings, the error; not of flags, which

@@ -59,6 +59,19 @@ enum ClientMode {
     Dialogue,
 }
 
+/// The packets that come from the client.
+#[derive(Debug, Clone)]
+struct ClientPackets {
+    cutter: Cutter,
+    mode: ClientMode,
+    /// The sequence id that the next packet has.
+    sequence: u8,
+    /// Bytes of the current payload so far.
+    payload_bytes: u64,
+    /// The command that is coming in.
+    incoming: Command,
+}
+
 /// A command whose reply has not ended.
 #[derive(Debug, Clone, Copy)]
 struct Pending {
@@ -78,14 +91,7 @@ pub struct Tracker {
     status: StatusFlags,
     lost: bool,
     quit: bool,
-    client: Cutter,
-    client_mode: ClientMode,
-    /// The sequence id that the client's next packet has.
-    client_sequence: u8,
-    /// Bytes of the client's current payload so far.
-    client_payload_bytes: u64,
-    /// The command that is coming in.
-    incoming: Command,
+    client: ClientPackets,
     backend: Cutter,
     /// The reply that is passing; `None` between replies.
     reply: Option<ReplyState>,
@@ -117,11 +123,13 @@ impl Tracker {
             status,
             lost: false,
             quit: false,
-            client: Cutter::default(),
-            client_mode: ClientMode::Commands,
-            client_sequence: 0,
-            client_payload_bytes: 0,
-            incoming: Command::SLEEP,
+            client: ClientPackets {
+                cutter: Cutter::default(),
+                mode: ClientMode::Commands,
+                sequence: 0,
+                payload_bytes: 0,
+                incoming: Command::SLEEP,
+            },
             backend: Cutter::default(),
             reply: None,
             verdict: None,
@@ -195,7 +203,7 @@ impl Tracker {
     pub fn is_idle(&self) -> bool {
         !self.lost
             && self.pending.is_empty()
-            && self.client.is_between_payloads()
+            && self.client.cutter.is_between_payloads()
             && self.backend.is_between_payloads()
     }
 
@@ -215,7 +223,7 @@ impl Tracker {
             Pipelining::Deep => PIPELINE_DEPTH,
             Pipelining::OneByOne => 1,
         };
-        let is_unheard = self.client_mode == ClientMode::Dialogue && self.reply.is_none();
+        let is_unheard = self.client.mode == ClientMode::Dialogue && self.reply.is_none();
         if self.holds_change_user && is_unheard && !self.lost {
             return false;
         }
@@ -224,7 +232,9 @@ impl Tracker {
 
     /// Whether the client's next byte would begin a command.
     pub fn is_at_command(&self) -> bool {
-        !self.lost && self.client_mode == ClientMode::Commands && self.client.is_between_payloads()
+        !self.lost
+            && self.client.mode == ClientMode::Commands
+            && self.client.cutter.is_between_payloads()
     }
 
     /// Whether bytes of the current reply have passed.
@@ -278,7 +288,7 @@ impl Tracker {
         self.pending.pop_front();
         self.reply = None;
         self.backend_sequence = None;
-        self.client_mode = ClientMode::Commands;
+        self.client.mode = ClientMode::Commands;
     }
 
     fn lose(&mut self, reason: LostReason, emit: &mut impl FnMut(Event)) {

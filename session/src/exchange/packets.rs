@@ -11,7 +11,7 @@ impl Reply {
     /// Passes over whole packets that are definitions of columns or rows and nothing else; the hot loop of results.
     pub(super) fn skip_whole(&mut self, bytes: &[u8]) -> usize {
         let is_plain = self.sequences == Sequences::Checked
-            && !self.is_continued
+            && !self.payload.is_continued
             && self.fingerprinting.is_none();
         if !is_plain {
             return 0;
@@ -31,16 +31,16 @@ impl Reply {
     pub(super) fn packet(&mut self, packet: &mut [u8]) -> Result<PacketAction, Violation> {
         let header = self.header(packet)?;
         let payload = &packet[HEADER_BYTES..];
-        let begins = !std::mem::replace(&mut self.is_continued, header.is_continued());
+        let begins = !std::mem::replace(&mut self.payload.is_continued, header.is_continued());
         if begins {
-            self.verdict = Some(self.judge(payload, header.length)?);
+            self.payload.verdict = Some(self.judge(payload, header.length)?);
         }
         self.weigh_row(header);
         self.take_print(payload);
-        if self.is_continued {
+        if self.payload.is_continued {
             return Ok(PacketAction::Pass);
         }
-        let Some(verdict) = self.verdict.take() else {
+        let Some(verdict) = self.payload.verdict.take() else {
             return Ok(PacketAction::Pass);
         };
         let asked = packet.get(HEADER_BYTES + 1..).unwrap_or_default();
@@ -66,19 +66,19 @@ impl Reply {
     /// The beginning of a packet that is too long to be waited for.
     pub(super) fn begin_pieces(&mut self, beginning: &mut [u8]) -> Result<(), Violation> {
         let header = self.header(beginning)?;
-        let begins = !std::mem::replace(&mut self.is_continued, header.is_continued());
+        let begins = !std::mem::replace(&mut self.payload.is_continued, header.is_continued());
         if begins {
             let head = &beginning[HEADER_BYTES..];
-            self.verdict = Some(self.judge(head, header.length)?);
+            self.payload.verdict = Some(self.judge(head, header.length)?);
         }
         // No name of a file is as long as this.
-        if matches!(self.verdict, Some(ReplyStep::LocalInfile)) {
+        if matches!(self.payload.verdict, Some(ReplyStep::LocalInfile)) {
             return Err(UNASKED_FILE.into());
         }
         self.withholds = Withholds::Nothing;
         self.weigh_row(header);
         self.take_print(&beginning[HEADER_BYTES..]);
-        self.left = HEADER_BYTES + header.length - beginning.len();
+        self.payload.left = HEADER_BYTES + header.length - beginning.len();
         Ok(())
     }
 
@@ -91,7 +91,7 @@ impl Reply {
 
     /// A packet that may be a row's, or a part of one.
     fn weigh_row(&mut self, header: Header) {
-        let is_row = (self.state, &self.verdict)
+        let is_row = (self.state, &self.payload.verdict)
             == (
                 ReplyState::Rows,
                 &Some(ReplyStep::Continue(ReplyState::Rows)),
@@ -103,12 +103,12 @@ impl Reply {
 
     /// Passes over bytes of such a packet.
     pub(super) fn pass_left(&mut self, bytes: &[u8]) -> Result<usize, Violation> {
-        let taken = self.left.min(bytes.len());
+        let taken = self.payload.left.min(bytes.len());
         self.take_print(&bytes[..taken]);
-        self.left -= taken;
-        if self.left == 0
-            && !self.is_continued
-            && let Some(verdict) = self.verdict.take()
+        self.payload.left -= taken;
+        if self.payload.left == 0
+            && !self.payload.is_continued
+            && let Some(verdict) = self.payload.verdict.take()
         {
             self.payload_end(verdict)?;
         }
@@ -117,7 +117,7 @@ impl Reply {
 
     /// Bytes of the payload under way.
     fn take_print(&mut self, bytes: &[u8]) {
-        if let (Some(print), Some(verdict)) = (&mut self.fingerprinting, &self.verdict) {
+        if let (Some(print), Some(verdict)) = (&mut self.fingerprinting, &self.payload.verdict) {
             print.add(self.state, verdict, bytes);
         }
     }

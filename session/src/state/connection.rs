@@ -7,11 +7,10 @@ use sql::Server;
 
 use super::baseline::Baseline;
 use super::literal;
-use super::restoration::differences;
 use super::statement_diagnostics::LastInsertId;
-use super::texts::Made;
+use super::text_statement::Made;
 use super::user_variables::{UserValue, UserVariables};
-use super::values::{Values, ValuesTable};
+use super::values::{Values, ValuesTable, differences};
 
 /// What is known of a backend connection between two exchanges.
 #[derive(Debug)]

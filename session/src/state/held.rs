@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use sql::{Flags, PreparedTexts};
 
-use super::texts::TextStatement;
+use super::text_statement::TextStatement;
 
 /// A table's schema and name.
 pub(super) type Table = (Rc<[u8]>, Rc<[u8]>);

@@ -124,7 +124,7 @@ impl SessionState {
     fn keep(&mut self, values: &mut Values, former: &Former<'_>, heir: Heir) -> bool {
         let server = self.server;
         let name = variables::canonical(former.name, server);
-        if !may_be_kept(name, heir) || self.doubtful.iter().any(|known| **known == *name) {
+        if !may_be_kept(name, heir) || self.doubts.names.iter().any(|known| **known == *name) {
             return false;
         }
         let before = told(name, former.before);

@@ -10,13 +10,12 @@ use super::connection::ConnectionState;
 use super::literal;
 use super::lookalikes::are_lookalikes;
 use super::needs::{Needs, Which};
-use super::observe::reported::INSERT_ID;
 use super::pins::Pin;
 use super::session::SessionState;
 use super::statement_diagnostics::LastInsertId;
 use super::user_variables::UserValue;
-use super::values::Values;
-use super::variables::{self, Policy};
+use super::values::{Values, differences};
+use super::variables::{self, INSERT_ID, Policy};
 
 /// What makes a connection like a session, sent before its statement in the same write.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -225,26 +224,6 @@ fn is_same_value(wanted: &[u8], told: &[u8]) -> bool {
         }
     }
     switched(short(wanted)).eq_ignore_ascii_case(switched(short(told)))
-}
-
-/// Calls `each` with the name of every variable that differs and the value it should have; none for
-/// that of login. Both lists are sorted.
-pub(super) fn differences<'a>(
-    wanted: &'a Values,
-    present: &'a Values,
-    mut each: impl FnMut(&'a [u8], Option<&'a [u8]>),
-) {
-    let mut present = present.variables().peekable();
-    for (name, value) in wanted.variables() {
-        while let Some((other, _)) = present.next_if(|(other, _)| *other < name) {
-            each(other, None);
-        }
-        let is_there = present.next_if(|(other, _)| *other == name);
-        if is_there.is_none_or(|(_, other)| other != value) {
-            each(name, Some(value));
-        }
-    }
-    present.for_each(|(other, _)| each(other, None));
 }
 
 #[derive(PartialEq, Eq)]

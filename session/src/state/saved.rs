@@ -150,8 +150,8 @@ impl SessionState {
 
     /// The transaction has begun on its connection, before a statement of the client's.
     pub fn transaction_begun(&mut self) {
-        self.pins.add(super::Pin::Transaction);
-        self.is_status_unknown = false;
+        self.pinned.now.add(super::Pin::Transaction);
+        self.untold.is_status_unknown = false;
     }
 
     /// Whether the reply to a BEGIN would be an OK that tells nothing, and warn of nothing, as far as the session's
@@ -197,8 +197,8 @@ impl SessionState {
 
     /// The connection is gone on which a transaction was open, and the transaction with it.
     pub fn transaction_lost(&mut self) {
-        self.pins.remove(super::Pin::Transaction);
-        self.is_status_unknown = false;
+        self.pinned.now.remove(super::Pin::Transaction);
+        self.untold.is_status_unknown = false;
     }
 }
 

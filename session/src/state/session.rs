@@ -8,12 +8,11 @@ use super::baseline::Baseline;
 use super::calls::Calls;
 use super::connection::ConnectionState;
 use super::held::Held;
-use super::observe::reported::{INSERT_ID, OF_SCHEMA};
 use super::pins::{Pin, Pins};
 use super::statement_diagnostics::StatementDiagnostics;
 use super::user_variables::UserVariables;
 use super::values::{Values, ValuesTable, Variable};
-use super::variables;
+use super::variables::{self, INSERT_ID, OF_SCHEMA};
 
 /// For how long a session holds its backend connection when nothing pins it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -51,6 +50,59 @@ pub(super) enum Owed {
     Anything,
 }
 
+/// Variables of which not all is known.
+#[derive(Debug, Default)]
+pub(super) struct VariableDoubts {
+    /// Variables that were set to nobody knows what: to be asked, by name.
+    pub(super) names: Vec<Rc<[u8]>>,
+    /// One of several questions was refused: each is asked alone.
+    pub(super) asks_singly: bool,
+    /// The doubtful `collation_connection` is the one that comes with its character set: under this
+    /// key it will be remembered.
+    pub(super) collation_key: Option<Box<[u8]>>,
+}
+
+/// What the server has not told yet.
+#[derive(Debug)]
+pub(super) struct Untold {
+    /// Whether a transaction is open is not known: the last word was an error.
+    pub(super) is_status_unknown: bool,
+    /// What the server may have noted on this session's connection and not told.
+    pub(super) owed: Owed,
+    /// The variables that SET STATEMENT has set and taken back.
+    pub(super) reversed: Vec<Rc<[u8]>>,
+}
+
+/// How statements are read.
+#[derive(Debug)]
+pub(super) struct Reading {
+    pub(super) flags: Flags,
+    /// With which the last statement was read.
+    pub(super) last_flags: Flags,
+    /// Whether it was written in UTF-8.
+    pub(super) was_utf8: bool,
+    /// The numbers that the next statement's parameters may be taken for, where they are known.
+    pub(super) parameters: Option<Vec<u64>>,
+}
+
+/// Which of the variables that are treated apart are among the values.
+#[derive(Debug)]
+pub(super) struct SetApart {
+    /// `insert_id`
+    pub(super) insert_id: bool,
+    /// `collation_database`
+    pub(super) collation: bool,
+}
+
+/// What pins a session.
+#[derive(Debug)]
+pub(super) struct Pinned {
+    /// What has to end before it can leave.
+    pub(super) now: Pins,
+    /// What pins it for as long as it lives, by rule or because it cannot be seen to end.
+    pub(super) for_life: Pins,
+}
+
 /// What is known of a session between two exchanges.
 #[derive(Debug)]
 pub struct SessionState {
@@ -59,42 +111,19 @@ pub struct SessionState {
     /// Of the connection that it was on last.
     pub(super) baseline: Option<Rc<Baseline>>,
     pub(super) values: Rc<Values>,
-    /// `insert_id` is among them.
-    pub(super) has_insert_id: bool,
-    /// `collation_database` is among them.
-    pub(super) has_collation: bool,
+    pub(super) set_apart: SetApart,
     /// Values of global variables that have changed since it began, which it keeps.
     pub(super) inherited: Vec<Variable>,
-    /// Variables that were set to nobody knows what: to be asked, by name.
-    pub(super) doubtful: Vec<Rc<[u8]>>,
-    /// One of several questions was refused: each is asked alone.
-    pub(super) asks_singly: bool,
+    pub(super) doubts: VariableDoubts,
     /// Variables that are set to what cannot be set elsewhere.
     pub(super) bound: Vec<Rc<[u8]>>,
-    /// The doubtful `collation_connection` is the one that comes with its character set: under this
-    /// key it will be remembered.
-    pub(super) collation_key: Option<Box<[u8]>>,
     pub(super) user_variables: UserVariables,
     pub(super) held: Held,
     pub(super) calls: Calls,
-    /// What has to end before it can leave.
-    pub(super) pins: Pins,
-    /// What pins it for as long as it lives, by rule or because it cannot be seen to end.
-    pub(super) lasting: Pins,
+    pub(super) pinned: Pinned,
     pub(super) aftermath: StatementDiagnostics,
-    /// Whether a transaction is open is not known: the last word was an error.
-    pub(super) is_status_unknown: bool,
-    /// What the server may have noted on this session's connection and not told.
-    pub(super) owed: Owed,
-    /// The variables that SET STATEMENT has set and taken back.
-    pub(super) reversed: Vec<Rc<[u8]>>,
-    pub(super) flags: Flags,
-    /// With which the last statement was read.
-    pub(super) flags_read: Flags,
-    /// Whether it was written in UTF-8.
-    pub(super) is_read_as_utf8: bool,
-    /// The numbers that the next statement's parameters may be taken for, where they are known.
-    pub(super) parameters: Option<Vec<u64>>,
+    pub(super) untold: Untold,
+    pub(super) reading: Reading,
 }
 
 impl SessionState {
@@ -107,27 +136,33 @@ impl SessionState {
             rules,
             server: flags.server,
             baseline: None,
-            has_insert_id: values.variable(INSERT_ID).is_some(),
-            has_collation: values.variable(OF_SCHEMA).is_some(),
+            set_apart: SetApart {
+                insert_id: values.variable(INSERT_ID).is_some(),
+                collation: values.variable(OF_SCHEMA).is_some(),
+            },
             values,
             inherited: Vec::new(),
-            doubtful: Vec::new(),
-            asks_singly: false,
+            doubts: VariableDoubts::default(),
             bound: Vec::new(),
-            collation_key: None,
             user_variables: UserVariables::default(),
             held: Held::default(),
             calls: Calls::default(),
-            pins: Pins::NONE,
-            lasting: Pins::NONE,
+            pinned: Pinned {
+                now: Pins::NONE,
+                for_life: Pins::NONE,
+            },
             aftermath: StatementDiagnostics::default(),
-            is_status_unknown: false,
-            owed: Owed::Nothing,
-            reversed: Vec::new(),
-            flags,
-            flags_read: flags,
-            is_read_as_utf8: false,
-            parameters: None,
+            untold: Untold {
+                is_status_unknown: false,
+                owed: Owed::Nothing,
+                reversed: Vec::new(),
+            },
+            reading: Reading {
+                flags,
+                last_flags: flags,
+                was_utf8: false,
+                parameters: None,
+            },
         }
     }
 
@@ -138,7 +173,7 @@ impl SessionState {
 
     /// How its next statement is read.
     pub fn flags(&self) -> Flags {
-        self.flags
+        self.reading.flags
     }
 
     /// Its rules.
@@ -175,12 +210,12 @@ impl SessionState {
     /// Why it cannot leave its backend connection now. What an [`super::StateQuery`] would end is among
     /// them.
     pub fn pins(&self) -> Pins {
-        let mut pins = self.pins.union(self.lasting);
+        let mut pins = self.pinned.now.union(self.pinned.for_life);
         let is_unknown = !self.user_variables.are_known() || self.user_variables.are_too_long();
         if is_unknown || self.user_variables.are_wide() && !self.may_write_wide() {
             pins.add(Pin::UserVariable);
         }
-        if !self.doubtful.is_empty() || !self.bound.is_empty() || self.is_schema_unwritable() {
+        if !self.doubts.names.is_empty() || !self.bound.is_empty() || self.is_schema_unwritable() {
             pins.add(Pin::Variable);
         }
         if self.held.is_prepared_here_only() {
@@ -189,7 +224,7 @@ impl SessionState {
         if !self.calls.is_empty() {
             pins.add(Pin::Routine);
         }
-        if self.owed != Owed::Nothing {
+        if self.untold.owed != Owed::Nothing {
             pins.add(Pin::State);
         }
         pins
@@ -205,9 +240,9 @@ impl SessionState {
     /// its next read may run on any connection that is like it, together with others'.
     pub fn is_plain(&self) -> bool {
         self.is_free()
-            && self.owed == Owed::Nothing
-            && !self.is_status_unknown
-            && self.doubtful.is_empty()
+            && self.untold.owed == Owed::Nothing
+            && !self.untold.is_status_unknown
+            && self.doubts.names.is_empty()
             && self.calls.is_empty()
             && self.baseline.is_some()
     }
@@ -229,19 +264,19 @@ impl SessionState {
     /// Pins it for as long as it lives: a statement that was too long to be read, a command whose
     /// effects are not known.
     pub fn pin(&mut self, pin: Pin) {
-        self.lasting.add(pin);
+        self.pinned.for_life.add(pin);
     }
 
     /// So many of its prepared statements have an open cursor now.
     pub fn cursors_open(&mut self, count: usize) {
-        self.pins.set(Pin::Cursor, count > 0);
+        self.pinned.now.set(Pin::Cursor, count > 0);
     }
 
     /// The parameters of the prepared statement that is observed next are known: integers, and what
     /// strings and decimals begin with, taken for integers. Then an insert id that is none of them
     /// need not be asked for.
     pub fn parameters_are(&mut self, numbers: Vec<u64>) {
-        self.parameters = Some(numbers);
+        self.reading.parameters = Some(numbers);
     }
 
     /// COM_RESET_CONNECTION: everything ends but the schema.
@@ -258,7 +293,7 @@ impl SessionState {
         let baseline = self.baseline.take();
         let flags = baseline
             .as_ref()
-            .map_or(self.flags, |baseline| values.flags(baseline));
+            .map_or(self.reading.flags, |baseline| values.flags(baseline));
         *self = Self {
             baseline,
             ..Self::new(self.rules, values, flags)
@@ -269,7 +304,7 @@ impl SessionState {
     /// as `flags` says.
     pub fn begins_as(&mut self, flags: Flags) {
         self.baseline = None;
-        self.flags = self.values.at_home(flags);
+        self.reading.flags = self.values.at_home(flags);
     }
 
     /// Its schema's name, which the trackers tell in UTF-8, would mean another one in COM_INIT_DB.
@@ -291,13 +326,13 @@ impl SessionState {
 
     /// The name of the last statement's user variable; none where it cannot be known.
     pub(super) fn user_variable_name(&self, raw: &[u8]) -> Option<Vec<u8>> {
-        let name = sql::user_variable_name(raw, self.flags_read)?;
-        (name.is_ascii() || self.is_read_as_utf8).then_some(name)
+        let name = sql::user_variable_name(raw, self.reading.last_flags)?;
+        (name.is_ascii() || self.reading.was_utf8).then_some(name)
     }
 
     /// A variable's value, set since login or left by it; none where it is not known.
     pub(super) fn current(&self, name: &[u8]) -> Option<&[u8]> {
-        if self.doubtful.iter().any(|doubtful| **doubtful == *name) {
+        if self.doubts.names.iter().any(|doubtful| **doubtful == *name) {
             return None;
         }
         let login = || self.baseline.as_ref()?.value(name).map(|value| &**value);
@@ -313,25 +348,25 @@ impl SessionState {
         if !is_same {
             self.baseline = Some(Rc::clone(baseline));
             self.server = baseline.server();
-            self.flags = self.values.flags(baseline);
+            self.reading.flags = self.values.flags(baseline);
         }
     }
 
     /// It has these values now.
     pub(super) fn assume(&mut self, values: Rc<Values>) {
-        self.has_insert_id = values.variable(INSERT_ID).is_some();
-        self.has_collation = values.variable(OF_SCHEMA).is_some();
+        self.set_apart.insert_id = values.variable(INSERT_ID).is_some();
+        self.set_apart.collation = values.variable(OF_SCHEMA).is_some();
         self.values = values;
-        self.flags = match &self.baseline {
+        self.reading.flags = match &self.baseline {
             Some(baseline) => self.values.flags(baseline),
-            None => self.values.at_home(self.flags),
+            None => self.values.at_home(self.reading.flags),
         };
     }
 
     /// A variable has to be asked about.
     pub(super) fn doubt(&mut self, name: &[u8]) {
-        if variables::is_name(name) && !self.doubtful.iter().any(|known| **known == *name) {
-            self.doubtful.push(Rc::from(name));
+        if variables::is_name(name) && !self.doubts.names.iter().any(|known| **known == *name) {
+            self.doubts.names.push(Rc::from(name));
         }
     }
 
@@ -345,6 +380,6 @@ impl SessionState {
 
     /// A variable's value is known.
     pub(super) fn trust(&mut self, name: &[u8]) {
-        self.doubtful.retain(|known| **known != *name);
+        self.doubts.names.retain(|known| **known != *name);
     }
 }

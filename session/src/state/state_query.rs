@@ -11,14 +11,14 @@ use super::calls::Call;
 use super::changes::Changes;
 use super::connection::ConnectionState;
 use super::literal;
-use super::observe::reported::{EXPLAINING, INSERT_ID};
+use super::observe::reported::EXPLAINING;
 use super::pins::{Pin, Pins};
 use super::restoration::is_restorable;
 use super::session::{Owed, SessionState};
 use super::statement_diagnostics::LastInsertId;
 use super::user_variables::{self, UserValue};
 use super::values::{Values, ValuesTable};
-use super::variables;
+use super::variables::{self, INSERT_ID};
 
 /// Columns of one question.
 const ASKED_MAX: usize = 200;
@@ -187,9 +187,9 @@ impl SessionState {
     /// followed by another.
     pub fn inquiry(&self, connection: &ConnectionState) -> Option<StateQuery> {
         // What SET STATEMENT has taken back is as before. The session cannot leave while it is traced.
-        let may_wait = self.owed == Owed::Reversal && self.is_traced();
-        if self.owed != Owed::Nothing && self.may_flush() && !may_wait {
-            return Some(match self.is_status_unknown {
+        let may_wait = self.untold.owed == Owed::Reversal && self.is_traced();
+        if self.untold.owed != Owed::Nothing && self.may_flush() && !may_wait {
+            return Some(match self.untold.is_status_unknown {
                 true => StateQuery::status(),
                 false => StateQuery::flush(connection),
             });
@@ -197,14 +197,14 @@ impl SessionState {
         if !self.is_worth_asking() {
             return None;
         }
-        if self.is_status_unknown {
+        if self.untold.is_status_unknown {
             return Some(StateQuery::status());
         }
         if let Some(call) = self.calls.next() {
             return Some(StateQuery::definition(call));
         }
         let mut inquiry = StateQuery::question();
-        for name in &self.doubtful {
+        for name in &self.doubts.names {
             let spelled = variables::spelled(name, self.server);
             inquiry.ask(QueriedState::Variable(Rc::from(spelled)));
         }
@@ -222,7 +222,7 @@ impl SessionState {
         if self.aftermath.last_insert_id == LastInsertId::OnConnection {
             inquiry.ask(QueriedState::LastInsertId);
         }
-        match self.asks_singly {
+        match self.doubts.asks_singly {
             true => inquiry.asked.into_iter().next().map(StateQuery::about),
             false => (!inquiry.asked.is_empty()).then_some(inquiry),
         }
@@ -231,29 +231,29 @@ impl SessionState {
     /// What to ask before a statement that changes what the server tells, where it has something to
     /// tell already: afterwards nobody could say what was whose. Nearly always none.
     pub fn inquiry_before(&self, facts: &Facts) -> Option<StateQuery> {
-        if self.owed != Owed::Anything || !variables::is_mariadb(self.server) {
+        if self.untold.owed != Owed::Anything || !variables::is_mariadb(self.server) {
             return None;
         }
-        let is_open = self.pins.has(Pin::Transaction) && !self.is_status_unknown;
-        let is_mixed = facts.effects.has(EXPLAINING) && !self.lasting.has(Pin::State);
+        let is_open = self.pinned.now.has(Pin::Transaction) && !self.untold.is_status_unknown;
+        let is_mixed = facts.effects.has(EXPLAINING) && !self.pinned.for_life.has(Pin::State);
         (is_open && is_mixed).then(StateQuery::flush_within)
     }
 
     /// What to ask before the proxy tells by itself how the session's transaction stands, where an error
     /// has left that open.
     pub fn inquiry_of_status(&self) -> Option<StateQuery> {
-        self.is_status_unknown.then(StateQuery::status)
+        self.untold.is_status_unknown.then(StateQuery::status)
     }
 
     /// What to ask before the connection is set to something else for a while, whatever pins the session:
     /// back it goes to what is known. To be repeated until there is nothing left.
     pub fn inquiry_of_variables(&self) -> Option<StateQuery> {
         let mut inquiry = StateQuery::question();
-        for name in &self.doubtful {
+        for name in &self.doubts.names {
             let spelled = variables::spelled(name, self.server);
             inquiry.ask(QueriedState::Variable(Rc::from(spelled)));
         }
-        match self.asks_singly {
+        match self.doubts.asks_singly {
             true => inquiry.asked.into_iter().next().map(StateQuery::about),
             false => (!inquiry.asked.is_empty()).then_some(inquiry),
         }
@@ -269,13 +269,13 @@ impl SessionState {
             }
             [QueriedState::Definition(call)] => {
                 self.calls.ask(&call.clone());
-                self.lasting.add(Pin::Routine);
+                self.pinned.for_life.add(Pin::Routine);
             }
-            [_, _, ..] if !self.asks_singly => self.asks_singly = true,
+            [_, _, ..] if !self.doubts.asks_singly => self.doubts.asks_singly = true,
             // Its value is too long to be told.
-            [QueriedState::UserVariable(_)] => self.lasting.add(Pin::UserVariable),
+            [QueriedState::UserVariable(_)] => self.pinned.for_life.add(Pin::UserVariable),
             // Nothing that was asked is known, nor will be.
-            _ => self.lasting.add(Pin::State),
+            _ => self.pinned.for_life.add(Pin::State),
         }
     }
 
@@ -289,23 +289,23 @@ impl SessionState {
             Pin::NextTransaction,
             Pin::Xa,
         ];
-        let is_open = self.pins.has(Pin::Transaction) && !self.is_status_unknown;
-        let is_safe = !is_open && !held.iter().any(|pin| self.pins.has(*pin));
-        let is_blind = self.lasting.has(Pin::State);
+        let is_open = self.pinned.now.has(Pin::Transaction) && !self.untold.is_status_unknown;
+        let is_safe = !is_open && !held.iter().any(|pin| self.pinned.now.has(*pin));
+        let is_blind = self.pinned.for_life.has(Pin::State);
         !is_blind && (is_safe || !variables::is_mariadb(self.server))
     }
 
     /// Whether all that pins it may end by asking.
     fn is_worth_asking(&self) -> bool {
         let mut asked = Pins::NONE;
-        asked.set(Pin::Transaction, self.is_status_unknown);
+        asked.set(Pin::Transaction, self.untold.is_status_unknown);
         asked.add(Pin::Variable);
         asked.add(Pin::UserVariable);
         asked.add(Pin::State);
         let is_released = self.held.is_lock_released && !self.held.has_other_locks;
         asked.set(Pin::NamedLock, is_released);
         asked.set(Pin::Routine, !self.calls.is_empty());
-        let is_lasting = !self.lasting.is_empty() || !self.bound.is_empty();
+        let is_lasting = !self.pinned.for_life.is_empty() || !self.bound.is_empty();
         !is_lasting && self.pins().iter().all(|pin| asked.has(pin))
     }
 
@@ -319,10 +319,10 @@ impl SessionState {
         answer: &Answer<'_>,
     ) {
         let is_open = answer.status.contains(StatusFlags::IN_TRANS);
-        self.pins.set(Pin::Transaction, is_open);
+        self.pinned.now.set(Pin::Transaction, is_open);
         let mut values = Values::clone(&self.values);
         self.hear(&mut values, inquiry, answer);
-        self.is_status_unknown = false;
+        self.untold.is_status_unknown = false;
         let mut cells = answer
             .columns
             .iter()
@@ -363,23 +363,23 @@ impl SessionState {
     fn hear(&mut self, values: &mut Values, inquiry: &StateQuery, answer: &Answer<'_>) {
         let changes = answer.changes;
         let is_told = answer.status.contains(StatusFlags::SESSION_STATE_CHANGED);
-        let is_flush = !self.is_status_unknown && *inquiry != StateQuery::flush_within();
+        let is_flush = !self.untold.is_status_unknown && *inquiry != StateQuery::flush_within();
         let was_flushed = match *inquiry == StateQuery::aside() {
             true => is_told,
             false => is_told || is_flush || !variables::is_mariadb(self.server),
         };
-        let was_owed = self.owed;
+        let was_owed = self.untold.owed;
         if inquiry.asked.is_empty() && was_flushed {
-            self.owed = Owed::Nothing;
+            self.untold.owed = Owed::Nothing;
         }
         let before = values.clone();
         self.note_late(values, changes);
         let is_reversal = was_owed == Owed::Reversal && *values == before;
-        if self.owed == Owed::Nothing {
-            self.reversed.clear();
+        if self.untold.owed == Owed::Nothing {
+            self.untold.reversed.clear();
         }
         if changes.is_state_changed && !is_reversal && !self.rules.waived.has(Pin::State) {
-            self.lasting.add(Pin::State);
+            self.pinned.for_life.add(Pin::State);
         }
     }
 
@@ -401,7 +401,7 @@ impl SessionState {
                 let value = value_of(bytes.1, collation.1, value);
                 if value.is_none() {
                     // A geometry, for instance: what it is cannot be written down.
-                    self.lasting.add(Pin::UserVariable);
+                    self.pinned.for_life.add(Pin::UserVariable);
                 }
                 let known = &mut connection.user_variables;
                 known.insert(Rc::clone(name), value.clone());
@@ -427,7 +427,7 @@ impl SessionState {
                 }
                 self.held.is_lock_released = false;
                 let is_held = !self.held.locks.is_empty() || self.held.has_other_locks;
-                self.pins.set(Pin::NamedLock, is_held);
+                self.pinned.now.set(Pin::NamedLock, is_held);
             }
         }
         Some(())
@@ -450,7 +450,7 @@ impl SessionState {
     }
 
     fn learn_collation(&mut self, collation: &Rc<[u8]>) {
-        if let (Some(baseline), Some(key)) = (&self.baseline, self.collation_key.take()) {
+        if let (Some(baseline), Some(key)) = (&self.baseline, self.doubts.collation_key.take()) {
             baseline.learn_collation(key, Rc::clone(collation));
         }
     }

@@ -175,3 +175,23 @@ impl ValuesTable {
         *sweep_at = SWEEP_MIN.max(known.len() * 2);
     }
 }
+
+/// Calls `each` with the name of every variable that differs and the value it should have; none for
+/// that of login. Both lists are sorted.
+pub(super) fn differences<'a>(
+    wanted: &'a Values,
+    present: &'a Values,
+    mut each: impl FnMut(&'a [u8], Option<&'a [u8]>),
+) {
+    let mut present = present.variables().peekable();
+    for (name, value) in wanted.variables() {
+        while let Some((other, _)) = present.next_if(|(other, _)| *other < name) {
+            each(other, None);
+        }
+        let is_there = present.next_if(|(other, _)| *other == name);
+        if is_there.is_none_or(|(_, other)| other != value) {
+            each(name, Some(value));
+        }
+    }
+    present.for_each(|(other, _)| each(other, None));
+}

@@ -9,6 +9,12 @@
 
 use sql::Server;
 
+/// The id that the next row gets that is given one.
+pub(super) const INSERT_ID: &[u8] = b"insert_id";
+
+/// The collation that goes with the schema.
+pub(super) const OF_SCHEMA: &[u8] = b"collation_database";
+
 /// What becomes of a variable that is reported or set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Policy {

@@ -82,7 +82,7 @@ impl Tracker {
             // Semi-synchronous replication and login restart their counting; a file's sender is
             // answered when the server likes.
             Some(ReplyState::Stream | ReplyState::Auth) | None => None,
-            _ if self.client_mode == ClientMode::Infile => None,
+            _ if self.client.mode == ClientMode::Infile => None,
             _ => self.backend_sequence,
         }
     }
@@ -127,8 +127,8 @@ impl Tracker {
         match verdict {
             ReplyStep::Continue(state) => {
                 self.reply = Some(state);
-                if self.client_mode == ClientMode::Dialogue {
-                    self.client_sequence = self.backend_sequence.unwrap_or_default();
+                if self.client.mode == ClientMode::Dialogue {
+                    self.client.sequence = self.backend_sequence.unwrap_or_default();
                 }
             }
             ReplyStep::ResultEnd(status) => {
@@ -156,12 +156,12 @@ impl Tracker {
         };
         self.reply = None;
         self.backend_sequence = None;
-        if self.client_mode != ClientMode::Commands {
+        if self.client.mode != ClientMode::Commands {
             // An ERR in mid-file ends the dialogue only once the client has sent its empty packet.
-            if self.client_mode == ClientMode::Infile {
+            if self.client.mode == ClientMode::Infile {
                 return self.lose(LostReason::UnknownReply(command), emit);
             }
-            self.client_mode = ClientMode::Commands;
+            self.client.mode = ClientMode::Commands;
         }
         if self.pending.is_empty() {
             self.pending.shrink_to(8);
@@ -170,12 +170,12 @@ impl Tracker {
     }
 
     fn local_infile(&mut self, command: Command, emit: &mut impl FnMut(Event)) {
-        if self.pending.len() > 1 || !self.client.is_between_payloads() {
+        if self.pending.len() > 1 || !self.client.cutter.is_between_payloads() {
             return self.lose(LostReason::PipelinedBehindDialogue(command), emit);
         }
         self.reply = Some(ReplyState::First);
-        self.client_mode = ClientMode::Infile;
-        self.client_sequence = self.backend_sequence.unwrap_or_default();
+        self.client.mode = ClientMode::Infile;
+        self.client.sequence = self.backend_sequence.unwrap_or_default();
         emit(Event::LocalInfile);
     }
 

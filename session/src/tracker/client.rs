@@ -21,7 +21,7 @@ impl Tracker {
             && self.wants_client()
             && self.held(&bytes[at..]) == ChangeUserHold::Nothing
         {
-            let (taken, cut) = self.client.step(&bytes[at..]);
+            let (taken, cut) = self.client.cutter.step(&bytes[at..]);
             let from = at;
             at += taken;
             match cut {
@@ -39,7 +39,7 @@ impl Tracker {
                     continue;
                 }
                 Cut::Head => {
-                    self.client_head(self.client.head().first().copied(), &mut emit);
+                    self.client_head(self.client.cutter.head().first().copied(), &mut emit);
                     continue;
                 }
                 Cut::PacketEnd => continue,
@@ -57,31 +57,31 @@ impl Tracker {
         sequence_byte: &mut u8,
         begins_payload: bool,
     ) -> Result<(), Violation> {
-        let is_command = self.client_mode == ClientMode::Commands;
+        let is_command = self.client.mode == ClientMode::Commands;
         if begins_payload {
-            self.client_payload_bytes = 0;
+            self.client.payload_bytes = 0;
             if is_command {
-                self.client_sequence = 0;
+                self.client.sequence = 0;
             }
         }
-        self.client_payload_bytes += header.length as u64;
+        self.client.payload_bytes += header.length as u64;
         let limit = self.payload_bytes_max;
-        if is_command && self.client_payload_bytes > limit {
+        if is_command && self.client.payload_bytes > limit {
             return Err(Violation::PayloadTooLarge { limit });
         }
-        let next = self.client_sequence;
+        let next = self.client.sequence;
         let sequence = self.sequence(sequence_byte, is_command.then_some(next), next)?;
-        self.client_sequence = sequence.wrapping_add(1);
+        self.client.sequence = sequence.wrapping_add(1);
         Ok(())
     }
 
     fn client_head(&mut self, first: Option<u8>, emit: &mut impl FnMut(Event)) {
-        if self.client_mode != ClientMode::Commands {
+        if self.client.mode != ClientMode::Commands {
             return;
         }
         // An empty payload counts as COM_SLEEP (`Protocol_classic::get_command`).
         let command = first.map_or(Command::SLEEP, Command);
-        self.incoming = command;
+        self.client.incoming = command;
         self.quit |= command == Command::QUIT;
         if expected(command).is_some() {
             self.pending.push_back(Pending {
@@ -93,23 +93,23 @@ impl Tracker {
     }
 
     fn client_payload_end(&mut self, emit: &mut impl FnMut(Event)) {
-        match self.client_mode {
+        match self.client.mode {
             ClientMode::Commands => self.command_end(emit),
-            ClientMode::Infile if self.client_payload_bytes == 0 => {
-                self.client_mode = ClientMode::Commands;
-                self.backend_sequence = Some(self.client_sequence);
+            ClientMode::Infile if self.client.payload_bytes == 0 => {
+                self.client.mode = ClientMode::Commands;
+                self.backend_sequence = Some(self.client.sequence);
             }
             ClientMode::Infile => {}
-            ClientMode::Dialogue => self.backend_sequence = Some(self.client_sequence),
+            ClientMode::Dialogue => self.backend_sequence = Some(self.client.sequence),
         }
     }
 
     fn command_end(&mut self, emit: &mut impl FnMut(Event)) {
-        let command = self.incoming;
+        let command = self.client.incoming;
         if expected(command).is_some()
             && let Some(pending) = self.pending.back_mut()
         {
-            pending.reply_sequence = Some(self.client_sequence);
+            pending.reply_sequence = Some(self.client.sequence);
         }
         emit(Event::CommandEnded(command));
         match command {
@@ -117,7 +117,7 @@ impl Tracker {
             | Command::BINLOG_DUMP
             | Command::BINLOG_DUMP_GTID
             | Command::TABLE_DUMP => {
-                self.client_mode = ClientMode::Dialogue;
+                self.client.mode = ClientMode::Dialogue;
             }
             Command::CLONE | Command::SUBSCRIBE_GROUP_REPLICATION_STREAM => {
                 self.lose(LostReason::ForeignProtocol(command), emit);

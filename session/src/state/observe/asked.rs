@@ -2,12 +2,13 @@
 //!
 //! Tried with MariaDB 10.11, MariaDB 11.8 and MySQL 9.7, statement by statement.
 
-use sql::{Effects, Show, StatementKind};
+use sql::{Effects, StatementKind};
 
 use super::found_rows::{Counted, counted, has_derived_table, is_of_tables};
 use super::generated::is_generated;
 use super::reported::is_assigned;
-use super::{Ran, Seen};
+use super::seen::{Ran, Seen};
+use super::word_places::places_of;
 use crate::state::connection::ConnectionState;
 use crate::state::pins::Pin;
 use crate::state::session::SessionState;
@@ -27,7 +28,7 @@ impl SessionState {
         if let Some(count) = row_count(seen) {
             self.aftermath.row_count = count;
         }
-        let counted = counted(seen, self.server, self.flags_read);
+        let counted = counted(seen, self.server, self.reading.last_flags);
         let counted = match counted {
             // The limit cuts what is sent, and not always what is counted.
             Counted::Rows(_) if self.values.variable(b"sql_select_limit").is_some() => {
@@ -42,7 +43,8 @@ impl SessionState {
         self.note_list(seen);
         let is_kept =
             self.rules.lasting.has(Pin::Warnings) || seen.facts.kind == StatementKind::Signal;
-        self.pins
+        self.pinned
+            .now
             .set(Pin::Warnings, is_kept && self.aftermath.warnings > 0);
     }
 
@@ -93,7 +95,7 @@ impl SessionState {
     /// MariaDB keeps the list over statements that use neither tables nor routines and have nothing to
     /// add.
     fn list_of_statement(&self, seen: &Seen<'_>, count: u16) -> List {
-        if asks_diagnostics(seen) {
+        if seen.asks_diagnostics() {
             // A condition that is not there is an error behind the others.
             return match count {
                 0 => List::Kept,
@@ -110,8 +112,10 @@ impl SessionState {
         let is_cleared = seen.facts.tables().next().is_some()
             || match seen.facts.kind {
                 // A table of its own making is one, too.
-                StatementKind::Select if has_list => has_derived_table(seen.text, self.flags_read),
-                StatementKind::Show(show) => is_of_tables(show, seen.text, self.flags_read),
+                StatementKind::Select if has_list => {
+                    has_derived_table(seen.text, self.reading.last_flags)
+                }
+                StatementKind::Show(show) => is_of_tables(show, seen.text, self.reading.last_flags),
                 StatementKind::Describe => true,
                 _ => false,
             };
@@ -133,7 +137,7 @@ impl SessionState {
             Counted::There => self.aftermath.found_rows = None,
         }
         let is_counted = seen.is_ok() && seen.has(Effects::FOUND_ROWS);
-        self.pins.set(Pin::FoundRows, is_counted);
+        self.pinned.now.set(Pin::FoundRows, is_counted);
     }
 
     /// An OK without an insert id leaves it. One with an id may tell an explicit value.
@@ -164,7 +168,11 @@ impl SessionState {
         }
         let is_generated = seen.is_ok()
             && id != 0
-            && is_generated(seen, self.flags_read, self.parameters.as_deref());
+            && is_generated(
+                seen,
+                self.reading.last_flags,
+                self.reading.parameters.as_deref(),
+            );
         self.aftermath.last_insert_id = match is_generated {
             true => LastInsertId::Known(id),
             false => LastInsertId::OnConnection,
@@ -184,21 +192,6 @@ fn calls_it(text: &[u8]) -> bool {
     places_of(text, name, 4).any(|at| begins(&text[at + name.len()..]))
 }
 
-/// Where a word in capitals stands, in any case; its letter at `rare` is looked for.
-pub(super) fn places_of<'a>(
-    text: &'a [u8],
-    word: &'a [u8],
-    rare: usize,
-) -> impl Iterator<Item = usize> + 'a {
-    let letter = word[rare];
-    let found = memchr::memchr2_iter(letter, letter.to_ascii_lowercase(), text);
-    let begins = found.filter_map(move |at| at.checked_sub(rare));
-    begins.filter(move |at| {
-        let here = text.get(*at..at + word.len());
-        here.is_some_and(|here| here.eq_ignore_ascii_case(word))
-    })
-}
-
 /// Whether the connection's LAST_INSERT_ID() is the session's now.
 #[derive(PartialEq, Eq)]
 enum Touched {
@@ -210,29 +203,11 @@ enum Touched {
 fn row_count(seen: &Seen<'_>) -> Option<i64> {
     match seen.ran {
         Ran::Prepare | Ran::Nothing | Ran::Fetch if seen.is_ok() => None,
-        _ if asks_diagnostics(seen) && !seen.tally.had_rows => {
+        _ if seen.asks_diagnostics() && !seen.tally.had_rows => {
             // Leaves it, but for the error that a condition was not there.
             (seen.tally.warnings > 0).then_some(-1)
         }
         _ if !seen.is_ok() || seen.tally.had_rows => Some(-1),
         _ => Some(seen.tally.ok.affected_rows as i64),
     }
-}
-
-/// Statements that read or set diagnostics leave them.
-pub(super) fn asks_diagnostics(seen: &Seen<'_>) -> bool {
-    let kind = seen.facts.kind;
-    seen.is_ok()
-        && matches!(
-            kind,
-            StatementKind::GetDiagnostics
-                | StatementKind::Show(
-                    Show::Warnings
-                        | Show::SomeWarnings
-                        | Show::WarningCount
-                        | Show::Errors
-                        | Show::SomeErrors
-                        | Show::ErrorCount
-                )
-        )
 }

@@ -4,8 +4,9 @@ use std::rc::Rc;
 
 use sql::{Assignment, Effects, Mention, Role, Scope, StatementKind, Target, Value};
 
-use super::Seen;
+use super::collation_key::collation_key;
 use super::reported::is_assigned;
+use super::seen::Seen;
 use crate::state::connection::ConnectionState;
 use crate::state::literal;
 use crate::state::pins::Pin;
@@ -236,7 +237,7 @@ impl SessionState {
         for mention in seen.facts.mentions.iter().filter(set) {
             let raw = mention.name.of(seen.text);
             let Some(name) = self.user_variable_name(raw).filter(|name| !is_moving(name)) else {
-                self.lasting.add(Pin::UserVariable);
+                self.pinned.for_life.add(Pin::UserVariable);
                 continue;
             };
             let value = self.value_by_text(seen, &name);
@@ -245,14 +246,14 @@ impl SessionState {
                 .insert(Rc::from(&*name), value.clone());
             self.user_variables.set(&name, value);
             if self.user_variables.has_lookalike(&name) {
-                self.lasting.add(Pin::UserVariable);
+                self.pinned.for_life.add(Pin::UserVariable);
             }
             if self.rules.lasting.has(Pin::UserVariable) {
-                self.lasting.add(Pin::UserVariable);
+                self.pinned.for_life.add(Pin::UserVariable);
             }
         }
         if seen.facts.marks.has(sql::Marks::CROWDED) {
-            self.lasting.add(Pin::UserVariable);
+            self.pinned.for_life.add(Pin::UserVariable);
         }
     }
 
@@ -325,7 +326,7 @@ impl SessionState {
             connection.user_variables.insert(Rc::from(&*name), None);
             self.user_variables.set(&name, None);
             if self.user_variables.has_lookalike(&name) {
-                self.lasting.add(Pin::UserVariable);
+                self.pinned.for_life.add(Pin::UserVariable);
             }
         }
         true
@@ -340,7 +341,7 @@ impl SessionState {
             return Some(Rc::from(raw));
         }
         let is_national = matches!(raw.first(), Some(b'n' | b'N'));
-        let bytes = sql::unquote(raw, self.flags_read).filter(|_| !is_national)?;
+        let bytes = sql::unquote(raw, self.reading.last_flags).filter(|_| !is_national)?;
         let collation = self.current(b"collation_connection")?;
         let charset = literal::charset_of(collation)?;
         let is_wide = charset.starts_with(b"utf16") || [&b"utf32"[..], b"ucs2"].contains(&charset);
@@ -349,17 +350,6 @@ impl SessionState {
             .then(|| literal::string(&bytes, collation))
             .flatten()
     }
-}
-
-/// What decides over the collation that comes with a character set.
-pub(super) fn collation_key(values: &Values, charset: &[u8]) -> Box<[u8]> {
-    let set = |name: &[u8]| values.variable(name).unwrap_or_default().to_vec();
-    let parts = [
-        charset.to_vec(),
-        set(b"character_set_collations"),
-        set(b"default_collation_for_utf8mb4"),
-    ];
-    parts.join(&0).into_boxed_slice()
 }
 
 const fn is_of_session(scope: Scope) -> bool {

@@ -4,13 +4,13 @@ use std::rc::Rc;
 
 use sql::{Effects, Flags, Marks, Role, StatementKind};
 
-use super::Seen;
-use super::reported::OF_SCHEMA;
+use super::seen::Seen;
 use crate::state::calls::{Call, Settled};
 use crate::state::connection::ConnectionState;
 use crate::state::pins::Pin;
 use crate::state::routine::{Leaves, leaves};
 use crate::state::session::SessionState;
+use crate::state::variables::OF_SCHEMA;
 
 impl SessionState {
     /// Notes a CALL whose procedure can be asked for; false where nothing is known of what has run.
@@ -35,7 +35,7 @@ impl SessionState {
             return false;
         };
         // Reading a definition takes the server to its schema and back, which would undo it.
-        if self.has_collation || self.doubtful.iter().any(|name| **name == *OF_SCHEMA) {
+        if self.set_apart.collation || self.doubts.names.iter().any(|name| **name == *OF_SCHEMA) {
             return false;
         }
         self.calls.begin();
@@ -77,7 +77,7 @@ impl SessionState {
         let is_known = known.is_some_and(|leaves| self.take_over(connection, call, flags, leaves));
         match is_known {
             true if self.calls.settle() == Settled::Explained => {}
-            _ => self.lasting.add(Pin::Routine),
+            _ => self.pinned.for_life.add(Pin::Routine),
         }
     }
 
@@ -100,7 +100,7 @@ impl SessionState {
             self.user_variables.set(&name, None);
             if self.user_variables.has_lookalike(&name) || self.rules.lasting.has(Pin::UserVariable)
             {
-                self.lasting.add(Pin::UserVariable);
+                self.pinned.for_life.add(Pin::UserVariable);
             }
         }
         let mut calls = leaves.calls.into_iter();

@@ -6,7 +6,7 @@ use sql::{Effects, Facts, Handler, Mention, Role, StatementFacts, StatementKind,
 use wire::StatusFlags;
 
 use super::reported::{is_as_known, is_explained, is_reversing};
-use super::{Ran, Seen};
+use super::seen::{Ran, Seen};
 use crate::state::changes::NextTransaction;
 use crate::state::connection::ConnectionState;
 use crate::state::held::Table;
@@ -60,9 +60,9 @@ impl SessionState {
     /// taken, what they let go is not.
     pub(super) fn note_effects(&mut self, connection: &mut ConnectionState, seen: &Seen<'_>) {
         match seen.ran {
-            Ran::Unknown => return self.lasting.add(Pin::Protocol),
+            Ran::Unknown => return self.pinned.for_life.add(Pin::Protocol),
             Ran::Prepare if self.rules.lasting.has(Pin::PreparedStatement) => {
-                return self.lasting.add(Pin::PreparedStatement);
+                return self.pinned.for_life.add(Pin::PreparedStatement);
             }
             Ran::Statement => {}
             _ => return,
@@ -75,7 +75,7 @@ impl SessionState {
         if has_too_many(seen) || seen.facts.parts.is_empty() {
             self.take(seen, all, seen.facts.kind);
             if all.has(Effects::PREPARED) {
-                self.lasting.add(Pin::PreparedText);
+                self.pinned.for_life.add(Pin::PreparedText);
             }
         }
     }
@@ -137,7 +137,7 @@ impl SessionState {
         // Of EXECUTE any change is expected, of what it has run a trigger's or a view's is not.
         let may_do_more = facts.tables().next().is_some() && !is_explained(&inner, &self.values);
         if seen.changes.is_state_changed && may_do_more && !self.rules.waived.has(Pin::State) {
-            self.lasting.add(Pin::State);
+            self.pinned.for_life.add(Pin::State);
         }
         for part in &facts.parts {
             self.note_part(connection, &inner, part);
@@ -159,19 +159,19 @@ impl SessionState {
         }
         let may_do_anything = effects.has(Effects::ANYTHING);
         if may_do_anything && !self.rules.waived.has(Pin::Routine) && !self.note_call(seen) {
-            self.lasting.add(Pin::Routine);
+            self.pinned.for_life.add(Pin::Routine);
         }
         if matches!(kind, StatementKind::Xa(Xa::Commit | Xa::Rollback)) && seen.is_ok() {
-            self.pins.remove(Pin::Xa);
+            self.pinned.now.remove(Pin::Xa);
         }
     }
 
     fn hold(&mut self, pin: Pin) {
         match pin {
             Pin::Sequence | Pin::Role | Pin::ResourceGroup | Pin::OpaqueSet => {
-                self.lasting.add(pin)
+                self.pinned.for_life.add(pin)
             }
-            _ => self.pins.add(pin),
+            _ => self.pinned.now.add(pin),
         }
     }
 
@@ -179,15 +179,15 @@ impl SessionState {
     fn let_go(&mut self, seen: &Seen<'_>, part: &StatementFacts) {
         let effects = part.effects;
         if effects.has(Effects::TABLES_UNLOCKED) {
-            self.pins.remove(Pin::TableLock);
-            self.pins.remove(Pin::GlobalLock);
+            self.pinned.now.remove(Pin::TableLock);
+            self.pinned.now.remove(Pin::GlobalLock);
         }
         // BEGIN and COMMIT AND CHAIN unlock tables; the global lock stays.
         if effects.has(Effects::TRANSACTION_BEGUN | Effects::CHAINED) {
-            self.pins.remove(Pin::TableLock);
+            self.pinned.now.remove(Pin::TableLock);
         }
         if effects.has(Effects::INSTANCE_UNLOCKED) {
-            self.pins.remove(Pin::InstanceLock);
+            self.pinned.now.remove(Pin::InstanceLock);
         }
         // Within an IF, or over no rows, neither releases anything; one of two levels releases nothing either.
         // The server is asked which of the known locks are gone.
@@ -202,7 +202,9 @@ impl SessionState {
             self.held
                 .handlers
                 .retain(|name| closed.as_deref() != Some(name));
-            self.pins.set(Pin::Handler, !self.held.handlers.is_empty());
+            self.pinned
+                .now
+                .set(Pin::Handler, !self.held.handlers.is_empty());
         }
     }
 
@@ -222,7 +224,8 @@ impl SessionState {
         self.held
             .temporary_tables
             .retain(|table| !is_dropped(table));
-        self.pins
+        self.pinned
+            .now
             .set(Pin::TemporaryTable, !self.held.temporary_tables.is_empty());
     }
 
@@ -263,7 +266,7 @@ impl SessionState {
                 }
                 self.limit(Pin::TemporaryTable, self.held.temporary_tables.len());
             }
-            _ => self.lasting.add(Pin::TemporaryTable),
+            _ => self.pinned.for_life.add(Pin::TemporaryTable),
         }
     }
 
@@ -276,7 +279,7 @@ impl SessionState {
         }
         let is_known = seen.is_ok() && !is_schema_moving(seen) && !has_too_many(seen);
         if !is_known {
-            return self.lasting.add(Pin::TemporaryTable);
+            return self.pinned.for_life.add(Pin::TemporaryTable);
         }
         let current = self.values.schema().unwrap_or_default();
         let named: Vec<Table> = mentions_in(seen, part, Role::TableWritten)
@@ -287,7 +290,7 @@ impl SessionState {
         let pairs: Vec<(&Table, &Table)> = match (is_rename, named.as_slice()) {
             (true, all) => all.chunks_exact(2).map(|two| (&two[0], &two[1])).collect(),
             (false, [old, .., new]) => vec![(old, new)],
-            (false, _) => return self.lasting.add(Pin::TemporaryTable),
+            (false, _) => return self.pinned.for_life.add(Pin::TemporaryTable),
         };
         for (old, new) in pairs {
             let mut tables = self.held.temporary_tables.iter_mut();
@@ -305,7 +308,7 @@ impl SessionState {
         let mut all = seen.facts.mentions_of(Role::LockTaken);
         self.held.has_other_locks |= taken.peek().is_none() || all.any(is_unnamed);
         for mention in taken.filter(|mention| !is_unnamed(mention)) {
-            let name = sql::unquote(mention.name.of(seen.text), self.flags_read);
+            let name = sql::unquote(mention.name.of(seen.text), self.reading.last_flags);
             match name.filter(|name| name.is_ascii() && self.held.locks.len() < NAMES_MAX) {
                 Some(name) if self.held.locks.iter().any(|known| **known == *name) => {}
                 Some(name) => self.held.locks.push(Rc::from(&*name)),
@@ -316,7 +319,7 @@ impl SessionState {
 
     pub(super) fn limit(&mut self, pin: Pin, count: usize) {
         if count > NAMES_MAX {
-            self.lasting.add(pin);
+            self.pinned.for_life.add(pin);
         }
     }
 
@@ -328,7 +331,7 @@ impl SessionState {
             None if seen.has(Effects::NEXT_TRANSACTION) => true,
             None => return,
         };
-        self.pins.set(Pin::NextTransaction, is_pinned);
+        self.pinned.now.set(Pin::NextTransaction, is_pinned);
     }
 
     /// The server told of changed state, or may still: after an error it keeps that for later.
@@ -336,17 +339,17 @@ impl SessionState {
         let has_failed = !seen.is_ok()
             && !seen.is_refused()
             && (seen.facts.access > sql::Access::Read || !seen.facts.effects.is_empty());
-        let was_owed = self.owed;
+        let was_owed = self.untold.owed;
         let is_unexplained = match was_owed {
             Owed::Nothing => !is_explained(seen, &self.values),
             Owed::Reversal => {
-                let is_as_before = is_as_known(seen, &self.values, &self.reversed);
+                let is_as_before = is_as_known(seen, &self.values, &self.untold.reversed);
                 !is_explained(seen, &self.values) && !is_as_before
             }
             Owed::Anything => true,
         };
         if seen.changes.is_state_changed && is_unexplained && !self.rules.waived.has(Pin::State) {
-            self.lasting.add(Pin::State);
+            self.pinned.for_life.add(Pin::State);
         }
         // Rows may have no room for what SET STATEMENT has set and taken back: that is told later, and if
         // more than that was done, that report shows it.
@@ -359,14 +362,14 @@ impl SessionState {
         };
         // A view that is opened visits its schema and comes back; if a read did more, the report shows it.
         let only_reads = seen.facts.access == sql::Access::Read && seen.facts.effects.is_empty();
-        self.owed = match has_failed || owes {
+        self.untold.owed = match has_failed || owes {
             true if !has_failed && only_reads => kept.max(Owed::Reversal),
             true => Owed::Anything,
             false if is_reversing(seen) => kept.max(Owed::Reversal),
             false => kept,
         };
-        if self.owed == Owed::Nothing {
-            self.reversed.clear();
+        if self.untold.owed == Owed::Nothing {
+            self.untold.reversed.clear();
         } else if is_reversing(seen) {
             self.note_reversal(seen);
         }

@@ -7,8 +7,8 @@ use sql::{
     Effects, Explain, Flags, Lexer, Marks, Server, Show, StatementKind, Token, TokenKind, Word,
 };
 
-use super::asked::{asks_diagnostics, places_of};
-use super::{Ran, Seen};
+use super::seen::{Ran, Seen};
+use super::word_places::places_of;
 use crate::state::variables;
 
 /// What FOUND_ROWS() says after an exchange.
@@ -52,7 +52,7 @@ fn of_statement(seen: &Seen<'_>, is_mariadb: bool, flags: Flags) -> Counted {
         _ if seen.has(Effects::FOUND_ROWS) => Counted::There,
         StatementKind::Select | StatementKind::Table | StatementKind::Values => of_rows(seen),
         StatementKind::Show(Show::WarningCount | Show::ErrorCount) => Counted::Rows(1),
-        StatementKind::Show(_) if asks_diagnostics(seen) => Counted::Before,
+        StatementKind::Show(_) if seen.asks_diagnostics() => Counted::Before,
         StatementKind::Show(show) if is_of_tables(show, seen.text, flags) => told_rows(seen),
         StatementKind::Show(_) => Counted::Before,
         StatementKind::Describe => told_rows(seen),

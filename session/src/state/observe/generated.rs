@@ -3,7 +3,7 @@
 
 use sql::{Flags, Lexer, StatementKind, Token, TokenKind, Word};
 
-use super::Seen;
+use super::seen::Seen;
 
 /// A longer text is not read again for it.
 const TEXT_BYTES_MAX: usize = 64 * 1024;

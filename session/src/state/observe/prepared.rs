@@ -4,13 +4,13 @@ use std::rc::Rc;
 
 use sql::{Effects, Role, StatementFacts, StatementKind};
 
-use super::Seen;
 use super::effects::{has_too_many, mentions_in, names_in};
+use super::seen::Seen;
 use crate::state::connection::ConnectionState;
 use crate::state::held::Prepared;
 use crate::state::pins::Pin;
 use crate::state::session::SessionState;
-use crate::state::texts::Source;
+use crate::state::text_statement::Source;
 
 /// ER_UNKNOWN_STMT_HANDLER.
 const UNKNOWN_HANDLER: u16 = 1243;
@@ -25,7 +25,7 @@ impl SessionState {
         part: &StatementFacts,
     ) {
         let Some(name) = names_in(seen, part, Role::Prepared).next() else {
-            return self.lasting.add(Pin::PreparedText);
+            return self.pinned.for_life.add(Pin::PreparedText);
         };
         let key: Rc<[u8]> = Rc::from(name.to_ascii_lowercase());
         if !key.is_ascii() {
@@ -34,7 +34,7 @@ impl SessionState {
         }
         let is_prepare = part.effects.has(Effects::PREPARED);
         if is_prepare && self.rules.lasting.has(Pin::PreparedStatement) {
-            self.lasting.add(Pin::PreparedStatement);
+            self.pinned.for_life.add(Pin::PreparedStatement);
         }
         let is_whole = !is_prepare || mentions_in(seen, part, Role::PreparedText).next().is_some();
         match seen.is_ok() {
@@ -81,7 +81,7 @@ impl SessionState {
         let unknown = || Prepared {
             name: Rc::from(name),
             text: None,
-            flags: self.flags_read,
+            flags: self.reading.last_flags,
             made: None,
         };
         let prepared = prepared.unwrap_or_else(unknown);
@@ -93,7 +93,7 @@ impl SessionState {
     fn prepared_by(&self, seen: &Seen<'_>, part: &StatementFacts, name: &[u8]) -> Option<Prepared> {
         let raw = mentions_in(seen, part, Role::PreparedText).next()?;
         let raw = raw.name.of(seen.text);
-        let flags = self.flags_read;
+        let flags = self.reading.last_flags;
         let is_variable = raw.first() == Some(&b'@');
         let is_multi = seen.facts.kind == StatementKind::Multi;
         let text: Rc<[u8]> = match is_variable {
@@ -112,7 +112,7 @@ impl SessionState {
             text: &text,
             flags,
         };
-        let is_known = !is_moving && !has_too_many(seen) && self.doubtful.is_empty();
+        let is_known = !is_moving && !has_too_many(seen) && self.doubts.names.is_empty();
         let statement = is_known.then(|| source.statement(&self.values)).flatten();
         Some(Prepared {
             name: Rc::from(name),

@@ -4,13 +4,13 @@ use std::rc::Rc;
 
 use sql::{Access, Assignment, Effects, Facts, Marks, Role, Scope, StatementKind, Target, Value};
 
-use super::assignments::collation_key;
-use super::{Ran, Seen};
+use super::collation_key::collation_key;
+use super::seen::{Ran, Seen};
 use crate::Tally;
 use crate::state::changes::Changes;
 use crate::state::session::SessionState;
 use crate::state::values::Values;
-use crate::state::variables::{self, Policy};
+use crate::state::variables::{self, INSERT_ID, OF_SCHEMA, Policy};
 
 impl SessionState {
     /// Every variable that was reported has the value that was reported, with the exceptions of
@@ -35,7 +35,11 @@ impl SessionState {
 
     /// Whether a report tells no more than that SET STATEMENT has taken back what it set.
     fn is_reversal(&self, seen: &Seen<'_>, name: &[u8]) -> bool {
-        let is_reversed = self.reversed.iter().any(|reversed| **reversed == *name);
+        let is_reversed = self
+            .untold
+            .reversed
+            .iter()
+            .any(|reversed| **reversed == *name);
         is_reversed && !is_assigned(seen, name) && !seen.has(Effects::ANYTHING | Effects::OPAQUE)
     }
 
@@ -49,7 +53,7 @@ impl SessionState {
             } = assignment.target
             {
                 let name = name.name(seen.text).to_ascii_lowercase();
-                self.reversed.push(Rc::from(name));
+                self.untold.reversed.push(Rc::from(name));
             }
         }
     }
@@ -78,13 +82,13 @@ impl SessionState {
     /// `insert_id` may have been used up by a statement that writes, `collation_database` been lost, without
     /// a report.
     pub(super) fn note_used_up(&mut self, seen: &Seen<'_>) {
-        if self.has_insert_id && seen.is_statement() && seen.facts.access > Access::Read {
+        if self.set_apart.insert_id && seen.is_statement() && seen.facts.access > Access::Read {
             self.doubt(INSERT_ID);
         }
         // What is called in another schema, by a view or a trigger as well, goes there and comes back: to
         // what the schema has.
         let may_call = seen.facts.tables().next().is_some() || seen.has(Effects::ANYTHING);
-        if self.has_collation && seen.is_statement() && may_call {
+        if self.set_apart.collation && seen.is_statement() && may_call {
             self.doubt(OF_SCHEMA);
         }
     }
@@ -167,7 +171,7 @@ impl SessionState {
         if name == b"character_set_connection" {
             collation = self.collation_by_text(values, seen, value);
             let is_learned_later = collation.is_none() && is_by_default(seen);
-            self.collation_key = is_learned_later.then(|| collation_key(values, value));
+            self.doubts.collation_key = is_learned_later.then(|| collation_key(values, value));
         }
         match collation {
             Some(collation) => {
@@ -205,12 +209,6 @@ impl SessionState {
         values.set_schema(&schema);
     }
 }
-
-/// The id that the next row gets that is given one.
-pub(in crate::state) const INSERT_ID: &[u8] = b"insert_id";
-
-/// The collation that goes with the schema.
-pub(in crate::state) const OF_SCHEMA: &[u8] = b"collation_database";
 
 fn parsed(value: &[u8]) -> crate::state::LastInsertId {
     use crate::state::LastInsertId;
