@@ -8,8 +8,8 @@ use wire::column::ColumnDefinition;
 use wire::reply::{EOF, EOF_BYTES_LIMIT, ERR, LOCAL_INFILE, OK, OkPacket, eof_status};
 use wire::{Capabilities, ErrPacket, HEADER_BYTES, Reader, StatusFlags};
 
+use crate::binary_rows::read_binary;
 use crate::payloads::Payloads;
-use crate::rows::read_binary;
 use crate::values::Form;
 
 /// What stands for NULL in a row.

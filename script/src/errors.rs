@@ -3,37 +3,14 @@
 //! It is a function of C, as Lua's own is: a call of it in the last place of a function keeps that function's frame,
 //! whose place the message tells.
 
-use std::fmt;
 use std::sync::Arc;
 
 use mlua::{Error, Function, Lua, Value};
 
 use crate::arguments::{Arguments, function};
 use crate::budget::Budget;
+use crate::raised::Raised;
 use crate::stack::Frames;
-
-/// A value that a script has raised, on its way through Rust.
-struct Raised(Value);
-
-impl fmt::Debug for Raised {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
-
-/// As the original logs it.
-impl fmt::Display for Raised {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.0 {
-            Value::String(text) => f.write_str(&text.to_string_lossy()),
-            Value::Integer(number) => number.fmt(f),
-            Value::Number(number) => number.fmt(f),
-            _ => f.write_str("(null)"),
-        }
-    }
-}
-
-impl std::error::Error for Raised {}
 
 /// What an error costs, as bytes of a text: about 10 µs, or 2,000 instructions.
 const COST: usize = 32 << 10;
@@ -66,24 +43,4 @@ fn error(arguments: &Arguments<'_>) -> mlua::Result<()> {
         (value, _) => value,
     };
     Err(Error::external(Raised(value)))
-}
-
-/// An error that nobody has caught: an object that a script has raised in its own words (`__tostring`).
-pub(crate) fn worded(error: Error) -> Error {
-    match raised(&error) {
-        Some(value @ (Value::Table(_) | Value::UserData(_))) => match value.to_string() {
-            Ok(text) => Error::RuntimeError(text),
-            Err(error) => error,
-        },
-        _ => error,
-    }
-}
-
-/// The value that a script has raised, if that is what an error is.
-pub(crate) fn raised(error: &Error) -> Option<&Value> {
-    match error {
-        Error::CallbackError { cause, .. } | Error::WithContext { cause, .. } => raised(cause),
-        Error::ExternalError(cause) => cause.downcast_ref::<Raised>().map(|Raised(value)| value),
-        _ => None,
-    }
 }

@@ -5,8 +5,8 @@ use std::fmt;
 
 use mlua::{Error, Lua, Value};
 
-use crate::budget::Limit;
-use crate::errors::raised;
+use crate::limits::Limit;
+use crate::raised::raised;
 use crate::stack::place;
 
 /// As much of a message is logged.

@@ -6,10 +6,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use mlua::{Function, Lua, LuaOptions, StdLib};
 
-use crate::budget::{Budget, Limits};
+use crate::budget::Budget;
 use crate::chunk::{Chunk, Chunks, LoadFault};
 use crate::commons::Commons;
 use crate::fault::Fault;
+use crate::limits::Limits;
 use crate::log::Log;
 use crate::modules::ModuleContext;
 use crate::{debug_library, environments, errors, execute, loader, prelude};

@@ -6,8 +6,8 @@ use mlua::{Error, Function, Lua, LuaString, Table, Value};
 
 use crate::budget::Budget;
 use crate::devices;
-use crate::errors::raised;
 use crate::fault::message;
+use crate::raised::raised;
 use crate::stack::{HANDLER, is_own, place};
 
 const TEXT: &str = include_str!("libraries/prelude.lua");

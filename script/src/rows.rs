@@ -2,11 +2,11 @@
 
 use mlua::{Lua, Table, Value};
 use wire::Capabilities;
-use wire::binary_row::BinaryRow;
 use wire::column::ColumnDefinition;
 use wire::result::TextRow;
 use wire::write::put_lenenc_bytes;
 
+use crate::binary_rows::read_binary;
 use crate::scripts::Scripts;
 use crate::values::Form;
 
@@ -81,7 +81,7 @@ impl ResultRows {
         } = &self.rows;
         let rewritten = scripts.within(|lua| {
             let row = self.read(lua, payload)?;
-            let rewrite = &scripts.functions().rewrite_row;
+            let rewrite = &scripts.functions().queries.rewrite_row;
             let arguments = (session, functions, row, &self.fields);
             let Some(row) = rewrite.call::<Option<Table>>(arguments)? else {
                 return Ok(None);
@@ -135,19 +135,4 @@ impl ResultRows {
         }
         Ok(out)
     }
-}
-
-/// A row of the binary protocol.
-pub(crate) fn read_binary(
-    lua: &Lua,
-    payload: &[u8],
-    forms: &[Form],
-    row: &Table,
-) -> mlua::Result<()> {
-    let read = BinaryRow::new(payload, forms.len());
-    let mut read = read.map_err(mlua::Error::external)?;
-    for (at, form) in (1..).zip(forms) {
-        row.raw_set(at, form.read_next(lua, &mut read)?)?;
-    }
-    Ok(())
 }

@@ -4,7 +4,7 @@
 //! at a time, and whatever it does to `proxy` is its session's.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -19,11 +19,12 @@ use crate::commons::Commons;
 use crate::constants;
 use crate::decision::Hook;
 use crate::dictionary::Shared;
-use crate::facts::{BACKEND_STATE_DOWN, BackendFacts, SocketFacts};
+use crate::facts::{BACKEND_STATE_DOWN, BackendFacts};
 use crate::fault::{Fault, raise};
+use crate::functions::Functions;
 use crate::interpreter::{Interpreter, Setup};
 use crate::log::{Level, Log};
-use crate::session::{Session, SessionFault};
+use crate::session_fault::SessionFault;
 use crate::stack::OWN;
 use crate::{keeping, loader, metrics, prepared, statement};
 
@@ -135,27 +136,6 @@ impl Outcome {
     }
 }
 
-/// The objects' functions that the proxy calls.
-pub(crate) struct Functions {
-    /// Of the hooks, in their order.
-    pub names: Vec<LuaString>,
-    pub begin: Function,
-    pub environment: Function,
-    pub look: Function,
-    pub recover: Function,
-    pub call: Function,
-    pub runner: Function,
-    pub read_query: Function,
-    pub read_query_result: Function,
-    pub rewrite_row: Function,
-    pub next_query: Function,
-    pub take_moves: Function,
-    pub leave: Function,
-    pub set_server: Function,
-    pub know_server: Function,
-    pub forget: Function,
-}
-
 impl Scripts {
     /// A script in an interpreter of its own. It is read when a client comes. `keeps_all`: results are
     /// kept for the script unless it says otherwise.
@@ -250,21 +230,6 @@ impl Scripts {
     /// What it has in common with others.
     pub(crate) fn commons(&self) -> &Commons {
         &self.inner.commons
-    }
-
-    /// A client has come: the scripts' bodies run for it, in this order. `takes_turns`: its session has no
-    /// connection of its own, but gets one for each command.
-    ///
-    /// # Errors
-    /// A script cannot be read, does not parse, or raises an error.
-    pub fn begin(
-        &self,
-        files: &[PathBuf],
-        id: u64,
-        client: &SocketFacts,
-        takes_turns: bool,
-    ) -> Result<Session, SessionFault> {
-        Session::begin(self, files, id, client, takes_turns)
     }
 
     /// The backends as they are now, in their order.
@@ -454,31 +419,6 @@ impl Scripts {
         if let Err(fault) = self.within(|lua| run(lua, &self.inner.module)) {
             self.log(Level::Critical, &fault.to_string());
         }
-    }
-}
-
-impl Functions {
-    fn of(lua: &Lua, module: &Table) -> mlua::Result<Self> {
-        let names = Hook::ALL.into_iter();
-        let names = names.map(|hook| lua.create_string(hook.name()));
-        Ok(Self {
-            names: names.collect::<mlua::Result<_>>()?,
-            begin: module.raw_get("begin")?,
-            environment: module.raw_get("environment_of")?,
-            look: module.raw_get("look")?,
-            recover: module.raw_get("recover")?,
-            call: module.raw_get("call")?,
-            runner: module.raw_get("runner")?,
-            read_query: module.raw_get("read_query")?,
-            read_query_result: module.raw_get("read_query_result")?,
-            rewrite_row: module.raw_get("rewrite_row")?,
-            next_query: module.raw_get("next_query")?,
-            take_moves: module.raw_get("take_moves")?,
-            leave: module.raw_get("leave")?,
-            set_server: module.raw_get("set_server")?,
-            know_server: module.raw_get("know_server")?,
-            forget: module.raw_get("forget")?,
-        })
     }
 }
 

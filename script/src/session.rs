@@ -6,23 +6,23 @@
 //!           └► read_query ─► [next query ─► read_query_result] … ─► disconnect_client
 //! ```
 
-use std::fmt;
 use std::path::{Path, PathBuf};
 
 use mlua::{Function, IntoLuaMulti, Lua, LuaString, Table, Thread, Value};
 use wire::errors::{self, ProxyError};
 
 use crate::answer::Answer;
-use crate::budget::Limit;
 use crate::decision::{Decision, Hook, Injection, Move, ReplyFacts, Wish, WishOutcome};
 use crate::facts::SocketFacts;
 use crate::fault::Fault;
+use crate::limits::Limit;
 use crate::log::Level;
 use crate::payloads::Payloads;
 use crate::prepared::Prepared;
 use crate::response;
 use crate::rows::Rows;
 use crate::scripts::{HookCall, Scripts};
+use crate::session_fault::SessionFault;
 
 /// One client's script.
 pub struct Session {
@@ -49,33 +49,22 @@ pub struct Session {
     has_ended: bool,
 }
 
-/// Why a session has no script to run, as the log says it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum SessionFault {
-    /// The script cannot be read, or does not parse.
-    Unreadable(String),
-    /// Its body has raised an error.
-    Raised(String),
-}
-
-impl SessionFault {
-    /// What the client is told.
-    pub fn told(&self) -> ProxyError {
-        match self {
-            Self::Unreadable(_) => errors::script_not_loaded(),
-            Self::Raised(_) => errors::script_not_run(),
-        }
+impl Scripts {
+    /// A client has come: the scripts' bodies run for it, in this order. `takes_turns`: its session has no
+    /// connection of its own, but gets one for each command.
+    ///
+    /// # Errors
+    /// A script cannot be read, does not parse, or raises an error.
+    pub fn begin(
+        &self,
+        files: &[PathBuf],
+        id: u64,
+        client: &SocketFacts,
+        takes_turns: bool,
+    ) -> Result<Session, SessionFault> {
+        Session::begin(self, files, id, client, takes_turns)
     }
 }
-
-impl fmt::Display for SessionFault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (Self::Unreadable(text) | Self::Raised(text)) = self;
-        f.write_str(text)
-    }
-}
-
-impl std::error::Error for SessionFault {}
 
 impl Session {
     pub(crate) fn begin(
@@ -185,14 +174,14 @@ impl Session {
     pub fn read_query(&mut self, payload: &[u8]) -> Decision {
         let scripts = self.scripts.clone();
         let packet = |lua: &Lua| lua.create_string(payload);
-        let way = HookCall::Waiting(&scripts.functions().read_query);
+        let way = HookCall::Waiting(&scripts.functions().queries.read_query);
         self.run_with(Hook::ReadQuery, way, packet)
     }
 
     /// `read_query_result`, for the reply to what was sent last.
     pub fn read_query_result(&mut self, facts: &ReplyFacts, answer: Option<Answer>) -> Decision {
         let scripts = self.scripts.clone();
-        let way = HookCall::Waiting(&scripts.functions().read_query_result);
+        let way = HookCall::Waiting(&scripts.functions().queries.read_query_result);
         let reply = |lua: &Lua| facts.arguments(lua, answer);
         self.run_with(Hook::ReadQueryResult, way, reply)
     }
@@ -204,7 +193,7 @@ impl Session {
 
     /// The next command that is to be sent.
     pub fn next_query(&mut self) -> Option<Injection> {
-        let next = &self.scripts.functions().next_query;
+        let next = &self.scripts.functions().queries.next_query;
         type Next = (Option<LuaString>, Option<bool>, Option<LuaString>);
         let (packet, is_kept, route) = self.scripts.run::<Next>(next, &self.table).ok()?;
         Some(Injection {
@@ -432,7 +421,7 @@ impl Session {
 
     /// What is known of the session's backend connection; `None`: it has none.
     pub fn set_server(&mut self, facts: Option<&SocketFacts>) {
-        let set_server = &self.scripts.functions().set_server;
+        let set_server = &self.scripts.functions().server.set_server;
         let set = self.scripts.within(|lua| {
             let server = facts.map(|facts| facts.table(lua)).transpose()?;
             set_server.call::<()>((&self.table, server))
@@ -442,7 +431,7 @@ impl Session {
 
     /// What any connection is like that a session gets which takes turns on them.
     pub fn know_server(&mut self, facts: &SocketFacts) {
-        let know_server = &self.scripts.functions().know_server;
+        let know_server = &self.scripts.functions().server.know_server;
         let known = self.scripts.within(|lua| {
             let server = facts.table(lua)?;
             know_server.call::<()>((&self.table, server))

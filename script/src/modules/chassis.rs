@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use mlua::{Function, Lua, MultiValue, Table, Value};
 
-use super::{ModuleContext, describe};
+use super::context::{ModuleContext, describe};
 use crate::arguments::{Arguments, function};
 use crate::fault::raise;
 use crate::log::{Level, Log};

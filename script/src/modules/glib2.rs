@@ -5,8 +5,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use mlua::{Lua, Table};
 
+use super::context::{ModuleContext, describe};
 use super::md5::md5;
-use super::{ModuleContext, describe};
 use crate::arguments::{Arguments, function};
 use crate::budget::Budget;
 

@@ -12,7 +12,7 @@ use std::time::SystemTime;
 use mlua::{Function, IntoLua, Lua, MultiValue, Table, Value};
 use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, utimensat};
 
-use super::{ModuleContext, describe};
+use super::context::{ModuleContext, describe};
 use crate::arguments::{Arguments, function};
 use crate::fault::raise;
 

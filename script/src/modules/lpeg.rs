@@ -3,7 +3,7 @@
 
 use mlua::{Lua, Table};
 
-use super::ModuleContext;
+use super::context::ModuleContext;
 
 const TEXT: &str = include_str!("../libraries/lpeg.lua");
 

@@ -2,6 +2,7 @@
 //! as a file of theirs would be.
 
 mod chassis;
+mod context;
 mod glib2;
 mod lfs;
 mod lpeg;
@@ -11,26 +12,9 @@ mod mysql_proto;
 pub(crate) mod mysql_tokenizer;
 mod posix;
 
-use std::path::PathBuf;
-use std::sync::Arc;
-
 use mlua::{Function, Lua, Table};
 
-use crate::budget::Budget;
-use crate::log::Log;
-
-/// What modules know of the world.
-#[derive(Clone)]
-pub(crate) struct ModuleContext {
-    pub(crate) log: Arc<dyn Log>,
-    pub(crate) shutdown: Arc<dyn Fn() + Send + Sync>,
-    pub(crate) basedir: Option<PathBuf>,
-    pub(crate) budget: Arc<Budget>,
-    /// Lua's own, which makes proxies with a metatable.
-    pub(crate) newproxy: Function,
-    /// Lua's own, whose levels are those in memory.
-    pub(crate) error: Function,
-}
+pub(crate) use context::ModuleContext;
 
 /// Makes a module's table.
 type Open = fn(&Lua, &ModuleContext) -> mlua::Result<Table>;
@@ -87,11 +71,4 @@ pub(crate) fn opener(
         }
         None => Ok(None),
     }
-}
-
-/// What each module says of itself.
-fn describe(module: &Table, what: &str) -> mlua::Result<()> {
-    module.set("_COPYRIGHT", "the authors of Pilotfish")?;
-    module.set("_DESCRIPTION", format!("Pilotfish: {what}"))?;
-    module.set("_VERSION", env!("CARGO_PKG_VERSION"))
 }

@@ -4,7 +4,7 @@
 use mlua::{Lua, Table};
 use sha1::{Digest as _, Sha1};
 
-use super::{ModuleContext, describe};
+use super::context::{ModuleContext, describe};
 use crate::arguments::{Arguments, function};
 
 const HASH_BYTES: usize = 20;

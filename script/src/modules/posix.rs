@@ -7,7 +7,7 @@ use rustix::process::{
     test_kill_current_process_group, test_kill_process, test_kill_process_group,
 };
 
-use super::{ModuleContext, describe};
+use super::context::{ModuleContext, describe};
 use crate::arguments::{Arguments, function};
 
 pub(super) fn open(lua: &Lua, _: &ModuleContext) -> mlua::Result<Table> {

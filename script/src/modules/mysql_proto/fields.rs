@@ -2,7 +2,7 @@
 
 use mlua::{IntoLua, Lua, Table, Value};
 
-use super::PacketFault;
+use super::packet_fault::PacketFault;
 use crate::arguments::number_of;
 use crate::fault::raise;
 

@@ -5,8 +5,8 @@ use wire::handshake::HandshakeHead;
 use wire::write::{put_lenenc_bytes, put_nul_terminated};
 use wire::{Capabilities, Greeting, Reader, StatusFlags};
 
-use super::PacketFault;
 use super::fields::Fields;
+use super::packet_fault::PacketFault;
 
 /// PROTOCOL_41 and SECURE_CONNECTION.
 const CAPABILITIES: u64 = 0x8200;

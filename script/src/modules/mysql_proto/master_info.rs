@@ -1,7 +1,7 @@
 //! The contents of a `master.info` file: a value a line, the number of lines first.
 
-use super::PacketFault;
 use super::fields::Fields;
+use super::packet_fault::PacketFault;
 
 /// From this many lines on, the last one is there.
 const LINES_WITH_VERIFY: u64 = 15;

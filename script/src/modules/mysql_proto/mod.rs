@@ -8,16 +8,16 @@ mod fields;
 mod login;
 mod master_info;
 mod outcome;
+mod packet_fault;
 mod parameter;
 mod statement;
 
 use mlua::{Lua, Table};
-use wire::Malformed;
 
 use self::fields::Fields;
-use super::{ModuleContext, describe};
+use self::packet_fault::PacketFault;
+use super::context::{ModuleContext, describe};
 use crate::arguments::{Arguments, function};
-use crate::fault::raise;
 
 /// Fills a table from a payload.
 type Decode = fn(&Fields<'_>, &[u8]) -> Result<(), PacketFault>;
@@ -44,26 +44,6 @@ const ENCODERS: [(&str, Encode); 6] = [
     ("to_response_packet", login::to_response),
     ("to_masterinfo_string", master_info::to_text),
 ];
-
-/// Why a packet cannot be read or made.
-pub(crate) enum PacketFault {
-    /// The bytes are not what they should be.
-    Malformed,
-    /// A key of the table is not what it should be, or memory has run out.
-    Lua(mlua::Error),
-}
-
-impl From<Malformed> for PacketFault {
-    fn from(_: Malformed) -> Self {
-        Self::Malformed
-    }
-}
-
-impl From<mlua::Error> for PacketFault {
-    fn from(error: mlua::Error) -> Self {
-        Self::Lua(error)
-    }
-}
 
 pub(super) fn open(lua: &Lua, _: &ModuleContext) -> mlua::Result<Table> {
     let module = lua.create_table()?;
@@ -101,15 +81,6 @@ pub(super) fn open(lua: &Lua, _: &ModuleContext) -> mlua::Result<Table> {
     describe(&module, "MySQL's packets")?;
     lua.globals().set("proto", &module)?;
     Ok(module)
-}
-
-impl PacketFault {
-    fn raised(self, lua: &Lua, function: &str) -> mlua::Error {
-        match self {
-            Self::Malformed => raise(lua, &format!("mysql.proto: {function}() failed")),
-            Self::Lua(error) => error,
-        }
-    }
 }
 
 fn decoded(

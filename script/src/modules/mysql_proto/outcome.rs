@@ -4,8 +4,8 @@ use wire::reply::{self, OkPacket};
 use wire::write::put_lenenc;
 use wire::{ErrPacket, Reader, StatusFlags};
 
-use super::PacketFault;
 use super::fields::Fields;
+use super::packet_fault::PacketFault;
 
 /// Longer texts are cut.
 const TEXT_BYTES_MAX: usize = 512;

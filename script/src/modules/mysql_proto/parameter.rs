@@ -4,7 +4,7 @@ use mlua::{IntoLua, Lua, Table, Value};
 use wire::Reader;
 use wire::execute::Execute;
 
-use super::PacketFault;
+use super::packet_fault::PacketFault;
 
 /// In a type's flags: the number is unsigned.
 const UNSIGNED: u16 = 0x8000;

@@ -4,8 +4,8 @@ use wire::execute::Execute;
 use wire::statement::{PrepareOk, statement_id};
 use wire::{Capabilities, Command};
 
-use super::PacketFault;
 use super::fields::Fields;
+use super::packet_fault::PacketFault;
 use super::parameter;
 
 /// What follows the command's byte.

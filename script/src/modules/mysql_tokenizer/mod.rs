@@ -11,7 +11,7 @@ use mlua::{Function, Lua, LuaString, MetaMethod, Table, Value};
 use mlua::{UserData, UserDataMethods};
 
 use self::kind::TokenId;
-use super::{ModuleContext, describe};
+use super::context::{ModuleContext, describe};
 use crate::arguments::{function, number_of};
 use crate::budget::Held;
 use crate::fault::raise;

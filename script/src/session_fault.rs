@@ -1,0 +1,33 @@
+//! Why a script cannot run for a session.
+
+use std::fmt;
+
+use wire::errors::{self, ProxyError};
+
+/// Why a session has no script to run, as the log says it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SessionFault {
+    /// The script cannot be read, or does not parse.
+    Unreadable(String),
+    /// Its body has raised an error.
+    Raised(String),
+}
+
+impl SessionFault {
+    /// What the client is told.
+    pub fn told(&self) -> ProxyError {
+        match self {
+            Self::Unreadable(_) => errors::script_not_loaded(),
+            Self::Raised(_) => errors::script_not_run(),
+        }
+    }
+}
+
+impl fmt::Display for SessionFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (Self::Unreadable(text) | Self::Raised(text)) = self;
+        f.write_str(text)
+    }
+}
+
+impl std::error::Error for SessionFault {}
