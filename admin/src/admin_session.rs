@@ -1,7 +1,10 @@
 //! An administrator's session, on either port: whose it is, what the role allows, and how its statements run.
 
+mod aside;
 mod changing;
 mod checking;
+mod outcome;
+mod transaction;
 
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
@@ -21,9 +24,12 @@ use crate::fault::Fault;
 use crate::functions::Asker;
 use crate::material::{Material, PortFacts};
 use crate::recent::Recent;
-use crate::statement::{self, Statement};
-use crate::table::{CellType, Demands, Table};
-use changing::Transaction;
+use crate::statement::{Statement, reading};
+use crate::table::{CellType, Table, demands_of};
+use transaction::Transaction;
+
+pub use aside::{RUNNING_MAX, aside};
+pub use outcome::Outcome;
 
 /// The longest text that is read at once, in bytes: some 100 µs.
 const READ_AT_ONCE_BYTES: usize = 8 << 10;
@@ -48,16 +54,6 @@ pub struct AdminSession {
     recent: Option<Arc<Recent>>,
 }
 
-/// What has come of a statement.
-pub enum Outcome {
-    /// A result, and what is missing in it.
-    Rows(ResultRows, Vec<String>),
-    /// It is done, and there is nothing to show.
-    Done,
-    /// So many rows have been changed, and there are so many warnings.
-    Changed(usize, usize),
-}
-
 /// So many names of settings are told of one statement.
 const NAMES_MAX: usize = 50;
 
@@ -65,7 +61,7 @@ const NAMES_MAX: usize = 50;
 /// that an administrator's statements and logins find one.
 static OF_STATS: Semaphore = Semaphore::const_new(OF_STATS_MAX);
 
-const OF_STATS_MAX: usize = crate::port::RUNNING_MAX - 2;
+const OF_STATS_MAX: usize = RUNNING_MAX - 2;
 
 /// Names, as far as anybody reads them.
 fn shortened(names: &[String]) -> String {
@@ -145,10 +141,10 @@ impl AdminSession {
     async fn read(&self, text: &str) -> Result<Statement, Fault> {
         let schema = self.asker.schema;
         if text.len() <= READ_AT_ONCE_BYTES {
-            return statement::read(text, schema);
+            return reading::read(text, schema);
         }
         let text = text.to_owned();
-        aside(move || statement::read(&text, schema)).await
+        aside(move || reading::read(&text, schema)).await
     }
 
     /// The audit log is told, if there is one.
@@ -259,7 +255,7 @@ impl AdminSession {
     /// What these tables are made of, at this moment or a little before.
     pub async fn gather(&self, tables: &[&dyn Table]) -> Arc<Material> {
         let gather = self.gather_now(tables);
-        let demands = Demands::of(tables);
+        let demands = demands_of(tables);
         match &self.recent {
             Some(recent) => {
                 let shown = recent.moment(demands, gather).await;
@@ -273,7 +269,7 @@ impl AdminSession {
     async fn gather_now(&self, tables: &[&dyn Table]) -> Material {
         let transaction = self.transaction.as_ref();
         let view = transaction.and_then(|it| it.view.clone());
-        Material::gather(&self.window, tables, (self.port)(), view).await
+        Material::gather(&self.window, demands_of(tables), (self.port)(), view).await
     }
 
     /// A query: understood, its tables gathered, and run, where nobody waits for it.
@@ -512,22 +508,4 @@ impl AdminSession {
 
 fn names(rows: &ResultRows) -> Vec<String> {
     rows.columns.iter().map(|(name, _)| name.clone()).collect()
-}
-
-/// Does something that takes a while where nobody waits for it.
-///
-/// # Errors
-/// Its own.
-pub async fn aside<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, Fault> + Send + 'static,
-) -> Result<T, Fault> {
-    match tokio::task::spawn_blocking(work).await {
-        Ok(done) => done,
-        Err(error) => {
-            tracing::error!(%error, "a statement of the admin port has failed because of a fault in Pilotfish; please report this line");
-            Err(Fault::other(
-                "The statement has failed because of a fault in the proxy; its log has the details",
-            ))
-        }
-    }
 }

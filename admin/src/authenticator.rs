@@ -15,7 +15,7 @@ use crate::editor::Editor;
 use crate::functions::VERSION;
 use crate::history::facts::{Facts, facts_of};
 use crate::material::PortFacts;
-use crate::port::Seen;
+use crate::sources::Sources;
 use crate::table::Schema;
 
 /// What the audit log calls the port of MySQL's protocol.
@@ -62,13 +62,12 @@ struct AdminDirectories {
 impl Authenticator {
     /// Nobody has come yet.
     pub fn new(
-        Seen {
+        Sources {
             window,
             editor,
             history,
             streams,
-            ..
-        }: Seen,
+        }: Sources,
         addresses: Vec<String>,
         http_addresses: Vec<String>,
     ) -> Self {

@@ -11,11 +11,11 @@ use route::{Backend, BackendId, Moment, Topology};
 use stats::StatsRequest;
 use worker::{SessionView, Settings, Window, WorkerView};
 
+use crate::demands::{Asks, Demands};
 use crate::editor::View;
 use crate::events::Events;
 use crate::history::facts::HistoryFacts;
 use crate::statement_stats::MergedStatementStats;
-use crate::table::{Asks, Demands, Table};
 
 /// One moment of the proxy.
 pub struct Material {
@@ -65,14 +65,13 @@ pub struct PortFacts {
 }
 
 impl Material {
-    /// Gathers what these tables need.
+    /// Gathers what the tables of a statement need.
     pub async fn gather(
         window: &Window,
-        tables: &[&dyn Table],
+        demands: Demands,
         port: PortFacts,
         view: Option<View>,
     ) -> Self {
-        let demands = Demands::of(tables);
         let all = 0..window.workers();
         let mut silent = BTreeSet::new();
         let mut workers = Vec::new();

@@ -2,29 +2,22 @@
 
 use std::io;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use config::{Config, ListenAddress};
 use net::listen::{AcceptError, Accepted, ListenOptions};
 use net::{Endpoint, Listener};
-use replication::Streams;
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
-use worker::Window;
 
+use crate::admin_session::RUNNING_MAX;
 use crate::authenticator::{Authenticator, Count, PORT};
 use crate::conversation::Conversation;
-use crate::editor::Editor;
-use crate::history::History;
-use crate::history::facts::{Facts, facts_of};
-use crate::material::PortFacts;
+use crate::seen::Seen;
 
 /// Logins under way at once; whoever comes beyond that is turned away.
 const LOGINS_MAX: usize = 256;
-
-/// Statements that run at once; the others wait, within their time.
-pub const RUNNING_MAX: usize = 4;
 
 /// How much they leave to others: clients' statements come first.
 const NICENESS: i32 = 5;
@@ -55,60 +48,6 @@ struct Listening {
     start: Option<oneshot::Sender<Seen>>,
     stop: oneshot::Sender<()>,
     thread: JoinHandle<()>,
-}
-
-/// What is seen through the ports.
-#[derive(Clone)]
-pub struct Seen {
-    /// The data plane.
-    pub window: Window,
-    /// Who keeps the configuration.
-    pub editor: Editor,
-    /// Where the digests' history is.
-    pub history: Facts,
-    /// The clusters that are followed.
-    pub streams: Arc<Streams>,
-    /// The ports' own counts, while the ports are open.
-    ports: OpenPorts,
-}
-
-/// Set when the ports open.
-type OpenPorts = Arc<Mutex<Weak<Authenticator>>>;
-
-impl Seen {
-    /// All that there is to see.
-    pub fn new(
-        window: &Window,
-        editor: &Editor,
-        history: &History,
-        streams: &Arc<Streams>,
-    ) -> Self {
-        Self {
-            window: window.clone(),
-            editor: editor.clone(),
-            history: Arc::clone(history.facts()),
-            streams: Arc::clone(streams),
-            ports: Arc::default(),
-        }
-    }
-
-    /// What is to be known of the ports themselves, and beside the data plane. Ports that are not open have no
-    /// address and no connection.
-    pub fn facts(&self) -> PortFacts {
-        match self.open_ports().upgrade() {
-            Some(authenticator) => authenticator.facts(),
-            None => PortFacts {
-                events: Arc::clone(self.editor.events()),
-                history: facts_of(&self.history),
-                streams: Arc::clone(&self.streams),
-                ..PortFacts::default()
-            },
-        }
-    }
-
-    fn open_ports(&self) -> MutexGuard<'_, Weak<Authenticator>> {
-        self.ports.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 /// Where to listen.
@@ -184,7 +123,7 @@ impl AdminPort {
 
     /// After a reload: the first who may come in find it open. Who may not any more finds nobody.
     pub fn follow(&mut self, seen: &Seen) {
-        let config = Arc::clone(&seen.window.settings().config);
+        let config = Arc::clone(&seen.sources.window.settings().config);
         if let Some(listening) = &self.listening
             && (listening.has_guests || config.admins().is_empty())
         {
@@ -250,7 +189,7 @@ fn live(
         let Ok(seen) = started.await else {
             return;
         };
-        let authenticator = Authenticator::new(seen.clone(), bound.guests, bound.callers);
+        let authenticator = Authenticator::new(seen.sources.clone(), bound.guests, bound.callers);
         let authenticator = Arc::new(authenticator);
         *seen.open_ports() = Arc::downgrade(&authenticator);
         let door = http(Arc::clone(&authenticator));

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+pub use crate::demands::{Asks, Demands};
 use crate::material::Material;
 
 /// A value of a row.
@@ -40,51 +41,9 @@ pub enum Schema {
     Information,
 }
 
-/// What workers have to be asked for a table.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Asks {
-    /// Nothing.
-    Nothing,
-    /// What they have: sessions, pools, statements under way.
-    Sessions,
-    /// What they keep about statements.
-    Insight,
-    /// The errors of that alone.
-    Errors,
-}
-
-/// What workers have to be asked for several tables.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Demands(u8);
-
-impl Demands {
-    /// How many different ones there are.
-    pub const COUNT: usize = 8;
-
-    /// Those of these tables.
-    pub fn of(tables: &[&dyn Table]) -> Self {
-        let bits = tables.iter().map(|table| Self::bit(table.asks()));
-        Self(bits.fold(0, |all, bit| all | bit))
-    }
-
-    /// Whether this is among them.
-    pub fn contain(self, asks: Asks) -> bool {
-        self.0 & Self::bit(asks) != 0
-    }
-
-    /// Its number, below [`Self::COUNT`].
-    pub fn index(self) -> usize {
-        usize::from(self.0)
-    }
-
-    fn bit(asks: Asks) -> u8 {
-        match asks {
-            Asks::Nothing => 0,
-            Asks::Sessions => 1,
-            Asks::Insight => 2,
-            Asks::Errors => 4,
-        }
-    }
+/// What workers have to be asked for these tables.
+pub fn demands_of(tables: &[&dyn Table]) -> Demands {
+    Demands::of(tables.iter().map(|table| table.asks()))
 }
 
 /// One column of a table whose rows are made of `T`.

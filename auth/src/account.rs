@@ -25,6 +25,29 @@ pub struct Account {
     pub way: LoginMethod,
     /// The schema to begin with where the client names none.
     pub schema: Option<String>,
+    /// On which conditions a client that has proven itself gets in.
+    pub conditions: Conditions,
+    /// The role that is set at login.
+    pub default_role: Option<String>,
+    /// As whom its sessions are logged in to backends, if not as themselves.
+    pub backend: Option<BackendLogin>,
+    /// Where its sessions' statements go.
+    pub routing: AccountRouting,
+    /// How its sessions keep their backend connections.
+    pub pooling: AccountPooling,
+    /// Whether its clients may ask the proxy about itself, if it says so itself.
+    pub explains: Option<bool>,
+    /// Whether its clients may send the commands of replication.
+    pub replicates: bool,
+    /// The scripts that its sessions run, if it says so itself.
+    pub script: Option<Vec<PathBuf>>,
+    /// Whose way of writing hints its statements may use, if it says so itself.
+    pub hints: Option<Vec<HintStyle>>,
+}
+
+/// On which conditions a client gets in.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Conditions {
     /// What is demanded of the client's connection.
     pub tls: TlsRequirement,
     /// From which networks a client may come, besides the host pattern; empty: from all.
@@ -35,12 +58,11 @@ pub struct Account {
     pub expiry: Expiry,
     /// How many connections there may be at once; none: as many as there are.
     pub user_connections_max: Option<u32>,
-    /// The role that is set at login.
-    pub default_role: Option<String>,
-    /// As whom its sessions are logged in to backends, if not as themselves.
-    pub backend: Option<BackendLogin>,
-    /// For how long its sessions keep a backend connection, if it says so itself.
-    pub mode: Option<SessionMode>,
+}
+
+/// What an account says of where its sessions' statements go.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct AccountRouting {
     /// Which cluster its sessions go to, if it says so itself.
     pub cluster: Option<String>,
     /// Which roles they may use, if it says so itself.
@@ -51,14 +73,13 @@ pub struct Account {
     pub consistency: Option<Consistency>,
     /// Whether their transactions may begin on a replica, if it says so itself.
     pub optimistic_transactions: Option<bool>,
-    /// Whether its clients may ask the proxy about itself, if it says so itself.
-    pub explains: Option<bool>,
-    /// Whether its clients may send the commands of replication.
-    pub replicates: bool,
-    /// The scripts that its sessions run, if it says so itself.
-    pub script: Option<Vec<PathBuf>>,
-    /// Whose way of writing hints its statements may use, if it says so itself.
-    pub hints: Option<Vec<HintStyle>>,
+}
+
+/// What an account says of its sessions' backend connections.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct AccountPooling {
+    /// For how long its sessions keep a backend connection, if it says so itself.
+    pub mode: Option<SessionMode>,
     /// How long its transactions may be idle, if it says so itself; zero: for ever.
     pub timeout_idle_transaction: Option<Duration>,
     /// What keeps its sessions on their backend connections, and what does not.
@@ -125,9 +146,10 @@ pub enum Treatment {
 }
 
 /// When a password expires.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Expiry {
     /// Never.
+    #[default]
     Never,
     /// It has.
     Expired,
@@ -136,9 +158,10 @@ pub enum Expiry {
 }
 
 /// What an account demands of its client's connection (`REQUIRE …`).
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum TlsRequirement {
     /// Nothing.
+    #[default]
     None,
     /// TLS.
     Any,
@@ -195,31 +218,21 @@ impl Account {
             source: Source::Configured,
             way: LoginMethod::Examined(verifiers.into()),
             schema: None,
-            tls: TlsRequirement::None,
-            networks: Vec::new(),
-            locked: false,
-            expiry: Expiry::Never,
-            user_connections_max: None,
+            conditions: Conditions::default(),
             default_role: None,
             backend: None,
-            mode: None,
-            cluster: None,
-            replicas: None,
-            lanes: None,
-            consistency: None,
-            optimistic_transactions: None,
+            routing: AccountRouting::default(),
+            pooling: AccountPooling::default(),
             explains: None,
             replicates: false,
             script: None,
             hints: None,
-            timeout_idle_transaction: None,
-            pin_rules: PinRules::default(),
         }
     }
 
     /// What is to be done with a client who says to be this user, at a time since 1970.
     pub fn treatment(&self, now: Duration) -> Treatment {
-        let has_expired = match self.expiry {
+        let has_expired = match self.conditions.expiry {
             Expiry::Never => false,
             Expiry::Expired => true,
             Expiry::At(time) => time <= now,
@@ -242,17 +255,18 @@ impl Account {
         };
         let is_near = match circumstances.origin.address() {
             Some(address) => self
+                .conditions
                 .networks
                 .iter()
                 .any(|network| network.contains(&address)),
             // A Unix socket is this machine, which no network is farther from.
             None => true,
         };
-        let is_met = self.tls.is_met(circumstances.tls.as_ref());
+        let is_met = self.conditions.tls.is_met(circumstances.tls.as_ref());
         // The servers too look at TLS before they look at the lock.
-        match (is_near || self.networks.is_empty()) && is_met {
+        match (is_near || self.conditions.networks.is_empty()) && is_met {
             false => Err(denied),
-            true if self.locked => Err(Denial::Locked),
+            true if self.conditions.locked => Err(Denial::Locked),
             true => Ok(()),
         }
     }
@@ -410,7 +424,10 @@ mod tests {
             (names("/CN=other", "/CN=client"), false, false, false),
         ] {
             let account = Account {
-                tls: requirement.clone(),
+                conditions: Conditions {
+                    tls: requirement.clone(),
+                    ..Conditions::default()
+                },
                 ..account()
             };
             let found = [None, Some(TLS), Some(known)].map(|tls| admitted(&account, tls));
@@ -426,12 +443,18 @@ mod tests {
     fn a_lock_and_a_strange_network_keep_out() {
         assert!(admitted(&account(), None));
         let locked = Account {
-            locked: true,
+            conditions: Conditions {
+                locked: true,
+                ..Conditions::default()
+            },
             ..account()
         };
         assert!(!admitted(&locked, None));
         let near = |network: &str| Account {
-            networks: vec![network.parse().unwrap()],
+            conditions: Conditions {
+                networks: vec![network.parse().unwrap()],
+                ..Conditions::default()
+            },
             ..account()
         };
         assert!(admitted(&near("10.0.0.0/8"), None));
@@ -442,7 +465,10 @@ mod tests {
     fn an_expired_password_is_the_servers_affair() {
         let at = Duration::from_secs(1_000);
         let aging = Account {
-            expiry: Expiry::At(at),
+            conditions: Conditions {
+                expiry: Expiry::At(at),
+                ..Conditions::default()
+            },
             ..account()
         };
         let just_before = at - Duration::from_nanos(1);

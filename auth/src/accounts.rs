@@ -214,7 +214,7 @@ impl Accounts {
         let learned = self.learned().map(|learned| learned.search(there, origin));
         let found = [Some(self.configured.search(user, origin)), learned];
         found.into_iter().flatten().filter_map(|found| match found {
-            Search::Found(account) => Some(&account.tls),
+            Search::Found(account) => Some(&account.conditions.tls),
             Search::Nobody | Search::Unsure => None,
         })
     }
@@ -293,7 +293,7 @@ pub(crate) const CONFIGURED_RULES: Rules = Rules {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{HostPattern, Password, Plugin, Source};
+    use crate::{Conditions, HostPattern, Password, Plugin, Source};
 
     const ASKED_AT: Duration = Duration::from_secs(7);
 
@@ -425,7 +425,10 @@ mod tests {
     #[test]
     fn a_client_has_to_meet_what_either_account_demands() {
         let with = |name: &str, source, tls: TlsRequirement| Account {
-            tls,
+            conditions: Conditions {
+                tls,
+                ..Conditions::default()
+            },
             ..account(name, source)
         };
         let of = |name: &str, source, tls| {

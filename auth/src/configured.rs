@@ -4,8 +4,8 @@ use config::{AccountConfig, AccountTls, HashForm};
 
 use crate::accounts::CONFIGURED_RULES;
 use crate::{
-    Account, BackendLogin, Directory, HostPattern, LoginMethod, MalformedHash, PassThrough,
-    Password, PinRules, Plugin, TlsRequirement, Verifier,
+    Account, AccountPooling, AccountRouting, BackendLogin, Conditions, Directory, HostPattern,
+    LoginMethod, MalformedHash, PassThrough, Password, PinRules, Plugin, TlsRequirement, Verifier,
 };
 
 /// An `[[account]]` that cannot be used.
@@ -70,29 +70,36 @@ fn account(config: &AccountConfig) -> Result<Account, AccountFault> {
     Ok(Account {
         way: way(config)?,
         schema: config.schema.clone(),
-        tls: match config.tls {
-            AccountTls::None => TlsRequirement::None,
-            AccountTls::Required => TlsRequirement::Any,
-            AccountTls::X509 => TlsRequirement::X509,
+        conditions: Conditions {
+            tls: match config.tls {
+                AccountTls::None => TlsRequirement::None,
+                AccountTls::Required => TlsRequirement::Any,
+                AccountTls::X509 => TlsRequirement::X509,
+            },
+            networks: config.networks.clone(),
+            user_connections_max: config.connections_max,
+            ..Conditions::default()
         },
-        networks: config.networks.clone(),
-        user_connections_max: config.connections_max,
         backend: backend(config),
-        mode: config.routing.session,
-        cluster: config.routing.cluster.clone(),
-        replicas: config.routing.replicas,
-        lanes: config.routing.lanes,
-        consistency: config.routing.consistency,
-        optimistic_transactions: config.routing.optimistic_transactions,
+        routing: AccountRouting {
+            cluster: config.routing.cluster.clone(),
+            replicas: config.routing.replicas,
+            lanes: config.routing.lanes,
+            consistency: config.routing.consistency,
+            optimistic_transactions: config.routing.optimistic_transactions,
+        },
+        pooling: AccountPooling {
+            mode: config.routing.session,
+            timeout_idle_transaction: config.timeout_idle_transaction,
+            pin_rules: PinRules {
+                pins: config.pin.iter().copied().collect(),
+                unpins: config.unpin.iter().copied().collect(),
+            },
+        },
         explains: config.explain,
         replicates: config.replication,
         script: config.routing.script.clone(),
         hints: config.hints.clone(),
-        timeout_idle_transaction: config.timeout_idle_transaction,
-        pin_rules: PinRules {
-            pins: config.pin.iter().copied().collect(),
-            unpins: config.unpin.iter().copied().collect(),
-        },
         ..Account::new(&config.user, host(config)?, Vec::new())
     })
 }
@@ -205,18 +212,21 @@ mod tests {
         let account = directory.find(b"app", &origin).unwrap();
         assert_eq!(account.name(), "'app'@'10.%'");
         assert_eq!(account.schema.as_deref(), Some("shop"));
-        assert_eq!(account.networks.len(), 1);
-        assert_eq!(account.tls, TlsRequirement::X509);
-        assert_eq!(account.user_connections_max, Some(7));
-        let limit = account.timeout_idle_transaction;
+        assert_eq!(account.conditions.networks.len(), 1);
+        assert_eq!(account.conditions.tls, TlsRequirement::X509);
+        assert_eq!(account.conditions.user_connections_max, Some(7));
+        let limit = account.pooling.timeout_idle_transaction;
         assert_eq!(limit, Some(std::time::Duration::from_secs(9)));
         assert_eq!(account.backend_user(), "pool");
         let credential = Credential::Password(Password::new("other"));
         assert_eq!(account.backend_credential(), Some(credential));
-        assert_eq!(account.mode, Some(SessionMode::Transaction));
-        assert_eq!(account.pin_rules.pins, BTreeSet::from([PinRule::Warnings]));
+        assert_eq!(account.pooling.mode, Some(SessionMode::Transaction));
         assert_eq!(
-            account.pin_rules.unpins,
+            account.pooling.pin_rules.pins,
+            BTreeSet::from([PinRule::Warnings])
+        );
+        assert_eq!(
+            account.pooling.pin_rules.unpins,
             BTreeSet::from([UnpinRule::Routines])
         );
         let secret = Verifier::Password(Password::new("secret"));

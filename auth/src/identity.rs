@@ -131,7 +131,7 @@ impl Deref for KnownAccount {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{BackendLogin, Dialect, HostPattern, Password, Verifier};
+    use crate::{BackendLogin, Conditions, Dialect, HostPattern, Password, Verifier};
 
     const SECRET: [u8; 32] = [7; 32];
 
@@ -179,9 +179,12 @@ mod tests {
     fn conditions_do_not_change_an_identity() {
         let app = account("app", "%", "secret");
         let limited = Account {
-            user_connections_max: Some(3),
             schema: Some("shop".to_owned()),
-            locked: true,
+            conditions: Conditions {
+                user_connections_max: Some(3),
+                locked: true,
+                ..Conditions::default()
+            },
             ..app.clone()
         };
         assert_eq!(id(&app), id(&limited));

@@ -55,8 +55,8 @@ mod throttle;
 mod verifier;
 
 pub use account::{
-    Account, BackendLogin, Certificate, Circumstances, Expiry, LoginMethod, PassThrough, PinRules,
-    TlsRequirement, TlsSession, Treatment,
+    Account, AccountPooling, AccountRouting, BackendLogin, Certificate, Circumstances, Conditions,
+    Expiry, LoginMethod, PassThrough, PinRules, TlsRequirement, TlsSession, Treatment,
 };
 pub use accounts::{Accounts, Found, Learned};
 pub use answer::{Answer, Challenge};

@@ -60,9 +60,9 @@ impl<'a> Dialogue<'a> {
             })
             .collect();
         let mut account = Account::new(user, host, verifiers);
-        account.locked = ["locked", "lockedtls"].contains(&user);
+        account.conditions.locked = ["locked", "lockedtls"].contains(&user);
         if ["lockedtls", "tls_only"].contains(&user) {
-            account.tls = TlsRequirement::Any;
+            account.conditions.tls = TlsRequirement::Any;
         }
         account
     }

@@ -41,7 +41,7 @@ pub async fn greet(
     let limit = config.health.timeout_connect;
     let all = async {
         let mut last = Refusal::Unusable("its name is not resolved".to_owned());
-        for endpoint in &backend.endpoints {
+        for endpoint in &backend.location.endpoints {
             match greet_at(config, header, &endpoint_of(endpoint), limit).await {
                 Ok(greeted) => return Ok(greeted),
                 Err(refusal) => last = refusal,

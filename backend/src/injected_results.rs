@@ -64,26 +64,18 @@ pub struct Profile<'a> {
     pub thread_id: u32,
     /// Milliseconds at the backend.
     pub exec_time: f64,
-    /// The rule that has sent them.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub rule: Option<&'a str>,
-    /// Why it is profiled.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub chosen_by: Option<&'a str>,
+    /// Why there is a profile.
+    #[serde(flatten)]
+    pub reason: ProfileReason<'a>,
     /// The account.
     pub user: String,
     /// The default schema.
     pub schema: Option<String>,
     /// The backend's name.
     pub backend: Option<&'a str>,
-    /// The number of its error.
-    pub error: Option<u16>,
-    /// Rows of its result.
-    pub rows: u64,
-    /// Rows that it has changed.
-    pub affected_rows: u64,
-    /// Its warnings.
-    pub warnings: u16,
+    /// How the statement ended.
+    #[serde(flatten)]
+    pub ending: ProfiledEnding,
     /// Tags that rules have given it.
     pub tags: Vec<String>,
     /// What asking has cost.
@@ -95,6 +87,30 @@ pub struct Profile<'a> {
     /// What each injected statement has come to.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub results: Vec<InjectionReport<'a>>,
+}
+
+/// Why a statement was profiled.
+#[derive(Serialize)]
+pub struct ProfileReason<'a> {
+    /// The rule that has sent them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rule: Option<&'a str>,
+    /// Why it is profiled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub chosen_by: Option<&'a str>,
+}
+
+/// How a profiled statement ended.
+#[derive(Serialize)]
+pub struct ProfiledEnding {
+    /// The number of its error.
+    pub error: Option<u16>,
+    /// Rows of its result.
+    pub rows: u64,
+    /// Rows that it has changed.
+    pub affected_rows: u64,
+    /// Its warnings.
+    pub warnings: u16,
 }
 
 /// What was sent for one statement, and how long that took.

@@ -45,10 +45,9 @@ impl RuleSet {
         let mut directs = has_hints;
         let mut raises_consistency = has_hints;
         for (_, rule) in settings.rules.rules.iter() {
-            let actions = &rule.actions;
-            directs |=
-                actions.cluster.is_some() || actions.role.is_some() || actions.backend.is_some();
-            raises_consistency |= actions
+            let route = &rule.actions.route;
+            directs |= route.cluster.is_some() || route.role.is_some() || route.backend.is_some();
+            raises_consistency |= route
                 .consistency
                 .is_some_and(|level| level != Consistency::None);
         }
@@ -60,7 +59,7 @@ impl RuleSet {
         let of_accounts =
             (config.configured_accounts.iter()).filter_map(|it| it.routing.consistency);
         let of_rules = settings.rules.rules.iter();
-        let of_rules = of_rules.filter_map(|(_, rule)| rule.actions.consistency);
+        let of_rules = of_rules.filter_map(|(_, rule)| rule.actions.route.consistency);
         let mut levels = levels
             .chain(of_listeners)
             .chain(of_accounts)

@@ -51,7 +51,7 @@ pub async fn secure_backend(
             )),
         };
     }
-    let host = backend.host.as_deref().unwrap_or("localhost");
+    let host = backend.location.host.as_deref().unwrap_or("localhost");
     let server_name = client_tls
         .server_name(host)
         .map_err(|error| backend_failed(error.to_string()))?;

@@ -10,38 +10,29 @@
 //! ```
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use config::BackendAddress;
 use route::{
-    Backend, BackendId, ClusterId, Dice, Duty, Endpoint, Health, Load, Moment, Role, UnknownLag,
-    Vicinity,
+    Backend, BackendId, BackendLocation, Dice, Endpoint, Health, LagLimit, Load, Moment, Monitored,
+    Role,
 };
 
 use crate::account_loader::Teacher;
-use crate::backoff::Backoff;
 use crate::failure::Failure;
 use crate::login::Destination;
 use crate::probe::ProbeResult;
 use crate::replication::Replication;
-use crate::task::TaskSchedule;
 
 mod asked;
+mod location;
+mod schedules;
+mod seen;
+mod settings;
 
-pub(crate) use asked::Questions;
-
-/// How often what is done.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Rhythm {
-    pub probe_interval: Duration,
-    pub probe_interval_max: Duration,
-    /// `None`: backends that are up are not looked at.
-    pub monitor_interval: Option<Duration>,
-    /// `None`: nobody is asked about replication.
-    pub replication_interval: Option<Duration>,
-    /// `None`: names are looked up once.
-    pub resolve_interval: Option<Duration>,
-}
+use location::Location;
+use schedules::Schedules;
+use seen::Seen;
+pub(crate) use settings::{Questions, Rhythm, Settings};
 
 /// Something that takes time and is done beside the control loop.
 #[derive(Debug)]
@@ -64,36 +55,10 @@ pub(crate) enum Change {
     None,
 }
 
-/// What is configured of a backend besides its name and its address.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Settings {
-    pub cluster: ClusterId,
-    /// `None`: to be found out.
-    pub role: Option<Role>,
-    pub weight: u32,
-    pub sessions_max: Option<u32>,
-    pub zone: Option<String>,
-    pub vicinity: Vicinity,
-    pub tags: Vec<String>,
-    /// `None`: no limit.
-    pub lag_max: Option<Duration>,
-    /// What becomes of it, as a replica, while nobody knows its lag.
-    pub unknown_lag: UnknownLag,
-    /// It is meant to take writes beside primaries from which it does not replicate.
-    pub is_independent: bool,
-    /// With which lag it comes back that has exceeded it.
-    pub lag_return: Duration,
-    pub duty: Duty,
-    pub questions: Questions,
-}
-
 /// The state of one configured backend.
 #[derive(Debug)]
 pub(crate) struct BackendMonitor {
     pub id: BackendId,
-    pub address: BackendAddress,
-    /// Tells findings about this address from those about the one it had before a reload.
-    pub epoch: u64,
     pub name: String,
     pub settings: Settings,
     /// What it is; none while that is to be found out.
@@ -101,24 +66,17 @@ pub(crate) struct BackendMonitor {
     pub load: Arc<Load>,
     replication: Replication,
     /// What workers have been told of that.
-    seen: Option<asked::Seen>,
+    seen: Option<Seen>,
     /// Other primaries of its cluster that take writes as it does and do not replicate.
     pub rivals: Vec<String>,
     /// Under these settings, with whatever success.
     has_been_asked: bool,
-    endpoints: Vec<Endpoint>,
-    /// Since when they are these.
-    placed: Moment,
+    location: Location,
     health: Health,
     returned: Option<Moment>,
-    looks: TaskSchedule,
-    look_ups: TaskSchedule,
-    questions: TaskSchedule,
-    backoff: Backoff,
+    schedules: Schedules,
     /// The log knows that the monitor account is refused.
     account_refused: bool,
-    /// The log knows that the name is not to be resolved any more.
-    name_lost: bool,
 }
 
 impl BackendMonitor {
@@ -133,8 +91,6 @@ impl BackendMonitor {
     ) -> BackendMonitor {
         let mut watched = BackendMonitor {
             id,
-            address,
-            epoch,
             name: name.to_owned(),
             role: settings.role,
             settings,
@@ -143,18 +99,13 @@ impl BackendMonitor {
             seen: None,
             rivals: Vec::new(),
             has_been_asked: false,
-            endpoints: Vec::new(),
-            placed: now,
+            location: Location::new(address, epoch, now),
             health: Health::Unknown,
             returned: None,
-            looks: TaskSchedule::default(),
-            look_ups: TaskSchedule::default(),
-            questions: TaskSchedule::default(),
-            backoff: Backoff::default(),
+            schedules: Schedules::default(),
             account_refused: false,
-            name_lost: false,
         };
-        watched.looks.schedule(now);
+        watched.schedules.looks.schedule(now);
         watched.ask_soon(now);
         watched
     }
@@ -165,23 +116,29 @@ impl BackendMonitor {
         Backend {
             id: self.id,
             name: self.name.clone(),
-            host: self.host(),
-            endpoints: self.endpoints.clone(),
+            location: BackendLocation {
+                host: self.location.host(),
+                endpoints: self.location.endpoints.clone(),
+                zone: settings.zone.clone(),
+                vicinity: settings.vicinity,
+            },
             cluster: settings.cluster,
             role: self.role,
-            zone: settings.zone.clone(),
-            vicinity: settings.vicinity,
             tags: settings.tags.clone(),
             weight: settings.weight,
             sessions_max: settings.sessions_max,
             duty: settings.duty,
-            lag_max: settings.lag_max,
-            unknown_lag: settings.unknown_lag,
-            server: self.replication.server.clone(),
-            writes: self.replication.writes,
-            is_monitored: self.is_monitored(),
+            lag_limit: LagLimit {
+                max: settings.lag_max,
+                unknown: settings.unknown_lag,
+            },
+            monitored: Monitored {
+                server: self.replication.server.clone(),
+                writes: self.replication.writes,
+                has_answered: self.is_monitored(),
+                complaint: self.complaint(),
+            },
             standing: Arc::clone(&self.replication.standing),
-            complaint: self.complaint(),
             health: self.health.clone(),
             returned: self.returned,
             load: Arc::clone(&self.load),
@@ -190,39 +147,34 @@ impl BackendMonitor {
 
     /// What is to be done for it now, and is begun with this call.
     pub(crate) fn begin(&mut self, now: Moment) -> Option<Task> {
-        if self.is_nowhere() && self.looks.next().is_some_and(|due| due <= now) {
+        if self.location.is_nowhere() && self.schedules.looks.next().is_some_and(|due| due <= now) {
             // Nothing to be seen before its place is found, which makes it due again.
-            self.looks.reschedule(None);
-            self.look_ups.schedule(now);
+            self.schedules.looks.reschedule(None);
+            self.schedules.look_ups.schedule(now);
         }
-        if self.looks.begin(now) {
+        if self.schedules.looks.begin(now) {
             return Some(Task::Look(self.destination()));
         }
-        if self.look_ups.begin(now) {
-            return Some(Task::LookUp(self.address.clone()));
+        if self.schedules.look_ups.begin(now) {
+            return Some(Task::LookUp(self.location.address.clone()));
         }
-        if !self.is_usable() || self.is_nowhere() {
+        if !self.is_usable() || self.location.is_nowhere() {
             // It is due again when that has changed.
-            self.questions.reschedule(None);
+            self.schedules.questions.reschedule(None);
         }
-        let is_due = self.questions.begin(now);
+        let is_due = self.schedules.questions.begin(now);
         is_due.then(|| Task::Ask(self.destination(), self.came_up()))
     }
 
     /// When [`BackendMonitor::begin`] has something to give.
     pub(crate) fn next(&self) -> Option<Moment> {
-        self.looks
-            .next()
-            .into_iter()
-            .chain(self.look_ups.next())
-            .chain(self.questions.next())
-            .min()
+        self.schedules.next()
     }
 
     pub(crate) fn destination(&self) -> Destination {
         Destination {
-            host: self.host(),
-            endpoints: self.endpoints.clone(),
+            host: self.location.host(),
+            endpoints: self.location.endpoints.clone(),
         }
     }
 
@@ -241,31 +193,25 @@ impl BackendMonitor {
         matches!(self.health, Health::Up { .. })
     }
 
-    /// Is its place still to be found out?
-    fn is_nowhere(&self) -> bool {
-        self.endpoints.is_empty()
+    /// Its configured address.
+    pub(crate) fn address(&self) -> &BackendAddress {
+        &self.location.address
+    }
+
+    /// Tells findings about its address from those about the one it had before a reload.
+    pub(crate) fn epoch(&self) -> u64 {
+        self.location.epoch
     }
 
     pub(crate) fn endpoints(&self) -> &[Endpoint] {
-        &self.endpoints
+        &self.location.endpoints
     }
 
     /// Since when it is the same server, as far as is known: it has neither moved nor fallen.
     fn came_up(&self) -> Moment {
-        self.returned
-            .map_or(self.placed, |returned| returned.max(self.placed))
-    }
-
-    fn host(&self) -> Option<String> {
-        match &self.address {
-            BackendAddress::Tcp { host, .. } => Some(host.clone()),
-            BackendAddress::Unix(_) => None,
-        }
-    }
-
-    fn has_name(&self) -> bool {
-        self.host()
-            .is_some_and(|host| host.parse::<std::net::IpAddr>().is_err())
+        self.returned.map_or(self.location.placed, |returned| {
+            returned.max(self.location.placed)
+        })
     }
 
     /// A session could not connect.
@@ -295,10 +241,11 @@ impl BackendMonitor {
     /// as it is over, or many sessions that break would make many looks.
     pub(crate) fn suspected(&mut self, now: Moment, rhythm: &Rhythm) -> Change {
         let earliest = self
+            .schedules
             .looks
             .began()
             .map_or(now, |began| began + rhythm.probe_interval);
-        self.looks.schedule(now.max(earliest));
+        self.schedules.looks.schedule(now.max(earliest));
         Change::None
     }
 
@@ -310,8 +257,13 @@ impl BackendMonitor {
         rhythm: &Rhythm,
         dice: &mut Dice,
     ) -> Change {
-        self.looks.end();
-        if self.looks.began().is_some_and(|began| began < self.placed) {
+        self.schedules.looks.end();
+        if self
+            .schedules
+            .looks
+            .began()
+            .is_some_and(|began| began < self.location.placed)
+        {
             // It was about other addresses; a look at these is due.
             return Change::None;
         }
@@ -333,7 +285,13 @@ impl BackendMonitor {
     fn answered(&mut self, now: Moment, rhythm: &Rhythm, dice: &mut Dice) -> Change {
         match self.health {
             // It has fallen since this look was begun.
-            Health::Down { since, .. } if self.looks.began().is_some_and(|began| began < since) => {
+            Health::Down { since, .. }
+                if self
+                    .schedules
+                    .looks
+                    .began()
+                    .is_some_and(|began| began < since) =>
+            {
                 self.probe_later(now, rhythm, dice);
                 Change::None
             }
@@ -381,13 +339,13 @@ impl BackendMonitor {
         // One that falls again soon goes on with the long waits it had reached.
         match self.health {
             Health::Up { since } if now.since(since) < rhythm.probe_interval_max => (),
-            _ => self.backoff.reset(),
+            _ => self.schedules.backoff.reset(),
         }
         self.health = Health::Down {
             since: now,
             cause: cause.to_owned(),
         };
-        self.looks.reschedule(None);
+        self.schedules.looks.reschedule(None);
         self.probe_later(now, rhythm, dice);
         self.replication.forget();
         Change::Visible
@@ -421,13 +379,14 @@ impl BackendMonitor {
 
     fn probe_later(&mut self, now: Moment, rhythm: &Rhythm, dice: &mut Dice) {
         let (first, max) = (rhythm.probe_interval, rhythm.probe_interval_max);
-        self.looks
-            .schedule(now + self.backoff.next(first, max, dice));
+        self.schedules
+            .looks
+            .schedule(now + self.schedules.backoff.next(first, max, dice));
     }
 
     fn look_regularly(&mut self, now: Moment, rhythm: &Rhythm) {
         if let Some(interval) = rhythm.monitor_interval {
-            self.looks.schedule(now + interval);
+            self.schedules.looks.schedule(now + interval);
         }
     }
 
@@ -458,14 +417,14 @@ impl BackendMonitor {
         rhythm: &Rhythm,
         dice: &mut Dice,
     ) -> Change {
-        self.look_ups.end();
+        self.schedules.look_ups.end();
         self.look_up_regularly(now, rhythm);
         match found {
             Ok(endpoints) => self.found(endpoints, now),
-            Err(failure) if self.is_nowhere() => self.failed(&failure, now, rhythm, dice),
+            Err(failure) if self.location.is_nowhere() => self.failed(&failure, now, rhythm, dice),
             Err(failure) => {
-                if !self.name_lost {
-                    self.name_lost = true;
+                if !self.location.name_lost {
+                    self.location.name_lost = true;
                     let cause = failure.to_string();
                     tracing::warn!(
                         backend = self.name,
@@ -480,31 +439,28 @@ impl BackendMonitor {
 
     /// Resolvers turn the order of addresses about with each answer; only another set is news.
     fn found(&mut self, endpoints: Vec<Endpoint>, now: Moment) -> Change {
-        if std::mem::take(&mut self.name_lost) {
+        if std::mem::take(&mut self.location.name_lost) {
             tracing::info!(backend = self.name, "name is resolved again");
         }
-        let is_same = endpoints.len() == self.endpoints.len()
-            && endpoints
-                .iter()
-                .all(|endpoint| self.endpoints.contains(endpoint));
-        if is_same {
+        if self.location.is_at(&endpoints) {
             return Change::None;
         }
-        if !self.is_nowhere() {
-            let (old, new) = (list(&self.endpoints), list(&endpoints));
+        if !self.location.is_nowhere() {
+            let (old, new) = (list(&self.location.endpoints), list(&endpoints));
             tracing::info!(backend = self.name, old, new, "backend has other addresses");
         }
-        self.endpoints = endpoints;
-        self.placed = now;
+        self.location.endpoints = endpoints;
+        self.location.placed = now;
         self.replication.forget();
-        self.looks.schedule(now);
+        self.schedules.looks.schedule(now);
         self.ask_soon(now);
         Change::Visible
     }
 
     fn look_up_regularly(&mut self, now: Moment, rhythm: &Rhythm) {
-        let interval = rhythm.resolve_interval.filter(|_| self.has_name());
-        self.look_ups
+        let interval = rhythm.resolve_interval.filter(|_| self.location.has_name());
+        self.schedules
+            .look_ups
             .reschedule(interval.map(|interval| now + interval));
     }
 
@@ -524,13 +480,13 @@ impl BackendMonitor {
         self.account_refused = false;
         match self.health {
             Health::Up { .. } => {
-                self.looks.reschedule(None);
+                self.schedules.looks.reschedule(None);
                 self.look_regularly(now, rhythm);
                 self.ask_soon(now);
             }
             Health::Down { .. } => {
-                self.backoff.reset();
-                self.looks.schedule(now);
+                self.schedules.backoff.reset();
+                self.schedules.looks.schedule(now);
             }
             Health::Unknown => (),
         }

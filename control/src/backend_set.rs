@@ -86,7 +86,7 @@ impl BackendSet {
         for backend in &config.backends {
             let kept = before
                 .iter()
-                .position(|w| w.name == backend.name && w.address == backend.address);
+                .position(|w| w.name == backend.name && *w.address() == backend.address);
             let settings = self.settings(config, backend);
             let watched = match kept {
                 Some(index) => self.keep(before.swap_remove(index), settings, now),
@@ -173,7 +173,7 @@ impl BackendSet {
     pub(crate) fn places(&self) -> Places {
         let known = |w: &BackendMonitor| {
             let endpoints: Vec<Endpoint> = w.endpoints().to_vec();
-            (!endpoints.is_empty()).then(|| (w.address.clone(), Ok(endpoints)))
+            (!endpoints.is_empty()).then(|| (w.address().clone(), Ok(endpoints)))
         };
         self.watched.iter().filter_map(known).collect()
     }
@@ -310,7 +310,7 @@ impl BackendSet {
         for watched in &mut self.watched {
             let ticket = Ticket {
                 backend: watched.id,
-                epoch: watched.epoch,
+                epoch: watched.epoch(),
             };
             while let Some(task) = watched.begin(now) {
                 tasks.push((ticket, task));
@@ -331,7 +331,7 @@ impl BackendSet {
 
     /// Is a ticket still about a backend and its address?
     pub(crate) fn knows(&self, ticket: Ticket) -> bool {
-        let is_it = |w: &BackendMonitor| w.id == ticket.backend && w.epoch == ticket.epoch;
+        let is_it = |w: &BackendMonitor| w.id == ticket.backend && w.epoch() == ticket.epoch;
         self.watched.iter().any(is_it)
     }
 
@@ -406,7 +406,7 @@ impl BackendSet {
 fn find(watched: &mut [BackendMonitor], of: Ticket) -> Option<&mut BackendMonitor> {
     watched
         .iter_mut()
-        .find(|w| w.id == of.backend && w.epoch == of.epoch)
+        .find(|w| w.id == of.backend && w.epoch() == of.epoch)
 }
 
 fn rhythm(health: &HealthConfig) -> Rhythm {

@@ -113,8 +113,8 @@ impl BackendClient {
     ) -> Result<Self, ClientError> {
         let access = Access::of_account(config, user, password);
         let destination = Destination {
-            host: backend.host.clone(),
-            endpoints: backend.endpoints.clone(),
+            host: backend.location.host.clone(),
+            endpoints: backend.location.endpoints.clone(),
         };
         Self::enter(&access, user, &destination).await
     }

@@ -23,6 +23,7 @@ use crate::learning::{Attempt, Learning};
 use crate::login::Access;
 use crate::monitor_connection::{Line, ask};
 use crate::plan::{Places, Plan, prepare};
+use crate::plan_progress::PlanProgress;
 use crate::probe::{ProbeResult, look};
 use crate::question::Answer;
 use crate::resolve::{Resolver, look_up};
@@ -74,12 +75,7 @@ pub(crate) struct ControlLoop {
     kills: Kills,
     /// The log knows that there is no account to kill with.
     told_no_account: bool,
-    /// Configurations asked for; only the last asked for is applied.
-    plans: u64,
-    /// The number of the plan that has taken effect.
-    applied: u64,
-    /// Who is to be told when that is the last one.
-    awaiting: Vec<oneshot::Sender<()>>,
+    plans: PlanProgress,
     learning: Learning,
     checks: Checks,
     /// The connection to ask for accounts by name, while nobody does.
@@ -108,9 +104,7 @@ impl ControlLoop {
             access: Arc::new(Access::new(&Config::default())),
             kills: Kills::default(),
             told_no_account: false,
-            plans: 0,
-            applied: 0,
-            awaiting: Vec::new(),
+            plans: PlanProgress::default(),
             learning: Learning::new(seed.rotate_left(1)),
             checks: Checks::default(),
             check_line: None,
@@ -165,13 +159,13 @@ impl ControlLoop {
         loop {
             self.start_due();
             self.publish();
-            self.tell_settled();
+            self.plans.tell_settled();
             let due = self.next_due();
             tokio::select! {
                 biased;
                 order = orders.recv() => match order {
                     Some(Order::Reconfigure(config)) => self.plan(config),
-                    Some(Order::TellWhenSettled(to)) => self.awaiting.push(to),
+                    Some(Order::TellWhenSettled(to)) => self.plans.tell_when_settled(to),
                     Some(Order::Stop) | None => break,
                 },
                 Some(finding) = self.tasks.join_next() => self.found(finding),
@@ -198,8 +192,7 @@ impl ControlLoop {
     }
 
     fn plan(&mut self, config: Arc<Config>) {
-        self.plans += 1;
-        let number = self.plans;
+        let number = self.plans.ask();
         let planning = prepare(
             config,
             self.backend_set.places(),
@@ -209,16 +202,6 @@ impl ControlLoop {
             let plan = planning.await;
             Finding::Planned { plan, number }
         });
-    }
-
-    /// Tells those who wait for it that what was configured has taken effect.
-    fn tell_settled(&mut self) {
-        if self.applied == self.plans {
-            for to in self.awaiting.drain(..) {
-                // Nobody may be waiting any more.
-                let _ = to.send(());
-            }
-        }
     }
 
     fn apply(&mut self, plan: &Plan) {
@@ -320,9 +303,9 @@ impl ControlLoop {
                     self.publisher.define(told);
                 }
             }
-            Ok(Finding::Planned { plan, number }) if number == self.plans => {
+            Ok(Finding::Planned { plan, number }) if self.plans.is_last(number) => {
                 self.apply(&plan);
-                self.applied = number;
+                self.plans.take_effect(number);
             }
             // Another configuration was asked for meanwhile.
             Ok(Finding::Planned { .. }) => (),

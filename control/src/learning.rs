@@ -213,7 +213,7 @@ fn tell(backend: &str, directory: &Directory) {
 fn reasons(directory: &Directory) -> BTreeMap<String, usize> {
     let mut reasons = BTreeMap::new();
     for account in directory.accounts() {
-        let reason = match (&account.way, account.expiry) {
+        let reason = match (&account.way, account.conditions.expiry) {
             (LoginMethod::PassedThrough(reason), _) => reason.to_string(),
             (LoginMethod::Examined(_), Expiry::Expired) => auth::PassThrough::Expired.to_string(),
             (LoginMethod::Examined(_), _) => continue,

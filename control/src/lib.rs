@@ -38,6 +38,7 @@ mod learning;
 mod login;
 mod monitor_connection;
 mod plan;
+mod plan_progress;
 mod prepared_statement;
 mod probe;
 mod question;

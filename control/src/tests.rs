@@ -453,15 +453,15 @@ async fn a_name_is_resolved_before_the_first_snapshot_and_again_later() {
     names.set("db.example", &[one.address, one.address]);
     let control = Control::start_with(&config, Instant::now(), names.clone()).unwrap();
     let mut topology = control.topology();
-    let endpoints = topology.borrow().backends[0].endpoints.clone();
+    let endpoints = topology.borrow().backends[0].location.endpoints.clone();
     assert_eq!(endpoints, [Endpoint::Tcp(one.address)], "each address once");
 
     names.set("db.example", &[other.address]);
     let moved = first(&mut topology, |b| {
-        b.endpoints == [Endpoint::Tcp(other.address)]
+        b.location.endpoints == [Endpoint::Tcp(other.address)]
     })
     .await;
-    assert_eq!(moved.host.as_deref(), Some("db.example"));
+    assert_eq!(moved.location.host.as_deref(), Some("db.example"));
 }
 
 #[tokio::test]
@@ -476,7 +476,10 @@ async fn a_name_that_cannot_be_resolved_is_down_until_it_can() {
     assert_eq!(cause(&mut topology).await, text);
     names.set("db.example", &[scripted.address]);
     let backend = first(&mut topology, is_up).await;
-    assert_eq!(backend.endpoints, [Endpoint::Tcp(scripted.address)]);
+    assert_eq!(
+        backend.location.endpoints,
+        [Endpoint::Tcp(scripted.address)]
+    );
 }
 
 #[tokio::test]

@@ -1,11 +1,12 @@
 //! EXPLAIN SESSION, EXPLAIN TIMES and others: what the proxy knows of a session, for the session's own client.
 
+use route::Explanation;
 use route::rules::Then;
-use route::{Explanation, Written};
 use sql::ProxyExplain;
 use wire::StatusFlags;
 
 use crate::route::explain_route;
+use crate::written::shown;
 use engine::session::PooledSession;
 use engine::session::text_table::TextTable;
 use stats::spread::Spreads;
@@ -193,15 +194,6 @@ fn in_microseconds(times: &Spreads) -> [String; 4] {
         times.max(),
     ]
     .map(|time| time.as_micros().to_string())
-}
-
-/// What must be seen, in words.
-pub(crate) fn shown(written: &Written) -> String {
-    match written {
-        Written::Nothing => "nothing in particular".to_owned(),
-        Written::UpTo(position) => position.to_string(),
-        Written::Unknown => "a write whose position nobody knows".to_owned(),
-    }
 }
 
 fn transaction(status: StatusFlags) -> &'static str {

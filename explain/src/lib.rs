@@ -14,6 +14,7 @@
 mod answers;
 mod plans;
 mod route;
+mod written;
 
 use command::statement::Statement;
 use engine::session::text_table::TextTable;

@@ -3,6 +3,7 @@
 //! is planned as the SELECT of the rows that it reads, since servers that only read explain nothing else. The
 //! client's session knows nothing of it.
 
+mod planner;
 mod questions;
 mod schemas;
 
@@ -11,6 +12,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+use planner::{Planner, Refusal};
 use pool::CloseReason;
 use questions::{ANSWER_BYTES_MAX, TIMEOUT_EXPLAIN};
 use route::{Backend, ClusterId, Role, Roles};
@@ -66,14 +68,6 @@ struct Explaining {
     /// As a SELECT.
     reading: Option<Vec<u8>>,
     sources: Vec<PlannedTable>,
-}
-
-/// Why there is no plan.
-type Refusal = String;
-
-/// The session without a client that asks for plans.
-struct Planner {
-    session: PooledSession,
 }
 
 /// Has a statement explained that has ended, if it may be, and nobody has asked about its like of late.

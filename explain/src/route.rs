@@ -5,7 +5,7 @@ use route::rules::{Counters, Record};
 use route::{Arrival, BackendId, Considered, Explanation, Roles, Wish};
 use sql::Facts;
 
-use crate::answers::shown;
+use crate::written::shown;
 use command::command_policy::CommandPolicy;
 use command::target::CommandTarget;
 use engine::rules::evaluate_rules::{Form, RuleInput};

@@ -152,10 +152,11 @@ impl Need {
 
 fn unmonitored(topology: &Topology, cluster: &Cluster) -> Option<String> {
     let mut members = topology.backends.iter();
-    let is_deaf =
-        |it: &&Arc<Backend>| it.cluster == cluster.id && it.is_usable() && !it.is_monitored;
+    let is_deaf = |it: &&Arc<Backend>| {
+        it.cluster == cluster.id && it.is_usable() && !it.monitored.has_answered
+    };
     let deaf = members.find(is_deaf)?;
-    let complaint = deaf.complaint.as_deref();
+    let complaint = deaf.monitored.complaint.as_deref();
     let role = deaf.role.map_or("backend", |role| match role {
         Role::Primary => "primary",
         Role::Replica => "replica",

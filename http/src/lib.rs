@@ -45,7 +45,7 @@ use admin::authenticator::Authenticator;
 use admin::material::Material;
 use admin::port::Callers;
 use admin::recent::{Recent, RecentSnapshot};
-use admin::table::{Demands, Table};
+use admin::table::{Table, demands_of};
 
 /// Serves HTTP in the admin port's thread.
 pub fn open(authenticator: Arc<Authenticator>) -> Box<dyn Callers> {
@@ -61,13 +61,14 @@ struct HttpState {
 impl HttpState {
     /// What these tables are made of, at most a second ago.
     async fn moment(&self, tables: &[&dyn Table]) -> Arc<RecentSnapshot> {
+        let demands = demands_of(tables);
         let gather = Material::gather(
             &self.authenticator.window,
-            tables,
+            demands,
             self.authenticator.facts(),
             None,
         );
-        self.recent.moment(Demands::of(tables), gather).await
+        self.recent.moment(demands, gather).await
     }
 }
 

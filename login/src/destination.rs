@@ -21,12 +21,12 @@ impl Destination {
         listener: &ListenerConfig,
         account: Option<&Account>,
     ) -> Self {
-        let own = account.and_then(|account| account.cluster.as_ref());
+        let own = account.and_then(|account| account.routing.cluster.as_ref());
         let cluster = own
             .or(listener.routing.cluster.as_ref())
             .and_then(|name| topology.cluster(name))
             .map_or_else(|| topology.default_cluster(), |cluster| cluster.id);
-        let replicas = account.and_then(|account| account.replicas);
+        let replicas = account.and_then(|account| account.routing.replicas);
         let replicas = replicas.or(listener.routing.replicas);
         Self {
             cluster,

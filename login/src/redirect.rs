@@ -58,13 +58,14 @@ impl LoginObserver for RedirectObserver<'_> {
 /// Where a backend is reached, as its configuration names it; none over a Unix socket.
 pub fn address_of(backend: &Backend) -> Option<(&str, u16)> {
     let port = backend
+        .location
         .endpoints
         .iter()
         .find_map(|endpoint| match endpoint {
             Endpoint::Tcp(address) => Some(address.port()),
             Endpoint::Unix(_) => None,
         });
-    backend.host.as_deref().zip(port)
+    backend.location.host.as_deref().zip(port)
 }
 
 /// The OK of a login that the proxy answers.

@@ -271,7 +271,7 @@ impl Enter<'_> {
         self.settings
             .config
             .routing
-            .mode(self.listener.routing.session, account.mode)
+            .mode(self.listener.routing.session, account.pooling.mode)
     }
 
     /// What the client's connection does not meet, see [`crate::tls_guard`].
@@ -370,7 +370,7 @@ impl Enter<'_> {
             return Err(self.deny(denial, &answered).await);
         }
         let mode = self.mode_of(&account);
-        self.who.timeout_idle_transaction = account.timeout_idle_transaction;
+        self.who.timeout_idle_transaction = account.pooling.timeout_idle_transaction;
         let Answered {
             greeting,
             scramble,
@@ -380,7 +380,7 @@ impl Enter<'_> {
         } = answered;
         login_throttle::succeeded(self.env, &origin, response.user);
         let user = account.user_of(response.user);
-        person.introduce(account.id(), user, account.user_connections_max)?;
+        person.introduce(account.id(), user, account.conditions.user_connections_max)?;
         let keyring = &self.env.pool.shared.keyring;
         if let (Some(credential), None) = (&passed.credential, &account.backend) {
             keyring.hold(account.id(), credential.clone());
@@ -439,7 +439,8 @@ impl Enter<'_> {
             ..
         } = answered;
         let destination = self.destination(account);
-        self.who.timeout_idle_transaction = account.and_then(|it| it.timeout_idle_transaction);
+        self.who.timeout_idle_transaction =
+            account.and_then(|it| it.pooling.timeout_idle_transaction);
         let mut script = self
             .hooks
             .map(|hooks| AuthObserver::new(&mut hooks.script, None));

@@ -1,5 +1,6 @@
 //! Commands for a proxy that runs: each is a statement or two over its admin port.
 
+mod shown;
 mod status;
 
 use std::io::Write as _;
@@ -8,26 +9,10 @@ use std::process::ExitCode;
 use crate::admin_client::{AdminAddress, AdminClient, AdminError, Cell, ResultRows};
 use crate::arguments::{Console, OneBackend};
 use crate::table::{Style, table};
+use shown::Shown;
 
 /// The admin port cannot be reached.
 const UNREACHABLE: u8 = 3;
-
-/// What a command prints, and whether all is well.
-pub struct Shown {
-    /// The text.
-    pub text: String,
-    /// Whether the exit code is 0.
-    pub is_well: bool,
-}
-
-impl From<String> for Shown {
-    fn from(text: String) -> Self {
-        Self {
-            text,
-            is_well: true,
-        }
-    }
-}
 
 /// Runs a command; the exit codes are in its help.
 pub fn console(command: &Console) -> ExitCode {

@@ -12,8 +12,8 @@ use config::{Applies, Change, Config, Draft, Edit, Fault, Loaded, SourceLocation
 use tokio::time::{Duration, timeout};
 
 use crate::arguments::ServeArguments;
+use crate::reloading::Reloading;
 use crate::rules;
-use crate::serve::Reloading;
 
 /// How long an administrator waits for backends' names to be looked up.
 const TIMEOUT_SETTLED: Duration = Duration::from_secs(5);

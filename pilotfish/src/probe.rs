@@ -38,7 +38,7 @@ pub fn probe(arguments: &ProbeArguments) -> ExitCode {
 }
 
 fn is_well(backend: &Backend) -> bool {
-    matches!(backend.health, Health::Up { .. }) && backend.complaint.is_none()
+    matches!(backend.health, Health::Up { .. }) && backend.monitored.complaint.is_none()
 }
 
 /// A backend a line: its name, cluster and role, and what was found of it.
@@ -70,20 +70,20 @@ fn findings(backend: &Backend) -> Vec<String> {
         Duty::Draining => findings.push("draining".to_owned()),
         Duty::Disabled => findings.push("disabled".to_owned()),
     }
-    if let Some(server) = &backend.server {
+    if let Some(server) = &backend.monitored.server {
         findings.push(format!("{} {}", server.family, server.version));
     }
-    match backend.writes {
+    match backend.monitored.writes {
         Writes::Unknown => (),
         Writes::Taken => findings.push("takes writes".to_owned()),
         Writes::Refused => findings.push("is read-only".to_owned()),
     }
-    if backend.server.is_some() && backend.role != Some(Role::Primary) {
+    if backend.monitored.server.is_some() && backend.role != Some(Role::Primary) {
         findings.push(backend.standing.lag().to_string());
     }
     if let Some(position) = backend.standing.position() {
         findings.push(format!("has {position}"));
     }
-    findings.extend(backend.complaint.clone());
+    findings.extend(backend.monitored.complaint.clone());
     findings
 }

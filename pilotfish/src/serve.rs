@@ -8,14 +8,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use admin::{AdminPort, Editor, Events, History, Seen, StateFolder, Wish};
-use config::{Applies, Change, Config, Draft, Fault, Serves, SessionMode, diff};
+use config::{Config, Draft, Fault, Serves, SessionMode};
 use control::Control;
 use net::watch;
 use net::worker::WorkerEnd;
 use replication::{LoggedStatement, Origins, Replication};
 use route::Topology;
 use sd_notify::{NotifyState, notify};
-use stats::{Journal, Traces};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::{Notify, oneshot};
@@ -25,13 +24,14 @@ use worker::{AllScripts, ChangeOrigins, DataPlane, DataPlaneContext, LoggedChang
 use crate::arguments::ServeArguments;
 use crate::digests::Notes;
 use crate::editing::Editing;
-use crate::journals::Journals;
 use crate::listening::{self, Bound, Listening};
 use crate::logging::Log;
+use crate::outlets::Outlets;
 use crate::process::{PidFile, become_user, raise_open_files};
+use crate::reloading::Reloading;
 use crate::replica_port::ReplicaPort;
 use crate::snapshot::{reload_certificates, snapshot};
-use crate::telemetry::{Exporter, MetricsExporter, Sights};
+use crate::telemetry::{MetricsExporter, Sights};
 
 /// Time between two looks at certificate files.
 const CERTIFICATES_INTERVAL: Duration = Duration::from_secs(5);
@@ -196,40 +196,6 @@ fn write_pid_and_change_user(config: &Config) -> Result<Option<PidFile>, String>
         become_user(user).map_err(|error| format!("cannot become user {user}: {error}"))?;
     }
     Ok(pid_file)
-}
-
-/// The ways out for what is noted of statements and logins: the logs' files, the collector of spans, and the schema
-/// history.
-struct Outlets {
-    journal: Arc<Journal>,
-    traces: Arc<Traces>,
-    origins: Arc<ChangeOrigins>,
-    journals: Journals,
-    exporter: Exporter,
-}
-
-impl Outlets {
-    fn start(sights: Sights) -> Result<Self, String> {
-        let (journal, entries) = Journal::new();
-        let journals = Journals::start(&journal, entries, sights.settings.clone(), sights.started)
-            .map_err(|error| format!("the logs of statements cannot be written: {error}"))?;
-        let (traces, statements) = Traces::new();
-        let exporter = Exporter::start(&traces, statements, sights)
-            .map_err(|error| format!("traces cannot be sent: {error}"))?;
-        Ok(Self {
-            journal,
-            traces,
-            origins: Arc::default(),
-            journals,
-            exporter,
-        })
-    }
-
-    /// Writes and sends what is left.
-    fn end(self) {
-        self.journals.end();
-        self.exporter.end();
-    }
 }
 
 /// What the workers are given.
@@ -417,84 +383,6 @@ async fn stopped(stop: &mut Option<oneshot::Receiver<()>>) {
         // An assignment whose owner is gone is over, too.
         Some(stop) => drop(stop.await),
         None => std::future::pending().await,
-    }
-}
-
-/// What a new configuration touches.
-pub struct Reloading<'a> {
-    publish: &'a watch::Sender<Arc<Settings>>,
-    /// Where backends and accounts are looked after.
-    pub control: &'a Control,
-    log: &'a Log,
-    outlets: &'a Outlets,
-    streams: &'a RefCell<Replication>,
-}
-
-impl Reloading<'_> {
-    /// Whether this is the configuration that holds.
-    pub fn is_current(&self, config: &Arc<Config>) -> bool {
-        Arc::ptr_eq(&self.publish.borrow().config, config)
-    }
-
-    /// What a configuration says otherwise than what runs, and what needs a restart therefore.
-    pub fn late(&self, new: &Config) -> Vec<Change> {
-        let mut late = diff(&self.publish.borrow().config, new);
-        late.retain(|it| it.applies == Applies::AtRestart);
-        late
-    }
-
-    /// Whether a configuration could take effect.
-    ///
-    /// # Errors
-    /// What is faulty about it.
-    pub fn check(&self, new: &Config) -> Result<(), Vec<String>> {
-        let before = Arc::clone(&self.publish.borrow());
-        let reloaded = Arc::new(before.config.reloaded(new));
-        let told = snapshot(Arc::clone(&reloaded), Some(&before));
-        told.map_err(|error| vec![error])?;
-        let faulty = self.control.check(&reloaded).err();
-        match faulty {
-            Some(faulty) => Err(faulty.iter().map(ToString::to_string).collect()),
-            None => Ok(()),
-        }
-    }
-
-    /// Has a configuration take effect as a whole, but for what needs a restart.
-    ///
-    /// # Errors
-    /// What is faulty about it; then the old one stays.
-    pub fn apply(&self, new: &Config) -> Result<(), Vec<String>> {
-        let before = Arc::clone(&self.publish.borrow());
-        let reloaded = Arc::new(before.config.reloaded(new));
-        let settings =
-            snapshot(Arc::clone(&reloaded), Some(&before)).map_err(|error| vec![error])?;
-        reload_certificates(&settings);
-        let faulty = self.control.reconfigure(Arc::clone(&reloaded)).err();
-        if let Some(faulty) = faulty {
-            return Err(faulty.iter().map(ToString::to_string).collect());
-        }
-        let keeps_history = !reloaded.replications.is_empty();
-        self.outlets.origins.want(keeps_history);
-        if let Err(error) = self.streams.borrow_mut().apply(&reloaded) {
-            tracing::error!(%error, "the proxy cannot open the schema history and follows no cluster; correct the cause and reload");
-        }
-        // At once: who begins now is to find the new accounts and the new settings.
-        self.publish.send_replace(Arc::new(settings));
-        self.outlets.journals.reopen();
-        if let Err(error) = self.log.reload(&reloaded.log) {
-            tracing::error!(%error, "reload: the proxy cannot open the log and writes to the old file");
-        }
-        Ok(())
-    }
-
-    /// Has files of logs closed and opened again, which may have been moved.
-    ///
-    /// # Errors
-    /// The log cannot be opened; the old file is written on.
-    pub fn reopen_logs(&self) -> Result<(), String> {
-        self.outlets.journals.reopen();
-        let opened = self.log.reopen();
-        opened.map_err(|error| format!("The log cannot be opened: {error}"))
     }
 }
 

@@ -115,23 +115,29 @@ struct KeptConnection {
     since: u32,
 }
 
-/// One session's cells.
+/// When bytes moved in a session, in the worker's seconds.
 #[derive(Default)]
-pub struct SessionControl {
+struct Movement {
     /// Between two exchanges?
     idle: Cell<bool>,
-    /// Where its statements go, once it is logged in.
-    backend: Cell<Option<BackendId>>,
-    /// The worker's second in which bytes last moved.
+    /// When bytes last moved.
     active: Cell<u32>,
     /// The same as of the end of the exchange before the last one, if there was one.
     rested: Cell<Option<u32>>,
-    /// The second in which the last exchange began.
+    /// When the last exchange began.
     began: Cell<u32>,
+    /// When its client closed its side of the connection.
+    half_closed: Cell<Option<u32>>,
+}
+
+/// One session's cells.
+#[derive(Default)]
+pub struct SessionControl {
+    movement: Movement,
+    /// Where its statements go, once it is logged in.
+    backend: Cell<Option<BackendId>>,
     /// The seconds that it may be idle by its own setting; 0: as long as it likes.
     wait_timeout: Cell<u32>,
-    /// The second in which its client closed its side of the connection.
-    half_closed: Cell<Option<u32>>,
     asked: Cell<Requests>,
     waker: RefCell<Option<Waker>>,
     /// The digest of the statement that it runs, or has run last; 0: not known.
@@ -157,19 +163,19 @@ pub struct SessionControl {
 impl SessionControl {
     /// The session notes where it stands.
     pub fn note(&self, second: u32, idle: bool) {
-        if self.idle.replace(idle) && !idle {
-            self.rested.set(Some(self.active.get()));
-            self.began.set(second);
+        if self.movement.idle.replace(idle) && !idle {
+            self.movement.rested.set(Some(self.movement.active.get()));
+            self.movement.began.set(second);
         }
-        self.active.set(second);
+        self.movement.active.set(second);
     }
 
     /// For how many seconds nothing has come of its backend, but for the command of the moment.
     pub fn unheard_seconds(&self, second: u32) -> Option<u32> {
-        let active = self.active.get();
-        let heard = match self.idle.get() || active != self.began.get() {
+        let active = self.movement.active.get();
+        let heard = match self.movement.idle.get() || active != self.movement.began.get() {
             true => Some(active),
-            false => self.rested.get(),
+            false => self.movement.rested.get(),
         };
         heard.map(|heard| second.saturating_sub(heard))
     }
@@ -195,7 +201,10 @@ impl SessionControl {
         if pins.is_none() {
             self.thread.set(0);
         }
-        let since = self.kept.get().map_or(self.active.get(), |kept| kept.since);
+        let since = self
+            .kept
+            .get()
+            .map_or(self.movement.active.get(), |kept| kept.since);
         self.kept
             .set(pins.map(|pins| KeptConnection { pins, since }));
     }
@@ -267,12 +276,12 @@ impl SessionControl {
 
     /// What it does at `second`, and for how many seconds it has done so.
     pub fn activity(&self, second: u32) -> (Activity, u32) {
-        let activity = match self.idle.get() {
+        let activity = match self.movement.idle.get() {
             true => Activity::Idle,
             false => Activity::Running,
         };
         // Seconds are counted in whole ones: as many are over for certain.
-        let over = second.saturating_sub(self.active.get());
+        let over = second.saturating_sub(self.movement.active.get());
         (activity, over.saturating_sub(1))
     }
 
@@ -346,8 +355,8 @@ impl SessionControl {
 
     /// Seconds between two exchanges at `second`; 0 within one, and in a login.
     pub fn idle_seconds(&self, second: u32) -> u32 {
-        match self.idle.get() {
-            true => second.saturating_sub(self.active.get()),
+        match self.movement.idle.get() {
+            true => second.saturating_sub(self.movement.active.get()),
             false => 0,
         }
     }
@@ -404,22 +413,22 @@ impl SessionControl {
 
     /// Its client has closed its side of the connection, and may still take its reply.
     pub fn client_closes(&self, second: u32) {
-        if self.half_closed.get().is_none() {
-            self.half_closed.set(Some(second));
+        if self.movement.half_closed.get().is_none() {
+            self.movement.half_closed.set(Some(second));
         }
     }
 
     /// For how many seconds nothing has moved since its client closed its side of the connection.
     pub fn half_closed_seconds(&self, second: u32) -> Option<u32> {
-        let closed = self.half_closed.get()?;
-        Some(second.saturating_sub(closed.max(self.active.get())))
+        let closed = self.movement.half_closed.get()?;
+        Some(second.saturating_sub(closed.max(self.movement.active.get())))
     }
 
     /// The backend for which an exchange waits, and for how many seconds nothing has moved.
     pub fn waits_for(&self, second: u32) -> Option<(BackendId, u32)> {
-        let is_within = !self.idle.get() && self.hook.get().0 != HookWait::Aside;
+        let is_within = !self.movement.idle.get() && self.hook.get().0 != HookWait::Aside;
         let backend = self.backend.get().filter(|_| is_within)?;
-        Some((backend, second.saturating_sub(self.active.get())))
+        Some((backend, second.saturating_sub(self.movement.active.get())))
     }
 
     /// Asks the session to end.

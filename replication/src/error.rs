@@ -55,7 +55,7 @@ pub enum StreamError {
     Relay(#[from] crate::relay::RelayError),
     /// An event cannot be filtered.
     #[error("{0}")]
-    Filter(#[from] crate::filter::FilterError),
+    Filter(#[from] crate::filter::error::FilterError),
     /// Another server of the cluster is the one to follow now.
     #[error("the stream goes on from {0}")]
     Moved(String),

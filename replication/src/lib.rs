@@ -26,6 +26,7 @@
 mod alter;
 mod change;
 mod changes;
+mod clock;
 mod definition_reader;
 mod difference;
 mod displacement;
@@ -59,6 +60,7 @@ pub use changes::{
     ChangeFormat, ChangeReaderView, ChangeReaders, ChangeRefusal, ChangeRequest, ChangeStart,
     ChangeState, ChangeWay, subscribe,
 };
+pub use clock::Clock;
 pub use difference::{Line, Side, differences};
 pub use error::{Purged, StreamError};
 pub use event_stream::EventStream;
@@ -66,7 +68,7 @@ pub use feed::{Feeds, ReplicaConnection, ReplicaView, feed};
 pub use position::{Gtid, Position};
 pub use registration::{Greeted, Identity, Registration};
 pub use relay::RelayLog;
-pub use replication::{Clock, Replication};
+pub use replication::Replication;
 pub use status::{StreamState, StreamStatus, StreamView, Streams};
 pub use store::{
     CHANGES, ObjectVersion, Revision, RevisionMark, SavedChange, SavedHistory, VERSIONS, schema_at,

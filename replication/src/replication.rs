@@ -13,14 +13,12 @@ use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, LocalSet};
 
 use crate::changes::{ChangeReaders, ChangeSinks, ChangeSource};
+use crate::clock::Clock;
 use crate::receiver::{Receiver, tell_changes};
 use crate::status::{StreamStatus, Streams};
 use crate::store::Store;
 use crate::stream::{Shared, Stream};
 use crate::transaction_changes::Origins;
-
-/// The time, in microseconds since 1970.
-pub type Clock = fn() -> i64;
 
 /// The replication of a process. It has a thread when a stream is configured.
 pub struct Replication {

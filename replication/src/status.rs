@@ -1,6 +1,6 @@
 //! How streams fare, for whoever looks: the admin port, metrics.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use config::ReplicationSource;
 
@@ -25,8 +25,23 @@ pub struct Streams {
 /// How one stream fares.
 #[derive(Debug)]
 pub struct StreamStatus {
-    view: Mutex<StreamView>,
+    counted: Mutex<CountedView>,
     relay: Mutex<Option<Arc<RelayLog>>>,
+}
+
+/// A view, and the begin of the time that its rates are counted over.
+#[derive(Debug)]
+struct CountedView {
+    view: StreamView,
+    rate_begin: RateBegin,
+}
+
+/// When rates began to be counted, in microseconds since 1970, and how many events and bytes there were.
+#[derive(Debug, Clone, Copy, Default)]
+struct RateBegin {
+    at: i64,
+    events: u64,
+    bytes: u64,
 }
 
 /// What a stream does.
@@ -88,8 +103,6 @@ pub struct StreamView {
     pub last_error: Option<String>,
     /// When that was, in microseconds since 1970.
     pub last_error_time: Option<i64>,
-    /// When, and how many events and bytes, at the begin of the time that rates are counted over.
-    rate_begin: (i64, u64, u64),
 }
 
 impl StreamState {
@@ -196,47 +209,62 @@ impl StreamStatus {
     pub(crate) fn new(settings: &config::ReplicationConfig) -> Self {
         Self {
             relay: Mutex::default(),
-            view: Mutex::new(StreamView {
-                name: settings.name.clone(),
-                cluster: settings.cluster.clone(),
-                from: match settings.from {
-                    ReplicationSource::Primary => "primary",
-                    ReplicationSource::Replica => "replica",
+            counted: Mutex::new(CountedView {
+                view: StreamView {
+                    name: settings.name.clone(),
+                    cluster: settings.cluster.clone(),
+                    from: match settings.from {
+                        ReplicationSource::Primary => "primary",
+                        ReplicationSource::Replica => "replica",
+                    },
+                    server_id: settings.server_id,
+                    ..StreamView::default()
                 },
-                server_id: settings.server_id,
-                ..StreamView::default()
+                rate_begin: RateBegin::default(),
             }),
         }
     }
 
     /// How it fares now.
     pub fn view(&self) -> StreamView {
-        self.view
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.lock().view.clone()
     }
 
     pub(crate) fn change(&self, change: impl FnOnce(&mut StreamView)) {
-        change(&mut self.view.lock().unwrap_or_else(PoisonError::into_inner));
+        change(&mut self.lock().view);
+    }
+
+    /// An event has come; `now` in microseconds since 1970.
+    pub(crate) fn count_event(&self, bytes: usize, now: i64, change: impl FnOnce(&mut StreamView)) {
+        let mut counted = self.lock();
+        counted.count(bytes, now);
+        change(&mut counted.view);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, CountedView> {
+        self.counted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl StreamView {
-    /// An event has come; `now` in microseconds since 1970.
-    pub(crate) fn count_event(&mut self, bytes: usize, now: i64) {
-        self.events += 1;
-        self.bytes += bytes as u64;
-        let (begin, events, bytes) = self.rate_begin;
-        let passed = now - begin;
+impl CountedView {
+    fn count(&mut self, bytes: usize, now: i64) {
+        let view = &mut self.view;
+        view.events += 1;
+        view.bytes += bytes as u64;
+        let begin = self.rate_begin;
+        let passed = now - begin.at;
         if !(0..RATE_TIME).contains(&passed) {
             let per_second = |count: u64| {
                 let micros = u64::try_from(passed).unwrap_or(0).max(1);
                 count.saturating_mul(1_000_000) / micros
             };
-            self.events_per_second = per_second(self.events - events);
-            self.bytes_per_second = per_second(self.bytes - bytes);
-            self.rate_begin = (now, self.events, self.bytes);
+            view.events_per_second = per_second(view.events - begin.events);
+            view.bytes_per_second = per_second(view.bytes - begin.bytes);
+            self.rate_begin = RateBegin {
+                at: now,
+                events: view.events,
+                bytes: view.bytes,
+            };
         }
     }
 }

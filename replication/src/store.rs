@@ -5,6 +5,7 @@ mod definitions;
 mod read;
 mod receivers;
 mod revisions;
+mod untold;
 
 use std::fs::OpenOptions;
 use std::io;
@@ -26,8 +27,8 @@ pub use definitions::{CHANGES, VERSIONS};
 #[cfg(test)]
 use read::versions_at;
 pub use read::{ObjectVersion, SavedHistory, schema_at};
-pub use receivers::Untold;
 pub use revisions::{Revision, RevisionMark, SavedChange};
+pub use untold::Untold;
 
 /// Bytes of a history that no file keeps.
 const MEMORY_BYTES_MAX: u64 = 16 << 20;

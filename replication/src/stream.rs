@@ -20,6 +20,7 @@ use route::{Backend, Lag, Role, Topology};
 use tokio::time::sleep;
 
 use crate::change::Change;
+use crate::clock::Clock;
 use crate::definition_reader::DefinitionReader;
 use crate::displacement::Displacements;
 use crate::error::StreamError;
@@ -30,7 +31,6 @@ use crate::object::{ObjectKind, ObjectName};
 use crate::position::{Gtid, Position};
 use crate::registration::{Greeted, Identity, Registration, random_uuid};
 use crate::relay::{RelayOptions, RelayWriter};
-use crate::replication::Clock;
 use crate::semi_sync::Acknowledger;
 use crate::status::{StreamState, StreamStatus};
 use crate::store::{Definition, Observed, Store, StoredStream, StreamName};
@@ -330,8 +330,7 @@ impl Stream {
         }
         let length = raw.bytes().len();
         let delay = now / 1_000_000 + self.clock_ahead - i64::from(header.time);
-        self.status.change(|view| {
-            view.count_event(length, now);
+        self.status.count_event(length, now, |view| {
             view.events_dropped += filtered.dropped;
             view.events_changed += filtered.changed;
             match &brought {

@@ -127,7 +127,9 @@ fn candidates<'a>(
         .collect();
     prefer(&mut candidates, |c| !c.backend.is_read_only_primary());
     prefer(&mut candidates, |c| c.backend.weight > 0);
-    prefer(&mut candidates, |c| c.backend.vicinity == Vicinity::Near);
+    prefer(&mut candidates, |c| {
+        c.backend.location.vicinity == Vicinity::Near
+    });
     candidates
 }
 

@@ -5,12 +5,14 @@ mod domains;
 mod set;
 #[cfg(test)]
 mod tests;
+mod text;
 
 use std::fmt;
 use std::time::Duration;
 
 pub use domains::DomainPosition;
 pub use set::GtidSet;
+pub use text::MalformedPosition;
 
 /// Which of the two families of servers one belongs to; their GTIDs have nothing in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -52,18 +54,6 @@ pub enum Position {
     /// All up to these.
     MariaDb(DomainPosition),
 }
-
-/// A text that is no position; it names what it lacks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct MalformedPosition(pub &'static str);
-
-impl fmt::Display for MalformedPosition {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "no GTID position: {}", self.0)
-    }
-}
-
-impl std::error::Error for MalformedPosition {}
 
 impl Position {
     /// Reads what a server of this family tells: `@@gtid_executed` or a session's tracked GTIDs, or
@@ -168,15 +158,4 @@ impl fmt::Display for Position {
             Position::MariaDb(position) => position.fmt(f),
         }
     }
-}
-
-/// Reads a whole number of decimal digits.
-fn number(digits: &[u8]) -> Option<u64> {
-    if digits.is_empty() {
-        return None;
-    }
-    digits.iter().try_fold(0u64, |number, digit| {
-        let digit = digit.is_ascii_digit().then(|| u64::from(digit - b'0'))?;
-        number.checked_mul(10)?.checked_add(digit)
-    })
 }

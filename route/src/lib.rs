@@ -45,7 +45,7 @@ pub use split::{
 };
 pub use standing::{Lag, Standing};
 pub use topology::{
-    Backend, BackendId, Cluster, ClusterId, Duty, Endpoint, Health, Policy, ReadPolicy, Role,
-    Roles, Server, Topology, UnknownLag, Vicinity, Writes,
+    Backend, BackendId, BackendLocation, Cluster, ClusterId, Duty, Endpoint, Health, LagLimit,
+    Monitored, Policy, ReadPolicy, Role, Roles, Server, Topology, UnknownLag, Vicinity, Writes,
 };
 pub use written::{Written, WrittenByAll};

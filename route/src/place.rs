@@ -134,7 +134,7 @@ impl PlacementRecorder for Vec<Considered> {
 }
 
 fn complained(text: String, backend: &Backend) -> String {
-    match &backend.complaint {
+    match &backend.monitored.complaint {
         Some(complaint) => format!("{text}; {complaint}"),
         None => text,
     }
@@ -344,7 +344,11 @@ impl<'t> Round<'_, 't> {
             return Ok(Arrival::Now);
         }
         let lag = backend.standing.lag();
-        let family = backend.server.as_ref().map(|server| server.family);
+        let family = backend
+            .monitored
+            .server
+            .as_ref()
+            .map(|server| server.family);
         let is_hopeless = match lag {
             Lag::Unknown => false,
             Lag::Behind(behind) => behind > self.wish.timeout_consistency,
@@ -364,7 +368,7 @@ impl<'t> Round<'_, 't> {
             place,
             id: backend.id,
             arrival,
-            vicinity: backend.vicinity,
+            vicinity: backend.location.vicinity,
             in_flight: self.loads.in_flight(backend.id),
             weight: backend.weight,
             share: share(backend.returned, self.topology.slow_start, self.now),

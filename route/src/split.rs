@@ -13,8 +13,10 @@ use sql::{
 mod optimistic;
 #[cfg(test)]
 mod tests;
+mod unclear;
 
 pub use optimistic::{begins_on_replica, is_repeatable};
+use unclear::UNCLEAR;
 
 /// The transaction that a statement runs in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -164,9 +166,6 @@ fn writes(kind: StatementKind) -> bool {
         _ => false,
     }
 }
-
-/// Marks of statements that not all is known of.
-const UNCLEAR: Marks = Marks::LOST.with(Marks::CROWDED);
 
 /// What a read may leave without harm: it is asked for, where it was left.
 const HARMLESS: Effects = Effects::DIAGNOSTICS.with(Effects::FOUND_ROWS);

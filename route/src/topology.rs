@@ -71,18 +71,12 @@ pub struct Backend {
     pub id: BackendId,
     /// What logs, errors and statistics call it.
     pub name: String,
-    /// The host as configured, which a TLS certificate must name; `None` for a Unix socket.
-    pub host: Option<String>,
-    /// Where it may be reached, to be tried in this order; empty while its name is not resolved.
-    pub endpoints: Vec<Endpoint>,
+    /// Where it is.
+    pub location: BackendLocation,
     /// The cluster it belongs to.
     pub cluster: ClusterId,
     /// What it is in its cluster; none while that is to be found out.
     pub role: Option<Role>,
-    /// Its zone, as configured.
-    pub zone: Option<String>,
-    /// Whether that is this proxy's zone.
-    pub vicinity: Vicinity,
     /// Names by which rules choose it.
     pub tags: Vec<String>,
     /// Its share relative to the others; zero: only when nobody else is usable.
@@ -91,28 +85,55 @@ pub struct Backend {
     pub sessions_max: Option<u32>,
     /// Whether it may be given anything new.
     pub duty: Duty,
-    /// How far it may lag, as a replica; none: no limit.
-    pub lag_max: Option<Duration>,
-    /// What becomes of it, as a replica, while nobody knows how far it lags.
-    pub unknown_lag: UnknownLag,
+    /// How far it may lag, as a replica.
+    pub lag_limit: LagLimit,
     /// What was last seen of it.
     pub health: Health,
     /// When it last came back from being down; slow start counts from here. A backend that was
     /// never down has a full share from the start.
     pub returned: Option<Moment>,
+    /// What the monitor account has found out about it.
+    pub monitored: Monitored,
+    /// Its lag and its position, as they are now.
+    pub standing: Arc<Standing>,
+    /// Its sessions, counted over all workers and snapshots.
+    pub load: Arc<Load>,
+}
+
+/// Where a backend is.
+#[derive(Debug, Clone)]
+pub struct BackendLocation {
+    /// The host as configured, which a TLS certificate must name; `None` for a Unix socket.
+    pub host: Option<String>,
+    /// Where it may be reached, to be tried in this order; empty while its name is not resolved.
+    pub endpoints: Vec<Endpoint>,
+    /// Its zone, as configured.
+    pub zone: Option<String>,
+    /// Whether that is this proxy's zone.
+    pub vicinity: Vicinity,
+}
+
+/// How far a replica may lag.
+#[derive(Debug, Clone, Copy)]
+pub struct LagLimit {
+    /// None: no limit.
+    pub max: Option<Duration>,
+    /// What becomes of it, as a replica, while nobody knows how far it lags.
+    pub unknown: UnknownLag,
+}
+
+/// What the monitor account has found out about a backend.
+#[derive(Debug, Clone)]
+pub struct Monitored {
     /// What kind of server it is; none while nobody has asked.
     pub server: Option<Server>,
     /// Whether it takes writes, as last seen.
     pub writes: Writes,
     /// Whether it has answered the monitor account's last question.
-    pub is_monitored: bool,
-    /// Its lag and its position, as they are now.
-    pub standing: Arc<Standing>,
+    pub has_answered: bool,
     /// What the control plane could not find out about it and why, with what would help; none when
     /// nothing is amiss.
     pub complaint: Option<String>,
-    /// Its sessions, counted over all workers and snapshots.
-    pub load: Arc<Load>,
 }
 
 impl Backend {
@@ -123,7 +144,7 @@ impl Backend {
 
     /// Is it a primary that takes no writes?
     pub fn is_read_only_primary(&self) -> bool {
-        self.role == Some(Role::Primary) && self.writes == Writes::Refused
+        self.role == Some(Role::Primary) && self.monitored.writes == Writes::Refused
     }
 
     /// Why it is left out as a replica: it does not replicate, or lags more than it may, or still lags too
@@ -134,15 +155,17 @@ impl Backend {
         }
         let lag = self.standing.lag();
         match lag {
-            Lag::Stopped => Some(match self.lag_max {
+            Lag::Stopped => Some(match self.lag_limit.max {
                 Some(max) => Rejection::Lagging { lag, max },
                 None => Rejection::NotReplicating,
             }),
-            Lag::Unknown if self.unknown_lag == UnknownLag::LeaveOut => Some(Rejection::LagUnknown),
-            Lag::Unknown | Lag::Behind(_) if self.standing.is_lagging(self.lag_max) => {
+            Lag::Unknown if self.lag_limit.unknown == UnknownLag::LeaveOut => {
+                Some(Rejection::LagUnknown)
+            }
+            Lag::Unknown | Lag::Behind(_) if self.standing.is_lagging(self.lag_limit.max) => {
                 // One that comes back only with less than the limit is told that.
-                let max = match lag.exceeds(self.lag_max) {
-                    true => self.lag_max,
+                let max = match lag.exceeds(self.lag_limit.max) {
+                    true => self.lag_limit.max,
                     false => self.standing.lag_return(),
                 };
                 let max = max.unwrap_or_default();

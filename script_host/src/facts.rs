@@ -77,13 +77,13 @@ pub fn facts_of(
 
 /// What scripts are told of a backend's address: the first one that is known.
 pub fn backend_address(backend: &Backend) -> AddressFacts {
-    match backend.endpoints.first() {
+    match backend.location.endpoints.first() {
         Some(route::Endpoint::Tcp(address)) => address_facts(&Endpoint::Tcp(*address)),
         Some(route::Endpoint::Unix(path)) => address_facts(&Endpoint::Unix(path.clone())),
         // Its name is not resolved yet.
         None => AddressFacts {
             name: backend.name.clone(),
-            address: backend.host.clone().unwrap_or_default(),
+            address: backend.location.host.clone().unwrap_or_default(),
             port: None,
             family: AF_INET,
         },

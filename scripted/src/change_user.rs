@@ -20,7 +20,7 @@ impl Scripted {
         };
         let change = UserChange {
             remote: &card.client,
-            transport: &self.client.transport,
+            transport: &self.client.leg.transport,
             argument,
             running: self.script.files(),
         };
@@ -38,15 +38,15 @@ impl Scripted {
                 None,
             )
         };
-        self.client.drained().await.map_err(lost)?;
+        self.client.leg.drained().await.map_err(lost)?;
         server.leg.drained().await.map_err(lost)?;
         let legs = Legs {
-            client: self.client.transport.privacy(),
+            client: self.client.leg.transport.privacy(),
             backend: server.privacy(),
         };
-        let mut client = PacketStream::new(&mut self.client.transport, 1)
+        let mut client = PacketStream::new(&mut self.client.leg.transport, 1)
             .with_sequences(Sequences::Renumbered)
-            .with_ahead(self.inbox.take_all());
+            .with_ahead(self.client.inbox.take_all());
         let mut backend = PacketStream::new(&mut server.leg.transport, 1)
             .with_sequences(Sequences::Renumbered)
             .with_ahead(std::mem::take(&mut server.inbox));
@@ -69,7 +69,7 @@ impl Scripted {
             parts.map(|(_, ahead)| ahead).unwrap_or_default()
         };
         let (from_client, from_backend) = (ahead(client), ahead(backend));
-        self.inbox.put(&from_client);
+        self.client.inbox.put(&from_client);
         server.inbox = from_backend;
         let mut heard = ObservedReply::nothing();
         heard.is_reply = true;
@@ -77,7 +77,7 @@ impl Scripted {
         match end.map_err(|failure| CutOff::new(failure, None))? {
             AuthEnd::Ok(payload) => {
                 if let Ok(ok) = OkPacket::decode(&payload) {
-                    self.status = ok.status;
+                    self.client.status = ok.status;
                 }
             }
             AuthEnd::Err(payload) => {

@@ -7,6 +7,8 @@ use wire::compression::{Algorithm, Remote};
 use wire::{Capabilities, StatusFlags};
 
 use super::begin::Begin;
+use super::client_files::ClientFiles;
+use super::client_side::ClientSide;
 use super::session::Scripted;
 use backend::secure::compress;
 use backend::settings::Settings;
@@ -74,21 +76,22 @@ impl CompletedLogin {
             watch.settle(server.backend.id);
         }
         Ok(Scripted {
-            client: Leg::new(client),
-            inbox: Inbox::new(ahead),
+            client: ClientSide {
+                leg: Leg::new(client),
+                inbox: Inbox::new(ahead),
+                status: self.status,
+                collation: self.collation,
+                capabilities: self.capabilities,
+            },
             server: self.server,
             script: self.script,
             has_changed: false,
             rows: None,
             is_bound: false,
-            prepared_files: Vec::new(),
-            files: Vec::new(),
+            files: ClientFiles::default(),
             host,
             id: self.id,
             person: self.person,
-            status: self.status,
-            collation: self.collation,
-            capabilities: self.capabilities,
             env: Rc::clone(env),
             watch: Rc::clone(watch),
             settings: Arc::clone(settings),

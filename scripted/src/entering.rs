@@ -2,8 +2,9 @@
 
 use script::SocketFacts;
 
-use super::begin::{Begin, Entry};
+use super::begin::Begin;
 use super::completed_login::CompletedLogin;
+use super::login_steps::Entry;
 use super::passing::{server_facts, server_of};
 use link::failure::Failure;
 use login::connect::Greeted;

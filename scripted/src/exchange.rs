@@ -59,7 +59,7 @@ impl Scripted {
         }
         if let Some(observer) = &mut self.observer {
             observer.runs_on(server.backend.id, server.capabilities);
-            observer.begins(&incoming.packets, self.status);
+            observer.begins(&incoming.packets, self.client.status);
             self.watch.says(observer.digest());
         }
         let instead = match self.in_place_of_kill(incoming, &mut server).await {
@@ -146,7 +146,7 @@ impl Scripted {
         else {
             return Ok(heard);
         };
-        let files = Files::Named(std::mem::take(&mut self.files));
+        let files = Files::Named(std::mem::take(&mut self.files.named));
         let mut passing = Passing {
             reply: reply.with_files(files),
             towards,
@@ -189,7 +189,7 @@ impl Scripted {
     fn conclude(&mut self, passing: Passing, outcome: Outcome) -> ObservedReply {
         let tally = *passing.reply.tally();
         if let Some(status) = tally.status {
-            self.status = status;
+            self.client.status = status;
         }
         ObservedReply {
             outcome,
@@ -206,7 +206,7 @@ impl Scripted {
         passing: &mut Passing,
         context: &mut Context<'_>,
     ) -> Poll<Result<(), Failure>> {
-        match self.client.poll_drain(context) {
+        match self.client.leg.poll_drain(context) {
             Poll::Ready(Ok(())) => {}
             Poll::Ready(Err(error)) => return Poll::Ready(Err(left_within_reply(error))),
             // It takes nothing, and may be killed even so.
@@ -276,14 +276,14 @@ impl Scripted {
             heard.first_at = self.host.scripts.now();
         }
         if let (Towards::Client { .. }, Some(sequence)) =
-            (*towards, self.client.transport.frame_sequence())
+            (*towards, self.client.leg.transport.frame_sequence())
         {
             reply.align(sequence);
             if let Some(rewriting) = rewriting {
                 rewriting.align(sequence);
             }
         }
-        let client = &mut self.client;
+        let client = &mut self.client.leg;
         let (env, watch) = (&self.env, &self.watch);
         let memory = &watch.memory;
         let mut sent = Ok(());
@@ -328,11 +328,11 @@ impl Scripted {
         else {
             return Ok(());
         };
-        let next = self.client.transport.frame_sequence();
+        let next = self.client.leg.transport.frame_sequence();
         let Some(reports) = passing.heard.take_reports(next) else {
             return Ok(());
         };
-        let sent = self.client.push(&reports, context);
+        let sent = self.client.leg.push(&reports, context);
         sent.map_err(left_within_reply)
     }
 
@@ -368,12 +368,12 @@ impl Scripted {
 
     /// Within a command: whether the client leaves, or the worker ends the session.
     pub(crate) fn poll_ended(&mut self, context: &mut Context<'_>) -> Poll<Failure> {
-        while self.inbox.len() < AHEAD_BYTES_MAX && !self.client.has_ended {
+        while self.client.inbox.len() < AHEAD_BYTES_MAX && !self.client.leg.has_ended {
             match self.poll_client(context) {
                 Poll::Pending => break,
                 // It may still take its reply.
                 Poll::Ready(read) if Leg::is_end(&read) => {
-                    self.client.has_ended = true;
+                    self.client.leg.has_ended = true;
                     self.env.note_half_closed(&self.watch);
                 }
                 Poll::Ready(Ok(_)) => {}
@@ -407,7 +407,7 @@ impl Scripted {
     /// Makes a connection forget the session that used it before, and gives it this one's character
     /// set; false: it cannot be used.
     pub(crate) async fn reset(&mut self, server: &mut Server) -> bool {
-        let id = self.collation;
+        let id = self.client.collation;
         let column = |name| {
             format!("(SELECT {name} FROM information_schema.COLLATIONS WHERE ID = {id} LIMIT 1)")
         };

@@ -22,13 +22,13 @@ impl Scripted {
     /// Notes which files of the client a backend may ask for in its reply to a command: those that the command's
     /// text names, or, for an EXECUTE, those that texts of prepared statements have named.
     pub(super) fn note_files(&mut self, incoming: &Incoming, capabilities: Capabilities) {
-        self.files.clear();
+        self.files.named.clear();
         let argument = incoming.argument();
         let text = match incoming.command {
             Command::QUERY => Query::decode(&argument, capabilities).map(|query| query.text),
             Command::STMT_PREPARE => Ok(&*argument),
             Command::STMT_EXECUTE => {
-                self.files.clone_from(&self.prepared_files);
+                self.files.named.clone_from(&self.files.prepared);
                 return;
             }
             _ => return,
@@ -37,18 +37,18 @@ impl Scripted {
         let text = text.unwrap_or_default();
         let named = sql::local_files(text, sql::Flags::default());
         let facts = match named.is_empty() {
-            true if self.prepared_files.is_empty() => return,
+            true if self.files.prepared.is_empty() => return,
             _ => sql::facts(text, sql::Flags::default()),
         };
         let prepares =
             incoming.command == Command::STMT_PREPARE || facts.kind == StatementKind::Prepare;
         if prepares {
-            let room = NAMES_MAX.saturating_sub(self.prepared_files.len());
-            self.prepared_files.extend(named.into_iter().take(room));
+            let room = NAMES_MAX.saturating_sub(self.files.prepared.len());
+            self.files.prepared.extend(named.into_iter().take(room));
         } else if facts.kind == StatementKind::Execute {
-            self.files.clone_from(&self.prepared_files);
+            self.files.named.clone_from(&self.files.prepared);
         } else {
-            self.files = named;
+            self.files.named = named;
         }
     }
 
@@ -60,9 +60,9 @@ impl Scripted {
         sequence: u8,
     ) -> Result<u8, CutOff> {
         let kept = std::mem::take(&mut passing.heard.kept);
-        match self.client.transport.frame_sequence() {
-            Some(next) => self.client.append(&renumbered(kept, next)),
-            None => self.client.append(&kept),
+        match self.client.leg.transport.frame_sequence() {
+            Some(next) => self.client.leg.append(&renumbered(kept, next)),
+            None => self.client.leg.append(&kept),
         }
         if !matches!(passing.towards, Towards::Nobody) {
             passing.heard.has_passed |= !passing.towards.is_client();
@@ -93,17 +93,17 @@ impl Scripted {
         };
         loop {
             ready!(server.leg.poll_drain_or_break(context));
-            if let Err(error) = ready!(self.client.poll_drain(context)) {
+            if let Err(error) = ready!(self.client.leg.poll_drain(context)) {
                 return Poll::Ready(Err(left(&error.to_string())));
             }
             if passage.is_over {
                 return Poll::Ready(Ok(()));
             }
-            if !self.inbox.is_empty() {
-                let mut bytes = self.inbox.take_all();
+            if !self.client.inbox.is_empty() {
+                let mut bytes = self.client.inbox.take_all();
                 let taken = passage.pass(&bytes);
                 let rest = bytes.split_off(taken);
-                self.inbox.put(&rest);
+                self.client.inbox.put(&rest);
                 server.leg.send_or_break(&bytes, context);
                 continue;
             }
@@ -128,12 +128,12 @@ impl Scripted {
             )
         };
         loop {
-            if let Err(error) = ready!(self.client.poll_drain(context)) {
+            if let Err(error) = ready!(self.client.leg.poll_drain(context)) {
                 return Poll::Ready(Err(left(&error.to_string())));
             }
-            let bytes = self.inbox.take_all();
+            let bytes = self.client.inbox.take_all();
             let taken = passage.pass(&bytes);
-            self.inbox.put(&bytes[taken..]);
+            self.client.inbox.put(&bytes[taken..]);
             if passage.is_over {
                 return Poll::Ready(Ok(()));
             }

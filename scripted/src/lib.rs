@@ -1,7 +1,7 @@
 //! Sessions that run a script of MySQL Proxy's kind: their packets are whole, and hooks see them.
 //!
 //! ```text
-//!   begin: connect_server, and the login
+//!   begin, login_steps: connect_server, and the login
 //!     │
 //!     ├─ passing    a backend judges the login ─────────┐
 //!     ├─ alone      the script answers the login itself ─┴─► completed_login ─► session: one backend connection
@@ -22,11 +22,14 @@
 mod alone;
 pub mod begin;
 mod change_user;
+mod client_files;
+mod client_side;
 pub mod completed_login;
 mod entering;
 mod exchange;
 mod file;
 mod killing;
+pub mod login_steps;
 mod meet;
 mod passing;
 pub mod pooled_script;

@@ -13,6 +13,7 @@ use wire::errors::{self, ProxyError};
 
 use super::begin::Begin;
 use backend::greet::{Refusal, greet};
+use link::decline::decline;
 use link::failure::{Failure, FailureKind};
 use link::packets::PacketStream;
 use login::connect::{Greeted, PAUSE_FULL, tell_full};
@@ -173,6 +174,19 @@ impl Begin<'_> {
             }
         }
         taken
+    }
+
+    /// Leaves a backend that nobody logs in to.
+    pub(super) fn abandon(&mut self, met: Met) {
+        match met {
+            Met::Greeted(greeted, _) => {
+                if greeted.stream.awaits_first_answer() {
+                    decline(greeted.stream);
+                }
+            }
+            Met::Pooled(server) => self.put_back(*server),
+            Met::Alone(_) | Met::Here => {}
+        }
     }
 
     /// A connection that the script took and nobody has come to use.

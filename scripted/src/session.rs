@@ -13,10 +13,12 @@ use session::Outcome;
 use tokio::io::{AsyncRead, ReadBuf};
 use wire::{Capabilities, Command, ErrPacket, StatusFlags, errors};
 
+use super::client_files::ClientFiles;
+use super::client_side::ClientSide;
 use backend::connection_error::ConnectionError;
 use backend::greeting::server_of;
 use backend::settings::Settings;
-use link::client_command::{EndOf, Inbox, Incoming, Passage};
+use link::client_command::{EndOf, Incoming, Passage};
 use link::failure::{Failure, FailureKind};
 use link::leg::Leg;
 use link::memory::Purpose;
@@ -42,8 +44,7 @@ use script_host::shadow_queue::Replied;
 
 /// One session. Fields are dropped in this order: the connection goes before the session's place.
 pub struct Scripted {
-    pub(crate) client: Leg,
-    pub(crate) inbox: Inbox,
+    pub(crate) client: ClientSide,
     /// The backend connection that it has.
     pub server: Option<Server>,
     pub(crate) script: script::Session,
@@ -53,20 +54,11 @@ pub struct Scripted {
     pub(crate) rows: Option<Rows>,
     /// The next command is the script's own, and may run for so long only.
     pub(crate) is_bound: bool,
-    /// Files of the client that texts of prepared statements have named.
-    pub(crate) prepared_files: Vec<Vec<u8>>,
-    /// Those that the backend may ask for in its reply to the command under way.
-    pub(crate) files: Vec<Vec<u8>>,
+    pub(crate) files: ClientFiles,
     pub(crate) host: Rc<Host>,
     pub(crate) id: u64,
     /// Its entry by the id that its client sees, where that is the proxy's own.
     pub person: Option<Registration>,
-    /// The flags that the client saw last.
-    pub(crate) status: StatusFlags,
-    /// The client's character set, as its login said.
-    pub(crate) collation: u8,
-    /// What client and backend have agreed on.
-    pub(crate) capabilities: Capabilities,
     pub(crate) env: Rc<RelayEnv>,
     /// What others see of it and ask of it.
     pub watch: Rc<SessionControl>,
@@ -118,7 +110,7 @@ impl Scripted {
             self.host.follow(&topology.borrow(), &self.settings);
             match act(self, incoming).await? {
                 After::Next if self.script.wants_close() => {
-                    let _ = self.client.drained().await;
+                    let _ = self.client.leg.drained().await;
                     return Ok(SessionEnd::Quit);
                 }
                 After::Ended(end) => return Ok(end),
@@ -151,7 +143,7 @@ impl Scripted {
         let Some(mut server) = self.host.parked.take(id).await else {
             return self.script.set_server(None);
         };
-        let is_alike = kind_of(self.capabilities) == kind_of(server.capabilities);
+        let is_alike = kind_of(self.client.capabilities) == kind_of(server.capabilities);
         if server.user_id != self.id && !(is_alike && self.reset(&mut server).await) {
             return self.script.set_server(None);
         }
@@ -188,9 +180,9 @@ impl Scripted {
         self.watch.memory.keep(Purpose::Reply, 0);
         self.watch
             .memory
-            .keep(Purpose::Command, self.inbox.held_bytes());
+            .keep(Purpose::Command, self.client.inbox.held_bytes());
         loop {
-            match self.inbox.command(usize::MAX, limit) {
+            match self.client.inbox.command(usize::MAX, limit) {
                 Ok(Some(incoming)) => return Ok(ClientInput::Command(incoming)),
                 Ok(None) => {}
                 Err(violation) => {
@@ -205,7 +197,7 @@ impl Scripted {
                 ScriptedIdleEvent::BackendClosed => {
                     return Ok(ClientInput::End(SessionEnd::BackendClosed));
                 }
-                ScriptedIdleEvent::Closed if self.inbox.is_empty() => {
+                ScriptedIdleEvent::Closed if self.client.inbox.is_empty() => {
                     return Ok(ClientInput::End(SessionEnd::ClientClosed));
                 }
                 ScriptedIdleEvent::Closed => {
@@ -221,13 +213,13 @@ impl Scripted {
 
     /// Counts what has come of a command that is not whole yet.
     fn has_memory_for_command(&self) -> bool {
-        let bytes = self.inbox.held_bytes() + self.client.transport.held_bytes();
+        let bytes = self.client.inbox.held_bytes() + self.client.leg.transport.held_bytes();
         self.watch.memory.keep(Purpose::Command, bytes) || self.env.sessions.makes_room(&self.watch)
     }
 
     /// Between two commands: the client, its unsent bytes, the connection it has, the worker.
     fn poll_idle(&mut self, context: &mut Context<'_>) -> Poll<Result<ScriptedIdleEvent, CutOff>> {
-        if let Poll::Ready(Err(error)) = self.client.poll_drain(context) {
+        if let Poll::Ready(Err(error)) = self.client.leg.poll_drain(context) {
             let failure = Failure::new(
                 FailureKind::ClientLost,
                 format!("the connection to the client is lost: {error}"),
@@ -238,7 +230,7 @@ impl Scripted {
         if let Poll::Ready(ended) = self.poll_server(context) {
             return Poll::Ready(ended);
         }
-        if self.client.is_drained() {
+        if self.client.leg.is_drained() {
             match self.poll_client(context) {
                 Poll::Ready(Ok(0)) => return Poll::Ready(Ok(ScriptedIdleEvent::Closed)),
                 Poll::Ready(Ok(_)) => {
@@ -250,8 +242,9 @@ impl Scripted {
                 Poll::Pending => {}
             }
         }
-        self.watch.note(self.env.clock.now(), self.inbox.is_empty());
-        self.watch.stand(self.status);
+        self.watch
+            .note(self.env.clock.now(), self.client.inbox.is_empty());
+        self.watch.stand(self.client.status);
         match self.heed(context) {
             Some(cut) => Poll::Ready(Err(cut)),
             None => Poll::Pending,
@@ -264,8 +257,8 @@ impl Scripted {
     ) -> Poll<std::io::Result<usize>> {
         let mut scratch = self.env.pool.scratch.borrow_mut();
         let mut buffer = ReadBuf::new(&mut scratch);
-        ready!(Pin::new(&mut self.client.transport).poll_read(context, &mut buffer))?;
-        self.inbox.put(buffer.filled());
+        ready!(Pin::new(&mut self.client.leg.transport).poll_read(context, &mut buffer))?;
+        self.client.inbox.put(buffer.filled());
         Poll::Ready(Ok(buffer.filled().len()))
     }
 
@@ -290,7 +283,7 @@ impl Scripted {
 
     /// While a hook waits: what was said before leaves. Ready: the command is to end, or the session ends.
     fn poll_waiting(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Failure>> {
-        if let Poll::Ready(Err(error)) = self.client.poll_drain(context) {
+        if let Poll::Ready(Err(error)) = self.client.leg.poll_drain(context) {
             let text = format!("the connection to the client is lost: {error}");
             return Poll::Ready(Err(Failure::new(FailureKind::ClientLost, text)));
         }
@@ -319,8 +312,8 @@ impl Scripted {
         }
         self.watch.withdraw(Ask::BackendDown);
         self.watch.withdraw(Ask::KillStatement);
-        let is_at_rest = self.inbox.is_empty() && self.client.is_drained();
-        let is_free = !self.status.contains(StatusFlags::IN_TRANS);
+        let is_at_rest = self.client.inbox.is_empty() && self.client.leg.is_drained();
+        let is_free = !self.client.status.contains(StatusFlags::IN_TRANS);
         if let Some(failure) = asked.end(is_at_rest, is_free) {
             return Some(self.unasked(failure));
         }
@@ -365,16 +358,16 @@ impl Scripted {
     /// that no statement runs on for nobody.
     pub async fn break_off(&mut self, cut: &CutOff) {
         if has_thread_ended(&self.env, &self.watch, &cut.failure).await {
-            let drained = self.client.drained();
+            let drained = self.client.leg.drained();
             let _ = tokio::time::timeout(link::session_end::TIMEOUT_TELL, drained).await;
             return;
         }
-        let (client, scratch) = (&mut self.client, &self.env.pool.scratch);
+        let (client, scratch) = (&mut self.client.leg, &self.env.pool.scratch);
         if !comes_to_be_told(&self.watch, client, scratch, &cut.failure).await {
             return;
         }
         if let (Some(sequence), Some(payload)) = (cut.sequence, cut.failure.err_payload(true)) {
-            let told = self.client.finish_with(sequence, &payload);
+            let told = self.client.leg.finish_with(sequence, &payload);
             let _ = tokio::time::timeout(link::session_end::TIMEOUT_TELL, told).await;
         }
     }
@@ -414,15 +407,15 @@ impl Stage for Scripted {
     }
 
     fn client(&mut self) -> &mut Leg {
-        &mut self.client
+        &mut self.client.leg
     }
 
     fn status(&self) -> StatusFlags {
-        self.status
+        self.client.status
     }
 
     fn capabilities(&self) -> Capabilities {
-        self.capabilities
+        self.client.capabilities
     }
 
     fn result_bytes_max(&self) -> usize {

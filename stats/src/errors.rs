@@ -7,14 +7,11 @@ use std::time::Duration;
 use route::BackendId;
 
 use crate::attribution::Attribution;
-use crate::messages::shown_of;
+use crate::messages::{MESSAGE_BYTES_MAX, shown_of};
 use crate::table::{Ran, shortened};
 
 /// So many kinds are told apart; those seen last are kept.
 const ROWS_MAX: usize = 1000;
-
-/// Longer messages are cut.
-pub const MESSAGE_BYTES_MAX: usize = 512;
 
 /// Errors that are alike.
 #[derive(Debug, Clone)]

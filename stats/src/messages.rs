@@ -4,7 +4,8 @@
 //! looks: it is shown if it is, with names in its places, what servers say with this number; else what they say is shown in
 //! its stead, without what stands in its places; else nothing is.
 
-use crate::errors::MESSAGE_BYTES_MAX;
+/// Longer messages are cut.
+pub const MESSAGE_BYTES_MAX: usize = 512;
 
 /// What stands for what is not shown.
 const LEFT_OUT: &str = "...";

@@ -10,12 +10,13 @@ use route::{Dice, Topology};
 use sql::Server;
 
 use crate::attribution::Attribution;
-use crate::errors::{Failed, MESSAGE_BYTES_MAX};
+use crate::errors::Failed;
 use crate::journal::{Entry, Journal, Log};
+use crate::messages::MESSAGE_BYTES_MAX;
 use crate::messages::shown_of;
 use crate::parent::{TraceParent, is_traced};
 use crate::plans::store::Plans;
-use crate::slow::StatementView;
+use crate::slow::{StatementTimes, StatementView, StatementVolume};
 use crate::statement_stats::{StatementEnd, StatementStats, Subject, Wants};
 use crate::table::{EndedStatement, Ran, SAMPLE_BYTES_MAX, shortened};
 use crate::traces::Traces;
@@ -158,14 +159,18 @@ fn view(
         digest: subject.digest,
         digest_text: Arc::clone(&subject.text),
         text: subject.sample.as_deref().filter(|_| values).map(text),
-        proxy: ended.proxy,
-        queue: ended.queue,
-        first_byte: ended.first_byte,
-        taken: ended.backend,
-        rows_sent: ended.rows_sent,
-        rows_affected: ended.rows_affected,
-        bytes_in: ended.bytes_in,
-        bytes_out: ended.bytes_out,
+        times: StatementTimes {
+            proxy: ended.proxy,
+            queue: ended.queue,
+            first_byte: ended.first_byte,
+            taken: ended.backend,
+        },
+        volume: StatementVolume {
+            rows_sent: ended.rows_sent,
+            rows_affected: ended.rows_affected,
+            bytes_in: ended.bytes_in,
+            bytes_out: ended.bytes_out,
+        },
         error,
         parent: subject.parent.as_deref().copied(),
     }

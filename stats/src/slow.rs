@@ -31,6 +31,19 @@ pub struct StatementView {
     pub digest_text: Arc<str>,
     /// As it was said, where somebody may see that.
     pub text: Option<Arc<str>>,
+    /// How long it took.
+    pub times: StatementTimes,
+    /// How much was moved for it.
+    pub volume: StatementVolume,
+    /// The number and the message of the error that it ended with.
+    pub error: Option<(u16, String)>,
+    /// The span in which it was said, where traces are followed.
+    pub parent: Option<TraceParent>,
+}
+
+/// How long a statement took.
+#[derive(Debug, Clone, Copy)]
+pub struct StatementTimes {
     /// In the proxy, before it left for its backend, and not in a queue.
     pub proxy: Duration,
     /// Waiting for a connection, or for leave by a rule.
@@ -39,6 +52,11 @@ pub struct StatementView {
     pub first_byte: Duration,
     /// The same up to the last.
     pub taken: Duration,
+}
+
+/// How much was moved for a statement.
+#[derive(Debug, Clone, Copy)]
+pub struct StatementVolume {
     /// Rows of its results.
     pub rows_sent: u64,
     /// Rows that it has changed.
@@ -47,16 +65,12 @@ pub struct StatementView {
     pub bytes_in: u64,
     /// Bytes of its reply.
     pub bytes_out: u64,
-    /// The number and the message of the error that it ended with.
-    pub error: Option<(u16, String)>,
-    /// The span in which it was said, where traces are followed.
-    pub parent: Option<TraceParent>,
 }
 
 impl StatementView {
     /// From its arrival to its end.
     pub fn whole(&self) -> Duration {
-        self.proxy + self.queue + self.taken
+        self.times.proxy + self.times.queue + self.times.taken
     }
 
     /// How many spans tell of it: one, one for its wait, and two for what its backend did.
@@ -123,14 +137,18 @@ mod tests {
                 digest: 1,
                 digest_text: "SELECT ?".into(),
                 text: None,
-                proxy: Duration::ZERO,
-                queue: Duration::ZERO,
-                first_byte: Duration::ZERO,
-                taken: Duration::from_secs(2),
-                rows_sent: 0,
-                rows_affected: 0,
-                bytes_in: 0,
-                bytes_out: 0,
+                times: StatementTimes {
+                    proxy: Duration::ZERO,
+                    queue: Duration::ZERO,
+                    first_byte: Duration::ZERO,
+                    taken: Duration::from_secs(2),
+                },
+                volume: StatementVolume {
+                    rows_sent: 0,
+                    rows_affected: 0,
+                    bytes_in: 0,
+                    bytes_out: 0,
+                },
                 error: None,
                 parent: None,
             })

@@ -1,25 +1,26 @@
 //! One session, from a client's arrival to its end.
 
+mod admission;
 mod facts;
+mod logged_in;
+mod own_script;
 mod with_script;
 
 use std::any::Any;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
 
-use config::{ListenerConfig, OverLimit, SessionMode};
+use admission::{answers_logins, enter};
+use config::ListenerConfig;
 use facts::Facts;
+use logged_in::{LoggedInSession, take_in};
 use net::{Endpoint, Socket, proxy_protocol};
 use tokio::time::timeout;
-use wire::errors;
-use with_script::{begin_scripted, own_script, run_scripted};
+use with_script::{begin_scripted, run_scripted};
 
 use crate::worker::{AcceptedClient, Arrival, Worker};
 use backend::settings::Settings;
 use engine::session::PooledSession;
-use engine::session::session_start::{StartedSession, begin as begin_pooled};
-use explain::SessionExplainer;
 use link::decline::decline;
 use link::dialogue::LoginObserver;
 use link::failure::{Failure, FailureKind};
@@ -34,18 +35,14 @@ use login::login_env::SessionPermit;
 use login::redirect::RedirectObserver;
 use login::relayed_login::Login;
 use login::script_coverage::stay_in_sight;
-use login::server_login::{AdmittedLogin, Enter, Entered};
+use login::server_login::{Enter, Entered};
 use login::tls_guard::Guard;
-use login::welcome::welcome;
 use registry::session_info::{SessionInfo, SessionKind};
 use registry::session_registry::Registration;
 use registry::worker_sessions::Registered;
 use relay::outcome::After;
 use relay::relayed_session::RelayedSession;
-use script_host::host::Host;
-use script_host::login_hooks::LoginHooks;
 use scripted::pooled_script::PooledScript;
-use scripted::session::Scripted;
 
 /// Sees a session through and says in one line how it ended, if it ended badly.
 pub(crate) async fn serve(worker: Rc<Worker>, registered: Registered, arrival: Arrival) {
@@ -142,13 +139,6 @@ async fn pooled(
     }
 }
 
-/// A session after its login.
-enum LoggedInSession {
-    Relayed(Box<RelayedSession>),
-    Pooled(Box<PooledSession>, Option<Box<PooledScript>>),
-    Scripted(Box<Scripted>),
-}
-
 /// From the accepted socket to the login's OK. A failure has been told to the client.
 async fn begin(
     worker: &Rc<Worker>,
@@ -203,66 +193,6 @@ async fn begin(
     };
     tell(&mut client, &failed, facts.who.has_answered).await;
     Err(failed)
-}
-
-/// A client whom the proxy itself has let in, with its script if it runs one.
-async fn take_in(
-    (worker, registered, settings): (&Rc<Worker>, &Registered, &Arc<Settings>),
-    mut client: PacketStream,
-    admission: AdmittedLogin,
-    place: SessionPermit,
-    script: Option<(LoginHooks, Rc<Host>)>,
-    facts: &Facts,
-) -> Result<LoggedInSession, Failure> {
-    let watch = &registered.watch;
-    let begun = async {
-        let script = own_script(worker, &client, &admission, script, facts)?;
-        let mut begun = begin_pooled(
-            &worker.engine,
-            &SessionExplainer,
-            watch,
-            settings,
-            &client,
-            admission,
-            place,
-        )
-        .await?;
-        let script = let_in(&mut client, &mut begun, script).await?;
-        Ok::<_, Failure>((begun, script))
-    };
-    match begun.await {
-        Ok((begun, script)) => {
-            let session = begun.join(client)?;
-            Ok(LoggedInSession::Pooled(Box::new(session), script))
-        }
-        Err(failure) => {
-            tell(&mut client, &failure, facts.who.has_answered).await;
-            Err(failure)
-        }
-    }
-}
-
-/// Tells the client that it is in. The script that sees its commands from now on, if one does.
-async fn let_in(
-    client: &mut PacketStream,
-    begun: &mut StartedSession,
-    script: Option<(LoginHooks, Rc<Host>)>,
-) -> Result<Option<Box<PooledScript>>, Failure> {
-    match script {
-        Some((hooks, host)) => PooledScript::let_in(client, begun, hooks, host)
-            .await
-            .map(Some),
-        None => {
-            let (payload, ok) = (begun.take_payload(), begun.first_ok());
-            welcome(client, payload, &ok).await.map(|()| None)
-        }
-    }
-}
-
-/// Whether the proxy itself answers the logins of a listener's clients.
-fn answers_logins(worker: &Worker, listener: &ListenerConfig) -> bool {
-    let answers = worker.plane_context.accounts.borrow().answers_logins();
-    answers && listener.routing.session != Some(SessionMode::Transparent)
 }
 
 /// The PROXY header, where one is due; it replaces the client's address.
@@ -376,34 +306,4 @@ async fn log_in(
             Err(failure)
         }
     }
-}
-
-/// Waits for a place among all sessions, as configured.
-async fn enter(worker: &Worker, settings: &Settings) -> Result<SessionPermit, Failure> {
-    let limits = &settings.config.limits;
-    let patience = match limits.over_limit {
-        OverLimit::Refuse => Duration::ZERO,
-        OverLimit::Wait => limits.timeout_over_limit,
-    };
-    if let Some(place) = worker.relay.login.shared.enter(limits.sessions_max) {
-        return Ok(place);
-    }
-    if !patience.is_zero() {
-        tracing::debug!(
-            kind = "client_waits",
-            limit = "limits.sessions_max",
-            "a client waits for a place"
-        );
-    }
-    let entered = timeout(patience, async {
-        loop {
-            match worker.relay.login.shared.enter(limits.sessions_max) {
-                Some(place) => return place,
-                None => worker.relay.login.shared.left.notified().await,
-            }
-        }
-    });
-    let full = || errors::too_many_sessions(limits.sessions_max);
-    let entered = entered.await;
-    entered.map_err(|_| Failure::saying(FailureKind::SessionsMax, full()))
 }

@@ -7,8 +7,11 @@ use config::{AdminRole, Config, Edit};
 use rusqlite::types::Value;
 use tokio::sync::OwnedMutexGuard;
 
-use super::{AdminSession, Outcome, aside};
-use crate::editor::{Difference, EditOutcome, Refused, View, What};
+use super::AdminSession;
+use super::aside::aside;
+use super::outcome::Outcome;
+use super::transaction::Transaction;
+use crate::editor::{Difference, EditOutcome, Refused, What};
 use crate::engine::ResultRows;
 use crate::engine::alter::{self, Alteration};
 use crate::fault::Fault;
@@ -19,15 +22,6 @@ const ATTEMPTS: usize = 5;
 
 /// The most that a transaction may gather.
 const EDITS_MAX: usize = 10_000;
-
-/// What is gathered until COMMIT.
-pub struct Transaction {
-    /// The configuration that held at its beginning.
-    basis: Arc<Config>,
-    pub edits: Vec<Edit>,
-    /// What it would make of it.
-    pub view: Option<View>,
-}
 
 impl AdminSession {
     /// Whether changes are allowed, by the configuration of the moment.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use worker::{SessionState, StepsView, TimesView, WorkerView};
 
 use super::age::Now;
-use super::store::Span;
+use super::span::Span;
 use crate::tables::process;
 
 /// What was counted at a look.

@@ -4,7 +4,7 @@ use rusqlite::{Connection, params};
 
 use super::load::LoadRow;
 use super::load_view;
-use super::store::Span;
+use super::span::Span;
 
 /// A file of an earlier version has no such table yet. The row of the whole proxy has no backend's name.
 const TABLE: &str = "

@@ -16,6 +16,7 @@ mod load_store;
 pub mod load_view;
 mod place;
 mod recorder;
+mod span;
 mod store;
 #[cfg(test)]
 mod tests;

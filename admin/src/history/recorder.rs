@@ -10,7 +10,8 @@ use super::digest_deltas::{Counted, Grown};
 use super::facts::{Facts, HistoryFacts};
 use super::load::{LoadCounts, LoadRecorder, LoadRow};
 use super::place::StateFolder;
-use super::store::{Bounds, Span, Store};
+use super::span::Span;
+use super::store::{Bounds, Store};
 use crate::events::{EventKind, Events};
 
 /// Writes the history; its fields are kept between two intervals.

@@ -13,6 +13,7 @@ use stats::{Counts, DigestRow};
 
 use super::digest_deltas::{Grown, named};
 use super::load::LoadRow;
+use super::span::Span;
 use super::{load_store, view};
 
 /// Bytes of a history that no file keeps.
@@ -73,15 +74,6 @@ pub struct Store {
     pub source: String,
     /// The file, if there is one.
     pub file: Option<PathBuf>,
-}
-
-/// The time that rows are about, in seconds.
-#[derive(Debug, Clone, Copy)]
-pub struct Span {
-    /// Since 1970.
-    pub start: i64,
-    /// How many.
-    pub seconds: i64,
 }
 
 /// What bounds it.

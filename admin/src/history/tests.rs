@@ -9,7 +9,8 @@ use stats::{Attribution, Counts, DigestRow, StatementStatsView};
 use super::digest_deltas::{Counted, Grown};
 use super::facts::facts_of;
 use super::load::LoadRow;
-use super::store::{Bounds, Span, Store};
+use super::span::Span;
+use super::store::{Bounds, Store};
 use super::*;
 
 const BOUNDS: Bounds = Bounds {

@@ -1,12 +1,12 @@
 //! The metrics of one moment as values: the text for Prometheus and OpenTelemetry's messages are made of them.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use worker::{StepsView, TimesView};
 
 use super::bounded::Bounded;
 use super::families::FAMILIES;
+use super::metric::{Buckets, Labels, Measured, Metric, Series};
 use super::of_scripts;
 use super::{Family, MetricKind, Source, Value};
 use crate::material::Material;
@@ -29,78 +29,6 @@ pub const HISTOGRAMS: [Histogram; 2] = [
 
 /// A name, the steps, and a sentence.
 type Histogram = (&'static str, fn(&TimesView) -> &StepsView, &'static str);
-
-/// A metric at one moment.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Metric {
-    /// Its name, by Prometheus' conventions: with its unit, and `_total` for counters.
-    pub name: Cow<'static, str>,
-    /// A sentence that says what it counts or measures.
-    pub about: Cow<'static, str>,
-    /// How its numbers change.
-    pub kind: MetricKind,
-    /// Its series; no two have the same labels.
-    pub series: Vec<Series>,
-}
-
-/// Names of labels with their values, which are not empty.
-pub type Labels = Vec<(Cow<'static, str>, String)>;
-
-/// The series of a metric that has these labels.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Series {
-    /// What tells it from the metric's other series.
-    pub labels: Labels,
-    /// What was counted or measured.
-    pub measured: Measured,
-}
-
-/// What a series has come to.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Measured {
-    /// Of a counter or a gauge. Times are in seconds.
-    Number(f64),
-    /// Of a histogram.
-    Histogram(Buckets),
-}
-
-/// How values are spread.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Buckets {
-    /// The upper bounds of all buckets but the last, which has none. They grow.
-    pub bounds: Vec<f64>,
-    /// The number of values in each bucket: one more than there are bounds.
-    pub counts: Vec<u64>,
-    /// The sum of all values.
-    pub sum: f64,
-}
-
-impl Buckets {
-    /// The number of values.
-    pub fn count(&self) -> u64 {
-        self.counts.iter().sum()
-    }
-
-    /// Durations, counted from the shortest on.
-    fn of_steps(steps: &StepsView) -> Self {
-        let mut below = 0;
-        let ends = steps.steps.iter().map(|(_, total)| *total);
-        let counts = ends.chain([steps.count]).map(|total| {
-            let count = total.saturating_sub(below);
-            below = below.max(total);
-            count
-        });
-        Self {
-            counts: counts.collect(),
-            bounds: steps
-                .steps
-                .iter()
-                .map(|(end, _)| end.as_secs_f64())
-                .collect(),
-            sum: steps.sum.as_secs_f64(),
-        }
-    }
-}
 
 /// What has to be gathered.
 pub fn tables() -> Vec<&'static dyn Table> {

@@ -2,7 +2,7 @@
 //! spread. Prometheus reads them as text; a collector of OpenTelemetry gets the same values.
 //!
 //! ```text
-//!   families   which there are, of which column     measured  the values of a moment
+//!   families   which there are, of which column     measured, metric  the values of a moment
 //!   of_scripts what scripts count                   written   their text
 //!   bounded    labels of which there may be many    tests     the manual's list of them
 //! ```
@@ -10,6 +10,7 @@
 mod bounded;
 mod families;
 mod measured;
+mod metric;
 mod of_scripts;
 mod written;
 
@@ -19,7 +20,8 @@ mod tests;
 use crate::registry;
 use crate::table::Table;
 
-pub use measured::{Buckets, Labels, Measured, Metric, Series, of_material, tables};
+pub use measured::{of_material, tables};
+pub use metric::{Buckets, Labels, Measured, Metric, Series};
 pub use written::text;
 
 /// Series of one name that differ in their labels.

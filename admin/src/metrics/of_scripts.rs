@@ -4,7 +4,7 @@
 use script::metrics::{BUCKETS, Measured as Counted, Series as Key};
 
 use super::MetricKind;
-use super::measured::{Buckets, Measured, Metric, Series};
+use super::metric::{Buckets, Measured, Metric, Series};
 
 /// All of them. They come by name.
 pub fn metrics(all: &[(Key, Counted)]) -> Vec<Metric> {

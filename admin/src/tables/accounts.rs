@@ -67,12 +67,12 @@ const SHEET: TableDefinition<AccountRow> = TableDefinition {
         text(
             "mode",
             "For how long its sessions keep a connection, if it says so.",
-            |it| it.account.mode.map(|mode| mode.name()).into(),
+            |it| it.account.pooling.mode.map(|mode| mode.name()).into(),
         ),
         text(
             "cluster",
             "The cluster that its sessions go to, if it says so.",
-            |it| it.account.cluster.clone().into(),
+            |it| it.account.routing.cluster.clone().into(),
         ),
         text(
             "backend_user",
@@ -80,12 +80,12 @@ const SHEET: TableDefinition<AccountRow> = TableDefinition {
             |it| it.account.backend_user().into(),
         ),
         integer("locked", "Whether all its logins are refused.", |it| {
-            it.account.locked.into()
+            it.account.conditions.locked.into()
         }),
         integer(
             "connections_max",
             "Sessions that it may have at once.",
-            |it| it.account.user_connections_max.into(),
+            |it| it.account.conditions.user_connections_max.into(),
         ),
         integer(
             "sessions",

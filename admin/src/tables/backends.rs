@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use config::BACKEND;
 use pool::LimitFigures;
-use route::{Backend, Duty, Health, Lag, Moment, Role, Writes};
+use route::{Backend, BackendLocation, Duty, Health, Lag, Moment, Role, Writes};
 
 use crate::defined::{self, Defined, Definition};
 use crate::material::Material;
@@ -111,7 +111,7 @@ const SHEET: TableDefinition<BackendRow> = TableDefinition {
             it.backend.weight.into()
         }),
         text("zone", "The zone that it is in.", |it| {
-            it.backend.zone.clone().into()
+            it.backend.location.zone.clone().into()
         }),
         measure(
             "lag_seconds",
@@ -142,7 +142,7 @@ const SHEET: TableDefinition<BackendRow> = TableDefinition {
         integer(
             "writes",
             "Whether it takes writes; NULL: the proxy has not asked.",
-            |it| match it.backend.writes {
+            |it| match it.backend.monitored.writes {
                 Writes::Unknown => Cell::Null,
                 Writes::Taken => true.into(),
                 Writes::Refused => false.into(),
@@ -206,14 +206,14 @@ const SHEET: TableDefinition<BackendRow> = TableDefinition {
             "version",
             "The version that the server gives in its greeting.",
             |it| {
-                let server = it.backend.server.as_ref();
+                let server = it.backend.monitored.server.as_ref();
                 server.map(|server| server.version.clone()).into()
             },
         ),
         text(
             "complaint",
             "The fact about the backend that the proxy could not find out, and the remedy.",
-            |it| it.backend.complaint.clone().into(),
+            |it| it.backend.monitored.complaint.clone().into(),
         ),
     ],
     items,
@@ -255,7 +255,7 @@ impl BackendRow {
 
 /// Where a backend is: as it was last resolved, or by its name.
 pub fn address(backend: &Backend) -> String {
-    let first = backend.endpoints.first();
+    let first = backend.location.endpoints.first();
     first.map_or_else(|| backend.name.clone(), ToString::to_string)
 }
 
@@ -297,7 +297,10 @@ pub fn backends(material: &Material) -> Vec<(Arc<Backend>, String)> {
                 config::Role::Auto => seen.role,
             },
             weight: config.weight,
-            zone: config.zone.clone(),
+            location: BackendLocation {
+                zone: config.zone.clone(),
+                ..seen.location.clone()
+            },
             sessions_max: config.sessions_max.or(limit),
             duty: match (config.disable, config.drain) {
                 (true, _) => Duty::Disabled,

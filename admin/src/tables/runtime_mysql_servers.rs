@@ -44,7 +44,13 @@ pub static TABLE: TableDefinition<Server> = TableDefinition {
         integer(
             "max_replication_lag",
             "Seconds that it may lag; 0: no limit.",
-            |it| it.backend.lag_max.map_or(0, |max| max.as_secs()).into(),
+            |it| {
+                it.backend
+                    .lag_limit
+                    .max
+                    .map_or(0, |max| max.as_secs())
+                    .into()
+            },
         ),
         integer(
             "use_ssl",
@@ -87,17 +93,21 @@ impl Server {
 
     /// The host, or the path of a socket.
     pub fn host(&self) -> String {
-        let by_address = || match self.backend.endpoints.first() {
+        let by_address = || match self.backend.location.endpoints.first() {
             Some(Endpoint::Tcp(address)) => address.ip().to_string(),
             Some(Endpoint::Unix(path)) => path.display().to_string(),
             None => self.backend.name.clone(),
         };
-        self.backend.host.clone().unwrap_or_else(by_address)
+        self.backend
+            .location
+            .host
+            .clone()
+            .unwrap_or_else(by_address)
     }
 
     /// The port; 0 for a socket.
     pub fn port(&self) -> u16 {
-        match self.backend.endpoints.first() {
+        match self.backend.location.endpoints.first() {
             Some(Endpoint::Tcp(address)) => address.port(),
             Some(Endpoint::Unix(_)) | None => 0,
         }

@@ -1,6 +1,6 @@
 //! What has changed the objects of the clusters that are followed.
 
-use crate::kept::SchemaTable;
+use crate::schema_table::SchemaTable;
 use crate::table::{CellType, ColumnFacts};
 
 /// See the module.

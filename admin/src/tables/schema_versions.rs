@@ -1,7 +1,7 @@
 //! What the objects of the clusters that are followed were, and when.
 
 use super::schema_changes::{number, text};
-use crate::kept::SchemaTable;
+use crate::schema_table::SchemaTable;
 
 /// See the module.
 pub static TABLE: SchemaTable = SchemaTable {

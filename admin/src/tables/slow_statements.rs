@@ -47,40 +47,40 @@ pub static TABLE: TableDefinition<SlowStatementRow> = TableDefinition {
             "proxy_us",
             "us",
             "In the proxy before it left for a backend.",
-            |it| microseconds(it.statement.proxy),
+            |it| microseconds(it.statement.times.proxy),
         ),
         measure(
             "queue_us",
             "us",
             "The same, if it had to wait for a connection or for leave by a rule.",
-            |it| microseconds(it.statement.queue),
+            |it| microseconds(it.statement.times.queue),
         ),
         measure(
             "backend_us",
             "us",
             "At the backend, up to the last byte of its reply.",
-            |it| microseconds(it.statement.taken),
+            |it| microseconds(it.statement.times.taken),
         ),
         measure(
             "first_byte_us",
             "us",
             "At the backend, up to the first byte of its reply.",
-            |it| microseconds(it.statement.first_byte),
+            |it| microseconds(it.statement.times.first_byte),
         ),
         integer("rows_sent", "Rows of its results.", |it| {
-            it.statement.rows_sent.into()
+            it.statement.volume.rows_sent.into()
         }),
         integer("rows_affected", "Rows that it has changed.", |it| {
-            it.statement.rows_affected.into()
+            it.statement.volume.rows_affected.into()
         }),
         measure(
             "bytes_in",
             "bytes",
             "The bytes that its client has sent.",
-            |it| it.statement.bytes_in.into(),
+            |it| it.statement.volume.bytes_in.into(),
         ),
         measure("bytes_out", "bytes", "Its reply.", |it| {
-            it.statement.bytes_out.into()
+            it.statement.volume.bytes_out.into()
         }),
         integer("error", "The number of its error; NULL: none.", |it| {
             it.statement

@@ -2,8 +2,9 @@
 
 use serde::Deserialize;
 
-use super::{MalformedRow, Row, Values, empty_account, expiry, some_text, verifier, way};
-use crate::{Account, Dialect, Expiry, LoginMethod, PassThrough, TlsRequirement};
+use super::columns::{empty_account, expiry, verifier, way};
+use super::row::{MalformedRow, Row, Values, some_text};
+use crate::{Account, Conditions, Dialect, Expiry, LoginMethod, PassThrough, TlsRequirement};
 
 pub(super) const QUERY: &str =
     "SELECT User, Host, Priv, @@global.default_password_lifetime FROM mysql.global_priv";
@@ -52,18 +53,21 @@ pub(super) fn account(row: Row<'_>) -> Result<Option<Account>, MalformedRow> {
     let (user, host) = (values.text(0, "User")?, values.text(1, "Host")?);
     Ok(Some(Account {
         way: way_of(&found),
-        tls: tls(&found)?,
-        locked: found.account_locked,
-        expiry: match (found.password_last_changed, found.password_lifetime) {
-            (Some(0), _) => Expiry::Expired,
-            (changed, lifetime) => {
-                let days = lifetime.and_then(|days| u64::try_from(days).ok());
-                expiry(changed, days.unwrap_or(default_days))
-            }
+        conditions: Conditions {
+            tls: tls(&found)?,
+            locked: found.account_locked,
+            expiry: match (found.password_last_changed, found.password_lifetime) {
+                (Some(0), _) => Expiry::Expired,
+                (changed, lifetime) => {
+                    let days = lifetime.and_then(|days| u64::try_from(days).ok());
+                    expiry(changed, days.unwrap_or(default_days))
+                }
+            },
+            user_connections_max: u32::try_from(found.max_user_connections)
+                .ok()
+                .filter(|max| *max > 0),
+            ..Conditions::default()
         },
-        user_connections_max: u32::try_from(found.max_user_connections)
-            .ok()
-            .filter(|max| *max > 0),
         default_role: found.default_role.filter(|role| !role.is_empty()),
         ..empty_account(user, host, Dialect::MariaDb)
     }))

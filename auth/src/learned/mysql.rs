@@ -2,8 +2,9 @@
 
 use serde::Deserialize;
 
-use super::{MalformedRow, Row, Values, empty_account, expiry, some_text, verifier, way};
-use crate::{Account, Dialect, Expiry, LoginMethod, PassThrough, TlsRequirement};
+use super::columns::{empty_account, expiry, verifier, way};
+use super::row::{MalformedRow, Row, Values, some_text};
+use crate::{Account, Conditions, Dialect, Expiry, LoginMethod, PassThrough, TlsRequirement};
 
 macro_rules! query {
     ($attributes:literal) => {
@@ -54,13 +55,16 @@ pub(super) fn account(row: Row<'_>, dialect: Dialect) -> Result<Account, Malform
     let connections = values.number(8, "max_user_connections")?.unwrap_or(0);
     Ok(Account {
         way: way_of(&values, &attributes)?,
-        tls: tls(&values)?,
-        locked: values.is_yes(9),
-        expiry: match values.is_yes(10) {
-            true => Expiry::Expired,
-            false => expiry(changed, lifetime_days),
+        conditions: Conditions {
+            tls: tls(&values)?,
+            locked: values.is_yes(9),
+            expiry: match values.is_yes(10) {
+                true => Expiry::Expired,
+                false => expiry(changed, lifetime_days),
+            },
+            user_connections_max: u32::try_from(connections).ok().filter(|max| *max > 0),
+            ..Conditions::default()
         },
-        user_connections_max: u32::try_from(connections).ok().filter(|max| *max > 0),
         ..empty_account(user, values.text(1, "Host")?, dialect)
     })
 }

@@ -1,5 +1,7 @@
+use std::time::Duration;
+
 use super::*;
-use crate::TlsRequirement;
+use crate::{Expiry, Plugin, TlsRequirement, Verifier};
 
 const MARIADB: &str = "10.11.19-MariaDB";
 const MYSQL: &str = "9.7.4-2";
@@ -58,8 +60,14 @@ fn accounts_of_mariadb_are_learned() {
     assert_eq!(verifiers(&plain), [verifier("", HASH.as_bytes()).unwrap()]);
     assert_eq!(plain.name(), "'app'@'10.%'");
     assert_eq!(plain.default_role.as_deref(), Some("therole"));
-    assert_eq!(plain.expiry, Expiry::Never);
-    assert_eq!((plain.locked, plain.user_connections_max), (false, None));
+    assert_eq!(plain.conditions.expiry, Expiry::Never);
+    assert_eq!(
+        (
+            plain.conditions.locked,
+            plain.conditions.user_connections_max
+        ),
+        (false, None)
+    );
 
     // As the installation makes it, with neither plugin nor password.
     let root = mariadb(r#"{"access":18446744073709551615}"#);
@@ -68,14 +76,17 @@ fn accounts_of_mariadb_are_learned() {
     let system = mariadb(
         r#"{"access":0,"plugin":"mysql_native_password","authentication_string":"","account_locked":true,"password_last_changed":0}"#,
     );
-    assert_eq!((system.locked, system.expiry), (true, Expiry::Expired));
+    assert_eq!(
+        (system.conditions.locked, system.conditions.expiry),
+        (true, Expiry::Expired)
+    );
 
     let limited = mariadb(
         r#"{"access":0,"plugin":"mysql_native_password","authentication_string":"*14E65567ABDB5135D0CFD9A70B3032C179A49EE7","max_user_connections":7,"password_last_changed":1795188380,"password_lifetime":90}"#,
     );
     let at = Duration::from_secs(1_795_188_380 + 90 * 24 * 60 * 60);
-    assert_eq!(limited.expiry, Expiry::At(at));
-    assert_eq!(limited.user_connections_max, Some(7));
+    assert_eq!(limited.conditions.expiry, Expiry::At(at));
+    assert_eq!(limited.conditions.user_connections_max, Some(7));
 }
 
 #[test]
@@ -84,6 +95,7 @@ fn what_mariadb_requires_of_tls_is_learned() {
         mariadb(&format!(
             r#"{{"access":0,"plugin":"mysql_native_password","authentication_string":"",{rest}}}"#
         ))
+        .conditions
         .tls
     };
     let empty = r#""ssl_cipher":"","x509_issuer":"","x509_subject":"""#;
@@ -155,8 +167,11 @@ fn accounts_of_mysql_are_learned() {
     let plain = mysql("caching_sha2_password", SHA2, &[]);
     let expected = verifier("caching_sha2_password", SHA2.as_bytes()).unwrap();
     assert_eq!(verifiers(&plain), [expected]);
-    assert_eq!((plain.expiry, plain.locked), (Expiry::Never, false));
-    assert_eq!(plain.tls, TlsRequirement::None);
+    assert_eq!(
+        (plain.conditions.expiry, plain.conditions.locked),
+        (Expiry::Never, false)
+    );
+    assert_eq!(plain.conditions.tls, TlsRequirement::None);
 
     let empty = mysql("caching_sha2_password", "", &[]);
     assert_eq!(verifiers(&empty), [Verifier::Empty(Plugin::CachingSha2)]);
@@ -169,15 +184,18 @@ fn accounts_of_mysql_are_learned() {
         (12, Some("90")),
     ];
     let strict = mysql("caching_sha2_password", SHA2, &strict);
-    assert_eq!(strict.tls, TlsRequirement::X509);
+    assert_eq!(strict.conditions.tls, TlsRequirement::X509);
     assert_eq!(
-        (strict.locked, strict.user_connections_max),
+        (
+            strict.conditions.locked,
+            strict.conditions.user_connections_max
+        ),
         (true, Some(7))
     );
     let at = Duration::from_secs(1_795_188_380 + 90 * 24 * 60 * 60);
-    assert_eq!(strict.expiry, Expiry::At(at));
+    assert_eq!(strict.conditions.expiry, Expiry::At(at));
     let expired = mysql("caching_sha2_password", SHA2, &[(10, Some("Y"))]);
-    assert_eq!(expired.expiry, Expiry::Expired);
+    assert_eq!(expired.conditions.expiry, Expiry::Expired);
 
     let sha256 = mysql("sha256_password", "$5$…", &[]);
     let reason = PassThrough::Plugin("sha256_password".to_owned());

@@ -18,8 +18,9 @@ use pilotfish_backend::shared_store::Store;
 use pilotfish_backend::sub_pool::{BackendLogin, PoolKey, SubPool};
 use pilotfish_backend::worker_pool::{CheckoutStep, HeldConnection, WorkerPool};
 use route::{
-    Backend, BackendId, Cluster, ClusterId, Duty, Endpoint, Health, Load, Moment, Policy,
-    ReadPolicy, Report, Role, Roles, Standing, Topology, UnknownLag, Vicinity, Writes,
+    Backend, BackendId, BackendLocation, Cluster, ClusterId, Duty, Endpoint, Health, LagLimit,
+    Load, Moment, Monitored, Policy, ReadPolicy, Report, Role, Roles, Standing, Topology,
+    UnknownLag, Vicinity, Writes,
 };
 use tempfile::TempDir;
 use tokio::net::{UnixListener, UnixStream};
@@ -334,27 +335,33 @@ fn backend(socket: PathBuf) -> Backend {
     Backend {
         id: BackendId(0),
         name: "primary".to_owned(),
-        host: None,
-        endpoints: vec![Endpoint::Unix(socket)],
+        location: BackendLocation {
+            host: None,
+            endpoints: vec![Endpoint::Unix(socket)],
+            zone: None,
+            vicinity: Vicinity::Far,
+        },
         cluster: ClusterId(0),
         role: Some(Role::Primary),
-        zone: None,
-        vicinity: Vicinity::Far,
         tags: Vec::new(),
         weight: 1,
         sessions_max: None,
         duty: Duty::Serving,
-        lag_max: None,
+        lag_limit: LagLimit {
+            max: None,
+            unknown: UnknownLag::Use,
+        },
         health: Health::Up {
             since: Moment::START,
         },
         returned: None,
-        server: None,
-        writes: Writes::Unknown,
-        unknown_lag: UnknownLag::Use,
-        is_monitored: false,
+        monitored: Monitored {
+            server: None,
+            writes: Writes::Unknown,
+            has_answered: false,
+            complaint: None,
+        },
         standing: Arc::new(Standing::default()),
-        complaint: None,
         load: Arc::new(Load::default()),
     }
 }

@@ -1,34 +1,14 @@
 //! What a backend's answers about its replication make of it.
 
-use route::{Health, Moment, Role, Server, Writes};
+use route::{Health, Moment, Role, Writes};
 
-use super::{BackendMonitor, Change, Rhythm};
+use super::seen::Seen;
+use super::settings::{Questions, Rhythm};
+use super::{BackendMonitor, Change};
 use crate::failure::Failure;
 use crate::question::{Answer, Following};
 use crate::replication::{PrimarySeen, Suspicion};
 use crate::roles::{Follows, Member, Presence};
-
-/// Whether a backend is asked about replication.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Questions {
-    /// From time to time, with the monitor account.
-    Asked,
-    /// The same, but only whether it takes writes matters: it is alone in its cluster.
-    OfWrites,
-    /// There is no monitor account.
-    Spared,
-}
-
-/// What workers see of what is found out by asking.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Seen {
-    role: Option<Role>,
-    server: Option<Server>,
-    writes: Writes,
-    is_left_out: bool,
-    is_monitored: bool,
-    complaint: Option<String>,
-}
 
 impl BackendMonitor {
     /// Is there anything to be asked about its replication?
@@ -47,7 +27,7 @@ impl BackendMonitor {
             return Change::None;
         }
         self.replication.writes = Writes::Refused;
-        self.questions.schedule(now);
+        self.schedules.questions.schedule(now);
         Change::Visible
     }
 
@@ -67,8 +47,8 @@ impl BackendMonitor {
     /// It is asked at once, if it is asked at all.
     pub(super) fn ask_soon(&mut self, now: Moment) {
         match self.is_asked() {
-            true => self.questions.schedule(now),
-            false => self.questions.reschedule(None),
+            true => self.schedules.questions.schedule(now),
+            false => self.schedules.questions.reschedule(None),
         }
     }
 
@@ -92,9 +72,13 @@ impl BackendMonitor {
         now: Moment,
         rhythm: &Rhythm,
     ) -> Suspicion {
-        self.questions.end();
+        self.schedules.questions.end();
         let came_up = self.came_up();
-        let is_outdated = self.questions.began().is_some_and(|began| began < came_up);
+        let is_outdated = self
+            .schedules
+            .questions
+            .began()
+            .is_some_and(|began| began < came_up);
         if !self.is_usable() || is_outdated {
             // It has fallen meanwhile, or moved, or is to be left alone.
             self.ask_soon(now);
@@ -132,7 +116,9 @@ impl BackendMonitor {
         let least = rhythm.monitor_interval.filter(|_| is_refused);
         let interval = rhythm.replication_interval.filter(|_| self.is_asked());
         let wait = interval.map(|interval| interval.max(least.unwrap_or_default()));
-        self.questions.reschedule(wait.map(|wait| now + wait));
+        self.schedules
+            .questions
+            .reschedule(wait.map(|wait| now + wait));
     }
 
     /// Has it told of its replication since it came up?

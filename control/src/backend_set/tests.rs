@@ -269,7 +269,7 @@ fn other_addresses_make_a_snapshot_and_a_look_but_another_order_does_not() {
     let (mut backend_set, ticket) = well(&by_name());
     look_up(&mut backend_set, Ok(vec![endpoint(1), endpoint(2)]));
     let backend = backend_set.snapshot().unwrap().backends[0].clone();
-    assert_eq!(backend.endpoints, [endpoint(1), endpoint(2)]);
+    assert_eq!(backend.location.endpoints, [endpoint(1), endpoint(2)]);
     assert!(backend.is_usable());
     let due = backend_set.next_due().unwrap();
     assert_eq!(looks(&mut backend_set, due), [ticket]);

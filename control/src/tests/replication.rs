@@ -94,8 +94,11 @@ async fn the_first_snapshot_has_roles_and_all_else_that_a_backend_tells() {
     let (_control, topology) = begun(&asking(&scripted)).await;
     let backend = Backend::clone(&topology.borrow().backends[0]);
     assert_eq!(backend.role, Some(Role::Primary));
-    assert_eq!(backend.writes, Writes::Taken);
-    assert_eq!(backend.server.as_ref().unwrap().version, "8.4.0-scripted");
+    assert_eq!(backend.monitored.writes, Writes::Taken);
+    assert_eq!(
+        backend.monitored.server.as_ref().unwrap().version,
+        "8.4.0-scripted"
+    );
     assert_eq!(backend.standing.position().unwrap().to_string(), GTIDS);
     assert!(backend.standing.latency().is_some());
     assert_eq!(backend.standing.lag(), Lag::Unknown);
@@ -143,7 +146,7 @@ async fn what_a_backend_says_later_counts_from_then_on() {
     // Another configuration is another way to log in.
     control.reconfigure(Arc::new(config)).unwrap();
     let backend = seen(&mut topology, |b| b.role == Some(Role::Replica)).await;
-    assert_eq!(backend.writes, Writes::Refused);
+    assert_eq!(backend.monitored.writes, Writes::Refused);
     assert_eq!(backend.standing.lag(), Lag::Stopped);
 }
 

@@ -245,7 +245,7 @@ impl PooledSession {
     /// Whether the account may have one session more, and whether a backend takes it, in the session's schema. A
     /// server says so within COM_CHANGE_USER, so a session does not begin as an account that cannot be used.
     async fn enter_account(&mut self) -> Result<(), Failure> {
-        let sessions_max = self.identity.account.user_connections_max;
+        let sessions_max = self.identity.account.conditions.user_connections_max;
         self.identity.registered.introduce(
             self.identity.account.id(),
             &self.identity.key.user,
@@ -291,7 +291,7 @@ impl PooledSession {
         self.watch.note_of(|card| {
             card.user = String::from_utf8_lossy(self.user()).into();
             card.way = SessionKind::Pooled(self.mode);
-            card.timeout_idle_transaction = self.identity.account.timeout_idle_transaction;
+            card.timeout_idle_transaction = self.identity.account.pooling.timeout_idle_transaction;
             card.account = Some(self.identity.account.id().clone());
         });
     }
@@ -369,7 +369,7 @@ impl PooledSession {
         let config = &self.settings.config;
         let mode = config
             .routing
-            .mode(self.identity.listener.routing.session, account.mode);
+            .mode(self.identity.listener.routing.session, account.pooling.mode);
         let course = RoutingState::of(
             &self.env.relay,
             config,

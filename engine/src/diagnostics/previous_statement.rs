@@ -3,6 +3,7 @@
 
 mod get;
 mod stand_in;
+mod warning_list;
 
 use std::rc::Rc;
 
@@ -11,7 +12,8 @@ use session::state::{
     Answered as Own, LastInsertId, Needs, Restoration, StatementDiagnostics as Left, restoration,
 };
 use sql::{Effects, Facts, Show, StatementKind, TrustedFunctions, Uses};
-use stand_in::StandIn;
+use stand_in::{Role, StandIn};
+use warning_list::WarningListLocation;
 use wire::errors::ProxyError;
 use wire::{Capabilities, Command, StatusFlags, errors};
 
@@ -38,33 +40,11 @@ enum QuestionOutcome {
     InParts(Vec<Vec<u8>>),
 }
 
-/// Where the list of warnings is.
-enum WarningListLocation {
-    /// On the connection that is held.
-    Here,
-    /// Put down.
-    Kept(Rc<Diagnostics>),
-    /// There is none.
-    Nowhere,
-}
-
 /// What is known of the last statement, while another stands in for one that would leave that alone.
 pub(crate) struct Standing {
     before: Left,
     list: Option<Rc<Diagnostics>>,
     role: Role,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Role {
-    /// SHOW COUNT(*) WARNINGS
-    Count,
-    /// GET DIAGNOSTICS
-    Get,
-    /// GET DIAGNOSTICS of a condition that is not there, which is one more.
-    Missing,
-    /// GET STACKED DIAGNOSTICS, which fails and leaves the list alone.
-    Stacked,
 }
 
 impl PooledSession {

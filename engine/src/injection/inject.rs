@@ -22,7 +22,9 @@ use backend::connection_error::ConnectionError;
 use backend::exchange_outcome::Cut;
 use backend::exchange_outcome::{CutReply, Done};
 use backend::injected_events::of_statement;
-use backend::injected_results::{Finding, Found, Profile, ResultTable, told};
+use backend::injected_results::{
+    Finding, Found, Profile, ProfileReason, ProfiledEnding, ResultTable, told,
+};
 use command::injecting::Injecting;
 use command::statement::Statement;
 use link::failure::{Failure, FailureKind};
@@ -178,18 +180,22 @@ impl PooledSession {
             digest: None,
             thread_id: self.identity.registered.id(),
             exec_time: took.as_micros() as f64 / 1000.0,
-            rule: Some(injecting.name()),
-            chosen_by: None,
+            reason: ProfileReason {
+                rule: Some(injecting.name()),
+                chosen_by: None,
+            },
             user: self.identity.account.id().to_string(),
             schema: schema.map(|it| String::from_utf8_lossy(it).into_owned()),
             backend: backend.map(|it| &*it.name),
-            error: match done.outcome {
-                Outcome::Err(number) => Some(number),
-                Outcome::Ok => None,
+            ending: ProfiledEnding {
+                error: match done.outcome {
+                    Outcome::Err(number) => Some(number),
+                    Outcome::Ok => None,
+                },
+                rows: done.tally.rows,
+                affected_rows: done.tally.affected_rows,
+                warnings: done.tally.warnings,
             },
-            rows: done.tally.rows,
-            affected_rows: done.tally.affected_rows,
-            warnings: done.tally.warnings,
             tags: injecting.tag.iter().map(ToString::to_string).collect(),
             cost: None,
             status,

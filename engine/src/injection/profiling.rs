@@ -15,7 +15,8 @@ use crate::session::PooledSession;
 use backend::exchange_outcome::Done;
 use backend::injected_events::rows_examined;
 use backend::injected_results::{
-    Cost, Finding, Found, InjectionReport, Profile, told, without_own,
+    Cost, Finding, Found, InjectionReport, Profile, ProfileReason, ProfiledEnding, told,
+    without_own,
 };
 use backend::rule_set::RuleSet;
 use command::injecting::Injecting;
@@ -175,15 +176,19 @@ impl PooledSession {
             digest: Some(format!("0x{:016X}", view.digest)),
             thread_id: view.session,
             exec_time: view.taken.as_micros() as f64 / 1000.0,
-            rule: None,
-            chosen_by: Some(&view.chosen_by),
+            reason: ProfileReason {
+                rule: None,
+                chosen_by: Some(&view.chosen_by),
+            },
             user: view.account.clone(),
             schema: view.schema.clone(),
             backend: view.backend.as_deref(),
-            error: view.error,
-            rows: view.rows,
-            affected_rows: view.affected_rows,
-            warnings: view.warnings,
+            ending: ProfiledEnding {
+                error: view.error,
+                rows: view.rows,
+                affected_rows: view.affected_rows,
+                warnings: view.warnings,
+            },
             tags: view.tag.iter().map(ToString::to_string).collect(),
             cost: Some(Cost {
                 statements: view.sent,

@@ -88,10 +88,10 @@ impl RoutingState {
         let all = &config.routing;
         let topology = env.pool.topology.borrow();
         let Destination { cluster, .. } = Destination::of(&topology, config, listener, account);
-        let replicas = account.and_then(|account| account.replicas);
-        let consistency = account.and_then(|account| account.consistency);
-        let is_optimistic = account.and_then(|account| account.optimistic_transactions);
-        let lanes = account.and_then(|account| account.lanes);
+        let replicas = account.and_then(|account| account.routing.replicas);
+        let consistency = account.and_then(|account| account.routing.consistency);
+        let is_optimistic = account.and_then(|account| account.routing.optimistic_transactions);
+        let lanes = account.and_then(|account| account.routing.lanes);
         Self {
             cluster,
             replicas: replicas

@@ -195,9 +195,9 @@ impl PooledSession {
             let refused = self.refuse(&failure, input.sequence);
             return refused.map(Ruled::Answered);
         }
-        if judgement.session.is_some() || judgement.pin.is_some() {
-            let mode = judgement.session.map(|it| it.value);
-            self.keep_longer(mode, judgement.pin.map_or(&[], |it| it.value));
+        if judgement.session.mode.is_some() || judgement.session.pin.is_some() {
+            let mode = judgement.session.mode.map(|it| it.value);
+            self.keep_longer(mode, judgement.session.pin.map_or(&[], |it| it.value));
         }
         if let (Form::Text, Some(order)) = (input.form, &self.command.policy)
             && let Some(reflected) = order.mirror

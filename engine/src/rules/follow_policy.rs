@@ -45,12 +45,12 @@ impl PooledSession {
         hints: &Hints<'_>,
     ) -> CommandPolicy {
         let mut order = CommandPolicy {
-            role: hints.role.or(judgement.role.map(|it| it.value)),
+            role: hints.role.or(judgement.route.role.map(|it| it.value)),
             lag_max: hints.lag_max,
             consistency: hints
                 .consistency
-                .or(judgement.consistency.map(|it| it.value)),
-            lanes: judgement.lanes.map(|it| it.value),
+                .or(judgement.route.consistency.map(|it| it.value)),
+            lanes: judgement.route.lanes.map(|it| it.value),
             // Nobody allows himself more time than he is given.
             timeout: (judgement.timeout.map(|it| it.value).into_iter())
                 .chain(hints.timeout)
@@ -86,7 +86,7 @@ impl PooledSession {
 
     fn place_order(&self, order: &mut CommandPolicy, judgement: &Judgement<'_>, hints: &Hints<'_>) {
         let topology = self.env.pool_env.topology.borrow();
-        let cluster = judgement.cluster.map(|it| it.value.as_bytes());
+        let cluster = judgement.route.cluster.map(|it| it.value.as_bytes());
         if let Some(name) = hints.cluster.or(cluster) {
             let mut all = topology.clusters.iter();
             let found = all.find(|it| it.name.as_bytes() == name);
@@ -103,7 +103,7 @@ impl PooledSession {
             });
         }
         let is_placed = hints.cluster.is_some() || hints.role.is_some();
-        let backend = judgement.backend.map(|it| it.value.as_bytes());
+        let backend = judgement.route.backend.map(|it| it.value.as_bytes());
         // A rule's backend does not overrule a hint's cluster or role.
         let backend = hints.backend.or(backend.filter(|_| !is_placed));
         if let Some(name) = backend {

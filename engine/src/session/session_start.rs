@@ -211,11 +211,16 @@ impl PooledSession {
 
 /// What the configuration says of an account's sessions.
 pub(crate) fn rules(account: &KnownAccount, mode: SessionMode) -> Rules {
-    let lasting = account.pin_rules.pins.iter().copied().map(pin_of);
-    let waived = account.pin_rules.unpins.iter().map(|rule| match rule {
-        UnpinRule::Routines => Pin::Routine,
-        UnpinRule::State => Pin::State,
-    });
+    let lasting = account.pooling.pin_rules.pins.iter().copied().map(pin_of);
+    let waived = account
+        .pooling
+        .pin_rules
+        .unpins
+        .iter()
+        .map(|rule| match rule {
+            UnpinRule::Routines => Pin::Routine,
+            UnpinRule::State => Pin::State,
+        });
     Rules {
         hold: hold_of(mode),
         lasting: lasting.collect::<Pins>(),

@@ -11,7 +11,7 @@ use session::Outcome;
 use tokio::time::timeout;
 use wire::ErrPacket;
 
-use super::{Planner, Refusal};
+use super::planner::{Planner, Refusal};
 use backend::ask::text;
 use backend::kill_thread::Running;
 use backend::kill_thread::TIMEOUT_KILL;

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use super::Planner;
+use super::planner::Planner;
 use stats::plans::reading::Line;
 use stats::plans::schema;
 

@@ -10,7 +10,7 @@ use super::super::body::Object;
 use super::super::refusal::Refusal;
 use super::lists::List;
 use super::values::{self, Parameter};
-use admin::statement::{self, Statement};
+use admin::statement::{Statement, reading};
 use admin::table::Schema;
 
 /// One thing that can be done.
@@ -147,10 +147,9 @@ impl Means {
             })
         };
         match self {
-            Self::Statement(text) => Ok(Order::plain(
-                statement::read(text, Schema::Pilotfish)?,
-                text,
-            )),
+            Self::Statement(text) => {
+                Ok(Order::plain(reading::read(text, Schema::Pilotfish)?, text))
+            }
             Self::Kill(scope) => {
                 let text = "The id of a session is a number, as `sessions` has it";
                 let id = named.parse().map_err(|_| wrong(text.to_owned()))?;

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use super::action::Means;
 use super::*;
 use admin::registry::table;
-use admin::statement::{self, Statement};
+use admin::statement::{Statement, reading};
 use admin::table::Schema;
 use rusqlite::types::Value;
 
@@ -139,7 +139,7 @@ fn whoever_may_look_is_offered_what_changes_nothing() {
             assert_eq!(action.role, AdminRole::Admin, "{}", action.name);
             continue;
         };
-        let statement = statement::read(text, Schema::Pilotfish).unwrap();
+        let statement = reading::read(text, Schema::Pilotfish).unwrap();
         let is_for_admins = action.role == AdminRole::Admin;
         assert_eq!(is_for_admins, statement.changes_the_proxy(), "{text}");
     }

@@ -14,7 +14,7 @@ use route::{Backend, Role};
 
 use super::printer::Printer;
 use super::selection::Selection;
-use super::{StandardOutput, Stop, Walk};
+use super::walk::{StandardOutput, Stop, Walk};
 use crate::arguments::{BinlogArguments, ServeArguments};
 
 /// How often the server says that it is there.

@@ -1,6 +1,6 @@
 //! `pilotfish status`: whether all is well, in a few lines.
 
-use super::Shown;
+use super::shown::Shown;
 use crate::admin_client::{AdminClient, AdminError, Cell};
 
 /// The figures of a proxy.

@@ -4,12 +4,12 @@ use config::{Consistency, Destination, Fallback, LaneUse, ReplicaUse};
 use route::lane_check::may_use_lane;
 use route::rules::{Hints, Judgement};
 use route::{
-    BackendVerdict as Found, Dice, Explanation, Loads, Moment, PlacementOutcome, Roles,
+    BackendVerdict as Found, Dice, Explanation, Loads, Moment, PlacementOutcome, Roles, Topology,
     Transaction, Wanted, Why, Wish,
 };
 use sql::{Facts, Server};
 
-use super::{Outlook, Verdict};
+use super::verdict::Verdict;
 
 /// How a statement is routed after its hints, the rules, its account and its listener were applied, in this
 /// order, as by the proxy's `CommandPolicy`.
@@ -37,16 +37,16 @@ impl<'a> EffectiveRoute<'a> {
     pub fn of(hints: &Hints<'a>, judgement: &Judgement<'a>, destination: Destination<'a>) -> Self {
         let text = |bytes: &'a [u8]| std::str::from_utf8(bytes).unwrap_or_default();
         let cluster = hints.cluster.map(text);
-        let cluster = cluster.or(judgement.cluster.map(|by| by.value));
-        let role = hints.role.or(judgement.role.map(|by| by.value));
+        let cluster = cluster.or(judgement.route.cluster.map(|by| by.value));
+        let role = hints.role.or(judgement.route.role.map(|by| by.value));
         // A rule's backend does not overrule a hint's cluster or role.
         let is_placed = hints.cluster.is_some() || hints.role.is_some();
-        let ruled = judgement.backend.map(|by| by.value);
+        let ruled = judgement.route.backend.map(|by| by.value);
         let backend = hints.backend.map(text);
         let backend = backend.or(ruled.filter(|_| !is_placed));
         let consistency = hints.consistency;
-        let consistency = consistency.or(judgement.consistency.map(|by| by.value));
-        let lanes = judgement.lanes.map(|by| by.value);
+        let consistency = consistency.or(judgement.route.consistency.map(|by| by.value));
+        let lanes = judgement.route.lanes.map(|by| by.value);
         let is_ordered = cluster.is_some() || role.is_some() || backend.is_some();
         Self {
             cluster: cluster.unwrap_or(destination.cluster),
@@ -65,7 +65,7 @@ impl<'a> EffectiveRoute<'a> {
     /// Tells the role, each backend, and those among which it will be one.
     pub fn choose(
         &self,
-        outlook: &Outlook,
+        (topology, fallback): (&Topology, Fallback),
         wanted: Option<Wanted>,
         told: &mut Explanation,
         verdict: &mut Verdict,
@@ -96,13 +96,13 @@ impl<'a> EffectiveRoute<'a> {
         if roles == Roles::Replica {
             verdict.say("consistency", self.consistency.name());
         }
-        let fallback = match (wanted, outlook.config.balance.fallback) {
+        let fallback = match (wanted, fallback) {
             (Some(Wanted::Replica(Why::BeginsOptimistic)), _) | (_, Fallback::Primary) => {
                 route::Fallback::Primary
             }
             (_, Fallback::Wait | Fallback::Error) => route::Fallback::Nobody,
         };
-        let (names, how) = match self.backends(outlook, roles, fallback, told) {
+        let (names, how) = match self.backends(topology, roles, fallback, told) {
             Err(none) => ("(none)".to_owned(), none),
             Ok((names, way)) => {
                 let how = match (wanted, way) {
@@ -139,12 +139,11 @@ impl<'a> EffectiveRoute<'a> {
     /// The backends that would do and whether they are what was wished, or why there is none.
     fn backends(
         &self,
-        outlook: &Outlook,
+        topology: &Topology,
         roles: Roles,
         fallback: route::Fallback,
         told: &mut Explanation,
     ) -> Result<(Vec<String>, PlacementOutcome), String> {
-        let topology = &outlook.topology;
         let named = self.backend.map(|name| {
             let mut backends = topology.backends.iter();
             let found = backends.find(|backend| backend.name == name);

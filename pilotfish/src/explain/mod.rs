@@ -15,7 +15,6 @@ use crate::arguments::ExplainArguments;
 
 pub use explained_statement::ExplainedStatement;
 pub use outlook::Outlook;
-pub use verdict::Verdict;
 
 /// Prints what was found; the exit code is 1 when the configuration is faulty.
 pub fn explain(arguments: &ExplainArguments) -> ExitCode {

@@ -7,7 +7,8 @@ use route::rules::{Compiled, Counters, Occasion, Record};
 use route::{Explanation, Topology, Transaction, Wanted, Why};
 
 use super::effective_route::EffectiveRoute;
-use super::{ExplainedStatement, Verdict};
+use super::explained_statement::ExplainedStatement;
+use super::verdict::Verdict;
 use crate::rules;
 
 /// The configuration, its rules, and its backends as configured.
@@ -17,7 +18,7 @@ pub struct Outlook {
     /// What is odd about them.
     pub warnings: Vec<Fault>,
     /// The backends, of which nothing is known yet.
-    pub(super) topology: Topology,
+    topology: Topology,
     compiled: Compiled,
 }
 
@@ -167,7 +168,8 @@ impl Outlook {
             }
             wanted => wanted,
         });
-        place.choose(self, wanted, told, &mut verdict);
+        let known = (&self.topology, self.config.balance.fallback);
+        place.choose(known, wanted, told, &mut verdict);
         place.board(facts, told, &mut verdict);
         verdict
     }

@@ -25,14 +25,14 @@ pub fn json(out: &mut Vec<u8>, log: Log, it: &StatementView, began: SystemTime) 
             "digest": format!("0x{:016X}", it.digest),
             "statement": it.text.as_deref().unwrap_or(&it.digest_text),
             "total_us": micros(it.whole()),
-            "proxy_us": micros(it.proxy),
-            "queue_us": micros(it.queue),
-            "backend_us": micros(it.taken),
-            "first_byte_us": micros(it.first_byte),
-            "rows_sent": it.rows_sent,
-            "rows_affected": it.rows_affected,
-            "bytes_in": it.bytes_in,
-            "bytes_out": it.bytes_out,
+            "proxy_us": micros(it.times.proxy),
+            "queue_us": micros(it.times.queue),
+            "backend_us": micros(it.times.taken),
+            "first_byte_us": micros(it.times.first_byte),
+            "rows_sent": it.volume.rows_sent,
+            "rows_affected": it.volume.rows_affected,
+            "bytes_in": it.volume.bytes_in,
+            "bytes_out": it.volume.bytes_out,
             "error": error.map(|(number, _)| number),
             "message": error.map(|(_, message)| message),
         }),
@@ -87,22 +87,22 @@ pub fn mysql(out: &mut Vec<u8>, it: &StatementView, began: SystemTime) {
         entry,
         "# Query_time: {}  Lock_time: 0.000000  Rows_sent: {}  Rows_examined: 0  Rows_affected: {}",
         seconds(it.whole()),
-        it.rows_sent,
-        it.rows_affected
+        it.volume.rows_sent,
+        it.volume.rows_affected
     );
     let _ = writeln!(
         entry,
         "# Bytes_sent: {}  Bytes_received: {}",
-        it.bytes_out, it.bytes_in
+        it.volume.bytes_out, it.volume.bytes_in
     );
     let backend = it.backend.as_ref().map_or("", |ran| &ran.name);
     let _ = writeln!(
         entry,
         "# Proxy_time: {}  Queue_time: {}  Backend_time: {}  First_byte_time: {}  Backend: {}",
-        seconds(it.proxy),
-        seconds(it.queue),
-        seconds(it.taken),
-        seconds(it.first_byte),
+        seconds(it.times.proxy),
+        seconds(it.times.queue),
+        seconds(it.times.taken),
+        seconds(it.times.first_byte),
         word(backend)
     );
     if !schema.is_empty() {

@@ -1,7 +1,6 @@
 //! What the sandbox tells: how to connect, what to look at, what has just happened.
 
-use std::fmt::{self, Display, Write as _};
-use std::io::Write as _;
+use std::fmt::{self, Write as _};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
@@ -22,21 +21,6 @@ pub struct Doors {
     pub admin: SocketAddr,
     /// The same over HTTP.
     pub http: SocketAddr,
-}
-
-/// A line for the person at the terminal. Nobody listening is no reason to stop.
-pub fn say(text: impl Display) {
-    let _ = writeln!(std::io::stdout(), "sandbox: {text}");
-}
-
-/// The same on standard error, for what went wrong.
-pub fn tell(text: impl Display) {
-    let _ = writeln!(std::io::stderr(), "sandbox: {text}");
-}
-
-/// Prints what `guide` wrote.
-pub fn show(guide: &str) {
-    let _ = write!(std::io::stdout(), "{guide}");
 }
 
 /// The page that is shown when everything runs: where things are, commands to paste, and last where all of it

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use config::{Config, ReplicationConfig, Secret};
 
-use super::guide::tell;
+use super::messages::tell;
 use super::replication::HISTORY_PASSWORD;
 
 /// No server of the sandbox has this id.

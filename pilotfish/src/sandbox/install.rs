@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use super::fault::{During, Fault};
-use super::guide::say;
+use super::messages::say;
 
 /// Names of the packages over the releases, newest first. They hold the programs alone: unlike
 /// `mariadb-server` they bring no service, so nothing starts on port 3306.

@@ -10,8 +10,8 @@ use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
-use super::guide::{say, tell};
 use super::load;
+use super::messages::{say, tell};
 use super::replication::Cluster;
 use super::server::Server;
 

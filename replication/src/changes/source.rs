@@ -5,8 +5,8 @@ use std::sync::Arc;
 use binlog::Limits;
 use config::ReplicationFilterConfig;
 
+use crate::clock::Clock;
 use crate::relay::RelayLog;
-use crate::replication::Clock;
 use crate::status::StreamStatus;
 
 /// A stream, for those who read its changes.

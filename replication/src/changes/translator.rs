@@ -18,8 +18,8 @@ use super::history::Moment;
 use super::key::row_key;
 use super::statement::{StatementMeaning, said};
 use super::tables::KnownTables;
+use crate::clock::Clock;
 use crate::position::{Gtid, Position};
-use crate::replication::Clock;
 use binlog::{GroupStep, GroupTracker};
 
 /// Rows of these schemas are never told: they hold hashes of passwords.

@@ -12,10 +12,10 @@ use wire::reply::put_eof;
 use wire::write::put_packets;
 use wire::{Command, Reader, StatusFlags};
 
-use super::ReplicaConnection;
+use super::connection::{FIRST, ReplicaConnection};
 use super::made_up::{put_heartbeat, put_rotate};
 use super::running::Feeding;
-use super::session::{FIRST, Session};
+use super::variables::Variables;
 use crate::position::Position;
 use crate::relay::{Next, ReadError, RelayLog, RelayReader, Start};
 
@@ -79,9 +79,9 @@ impl Request {
     ///
     /// # Errors
     /// It cannot be served.
-    pub fn read(payload: &[u8], session: &Session) -> Result<Self, Refusal> {
+    pub fn read(payload: &[u8], variables: &Variables, family: Family) -> Result<Self, Refusal> {
         let checksum = ["@source_binlog_checksum", "@master_binlog_checksum"];
-        let checksum = checksum.iter().find_map(|it| session.variable(it));
+        let checksum = checksum.iter().find_map(|it| variables.get(it));
         if !checksum.is_some_and(|it| it.eq_ignore_ascii_case("CRC32")) {
             return Err(Refusal::new(
                 "Replica can not handle replication events with the checksum that source is configured to log; \
@@ -89,17 +89,16 @@ impl Request {
             ));
         }
         let periods = ["@source_heartbeat_period", "@master_heartbeat_period"];
-        let period = periods.iter().find_map(|it| session.variable(it));
+        let period = periods.iter().find_map(|it| variables.get(it));
         let period = period.and_then(|it| it.parse().ok()).unwrap_or(0);
         let period = (period > 0).then(|| Duration::from_nanos(period).max(HEARTBEAT_MIN));
-        let family = session.log.family();
         let (command, argument) = payload.split_first().unwrap_or((&0, &[]));
         let mut request = match (Command(*command), family) {
             (Command::BINLOG_DUMP_GTID, Family::MySql) => {
                 let malformed = |_| Refusal::new("The command COM_BINLOG_DUMP_GTID is malformed");
-                Self::of_mysql(argument, session).map_err(malformed)?
+                Self::of_mysql(argument, variables).map_err(malformed)?
             }
-            (Command::BINLOG_DUMP, Family::MariaDb) => Self::of_mariadb(argument, session)?,
+            (Command::BINLOG_DUMP, Family::MariaDb) => Self::of_mariadb(argument, variables)?,
             (_, Family::MySql) => {
                 return Err(Refusal::new(
                     "The proxy feeds replicas by GTID only; use CHANGE REPLICATION SOURCE TO SOURCE_AUTO_POSITION = 1",
@@ -115,7 +114,7 @@ impl Request {
         Ok(request)
     }
 
-    fn of_mysql(argument: &[u8], session: &Session) -> Result<Self, wire::Malformed> {
+    fn of_mysql(argument: &[u8], variables: &Variables) -> Result<Self, wire::Malformed> {
         let mut reader = Reader::new(argument);
         let flags = reader.u16("flags")?;
         let server_id = reader.u32("server id")?;
@@ -125,7 +124,7 @@ impl Request {
         let length = reader.u32("length of the GTID set")?;
         let set = MysqlGtidSet::decode(reader.bytes(length as usize, "GTID set")?)?;
         let uuids = ["@replica_uuid", "@slave_uuid"];
-        let uuid = uuids.iter().find_map(|it| session.variable(it));
+        let uuid = uuids.iter().find_map(|it| variables.get(it));
         Ok(Self {
             identity: uuid.map_or_else(|| server_id.to_string(), str::to_owned),
             had: Position::Mysql(set),
@@ -136,28 +135,28 @@ impl Request {
         })
     }
 
-    fn of_mariadb(argument: &[u8], session: &Session) -> Result<Self, Refusal> {
+    fn of_mariadb(argument: &[u8], variables: &Variables) -> Result<Self, Refusal> {
         let malformed = |_| Refusal::new("The command COM_BINLOG_DUMP is malformed");
         let mut reader = Reader::new(argument);
         reader.u32("position").map_err(malformed)?;
         let flags = reader.u16("flags").map_err(malformed)?;
         let server_id = reader.u32("server id").map_err(malformed)?;
-        let state = session.variable("@slave_connect_state").ok_or_else(|| {
+        let state = variables.get("@slave_connect_state").ok_or_else(|| {
             Refusal::new(
                 "The proxy feeds replicas by GTID only; use CHANGE MASTER TO MASTER_USE_GTID = slave_pos",
             )
         })?;
         let had = Position::parse(Family::MariaDb, state);
         let had = had.map_err(|error| Refusal::new(format!("@slave_connect_state: {error}")))?;
-        let capability = session.variable("@mariadb_slave_capability");
+        let capability = variables.get("@mariadb_slave_capability");
         let capability: u32 = capability.and_then(|it| it.parse().ok()).unwrap_or(0);
         if capability < CAPABILITY_MIN {
             return Err(Refusal::new(
                 "The replica does not understand all events of MariaDB (@mariadb_slave_capability is less than 4)",
             ));
         }
-        if session
-            .variable("@slave_until_gtid")
+        if variables
+            .get("@slave_until_gtid")
             .is_some_and(|it| !it.is_empty())
         {
             return Err(Refusal::new(

@@ -1,6 +1,5 @@
 //! One replica's session: its variables, and the answer to each of its commands.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use route::Family;
@@ -11,17 +10,13 @@ use wire::session_track::put_ok;
 use wire::write::put_packets;
 use wire::{Capabilities, Command, ErrPacket, StatusFlags, errors};
 
+use super::connection::{FIRST, ReplicaConnection};
 use super::dump::{Dump, Refusal, Request};
+use super::running::{Feeds, ReplicaView};
 use super::statement::{Statement, Value, read};
-use super::{Feeds, ReplicaConnection, ReplicaView};
+use super::variables::Variables;
+use crate::clock::Clock;
 use crate::relay::RelayLog;
-use crate::replication::Clock;
-
-/// A reply begins with this sequence id.
-pub const FIRST: u8 = 1;
-
-/// How many variables a replica may set.
-const VARIABLES_MAX: usize = 64;
 
 /// `utf8mb4_general_ci`
 const COLLATION: u16 = 45;
@@ -31,12 +26,11 @@ const COLUMN_LENGTH: u32 = 1 << 20;
 
 /// See the module.
 pub struct Session {
-    pub log: Arc<RelayLog>,
+    log: Arc<RelayLog>,
     feeds: Arc<Feeds>,
     clock: Clock,
     capabilities: Capabilities,
-    /// By lower-case names with `@`.
-    variables: HashMap<String, String>,
+    variables: Variables,
 }
 
 impl Session {
@@ -52,7 +46,7 @@ impl Session {
             feeds,
             clock,
             capabilities,
-            variables: HashMap::new(),
+            variables: Variables::default(),
         }
     }
 
@@ -78,13 +72,8 @@ impl Session {
         connection.say(&packets).await
     }
 
-    /// What the replica has set.
-    pub fn variable(&self, name: &str) -> Option<&str> {
-        self.variables.get(name).map(String::as_str)
-    }
-
     async fn dump<C: ReplicaConnection>(&mut self, payload: &[u8], connection: &mut C) -> bool {
-        let request = match Request::read(payload, self) {
+        let request = match Request::read(payload, &self.variables, self.log.family()) {
             Ok(request) => request,
             Err(refusal) => return self.refuse(&refusal, connection).await,
         };
@@ -144,10 +133,9 @@ impl Session {
                 Ok(value) => value,
                 Err(packets) => return packets,
             };
-            if self.variables.len() >= VARIABLES_MAX && !self.variables.contains_key(&name) {
+            if !self.variables.set(name, value.unwrap_or_default()) {
                 return not_here();
             }
-            self.variables.insert(name, value.unwrap_or_default());
         }
         self.ok()
     }
@@ -168,7 +156,7 @@ impl Session {
     fn value(&self, value: &Value) -> Result<Option<String>, Vec<u8>> {
         Ok(match value {
             Value::Literal(text) => Some(text.clone()),
-            Value::User(name) => self.variables.get(name).cloned(),
+            Value::User(name) => self.variables.get(name).map(str::to_owned),
             Value::Clock => Some(((self.clock)() / 1_000_000).to_string()),
             Value::Version => Some(self.log.version()),
             Value::System(name) => Some(self.system(name).ok_or_else(|| {

@@ -11,7 +11,9 @@
 //! name, until its end is there.
 
 mod columns;
-mod error;
+pub(crate) mod error;
+mod event_sink;
+mod filtered;
 mod policy;
 mod script;
 mod spool;
@@ -23,26 +25,18 @@ mod tests;
 
 use std::path::PathBuf;
 
-use binlog::{Checksum, Decoder, Event, EventType, Limits, RawEvent};
+use binlog::{Checksum, Decoder, Event, Limits, RawEvent};
 use config::{ReplicationFilterConfig, ScriptConfig};
 use route::Family;
 
 use crate::error::StreamError;
 use crate::follow::Brought;
-use crate::relay::RelayWriter;
 
 pub use error::FilterError;
+pub use event_sink::EventSink;
+pub use filtered::Filtered;
 use policy::Policy;
 use transaction::FilteredTransaction;
-
-/// How many events a filter has left out and changed.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Filtered {
-    /// Events that replicas do not get.
-    pub dropped: u64,
-    /// Events that replicas get in another form.
-    pub changed: u64,
-}
 
 /// See the module. It is for one connection to a server.
 pub struct Filter {
@@ -51,21 +45,6 @@ pub struct Filter {
     /// Where long transactions are gathered.
     folder: PathBuf,
     transaction: Option<FilteredTransaction>,
-}
-
-/// Where the events of whole transactions go.
-pub trait EventSink {
-    /// Takes the next event, and what it brings.
-    ///
-    /// # Errors
-    /// It cannot be written.
-    fn event(&mut self, raw: &RawEvent<'_>, brought: &Brought) -> Result<(), StreamError>;
-}
-
-impl EventSink for RelayWriter {
-    fn event(&mut self, raw: &RawEvent<'_>, brought: &Brought) -> Result<(), StreamError> {
-        Ok(self.take(raw, brought)?)
-    }
 }
 
 impl Filter {
@@ -130,10 +109,4 @@ impl Filter {
             }
         }
     }
-}
-
-/// The length of the fixed part of a QUERY event.
-fn query_post_header(decoder: &Decoder) -> usize {
-    let format = decoder.format();
-    format.map_or(0, |format| format.post_header(EventType::QUERY))
 }

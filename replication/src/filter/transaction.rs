@@ -19,11 +19,12 @@ use config::FilteredChange;
 
 use super::columns::TableColumns;
 use super::error::FilterError;
+use super::event_sink::EventSink;
+use super::filtered::Filtered;
 use super::policy::{ChangeOrigin, Policy};
 use super::script::{ScriptEvent, ScriptTable};
 use super::spool::Spool;
 use super::statement::{Fate, FilteredStatement};
-use super::{EventSink, Filtered, query_post_header};
 use crate::error::StreamError;
 use crate::follow::Brought;
 use crate::position::Gtid;
@@ -517,4 +518,10 @@ fn opens_transaction(text: &[u8]) -> bool {
                 .and_then(|at| text.get(at..)),
             CREATE,
         )
+}
+
+/// The length of the fixed part of a QUERY event.
+fn query_post_header(decoder: &Decoder) -> usize {
+    let format = decoder.format();
+    format.map_or(0, |format| format.post_header(EventType::QUERY))
 }

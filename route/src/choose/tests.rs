@@ -5,7 +5,8 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::{
-    Cluster, Duty, Health, Lag, Load, ReadPolicy, Role, SessionSlot, Standing, UnknownLag, Writes,
+    BackendLocation, Cluster, Duty, Health, Lag, LagLimit, Load, Monitored, ReadPolicy, Role,
+    SessionSlot, Standing, UnknownLag, Writes,
 };
 use std::time::Duration;
 
@@ -20,23 +21,29 @@ fn backend(id: u32) -> Backend {
     Backend {
         id: BackendId(id),
         name: char::from(b'a' + id as u8).to_string(),
-        host: None,
-        endpoints: Vec::new(),
+        location: BackendLocation {
+            host: None,
+            endpoints: Vec::new(),
+            zone: None,
+            vicinity: Vicinity::Far,
+        },
         cluster: ClusterId(0),
         role: Some(Role::Primary),
-        zone: None,
-        vicinity: Vicinity::Far,
         tags: Vec::new(),
         weight: 1,
         sessions_max: None,
         duty: Duty::Serving,
-        lag_max: None,
-        server: None,
-        writes: Writes::Unknown,
-        unknown_lag: UnknownLag::Use,
-        is_monitored: false,
+        lag_limit: LagLimit {
+            max: None,
+            unknown: UnknownLag::Use,
+        },
+        monitored: Monitored {
+            server: None,
+            writes: Writes::Unknown,
+            has_answered: false,
+            complaint: None,
+        },
         standing: Arc::default(),
-        complaint: None,
         health: Health::Up {
             since: Moment::START,
         },
@@ -407,8 +414,11 @@ fn a_session_goes_to_its_own_cluster() {
 
 #[test]
 fn the_proxys_own_zone_comes_first_while_anybody_there_is_up() {
-    let near = |backend| Backend {
-        vicinity: Vicinity::Near,
+    let near = |backend: Backend| Backend {
+        location: BackendLocation {
+            vicinity: Vicinity::Near,
+            ..backend.location
+        },
         ..backend
     };
     let all = topology(
@@ -447,9 +457,11 @@ fn one_that_drains_or_lags_or_has_no_role_yet_gets_no_session() {
     };
     let lagging = Backend {
         role: Some(Role::Replica),
-        lag_max: Some(Duration::from_secs(5)),
+        lag_limit: LagLimit {
+            max: Some(Duration::from_secs(5)),
+            unknown: UnknownLag::Use,
+        },
         standing: Arc::new(Standing::default()),
-        complaint: None,
         ..backend(1)
     };
     lagging

@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use super::{MalformedPosition, number};
+use super::text::{MalformedPosition, number};
 
 /// Domains in one text at most.
 const DOMAINS_MAX: usize = 10_000;

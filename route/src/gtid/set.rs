@@ -4,7 +4,7 @@
 use std::cmp::Ordering;
 use std::fmt;
 
-use super::{MalformedPosition, number};
+use super::text::{MalformedPosition, number};
 
 /// Ranges in one text at most. Servers that run for years have tens.
 const RANGES_MAX: usize = 100_000;

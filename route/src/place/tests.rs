@@ -5,8 +5,8 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::{
-    Cluster, Duty, Family, Health, InFlight, Load, Policy, Position, ReadPolicy, Server, Standing,
-    UnknownLag, Writes,
+    BackendLocation, Cluster, Duty, Family, Health, InFlight, LagLimit, Load, Monitored, Policy,
+    Position, ReadPolicy, Server, Standing, UnknownLag, Writes,
 };
 
 const MAIN: ClusterId = ClusterId(0);
@@ -22,30 +22,36 @@ fn backend(id: u32, role: Role) -> Backend {
             Role::Primary => "primary".to_owned(),
             Role::Replica => format!("replica{id}"),
         },
-        host: None,
-        endpoints: Vec::new(),
+        location: BackendLocation {
+            host: None,
+            endpoints: Vec::new(),
+            zone: None,
+            vicinity: Vicinity::Far,
+        },
         cluster: MAIN,
         role: Some(role),
-        zone: None,
-        vicinity: Vicinity::Far,
         tags: Vec::new(),
         weight: 1,
         sessions_max: None,
         duty: Duty::Serving,
-        lag_max: None,
+        lag_limit: LagLimit {
+            max: None,
+            unknown: UnknownLag::Use,
+        },
         health: Health::Up {
             since: Moment::START,
         },
         returned: None,
-        server: Some(Server {
-            family: Family::MariaDb,
-            version: "10.11".to_owned(),
-        }),
-        writes: Writes::Unknown,
-        unknown_lag: UnknownLag::Use,
-        is_monitored: false,
+        monitored: Monitored {
+            server: Some(Server {
+                family: Family::MariaDb,
+                version: "10.11".to_owned(),
+            }),
+            writes: Writes::Unknown,
+            has_answered: false,
+            complaint: None,
+        },
         standing: Arc::default(),
-        complaint: None,
         load: Arc::new(Load::default()),
     }
 }
@@ -302,8 +308,11 @@ fn a_session_keeps_its_replica_while_that_will_do() {
 
 #[test]
 fn the_own_zone_comes_first_while_anybody_there_will_do() {
-    let near = |backend| Backend {
-        vicinity: Vicinity::Near,
+    let near = |backend: Backend| Backend {
+        location: BackendLocation {
+            vicinity: Vicinity::Near,
+            ..backend.location
+        },
         ..backend
     };
     let mut worker = Worker::new();
@@ -315,8 +324,11 @@ fn the_own_zone_comes_first_while_anybody_there_will_do() {
 
 #[test]
 fn one_that_lags_too_much_or_drains_is_left_out() {
-    let limit = |backend| Backend {
-        lag_max: Some(Duration::from_secs(5)),
+    let limit = |backend: Backend| Backend {
+        lag_limit: LagLimit {
+            max: Some(Duration::from_secs(5)),
+            ..backend.lag_limit
+        },
         ..backend
     };
     let seconds = |seconds| Lag::Behind(Duration::from_secs(seconds));
@@ -557,13 +569,19 @@ fn any_backend(id: u32) -> impl Strategy<Value = Backend> {
             let backend = standing(replica(id), &format!("0-1-{position}"), lag);
             let backend = Backend {
                 role,
-                lag_max,
+                lag_limit: LagLimit {
+                    max: lag_max,
+                    ..backend.lag_limit
+                },
                 weight,
                 cluster: ClusterId(cluster),
-                vicinity: if is_near {
-                    Vicinity::Near
-                } else {
-                    Vicinity::Far
+                location: BackendLocation {
+                    vicinity: if is_near {
+                        Vicinity::Near
+                    } else {
+                        Vicinity::Far
+                    },
+                    ..backend.location
                 },
                 duty: if drains {
                     Duty::Draining
@@ -648,8 +666,11 @@ proptest! {
 #[test]
 fn a_write_does_not_go_to_a_primary_that_is_read_only() {
     let read_only = Backend {
-        writes: Writes::Refused,
-        ..backend(0, Role::Primary)
+        monitored: Monitored {
+            writes: Writes::Refused,
+            ..primary().monitored
+        },
+        ..primary()
     };
     let all = fewest([read_only.clone()]);
     let mut worker = Worker::new();
@@ -685,7 +706,10 @@ fn a_replica_that_does_not_replicate_is_left_out_without_any_limit() {
     replica.standing.set_lag(Lag::Unknown);
     assert_eq!(goes_to(&all), BackendId(1));
     let strict = Backend {
-        unknown_lag: UnknownLag::LeaveOut,
+        lag_limit: LagLimit {
+            unknown: UnknownLag::LeaveOut,
+            ..replica.lag_limit
+        },
         ..replica
     };
     let all = fewest([backend(0, Role::Primary), strict]);

@@ -13,12 +13,8 @@ use super::rewrite::Rewrite;
 /// All that a rule does; what is not set it leaves open.
 #[derive(Clone, Debug, Default)]
 pub struct Actions {
-    /// The cluster to which the statement goes.
-    pub cluster: Option<String>,
-    /// The roles of backends that may be used.
-    pub role: Option<ReplicaUse>,
-    /// The backend.
-    pub backend: Option<String>,
+    /// Where the statement goes.
+    pub route: RuleRoute,
     /// Another statement in its place.
     pub(crate) rewrite: Option<Rewrite>,
     /// What the client gets, without any backend.
@@ -45,6 +41,17 @@ pub struct Actions {
     pub session: Option<SessionMode>,
     /// What pins the session from now on.
     pub pin: Vec<PinRule>,
+}
+
+/// Where a rule sends a statement, and over which connection.
+#[derive(Clone, Debug, Default)]
+pub struct RuleRoute {
+    /// The cluster to which the statement goes.
+    pub cluster: Option<String>,
+    /// The roles of backends that may be used.
+    pub role: Option<ReplicaUse>,
+    /// The backend.
+    pub backend: Option<String>,
     /// Whether it may use a shared lane.
     pub lanes: Option<LaneUse>,
     /// What a read has to see.

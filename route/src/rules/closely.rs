@@ -17,7 +17,9 @@ use super::counters::Counters;
 use super::judge::{By, Judgement, Next};
 use super::occasion::{Client, Occasion};
 use super::record::{Outcome, RuleRecorder, Unsure};
-use super::{Rule, RuleIndex, Rules, Then};
+use super::rule::{Rule, Then};
+use super::rule_index::RuleIndex;
+use super::rule_list::Rules;
 
 /// What one look at a rule gives.
 enum MatchResult<'r> {

@@ -4,10 +4,11 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use config::{AnswerForm, Config, RuleConfig, WhenUnsure};
-use sql::{Analysis, Digest, Flags, TrustedFunctions};
+use sql::{Digest, TrustedFunctions};
 
-use super::actions::{Actions, Limit, Reply};
+use super::actions::{Actions, Limit, Reply, RuleRoute};
 use super::condition::Condition;
+use super::digest_entry::{DigestEntry, read_digest};
 use super::fault::Fault;
 use super::hints::HintRules;
 use super::index::Index;
@@ -17,8 +18,10 @@ use super::names::{Case, Names};
 use super::pattern::Pattern;
 use super::profiling::Profiling;
 use super::rewrite::Rewrite;
+use super::rule::{Rule, Then};
+use super::rule_list::Rules;
+use super::shadow;
 use super::tables::Tables;
-use super::{Rule, Rules, Then, shadow};
 
 /// Rules without a fault.
 #[derive(Debug, Default)]
@@ -97,9 +100,13 @@ impl Making<'_> {
         let regex = self.pattern("regex", config.regex.as_deref());
         let conditions = self.conditions(regex.as_ref());
         let actions = Actions {
-            cluster: config.routing.cluster.clone(),
-            role: config.routing.replicas,
-            backend: config.backend.clone(),
+            route: RuleRoute {
+                cluster: config.routing.cluster.clone(),
+                role: config.routing.replicas,
+                backend: config.backend.clone(),
+                lanes: config.routing.lanes,
+                consistency: config.routing.consistency,
+            },
             rewrite: self.rewrite(regex.as_ref()),
             reply: reply(config),
             timeout: config.timeout,
@@ -113,8 +120,6 @@ impl Making<'_> {
             set_tag: config.set_tag.clone(),
             session: config.routing.session,
             pin: config.pin.clone(),
-            lanes: config.routing.lanes,
-            consistency: config.routing.consistency,
         };
         let is_boundary = actions.reply.is_some() || config.rewrite.is_some();
         Rule {
@@ -236,35 +241,6 @@ impl Making<'_> {
                 None
             }
         }
-    }
-}
-
-/// An entry of `rule.digest`.
-pub(crate) enum DigestEntry {
-    Hash(u64),
-    Text(Digest),
-}
-
-/// Reads a hash, or any statement of the kind meant.
-pub(crate) fn read_digest(entry: &str) -> Result<DigestEntry, String> {
-    let entry = entry.trim();
-    if let Some(digits) = entry
-        .strip_prefix("0x")
-        .or_else(|| entry.strip_prefix("0X"))
-    {
-        let is_hash =
-            matches!(digits.len(), 1..=16) && digits.bytes().all(|it| it.is_ascii_hexdigit());
-        let hash = is_hash
-            .then(|| u64::from_str_radix(digits, 16).ok())
-            .flatten();
-        let told = || format!("\"{entry}\" is no hash: \"0x\" and 16 hexadecimal digits");
-        return hash.map(DigestEntry::Hash).ok_or_else(told);
-    }
-    let mut analysis = Analysis::default();
-    analysis.read(entry.as_bytes(), Flags::default());
-    match analysis.digest.text().is_empty() {
-        true => Err("has an entry that is no statement".to_owned()),
-        false => Ok(DigestEntry::Text(analysis.digest)),
     }
 }
 

@@ -7,12 +7,12 @@ use config::{Day, ListenAddress, Share, TimeSpan, Within};
 use ipnet::IpNet;
 use sql::{Digest, Doubts};
 
-use super::RuleIndex;
 use super::kinds::Kinds;
 use super::names::{Findings, Names};
 use super::needle::{Found, Needles};
 use super::occasion::{Chance, LocalTime, Occasion};
 use super::pattern::Pattern;
+use super::rule_index::RuleIndex;
 use super::tables::{self, Tables};
 use super::tags::{self, Enough};
 

@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::{RuleIndex, Rules};
+use super::rule_index::RuleIndex;
+use super::rule_list::Rules;
 
 /// The counters of one worker, for the rules that it was made for.
 #[derive(Debug, Default)]

@@ -9,8 +9,9 @@ use rustc_hash::FxHashMap;
 use super::condition::{Condition, Scene};
 use super::kinds::Kinds;
 use super::needle::{NeedleNumber, Needles};
+use super::needs::Needs;
 use super::pattern::Pattern;
-use super::{Needs, Rule};
+use super::rule::Rule;
 
 /// Made once for all rules.
 #[derive(Debug, Default)]

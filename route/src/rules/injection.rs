@@ -14,9 +14,8 @@ use config::{InjectedResults, RuleConfig};
 use sql::{Effects, Facts, Flags, Marks, StatementKind, Uses};
 
 use super::fault::Fault;
-
-/// Why a statement may not be sent.
-type Refusal = Cow<'static, str>;
+pub use purpose::Purpose;
+use purpose::{InjectionSide, Refusal, STATEMENT};
 
 /// The last statements of a connection, the latest first; where none are kept, whether any could be. The columns are
 /// those of the oldest servers that have the table.
@@ -27,9 +26,6 @@ const EVENTS: &str = "SELECT @@performance_schema AS is_on, h.EVENT_NAME, LEFT(h
     h.NO_GOOD_INDEX_USED FROM (SELECT 1 AS n) AS one LEFT JOIN performance_schema.events_statements_history AS h \
     ON h.THREAD_ID = (SELECT t.THREAD_ID FROM performance_schema.threads AS t \
     WHERE t.PROCESSLIST_ID = CONNECTION_ID()) ORDER BY h.EVENT_ID DESC";
-
-/// Stands for the statement itself.
-const STATEMENT: &str = "{statement}";
 
 /// What is sent before and after a statement.
 #[derive(Debug)]
@@ -56,25 +52,6 @@ pub struct Injected {
     pub purpose: Purpose,
     /// It names tables with rows of somebody's: to read them may be the first read of a transaction.
     pub reads_data: bool,
-}
-
-/// What a statement that is sent besides is for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Purpose {
-    /// Its result.
-    Result,
-    /// The same, of SHOW STATUS.
-    Status,
-    /// What the statement has left in the list of warnings.
-    Warnings,
-    /// The errors among these.
-    Errors,
-    /// What performance_schema tells of the statement.
-    Events,
-    /// It explains the statement, which stands behind this.
-    Explain(Box<str>),
-    /// It sets these variables, which are to be set back.
-    Set(Box<[Box<str>]>),
 }
 
 impl Injection {
@@ -184,13 +161,6 @@ impl Injection {
         }
         is_one && !facts.marks.has(unfit) && !effects.has(does) && !facts.uses.has(slow)
     }
-}
-
-/// On which side of the statement it is sent.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum InjectionSide {
-    Before,
-    After,
 }
 
 impl Injected {

@@ -7,7 +7,7 @@ use config::{Consistency, LaneUse, LimitBy, PinRule, ReplicaUse, SessionMode};
 use sql::Doubts;
 use wire::errors;
 
-use super::actions::{Actions, Limit, Reply};
+use super::actions::{Limit, Reply, RuleRoute};
 use super::condition::{Scene, mixed};
 use super::counters::Counters;
 use super::index::name_hash;
@@ -15,19 +15,17 @@ use super::injection::Injection;
 use super::occasion::Occasion;
 use super::record::{Outcome, RuleRecorder};
 use super::rewrite::Rewritten;
-use super::{Rule, RuleIndex, Rules, Then};
+use super::rule::{Rule, Then};
+use super::rule_index::RuleIndex;
+use super::rule_list::Rules;
 
 /// What the rules say of a statement. Nothing set: none has anything to say.
 #[derive(Clone, Debug, Default)]
 pub struct Judgement<'r> {
     /// The rules that matched, in order; not those that watch.
     pub matched: Matched,
-    /// The cluster to which it goes.
-    pub cluster: Option<By<&'r str>>,
-    /// The roles of backends to which it may go.
-    pub role: Option<By<ReplicaUse>>,
-    /// The backend to which it goes.
-    pub backend: Option<By<&'r str>>,
+    /// Where it goes.
+    pub route: JudgedRoute<'r>,
     /// What runs in its place.
     pub rewritten: Option<By<Rewritten>>,
     /// What the client gets, without any backend having been asked.
@@ -52,14 +50,32 @@ pub struct Judgement<'r> {
     pub log: Option<RuleIndex>,
     /// The tag that it bears in logs and statistics.
     pub set_tag: Option<By<&'r str>>,
-    /// For how long the session keeps its connection from now on, at least.
-    pub session: Option<By<SessionMode>>,
-    /// What pins the session from now on.
-    pub pin: Option<By<&'r [PinRule]>>,
+    /// What becomes of its session.
+    pub session: SessionOrders<'r>,
+}
+
+/// Where a statement goes, and over which connection.
+#[derive(Clone, Debug, Default)]
+pub struct JudgedRoute<'r> {
+    /// The cluster to which it goes.
+    pub cluster: Option<By<&'r str>>,
+    /// The roles of backends to which it may go.
+    pub role: Option<By<ReplicaUse>>,
+    /// The backend to which it goes.
+    pub backend: Option<By<&'r str>>,
     /// Whether it may use a shared lane.
     pub lanes: Option<By<LaneUse>>,
     /// What a read has to see.
     pub consistency: Option<By<Consistency>>,
+}
+
+/// How a session keeps its connection behind a statement.
+#[derive(Clone, Debug, Default)]
+pub struct SessionOrders<'r> {
+    /// For how long the session keeps its connection from now on, at least.
+    pub mode: Option<By<SessionMode>>,
+    /// What pins the session from now on.
+    pub pin: Option<By<&'r [PinRule]>>,
 }
 
 /// Something that a rule has said.
@@ -180,7 +196,7 @@ impl<'r> Judgement<'r> {
         counters: &Counters,
         recorder: &mut impl RuleRecorder,
     ) -> Next {
-        let holds = |it: &&super::Condition| !it.holds(scene, index, rule.seed);
+        let holds = |it: &&super::condition::Condition| !it.holds(scene, index, rule.seed);
         if let Some(failed) = rule.conditions.iter().find(holds) {
             recorder.looked(index, rule, Outcome::Failed(failed));
             return Next::Rule;
@@ -219,7 +235,6 @@ impl<'r> Judgement<'r> {
         counters: &Counters,
     ) {
         let actions = &rule.actions;
-        self.fill_in_place(index, actions);
         if self.reply.is_none() {
             let reply = actions.reply.as_ref();
             self.reply = reply.map(|reply| By::new(reply.borrowed(), index));
@@ -245,22 +260,9 @@ impl<'r> Judgement<'r> {
         fill(&mut self.injection, actions.injection.as_ref(), index);
         fill(&mut self.retry, actions.retry, index);
         fill(&mut self.set_tag, actions.set_tag.as_deref(), index);
-        fill(&mut self.session, actions.session, index);
-        fill(&mut self.pin, pin, index);
-        fill(&mut self.lanes, actions.lanes, index);
-        fill(&mut self.consistency, actions.consistency, index);
-    }
-
-    /// Cluster and role fill in one another; a backend says both.
-    fn fill_in_place(&mut self, index: RuleIndex, actions: &'r Actions) {
-        if self.backend.is_some() {
-            return;
-        }
-        if self.cluster.is_none() && self.role.is_none() {
-            fill(&mut self.backend, actions.backend.as_deref(), index);
-        }
-        fill(&mut self.cluster, actions.cluster.as_deref(), index);
-        fill(&mut self.role, actions.role, index);
+        fill(&mut self.session.mode, actions.session, index);
+        fill(&mut self.session.pin, pin, index);
+        self.route.fill_in(index, &actions.route);
     }
 
     /// A statement that cannot be rewritten as the operator wants is not sent as it is.
@@ -282,6 +284,27 @@ impl<'r> Judgement<'r> {
                 self.reply = Some(By::new(reply, index));
             }
         }
+    }
+}
+
+impl<'r> JudgedRoute<'r> {
+    /// Takes over what a rule says and none before it has said.
+    fn fill_in(&mut self, index: RuleIndex, said: &'r RuleRoute) {
+        fill(&mut self.lanes, said.lanes, index);
+        fill(&mut self.consistency, said.consistency, index);
+        self.fill_in_place(index, said);
+    }
+
+    /// Cluster and role fill in one another; a backend says both.
+    fn fill_in_place(&mut self, index: RuleIndex, said: &'r RuleRoute) {
+        if self.backend.is_some() {
+            return;
+        }
+        if self.cluster.is_none() && self.role.is_none() {
+            fill(&mut self.backend, said.backend.as_deref(), index);
+        }
+        fill(&mut self.cluster, said.cluster.as_deref(), index);
+        fill(&mut self.role, said.role, index);
     }
 }
 

@@ -20,6 +20,7 @@ mod closely;
 mod compile;
 mod condition;
 mod counters;
+mod digest_entry;
 mod fault;
 mod gates;
 mod hints;
@@ -29,23 +30,23 @@ mod judge;
 mod kinds;
 mod names;
 mod needle;
+mod needs;
 mod occasion;
 mod pattern;
 mod profiling;
 mod rates;
 mod record;
 mod rewrite;
+mod rule;
 mod rule_effects;
+mod rule_index;
+mod rule_list;
 mod shadow;
 mod tables;
 mod tags;
 mod trial;
 
-use std::sync::Arc;
-
-use config::WhenUnsure;
-
-pub use actions::{Actions, Limit, Reply};
+pub use actions::{Actions, Limit, Reply, RuleRoute};
 pub use compile::Compiled;
 pub use condition::Condition;
 pub use counters::{Counters, Tally};
@@ -53,94 +54,19 @@ pub use fault::{Fault, Spot};
 pub use gates::{Entrance, Gates};
 pub use hints::{HintRules, Hints};
 pub use injection::{Injected, Injection, Purpose};
-pub use judge::{By, Judgement, Limited, Matched};
+pub use judge::{By, JudgedRoute, Judgement, Limited, Matched, SessionOrders};
+pub use needs::Needs;
 pub use occasion::{Attribute, Chance, Client, LocalTime, Occasion};
 pub use profiling::Profiling;
 pub use rates::{Admission, KEYS_MAX, Rates};
 pub use record::{Outcome, Record, RuleRecorder, Seen, Unsure};
 pub use rewrite::Rewritten;
+pub use rule::{Rule, Then};
 pub use rule_effects::RuleEffect;
+pub use rule_index::RuleIndex;
+pub use rule_list::Rules;
 pub use tables::Tables;
 pub use tags::TAG_BYTES_MAX;
-
-use index::Index;
-
-/// Which of the rules, by its place in the configuration.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct RuleIndex(pub u32);
-
-/// All rules, ready to be asked. Immutable; workers share them.
-#[derive(Debug, Default)]
-pub struct Rules {
-    rules: Vec<Rule>,
-    index: Index,
-}
-
-/// One rule.
-#[derive(Debug)]
-pub struct Rule {
-    /// What logs, counters and explanations call it.
-    pub name: Arc<str>,
-    /// What must hold, the cheapest first.
-    pub conditions: Box<[Condition]>,
-    /// What is done.
-    pub actions: Actions,
-    /// What becomes of the rules behind it once it has matched.
-    pub then: Then,
-    /// What becomes of a statement that is not understood and that it might match.
-    pub when_unsure: WhenUnsure,
-    /// Stays with the name, over reloads and in every process.
-    seed: u64,
-}
-
-/// What happens when a rule has matched.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Then {
-    /// Its actions hold, and no rule behind it is looked at.
-    Stop,
-    /// Its actions hold; rules behind it fill in what it leaves open.
-    Continue,
-    /// It is counted, and nothing is done.
-    Watch,
-}
-
-/// What must be known of a statement so that rules can be asked about it, besides its facts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub struct Needs {
-    /// Its digest. Where there is none, it is made for the rules alone.
-    pub digest: bool,
-    /// Its query attributes.
-    pub attributes: bool,
-    /// The local time.
-    pub time: bool,
-}
-
-impl Rules {
-    /// How many there are.
-    pub fn len(&self) -> usize {
-        self.rules.len()
-    }
-
-    /// Whether there is none.
-    pub fn is_empty(&self) -> bool {
-        self.rules.is_empty()
-    }
-
-    /// In their order.
-    pub fn iter(&self) -> impl Iterator<Item = (RuleIndex, &Rule)> {
-        (0..).map(RuleIndex).zip(&self.rules)
-    }
-
-    /// One of them.
-    pub fn rule(&self, index: RuleIndex) -> Option<&Rule> {
-        self.rules.get(index.0 as usize)
-    }
-
-    /// What they look at.
-    pub fn needs(&self) -> Needs {
-        self.index.needs()
-    }
-}
 
 #[cfg(test)]
 mod tests;

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use config::{Day, ListenAddress, TimeOfDay};
 use sql::{Digest, Facts, Flags, PreparedTexts};
 
-use super::RuleIndex;
+use super::rule_index::RuleIndex;
 
 /// A statement, and all around it that a rule may look at.
 #[derive(Clone, Copy, Debug)]

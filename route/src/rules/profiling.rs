@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use config::{Config, InjectedResults, ProfileQuestion, ProfilingConfig};
 
-use super::compile::{DigestEntry, read_digest};
+use super::digest_entry::{DigestEntry, read_digest};
 use super::fault::{Fault, Spot};
 use super::injection::{Injected, Injection};
 use super::names::{Case, Names};

@@ -2,7 +2,10 @@
 
 use sql::Doubts;
 
-use super::{Condition, Rule, RuleIndex, Rules, Then};
+use super::condition::Condition;
+use super::rule::{Rule, Then};
+use super::rule_index::RuleIndex;
+use super::rule_list::Rules;
 
 /// Hears of each rule that is looked at. `()` does not listen, and costs nothing.
 pub trait RuleRecorder {

@@ -5,7 +5,8 @@ use std::fmt::Debug;
 use super::actions::{Limit, Reply};
 use super::injection::{Injected, Injection};
 use super::judge::{By, Judgement};
-use super::{RuleIndex, Rules};
+use super::rule_index::RuleIndex;
+use super::rule_list::Rules;
 
 /// One thing that a rule says of a statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,9 +33,9 @@ impl Judgement<'_> {
             rule,
         });
         let all = [
-            said("cluster", self.cluster, str::to_owned),
-            said("role", self.role, |role| role.name().to_owned()),
-            said("backend", self.backend, str::to_owned),
+            said("cluster", self.route.cluster, str::to_owned),
+            said("role", self.route.role, |role| role.name().to_owned()),
+            said("backend", self.route.backend, str::to_owned),
             said("rewrite", self.rewritten.as_ref().map(borrowed), |it| {
                 String::from_utf8_lossy(&it.text).into_owned()
             }),
@@ -52,13 +53,15 @@ impl Judgement<'_> {
             said("retry", self.retry, |times| times.to_string()),
             log,
             said("set_tag", self.set_tag, str::to_owned),
-            said("session", self.session, |mode| mode.name().to_owned()),
-            said("pin", self.pin, |pins| {
+            said("session", self.session.mode, |mode| mode.name().to_owned()),
+            said("pin", self.session.pin, |pins| {
                 let names: Vec<_> = pins.iter().map(|pin| pin.name()).collect();
                 names.join(", ")
             }),
-            said("lanes", self.lanes, |it| it.name().to_owned()),
-            said("consistency", self.consistency, |it| it.name().to_owned()),
+            said("lanes", self.route.lanes, |it| it.name().to_owned()),
+            said("consistency", self.route.consistency, |it| {
+                it.name().to_owned()
+            }),
         ];
         all.into_iter().flatten().collect()
     }

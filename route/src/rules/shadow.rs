@@ -4,11 +4,11 @@
 use config::{ListenAddress, RuleConfig};
 use sql::{Analysis, Flags};
 
-use super::compile::{DigestEntry, read_digest};
 use super::condition::Condition;
+use super::digest_entry::{DigestEntry, read_digest};
 use super::fault::Fault;
 use super::kinds::Kinds;
-use super::{Rule, Then};
+use super::rule::{Rule, Then};
 
 /// Why a rule can never match, if it is seen.
 pub(crate) fn never(index: usize, config: &RuleConfig, rule: &Rule) -> Option<Fault> {

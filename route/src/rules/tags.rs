@@ -2,7 +2,7 @@
 
 use sql::{Comment, Facts};
 
-use super::Attribute;
+use super::occasion::Attribute;
 
 /// Longer tags are none.
 pub const TAG_BYTES_MAX: usize = 256;

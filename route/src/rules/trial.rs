@@ -8,7 +8,8 @@ use super::fault::{Fault, Spot};
 use super::judge::{By, Judgement};
 use super::occasion::{Attribute, Chance, Client, LocalTime, Occasion};
 use super::record::Record;
-use super::{RuleIndex, Rules};
+use super::rule_index::RuleIndex;
+use super::rule_list::Rules;
 
 impl Rules {
     /// Tries every rule of the configuration that these were made of on its tests, and tells which
@@ -118,9 +119,9 @@ impl Trial<'_> {
 
     fn unexpected_places(&self, judgement: &Judgement<'_>) -> Vec<(&'static str, String)> {
         let test = self.test;
-        let cluster = said(judgement.cluster);
-        let role = judgement.role.map(|by| by.value.name());
-        let backend = said(judgement.backend);
+        let cluster = said(judgement.route.cluster);
+        let role = judgement.route.role.map(|by| by.value.name());
+        let backend = said(judgement.route.backend);
         let pairs = [
             ("cluster", test.cluster.as_deref(), cluster),
             ("role", test.role.map(config::ReplicaUse::name), role),

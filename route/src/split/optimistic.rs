@@ -2,7 +2,7 @@
 
 use sql::{Access, Facts, Marks, Role, StatementKind};
 
-use super::UNCLEAR;
+use super::unclear::UNCLEAR;
 
 /// Whether a statement begins a transaction that may write and may be on a replica until it does. One
 /// with a consistent snapshot shall see what was there when it began; one that is said to write is

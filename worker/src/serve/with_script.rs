@@ -8,21 +8,21 @@ use net::proxy_protocol;
 use tokio::time::timeout;
 use wire::Capabilities;
 
+use super::admission::{answers_logins, enter};
 use super::facts::Facts;
-use super::{LoggedInSession, answers_logins, enter, late, take_in, tell};
+use super::logged_in::{LoggedInSession, take_in};
 use crate::worker::Worker;
 use backend::settings::Settings;
 use link::failure::{Failure, FailureKind};
 use link::packets::PacketStream;
-use link::session_end::SessionEnd;
-use login::server_login::AdmittedLogin;
+use link::session_end::{SessionEnd, late, tell};
 use registry::session_info::SessionKind;
 use registry::session_registry::Registration;
 use registry::worker_sessions::Registered;
 use script_host::host::Host;
-use script_host::login_hooks::{LoggedInClient as LoggedIn, LoginHooks};
-use scripted::begin::{Answering, Begin as BeginScripted, Entry};
-use scripted::pooled_stage::no_scripts_yet;
+use script_host::login_hooks::LoginHooks;
+use scripted::begin::{Answering, Begin as BeginScripted};
+use scripted::login_steps::Entry;
 use scripted::session::Scripted;
 
 /// A session whose packets a script sees.
@@ -52,37 +52,7 @@ pub(super) async fn run_scripted(
     }
 }
 
-/// The scripts of the account that has logged in, if it has its own, instead of the listener's.
-pub(super) fn own_script(
-    worker: &Worker,
-    client: &PacketStream,
-    admission: &AdmittedLogin,
-    script: Option<(LoginHooks, Rc<Host>)>,
-    facts: &Facts,
-) -> Result<Option<(LoginHooks, Rc<Host>)>, Failure> {
-    let Some(files) = &admission.account.script else {
-        return Ok(script);
-    };
-    let Some(host) = worker.script_host() else {
-        return match files.is_empty() {
-            true => Ok(script),
-            false => Err(no_scripts_yet()),
-        };
-    };
-    // The listener's hear of its end.
-    drop(script);
-    let newcomer = LoggedIn {
-        remote: &facts.client,
-        local: client.local_address(),
-        user: &admission.user,
-        schema: admission.schema.as_deref().unwrap_or_default(),
-        greeting: &admission.greeting,
-    };
-    let hooks = LoginHooks::of_account(&host, files, &newcomer)?;
-    Ok(hooks.map(|hooks| (hooks, host)))
-}
-
-/// The same as [`begin`] for a session that runs a script.
+/// From the greeting to the login's OK, for a session that runs a script.
 pub(super) async fn begin_scripted(
     (worker, registered, settings, listener): (
         &Rc<Worker>,

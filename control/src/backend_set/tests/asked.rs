@@ -76,7 +76,7 @@ impl Stage {
         let known = self.backend_set.watched(BackendId(backend)).unwrap();
         let ticket = Ticket {
             backend: known.id,
-            epoch: known.epoch,
+            epoch: known.epoch(),
         };
         self.under_way.retain(|it| *it != ticket);
         self.backend_set.answered(ticket, answer, self.now);

@@ -6,7 +6,7 @@ use session::state::Needs;
 use sql::{Answers, Condition, Facts, GetDiagnostics, GetForm, Span, StatementKind};
 use wire::Command;
 
-use super::WarningListLocation;
+use super::warning_list::WarningListLocation;
 use crate::session::PooledSession;
 use backend::ask::text as query_text;
 use backend::own_reply::OwnReply;

@@ -4,7 +4,7 @@
 use sql::{Answers, DiagnosticsItem, Facts, GetDiagnostics, Show, StatementKind, Uses};
 
 use super::get::Get;
-use super::{Role, WarningListLocation};
+use super::warning_list::WarningListLocation;
 use crate::session::PooledSession;
 use backend::diagnostics::Diagnostics;
 
@@ -12,6 +12,19 @@ use backend::diagnostics::Diagnostics;
 pub(super) struct StandIn {
     pub(super) text: Vec<u8>,
     pub(super) role: Option<Role>,
+}
+
+/// What a statement that stands in for another is asked.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Role {
+    /// SHOW COUNT(*) WARNINGS
+    Count,
+    /// GET DIAGNOSTICS
+    Get,
+    /// GET DIAGNOSTICS of a condition that is not there, which is one more.
+    Missing,
+    /// GET STACKED DIAGNOSTICS, which fails and leaves the list alone.
+    Stacked,
 }
 
 /// No list has a condition with this number.

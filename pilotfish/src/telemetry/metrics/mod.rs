@@ -10,6 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use admin::material::Material;
+use admin::table::demands_of;
 use admin::{EventKind, Seen, metrics};
 use config::{Config, HttpTarget};
 use hyper::body::Bytes;
@@ -117,7 +118,13 @@ impl Exporting {
             return;
         };
         let seen = &self.seen;
-        let material = Material::gather(&seen.window, &metrics::tables(), seen.facts(), None).await;
+        let material = Material::gather(
+            &seen.sources.window,
+            demands_of(&metrics::tables()),
+            seen.facts(),
+            None,
+        )
+        .await;
         let measured = metrics::of_material(&material);
         drop(material);
         let messages = self
@@ -193,7 +200,7 @@ impl Exporting {
                 "metrics are sent again".to_owned()
             }
         };
-        let events = self.seen.editor.events();
+        let events = self.seen.sources.editor.events();
         events.note(EventKind::Metrics, &place, text, None);
     }
 }

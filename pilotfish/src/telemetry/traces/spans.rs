@@ -48,11 +48,11 @@ impl Maker<'_> {
     fn spans(&mut self, it: &StatementView) -> Vec<Span> {
         let end = self.began + it.at;
         let begin = end.checked_sub(it.whole()).unwrap_or(end);
-        let left = begin + it.proxy + it.queue;
-        let first_byte = (left + it.first_byte).min(end);
+        let left = begin + it.times.proxy + it.times.queue;
+        let first_byte = (left + it.times.first_byte).min(end);
         let whole = self.whole(it, (begin, end));
         let waited = self.part(&whole, "wait", (begin, left));
-        let is_queued = attribute("pilotfish.queued", it.queue > Duration::ZERO);
+        let is_queued = attribute("pilotfish.queued", it.times.queue > Duration::ZERO);
         let mut spans = vec![Span {
             attributes: vec![is_queued],
             ..waited
@@ -131,8 +131,8 @@ impl Maker<'_> {
         }
         all.extend(text.operation.map(|it| attribute("db.operation.name", it)));
         all.extend(text.table.map(|it| attribute("db.collection.name", it)));
-        if it.rows_sent > 0 {
-            all.push(attribute("db.response.returned_rows", it.rows_sent));
+        if it.volume.rows_sent > 0 {
+            all.push(attribute("db.response.returned_rows", it.volume.rows_sent));
         }
         if let Some((number, _)) = &it.error {
             let number = number.to_string();
@@ -150,7 +150,7 @@ impl Maker<'_> {
         let asked = || {
             let backend = it.backend.as_ref().map(|ran| ran.backend);
             let backend = backend.and_then(|id| self.topology.backend(id));
-            let server = backend.and_then(|it| it.server.as_ref());
+            let server = backend.and_then(|it| it.monitored.server.as_ref());
             server.map(|it| it.family)
         };
         let is_mariadb = match it.server {

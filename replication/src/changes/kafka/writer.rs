@@ -14,7 +14,7 @@ use crate::changes::sink::position_file::{beside, lock, save_position, saved_pos
 use crate::changes::sink::{Sink, SyncTimer};
 use crate::changes::source::ChangeSource;
 use crate::changes::translator::{ChangeRecord, Output};
-use crate::replication::Clock;
+use crate::clock::Clock;
 
 /// See the module.
 pub struct KafkaWriter {

@@ -1,11 +1,43 @@
 //! What may be sent besides a statement, and what for: what only reads, and what sets variables that only
 //! look on.
 
+use std::borrow::Cow;
+
 use sql::{
     Access, Effects, Explain, Facts, Flags, Marks, Scope, Show, StatementKind, Target, Uses, Value,
 };
 
-use super::{InjectionSide, Purpose, Refusal, STATEMENT};
+/// Why a statement may not be sent.
+pub(super) type Refusal = Cow<'static, str>;
+
+/// Stands for the statement itself.
+pub(super) const STATEMENT: &str = "{statement}";
+
+/// On which side of the statement it is sent.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum InjectionSide {
+    Before,
+    After,
+}
+
+/// What a statement that is sent besides is for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// Its result.
+    Result,
+    /// The same, of SHOW STATUS.
+    Status,
+    /// What the statement has left in the list of warnings.
+    Warnings,
+    /// The errors among these.
+    Errors,
+    /// What performance_schema tells of the statement.
+    Events,
+    /// It explains the statement, which stands behind this.
+    Explain(Box<str>),
+    /// It sets these variables, which are to be set back.
+    Set(Box<[Box<str>]>),
+}
 
 /// Variables that change how a statement is watched or planned, and not what it does.
 const VARIABLES: &[&str] = &[

@@ -20,13 +20,16 @@ fn a_statement_goes_where_the_rule_says() {
         "routing.cluster = \"archive\"\nrouting.replicas = \"replica\"",
         "SELECT 1",
         |it| {
-            assert_eq!(it.cluster.unwrap().value, "archive");
-            assert_eq!(it.role.unwrap().value, ReplicaUse::Replica);
-            assert_eq!((it.backend, it.role.unwrap().rule), (None, FIRST));
+            assert_eq!(it.route.cluster.unwrap().value, "archive");
+            assert_eq!(it.route.role.unwrap().value, ReplicaUse::Replica);
+            assert_eq!(
+                (it.route.backend, it.route.role.unwrap().rule),
+                (None, FIRST)
+            );
         },
     );
     says("backend = \"db2\"", "SELECT 1", |it| {
-        assert_eq!(it.backend.unwrap().value, "db2");
+        assert_eq!(it.route.backend.unwrap().value, "db2");
     });
 }
 
@@ -115,12 +118,17 @@ fn the_rest_is_said_as_it_was_written() {
         assert_eq!(it.retry.unwrap().value, 2);
         assert_eq!(it.log, Some(FIRST));
         assert_eq!(it.set_tag.unwrap().value, "t");
-        assert_eq!(it.session.unwrap().value, SessionMode::Transaction);
-        assert_eq!(it.pin.unwrap().value, [PinRule::Variables]);
-        assert_eq!(it.consistency.unwrap().value, Consistency::Global);
+        assert_eq!(it.session.mode.unwrap().value, SessionMode::Transaction);
+        assert_eq!(it.session.pin.unwrap().value, [PinRule::Variables]);
+        assert_eq!(it.route.consistency.unwrap().value, Consistency::Global);
     });
     says("", "SELECT 1", |it| {
-        assert!(it.timeout.is_none() && it.retry.is_none() && it.log.is_none() && it.pin.is_none());
+        assert!(
+            it.timeout.is_none()
+                && it.retry.is_none()
+                && it.log.is_none()
+                && it.session.pin.is_none()
+        );
     });
 }
 

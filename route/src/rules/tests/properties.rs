@@ -56,7 +56,7 @@ fn a_rule() -> impl Strategy<Value = String> {
 fn shown(it: &Judgement<'_>) -> String {
     format!(
         "{:?} {:?} {:?} {:?}",
-        it.matched, it.role, it.cluster, it.log
+        it.matched, it.route.role, it.route.cluster, it.log
     )
 }
 

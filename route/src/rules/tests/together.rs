@@ -38,11 +38,11 @@ fn the_first_that_says_something_decides_it() {
     };
     case.judged(&rules, |it| {
         assert_eq!((it.log, it.matched.count()), (Some(RuleIndex(0)), 3));
-        assert_eq!(it.role.unwrap().value, ReplicaUse::Replica);
-        assert_eq!(it.role.unwrap().rule, RuleIndex(1));
+        assert_eq!(it.route.role.unwrap().value, ReplicaUse::Replica);
+        assert_eq!(it.route.role.unwrap().rule, RuleIndex(1));
         assert_eq!(it.timeout.unwrap().value.as_secs(), 5);
-        assert_eq!(it.cluster.unwrap().value, "archive");
-        assert_eq!(it.cluster.unwrap().rule, RuleIndex(2));
+        assert_eq!(it.route.cluster.unwrap().value, "archive");
+        assert_eq!(it.route.cluster.unwrap().rule, RuleIndex(2));
     });
     assert_eq!(
         Case::of("DELETE FROM t").matched(&rules),
@@ -58,14 +58,17 @@ fn a_backend_says_cluster_and_role_as_well() {
         compile(&(rule("a", "backend = \"db2\"") + &rule("b", "routing.replicas = \"primary\"")))
             .rules;
     Case::of("SELECT 1").judged(&rules, |it| {
-        assert_eq!((it.backend.unwrap().value, it.role), ("db2", None));
+        assert_eq!(
+            (it.route.backend.unwrap().value, it.route.role),
+            ("db2", None)
+        );
     });
     let rules =
         compile(&(rule("a", "routing.replicas = \"primary\"") + &rule("b", "backend = \"db2\"")))
             .rules;
     Case::of("SELECT 1").judged(&rules, |it| {
         assert_eq!(
-            (it.backend, it.role.unwrap().value),
+            (it.route.backend, it.route.role.unwrap().value),
             (None, ReplicaUse::Primary)
         );
     });
@@ -88,7 +91,7 @@ fn a_rule_that_watches_is_counted_and_changes_nothing() {
     let counters = Counters::new(&rules);
     for _ in 0..3 {
         Case::of("SELECT 1").ask(&rules, &counters, &mut (), |it| {
-            assert!(it.reply.is_none() && it.role.is_some());
+            assert!(it.reply.is_none() && it.route.role.is_some());
             assert_eq!(it.matched.iter().collect::<Vec<_>>(), [RuleIndex(1)]);
         });
     }
@@ -198,6 +201,6 @@ fn what_rules_look_at_is_told() {
 fn without_rules_nothing_is_said() {
     let rules = Rules::default();
     Case::of("SELECT 1").judged(&rules, |it| {
-        assert!(it.matched.count() == 0 && it.role.is_none() && it.reply.is_none());
+        assert!(it.matched.count() == 0 && it.route.role.is_none() && it.reply.is_none());
     });
 }

@@ -1,0 +1,63 @@
+//! What is seen through the admin ports.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use replication::Streams;
+use worker::Window;
+
+use crate::authenticator::Authenticator;
+use crate::editor::Editor;
+use crate::history::History;
+use crate::history::facts::facts_of;
+use crate::material::PortFacts;
+use crate::sources::Sources;
+
+/// What is seen through the ports.
+#[derive(Clone)]
+pub struct Seen {
+    /// Where they look.
+    pub sources: Sources,
+    /// The ports' own counts, while the ports are open.
+    ports: OpenPorts,
+}
+
+/// Set when the ports open.
+type OpenPorts = Arc<Mutex<Weak<Authenticator>>>;
+
+impl Seen {
+    /// All that there is to see.
+    pub fn new(
+        window: &Window,
+        editor: &Editor,
+        history: &History,
+        streams: &Arc<Streams>,
+    ) -> Self {
+        Self {
+            sources: Sources {
+                window: window.clone(),
+                editor: editor.clone(),
+                history: Arc::clone(history.facts()),
+                streams: Arc::clone(streams),
+            },
+            ports: Arc::default(),
+        }
+    }
+
+    /// What is to be known of the ports themselves, and beside the data plane. Ports that are not open have no
+    /// address and no connection.
+    pub fn facts(&self) -> PortFacts {
+        match self.open_ports().upgrade() {
+            Some(authenticator) => authenticator.facts(),
+            None => PortFacts {
+                events: Arc::clone(self.sources.editor.events()),
+                history: facts_of(&self.sources.history),
+                streams: Arc::clone(&self.sources.streams),
+                ..PortFacts::default()
+            },
+        }
+    }
+
+    pub(crate) fn open_ports(&self) -> MutexGuard<'_, Weak<Authenticator>> {
+        self.ports.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

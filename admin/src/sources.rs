@@ -1,0 +1,22 @@
+//! Where the admin ports look.
+
+use std::sync::Arc;
+
+use replication::Streams;
+use worker::Window;
+
+use crate::editor::Editor;
+use crate::history::facts::Facts;
+
+/// What the admin ports show.
+#[derive(Clone)]
+pub struct Sources {
+    /// The data plane.
+    pub window: Window,
+    /// Who keeps the configuration.
+    pub editor: Editor,
+    /// Where the digests' history is.
+    pub history: Facts,
+    /// The clusters that are followed.
+    pub streams: Arc<Streams>,
+}

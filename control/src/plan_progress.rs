@@ -1,0 +1,47 @@
+//! Which configurations were asked for, and which has taken effect.
+
+use tokio::sync::oneshot;
+
+/// The plans of configurations, by number. Only the last that was asked for is applied.
+#[derive(Debug, Default)]
+pub(crate) struct PlanProgress {
+    /// The number of the last plan that was asked for.
+    asked: u64,
+    /// The number of the plan that has taken effect.
+    applied: u64,
+    /// Who is to be told when that is the last one.
+    awaiting: Vec<oneshot::Sender<()>>,
+}
+
+impl PlanProgress {
+    /// Another configuration is asked for: the number of its plan.
+    pub(crate) fn ask(&mut self) -> u64 {
+        self.asked += 1;
+        self.asked
+    }
+
+    /// Is this the last plan that was asked for?
+    pub(crate) fn is_last(&self, number: u64) -> bool {
+        number == self.asked
+    }
+
+    /// The plan of this number is applied.
+    pub(crate) fn take_effect(&mut self, number: u64) {
+        self.applied = number;
+    }
+
+    /// To be told when the last plan has taken effect.
+    pub(crate) fn tell_when_settled(&mut self, to: oneshot::Sender<()>) {
+        self.awaiting.push(to);
+    }
+
+    /// Tells those who wait for it that what was configured has taken effect.
+    pub(crate) fn tell_settled(&mut self) {
+        if self.applied == self.asked {
+            for to in self.awaiting.drain(..) {
+                // Nobody may be waiting any more.
+                let _ = to.send(());
+            }
+        }
+    }
+}

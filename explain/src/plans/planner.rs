@@ -1,0 +1,11 @@
+//! Who asks for plans.
+
+use engine::session::PooledSession;
+
+/// Why there is no plan.
+pub(super) type Refusal = String;
+
+/// The session without a client that asks for plans.
+pub(super) struct Planner {
+    pub(super) session: PooledSession,
+}

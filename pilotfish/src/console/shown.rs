@@ -1,0 +1,18 @@
+//! What a command prints.
+
+/// What a command prints, and whether all is well.
+pub struct Shown {
+    /// The text.
+    pub text: String,
+    /// Whether the exit code is 0.
+    pub is_well: bool,
+}
+
+impl From<String> for Shown {
+    fn from(text: String) -> Self {
+        Self {
+            text,
+            is_well: true,
+        }
+    }
+}

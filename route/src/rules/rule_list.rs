@@ -1,0 +1,40 @@
+//! All rules.
+
+use super::index::Index;
+use super::needs::Needs;
+use super::rule::Rule;
+use super::rule_index::RuleIndex;
+
+/// All rules, ready to be asked. Immutable; workers share them.
+#[derive(Debug, Default)]
+pub struct Rules {
+    pub(super) rules: Vec<Rule>,
+    pub(super) index: Index,
+}
+
+impl Rules {
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.rules.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.rules.is_empty()
+    }
+
+    /// In their order.
+    pub fn iter(&self) -> impl Iterator<Item = (RuleIndex, &Rule)> {
+        (0..).map(RuleIndex).zip(&self.rules)
+    }
+
+    /// One of them.
+    pub fn rule(&self, index: RuleIndex) -> Option<&Rule> {
+        self.rules.get(index.0 as usize)
+    }
+
+    /// What they look at.
+    pub fn needs(&self) -> Needs {
+        self.index.needs()
+    }
+}

@@ -1,0 +1,85 @@
+//! A session after its login, and how it becomes one where the proxy itself has let the client in.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use super::facts::Facts;
+use super::own_script::own_script;
+use crate::worker::Worker;
+use backend::settings::Settings;
+use engine::session::PooledSession;
+use engine::session::session_start::{StartedSession, begin as begin_pooled};
+use explain::SessionExplainer;
+use link::failure::Failure;
+use link::packets::PacketStream;
+use link::session_end::tell;
+use login::login_env::SessionPermit;
+use login::server_login::AdmittedLogin;
+use login::welcome::welcome;
+use registry::worker_sessions::Registered;
+use relay::relayed_session::RelayedSession;
+use script_host::host::Host;
+use script_host::login_hooks::LoginHooks;
+use scripted::pooled_script::PooledScript;
+use scripted::session::Scripted;
+
+/// A session after its login.
+pub(super) enum LoggedInSession {
+    Relayed(Box<RelayedSession>),
+    Pooled(Box<PooledSession>, Option<Box<PooledScript>>),
+    Scripted(Box<Scripted>),
+}
+
+/// A client whom the proxy itself has let in, with its script if it runs one.
+pub(super) async fn take_in(
+    (worker, registered, settings): (&Rc<Worker>, &Registered, &Arc<Settings>),
+    mut client: PacketStream,
+    admission: AdmittedLogin,
+    place: SessionPermit,
+    script: Option<(LoginHooks, Rc<Host>)>,
+    facts: &Facts,
+) -> Result<LoggedInSession, Failure> {
+    let watch = &registered.watch;
+    let begun = async {
+        let script = own_script(worker, &client, &admission, script, facts)?;
+        let mut begun = begin_pooled(
+            &worker.engine,
+            &SessionExplainer,
+            watch,
+            settings,
+            &client,
+            admission,
+            place,
+        )
+        .await?;
+        let script = let_in(&mut client, &mut begun, script).await?;
+        Ok::<_, Failure>((begun, script))
+    };
+    match begun.await {
+        Ok((begun, script)) => {
+            let session = begun.join(client)?;
+            Ok(LoggedInSession::Pooled(Box::new(session), script))
+        }
+        Err(failure) => {
+            tell(&mut client, &failure, facts.who.has_answered).await;
+            Err(failure)
+        }
+    }
+}
+
+/// Tells the client that it is in. The script that sees its commands from now on, if one does.
+async fn let_in(
+    client: &mut PacketStream,
+    begun: &mut StartedSession,
+    script: Option<(LoginHooks, Rc<Host>)>,
+) -> Result<Option<Box<PooledScript>>, Failure> {
+    match script {
+        Some((hooks, host)) => PooledScript::let_in(client, begun, hooks, host)
+            .await
+            .map(Some),
+        None => {
+            let (payload, ok) = (begun.take_payload(), begun.first_ok());
+            welcome(client, payload, &ok).await.map(|()| None)
+        }
+    }
+}
