@@ -1,5 +1,6 @@
 use std::time::Duration;
 
+use super::columns::verifier;
 use super::*;
 use crate::{Expiry, Plugin, TlsRequirement, Verifier};
 

@@ -336,7 +336,7 @@ fn where_the_account_is_refused_no_lag_is_known_and_none_is_limited() {
     stage.asked(1);
     stage.hear(1, not_allowed());
     assert_eq!(stage.backend(1).standing.lag(), Lag::Unknown);
-    let told = stage.backend(1).complaint.unwrap();
+    let told = stage.backend(1).monitored.complaint.unwrap();
     assert!(
         told.ends_with("refuses the monitor account: Access denied"),
         "{told}"
@@ -361,11 +361,11 @@ fn where_lag_may_not_be_asked_the_role_is_found_out_all_the_same() {
     stage.hear(1, untold(Writes::Refused));
     assert_eq!(stage.roles(), [PRIMARY, REPLICA]);
     assert_eq!(stage.backend(1).standing.lag(), Lag::Unknown);
-    let told = stage.backend(1).complaint.unwrap();
+    let told = stage.backend(1).monitored.complaint.unwrap();
     assert!(told.ends_with("what helps is GRANT …"), "{told}");
     stage.hear(1, lags(0));
     let topology = stage.backend_set.snapshot().expect("workers hear of it");
-    assert_eq!(topology.backends[1].complaint, None);
+    assert_eq!(topology.backends[1].monitored.complaint, None);
 }
 
 #[test]
@@ -439,7 +439,7 @@ fn a_replica_that_was_seen_to_follow_and_does_not_now_is_left_out() {
     stage.hear(1, lags(0));
     stage.hear(1, answer(Writes::Refused, Following::Nobody));
     assert!(stage.backend(1).is_left_out());
-    assert!(stage.backend(1).complaint.is_some());
+    assert!(stage.backend(1).monitored.complaint.is_some());
     stage.hear(1, lags(100));
     assert!(!stage.backend(1).is_left_out());
     // A primary follows nobody.
@@ -470,7 +470,14 @@ fn a_member_that_is_out_of_step_with_its_group_is_left_out() {
     assert!(!stage.backend(1).is_left_out());
     stage.hear(1, member(Group::OutOfStep("Donor/Desynced".to_owned())));
     assert!(stage.backend(1).is_left_out());
-    assert!(stage.backend(1).complaint.unwrap().contains("Donor"));
+    assert!(
+        stage
+            .backend(1)
+            .monitored
+            .complaint
+            .unwrap()
+            .contains("Donor")
+    );
     stage.hear(1, member(Group::InStep));
     assert!(!stage.backend(1).is_left_out());
 }
@@ -517,7 +524,7 @@ fn primaries_that_take_writes_and_do_not_replicate_are_told_unless_that_is_meant
         let mut stage = Stage::new(config);
         stage.hear(0, leads());
         stage.hear(1, second);
-        stage.backend(0).complaint
+        stage.backend(0).monitored.complaint
     };
     let told = complaint(&config, leads()).unwrap();
     assert!(told.contains("backend.independent"), "{told}");
