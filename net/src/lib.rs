@@ -10,6 +10,7 @@
 //! before that it is a [`RawSocket`], which may cross threads freely.
 
 pub mod clock;
+pub mod joined;
 pub mod limits;
 pub mod listen;
 pub mod memory;

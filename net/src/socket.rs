@@ -168,6 +168,17 @@ impl Socket {
         }
     }
 
+    /// The TCP connection itself, which the worker's reactor knows no longer.
+    ///
+    /// # Errors
+    /// The kernel's; [`io::ErrorKind::InvalidInput`] if it is not a TCP connection.
+    pub fn into_tcp(self) -> io::Result<std::net::TcpStream> {
+        match self {
+            Socket::Tcp(stream) => stream.into_std(),
+            Socket::Unix(_) | Socket::Memory(_) => Err(io::ErrorKind::InvalidInput.into()),
+        }
+    }
+
     /// The other side's address.
     ///
     /// # Errors

@@ -1,0 +1,285 @@
+//! Two TCP connections whose bytes the kernel passes from one to the other (a sockmap), within a credit.
+//!
+//! Without a credit the kernel would take bytes from a sender for ever, whether or not the receiver takes them, in
+//! memory that nobody counts. So the program redirects within a credit only, and only while the proxy has forwarded
+//! all bytes that it was to read. All other bytes are the proxy's to read (see [`super::program`]).
+
+use std::io;
+use std::net::TcpStream;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::rc::Rc;
+
+use super::bpf::{self, BpfMap, MapKind};
+use super::notices::Notices;
+use super::program::{ProgramMaps, program};
+
+/// The joined sockets of one worker at most, two for each session.
+const SOCKETS_MAX: u32 = 1 << 16;
+
+/// The maps and the program of one worker.
+#[derive(Debug)]
+pub struct SocketJoiner {
+    targets: BpfMap<1>,
+    sources: BpfMap<1>,
+    seen: BpfMap<2>,
+    granted: BpfMap<2>,
+    notices: Notices,
+    _program: OwnedFd,
+}
+
+/// The bytes of one direction, as the program has counted them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Seen {
+    /// Bytes that the kernel has passed on.
+    pub(super) redirected: u64,
+    /// Bytes that the proxy is to read, or has read.
+    pub(super) passed: u64,
+}
+
+/// The bytes that the program may redirect in one direction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Granted {
+    /// How far [`Seen::redirected`] may grow.
+    pub(super) credit: u64,
+    /// How many of the bytes that it has read the proxy has forwarded.
+    pub(super) forwarded: u64,
+}
+
+impl SocketJoiner {
+    /// Asks the kernel for everything that joining needs.
+    ///
+    /// # Errors
+    /// The kernel's: a capability is missing (CAP_BPF and CAP_NET_ADMIN are needed), or the kernel is too old.
+    pub(super) fn new() -> io::Result<Rc<Self>> {
+        let targets = BpfMap::new(MapKind::SocketHash, SOCKETS_MAX)?;
+        let sources = BpfMap::new(MapKind::SocketHash, SOCKETS_MAX)?;
+        let seen = BpfMap::new(MapKind::Hash, SOCKETS_MAX)?;
+        let granted = BpfMap::new(MapKind::Hash, SOCKETS_MAX)?;
+        let notices = Notices::new()?;
+        let instructions = program(&ProgramMaps {
+            targets: targets.fd(),
+            seen: seen.fd(),
+            granted: granted.fd(),
+            notices: notices.fd(),
+        });
+        let loaded = bpf::load(&instructions)?;
+        bpf::attach(loaded.as_fd(), sources.fd())?;
+        Ok(Rc::new(Self {
+            targets,
+            sources,
+            seen,
+            granted,
+            notices,
+            _program: loaded,
+        }))
+    }
+
+    /// Which sockets have bytes for the proxy.
+    pub(super) fn notices(&self) -> &Notices {
+        &self.notices
+    }
+
+    /// Joins two connections without a credit: the proxy reads all bytes until it grants one. It also reads the bytes
+    /// that have come before.
+    ///
+    /// # Errors
+    /// The kernel's: one of them is not established any more, or there are too many. Nothing has changed then.
+    pub(super) fn join(
+        self: &Rc<Self>,
+        one: &TcpStream,
+        other: &TcpStream,
+    ) -> io::Result<JoinedSockets> {
+        let joined = JoinedSockets {
+            sides: [JoinedSide::of(one)?, JoinedSide::of(other)?],
+            joiner: Rc::clone(self),
+        };
+        for side in &joined.sides {
+            self.seen.set(side.cookie, [0; 2])?;
+            self.granted.set(side.cookie, [0; 2])?;
+        }
+        let [first, second] = [number(one), number(other)];
+        let [of_one, of_other] = [joined.sides[0].cookie, joined.sides[1].cookie];
+        // Both are targets before one of them is a source, so that each redirection finds its target.
+        self.targets.set(of_one, second)?;
+        self.targets.set(of_other, first)?;
+        self.sources.set(of_one, first)?;
+        self.sources.set(of_other, second)?;
+        Ok(joined)
+    }
+}
+
+fn number(socket: &TcpStream) -> [u64; 1] {
+    [u64::from(socket.as_raw_fd().cast_unsigned())]
+}
+
+/// One of two joined sockets.
+#[derive(Clone, Copy, Debug)]
+struct JoinedSide {
+    cookie: u64,
+    /// The bytes that were written to it before it was joined.
+    written: u64,
+}
+
+impl JoinedSide {
+    fn of(socket: &TcpStream) -> io::Result<Self> {
+        Ok(Self {
+            cookie: rustix::net::sockopt::socket_cookie(socket)?,
+            written: written(socket.as_fd())?,
+        })
+    }
+}
+
+/// Which of the two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JoinedEnd {
+    /// The first one.
+    One,
+    /// The second one.
+    Other,
+}
+
+impl JoinedEnd {
+    /// Both, by their numbers.
+    pub const BOTH: [Self; 2] = [Self::One, Self::Other];
+
+    /// The opposite one.
+    pub fn opposite(self) -> Self {
+        match self {
+            Self::One => Self::Other,
+            Self::Other => Self::One,
+        }
+    }
+}
+
+/// Two joined connections. When this is dropped, they are not joined any more, and their counts are gone.
+#[derive(Debug)]
+pub struct JoinedSockets {
+    sides: [JoinedSide; 2],
+    joiner: Rc<SocketJoiner>,
+}
+
+impl Drop for JoinedSockets {
+    fn drop(&mut self) {
+        for side in &self.sides {
+            self.joiner.sources.remove(side.cookie);
+            self.joiner.targets.remove(side.cookie);
+            self.joiner.seen.remove(side.cookie);
+            self.joiner.granted.remove(side.cookie);
+        }
+    }
+}
+
+impl JoinedSockets {
+    /// Bytes that have come from each end since the joining.
+    pub fn bytes(&self) -> [u64; 2] {
+        JoinedEnd::BOTH.map(|end| {
+            let seen = self.seen(end);
+            seen.redirected + seen.passed
+        })
+    }
+
+    fn side(&self, end: JoinedEnd) -> &JoinedSide {
+        &self.sides[end as usize]
+    }
+
+    /// The name by which notices call this end.
+    pub(super) fn cookie(&self, end: JoinedEnd) -> u64 {
+        self.side(end).cookie
+    }
+
+    /// The counts of the bytes that come from `from`.
+    pub(super) fn seen(&self, from: JoinedEnd) -> Seen {
+        let counts = self.joiner.seen.find(self.side(from).cookie);
+        let [redirected, passed] = counts.unwrap_or_default();
+        Seen { redirected, passed }
+    }
+
+    /// Says what the program may redirect of the bytes that come from `from`.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub(super) fn grant(&self, from: JoinedEnd, granted: Granted) -> io::Result<()> {
+        let bounds = [granted.credit, granted.forwarded];
+        self.joiner.granted.set(self.side(from).cookie, bounds)
+    }
+
+    /// Whether all that the kernel was to pass on has left its queue for `to`, to which the proxy itself has written
+    /// `wrote` bytes. Until then the proxy must write nothing there, because its bytes would overtake.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub(super) fn has_left(
+        &self,
+        to: JoinedEnd,
+        socket: &TcpStream,
+        wrote: u64,
+    ) -> io::Result<bool> {
+        let due = self.seen(to.opposite()).redirected + wrote;
+        let done = written(socket.as_fd())?.wrapping_sub(self.side(to).written);
+        Ok(done >= due)
+    }
+
+    /// Whether the other side has not yet acknowledged all bytes that were written to `socket`, or are to be.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub(super) fn has_unacknowledged(
+        &self,
+        to: JoinedEnd,
+        socket: &TcpStream,
+        wrote: u64,
+    ) -> io::Result<bool> {
+        Ok(unacknowledged(socket.as_fd())? > 0 || !self.has_left(to, socket, wrote)?)
+    }
+}
+
+/// The part of `struct tcp_info` up to `tcpi_bytes_acked`.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct TcpInfo {
+    before: [u64; 15],
+    bytes_acked: u64,
+}
+
+/// Bytes that were written to a socket, by the proxy or the kernel: those that the other side has acknowledged, and those
+/// that it has not. Bytes that are acknowledged between the two questions are missing, so that this is never too many.
+#[allow(unsafe_code)]
+fn written(socket: BorrowedFd<'_>) -> io::Result<u64> {
+    let mut info = TcpInfo {
+        before: [0; 15],
+        bytes_acked: 0,
+    };
+    let mut length = size_of::<TcpInfo>() as libc::socklen_t;
+    // SAFETY: the kernel writes at most `length` bytes, which is the size of `info`. All its values are valid.
+    let asked = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_INFO,
+            std::ptr::from_mut(&mut info).cast(),
+            &raw mut length,
+        )
+    };
+    match asked {
+        0 if length as usize == size_of::<TcpInfo>() => {
+            Ok(info.bytes_acked + unacknowledged(socket)?)
+        }
+        0 => Err(io::ErrorKind::Unsupported.into()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Bytes that were written to a socket and that the other side has not acknowledged.
+#[allow(unsafe_code)]
+fn unacknowledged(socket: BorrowedFd<'_>) -> io::Result<u64> {
+    let mut queued: libc::c_int = 0;
+    // SAFETY: the kernel writes one number.
+    let asked = unsafe { libc::ioctl(socket.as_raw_fd(), libc::TIOCOUTQ, &raw mut queued) };
+    match asked {
+        0 => Ok(u64::from(queued.cast_unsigned())),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+#[cfg(test)]
+mod tests;
