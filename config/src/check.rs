@@ -8,6 +8,7 @@ mod clusters;
 mod filters;
 mod http;
 mod kafka;
+mod kernel_sessions;
 mod profiling;
 mod redirects;
 mod replication;
@@ -42,6 +43,7 @@ pub(crate) fn faults(config: &Config, written: &Written) -> Vec<Fault> {
     accounts::faults(config, written, &mut faults);
     rules::faults(config, written, &mut faults);
     redirects::faults(config, written, &mut faults);
+    kernel_sessions::faults(config, written, &mut faults);
     profiling::faults(config, written, &mut faults);
     replication::faults(config, written, &mut faults);
     filters::faults(config, written, &mut faults);
@@ -57,6 +59,7 @@ pub(crate) fn warnings(config: &Config, written: &Written) -> Vec<Fault> {
     let mut warnings = accounts::warnings(config, written);
     warnings.extend(clusters::warnings(config, written));
     warnings.extend(replication::warnings(config, written));
+    warnings.extend(kernel_sessions::warnings(config, written));
     warnings.extend(unknown_accounts(config, written));
     warnings
 }

@@ -6,6 +6,7 @@ mod admin;
 mod clusters;
 mod faults;
 mod http;
+mod kernel_sessions;
 mod legacy;
 mod reload;
 mod renamed;

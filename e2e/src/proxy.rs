@@ -260,6 +260,29 @@ impl Proxy {
         Self::launch(folder, port, &["--config".as_ref(), config.as_os_str()])
     }
 
+    /// The same without any privilege of root, where the tests have them.
+    pub fn start_without_privileges(settings: &Settings) -> Self {
+        let unprivileged = || {
+            let mut command = Command::new("setpriv");
+            command.args(["--bounding-set", "-all", "--inh-caps", "-all"]);
+            command
+        };
+        let tried = unprivileged().arg("true").status();
+        let has_privileges = tried.is_ok_and(|status| status.success());
+        let folder = Folder::new("proxy");
+        let port = free_port();
+        let config = folder.write("pilotfish.toml", with_listen(settings, port).to_toml());
+        let arguments = ["--config".as_ref(), config.as_os_str()];
+        match has_privileges {
+            true => {
+                let mut command = unprivileged();
+                command.arg(program());
+                Self::launch_as(command, folder, port, &arguments)
+            }
+            false => Self::launch(folder, port, &arguments),
+        }
+    }
+
     /// Starts it with a command line of your own; `{port}` in it becomes a free port's number.
     pub fn start_with(arguments: &[&str]) -> Self {
         let port = free_port();
@@ -272,8 +295,11 @@ impl Proxy {
     }
 
     fn launch(folder: Folder, port: u16, arguments: &[&OsStr]) -> Self {
+        Self::launch_as(Command::new(program()), folder, port, arguments)
+    }
+
+    fn launch_as(mut command: Command, folder: Folder, port: u16, arguments: &[&OsStr]) -> Self {
         let ready = Ready::bind(folder.path());
-        let mut command = Command::new(program());
         command
             .args(arguments)
             .env("NOTIFY_SOCKET", ready.path())

@@ -170,12 +170,16 @@ impl Transport {
         }
     }
 
-    fn into_plain(self) -> io::Result<Socket> {
+    /// The socket itself, if its bytes are the packets.
+    ///
+    /// # Errors
+    /// One of kind [`io::ErrorKind::InvalidInput`] when this is not plain.
+    pub fn into_plain(self) -> io::Result<Socket> {
         match self {
             Transport::Plain(socket) => Ok(socket),
             Transport::Tls(_) | Transport::Compressed(_) | Transport::Gone => Err(io::Error::new(
                 io::ErrorKind::InvalidInput,
-                "TLS can begin on a plain connection only",
+                "the connection is not plain",
             )),
         }
     }

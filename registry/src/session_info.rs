@@ -42,6 +42,8 @@ pub enum SessionKind {
     Pooled(SessionMode),
     /// It has a backend connection of its own.
     Relayed,
+    /// It has one, and the kernel passes the bytes.
+    Joined,
     /// It runs a script.
     Scripted,
 }
@@ -53,6 +55,7 @@ impl SessionKind {
             Self::Login => "login",
             Self::Pooled(mode) => mode.name(),
             Self::Relayed => SessionMode::Transparent.name(),
+            Self::Joined => SessionMode::Kernel.name(),
             Self::Scripted => "script",
         }
     }

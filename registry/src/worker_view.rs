@@ -43,7 +43,7 @@ pub struct SessionView {
     pub state_seconds: u32,
     /// How long ago it began.
     pub age: Duration,
-    /// For how long it keeps a backend connection: a mode of pooling, `transparent`, or `script`.
+    /// For how long it keeps a backend connection: a mode of pooling, `transparent`, `kernel` or `script`.
     pub mode: &'static str,
     /// The backend that it uses, or whose connection it keeps.
     pub backend: Option<BackendId>,
@@ -68,6 +68,9 @@ pub enum SessionState {
     Idle,
     /// Executing one.
     Running,
+    /// The kernel passes its bytes, and the proxy does not see whether a statement runs. So many bytes have come from the
+    /// client, and from the backend.
+    Joined([u64; 2]),
 }
 
 impl SessionState {
@@ -77,6 +80,7 @@ impl SessionState {
             Self::Login => "login",
             Self::Idle => "idle",
             Self::Running => "running",
+            Self::Joined(_) => "joined",
         }
     }
 }

@@ -10,12 +10,18 @@
 //!                        └─ the end: thread_ended, the last message to the client
 //! ```
 //!
+//! A session of a listener with `routing.session = "kernel"` becomes a [`joined_session::JoinedSession`] after the login: the
+//! kernel passes its bytes, nothing follows them. If it cannot be joined, it becomes a relayed one.
+//!
 //! [`relay_env::RelayEnv`] is all that a relayed session needs of its worker. A pooled session can become a relayed one:
 //! it hands over its two legs and what it keeps until its end ([`relayed_session::KeptUntilEnd`]).
 
+pub mod joined_counts;
+pub mod joined_session;
 pub mod observer;
 pub mod outcome;
 pub mod relay;
 pub mod relay_env;
 pub mod relayed_session;
 pub mod thread_ended;
+pub mod worker_joins;

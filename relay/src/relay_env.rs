@@ -3,6 +3,7 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
+use crate::worker_joins::WorkerJoins;
 use backend::pool_env::PoolEnv;
 use backend::times::Times;
 use link::failure::FailureKind;
@@ -34,6 +35,8 @@ pub struct RelayEnv {
     pub recorder: Rc<StatementRecorder>,
     /// How long statements have waited, and backends have taken.
     pub times: Rc<Times>,
+    /// The sessions that the kernel has joined.
+    pub joins: Rc<WorkerJoins>,
 }
 
 impl RelayEnv {

@@ -16,6 +16,7 @@ use backend::settings::Settings;
 use engine::engine_env::SharedEngine;
 use registry::change_origins::ChangeOrigins;
 use registry::session_registry::SessionRegistry;
+use relay::joined_counts::JoinCounts;
 use script_host::interpreters::AllScripts;
 use stats::journal::{AuditEvent, Entry, Journal};
 use stats::plans::store::Plans;
@@ -81,6 +82,8 @@ pub(crate) struct Shared {
     pub engine: Arc<SharedEngine>,
     /// How servers run statements, and which indexes they have.
     pub plans: Arc<Plans>,
+    /// Of sessions that the kernel was to join.
+    pub joins: Arc<JoinCounts>,
     /// When the process began.
     pub began: ProcessStart,
 }

@@ -33,6 +33,7 @@ pub use registry::session_registry::Killed;
 pub use registry::worker_view::{
     LoadView, PoolView, SessionState, SessionView, SpreadView, StepsView, TimesView, WorkerView,
 };
+pub use relay::joined_counts::{JoinObstacle, JoinView};
 pub use script_hooks::admin_script::AdminScript;
 pub use script_host::interpreters::AllScripts;
 pub use window::Window;

@@ -40,6 +40,7 @@ use login::tls_guard::Guard;
 use registry::session_info::{SessionInfo, SessionKind};
 use registry::session_registry::Registration;
 use registry::worker_sessions::Registered;
+use relay::joined_session::KernelSession;
 use relay::outcome::After;
 use relay::relayed_session::RelayedSession;
 use scripted::pooled_script::PooledScript;
@@ -73,6 +74,7 @@ pub(crate) async fn serve(worker: Rc<Worker>, registered: Registered, arrival: A
     }
     let ended = match begun {
         Ok(LoggedInSession::Relayed(session)) => Box::pin(session.run(&worker.relay)).await,
+        Ok(LoggedInSession::Joined(session)) => Box::pin(session.run(&worker.relay)).await,
         Ok(LoggedInSession::Pooled(session, script)) => {
             pooled(&worker, session, script, &mut facts).await
         }
@@ -180,6 +182,10 @@ async fn begin(
             let id = agreement.person.as_ref().map(Registration::id);
             facts.tell(watch, SessionKind::Relayed, id);
             let given = (&worker.relay, watch, &*settings);
+            if listener.joins_in_kernel() {
+                let session = KernelSession::begin(given, client, greeted, agreement, place)?;
+                return Ok(LoggedInSession::from(session));
+            }
             let session = RelayedSession::begin(given, client, greeted, agreement, place)?;
             return Ok(LoggedInSession::Relayed(Box::new(session)));
         }

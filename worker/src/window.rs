@@ -22,6 +22,7 @@ use link::memory::MemoryView;
 use login::reception::{AdminClient, Reception};
 use registry::session_registry::{Kill, Killed};
 use registry::worker_view::{TimesView, WorkerView};
+use relay::joined_counts::JoinView;
 use script_hooks::admin_script::AdminScript;
 use stats::journal::{AuditEvent, Journal};
 use stats::plans::store::PlansView;
@@ -233,6 +234,12 @@ impl Window {
     /// What was ended so that others can go on.
     pub fn forced_ends(&self) -> &ForcedEnds {
         &self.shared.pools.forced_ends
+    }
+
+    /// What became of sessions that the kernel was to join. Bytes of sessions that last are in it if workers were asked
+    /// before, see [`Window::look`].
+    pub fn joins(&self) -> Vec<JoinView> {
+        self.shared.joins.views()
     }
 
     /// What was profiled, and what that has cost.

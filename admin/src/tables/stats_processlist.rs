@@ -54,7 +54,7 @@ pub static TABLE: TableDefinition<StatsProcesslistRow> = TableDefinition {
         text("command", "Sleep, Query or Connect.", |it| {
             match it.session.state {
                 SessionState::Idle => "Sleep".into(),
-                SessionState::Running => "Query".into(),
+                SessionState::Running | SessionState::Joined(_) => "Query".into(),
                 SessionState::Login => "Connect".into(),
             }
         }),

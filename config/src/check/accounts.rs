@@ -158,7 +158,7 @@ impl AccountCheck<'_> {
                 .mode(listener, self.account.routing.session)
                 != SessionMode::Transparent
         };
-        let of_listener = |listener: &ListenerConfig| modes(listener.routing.session);
+        let of_listener = |listener: &ListenerConfig| modes(listener.mode());
         modes(None) || self.config.listeners.iter().any(of_listener)
     }
 

@@ -27,5 +27,5 @@ pub(super) fn faults(config: &Config, written: &Written, faults: &mut Vec<Fault>
 /// Whether sessions of a listener may have no backend of their own.
 fn is_pooled(config: &Config, listener: &ListenerConfig) -> bool {
     let knows_accounts = config.accounts.learn || !config.configured_accounts.is_empty();
-    knows_accounts && listener.routing.session != Some(SessionMode::Transparent)
+    knows_accounts && listener.mode() != Some(SessionMode::Transparent)
 }

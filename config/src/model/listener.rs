@@ -3,7 +3,7 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
-use super::{DAY, RoutingOverride};
+use super::{DAY, RoutingOverride, SessionMode};
 use crate::address::LISTEN_PORT;
 use crate::define::{choices, settings};
 use crate::{ListenAddress, Redirect, Traits};
@@ -48,6 +48,16 @@ choices! {
 }
 
 impl ListenerConfig {
+    /// For how long its sessions keep a backend connection, if it says so.
+    pub fn mode(&self) -> Option<SessionMode> {
+        self.routing.session.map(SessionMode::held)
+    }
+
+    /// Whether the kernel is to join the connections of its sessions.
+    pub fn joins_in_kernel(&self) -> bool {
+        self.routing.session == Some(SessionMode::Kernel)
+    }
+
     /// The settings that are of sessions only, as far as they are given.
     pub fn of_sessions(&self) -> impl Iterator<Item = &'static str> + '_ {
         let bare = Self::default();

@@ -118,6 +118,19 @@ choices! {
         /// Until a statement after which the server says that no transaction is open, whatever
         /// autocommit is.
         Statement = "statement",
+        /// As `"transparent"`, and the kernel passes the bytes after the login: the proxy sees no statement. Only a listener
+        /// may say it. See [Sessions in the kernel](kernel-sessions.md).
+        Kernel = "kernel",
+    }
+}
+
+impl SessionMode {
+    /// For how long a session keeps a backend connection, whatever passes its bytes.
+    pub fn held(self) -> Self {
+        match self {
+            Self::Kernel => Self::Transparent,
+            Self::Transparent | Self::Transaction | Self::Statement => self,
+        }
     }
 }
 

@@ -149,7 +149,8 @@ impl RoutingConfig {
     /// The mode of a session whose login the proxy answers: of what its listener and its account
     /// say, the mode that keeps the connection longer; when neither says anything, this one.
     pub fn mode(&self, listener: Option<SessionMode>, account: Option<SessionMode>) -> SessionMode {
-        let said = [listener, account].into_iter().flatten().min();
+        let said = [listener, account].into_iter().flatten();
+        let said = said.map(SessionMode::held).min();
         said.unwrap_or(self.session)
     }
 }

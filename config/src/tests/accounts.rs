@@ -335,7 +335,7 @@ const CASES: &[(&str, &[&str])] = &[
         "[[listener]]\naddress = \":4050\"\nrouting.session = \"pooled\"",
         &[
             "pilotfish.toml:3:19: listener.routing.session: must be one of \"transparent\", \"transaction\", \
-           \"statement\", not \"pooled\"",
+           \"statement\", \"kernel\", not \"pooled\"",
         ],
     ),
     // Where clients go.

@@ -435,7 +435,7 @@ impl PooledSession {
         let keeps = |mode: SessionMode| match mode {
             SessionMode::Statement => 0,
             SessionMode::Transaction => 1,
-            SessionMode::Transparent => 2,
+            SessionMode::Transparent | SessionMode::Kernel => 2,
         };
         if let Some(mode) = mode.filter(|mode| keeps(*mode) > keeps(self.mode)) {
             self.mode = mode;

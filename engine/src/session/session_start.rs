@@ -231,7 +231,7 @@ pub(crate) fn rules(account: &KnownAccount, mode: SessionMode) -> Rules {
 /// How a mode of the configuration is called where state is kept.
 pub(crate) fn hold_of(mode: SessionMode) -> Hold {
     match mode {
-        SessionMode::Transparent => Hold::Session,
+        SessionMode::Transparent | SessionMode::Kernel => Hold::Session,
         SessionMode::Transaction => Hold::Transaction,
         SessionMode::Statement => Hold::Statement,
     }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use config::{AccountConfig, Config, Fault, OtherAccounts, ReplicaUse, Role, SessionMode};
+use config::{AccountConfig, Config, Fault, ListenerConfig, OtherAccounts, ReplicaUse, Role, SessionMode};
 use route::rules::{Compiled, Counters, Occasion, Record};
 use route::{Explanation, Topology, Transaction, Wanted, Why};
 
@@ -73,9 +73,7 @@ impl Outlook {
         if !self.answers_logins() {
             return SessionMode::Transparent;
         }
-        let listener = asked
-            .listener(&self.config)
-            .and_then(|it| it.routing.session);
+        let listener = asked.listener(&self.config).and_then(ListenerConfig::mode);
         let account = account.and_then(|it| it.routing.session);
         self.config.routing.mode(listener, account)
     }

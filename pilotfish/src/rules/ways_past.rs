@@ -63,15 +63,15 @@ impl BoundaryCheck<'_> {
     }
 
     fn transparent_listeners(&self) -> Vec<Fault> {
-        let is_transparent = |mode| mode == Some(SessionMode::Transparent);
         let listeners = self.config.listeners.iter().enumerate();
-        let listeners = listeners.filter(|(_, listener)| is_transparent(listener.routing.session));
-        let ways = listeners.map(|(index, _)| {
+        let ways = listeners.filter_map(|(index, listener)| {
+            let text = match listener.routing.session? {
+                SessionMode::Transparent => "is \"transparent\": its sessions are relayed unread",
+                SessionMode::Kernel => "is \"kernel\": the kernel passes its sessions' bytes",
+                SessionMode::Transaction | SessionMode::Statement => return None,
+            };
             let setting = Written::of("listener", index, "routing.session");
-            self.way(
-                &setting,
-                "is \"transparent\": its sessions are relayed unread",
-            )
+            Some(self.way(&setting, text))
         });
         let all = self.config.routing.session == SessionMode::Transparent;
         let all = all.then(|| {

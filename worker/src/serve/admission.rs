@@ -14,7 +14,7 @@ use login::login_env::SessionPermit;
 /// Whether the proxy itself answers the logins of a listener's clients.
 pub(super) fn answers_logins(worker: &Worker, listener: &ListenerConfig) -> bool {
     let answers = worker.plane_context.accounts.borrow().answers_logins();
-    answers && listener.routing.session != Some(SessionMode::Transparent)
+    answers && listener.mode() != Some(SessionMode::Transparent)
 }
 
 /// Waits for a place among all sessions, as configured.

@@ -17,6 +17,7 @@ use login::login_env::SessionPermit;
 use login::server_login::AdmittedLogin;
 use login::welcome::welcome;
 use registry::worker_sessions::Registered;
+use relay::joined_session::{JoinedSession, KernelSession};
 use relay::relayed_session::RelayedSession;
 use script_host::host::Host;
 use script_host::login_hooks::LoginHooks;
@@ -26,8 +27,18 @@ use scripted::session::Scripted;
 /// A session after its login.
 pub(super) enum LoggedInSession {
     Relayed(Box<RelayedSession>),
+    Joined(Box<JoinedSession>),
     Pooled(Box<PooledSession>, Option<Box<PooledScript>>),
     Scripted(Box<Scripted>),
+}
+
+impl From<KernelSession> for LoggedInSession {
+    fn from(session: KernelSession) -> Self {
+        match session {
+            KernelSession::Joined(session) => Self::Joined(session),
+            KernelSession::Relayed(session) => Self::Relayed(session),
+        }
+    }
 }
 
 /// A client whom the proxy itself has let in, with its script if it runs one.

@@ -40,7 +40,7 @@ impl Worker {
         });
         let (watch, card) = found.next()?;
         match (kill.scope, card.way, watch.backend()) {
-            (KillScope::Statement, SessionKind::Relayed, Some(backend)) => {
+            (KillScope::Statement, SessionKind::Relayed | SessionKind::Joined, Some(backend)) => {
                 if !self.relay.has_monitor() {
                     let why = "KILL QUERY of a session that is not pooled needs health.monitor_user; \
                                KILL without QUERY ends the session";

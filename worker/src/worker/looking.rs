@@ -40,6 +40,11 @@ impl Worker {
         let age = self.plane_context.now().since(card.began);
         let (state, state_seconds) = match (card.way, activity) {
             (SessionKind::Login, _) => (SessionState::Login, u32::try_from(age.as_secs()).ok()?),
+            (SessionKind::Joined, _) => {
+                let bytes = self.relay.joins.note(card.id).unwrap_or_default();
+                let age_seconds = u32::try_from(age.as_secs()).ok()?;
+                (SessionState::Joined(bytes), age_seconds)
+            }
             (_, Activity::Idle) => (SessionState::Idle, state_seconds),
             (_, Activity::Running) => (SessionState::Running, state_seconds),
         };

@@ -4,7 +4,9 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use config::ListenerConfig;
 use net::clock::Clock;
+use net::joined::waiter::JoinWaiter;
 use net::worker::WorkerContext;
 use route::{Dice, Loads};
 use tokio::sync::mpsc;
@@ -29,6 +31,7 @@ use login::login_env::LoginEnv;
 use registry::session_control::Ask;
 use registry::worker_sessions::WorkerSessions;
 use relay::relay_env::RelayEnv;
+use relay::worker_joins::WorkerJoins;
 use script_host::host::Host;
 use stats::recorder::StatementRecorder;
 use stats::seen_digests::SeenDigests;
@@ -223,7 +226,43 @@ fn relay_env(
             clock,
         }),
         times: Rc::new(Times::new(Rc::clone(env), Arc::clone(&shared.engine.times))),
+        joins: Rc::new(WorkerJoins::new(
+            join_waiter(index, plane_context),
+            Arc::clone(&shared.joins),
+        )),
     })
+}
+
+/// What has the kernel join sessions, if a listener wants it and the kernel lets the proxy do it. The log says once why
+/// it does not.
+fn join_waiter(index: usize, plane_context: &DataPlaneContext) -> Option<Rc<JoinWaiter>> {
+    let settings = Arc::clone(&plane_context.settings.borrow());
+    let mut listeners = settings.config.listeners.iter();
+    if !listeners.any(ListenerConfig::joins_in_kernel) {
+        return None;
+    }
+    match JoinWaiter::new() {
+        Ok(waiter) => {
+            let wakes = Rc::clone(&waiter).run();
+            spawn_local(async move {
+                if let Err(error) = wakes.await {
+                    tracing::error!(%error, "joined sessions are not woken any more");
+                }
+            });
+            Some(waiter)
+        }
+        Err(error) => {
+            if index == 0 {
+                tracing::warn!(
+                    kind = "kernel_sessions_unavailable",
+                    %error,
+                    "the kernel does not let the proxy join sessions, and the proxy relays those of listeners with routing.session = \
+                     \"kernel\"; joining needs Linux 5.13, CAP_BPF and CAP_NET_ADMIN"
+                );
+            }
+            None
+        }
+    }
 }
 
 /// What the pooled sessions of a worker need.

@@ -1,0 +1,356 @@
+//! A session whose client and backend connection the kernel joins, from the login's OK to its end.
+//!
+//! The proxy does not see statements. So a session that is to end has no good moment: it is drained once it has been
+//! silent for a second, or when the time for draining is over, and it is killed as a whole.
+
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use net::joined::joined_relay::{JoinedRelay, LostEnd};
+use net::joined::joiner::JoinedEnd;
+use net::{RawSocket, Socket};
+use route::{Backend, KillReason, Report, SessionSlot};
+use tokio::time::{Sleep, sleep};
+use wire::errors;
+
+use crate::joined_counts::JoinObstacle;
+use crate::relay::{MAY_HAVE_RUN, SILENT};
+use crate::relay_env::RelayEnv;
+use crate::relayed_session::RelayedSession;
+use crate::worker_joins::CountedSession;
+use backend::connection_error::ConnectionError;
+use backend::settings::Settings;
+use link::failure::{Failure, FailureKind};
+use link::packets::PacketStream;
+use link::session_end::{SessionEnd, lost_at_login};
+use link::transport::Transport;
+use login::connect::Greeted;
+use login::login_env::SessionPermit;
+use login::relayed_login::Agreement;
+use registry::session_control::{Ask, Requests, SessionControl};
+use registry::session_info::SessionKind;
+use registry::session_registry::Registration;
+
+/// A session that is to be drained ends after so long without a byte.
+const TIMEOUT_SILENCE: Duration = Duration::from_secs(1);
+
+/// A session of a listener with `routing.session = "kernel"`, after its login.
+pub enum KernelSession {
+    /// The kernel passes its bytes.
+    Joined(Box<JoinedSession>),
+    /// It cannot be joined: the proxy relays it as every transparent session.
+    Relayed(Box<RelayedSession>),
+}
+
+/// A session that is joined. Fields are dropped in this order: the place among all is given back last, so that whoever
+/// waits for it finds the backend's place free as well.
+pub struct JoinedSession {
+    counted: CountedSession,
+    relay: JoinedRelay,
+    watch: Rc<SessionControl>,
+    to: Arc<Backend>,
+    /// The id of its connection at the backend.
+    thread_id: u32,
+    silence: Option<Silence>,
+    _person: Option<Registration>,
+    _slot: SessionSlot,
+    _place: SessionPermit,
+}
+
+/// A while in which no byte is to come.
+struct Silence {
+    /// The bytes that had come at its beginning.
+    bytes: [u64; 2],
+    over: Pin<Box<Sleep>>,
+}
+
+/// One side at the end of the login, with the bytes that were read ahead.
+type LoginSide = (Transport, Vec<u8>);
+
+/// What came of the two sides.
+enum Joining {
+    Joined(JoinedRelay),
+    NotJoined([LoginSide; 2], JoinObstacle),
+}
+
+impl KernelSession {
+    /// Between a client and the backend that has let it in.
+    ///
+    /// # Errors
+    /// The connection to one of them was lost with the last packet of the login.
+    pub fn begin(
+        given: (&Rc<RelayEnv>, &Rc<SessionControl>, &Settings),
+        client: PacketStream,
+        greeted: Greeted,
+        agreement: Agreement,
+        place: SessionPermit,
+    ) -> Result<Self, Failure> {
+        let (env, watch, _) = given;
+        let client = client.into_parts().ok_or_else(lost_at_login)?;
+        let backend = greeted.stream.into_parts().ok_or_else(lost_at_login)?;
+        let ahead = [&client, &backend].map(|(_, ahead)| ahead.len() as u64);
+        let card = watch.card();
+        let listener = card.as_ref().map(|card| card.listener.address.to_string());
+        let listener = listener.unwrap_or_default();
+        let to = Arc::clone(&greeted.backend);
+        match join(env, [client, backend], &agreement)? {
+            Joining::Joined(relay) => {
+                let id = card.map_or(0, |card| card.id);
+                let figures = env.joins.counts.joined(listener, to.name.clone());
+                watch.settle(to.id);
+                watch.note(env.clock.now(), false);
+                watch.note_of(|card| card.way = SessionKind::Joined);
+                Ok(Self::Joined(Box::new(JoinedSession {
+                    counted: env.joins.enter(id, relay.joined(), ahead, figures),
+                    relay,
+                    watch: Rc::clone(watch),
+                    to,
+                    thread_id: greeted.greeting.thread_id,
+                    silence: None,
+                    _person: agreement.person,
+                    _slot: greeted.slot,
+                    _place: place,
+                })))
+            }
+            Joining::NotJoined([client, backend], obstacle) => {
+                note_relayed(env, listener, &to, obstacle);
+                let stream = |(transport, ahead): LoginSide| {
+                    PacketStream::new(transport, 0).with_ahead(ahead)
+                };
+                let greeted = Greeted {
+                    stream: stream(backend),
+                    ..greeted
+                };
+                RelayedSession::begin(given, stream(client), greeted, agreement, place)
+                    .map(|session| Self::Relayed(Box::new(session)))
+            }
+        }
+    }
+}
+
+/// Joins two sides, if nothing stands against it.
+fn join(env: &RelayEnv, sides: [LoginSide; 2], agreement: &Agreement) -> Result<Joining, Failure> {
+    let obstacle = obstacle(&sides, agreement);
+    let waiter = match (obstacle, env.joins.waiter()) {
+        (Some(obstacle), _) => return Ok(Joining::NotJoined(sides, obstacle)),
+        (None, None) => return Ok(Joining::NotJoined(sides, JoinObstacle::Kernel)),
+        (None, Some(waiter)) => waiter,
+    };
+    let [client, backend] = sides;
+    let sockets = [tcp(client.0)?, tcp(backend.0)?];
+    let not_joined = match JoinedRelay::begin(waiter, sockets, [client.1, backend.1]) {
+        Ok(relay) => return Ok(Joining::Joined(relay)),
+        Err(not_joined) => *not_joined,
+    };
+    tracing::debug!(error = %not_joined.error, "two connections cannot be joined in the kernel");
+    let [client, backend] = not_joined.sockets;
+    let [client_ahead, backend_ahead] = not_joined.ahead;
+    let plain = |socket| {
+        let socket = Socket::from_raw(RawSocket::Tcp(socket));
+        socket.map(Transport::from).map_err(lost)
+    };
+    let sides = [
+        (plain(client)?, client_ahead),
+        (plain(backend)?, backend_ahead),
+    ];
+    Ok(Joining::NotJoined(sides, JoinObstacle::Closing))
+}
+
+fn tcp(transport: Transport) -> Result<std::net::TcpStream, Failure> {
+    let socket = transport.into_plain().map_err(lost)?;
+    socket.into_tcp().map_err(lost)
+}
+
+fn lost(error: std::io::Error) -> Failure {
+    Failure::new(
+        FailureKind::LoginAbandoned,
+        format!("a connection was lost at the end of the login: {error}"),
+    )
+}
+
+/// Why the kernel cannot join two sides, whatever it can do.
+fn obstacle(sides: &[LoginSide; 2], agreement: &Agreement) -> Option<JoinObstacle> {
+    let is_compressed =
+        agreement.client_compression.is_some() || agreement.backend_compression.is_some();
+    let of_side = |(transport, _): &LoginSide| match transport {
+        Transport::Plain(Socket::Tcp(_)) => None,
+        Transport::Plain(_) | Transport::Gone => Some(JoinObstacle::Socket),
+        Transport::Tls(_) => Some(JoinObstacle::Tls),
+        Transport::Compressed(_) => Some(JoinObstacle::Compression),
+    };
+    let of_sides = sides.iter().find_map(of_side);
+    of_sides.or(is_compressed.then_some(JoinObstacle::Compression))
+}
+
+/// Counts a session that is relayed. The log names each reason once; that the kernel is the reason it said at the start.
+fn note_relayed(env: &RelayEnv, listener: String, to: &Backend, obstacle: JoinObstacle) {
+    let name = listener.clone();
+    let is_first = (env.joins.counts).note_relayed(listener, to.name.clone(), obstacle);
+    if is_first && obstacle != JoinObstacle::Kernel {
+        tracing::info!(
+            kind = "session_not_joined",
+            reason = obstacle.name(),
+            listener = name,
+            backend = to.name,
+            "a session of a listener with routing.session = \"kernel\" cannot be joined in the kernel, and the proxy relays it; the \
+             table kernel_sessions counts such sessions, and the log does not name this reason again"
+        );
+    }
+}
+
+impl JoinedSession {
+    /// To its end.
+    ///
+    /// # Errors
+    /// It has ended badly.
+    pub async fn run(mut self, env: &RelayEnv) -> Result<SessionEnd, Failure> {
+        let ended = poll_fn(|context| self.poll(env, context)).await;
+        self.close(env, &ended);
+        ended
+    }
+
+    fn poll(
+        &mut self,
+        env: &RelayEnv,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<SessionEnd, Failure>> {
+        let passed = self.relay.poll(context, &mut env.pool.scratch.borrow_mut());
+        match passed {
+            Poll::Ready(Ok(())) => return Poll::Ready(Ok(self.end())),
+            Poll::Ready(Err(broken)) => return Poll::Ready(self.broke(&broken)),
+            Poll::Pending => {}
+        }
+        // A server that has closed one direction takes nothing in the other.
+        if self.relay.has_delivered_end(JoinedEnd::Other) {
+            return Poll::Ready(Ok(self.end()));
+        }
+        let second = env.clock.now();
+        self.watch.note(second, false);
+        if self.relay.first_end() == Some(JoinedEnd::One) {
+            self.watch.client_closes(second);
+        }
+        match self.heed(env, context) {
+            Some(end) => Poll::Ready(end),
+            None => Poll::Pending,
+        }
+    }
+
+    /// How it has ended, if both sides have closed.
+    fn end(&self) -> SessionEnd {
+        match self.relay.first_end() {
+            Some(JoinedEnd::One) => SessionEnd::ClientClosed,
+            Some(JoinedEnd::Other) | None => SessionEnd::BackendClosed,
+        }
+    }
+
+    /// A connection has broken.
+    fn broke(&self, broken: &LostEnd) -> Result<SessionEnd, Failure> {
+        let error = &broken.error;
+        match (broken.end, self.relay.first_end()) {
+            (JoinedEnd::Other, Some(_)) => Ok(self.end()),
+            (JoinedEnd::Other, None) => {
+                let error = errors::lost(&self.to.name, format_args!("{error}{MAY_HAVE_RUN}"));
+                Err(Failure::saying(FailureKind::BackendLost, error))
+            }
+            (JoinedEnd::One, _) => Err(Failure::new(
+                FailureKind::ClientLost,
+                format!("the connection to the client is lost: {error}"),
+            )),
+        }
+    }
+
+    /// Does what the worker asks; the session's end, if it is time for it.
+    fn heed(
+        &mut self,
+        env: &RelayEnv,
+        context: &mut Context<'_>,
+    ) -> Option<Result<SessionEnd, Failure>> {
+        let asked = self.watch.poll_asked(context);
+        if asked.is_nothing() {
+            return None;
+        }
+        if let Some(end) = self.end_asked(env, asked) {
+            return Some(end);
+        }
+        // A backend that is down or disabled no longer is, or has taken all that was sent to it.
+        self.watch.withdraw(Ask::BackendDown);
+        self.watch.withdraw(Ask::BackendDisabled);
+        let is_over = asked.contains(Ask::Drain) && self.poll_silence(context).is_ready();
+        is_over.then_some(Ok(SessionEnd::Drained))
+    }
+
+    fn end_asked(&self, env: &RelayEnv, asked: Requests) -> Option<Result<SessionEnd, Failure>> {
+        let name = &self.to.name;
+        let has_unacknowledged = || self.relay.has_unacknowledged(JoinedEnd::Other);
+        let failure = if asked.contains(Ask::KillSession) {
+            Failure::new(FailureKind::Killed, "Connection was killed")
+        } else if asked.contains(Ask::Stop) {
+            let error = errors::shutting_down_within("the session, whose statements are not seen");
+            Failure::saying(FailureKind::Stopped, error)
+        } else if asked.contains(Ask::ClientGone) {
+            return Some(Ok(SessionEnd::ClientClosed));
+        } else if asked.contains(Ask::BackendDisabled) && env.pool.is_disabled(self.to.id) {
+            let cause = format_args!("{}{MAY_HAVE_RUN}", ConnectionError::Disabled);
+            Failure::saying(FailureKind::BackendDisabled, errors::lost(name, cause))
+        } else if asked.contains(Ask::BackendDown) && has_unacknowledged() {
+            let error = errors::lost(name, format_args!("{SILENT}{MAY_HAVE_RUN}"));
+            Failure::saying(FailureKind::BackendLost, error)
+        } else {
+            return None;
+        };
+        Some(Err(failure))
+    }
+
+    /// Whether no byte has come for [`TIMEOUT_SILENCE`].
+    fn poll_silence(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        loop {
+            let bytes = self.counted.bytes();
+            let silence = self.silence.get_or_insert_with(|| Silence {
+                bytes,
+                over: Box::pin(sleep(TIMEOUT_SILENCE)),
+            });
+            ready!(silence.over.as_mut().poll(context));
+            let is_silent = silence.bytes == bytes;
+            self.silence = None;
+            if is_silent {
+                return Poll::Ready(());
+            }
+        }
+    }
+
+    /// Closes both connections, and sees to it that no statement runs on for nobody.
+    fn close(self, env: &RelayEnv, ended: &Result<SessionEnd, Failure>) {
+        let backend = self.to.id;
+        let why = match ended {
+            Err(failure) => match failure.kind {
+                FailureKind::BackendLost => {
+                    let cause = failure.cause.clone();
+                    env.pool.report(Report::SessionBroken { backend, cause });
+                    None
+                }
+                FailureKind::Stopped => Some(KillReason::Stopping),
+                FailureKind::BackendDisabled => Some(KillReason::Disabled),
+                _ => Some(KillReason::ClientGone),
+            },
+            Ok(SessionEnd::ClientClosed) if self.watch.is_asked(Ask::ClientGone) => {
+                Some(KillReason::ClientGone)
+            }
+            Ok(_) => None,
+        };
+        if let Some(why) = why.filter(|_| env.has_monitor()) {
+            let thread_id = self.thread_id;
+            env.pool.report(Report::KillStatement {
+                backend,
+                thread_id,
+                why,
+            });
+        }
+        if ended.is_err() {
+            self.relay.abort(JoinedEnd::Other);
+        }
+    }
+}
