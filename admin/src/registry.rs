@@ -43,6 +43,7 @@ pub static TABLES: &[&dyn Table] = &[
     &accounts::TABLE,
     &admin_accounts::TABLE,
     &listeners::TABLE,
+    &kernel_sessions::TABLE,
     &scripts::TABLE,
     &script_metrics::TABLE,
     &workers::TABLE,

@@ -85,6 +85,7 @@ mod infile_theft;
 mod injected;
 mod journals;
 mod kept_connections;
+mod kernel_sessions;
 mod kill;
 mod lane_faults;
 mod lane_neighbours;

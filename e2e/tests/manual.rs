@@ -67,6 +67,7 @@ pages! {
     index_usage
     insight
     journals
+    kernel_sessions
     lanes
     limits
     logging

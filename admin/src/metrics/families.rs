@@ -258,6 +258,26 @@ pub const FAMILIES: &[Family] = &[
         Counter,
         &[LANES.of("statements")],
     ),
+    of(
+        "pilotfish_kernel_sessions_total",
+        Counter,
+        &[KERNEL_SESSIONS.of("sessions")],
+    ),
+    of(
+        "pilotfish_kernel_sessions",
+        Gauge,
+        &[KERNEL_SESSIONS.of("current")],
+    ),
+    of(
+        "pilotfish_kernel_bytes_sent_total",
+        Counter,
+        &[KERNEL_SESSIONS.of("bytes_sent")],
+    ),
+    of(
+        "pilotfish_kernel_bytes_received_total",
+        Counter,
+        &[KERNEL_SESSIONS.of("bytes_received")],
+    ),
     of("pilotfish_rule_hits_total", Counter, &[RULES.of("hits")]),
     of(
         "pilotfish_rule_not_understood_total",
@@ -424,6 +444,14 @@ const FED_REPLICA: &[(&str, &str)] = &[("cluster", "cluster"), ("replica", "repl
 const CHANGE_READER: &[(&str, &str)] =
     &[("cluster", "cluster"), ("way", "way"), ("reader", "reader")];
 
+/// What tells the outcomes of sessions apart that the kernel was to join.
+const KERNEL_SESSION: &[(&str, &str)] = &[
+    ("listener", "listener"),
+    ("backend", "backend"),
+    ("outcome", "outcome"),
+    ("reason", "reason"),
+];
+
 const CHANGE_READERS: LabelledTable = LabelledTable("change_readers", CHANGE_READER);
 const REPLICATION: LabelledTable = LabelledTable("replication", STREAM);
 const FED_REPLICAS: LabelledTable = LabelledTable("fed_replicas", FED_REPLICA);
@@ -434,6 +462,7 @@ const POOLS: LabelledTable =
     LabelledTable("pools", &[("backend", "backend"), ("account", "account")]);
 const LANES: LabelledTable =
     LabelledTable("lanes", &[("outcome", "outcome"), ("reason", "reason")]);
+const KERNEL_SESSIONS: LabelledTable = LabelledTable("kernel_sessions", KERNEL_SESSION);
 const RULES: LabelledTable = LabelledTable("rules", &[("rule", "rule")]);
 const PROFILING: LabelledTable =
     LabelledTable("profiling", &[("outcome", "outcome"), ("reason", "reason")]);

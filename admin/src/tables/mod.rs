@@ -19,6 +19,7 @@ pub mod index_suggestions;
 pub mod index_usage;
 pub mod indexes;
 pub mod information;
+pub mod kernel_sessions;
 pub mod lanes;
 pub mod listeners;
 pub mod logs;

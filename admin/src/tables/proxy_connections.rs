@@ -19,7 +19,7 @@ pub static TABLE: TableDefinition<ProxyConnectionRow> = TableDefinition {
             "proxy: a client's connection; server: a backend's.",
             |it| it.kind.into(),
         ),
-        text("state", "login, idle or running.", |it| {
+        text("state", "login, idle, running or joined.", |it| {
             it.state.name().into()
         }),
         text(

@@ -1,6 +1,6 @@
 //! Who is connected, and what they are doing.
 
-use worker::SessionView;
+use worker::{SessionState, SessionView};
 
 use super::digests::hexadecimal;
 use crate::material::Material;
@@ -41,19 +41,21 @@ pub static TABLE: TableDefinition<SessionRow> = TableDefinition {
             "Its default schema. Of a session that is not pooled it is what the login named.",
             |it| it.session.schema.clone().into(),
         ),
-        text("state", "login, idle or running.", |it| {
-            it.session.state.name().into()
-        }),
+        text(
+            "state",
+            "login, idle or running; joined if the kernel passes its bytes, so that the proxy sees no statement.",
+            |it| it.session.state.name().into(),
+        ),
         measure(
             "state_seconds",
             "s",
-            "For how long nothing has moved in it, in whole seconds.",
+            "For how long nothing has moved in it, in whole seconds; its age if it is joined.",
             |it| it.session.state_seconds.into(),
         ),
         text(
             "mode",
-            "For how long it keeps a backend connection: statement, transaction or transparent; script, if it \
-             runs one; login before that is known.",
+            "For how long it keeps a backend connection: statement, transaction or transparent. A session that is joined \
+             has kernel, one with a script has script. It is login before that is known.",
             |it| it.session.mode.into(),
         ),
         text(
@@ -88,6 +90,18 @@ pub static TABLE: TableDefinition<SessionRow> = TableDefinition {
         measure("age_seconds", "s", "How long ago it began.", |it| {
             seconds(it.session.age)
         }),
+        measure(
+            "bytes_sent",
+            "bytes",
+            "Bytes that have come from its client, if it is joined.",
+            |it| it.bytes().map(|[from_client, _]| from_client).into(),
+        ),
+        measure(
+            "bytes_received",
+            "bytes",
+            "Bytes that have come from its backend, if it is joined.",
+            |it| it.bytes().map(|[_, from_backend]| from_backend).into(),
+        ),
     ],
     items,
 };
@@ -96,6 +110,15 @@ pub static TABLE: TableDefinition<SessionRow> = TableDefinition {
 pub struct SessionRow {
     session: SessionView,
     backend: Option<String>,
+}
+
+impl SessionRow {
+    fn bytes(&self) -> Option<[u64; 2]> {
+        match self.session.state {
+            SessionState::Joined(bytes) => Some(bytes),
+            SessionState::Login | SessionState::Idle | SessionState::Running => None,
+        }
+    }
 }
 
 fn items(material: &Material) -> Vec<SessionRow> {

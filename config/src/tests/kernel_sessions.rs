@@ -4,7 +4,8 @@ use super::{File, load, with_backend};
 
 /// Without TLS of clients no warning is due.
 const LISTENER: &str = "[[listener]]\naddress = \":4050\"\nrouting.session = \"kernel\"\n";
-const NO_STATEMENTS: &str = "needs statements, and the proxy sees none with routing.session = \"kernel\"";
+const NO_STATEMENTS: &str =
+    "needs statements, and the proxy sees none with routing.session = \"kernel\"";
 
 /// What is printed of a file, faults first, then warnings.
 fn told(text: &str) -> Vec<String> {
@@ -127,8 +128,7 @@ fn what_keeps_every_session_out_of_the_kernel_is_refused() {
         let told = told(&text);
         assert!(told.iter().any(|it| it.ends_with(expected)), "{told:?}");
     }
-    let socket =
-        "[client_tls]\nmode = \"off\"\n[[listener]]\naddress = \"/p.sock\"\nrouting.session = \"kernel\"";
+    let socket = "[client_tls]\nmode = \"off\"\n[[listener]]\naddress = \"/p.sock\"\nrouting.session = \"kernel\"";
     let told_of_socket = told(&with_backend(socket));
     let expected = "listener.routing.session: \"kernel\" joins TCP connections only, and this listener has a Unix socket";
     assert!(told_of_socket[0].ends_with(expected), "{told_of_socket:?}");

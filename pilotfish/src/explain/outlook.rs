@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use config::{AccountConfig, Config, Fault, ListenerConfig, OtherAccounts, ReplicaUse, Role, SessionMode};
+use config::{
+    AccountConfig, Config, Fault, ListenerConfig, OtherAccounts, ReplicaUse, Role, SessionMode,
+};
 use route::rules::{Compiled, Counters, Occasion, Record};
 use route::{Explanation, Topology, Transaction, Wanted, Why};
 
