@@ -121,6 +121,12 @@ impl Sample {
             .collect()
     }
 
+    /// Processor time of the whole machine since `before`, shared out over `exchanges`, in microseconds.
+    pub fn machine_us_since(&self, before: &Self, exchanges: u64) -> Option<f64> {
+        let busy = self.machine_busy.saturating_sub(before.machine_busy);
+        (exchanges > 0).then(|| busy as f64 * TICK_US / exchanges as f64)
+    }
+
     /// Share of the machine's time since `before` that went to nobody we know.
     pub fn foreign_cpu_since(&self, before: &Self) -> f64 {
         let pairs = self.processes.iter().zip(&before.processes);

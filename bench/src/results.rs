@@ -135,6 +135,10 @@ pub struct Summary {
     pub against: BTreeMap<String, Ratios>,
     /// Median of the differences to the direct way's p50 within each round, in microseconds.
     pub p50_added_us: Option<f64>,
+    /// The same of the processor time of the whole machine for a query. The kernel's threads are in it, which no
+    /// process counts.
+    #[serde(default)]
+    pub machine_added_us: Option<f64>,
     /// What slow sessions got beside them, in all rounds.
     #[serde(default)]
     pub beside: Option<Beside>,

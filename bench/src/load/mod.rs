@@ -80,6 +80,9 @@ pub struct Findings {
     /// Share of the machine's processor time that went to processes other than the watched ones and
     /// the generator: the noise of this run, 0 to 1.
     pub foreign_cpu: f64,
+    /// Processor time of the whole machine for one exchange in microseconds, threads of the kernel included.
+    #[serde(default)]
+    pub machine_us: Option<f64>,
 }
 
 impl Findings {

@@ -100,6 +100,7 @@ impl Shared {
             beside: Some(self.beside.get()).filter(|it| *it != Beside::default()),
             usage: after.usage_since(before, latencies.len()),
             foreign_cpu: after.foreign_cpu_since(before),
+            machine_us: after.machine_us_since(before, latencies.len()),
         }
     }
 }

@@ -5,7 +5,9 @@ use std::fmt::Write;
 use super::number::{capitalised, count, one_line};
 use crate::results::{Comparison, Ratio, Summary};
 use crate::run::backend::Kind;
-use crate::run::contestant::names::{DIRECT, HAPROXY, LANES, PILOTFISH, is_pooled, order, title};
+use crate::run::contestant::names::{
+    DIRECT, HAPROXY, KERNEL, LANES, PILOTFISH, is_pooled, order, title,
+};
 
 /// Differences smaller than this share are called even.
 pub const EVEN: f64 = 0.02;
@@ -87,8 +89,11 @@ fn row(page: &mut String, load: &str, name: &str, summary: &Summary) {
 /// What is said behind a row.
 fn notes(name: &str, summary: &Summary) -> Vec<String> {
     let mut notes = Vec::new();
-    if matches!(name, PILOTFISH | LANES) {
+    if matches!(name, PILOTFISH | KERNEL | LANES) {
         notes.extend(verdict(summary));
+    }
+    if let (HAPROXY | PILOTFISH | KERNEL, Some(added)) = (name, summary.machine_added_us) {
+        notes.push(format!("adds {added:.1} µs of the machine's time"));
     }
     if is_pooled(name) || name == LANES {
         notes.extend(against_transparent(summary));

@@ -131,6 +131,7 @@ impl Summary {
             backend_connections: None,
             against: BTreeMap::new(),
             p50_added_us: None,
+            machine_added_us: None,
             beside: all_beside(&good),
         }
     }
@@ -155,6 +156,9 @@ impl Summary {
             let added =
                 |(own, other): &(&Findings, &Findings)| own.latency_us.p50 - other.latency_us.p50;
             self.p50_added_us = median(pairs.iter().map(added));
+            let machine_added =
+                |(own, other): &(&Findings, &Findings)| Some(own.machine_us? - other.machine_us?);
+            self.machine_added_us = median(pairs.iter().filter_map(machine_added));
         }
         let (Some(per_second), Some(p50), Some(p99)) = (
             quotient(&|found| Some(found.per_second)),
@@ -252,6 +256,7 @@ mod tests {
                 .chain([usage(BACKEND, 5.0)])
                 .collect(),
             foreign_cpu: 0.0,
+            machine_us: Some(20.0 + 2.0 * proxy_us.unwrap_or_default()),
         }
     }
 
@@ -289,6 +294,7 @@ mod tests {
             }
         );
         assert_eq!(ours.p50_added_us, Some(3.0));
+        assert_eq!(ours.machine_added_us, Some(12.0));
         assert_eq!(ours.proxy_cpu_us.map(Cpu::sum), Some(6.0));
         assert_eq!(ours.against[DIRECT].proxy_cpu, None);
     }

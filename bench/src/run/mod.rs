@@ -143,7 +143,12 @@ impl Bench {
                     .push(format!("{}: not found or not wanted", kind.title()));
             }
         }
-        let wanted = [names::HAPROXY, names::HAPROXY_NEWER, names::PILOTFISH];
+        let wanted = [
+            names::HAPROXY,
+            names::HAPROXY_NEWER,
+            names::PILOTFISH,
+            names::KERNEL,
+        ];
         for name in wanted.into_iter().chain(names::RIVALS) {
             if !self.contestants.iter().any(|proxy| proxy.name() == name) {
                 self.left_out

@@ -8,7 +8,7 @@ use std::fmt;
 
 use crate::results::{Comparison, Results, Summary};
 use crate::run::backend::Kind;
-use crate::run::contestant::names::{HAPROXY, PILOTFISH};
+use crate::run::contestant::names::{HAPROXY, KERNEL, PILOTFISH};
 
 /// A goal and what became of it.
 pub struct Goal {
@@ -43,7 +43,11 @@ impl fmt::Display for Goal {
 
 /// All goals, in the order in which they are shown.
 pub fn all(results: &Results) -> Vec<Goal> {
-    let mut goals = vec![cpu_per_query(results), latency_added(results)];
+    let mut goals = vec![
+        cpu_per_query(results),
+        latency_added(results),
+        machine_time_added(results),
+    ];
     let backends = [Kind::Minimal, Kind::MariaDb, Kind::MySql];
     goals.extend(backends.map(|backend| large_results(results, backend)));
     goals.extend(backends.map(|backend| large_results_cpu(results, backend)));
@@ -73,6 +77,19 @@ fn latency_added(results: &Results) -> Goal {
         let (ours, theirs) = (ours.p50_added_us?, theirs.p50_added_us?);
         let measured = format!("{ours:.1} µs, HAProxy {theirs:.1} µs");
         Some((ours <= theirs, measured))
+    })
+}
+
+/// Sessions that the kernel joins cost the proxy nothing, and the kernel's threads something.
+fn machine_time_added(results: &Results) -> Goal {
+    let text = "Machine time that sessions in the kernel add to a point select, minimal backend, 64 connections: ≤ 0.6 × \
+                HAProxy's";
+    let comparison = results.comparison(Kind::Minimal, "point", 64);
+    let haproxy = comparison.and_then(|it| it.contestants.get(HAPROXY)?.machine_added_us);
+    Goal::of_one(text, comparison, KERNEL, |ours| {
+        let (ours, theirs) = (ours.machine_added_us?, haproxy?);
+        let measured = format!("{ours:.1} µs, HAProxy {theirs:.1} µs");
+        Some((ours <= 0.6 * theirs, measured))
     })
 }
 

@@ -2,6 +2,7 @@
 //! of a backend. The direct connection takes part in every comparison and needs no file.
 
 mod haproxy;
+mod kernel;
 mod lanes;
 mod maxscale;
 mod mysql_proxy;
@@ -159,6 +160,7 @@ pub fn found() -> Vec<Box<dyn Contestant>> {
         .chain(boxed(tiproxy::found()))
         .chain(boxed(mysql_proxy::found()))
         .chain(boxed(pilotfish::found()))
+        .chain(boxed(kernel::found()))
         .chain(boxed(pooled::found()))
         .chain(boxed(lanes::found()))
         .collect()

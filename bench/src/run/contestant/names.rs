@@ -11,6 +11,9 @@ pub const PILOTFISH_2_WORKERS: &str = "pilotfish-2-workers";
 /// Ours, transparent, with TLS to the backend.
 pub const PILOTFISH_TLS: &str = "pilotfish-tls";
 
+/// Ours, transparent, with sessions that the kernel joins.
+pub const KERNEL: &str = "pilotfish-kernel";
+
 /// Ours in front of so many backend connections, which sessions share.
 pub const POOLED: [&str; 2] = ["pilotfish-pool-8", "pilotfish-pool-32"];
 
@@ -69,6 +72,7 @@ pub fn title(name: &str) -> &str {
         HAPROXY_NEWER => "HAProxy (newer)",
         PILOTFISH => "Pilotfish",
         PILOTFISH_2_WORKERS => "Pilotfish, 2 workers",
+        KERNEL => "Pilotfish, kernel",
         PILOTFISH_TLS => "Pilotfish, TLS to the backend",
         "pilotfish-pool-8" => "Pilotfish pooled, 8",
         "pilotfish-pool-32" => "Pilotfish pooled, 32",
@@ -98,7 +102,7 @@ pub fn order(name: &str) -> usize {
     let all = [DIRECT, HAPROXY, HAPROXY_NEWER]
         .into_iter()
         .chain(RIVALS)
-        .chain([PILOTFISH, PILOTFISH_2_WORKERS, PILOTFISH_TLS])
+        .chain([PILOTFISH, KERNEL, PILOTFISH_2_WORKERS, PILOTFISH_TLS])
         .chain(POOLED)
         .chain(RULED)
         .chain(SCRIPTED)

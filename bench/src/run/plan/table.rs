@@ -7,7 +7,7 @@ use super::article;
 use crate::load::Workload;
 use crate::run::backend::Kind;
 use crate::run::contestant::names::{
-    DIRECT, HAPROXY, HAPROXY_NEWER, ISOLATED, LANES, LANES_2_WORKERS, PILOTFISH,
+    DIRECT, HAPROXY, HAPROXY_NEWER, ISOLATED, KERNEL, LANES, LANES_2_WORKERS, PILOTFISH,
     PILOTFISH_2_WORKERS, PILOTFISH_TLS, POOLED, RIVALS, RULED, SCRIPTED,
 };
 use crate::run::sysbench::{Keys, PsMode, Script, Sysbench};
@@ -160,7 +160,7 @@ impl Table {
             Self::Point => {
                 let is_rival = has(&RIVALS) && (is_real || connections == CPU_CLIENTS);
                 let is_pool = has(&POOLED) && connections == CPU_CLIENTS;
-                others || is_rival || is_pool || has(&[PILOTFISH, LANES])
+                others || is_rival || is_pool || has(&[PILOTFISH, KERNEL, LANES])
             }
             Self::Rows => has(&[DIRECT, HAPROXY, PILOTFISH]),
             Self::Connect => has(&[DIRECT, HAPROXY, PILOTFISH]) || has(&POOLED),
@@ -176,7 +176,7 @@ impl Table {
                     && !has(&RULED)
                     && !has(&SCRIPTED)
                     && !has(&ISOLATED)
-                    && !has(&[PILOTFISH_TLS])
+                    && !has(&[PILOTFISH_TLS, KERNEL])
                     && !contestant.ends_with("-workers")
             }
             Self::Sysbench => {

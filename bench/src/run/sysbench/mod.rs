@@ -186,6 +186,7 @@ impl Sysbench {
             beside: None,
             usage: after.usage_since(&before, report.queries),
             foreign_cpu: after.foreign_cpu_since(&before),
+            machine_us: after.machine_us_since(&before, report.queries),
         })
     }
 }
