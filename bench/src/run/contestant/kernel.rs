@@ -44,7 +44,7 @@ impl Contestant for Kernel {
         let backends: String = place.backends.iter().map(each).collect();
         let text = format!(
             "listen = []\nworkers = 1\n{backends}[client_tls]\nmode = \"off\"\n\
-             [[listener]]\naddress = \"{}\"\nsession = \"kernel\"\n",
+             [[listener]]\naddress = \"{}\"\nrouting.session = \"kernel\"\n",
             place.listen,
         );
         let file = place.folder.join("pilotfish.toml");
