@@ -150,9 +150,10 @@ fn statements_pass_both_ways_and_their_bytes_are_counted(product: Product) {
 fn large_results_and_uploads_arrive_whole(product: Product) {
     let server = Server::shared(product);
     let site = KernelSite::of(server);
-    let mut conn = site.connect_as(&Login::root());
-    conn.run("CREATE DATABASE IF NOT EXISTS kernel_uploads");
-    conn.run("USE kernel_uploads");
+    server
+        .root()
+        .run("CREATE DATABASE IF NOT EXISTS kernel_uploads");
+    let mut conn = site.connect_as(&Login::app().schema("kernel_uploads"));
     // Longer than the credit of the kernel, in both directions, and short statements in between.
     for length in [3_000_000, 10, 9_000_000, 1_100_000] {
         let reply = conn.run(&format!("SELECT REPEAT('x', {length})"));
