@@ -31,10 +31,8 @@ fn only(before: &str, more: &str) -> String {
     let mut told = told(&text);
     assert_eq!(told.len(), 1, "{text}\n{told:?}");
     let told = told.remove(0);
-    told.splitn(2, ": listener.")
-        .nth(1)
-        .unwrap_or(&told)
-        .to_owned()
+    let behind = told.split_once(": listener.").map(|(_, text)| text);
+    behind.unwrap_or(&told).to_owned()
 }
 
 #[test]
@@ -42,7 +40,7 @@ fn a_listener_may_have_its_sessions_joined_in_the_kernel() {
     let text = format!(
         "[client_tls]\nmode = \"off\"\n[proxy_protocol]\nsend = \"v2\"\n{LISTENER}redirect = \"backend\"\nrouting.cluster = \"main\"\n\
          routing.replicas = \"primary\"\nrouting.lanes = \"off\"\nrouting.consistency = \"none\"\ntimeout_idle_transaction = \"0s\"\n[[account]]\n\
-         user = \"app\"\npassword = \"p\"\n[[rule]]\nname = \"r\"\nkind = \"select\"\nreject = \"no\"\n"
+         user = \"app\"\npassword = \"p\"\n[[rule]]\nname = \"r\"\nkind = \"select\"\nrefuse = \"no\"\n"
     );
     let config = load(&text);
     let listener = &config.listeners[0];
@@ -81,7 +79,7 @@ fn scripts_and_rules_for_the_listener_are_refused() {
         assert!(told.contains("\"kernel\" hides the statements"), "{told}");
         assert!(told.ends_with(hint), "{told}");
     }
-    let rule = "[[rule]]\nname = \"r\"\nlistener = \":4050\"\nkind = \"select\"\nreject = \"no\"\n";
+    let rule = "[[rule]]\nname = \"r\"\nlistener = \":4050\"\nkind = \"select\"\nrefuse = \"no\"\n";
     let told = only("", rule);
     assert!(
         told.contains("rule.listener: 0.0.0.0:4050 has routing.session = \"kernel\""),

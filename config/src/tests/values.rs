@@ -648,6 +648,12 @@ fn another_value(setting: &Setting<Config>) -> BoxedStrategy<String> {
             prop_oneof![Just("off".to_owned()), Just("true".to_owned())].boxed()
         }
         ("routing.cluster", _) => Just("main".to_owned()).boxed(),
+        // The kernel joins sessions of listeners only.
+        ("routing.session", _) => prop_oneof![
+            Just("transparent".to_owned()),
+            Just("transaction".to_owned())
+        ]
+        .boxed(),
         ("routing.replicas", _) => {
             prop_oneof![Just("any".to_owned()), Just("primary".to_owned())].boxed()
         }

@@ -1,5 +1,6 @@
 //! The servers' table against the lexer that is made of it.
 
+use super::row::Bytes;
 use super::*;
 use crate::{Flags, Lexer, TokenKind};
 
