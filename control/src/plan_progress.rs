@@ -9,7 +9,7 @@ pub(crate) struct PlanProgress {
     asked: u64,
     /// The number of the plan that has taken effect.
     applied: u64,
-    /// Who is to be told when that is the last one.
+    /// Senders for those who wait until that is the last one.
     awaiting: Vec<oneshot::Sender<()>>,
 }
 
