@@ -1,13 +1,15 @@
 //! The chain: sysbench's reads and writes on a primary with one ordinary replica, and on the same primary with the proxy and
 //! eight replicas behind it, in windows that alternate.
 //!
-//! In each window the servers of the other way are stopped (SIGSTOP). Replicas have the lowest priority: they stand for
-//! other machines, so what they do must not slow the primary down. They catch up at the end.
+//! In each window the servers of the other way are stopped (SIGSTOP). Replicas stand for other machines, so what they do
+//! must not slow the primary down: each of their threads runs only while a processor is idle (SCHED_IDLE). They catch up at
+//! the end.
 
+use std::process::Command;
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, ensure};
-use rustix::process::{Pid, Signal, kill_process, setpriority_process};
+use anyhow::{Context, Result, ensure};
+use rustix::process::{Pid, Signal, kill_process};
 use tokio::time::sleep;
 
 use super::primary;
@@ -21,8 +23,6 @@ use crate::run::sysbench::{self, Keys, PsMode, Script, Sysbench};
 const REPLICAS: u32 = 8;
 const THREADS: usize = 8;
 const ROWS: u64 = 10_000;
-
-const LOWEST_PRIORITY: i32 = 19;
 
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 /// Nine servers on few cores may have a lot to do.
@@ -101,7 +101,7 @@ impl Site {
             let server = primary::start(kind, folder, id).await?;
             primary::forget_log(kind, server.address).await?;
             if id > 1 {
-                setpriority_process(Some(pid(&server)?), LOWEST_PRIORITY)?;
+                run_only_when_idle(&server)?;
             }
             servers.push(server);
         }
@@ -162,6 +162,16 @@ impl Site {
         }
         Ok(begun.elapsed().as_secs_f64())
     }
+}
+
+/// Has all threads of a server run only while a processor is idle. Threads that they start inherit that.
+fn run_only_when_idle(server: &Server) -> Result<()> {
+    let mut command = Command::new("chrt");
+    command.args(["--all-tasks", "--idle", "--pid", "0"]);
+    let status = command.arg(server.pid().to_string()).status();
+    let status = status.context("chrt (util-linux) cannot be started")?;
+    ensure!(status.success(), "chrt ends with {status}");
+    Ok(())
 }
 
 async fn open(server: &Server) -> Result<Session> {

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use super::comparison::{self, EVEN, verdict};
+use super::goals::{REASONS, Verdict};
 use super::number::count;
 use super::{article, aside, goals, summary};
 use crate::results::{About, Comparison, Results};
@@ -89,9 +90,13 @@ fn about(page: &mut String, about: &About) {
 fn goal_table(page: &mut String, results: &Results) {
     let _ = writeln!(page, "## Goals\n\n| goal | measured | |\n|---|---|---|");
     for goal in goals::all(results) {
+        let why = match goal.verdict {
+            Verdict::Missed => format!(" ([why]({REASONS}#{}))", goal.reasons),
+            Verdict::Reached | Verdict::NotMeasured => String::new(),
+        };
         let _ = writeln!(
             page,
-            "| {} | {} | {} |",
+            "| {} | {} | {}{why} |",
             goal.text, goal.measured, goal.verdict
         );
     }

@@ -21,18 +21,21 @@ const MANY_THREADS: usize = 64;
 
 pub fn all(results: &Results) -> Vec<Goal> {
     let mut goals = Vec::new();
+    let mut point_selects = Vec::new();
     for server in SERVERS {
-        goals.extend(many_clients(results, server));
-        goals.push(some_clients(results, server));
-        goals.push(one_client(results, server));
+        point_selects.extend(many_clients(results, server));
+        point_selects.push(some_clients(results, server));
+        point_selects.push(one_client(results, server));
     }
-    goals.push(proxy_cpu(results));
+    point_selects.push(proxy_cpu(results));
+    let point_selects = point_selects.into_iter();
+    goals.extend(point_selects.map(|goal| goal.explained_in("lanes")));
     for server in SERVERS {
-        goals.push(sysbench_haproxy(results, server));
-        goals.push(sysbench_cpu(results, server));
-        goals.push(sysbench_direct(results, server));
-        goals.push(sysbench_max(results, server));
-        goals.push(mix(results, server));
+        goals.push(sysbench_haproxy(results, server).explained_in("transactions"));
+        goals.push(sysbench_cpu(results, server).explained_in("transactions"));
+        goals.push(sysbench_direct(results, server).explained_in("lanes"));
+        goals.push(sysbench_max(results, server).explained_in("the-longest-statement"));
+        goals.push(mix(results, server).explained_in("the-longest-statement"));
     }
     goals.push(workers(results, PILOTFISH, PILOTFISH_2_WORKERS));
     goals.push(workers(results, LANES, LANES_2_WORKERS));
@@ -40,7 +43,8 @@ pub fn all(results: &Results) -> Vec<Goal> {
         .into_iter()
         .partition(|rival| is_here(results, rival));
     for rival in here {
-        goals.extend(SERVERS.map(|server| ahead_of(results, rival, server)));
+        let goals_of = SERVERS.map(|server| ahead_of(results, rival, server));
+        goals.extend(goals_of.map(|goal| goal.explained_in("rivals")));
     }
     if !missing.is_empty() {
         let names: Vec<&str> = missing.into_iter().map(title).collect();
@@ -49,6 +53,7 @@ pub fn all(results: &Results) -> Vec<Goal> {
             text,
             measured: "not found on this machine".to_owned(),
             verdict: Verdict::NotMeasured,
+            reasons: "rivals",
         });
     }
     goals
@@ -294,6 +299,7 @@ pub(super) fn workers(results: &Results, one: &str, two: &str) -> Goal {
         let ratio = double.against.get(one)?.proxy_cpu?.median;
         Some((2.0 / ratio >= 1.9, format!("{:.2} ×", 2.0 / ratio)))
     })
+    .explained_in("two-workers")
 }
 
 fn ahead_of(results: &Results, rival: &str, server: Kind) -> Goal {

@@ -16,7 +16,12 @@ pub struct Goal {
     /// What was measured, in the goal's own terms.
     pub measured: String,
     pub verdict: Verdict,
+    /// The section of [`REASONS`] that says what holds it back.
+    pub reasons: &'static str,
 }
+
+/// The page of reasons, seen from the page of benchmarks.
+pub const REASONS: &str = "benchmarks/reasons.md";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
@@ -44,15 +49,18 @@ impl fmt::Display for Goal {
 /// All goals, in the order in which they are shown.
 pub fn all(results: &Results) -> Vec<Goal> {
     let mut goals = vec![
-        cpu_per_query(results),
-        latency_added(results),
-        machine_time_added(results),
+        cpu_per_query(results).explained_in("transparent-sessions"),
+        latency_added(results).explained_in("transparent-sessions"),
+        machine_time_added(results).explained_in("sessions-in-the-kernel"),
     ];
     let backends = [Kind::Minimal, Kind::MariaDb, Kind::MySql];
-    goals.extend(backends.map(|backend| large_results(results, backend)));
-    goals.extend(backends.map(|backend| large_results_cpu(results, backend)));
-    goals.extend([Kind::MariaDb, Kind::MySql].map(|backend| connect(results, backend)));
-    goals.push(idle_memory(results));
+    let large = backends.map(|backend| large_results(results, backend));
+    let large_cpu = backends.map(|backend| large_results_cpu(results, backend));
+    let large = large.into_iter().chain(large_cpu);
+    goals.extend(large.map(|goal| goal.explained_in("large-results")));
+    let connects = [Kind::MariaDb, Kind::MySql].map(|backend| connect(results, backend));
+    goals.extend(connects.map(|goal| goal.explained_in("connecting")));
+    goals.push(idle_memory(results).explained_in("memory"));
     goals.extend(pooled::all(results));
     goals.extend(scripts::all(results));
     goals.extend(lanes::all(results));
@@ -149,6 +157,14 @@ fn idle_memory(results: &Results) -> Goal {
 }
 
 impl Goal {
+    /// The same goal; what holds it back stands in that section of [`REASONS`].
+    fn explained_in(self, section: &'static str) -> Self {
+        Self {
+            reasons: section,
+            ..self
+        }
+    }
+
     /// A goal that `judge` decides from both contestants' figures. Figures that came with errors
     /// reach nothing.
     fn against_haproxy(
@@ -195,6 +211,28 @@ impl Goal {
             text: text.to_owned(),
             measured,
             verdict,
+            reasons: "",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As the page of reasons is found from this crate.
+    const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/benchmarks/reasons.md");
+
+    #[test]
+    fn each_goal_names_a_section_of_the_page_of_reasons() {
+        let page = std::fs::read_to_string(PAGE).expect("the page of reasons");
+        let titles = page.lines().filter_map(|line| line.strip_prefix("## "));
+        let sections: Vec<String> = titles
+            .map(|title| title.to_lowercase().replace(' ', "-"))
+            .collect();
+        for goal in all(&Results::default()) {
+            let has_section = sections.iter().any(|section| section == goal.reasons);
+            assert!(has_section, "{}: {:?}", goal.text, goal.reasons);
         }
     }
 }

@@ -8,10 +8,13 @@ use crate::run::plan::{CPU_CLIENTS, PACED_CLIENTS};
 
 /// The goals of pooled sessions.
 pub fn all(results: &Results) -> Vec<Goal> {
-    let mut goals: Vec<Goal> = POOLED.map(|pool| pooled_cpu(results, pool)).into();
-    goals.push(pooled_connect(results));
-    goals.extend([Kind::MariaDb, Kind::MySql].map(|backend| paced(results, backend)));
-    goals.push(pooled_idle(results));
+    let mut goals: Vec<Goal> = POOLED
+        .map(|pool| pooled_cpu(results, pool).explained_in("pooled-sessions"))
+        .into();
+    goals.push(pooled_connect(results).explained_in("connecting"));
+    let paced = [Kind::MariaDb, Kind::MySql].map(|backend| paced(results, backend));
+    goals.extend(paced.map(|goal| goal.explained_in("pooled-sessions")));
+    goals.push(pooled_idle(results).explained_in("memory"));
     goals
 }
 

@@ -18,10 +18,10 @@ const ADDED_MAX_US: [(&str, f64); 3] = [
 pub fn all(results: &Results) -> Vec<Goal> {
     let comparison = results.comparison(Kind::Minimal, "point", CPU_CLIENTS);
     let scripts = SCRIPTED.into_iter().zip(ADDED_MAX_US);
-    let goals = scripts.map(|(name, (what, most))| added(comparison, name, what, most));
-    goals
-        .chain([workers(results, ISOLATED[0], ISOLATED[1])])
-        .collect()
+    let goals = scripts
+        .map(|(name, (what, most))| added(comparison, name, what, most).explained_in("scripts"));
+    let isolated = workers(results, ISOLATED[0], ISOLATED[1]);
+    goals.chain([isolated]).collect()
 }
 
 fn added(comparison: Option<&Comparison>, name: &str, what: &str, most: f64) -> Goal {
