@@ -2,6 +2,7 @@
 
 import { objects, query, type Row } from "../api";
 import { count, seconds } from "../format";
+import { objectName } from "../object_name";
 import { digestPage } from "../part";
 import { finding, link, statement, type Finding, type Weight } from "./finding";
 
@@ -16,7 +17,7 @@ const RECENT = 86_400;
 
 const EVENTS = `SELECT id, time, kind, subject, text, user FROM events WHERE kind NOT IN ('traces', 'metrics')
   AND time > strftime('%Y-%m-%d %H:%M:%S', 'now', '-1 day') ORDER BY id DESC LIMIT 300`;
-const SCHEMAS = `SELECT id, time, kind, db, object, account FROM schema_changes WHERE step_of IS NULL
+const SCHEMAS = `SELECT id, time, kind, db, object, object_kind, account FROM schema_changes WHERE step_of IS NULL
   AND time > strftime('%Y-%m-%d %H:%M:%S', 'now', '-1 day') ORDER BY id DESC LIMIT ${SHOWN}`;
 const STATEMENTS = `SELECT count(*) AS count, max(digest) AS digest, max(text) AS text FROM (SELECT digest, max(digest_text) AS text FROM digests
   WHERE digest IS NOT NULL GROUP BY digest HAVING min(first_seen) > strftime('%Y-%m-%d %H:%M:%S', 'now', '-${NEW} seconds'))`;
@@ -67,9 +68,8 @@ function weight(event: Row): Weight {
 }
 
 function ofSchema(it: Row): Finding {
-  const what = [it.db, it.object].filter((part) => part != null).join(".");
   const by = it.account == null ? "" : ` by ${it.account}`;
-  return finding("plain", `${ago(it.time)}: `, link(`${it.kind} ${what}`, `schema/${it.id}`), `${by}.`);
+  return finding("plain", `${ago(it.time)}: `, link(`${it.kind} ${objectName(it, it.object_kind)}`, `schema/${it.id}`), `${by}.`);
 }
 
 function ofStatements(row: Row): Finding[] {

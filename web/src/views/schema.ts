@@ -4,6 +4,7 @@ import { objects, query, type Row } from "../api";
 import { sideBySide } from "../diff";
 import { h } from "../dom";
 import { seconds } from "../format";
+import { objectName } from "../object_name";
 import type { View } from "../view";
 
 const SHOWN = 200;
@@ -86,7 +87,7 @@ export class Schema implements View {
       "a",
       { href: `#schema/${change.id}`, "aria-current": isChosen ? "true" : undefined, class: Number(change.error_code) ? "failed" : undefined },
       h("time", {}, clock.slice(0, 8)),
-      h("span", {}, h("strong", {}, String(change.kind)), ` ${named(change)}`, change.account != null && h("small", {}, `by ${change.account}`)),
+      h("span", {}, h("strong", {}, String(change.kind)), ` ${objectName(change, change.object_kind)}`, change.account != null && h("small", {}, `by ${change.account}`)),
     );
     return h("li", {}, link);
   }
@@ -103,7 +104,7 @@ export class Schema implements View {
     const failed = Number(change.error_code) !== 0 && h("p", { class: "warning" }, `The statement ended with error ${change.error_code}.`);
     this.detail.hidden = false;
     this.detail.replaceChildren(
-      h("h2", {}, `${change.kind} ${named(change)}`),
+      h("h2", {}, `${change.kind} ${objectName(change, change.object_kind)}`),
       h("p", { class: "note" }, facts.join(" · ")),
       ...(failed ? [failed] : []),
       h("pre", { class: "statement" }, String(change.statement)),
@@ -112,15 +113,11 @@ export class Schema implements View {
   }
 }
 
-function named(row: Row): string {
-  return [row.db, row.object].filter((it) => it != null && it !== "").join(".");
-}
-
 /** The objects that a change has made or ended, each before and after. */
 function compared(change: number, versions: Row[]): HTMLElement[] {
   const all = new Map<string, { before: Row | null; after: Row | null }>();
   for (const it of versions) {
-    const key = `${it.kind} ${named(it)}`;
+    const key = `${it.kind} ${objectName(it, it.kind)}`;
     const known = all.get(key) ?? { before: null, after: null };
     if (it.made_by === change) known.after = it;
     else known.before = it;
