@@ -29,7 +29,12 @@ enum Awaits {
     /// The EOF packet between definitions and rows.
     EndOfColumns,
     Row,
+    /// What follows of a row that is longer than a packet.
+    RestOfRow,
 }
+
+/// A packet of so many bytes goes on in the next one.
+const PACKET_BYTES_MAX: usize = 0xff_ffff;
 
 /// The state of one reply in progress.
 pub struct ReplyScanner {
@@ -66,6 +71,10 @@ impl ReplyScanner {
     }
 
     fn packet(&mut self, payload: &[u8]) -> Result<Option<Reply>, Failure> {
+        if matches!(self.awaits, Awaits::RestOfRow) {
+            self.awaits = behind_row(payload);
+            return Ok(None);
+        }
         let first = *payload.first().ok_or(Failure::Malformed("empty packet"))?;
         if first == 0xff {
             return Err(Failure::answered(payload));
@@ -79,7 +88,7 @@ impl ReplyScanner {
             Awaits::Columns(count) => Awaits::Columns(count - 1),
             Awaits::EndOfColumns => Awaits::Row,
             Awaits::Row if first == 0xfe && self.ends(payload) => return Ok(Some(self.reply)),
-            Awaits::Row => self.row(payload)?,
+            Awaits::Row | Awaits::RestOfRow => self.row(payload)?,
         };
         Ok(None)
     }
@@ -88,7 +97,7 @@ impl ReplyScanner {
     fn ends(&self, payload: &[u8]) -> bool {
         match self.eof {
             EofStyle::Classic => payload.len() < 9,
-            EofStyle::Deprecated => payload.len() < 0xff_ffff,
+            EofStyle::Deprecated => payload.len() < PACKET_BYTES_MAX,
         }
     }
 
@@ -104,7 +113,15 @@ impl ReplyScanner {
             }
         }
         self.reply.rows += 1;
-        Ok(Awaits::Row)
+        Ok(behind_row(payload))
+    }
+}
+
+/// What comes behind a packet of a row.
+fn behind_row(payload: &[u8]) -> Awaits {
+    match payload.len() {
+        PACKET_BYTES_MAX => Awaits::RestOfRow,
+        _ => Awaits::Row,
     }
 }
 
@@ -117,4 +134,32 @@ fn text_key(row: &[u8]) -> Option<u64> {
 fn binary_key(row: &[u8]) -> Option<u64> {
     let key: &[u8; 4] = row.get(2..)?.first_chunk()?;
     Some(u64::from(u32::from_le_bytes(*key)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::frame;
+
+    #[test]
+    fn a_row_longer_than_a_packet_is_one_row() {
+        let mut bytes = Vec::new();
+        frame(&mut bytes, 1, |out| out.push(1));
+        frame(&mut bytes, 2, |out| out.extend_from_slice(b"definition"));
+        let mut row = b"\x017".to_vec();
+        row.resize(PACKET_BYTES_MAX, b'x');
+        frame(&mut bytes, 3, |out| out.extend_from_slice(&row));
+        // Its rest looks like an ERR packet, and is none.
+        frame(&mut bytes, 4, |out| out.extend_from_slice(b"\xffrest"));
+        frame(&mut bytes, 5, |out| {
+            out.extend_from_slice(&[0xfe, 0, 0, 2, 0])
+        });
+        let mut scanner = ReplyScanner::new(RowFormat::Text, EofStyle::Deprecated);
+        let (taken, reply) = scanner.feed(&bytes).expect("it is a reply");
+        let wanted = Reply {
+            rows: 1,
+            key: Some(7),
+        };
+        assert_eq!((taken, reply), (bytes.len(), Some(wanted)));
+    }
 }

@@ -20,6 +20,8 @@ pub enum Workload {
     Prepared,
     /// So many rows from a key on, text protocol.
     Rows(u64),
+    /// One row with a value of so many MiB, text protocol.
+    Value(u64),
     /// One row by its key, text protocol, each time by another one of so many digests.
     Digests(u64),
     /// `SELECT 1111`, text protocol.
@@ -53,6 +55,7 @@ impl fmt::Display for Workload {
             Self::Held => f.write_str("held"),
             Self::Prepared => f.write_str("prepared"),
             Self::Rows(rows) => write!(f, "rows:{rows}"),
+            Self::Value(mib) => write!(f, "value:{mib}"),
             Self::Digests(count) => write!(f, "digests:{count}"),
             Self::Constant => f.write_str("constant"),
             Self::Prepare => f.write_str("prepare"),
@@ -80,6 +83,10 @@ impl FromStr for Workload {
         if let Some(count @ 1..) = digests.and_then(|count| count.parse().ok()) {
             return Ok(Self::Digests(count));
         }
+        let value = text.strip_prefix("value:");
+        if let Some(mib @ 1..) = value.and_then(|mib| mib.parse().ok()) {
+            return Ok(Self::Value(mib));
+        }
         match (text, rows) {
             ("point", _) => Ok(Self::Point),
             ("held", _) => Ok(Self::Held),
@@ -97,7 +104,7 @@ impl FromStr for Workload {
             ("idle", _) => Ok(Self::Idle),
             (_, Some(rows @ 1..)) => Ok(Self::Rows(rows)),
             _ => Err(
-                "one of point, held, prepared, rows:N, constant, prepare, mix, paced, connect, log-in, \
+                "one of point, held, prepared, rows:N, value:N, constant, prepare, mix, paced, connect, log-in, \
                  tls-point, tls-connect, reset, restore, digests:N, idle"
                     .to_owned(),
             ),
@@ -249,6 +256,10 @@ impl<'a> Worker<'a> {
         self.text = match self.workload {
             Workload::Rows(rows) => {
                 format!("SELECT id, c FROM sbtest1 WHERE id >= {key} LIMIT {rows}")
+            }
+            Workload::Value(mib) => {
+                let bytes = mib << 20;
+                format!("SELECT id, REPEAT('x', {bytes}) FROM sbtest1 WHERE id = {key}")
             }
             Workload::Constant => format!("SELECT {key}"),
             Workload::Digests(count) => {

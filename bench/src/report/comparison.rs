@@ -47,14 +47,28 @@ fn table<'a>(page: &mut String, comparisons: impl Iterator<Item = &'a &'a Compar
         };
         let mut contestants: Vec<_> = comparison.contestants.iter().collect();
         contestants.sort_by_key(|(name, _)| order(name));
+        let mib = result_mib(&cell.workload);
         for (name, summary) in contestants {
-            row(page, &load, name, summary);
+            row(page, (&load, mib), name, summary);
         }
     }
     let _ = writeln!(page);
 }
 
-fn row(page: &mut String, load: &str, name: &str, summary: &Summary) {
+/// How large one result is, in MiB; none for single rows. A row of `sbtest1` has a key of five digits and 119 bytes,
+/// each behind its length, and a packet header.
+fn result_mib(workload: &str) -> Option<f64> {
+    const ROW_BYTES: f64 = 4.0 + 1.0 + 5.0 + 1.0 + 119.0;
+    let number = |text: &str| text.parse::<f64>().ok();
+    match workload.split_once(':')? {
+        ("rows", rows) => Some(number(rows)? * ROW_BYTES / 1048576.0),
+        ("value", mib) => number(mib),
+        _ => None,
+    }
+}
+
+/// A row of a load, whose results are so large.
+fn row(page: &mut String, (load, mib): (&str, Option<f64>), name: &str, summary: &Summary) {
     let latency = summary.latency_us;
     let ratio = |reference: &str| {
         let ratios = summary.against.get(reference);
@@ -69,11 +83,14 @@ fn row(page: &mut String, load: &str, name: &str, summary: &Summary) {
         format!("{:.1} MiB", bytes as f64 / 1048576.0)
     });
     let notes = notes(name, summary);
+    let mut per_second = count(summary.per_second);
+    if let Some(mib) = mib {
+        let _ = write!(per_second, " ({:.0} MiB/s)", summary.per_second * mib);
+    }
     let _ = writeln!(
         page,
-        "| {load} | {} | {} | {} | {} | {} | {} | {} | {} | {cpu} | {:.1} | {:.1} | {memory} | {} |",
+        "| {load} | {} | {per_second} | {} | {} | {} | {} | {} | {} | {cpu} | {:.1} | {:.1} | {memory} | {} |",
         title(name),
-        count(summary.per_second),
         ratio(DIRECT),
         ratio(HAPROXY),
         count(latency.p50),
@@ -134,6 +151,8 @@ fn describe(family: &str) -> String {
         "point" => "Point selects, text protocol",
         "prepared" => "Point selects, prepared statement",
         "rows" => "Results of many rows",
+        "held" => "Point selects in an open transaction, text protocol",
+        "value:50" => "A value of 50 MiB",
         "connect" => "Connect, query, close",
         "mix" => {
             "Point selects beside 4 clients with reads of 200 ms and 4 that fetch 50 MB slowly"
@@ -152,7 +171,7 @@ fn describe(family: &str) -> String {
     };
     let unit = match family {
         "connect" | "tls-connect" | "log-in" => "sessions per second, latency of a whole session",
-        "rows" => "results per second",
+        "rows" | "value:50" => "results per second",
         "reset" | "restore" => "per second",
         _ if family.contains("read_") => "queries per second, latency of a whole transaction",
         _ => "queries per second",

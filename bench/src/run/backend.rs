@@ -285,6 +285,7 @@ fn serve(
             "--max-connections=2000",
             "--back-log=4096",
             "--table-open-cache=4000",
+            "--max-allowed-packet=128M",
         ])
         .args([
             "--innodb-buffer-pool-size=512M",

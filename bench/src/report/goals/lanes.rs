@@ -19,6 +19,9 @@ const RIVAL_CLIENTS: [usize; 3] = [16, 64, 256];
 /// From so many threads on lanes shall not be behind the direct way.
 const MANY_THREADS: usize = 64;
 
+/// With so many threads transactions shall not be behind the direct way.
+const MOST_THREADS: usize = 512;
+
 pub fn all(results: &Results) -> Vec<Goal> {
     let mut goals = Vec::new();
     let mut point_selects = Vec::new();
@@ -33,6 +36,7 @@ pub fn all(results: &Results) -> Vec<Goal> {
     for server in SERVERS {
         goals.push(sysbench_haproxy(results, server).explained_in("transactions"));
         goals.push(sysbench_cpu(results, server).explained_in("transactions"));
+        goals.push(transactions_direct(results, server).explained_in("transactions"));
         goals.push(sysbench_direct(results, server).explained_in("lanes"));
         goals.push(sysbench_max(results, server).explained_in("the-longest-statement"));
         goals.push(mix(results, server).explained_in("the-longest-statement"));
@@ -231,6 +235,20 @@ fn sysbench_cpu(results: &Results, server: Kind) -> Goal {
     by_worst(&text, &cells, EVEN, |ours| {
         let ratio = ours.against.get(HAPROXY)?.proxy_cpu?;
         Some((ratio.median - 1.0, ratio))
+    })
+}
+
+fn transactions_direct(results: &Results, server: Kind) -> Goal {
+    let text = format!(
+        "sysbench transactions with lanes on, {}, {MOST_THREADS} threads: ≥ direct's",
+        server.title()
+    );
+    let cells = sysbench(results, server, |script, threads| {
+        matches!(script, Script::ReadOnly | Script::ReadWrite) && threads == MOST_THREADS
+    });
+    by_worst(&text, &cells, 0.0, |ours| {
+        let ratio = ours.against.get(DIRECT)?.per_second;
+        Some((1.0 - ratio.median, ratio))
     })
 }
 

@@ -9,6 +9,7 @@ use std::fmt;
 use crate::results::{Comparison, Results, Summary};
 use crate::run::backend::Kind;
 use crate::run::contestant::names::{HAPROXY, KERNEL, PILOTFISH};
+use crate::run::plan::{VALUE_CLIENTS, VALUE_MIB};
 
 /// A goal and what became of it.
 pub struct Goal {
@@ -56,9 +57,13 @@ pub fn all(results: &Results) -> Vec<Goal> {
     let backends = [Kind::Minimal, Kind::MariaDb, Kind::MySql];
     let large = backends.map(|backend| large_results(results, backend));
     let large_cpu = backends.map(|backend| large_results_cpu(results, backend));
+    let servers = [Kind::MariaDb, Kind::MySql];
+    let value = servers.map(|server| large_value(results, server));
+    let value_cpu = servers.map(|server| large_value_cpu(results, server));
     let large = large.into_iter().chain(large_cpu);
+    let large = large.chain(value).chain(value_cpu);
     goals.extend(large.map(|goal| goal.explained_in("large-results")));
-    let connects = [Kind::MariaDb, Kind::MySql].map(|backend| connect(results, backend));
+    let connects = servers.map(|backend| connect(results, backend));
     goals.extend(connects.map(|goal| goal.explained_in("connecting")));
     goals.push(idle_memory(results).explained_in("memory"));
     goals.extend(pooled::all(results));
@@ -121,6 +126,38 @@ fn large_results_cpu(results: &Results, backend: Kind) -> Goal {
         let ratio = ours.against.get(HAPROXY)?.proxy_cpu?.median;
         let (ours, theirs) = (ours.proxy_cpu_us?.sum(), theirs.proxy_cpu_us?.sum());
         let measured = format!("{ratio:.3} ×: {ours:.0} µs, HAProxy {theirs:.0} µs");
+        Some((ratio <= 1.0, measured))
+    })
+}
+
+fn value_cell(results: &Results, server: Kind) -> Option<&Comparison> {
+    results.comparison(server, &format!("value:{VALUE_MIB}"), VALUE_CLIENTS)
+}
+
+fn large_value(results: &Results, server: Kind) -> Goal {
+    let title = server.title();
+    let text = format!(
+        "Throughput of a value of {VALUE_MIB} MiB, {title}, {VALUE_CLIENTS} connections: ≥ HAProxy's"
+    );
+    Goal::against_haproxy(&text, value_cell(results, server), |ours, theirs| {
+        let ratio = ours.against.get(HAPROXY)?.per_second.median;
+        let mib = |summary: &Summary| summary.per_second * VALUE_MIB as f64;
+        let (ours, theirs) = (mib(ours), mib(theirs));
+        let measured = format!("{ratio:.3} ×: {ours:.0} MiB/s, HAProxy {theirs:.0} MiB/s");
+        Some((ratio >= 1.0, measured))
+    })
+}
+
+fn large_value_cpu(results: &Results, server: Kind) -> Goal {
+    let title = server.title();
+    let text = format!(
+        "CPU of the proxy for a value of {VALUE_MIB} MiB, {title}, {VALUE_CLIENTS} connections: ≤ HAProxy's"
+    );
+    Goal::against_haproxy(&text, value_cell(results, server), |ours, theirs| {
+        let ratio = ours.against.get(HAPROXY)?.proxy_cpu?.median;
+        let ms = |summary: &Summary| Some(summary.proxy_cpu_us?.sum() / 1000.0);
+        let (ours, theirs) = (ms(ours)?, ms(theirs)?);
+        let measured = format!("{ratio:.3} ×: {ours:.1} ms, HAProxy {theirs:.1} ms");
         Some((ratio <= 1.0, measured))
     })
 }

@@ -3,7 +3,7 @@
 use super::Goal;
 use crate::results::Results;
 use crate::run::backend::Kind;
-use crate::run::contestant::names::{DIRECT, PILOTFISH, POOLED, title};
+use crate::run::contestant::names::{DIRECT, LANES, PILOTFISH, POOLED, title};
 use crate::run::plan::{CPU_CLIENTS, PACED_CLIENTS};
 
 /// The goals of pooled sessions.
@@ -11,6 +11,7 @@ pub fn all(results: &Results) -> Vec<Goal> {
     let mut goals: Vec<Goal> = POOLED
         .map(|pool| pooled_cpu(results, pool).explained_in("pooled-sessions"))
         .into();
+    goals.push(held_cpu(results).explained_in("transactions"));
     goals.push(pooled_connect(results).explained_in("connecting"));
     let paced = [Kind::MariaDb, Kind::MySql].map(|backend| paced(results, backend));
     goals.extend(paced.map(|goal| goal.explained_in("pooled-sessions")));
@@ -29,6 +30,19 @@ fn pooled_cpu(results: &Results, pool: &str) -> Goal {
         let ratio = ours.against.get(PILOTFISH)?.proxy_cpu?.median;
         let measured = format!("{ratio:.3} ×: {:.2} µs", ours.proxy_cpu_us?.sum());
         Some((ratio <= 1.25, measured))
+    })
+}
+
+fn held_cpu(results: &Results) -> Goal {
+    let text = format!(
+        "CPU per point select in an open transaction, pooled session, minimal backend, {CPU_CLIENTS} clients: ≤ 1.05 × the \
+         transparent session's"
+    );
+    let comparison = results.comparison(Kind::Minimal, "held", CPU_CLIENTS);
+    Goal::of_one(&text, comparison, LANES, |ours| {
+        let ratio = ours.against.get(PILOTFISH)?.proxy_cpu?.median;
+        let measured = format!("{ratio:.3} ×: {:.2} µs", ours.proxy_cpu_us?.sum());
+        Some((ratio <= 1.05, measured))
     })
 }
 

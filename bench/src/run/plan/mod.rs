@@ -11,7 +11,9 @@ use super::backend::Kind;
 use super::sysbench::Sysbench;
 use crate::load::Workload;
 use crate::results::Cell;
-pub use table::{CPU_CLIENTS, MIX_CLIENTS, PACED_CLIENTS, SCRIPTS, THREADS, Table};
+pub use table::{
+    CPU_CLIENTS, MIX_CLIENTS, PACED_CLIENTS, SCRIPTS, THREADS, Table, VALUE_CLIENTS, VALUE_MIB,
+};
 
 /// A load, by our own generator or by sysbench.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -19,7 +19,9 @@ pub enum Table {
     Point,
     /// Point selects by a prepared statement, before the minimal backend
     Prepared,
-    /// Results of many rows
+    /// Point selects in a transaction that is open, before the minimal backend
+    Held,
+    /// Results of many rows, and of one large value
     Rows,
     /// Connect, query, close
     Connect,
@@ -74,7 +76,10 @@ pub const PACED_CLIENTS: usize = 1_000;
 pub const MIX_CLIENTS: usize = 100;
 
 /// Threads of sysbench.
-pub const THREADS: [usize; 3] = [1, 64, 512];
+pub const THREADS: [usize; 4] = [1, FEW_THREADS, 64, 512];
+
+/// So many threads run transactions only.
+const FEW_THREADS: usize = 8;
 
 /// sysbench's scripts, each with text and with prepared statements.
 pub const SCRIPTS: [Script; 4] = [
@@ -85,6 +90,10 @@ pub const SCRIPTS: [Script; 4] = [
 ];
 
 const ROWS: [u64; 2] = [10, 10_000];
+
+/// A large value, in MiB, and clients that read it.
+pub const VALUE_MIB: u64 = 50;
+pub const VALUE_CLIENTS: usize = 2;
 
 impl Table {
     /// Whether it re-creates an article's.
@@ -104,6 +113,7 @@ impl Table {
         match self {
             Self::Point | Self::Workers | Self::Mix | Self::Insight => 3,
             Self::Prepared
+            | Self::Held
             | Self::Rows
             | Self::Connect
             | Self::Tls
@@ -118,7 +128,8 @@ impl Table {
     /// Its loads on a kind of backend, with their numbers of connections.
     pub fn loads(self, backend: Kind) -> Vec<(Load, usize)> {
         use Workload::{
-            Connect, Mix, Paced, Point, Prepared, Reset, Restore, Rows, TlsConnect, TlsPoint,
+            Connect, Held, Mix, Paced, Point, Prepared, Reset, Restore, Rows, TlsConnect, TlsPoint,
+            Value,
         };
         let is_minimal = backend == Kind::Minimal;
         let own = |loads: &[(Workload, usize)]| -> Vec<_> {
@@ -132,9 +143,16 @@ impl Table {
             _ if backend == Kind::MySqlPair => Vec::new(),
             Self::Point if is_minimal => own(&CONNECTIONS_MINIMAL.map(|count| (Point, count))),
             Self::Point => own(&CONNECTIONS.map(|count| (Point, count))),
-            Self::Rows => own(&ROWS.map(|rows| (Rows(rows), 8))),
+            Self::Rows => {
+                let mut loads = ROWS.map(|rows| (Rows(rows), 8)).to_vec();
+                if !is_minimal {
+                    loads.push((Value(VALUE_MIB), VALUE_CLIENTS));
+                }
+                own(&loads)
+            }
             Self::Connect => own(&[(Connect, 8)]),
             Self::Prepared if is_minimal => own(&[(Prepared, CPU_CLIENTS)]),
+            Self::Held if is_minimal => own(&[(Held, CPU_CLIENTS)]),
             Self::Rules | Self::Scripts | Self::Workers if is_minimal => {
                 own(&[(Point, CPU_CLIENTS)])
             }
@@ -183,7 +201,7 @@ impl Table {
                 let is_compared = connections == CPU_CLIENTS;
                 has(&[DIRECT, HAPROXY, LANES]) || has(&[PILOTFISH]) && is_compared
             }
-            Self::Prepared | Self::Mix => has(&[DIRECT, HAPROXY, PILOTFISH, LANES]),
+            Self::Prepared | Self::Held | Self::Mix => has(&[DIRECT, HAPROXY, PILOTFISH, LANES]),
             Self::Operations => others || has(&RIVALS) || has(&[PILOTFISH, LANES]),
             _ => has(&[DIRECT, HAPROXY, LANES]) || has(&RIVALS),
         }
@@ -199,7 +217,10 @@ fn sysbench() -> Vec<(Load, usize)> {
                 ps_mode,
                 keys: Keys::Special,
             });
-            loads.extend(THREADS.map(|threads| (load, threads)));
+            let has_transactions = matches!(script, Script::ReadOnly | Script::ReadWrite);
+            let threads = THREADS.into_iter();
+            let threads = threads.filter(|&count| count != FEW_THREADS || has_transactions);
+            loads.extend(threads.map(|threads| (load, threads)));
         }
     }
     loads
