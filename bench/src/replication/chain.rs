@@ -15,6 +15,7 @@ use tokio::time::sleep;
 use super::primary;
 use super::proxy::{Proxy, Relay};
 use super::reader::LAST_TABLE;
+use crate::accounting::cpu_seconds;
 use crate::load::Session;
 use crate::run::backend::{self, Kind, Server};
 use crate::run::sysbench::{self, Keys, PsMode, Script, Sysbench};
@@ -37,19 +38,51 @@ const LOAD: Sysbench = Sysbench {
 /// What was measured.
 #[derive(Debug, Default)]
 pub struct Chain {
-    /// Transactions of the primary a second: with one ordinary replica, and with the proxy and eight replicas.
-    pub windows: Vec<(f64, f64)>,
+    /// With one ordinary replica, and with the proxy and eight replicas.
+    pub windows: Vec<(Window, Window)>,
     /// How long a window was.
     pub window_seconds: u64,
     /// How long it took behind the last window until all replicas had all.
     pub catches_up: f64,
 }
 
+/// What was found in one window.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Window {
+    /// Transactions of the primary a second.
+    pub per_second: f64,
+    /// Processor time of each for a transaction, in microseconds: the primary, the proxy, all replicas together.
+    pub primary_us: f64,
+    pub proxy_us: f64,
+    pub replicas_us: f64,
+}
+
 impl Chain {
     /// The throughput in front of the proxy as a share of that in front of one ordinary replica, over all windows.
     pub fn ratio(&self) -> f64 {
-        let sum = |pick: fn(&(f64, f64)) -> f64| self.windows.iter().map(pick).sum::<f64>();
-        sum(|it| it.1) / sum(|it| it.0)
+        let (ordinary, proxy) = self.means();
+        proxy.per_second / ordinary.per_second
+    }
+}
+
+impl Chain {
+    /// The means over all windows.
+    pub fn means(&self) -> (Window, Window) {
+        let (ordinary, proxy): (Vec<Window>, Vec<Window>) = self.windows.iter().copied().unzip();
+        (Window::mean(&ordinary), Window::mean(&proxy))
+    }
+}
+
+impl Window {
+    fn mean(windows: &[Self]) -> Self {
+        let mean =
+            |pick: fn(&Self) -> f64| windows.iter().map(pick).sum::<f64>() / windows.len() as f64;
+        Self {
+            per_second: mean(|it| it.per_second),
+            primary_us: mean(|it| it.primary_us),
+            proxy_us: mean(|it| it.proxy_us),
+            replicas_us: mean(|it| it.replicas_us),
+        }
     }
 }
 
@@ -73,16 +106,14 @@ pub async fn measure(kind: Kind, is_quick: bool) -> Result<Chain> {
         ..Chain::default()
     };
     for pair in 0..pairs {
-        let mut window = (0.0, 0.0);
+        let mut window = (Window::default(), Window::default());
         for way in if pair % 2 == 0 {
             [false, true]
         } else {
             [true, false]
         } {
             site.run_only(way)?;
-            let address = site.primary.address;
-            let found = LOAD.measure(address, ROWS, THREADS, window_seconds, &[]);
-            let found = found.await?.per_second / LOAD.script.queries() as f64;
+            let found = site.measure(window_seconds).await?;
             match way {
                 true => window.1 = found,
                 false => window.0 = found,
@@ -140,6 +171,29 @@ impl Site {
             kill_process(proxy, signal(chain))?;
         }
         Ok(())
+    }
+
+    /// One window of load on the primary.
+    async fn measure(&self, seconds: u64) -> Result<Window> {
+        let all = self.replicas.iter().chain([&self.ordinary]);
+        let replicas: Vec<u32> = all.map(Server::pid).collect();
+        let used = || -> Result<[f64; 3]> {
+            let replicas = replicas.iter().map(|&pid| cpu_seconds(pid));
+            let replicas = replicas.sum::<std::io::Result<f64>>()?;
+            let (primary, proxy) = (self.primary.pid(), self.proxy.pid());
+            Ok([cpu_seconds(primary)?, cpu_seconds(proxy)?, replicas])
+        };
+        let before = used()?;
+        let found = LOAD.measure(self.primary.address, ROWS, THREADS, seconds, &[]);
+        let per_second = found.await?.per_second / LOAD.script.queries() as f64;
+        let after = used()?;
+        let us = |at: usize| (after[at] - before[at]) * 1e6 / (per_second * seconds as f64);
+        Ok(Window {
+            per_second,
+            primary_us: us(0),
+            proxy_us: us(1),
+            replicas_us: us(2),
+        })
     }
 
     /// Lets all run until all have all; how long that takes.

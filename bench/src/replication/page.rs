@@ -134,8 +134,23 @@ fn chain(page: &mut String, chain: &Chain) {
         chain.window_seconds, chain.catches_up
     );
     for (ordinary, proxy) in &chain.windows {
-        let _ = writeln!(page, "| {ordinary:.0} | {proxy:.0} |");
+        let _ = writeln!(
+            page,
+            "| {:.0} | {:.0} |",
+            ordinary.per_second, proxy.per_second
+        );
     }
+    let (ordinary, proxy) = chain.means();
+    let _ = writeln!(
+        page,
+        "\nProcessor time for a transaction, in µs: the primary {:.0} with one ordinary replica, which takes {:.0}; {:.0} \
+         with the proxy, which takes {:.0}, and its {REPLICAS} replicas {:.0} together.",
+        ordinary.primary_us,
+        ordinary.replicas_us,
+        proxy.primary_us,
+        proxy.proxy_us,
+        proxy.replicas_us
+    );
 }
 
 type Value = fn(&Workload) -> String;
