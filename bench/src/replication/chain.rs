@@ -1,7 +1,8 @@
 //! The chain: sysbench's reads and writes on a primary with one ordinary replica, and on the same primary with the proxy and
-//! eight replicas behind it, in windows that alternate.
+//! eight replicas behind it, in windows that alternate. In windows of a third kind the replicas behind the proxy are
+//! stopped, which shows what they take of a machine that they share with the primary.
 //!
-//! In each window the servers of the other way are stopped (SIGSTOP). Replicas stand for other machines, so what they do
+//! In each window the servers of the other ways are stopped (SIGSTOP). Replicas stand for other machines, so what they do
 //! must not slow the primary down: each of their threads runs only while a processor is idle (SCHED_IDLE). They catch up at
 //! the end.
 
@@ -38,12 +39,23 @@ const LOAD: Sysbench = Sysbench {
 /// What was measured.
 #[derive(Debug, Default)]
 pub struct Chain {
-    /// With one ordinary replica, and with the proxy and eight replicas.
-    pub windows: Vec<(Window, Window)>,
+    /// Of each round, by [`Way`].
+    pub rounds: Vec<[Window; 3]>,
     /// How long a window was.
     pub window_seconds: u64,
     /// How long it took behind the last window until all replicas had all.
     pub catches_up: f64,
+}
+
+/// What follows the primary.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// One ordinary replica.
+    Ordinary,
+    /// The proxy, which feeds eight replicas.
+    Chain,
+    /// The proxy, whose replicas are stopped.
+    ProxyAlone,
 }
 
 /// What was found in one window.
@@ -58,18 +70,17 @@ pub struct Window {
 }
 
 impl Chain {
-    /// The throughput in front of the proxy as a share of that in front of one ordinary replica, over all windows.
-    pub fn ratio(&self) -> f64 {
-        let (ordinary, proxy) = self.means();
-        proxy.per_second / ordinary.per_second
+    /// The throughput of a way as a share of that with one ordinary replica, over all windows.
+    pub fn ratio(&self, way: Way) -> f64 {
+        self.mean(way).per_second / self.mean(Way::Ordinary).per_second
     }
 }
 
 impl Chain {
-    /// The means over all windows.
-    pub fn means(&self) -> (Window, Window) {
-        let (ordinary, proxy): (Vec<Window>, Vec<Window>) = self.windows.iter().copied().unzip();
-        (Window::mean(&ordinary), Window::mean(&proxy))
+    /// The mean over all windows of a way.
+    pub fn mean(&self, way: Way) -> Window {
+        let windows: Vec<Window> = self.rounds.iter().map(|it| it[way as usize]).collect();
+        Window::mean(&windows)
     }
 }
 
@@ -100,26 +111,20 @@ pub async fn measure(kind: Kind, is_quick: bool) -> Result<Chain> {
     let folder = tempfile::tempdir()?;
     let site = Site::start(kind, folder.path()).await?;
     sysbench::prepare(site.primary.address, ROWS).await?;
-    let (pairs, window_seconds) = if is_quick { (2, 5) } else { (6, 25) };
+    let (rounds, window_seconds) = if is_quick { (2, 5) } else { (6, 25) };
     let mut chain = Chain {
         window_seconds,
         ..Chain::default()
     };
-    for pair in 0..pairs {
-        let mut window = (Window::default(), Window::default());
-        for way in if pair % 2 == 0 {
-            [false, true]
-        } else {
-            [true, false]
-        } {
+    let mut ways = [Way::Ordinary, Way::Chain, Way::ProxyAlone];
+    for _ in 0..rounds {
+        let mut round = [Window::default(); 3];
+        for way in ways {
             site.run_only(way)?;
-            let found = site.measure(window_seconds).await?;
-            match way {
-                true => window.1 = found,
-                false => window.0 = found,
-            }
+            round[way as usize] = site.measure(window_seconds).await?;
         }
-        chain.windows.push(window);
+        chain.rounds.push(round);
+        ways.rotate_left(1);
     }
     chain.catches_up = site.catch_up().await?;
     Ok(chain)
@@ -159,16 +164,16 @@ impl Site {
         Ok(site)
     }
 
-    /// Lets the proxy and its replicas run and stops the ordinary replica, or the other way round.
-    fn run_only(&self, chain: bool) -> Result<()> {
+    /// Lets those run that a way has, and stops the others.
+    fn run_only(&self, way: Way) -> Result<()> {
         let signal = |runs: bool| if runs { Signal::CONT } else { Signal::STOP };
-        kill_process(pid(&self.ordinary)?, signal(!chain))?;
+        kill_process(pid(&self.ordinary)?, signal(way == Way::Ordinary))?;
         for replica in &self.replicas {
-            kill_process(pid(replica)?, signal(chain))?;
+            kill_process(pid(replica)?, signal(way == Way::Chain))?;
         }
         let proxy = i32::try_from(self.proxy.pid())?;
         if let Some(proxy) = Pid::from_raw(proxy) {
-            kill_process(proxy, signal(chain))?;
+            kill_process(proxy, signal(way != Way::Ordinary))?;
         }
         Ok(())
     }
@@ -198,7 +203,7 @@ impl Site {
 
     /// Lets all run until all have all; how long that takes.
     async fn catch_up(&self) -> Result<f64> {
-        self.run_only(true)?;
+        self.run_only(Way::Chain)?;
         kill_process(pid(&self.ordinary)?, Signal::CONT)?;
         let begun = Instant::now();
         let last = format!("INSERT INTO {LAST_TABLE} (k) VALUES (1)");

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::process::Command;
 
-use super::chain::Chain;
+use super::chain::{Chain, Way, Window};
 use super::{Figures, REPLICAS, Workload};
 use crate::run::backend::Kind;
 use crate::run::machine;
@@ -55,12 +55,13 @@ pub fn markdown(all: &[(Kind, Figures)]) -> String {
         for workload in &figures.workloads {
             goals(&mut page, *kind, workload);
         }
-        let ratio = figures.chain.ratio();
+        let ratio = figures.chain.ratio(Way::Chain);
         let _ = writeln!(
             page,
             "| Transactions of a primary with the proxy and {REPLICAS} replicas behind it, {}: ≥ {CHAIN_MIN} × those with one \
-             ordinary replica | {ratio:.3} × | {} |",
+             ordinary replica | {ratio:.3} ×; {:.3} × while its replicas are stopped | {} |",
             kind.title(),
+            figures.chain.ratio(Way::ProxyAlone),
             verdict(ratio >= CHAIN_MIN)
         );
     }
@@ -125,32 +126,39 @@ fn verdict(is_reached: bool) -> &'static str {
     }
 }
 
-/// The windows with one ordinary replica beside those with the proxy and its replicas.
+/// The windows of all ways, and what each takes for a transaction.
 fn chain(page: &mut String, chain: &Chain) {
     let _ = writeln!(
         page,
         "\nThe primary's transactions a second under sysbench's oltp_read_write, in windows of {} s. All replicas had all {:.0} s \
-         after the last window.\n\n| with one ordinary replica | with the proxy and {REPLICAS} replicas |\n|--:|--:|",
+         after the last window.\n\n| with one ordinary replica | with the proxy and {REPLICAS} replicas | with the proxy, whose \
+         replicas are stopped |\n|--:|--:|--:|",
         chain.window_seconds, chain.catches_up
     );
-    for (ordinary, proxy) in &chain.windows {
-        let _ = writeln!(
-            page,
-            "| {:.0} | {:.0} |",
-            ordinary.per_second, proxy.per_second
-        );
+    for windows in &chain.rounds {
+        let [ordinary, proxy, alone] = windows.map(|window| window.per_second);
+        let _ = writeln!(page, "| {ordinary:.0} | {proxy:.0} | {alone:.0} |");
     }
-    let (ordinary, proxy) = chain.means();
     let _ = writeln!(
         page,
-        "\nProcessor time for a transaction, in µs: the primary {:.0} with one ordinary replica, which takes {:.0}; {:.0} \
-         with the proxy, which takes {:.0}, and its {REPLICAS} replicas {:.0} together.",
-        ordinary.primary_us,
-        ordinary.replicas_us,
-        proxy.primary_us,
-        proxy.proxy_us,
-        proxy.replicas_us
+        "\nProcessor time for a transaction, in µs:\n\n| | the primary | the proxy | all replicas |\n|---|--:|--:|--:|"
     );
+    for (name, way) in [
+        ("one ordinary replica", Way::Ordinary),
+        ("the proxy and its replicas", Way::Chain),
+        ("the proxy, whose replicas are stopped", Way::ProxyAlone),
+    ] {
+        let Window {
+            primary_us,
+            proxy_us,
+            replicas_us,
+            ..
+        } = chain.mean(way);
+        let _ = writeln!(
+            page,
+            "| {name} | {primary_us:.0} | {proxy_us:.0} | {replicas_us:.0} |"
+        );
+    }
 }
 
 type Value = fn(&Workload) -> String;
