@@ -4,4 +4,4 @@ pub(crate) mod acquire;
 pub(crate) mod held;
 pub(crate) mod inherit_globals;
 pub(crate) mod kept_statements;
-pub(crate) mod release;
+pub(crate) mod lease;

@@ -7,13 +7,17 @@
 //!                                                        └────── sent again elsewhere ◄─────────┘
 //! ```
 
+use std::borrow::Cow;
+
 use session::Outcome;
 use sql::{Effects, Marks, StatementKind};
 
+use crate::command::encode::{Encoded, Refused};
 use crate::lanes::try_lane::LaneOutcome;
 use crate::session::PooledSession;
-use backend::exchange_outcome::{CutReply, Done};
+use backend::exchange_outcome::{CutReply, Done, Reached};
 use command::ending::Ending;
+use command::job::{Job, haste_of};
 use command::repeat::Repeat;
 use command::statement::{BackendCommand, CommandTask, Statement};
 use command::target::CommandTarget;
@@ -125,6 +129,95 @@ impl PooledSession {
                 }
             }
         }
+    }
+
+    /// Runs a statement on the session's connection. The inner error is the server's own, about what the statement
+    /// needs.
+    pub(crate) async fn run_here(
+        &mut self,
+        statement: &mut Statement<'_>,
+        repeat: &Repeat,
+    ) -> Result<Result<Done, Refused>, CutReply> {
+        if let Statement::Command(command) = statement {
+            return Box::pin(self.run_command(command)).await;
+        }
+        if let Statement::Text(query) = statement {
+            if let Some(inquiry) = self.sql_state.session.inquiry_before(&query.facts) {
+                Box::pin(self.inquire_before(&inquiry)).await;
+            }
+            self.apply_set(query);
+        }
+        let own_schema = match statement.prepared() {
+            Some((_, key)) => self.visit(key).await,
+            None if statement.facts().kind != StatementKind::Execute => None,
+            None => self.visit_text(statement.facts(), statement.text()).await,
+        };
+        let alarm = self.alarm();
+        let outcome = self.run_in_schema(statement, repeat).await;
+        drop(alarm);
+        self.return_to(own_schema);
+        outcome
+    }
+
+    /// The same in the schema that the statement was prepared in.
+    async fn run_in_schema(
+        &mut self,
+        statement: &Statement<'_>,
+        repeat: &Repeat,
+    ) -> Result<Result<Done, Refused>, CutReply> {
+        let needs = statement.needs();
+        let encoded = match statement {
+            Statement::Text(query) if !self.may_make_texts(&needs) => Encoded::of_text(query),
+            _ => match self.encode(statement, &needs).await? {
+                Ok(encoded) => encoded,
+                Err(refused) => return Ok(Err(refused)),
+            },
+        };
+        let Encoded { packets, sequence } = encoded;
+        let (facts, text, part) = (statement.facts(), statement.text(), statement.part());
+        if self.injects()
+            && !part.follows()
+            && let Err(cut) = Box::pin(self.inject_before(statement, &needs)).await
+        {
+            self.was_not_sent(statement).await;
+            return Err(cut);
+        }
+        if facts.kind == StatementKind::Install {
+            // A statement that is kept prepared may hold the plugin.
+            Box::pin(self.close_kept()).await;
+        }
+        let begins = self.begins_movable(facts);
+        let job = Job {
+            command: statement.command(),
+            packets: &packets,
+            sequence,
+            is_cut: false,
+            needs,
+            haste: haste_of(facts),
+            part,
+            warnings: None,
+            changes_server: self.may_change_server(facts, text),
+            withholds: self.withholds(facts, part, repeat),
+            files: self.files_named(facts, text),
+        };
+        let outcome = self.exchange(&job).await;
+        drop(job);
+        if let Cow::Owned(packets) = packets {
+            self.env.pool_env.store.return_bytes(packets);
+        }
+        match &outcome {
+            Ok(done) => {
+                if let Some(due) = self.observe(statement.command(), facts, text, done) {
+                    self.explainer.plan_later(self, &due, statement);
+                }
+                if begins {
+                    self.note_begun(done);
+                }
+            }
+            Err(cut) if cut.reached == Reached::Nobody => self.was_not_sent(statement).await,
+            Err(_) => {}
+        }
+        outcome.map(Ok)
     }
 
     /// The schema history may ask for the session that changed an object over this connection.

@@ -4,7 +4,7 @@ use session::state::Needs;
 use session::{Outcome, Tally};
 use wire::{Command, StatusFlags};
 
-use super::run_here::Refused;
+use super::encode::Refused;
 use crate::session::PooledSession;
 use backend::exchange_outcome::{CutReply, Done};
 use command::job::{Haste, Job};

@@ -1,6 +1,6 @@
 //! Where the next command of a session goes, and what its reads must see.
 
-pub(crate) mod choose_target;
+pub(crate) mod choose;
 pub(crate) mod consistency;
 pub(crate) mod definitions;
 pub(crate) mod leave_replica;

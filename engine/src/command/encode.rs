@@ -1,34 +1,31 @@
-//! A statement on the connection that the session holds: written as that connection needs it, sent, and observed.
+//! A statement's packets, as the connection that the session holds needs them.
 
 use std::borrow::Cow;
 
 use pool::{BackendStatementId, Binding, LongData};
 use session::state::Needs;
-use sql::StatementKind;
 use wire::Command;
 use wire::execute::Execute;
 use wire::statement::LongData as Piece;
 
 use super::prepared::with_id;
 use crate::session::PooledSession;
-use backend::exchange_outcome::{CutReply, Done, Reached};
+use backend::exchange_outcome::CutReply;
 use backend::own_reply::OwnReply;
 use backend::prepared_statement::StatementKey;
-use command::job::{Job, haste_of};
-use command::repeat::Repeat;
 use command::statement::{Executing, Statement};
 use link::query_command::QueryCommand;
 
 /// A statement's packets, as its connection gets them.
-struct Encoded<'a> {
-    packets: Cow<'a, [u8]>,
+pub(super) struct Encoded<'a> {
+    pub(super) packets: Cow<'a, [u8]>,
     /// The sequence id that its reply begins with.
-    sequence: u8,
+    pub(super) sequence: u8,
 }
 
 impl<'a> Encoded<'a> {
     /// A text goes as it came.
-    fn of_text(query: &'a QueryCommand) -> Self {
+    pub(super) fn of_text(query: &'a QueryCommand) -> Self {
         let incoming = query.incoming();
         Self {
             packets: Cow::Borrowed(&incoming.packets),
@@ -41,97 +38,8 @@ impl<'a> Encoded<'a> {
 pub(super) type Refused = Box<OwnReply>;
 
 impl PooledSession {
-    /// Runs a statement on the session's connection. The inner error is the server's own, about what the statement
-    /// needs.
-    pub(crate) async fn run_here(
-        &mut self,
-        statement: &mut Statement<'_>,
-        repeat: &Repeat,
-    ) -> Result<Result<Done, Refused>, CutReply> {
-        if let Statement::Command(command) = statement {
-            return Box::pin(self.run_command(command)).await;
-        }
-        if let Statement::Text(query) = statement {
-            if let Some(inquiry) = self.sql_state.session.inquiry_before(&query.facts) {
-                Box::pin(self.inquire_before(&inquiry)).await;
-            }
-            self.apply_set(query);
-        }
-        let own_schema = match statement.prepared() {
-            Some((_, key)) => self.visit(key).await,
-            None if statement.facts().kind != StatementKind::Execute => None,
-            None => self.visit_text(statement.facts(), statement.text()).await,
-        };
-        let alarm = self.alarm();
-        let outcome = self.run_in_schema(statement, repeat).await;
-        drop(alarm);
-        self.return_to(own_schema);
-        outcome
-    }
-
-    /// The same in the schema that the statement was prepared in.
-    async fn run_in_schema(
-        &mut self,
-        statement: &Statement<'_>,
-        repeat: &Repeat,
-    ) -> Result<Result<Done, Refused>, CutReply> {
-        let needs = statement.needs();
-        let encoded = match statement {
-            Statement::Text(query) if !self.may_make_texts(&needs) => Encoded::of_text(query),
-            _ => match self.encode(statement, &needs).await? {
-                Ok(encoded) => encoded,
-                Err(refused) => return Ok(Err(refused)),
-            },
-        };
-        let Encoded { packets, sequence } = encoded;
-        let (facts, text, part) = (statement.facts(), statement.text(), statement.part());
-        if self.injects()
-            && !part.follows()
-            && let Err(cut) = Box::pin(self.inject_before(statement, &needs)).await
-        {
-            self.was_not_sent(statement).await;
-            return Err(cut);
-        }
-        if facts.kind == StatementKind::Install {
-            // A statement that is kept prepared may hold the plugin.
-            Box::pin(self.close_kept()).await;
-        }
-        let begins = self.begins_movable(facts);
-        let job = Job {
-            command: statement.command(),
-            packets: &packets,
-            sequence,
-            is_cut: false,
-            needs,
-            haste: haste_of(facts),
-            part,
-            warnings: None,
-            changes_server: self.may_change_server(facts, text),
-            withholds: self.withholds(facts, part, repeat),
-            files: self.files_named(facts, text),
-        };
-        let outcome = self.exchange(&job).await;
-        drop(job);
-        if let Cow::Owned(packets) = packets {
-            self.env.pool_env.store.return_bytes(packets);
-        }
-        match &outcome {
-            Ok(done) => {
-                if let Some(due) = self.observe(statement.command(), facts, text, done) {
-                    self.explainer.plan_later(self, &due, statement);
-                }
-                if begins {
-                    self.note_begun(done);
-                }
-            }
-            Err(cut) if cut.reached == Reached::Nobody => self.was_not_sent(statement).await,
-            Err(_) => {}
-        }
-        outcome.map(Ok)
-    }
-
     /// Makes the connection ready for a statement, and writes its packets.
-    async fn encode<'s>(
+    pub(super) async fn encode<'s>(
         &mut self,
         statement: &'s Statement<'_>,
         needs: &Needs,
@@ -212,7 +120,7 @@ impl PooledSession {
     }
 
     /// A statement was not sent after all: the server has not seen its types, and it is at rest.
-    async fn was_not_sent(&mut self, statement: &Statement<'_>) {
+    pub(super) async fn was_not_sent(&mut self, statement: &Statement<'_>) {
         if let Some((_, key)) = statement.prepared() {
             self.unbind(key);
             self.finish(key).await;

@@ -1,0 +1,232 @@
+//! The connection that a session has for a command: it is taken in front of the command, and given back behind it.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use pool::CloseReason;
+use route::Backend;
+use session::state::{Hold, Pin as Held, Pins, distance};
+
+use crate::session::PooledSession;
+use backend::connection::BackendConn;
+use backend::pending_answers::PendingAnswers;
+use backend::running_statements::RunningStatement;
+use backend::sub_pool::{SubPool, SubPoolId};
+use backend::worker_pool::CheckoutStep;
+use command::target::CommandTarget;
+use link::failure::Failure;
+use relay::outcome::CutOff;
+
+impl PooledSession {
+    /// Sees to it that the session has a connection for a command with this aim. One that it cannot
+    /// leave is kept.
+    pub(crate) async fn hold(&mut self, command_target: CommandTarget) -> Result<(), Failure> {
+        if self.held.lease.is_some() {
+            return Ok(());
+        }
+        self.is_left_one()?;
+        if self.sql_state.aftermath.is_saving() {
+            Box::pin(self.outwait_saving()).await;
+        }
+        self.take_up_saved();
+        let backend = self.backend(command_target, &[]);
+        let admitted = match &backend {
+            // What is asked about the session's last statement is short, and so is what a KILL asks first.
+            Ok(_) if command_target == CommandTarget::Same => None,
+            Ok(backend) => match self.admitted(backend) {
+                Ok(admitted) => admitted,
+                Err(sub_pool) => Some(Box::pin(self.stand_in_line(sub_pool)).await?),
+            },
+            Err(_) => None,
+        };
+        let mut begun = match &backend {
+            Ok(backend) if !self.leaves_answers(backend) => Some(self.begin(backend)),
+            _ => None,
+        };
+        if let Some(CheckoutStep::Waits(wait)) = begun {
+            begun = self.outwait_others(wait).await;
+        }
+        let mut lent = match begun {
+            Some(CheckoutStep::HeldConnection(lent)) => lent,
+            begun => Box::pin(self.hold_slowly(command_target, backend, begun)).await?,
+        };
+        lent.admit(admitted);
+        let is_apart = self.sql_state.aftermath.is_apart_from(&lent.conn);
+        self.held.lease = Some(lent);
+        if is_apart {
+            Box::pin(self.recall()).await?;
+            if self.held.lease.is_none() {
+                return Box::pin(self.hold(command_target)).await;
+            }
+        }
+        self.routing.riding.ridden = None;
+        self.keep_inherited();
+        // Others may have asked while it waited for a connection.
+        self.take_up_saved();
+        Ok(())
+    }
+
+    /// Whether a transaction may begin on a backend now, or where it has to wait.
+    #[inline]
+    fn admitted(
+        &mut self,
+        backend: &Arc<Backend>,
+    ) -> Result<Option<RunningStatement>, Rc<SubPool>> {
+        self.sub_pool(backend);
+        let Some(known) = &self.held.sub_pool else {
+            return Ok(None);
+        };
+        match RunningStatement::begin(&known.sub_pool) {
+            Some(admitted) => Ok(Some(admitted)),
+            None => Err(Rc::clone(&known.sub_pool)),
+        }
+    }
+
+    /// Asks for a connection to a backend; in the usual case one lies idle.
+    pub(super) fn begin(&mut self, backend: &Arc<Backend>) -> CheckoutStep {
+        let sub_pool = self.sub_pool(backend);
+        if self.sql_state.aftermath.is_owed()
+            && let Some(own) = self.take_own(sub_pool)
+        {
+            return CheckoutStep::HeldConnection(own);
+        }
+        let patience = self.settings.config.pool.timeout_wait;
+        let (state, aftermath) = (&self.sql_state.session, &self.sql_state.aftermath);
+        let place = &mut self.held.waiter;
+        self.env.pool.begin(sub_pool, patience, place, |conn| {
+            nearness(conn, state, aftermath)
+        })
+    }
+
+    pub(crate) fn sub_pool(&mut self, backend: &Arc<Backend>) -> SubPoolId {
+        let env = &self.env;
+        let (known, kind, login) = (
+            &mut self.held.sub_pool,
+            &self.identity.key,
+            &self.identity.login,
+        );
+        env.pool.shelf_again(known, backend, kind, login)
+    }
+
+    /// Behind a command: a connection that holds nothing of the session's goes back.
+    pub async fn rest(&mut self) -> Result<(), CutOff> {
+        if self.held.lease.is_none() {
+            return Ok(());
+        }
+        if let Some(kill) = self.held.kill.take() {
+            Box::pin(self.outlive(kill)).await?;
+        }
+        if self.sql_state.sets_globals {
+            Box::pin(self.look_at_globals()).await;
+        }
+        if !self.tracking.unseen.is_empty() {
+            Box::pin(self.look_again()).await;
+        }
+        if !self.sql_state.cursors.is_empty() || !self.sql_state.session.is_free() {
+            // In a transaction there is nearly always nothing to ask.
+            if self.inquiry().is_some() {
+                Box::pin(self.inquire()).await?;
+            }
+            if self.is_pinned() {
+                self.keep_lent();
+                return Ok(());
+            }
+        }
+        if self
+            .held
+            .lease
+            .as_ref()
+            .is_some_and(|lent| lent.conn.is_spoiled)
+        {
+            Box::pin(self.settle_spoiled()).await;
+        }
+        self.give_back();
+        Ok(())
+    }
+
+    /// The session cannot leave its connection.
+    fn keep_lent(&mut self) {
+        let pins = self.pins();
+        tracing::debug!(user = %self.identity.account.id(), id = self.identity.registered.id(), %pins, "session is pinned");
+        self.watch.hold(Some(pins));
+        if let Some(lent) = &mut self.held.lease {
+            self.env.pool.hold(lent);
+        }
+    }
+
+    /// A connection that is closed next is asked first what nobody else could tell.
+    async fn settle_spoiled(&mut self) {
+        let Some(lent) = &mut self.held.lease else {
+            return;
+        };
+        if self.sql_state.aftermath.is_at(&lent.conn) {
+            let nobody = Rc::default();
+            // It is closed anyway.
+            let _ =
+                backend::settle_answers::settle(&self.env.pool_env, &mut lent.conn, &nobody).await;
+            self.sql_state.aftermath.is_left();
+            self.take_up_saved();
+        }
+    }
+
+    /// Brings the connection back, or closes it where others could not use it.
+    pub(crate) fn give_back(&mut self) {
+        let Some(lent) = self.held.lease.take() else {
+            return;
+        };
+        // What is killed from here on is another's.
+        self.held.running = None;
+        self.watch.hold(None);
+        if lent.conn.is_spoiled {
+            return self.env.pool.forget(lent, CloseReason::Ended);
+        }
+        match self.command.timing.take_end() {
+            // Nothing has happened here since.
+            Some(ended) => self.env.pool.give_back_at(lent, ended),
+            None => self.env.pool.give_back(lent),
+        }
+    }
+
+    /// Whether the session cannot leave its connection.
+    pub(crate) fn is_pinned(&self) -> bool {
+        let is_for_life = self.sql_state.session.rules().hold == Hold::Session;
+        is_for_life || !self.sql_state.cursors.is_empty() || !self.pins().is_empty()
+    }
+
+    /// What keeps the session on its connection.
+    pub fn pins(&self) -> Pins {
+        let mut pins = self.sql_state.session.pins();
+        // Whoever takes the connection asks for the count first, see `statement_diagnostics`.
+        pins.remove(Held::FoundRows);
+        pins
+    }
+
+    /// Says goodbye to the backend over the connection, and closes it: what it holds is not for others.
+    pub(crate) fn close_lent(&mut self) {
+        if let Some(lent) = self.held.lease.take() {
+            self.held.running = None;
+            self.watch.hold(None);
+            let reason = CloseReason::Ended;
+            self.env.pool.retire(lent, reason);
+        }
+    }
+
+    /// Gives up the connection: it broke, or nobody can use it any more.
+    pub fn drop_lent(&mut self, reason: CloseReason) {
+        if let Some(lent) = self.held.lease.take() {
+            self.held.running = None;
+            self.watch.hold(None);
+            self.env.pool.forget(lent, reason);
+        }
+    }
+}
+
+/// How far a connection's state is from the session's. One that knows what this session may ask for
+/// comes first, one that knows what another may ask for comes later.
+fn nearness(
+    conn: &BackendConn,
+    state: &session::state::SessionState,
+    aftermath: &Rc<PendingAnswers>,
+) -> u32 {
+    distance(state, &conn.state).saturating_add(aftermath.distance(conn))
+}
