@@ -32,7 +32,7 @@ impl PooledSession {
         let flags = self.sql_state.session.flags();
         let insight = &self.env.relay.recorder.stats;
         if !for_lanes && !insight.is_wanted() {
-            facts.read(text, flags);
+            insight.read_facts(facts, text, flags);
             return None;
         }
         let (digest, known) = insight.read(facts, text, flags);

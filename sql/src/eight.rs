@@ -47,16 +47,24 @@ pub(crate) fn word_bytes(mut eight: u64, letters: &Letters) -> usize {
     count
 }
 
+/// The first eight bytes, if there are so many.
+#[inline]
+pub(crate) fn eight_of(bytes: &[u8]) -> Option<u64> {
+    bytes.first_chunk().map(|eight| u64::from_le_bytes(*eight))
+}
+
 /// Eight bytes with ASCII letters in upper case.
 #[inline]
 pub(crate) const fn upper_case(eight: u64) -> u64 {
-    let lower = between(eight & !HIGH, b'a', b'z') & !eight & HIGH;
-    eight ^ (lower >> 2)
+    eight ^ (between(eight, b'a', b'z') >> 2)
 }
 
-/// The high bit of each byte from `first` to `last`; the other bits say nothing.
-const fn between(low: u64, first: u8, last: u8) -> u64 {
-    (low + (0x80 - first) as u64 * ONES) & !(low + (0x7f - last) as u64 * ONES)
+/// The high bit of each byte from `first` to `last`, which are ASCII; no other bit.
+#[inline]
+pub(crate) const fn between(eight: u64, first: u8, last: u8) -> u64 {
+    let low = eight & !HIGH;
+    let inside = (low + (0x80 - first) as u64 * ONES) & !(low + (0x7f - last) as u64 * ONES);
+    inside & !eight & HIGH
 }
 
 #[cfg(test)]

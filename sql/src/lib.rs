@@ -3,6 +3,7 @@
 //! ```text
 //!   bytes + flags ──► Lexer ──► tokens ──┬──► Facts     kind, access, uses, effects, names, SET
 //!                                        └──► Digest    normalised text, 64-bit hash
+//!   bytes + flags ──► FactsCache ──► Facts   of a text that differs from a known one in its values only
 //!   bytes + facts + answers ──► rewrite   session functions become literals
 //! ```
 //!
@@ -27,6 +28,7 @@ mod doubts;
 mod dynamic;
 mod eight;
 mod facts;
+mod facts_cache;
 mod flags;
 mod functions;
 mod inside;
@@ -65,6 +67,7 @@ pub use does::Does;
 pub use doubts::Doubts;
 pub use dynamic::{DynamicSource, code, source as dynamic_source};
 pub use facts::{Access, Comment, Effects, Facts, Marks, Mention, Role, StatementFacts};
+pub use facts_cache::{CachedText, FactsCache};
 pub use flags::{Flags, Schema};
 pub use inside::{Inside, InsideStatement, PreparedTexts};
 pub use killed::{KillText, Killed};

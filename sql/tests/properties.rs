@@ -1,8 +1,8 @@
 //! What holds for any bytes, and for any statement in the tables.
 
 use pilotfish_sql::{
-    Access, Analysis, Charset, Facts, Flags, Lexer, Marks, Schema, Server, Span, StatementKind,
-    TokenKind, digest, facts, mask_secrets,
+    Access, Analysis, Charset, Facts, FactsCache, Flags, Lexer, Marks, Schema, Server, Span,
+    StatementKind, TokenKind, digest, facts, mask_secrets,
 };
 use proptest::prelude::*;
 
@@ -51,6 +51,34 @@ fn any_text() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![bytes, pieces]
 }
 
+/// Pieces of statements about data, and other values in their places.
+const PIECES_WITH_VALUES: &[(&str, &str)] = &[
+    ("1 ", "4711 "),
+    ("22,", "3,"),
+    ("(5)", "(66)"),
+    ("=7 ", "=88888 "),
+    ("'x;y' ", "'' "),
+    ("'a'", "'*/ $$ -- '"),
+    ("('b',", "('\"`#',"),
+    ("n'5' ", "n'66' "),
+    ("'it''s' ", "'it''s' "),
+    ("1.5 ", "1.5 "),
+    ("t1 ", "t1 "),
+    ("FROM s.u ", "FROM s.u "),
+    ("GET_LOCK(", "GET_LOCK("),
+];
+
+/// Two statements about data that differ in values at most.
+fn alike() -> impl Strategy<Value = [String; 2]> {
+    let any = prop::sample::select(PIECES).prop_map(|piece| (piece, piece));
+    let pieces = prop_oneof![prop::sample::select(PIECES_WITH_VALUES), any];
+    let beginning = prop::sample::select(vec!["SELECT ", "INSERT INTO ", "update t SET a="]);
+    (beginning, prop::collection::vec(pieces, 0..12)).prop_map(|(beginning, pieces)| {
+        let (one, other): (Vec<_>, Vec<_>) = pieces.into_iter().unzip();
+        [one, other].map(|pieces| format!("{beginning}{}", pieces.concat()))
+    })
+}
+
 fn is_inside(span: Span, text: &[u8]) -> bool {
     span.start <= span.end && span.end as usize <= text.len()
 }
@@ -95,6 +123,24 @@ proptest! {
         analysis.read(&text, flags);
         check(&analysis.facts, &text);
         prop_assert_eq!(&facts(&text, flags), &analysis.facts);
+    }
+
+    #[test]
+    fn facts_that_are_recalled_are_those_of_the_text(texts in alike(), flags in any_flags()) {
+        let mut cache = FactsCache::default();
+        let [first, _] = &texts;
+        for text in [first, first].into_iter().chain(&texts) {
+            let mut read = Analysis::default();
+            read.read(text.as_bytes(), flags);
+            let mut recalled = Facts::default();
+            match cache.recall(&mut recalled, text.as_bytes(), flags) {
+                Some(known) => {
+                    prop_assert_eq!(&recalled, &read.facts);
+                    prop_assert_eq!(known.digest, Some(read.digest.hash()));
+                }
+                None => cache.keep(&read.facts, text.as_bytes(), flags, Some(read.digest.hash())),
+            }
+        }
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use config::{Config, TraceParents};
 use route::{BackendId, Topology};
-use sql::{Analysis, Facts, Flags};
+use sql::{Analysis, Facts, FactsCache, Flags};
 use tokio::sync::Semaphore;
 
 use crate::counts::Ended;
@@ -65,6 +65,8 @@ pub struct StatementStats {
     wants: Cell<Wants>,
     /// Memory for a digest.
     analysis: RefCell<Analysis>,
+    /// What statements say that differ from earlier ones in their values only.
+    known: RefCell<FactsCache>,
     /// The counts of each digest.
     pub digests: RefCell<DigestTable>,
     /// The counts of each error.
@@ -95,6 +97,7 @@ impl StatementStats {
         let insight = Self {
             wants: Cell::default(),
             analysis: RefCell::default(),
+            known: RefCell::default(),
             digests: RefCell::default(),
             errors: RefCell::default(),
             slow: RefCell::default(),
@@ -179,10 +182,34 @@ impl StatementStats {
         parent.flatten().map(Box::new)
     }
 
+    /// Reads a statement's facts.
+    #[inline]
+    pub fn read_facts(&self, facts: &mut Facts, text: &[u8], flags: Flags) {
+        let mut known = self.known.borrow_mut();
+        if known.recall(facts, text, flags).is_none() {
+            facts.read(text, flags);
+            known.keep(facts, text, flags, None);
+        }
+    }
+
     /// Reads a statement's facts and returns the hash of its digest, with its text where that is wanted.
+    #[inline]
     pub fn read(&self, facts: &mut Facts, text: &[u8], flags: Flags) -> (u64, Option<Arc<str>>) {
+        let mut known = self.known.borrow_mut();
+        let recalled = known.recall(facts, text, flags);
+        match recalled.map(|it| it.digest) {
+            Some(Some(digest)) if !self.is_wanted() => return (digest, None),
+            Some(Some(digest)) => {
+                if let Some(text) = self.known_text(digest) {
+                    return (digest, Some(text));
+                }
+            }
+            Some(None) => known.wants_digest(),
+            None => {}
+        }
         let digest = &mut self.analysis.borrow_mut().digest;
         digest.read(facts, text, flags);
+        known.keep(facts, text, flags, Some(digest.hash()));
         let text = self.is_wanted().then(|| {
             self.digests
                 .borrow_mut()
