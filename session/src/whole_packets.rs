@@ -33,7 +33,8 @@ impl ReplyState {
 
 impl WholePackets {
     /// At most `most` packets whose payloads begin with a byte below `end`, and whose ids follow.
-    fn below(end: u8, most: u64, sequence: u8, bytes: &[u8]) -> Self {
+    #[inline]
+    pub(crate) fn below(end: u8, most: u64, sequence: u8, bytes: &[u8]) -> Self {
         let mut found = Self {
             count: 0,
             bytes: 0,

@@ -76,6 +76,83 @@ fn rows_are_counted_and_long_ones_pass_in_pieces() {
     }
 }
 
+/// What is left of a reply to a query that has come in pieces of this length.
+fn followed(capabilities: Capabilities, bytes: &[u8], length: usize) -> (Reply, Vec<u8>, bool) {
+    let reply = Reply::to(Command::QUERY, capabilities, Sequences::Checked, 1).unwrap();
+    let mut reply = reply.amended(Amendment::of_shared(capabilities));
+    let mut out = Vec::new();
+    let mut has_changes = false;
+    for piece in bytes.chunks(length) {
+        let fed = reply.feed(&mut piece.to_vec(), |piece| match piece {
+            Piece::Pass(bytes) => out.extend_from_slice(bytes),
+            Piece::Changes(bytes, _) => {
+                has_changes = true;
+                out.extend_from_slice(bytes);
+            }
+        });
+        if fed.is_err() {
+            break;
+        }
+    }
+    (reply, out, has_changes)
+}
+
+#[test]
+fn a_result_in_one_piece_is_followed_like_one_in_many() {
+    let old = Capabilities(NEW.0 & !Capabilities::DEPRECATE_EOF.0);
+    let row: &[u8] = &[1, b'a'];
+    for (capabilities, definitions_end) in [(NEW, None), (old, Some([EOF_BYTE, 0, 0, 2, 0]))] {
+        for status in [0u16, 2, 3, 0x0a, 0x22, 0x42, 0x1002, 0x4002] {
+            for (columns, rows) in [(1, 0), (2, 1), (3, 300), (250, 2)] {
+                let [low, high] = status.to_le_bytes();
+                let mut payloads: Vec<Vec<u8>> = vec![vec![columns]];
+                payloads.extend((0..columns).map(|_| b"\x03def".to_vec()));
+                payloads.extend(definitions_end.map(|it| it.to_vec()));
+                payloads.extend((0..rows).map(|_| row.to_vec()));
+                payloads.push(match definitions_end {
+                    Some(_) => vec![EOF_BYTE, 3, 0, low, high],
+                    None => vec![EOF_BYTE, 0, 0, low, high, 3, 0],
+                });
+                let numbered = payloads.iter().zip(1usize..);
+                let packets = numbered.map(|(payload, id)| packet(id as u8, payload));
+                let bytes = packets.collect::<Vec<_>>().concat();
+                let (whole, out, has_changes) = followed(capabilities, &bytes, bytes.len());
+                for length in [1, 7, bytes.len() - 1] {
+                    let (pieces, passed, had_changes) = followed(capabilities, &bytes, length);
+                    let case = format!("{status:#x} {columns} {rows} by {length}");
+                    assert_eq!(whole.tally(), pieces.tally(), "{case}");
+                    assert_eq!(whole.progress(), pieces.progress(), "{case}");
+                    assert_eq!(whole.next_sequence(), pieces.next_sequence(), "{case}");
+                    assert_eq!((&out, has_changes), (&passed, had_changes), "{case}");
+                }
+            }
+        }
+    }
+}
+
+const EOF_BYTE: u8 = 0xfe;
+
+#[test]
+fn a_result_in_one_piece_with_an_error_in_it_is_not_taken_for_a_whole_one() {
+    let end = packet(4, &[EOF_BYTE, 0, 0, 2, 0, 0, 0]);
+    for (id, definition, is_right) in [
+        (2, &b"\x03def"[..], true),
+        (3, b"\x03def", false),
+        (2, b"\xff\x15\x04#HY000no", false),
+    ] {
+        let bytes = [
+            packet(1, &[1]),
+            packet(id, definition),
+            packet(3, &[1, b'a']),
+        ]
+        .concat();
+        let bytes = [bytes, end.clone()].concat();
+        let (reply, _, _) = followed(NEW, &bytes, bytes.len());
+        let is_over = reply.progress() == Progress::Over(Outcome::Ok);
+        assert_eq!(is_over, is_right, "{id} {definition:?}");
+    }
+}
+
 #[test]
 fn a_sequence_id_that_does_not_follow_is_a_violation() {
     let mut reply = reply(Command::PING);
