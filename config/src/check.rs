@@ -5,6 +5,7 @@ mod accounts;
 mod admin;
 mod change_files;
 mod clusters;
+mod files;
 mod filters;
 mod http;
 mod kafka;
@@ -17,14 +18,15 @@ mod tracing;
 
 use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use crate::load::Written;
+use crate::load::written::Written;
 use crate::setting::{BACKEND, LISTENER};
 use crate::{
     BackendAddress, BackendTlsMode, ClientCertificate, ClientTlsMode, Config, Fault, HistoryPlace,
     ListenAddress,
 };
+use files::{folder_fault, pem_fault};
 
 /// Every fault of a configuration whose settings are right one by one.
 pub(crate) fn faults(config: &Config, written: &Written) -> Vec<Fault> {
@@ -133,31 +135,6 @@ pub(crate) fn faults_of_files(config: &Config, written: &Written) -> Vec<Fault> 
         Some(written.fault(setting, folder_fault(path.as_deref()?)?))
     });
     unreadable.chain(homeless).collect()
-}
-
-/// Why a file is no PEM file with what it should hold.
-fn pem_fault(path: &Path, holds: &str) -> Option<String> {
-    let shown = path.display();
-    match std::fs::read(path) {
-        Err(error) => Some(format!("cannot read {shown}: {error}")),
-        Ok(bytes) if !String::from_utf8_lossy(&bytes).contains(holds) => {
-            let what = match holds {
-                _ if holds.contains("PUBLIC KEY") => "public key",
-                _ if holds.contains("KEY") => "private key",
-                _ => "certificate",
-            };
-            Some(format!("{shown} holds no {what} in PEM form"))
-        }
-        Ok(_) => None,
-    }
-}
-
-/// Why no file can be made at a path.
-fn folder_fault(path: &Path) -> Option<String> {
-    let folder = path
-        .parent()
-        .filter(|folder| !folder.as_os_str().is_empty())?;
-    (!folder.is_dir()).then(|| format!("there is no folder {}", folder.display()))
 }
 
 fn backends(config: &Config, written: &Written, faults: &mut Vec<Fault>) {

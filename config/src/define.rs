@@ -7,7 +7,7 @@
 macro_rules! settings {
     (
         $(#[doc = $about:literal])+
-        pub struct $Section:ident in $Owner:ident $table:tt, $title:literal {
+        pub struct $Section:ident in $table:tt, $title:literal {
             $( $(#[doc = $doc:literal])+ $field:ident: $type:ty = $default:expr, $traits:expr; )+
         }
         $( sections as $sections:ident {
@@ -45,47 +45,105 @@ macro_rules! settings {
             }
         }
 
+        $crate::define::registered!($Section $table $title [$($about)+] {
+            $( [$($doc)+] $field: $type, $traits; )+
+            $( table $group: $Group = $group_traits, $elsewhere { $($group_key)+ } )?
+        });
+
+        $( $( impl $crate::define::Has<$Part> for $Section {
+            fn part(&self) -> &$Part {
+                &self.$part
+            }
+
+            fn part_mut(&mut self) -> &mut $Part {
+                &mut self.$part
+            }
+        } )+
+
+        /// Every section of the configuration but the lists', in the manual's order.
+        pub const $sections: &[$crate::Section<$Section>] = &[
+            <$Section>::SECTION,
+            $( <$Part as $crate::define::SectionOf<$Section>>::SECTION ),+
+        ]; )?
+    };
+}
+
+/// A configuration with a table of this kind.
+pub(crate) trait Has<Part> {
+    fn part(&self) -> &Part;
+    fn part_mut(&mut self) -> &mut Part;
+}
+
+/// The registry entries of a table, for a configuration that has it.
+pub(crate) trait SectionOf<Owner: 'static> {
+    const SECTION: crate::Section<Owner>;
+}
+
+/// Registers a table's settings: for whichever configuration has the table, or for the struct itself.
+macro_rules! registered {
+    ($Section:ident [$table:ident] $($rest:tt)*) => {
+        impl<Owner: $crate::define::Has<$Section> + 'static> $crate::define::SectionOf<Owner>
+            for $Section
+        {
+            const SECTION: $crate::Section<Owner> =
+                $crate::define::section!(Owner $Section [$table] $($rest)*);
+        }
+    };
+    ($Section:ident $table:tt $($rest:tt)*) => {
         impl $Section {
             /// This section's registry entries.
-            pub const SECTION: $crate::Section<$Owner> = $crate::Section {
-                name: $crate::define::table_name!($table),
-                title: $title,
-                about: concat!($($about, "\n"),+),
-                settings: &[ $( $crate::Setting {
-                    name: $crate::define::dotted_name!($table $field),
-                    key: stringify!($field),
-                    about: concat!($($doc, "\n"),+),
-                    kind: <$type as $crate::value::Value>::KIND,
-                    traits: $traits,
-                    read: |owner: &mut $Owner, given: &$crate::raw_setting::RawSetting<'_>| {
-                        $crate::define::place!(owner $table $field) =
-                            $crate::value::Value::read(given)?;
-                        Ok(())
-                    },
-                    show: |owner: &$Owner| {
-                        $crate::value::Value::to_toml(&$crate::define::place!(owner $table $field))
-                    },
-                    expose: |owner: &$Owner| {
-                        $crate::value::Value::exposed(&$crate::define::place!(owner $table $field))
-                    },
-                    same: |one: &$Owner, other: &$Owner| {
-                        $crate::define::place!(one $table $field)
-                            == $crate::define::place!(other $table $field)
-                    },
-                    copy: |to: &mut $Owner, from: &$Owner| {
-                        $crate::define::place!(to $table $field) =
-                            $crate::define::place!(from $table $field).clone();
-                    },
-                } ),+
-                $( $( , $crate::define::setting_of_table!(
-                    $Owner $table $group $Group, $group_key $group_traits, $elsewhere
-                ) )+ )? ],
-            };
+            pub const SECTION: $crate::Section<$Section> =
+                $crate::define::section!($Section $Section $table $($rest)*);
         }
+    };
+}
 
-        $( /// Every section of the configuration but the lists', in the manual's order.
-        pub const $sections: &[$crate::Section<$Owner>] =
-            &[ <$Section>::SECTION, $( <$Part>::SECTION ),+ ]; )?
+/// The registry entries of a table's settings.
+macro_rules! section {
+    ($Owner:ident $Section:ident $table:tt $title:literal [$($about:literal)+] {
+        $( [$($doc:literal)+] $field:ident: $type:ty, $traits:expr; )+
+        $( table $group:ident: $Group:ty = $group_traits:expr, $elsewhere:literal {
+            $($group_key:ident)+
+        } )?
+    }) => {
+        $crate::Section {
+            name: $crate::define::table_name!($table),
+            title: $title,
+            about: concat!($($about, "\n"),+),
+            settings: &[ $( $crate::Setting {
+                name: $crate::define::dotted_name!($table $field),
+                key: stringify!($field),
+                about: concat!($($doc, "\n"),+),
+                kind: <$type as $crate::value::Value>::KIND,
+                traits: $traits,
+                read: |owner: &mut $Owner, given: &$crate::raw_setting::RawSetting<'_>| {
+                    $crate::define::part_mut!(owner $Section $table).$field =
+                        $crate::value::Value::read(given)?;
+                    Ok(())
+                },
+                show: |owner: &$Owner| {
+                    $crate::value::Value::to_toml(
+                        &$crate::define::part!(owner $Section $table).$field,
+                    )
+                },
+                expose: |owner: &$Owner| {
+                    $crate::value::Value::exposed(
+                        &$crate::define::part!(owner $Section $table).$field,
+                    )
+                },
+                same: |one: &$Owner, other: &$Owner| {
+                    $crate::define::part!(one $Section $table).$field
+                        == $crate::define::part!(other $Section $table).$field
+                },
+                copy: |to: &mut $Owner, from: &$Owner| {
+                    $crate::define::part_mut!(to $Section $table).$field =
+                        $crate::define::part!(from $Section $table).$field.clone();
+                },
+            } ),+
+            $( $( , $crate::define::setting_of_table!(
+                $Owner $table $group $Group, $group_key $group_traits, $elsewhere
+            ) )+ )? ],
+        }
     };
 }
 
@@ -119,17 +177,23 @@ macro_rules! setting_of_table {
     };
 }
 
-/// A setting's field within its owner: `config.limits.sessions_max`, `config.workers`,
-/// `backend.weight`.
-macro_rules! place {
-    ($owner:ident [] $field:ident) => {
-        $owner.$field
+/// The struct that has a table's fields: a part of its owner, or the owner itself.
+macro_rules! part {
+    ($owner:ident $Section:ident [$table:ident]) => {
+        $crate::define::Has::<$Section>::part($owner)
     };
-    ($owner:ident [$table:ident] $field:ident) => {
-        $owner.$table.$field
+    ($owner:ident $Section:ident $table:tt) => {
+        $owner
     };
-    ($owner:ident [[$list:ident $(.$below:ident)?]] $field:ident) => {
-        $owner.$field
+}
+
+/// The same, to be changed.
+macro_rules! part_mut {
+    ($owner:ident $Section:ident [$table:ident]) => {
+        $crate::define::Has::<$Section>::part_mut($owner)
+    };
+    ($owner:ident $Section:ident $table:tt) => {
+        $owner
     };
 }
 
@@ -206,4 +270,7 @@ macro_rules! choices {
     };
 }
 
-pub(crate) use {choices, dotted_name, place, setting_of_table, settings, table_name};
+pub(crate) use {
+    choices, dotted_name, part, part_mut, registered, section, setting_of_table, settings,
+    table_name,
+};

@@ -3,7 +3,7 @@
 mod open_secrets;
 mod options;
 mod reading;
-mod written;
+pub(crate) mod written;
 
 use std::path::Path;
 

@@ -9,6 +9,7 @@ mod backend;
 mod balance;
 mod compression;
 mod health;
+mod hints;
 mod http;
 mod http_target;
 mod journal;
@@ -25,9 +26,10 @@ mod script;
 mod statement_stats;
 mod tls;
 mod tracing;
+mod units;
 
 use std::net::{Ipv4Addr, SocketAddr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::Duration;
 
@@ -37,6 +39,7 @@ pub use backend::*;
 pub use balance::*;
 pub use compression::*;
 pub use health::*;
+pub use hints::*;
 pub use http::*;
 pub use http_target::*;
 pub use ipnet::IpNet;
@@ -58,17 +61,11 @@ pub use tracing::*;
 use crate::address::LISTEN_PORT;
 use crate::define::settings;
 use crate::{ListenAddress, Traits};
-
-/// Milliseconds, for the ranges of durations.
-const MS: u64 = 1;
-const SECOND: u64 = 1000 * MS;
-const MINUTE: u64 = 60 * SECOND;
-const HOUR: u64 = 60 * MINUTE;
-const DAY: u64 = 24 * HOUR;
+use units::{DAY, MS};
 
 settings! {
     /// Settings of the whole proxy. In the file they stand above the first table.
-    pub struct Config in Config [], "The proxy" {
+    pub struct Config in [], "The proxy" {
         /// The addresses on which the proxy listens: IPv4 and IPv6 addresses with their ports, and paths of
         /// Unix sockets. `":4040"` is that port on all IPv4 addresses.
         listen: Vec<ListenAddress> = vec![ListenAddress::Tcp(SocketAddr::new(
@@ -158,6 +155,112 @@ settings! {
         admin_accounts: Vec<AdminAccountConfig>,
         /// The clusters whose changes are followed; names and server ids unique.
         replications: Vec<ReplicationConfig>,
+    }
+}
+
+impl Config {
+    /// Where a session goes: what its account says, else its listener, else [`RoutingConfig`].
+    pub fn destination<'a>(
+        &'a self,
+        account: Option<&'a AccountConfig>,
+        listener: Option<&'a ListenerConfig>,
+    ) -> Destination<'a> {
+        let said = [
+            account.map(|it| &it.routing),
+            listener.map(|it| &it.routing),
+        ];
+        let said = || said.into_iter().flatten();
+        let all = &self.routing;
+        let cluster = said().find_map(|it| it.cluster.as_deref());
+        let replicas = said().find_map(|it| it.replicas);
+        let consistency = said().find_map(|it| it.consistency);
+        let is_optimistic = said().find_map(|it| it.optimistic_transactions);
+        let lanes = said().find_map(|it| it.lanes);
+        Destination {
+            cluster: cluster.unwrap_or_else(|| self.default_cluster()),
+            replicas: replicas.unwrap_or(all.replicas),
+            consistency: consistency.unwrap_or(all.consistency),
+            optimistic_transactions: is_optimistic.unwrap_or(all.optimistic_transactions),
+            lanes: lanes.unwrap_or(all.lanes),
+        }
+    }
+
+    /// The cluster of sessions for which nothing else is said.
+    pub fn default_cluster(&self) -> &str {
+        let first = || self.backends.first().map_or("", |it| &it.cluster);
+        self.routing.cluster.as_deref().unwrap_or_else(first)
+    }
+
+    /// The scripts that a listener's sessions run, in their order.
+    pub fn scripts_of<'a>(&'a self, listener: &'a ListenerConfig) -> &'a [PathBuf] {
+        let own = listener.routing.script.as_deref();
+        own.unwrap_or(&self.routing.script)
+    }
+
+    /// Every script that something names, each once.
+    pub fn all_scripts(&self) -> Vec<&Path> {
+        let of_listeners = self
+            .listeners
+            .iter()
+            .filter_map(|it| it.routing.script.as_ref());
+        let of_accounts = self.configured_accounts.iter();
+        let of_accounts = of_accounts.filter_map(|it| it.routing.script.as_ref());
+        let named = self.routing.script.iter();
+        let named = named.chain(of_listeners.flatten());
+        let named = named.chain(of_accounts.flatten()).chain(&self.admin.script);
+        let named = named.chain(&self.schema_history.script);
+        let filters = self.replications.iter().flat_map(|it| &it.filters);
+        let named = named.chain(filters.filter_map(|it| it.script.as_ref()));
+        let mut all: Vec<&Path> = Vec::new();
+        for path in named {
+            if !all.contains(&path.as_path()) {
+                all.push(path);
+            }
+        }
+        all
+    }
+
+    /// Whether some sessions run scripts.
+    pub fn runs_scripts(&self) -> bool {
+        let of_listeners = self.listeners.iter();
+        let mut of_listeners = of_listeners
+            .filter_map(|it| it.routing.script.as_ref())
+            .flatten();
+        !self.routing.script.is_empty()
+            || of_listeners.next().is_some()
+            || self.accounts_run_scripts()
+    }
+
+    /// Whether accounts have scripts of their own.
+    pub fn accounts_run_scripts(&self) -> bool {
+        let of_accounts = self
+            .configured_accounts
+            .iter()
+            .filter_map(|it| it.routing.script.as_ref());
+        of_accounts.flatten().next().is_some()
+    }
+
+    /// All who may use the admin port: `username` and the `[[admin_account]]` tables.
+    pub fn admins(&self) -> Vec<AdminAccountConfig> {
+        let own = self.admin.username.as_ref().map(|user| AdminAccountConfig {
+            user: user.clone(),
+            password: self.admin.password.clone(),
+            role: AdminRole::Admin,
+        });
+        own.into_iter()
+            .chain(self.admin_accounts.iter().cloned())
+            .collect()
+    }
+
+    /// Whether anybody may come in by HTTP.
+    pub fn has_http_callers(&self) -> bool {
+        let is_open = self.http.metrics != MetricsReaders::Login;
+        is_open || self.http.token.is_some() || !self.admins().is_empty()
+    }
+
+    /// Whether anybody can look at what is kept about statements: on the ports, or where metrics are sent.
+    pub fn is_looked_at(&self) -> bool {
+        self.has_http_callers() || self.tracing.metrics_endpoint.is_some()
     }
 }
 

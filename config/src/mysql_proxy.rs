@@ -2,6 +2,7 @@
 //! settings, those that have none are refused with what to do instead, none is ignored in silence.
 
 mod replicant;
+mod replicant_options;
 
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};

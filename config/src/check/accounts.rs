@@ -6,7 +6,7 @@ use std::net::Ipv4Addr;
 
 use ipnet::{Ipv4Net, ipv4_mask_to_prefix};
 
-use crate::load::Written;
+use crate::load::written::Written;
 use crate::nearest::did_you_mean;
 use crate::setting::ACCOUNT;
 use crate::{

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::load::Written;
+use crate::load::written::Written;
 use crate::nearest::did_you_mean;
 use crate::nearest::nearest;
 use crate::setting::{ACCOUNT, BACKEND, LISTENER, REPLICATION, RULE, RULE_TEST};

@@ -1,7 +1,7 @@
 //! Filters of replication: each does one thing, to tables that its settings can be for.
 
 use super::change_files::is_table;
-use crate::load::Written;
+use crate::load::written::Written;
 use crate::setting::REPLICATION_FILTER;
 use crate::{Config, Fault, ReplicationConfig, ReplicationFilterConfig};
 

@@ -1,6 +1,6 @@
 //! What the HTTP port must have: a token that is one.
 
-use crate::load::Written;
+use crate::load::written::Written;
 use crate::{Config, Fault};
 
 /// A token of fewer bytes can be guessed.

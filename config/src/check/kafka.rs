@@ -4,8 +4,8 @@
 use std::collections::HashSet;
 
 use super::change_files::is_table;
-use super::{folder_fault, pem_fault};
-use crate::load::Written;
+use super::files::{folder_fault, pem_fault};
+use crate::load::written::Written;
 use crate::setting::KAFKA;
 use crate::{Config, Fault, KafkaConfig, KafkaSasl, ReplicationConfig};
 

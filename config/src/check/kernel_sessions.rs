@@ -1,7 +1,7 @@
 //! Listeners whose sessions are joined in the kernel: the proxy sees no statement of them after the login. All that
 //! needs statements is refused there, and so is all that keeps every session out of the kernel.
 
-use crate::load::Written;
+use crate::load::written::Written;
 use crate::setting::{ACCOUNT, LISTENER, RULE};
 use crate::{
     BackendAddress, BackendCompression, BackendTlsMode, ClientTlsMode, Config, Consistency, Fault,

@@ -1,6 +1,6 @@
 //! What profiles must have: something to ask, and no values where none may be told.
 
-use crate::load::Written;
+use crate::load::written::Written;
 use crate::{Config, Fault, ProfileQuestion};
 
 /// Every fault of the settings of profiles.

@@ -1,6 +1,6 @@
 //! Clients that are told to connect elsewhere: whether the proxy knows where, and what they go past.
 
-use crate::load::Written;
+use crate::load::written::Written;
 use crate::setting::LISTENER;
 use crate::{Config, Fault, ListenerConfig, Redirect, SessionMode};
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use crate::load::Written;
+use crate::load::written::Written;
 use crate::setting::{LISTENER, REPLICATION};
 use crate::{Config, Fault, ListenerConfig, ReplicationConfig, Serves};
 

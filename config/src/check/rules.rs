@@ -4,7 +4,7 @@
 
 use std::collections::HashSet;
 
-use crate::load::Written;
+use crate::load::written::Written;
 use crate::nearest::did_you_mean;
 use crate::nearest::nearest;
 use crate::setting::{RULE, RULE_TEST};

@@ -1,6 +1,6 @@
 //! What traces and metrics by OTLP must have: a place that is one.
 
-use crate::load::Written;
+use crate::load::written::Written;
 use crate::{Config, Fault};
 
 /// Every fault of the settings of traces and of metrics by OTLP.

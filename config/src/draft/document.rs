@@ -6,7 +6,7 @@ use toml_edit::{ArrayOfTables, DocumentMut, Item, Table, TableLike, Value};
 
 use crate::Fault;
 
-use super::fault;
+use super::faults::fault;
 
 /// See the module.
 pub struct Document(DocumentMut);

@@ -7,7 +7,7 @@ use crate::{
     ReplicationConfig, RuleConfig, ValueType,
 };
 
-use super::{fault, hinted};
+use super::faults::{fault, hinted};
 
 /// One list.
 #[derive(Clone, Copy)]

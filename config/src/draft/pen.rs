@@ -7,10 +7,12 @@ use std::path::PathBuf;
 use zeroize::Zeroizing;
 
 use super::document::{Document, put_dotted};
+use super::edit::Edit;
+use super::faults::{fault, hinted};
 use super::lists::List;
-use super::{Draft, Edit, fault, hinted, is_shown, item_setting, no_list, refuse_mask, spelled};
+use super::{Draft, spelled};
 use crate::nearest::nearest;
-use crate::{Config, Fault, renamed, setting, settings};
+use crate::{Config, Fault, ValueType, manual, renamed, setting, settings};
 
 /// See the module.
 pub struct Pen {
@@ -242,4 +244,47 @@ impl Sketch {
         let gone = self.gone.get(list.name);
         index - gone.map_or(0, |gone| gone.range(..index).count())
     }
+}
+
+impl Draft {
+    /// The same with these changes, in their order.
+    ///
+    /// # Errors
+    /// What is not there to be changed, and every value that is none.
+    pub fn with(&self, edits: &[Edit]) -> Result<Self, Vec<Fault>> {
+        let mut pen = Pen::new(self)?;
+        for edit in edits {
+            pen.write(edit)?;
+        }
+        let draft = pen.draft();
+        draft.sketch()?;
+        Ok(draft)
+    }
+}
+
+/// `backend[db1].weight`: the list, the item, the key.
+fn item_setting(name: &str) -> Option<(List, &str, &str)> {
+    let (list, rest) = name.split_once('[')?;
+    let (title, key) = rest.rsplit_once("].")?;
+    Some((List::named(list)?, title, key))
+}
+
+/// Whether a value is what is shown of a setting already.
+fn is_shown(value: &str, shown: &str) -> bool {
+    manual::plain(shown) == value || shown == value
+}
+
+/// A secret is shown as `…`; who copies that has not got it.
+fn refuse_mask(kind: ValueType, setting: &str, value: &str) -> Result<(), Vec<Fault>> {
+    match kind == ValueType::Secret && value == "…" {
+        true => Err(fault(
+            setting,
+            "… is what is shown of secrets, and not one itself",
+        )),
+        false => Ok(()),
+    }
+}
+
+fn no_list(name: &str) -> Vec<Fault> {
+    fault(name, "is no list of tables")
 }

@@ -3,6 +3,7 @@
 use std::io::Write as _;
 
 use super::*;
+use crate::SourceLocation;
 
 const TEXT: &str = "\
 # The proxy of the shop.

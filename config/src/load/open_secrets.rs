@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use super::Override;
+use super::options::Override;
 use super::reading::Reading;
 use crate::Fault;
 use crate::raw_setting::{Raw, RawSetting, Source};

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use super::Written;
 use super::reading::Reading;
+use super::written::Written;
 use crate::raw_setting::option_given;
 use crate::setting::{BACKEND, Traits, ValueType, setting};
 use crate::value::Value;

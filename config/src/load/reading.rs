@@ -7,7 +7,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 use zeroize::Zeroizing;
 
-use super::Written;
+use super::written::Written;
 use crate::listed::{ArrayTable, LISTS};
 use crate::nearest::nearest;
 use crate::raw_setting::{RawSetting, Source, given};

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use crate::define::SectionOf;
 use crate::listed::ArrayTable;
 use crate::mysql_proxy::{self, Legacy, Meaning};
 use crate::setting::{Section, Setting};
@@ -35,20 +36,20 @@ pub fn settings_pages() -> Vec<Page> {
         list_page::<BackendConfig>(),
     ];
     for section in tables {
-        if section.name == SchemaHistoryConfig::SECTION.name {
+        if section.name == <SchemaHistoryConfig as SectionOf<Config>>::SECTION.name {
             pages.push(list_page::<ReplicationConfig>());
             pages.push(list_page::<ReplicationFilterConfig>());
             pages.push(list_page::<ChangeFileConfig>());
             pages.push(list_page::<KafkaConfig>());
         }
         pages.push(section_page(section, &Config::default()));
-        if section.name == AccountsConfig::SECTION.name {
+        if section.name == <AccountsConfig as SectionOf<Config>>::SECTION.name {
             pages.push(list_page::<AccountConfig>());
         }
-        if section.name == AdminConfig::SECTION.name {
+        if section.name == <AdminConfig as SectionOf<Config>>::SECTION.name {
             pages.push(list_page::<AdminAccountConfig>());
         }
-        if section.name == HintsConfig::SECTION.name {
+        if section.name == <HintsConfig as SectionOf<Config>>::SECTION.name {
             pages.push(list_page::<RuleConfig>());
             pages.push(list_page::<RuleTestConfig>());
         }

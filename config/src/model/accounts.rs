@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use ipnet::IpNet;
 
-use super::{Config, DAY, HintStyle, RoutingOverride, SECOND};
+use super::hints::HintStyle;
+use super::routing::RoutingOverride;
+use super::units::{DAY, SECOND};
 use crate::define::{choices, settings};
 use crate::{Secret, Traits};
 
@@ -12,7 +14,7 @@ settings! {
     /// Logins that the proxy answers itself. It does so as soon as there is an `[[account]]`, or
     /// `learn` is true; otherwise every login passes through to a backend. See
     /// [Accounts](accounts.md).
-    pub struct AccountsConfig in Config [accounts], "Accounts" {
+    pub struct AccountsConfig in [accounts], "Accounts" {
         /// Whether accounts are loaded from the servers' grant tables, with `health.monitor_user`. It needs
         /// SELECT on `mysql.user` (MySQL) or `mysql.global_priv` (MariaDB). Configured accounts come first: a
         /// client that matches an `[[account]]` is that account.
@@ -49,7 +51,7 @@ settings! {
 settings! {
     /// Accounts whose logins the proxy answers, one `[[account]]` table for each, with `password`
     /// or `hash`. The servers know them as well: what an account may do is theirs to say.
-    pub struct AccountConfig in AccountConfig [[account]], "Configured accounts" {
+    pub struct AccountConfig in [[account]], "Configured accounts" {
         /// The user's name.
         user: String = String::new(), Traits::RELOAD.required();
 

@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::{Config, DAY, MS};
+use super::units::{DAY, MS};
 use crate::address::ADMIN_PORT;
 use crate::define::{choices, settings};
 use crate::{ListenAddress, Secret, Traits};
@@ -12,7 +12,7 @@ use crate::{ListenAddress, Secret, Traits};
 settings! {
     /// The port on which any MySQL client can look at the proxy, with SQL. It opens if the configuration has
     /// a user for it: `username`, or an `[[admin_account]]`. See [The admin port](admin.md).
-    pub struct AdminConfig in Config [admin], "Admin port" {
+    pub struct AdminConfig in [admin], "Admin port" {
         /// The addresses on which it listens. An address that cannot be had is told in the log and left out:
         /// clients are served without it. TLS is as `client_tls` says.
         address: Vec<ListenAddress> = vec![ListenAddress::Tcp(SocketAddr::new(
@@ -47,7 +47,7 @@ settings! {
 settings! {
     /// Users of the admin port, one `[[admin_account]]` table for each. They are the proxy's own: no
     /// backend knows them, and no client of the proxy's is one.
-    pub struct AdminAccountConfig in AdminAccountConfig [[admin_account]], "Admin accounts" {
+    pub struct AdminAccountConfig in [[admin_account]], "Admin accounts" {
         /// The user's name; unique.
         user: String = String::new(), Traits::RELOAD.required();
 
@@ -69,19 +69,5 @@ choices! {
         Admin = "admin",
         /// Read the [change feed](change-feed.md) over HTTP, and nothing else.
         Changes = "changes",
-    }
-}
-
-impl Config {
-    /// All who may use the admin port: `username` and the `[[admin_account]]` tables.
-    pub fn admins(&self) -> Vec<AdminAccountConfig> {
-        let own = self.admin.username.as_ref().map(|user| AdminAccountConfig {
-            user: user.clone(),
-            password: self.admin.password.clone(),
-            role: AdminRole::Admin,
-        });
-        own.into_iter()
-            .chain(self.admin_accounts.iter().cloned())
-            .collect()
     }
 }

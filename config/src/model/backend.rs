@@ -3,7 +3,7 @@
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
-use super::DAY;
+use super::units::DAY;
 use crate::address::BACKEND_PORT;
 use crate::define::{choices, settings};
 use crate::{BackendAddress, Traits};
@@ -11,7 +11,7 @@ use crate::{BackendAddress, Traits};
 settings! {
     /// The servers behind the proxy, one `[[backend]]` table for each. `--backend` and
     /// `--read-only-backend` on the command line replace all that the file has.
-    pub struct BackendConfig in BackendConfig [[backend]], "Backends" {
+    pub struct BackendConfig in [[backend]], "Backends" {
         /// Its name in logs and errors.
         name: String = String::new(), Traits::RELOAD.default_text("the address");
 

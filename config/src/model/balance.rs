@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use super::{Config, DAY, HOUR, MINUTE, MS, SECOND};
+use super::units::{DAY, HOUR, MINUTE, MS, SECOND};
 use crate::Traits;
 use crate::define::{choices, settings};
 
 settings! {
     /// Which backend a session or a statement gets. See [Balancing and failover](balancing.md) and
     /// [Clusters and replicas](clusters.md).
-    pub struct BalanceConfig in Config [balance], "Balance" {
+    pub struct BalanceConfig in [balance], "Balance" {
         /// How a session's backend is picked among those that are up.
         policy: BalancePolicy = BalancePolicy::FewestSessions, Traits::RELOAD;
 

@@ -1,12 +1,11 @@
 //! Compression of the protocol, each side on its own.
 
-use super::Config;
 use crate::Traits;
 use crate::define::{choices, settings};
 
 settings! {
     /// Compression of the protocol, for each side on its own.
-    pub struct CompressionConfig in Config [compression], "Compression" {
+    pub struct CompressionConfig in [compression], "Compression" {
         /// The compression that clients are offered; they decide. An empty list offers nothing.
         client: Vec<CompressionAlgorithm> =
             vec![CompressionAlgorithm::Zlib, CompressionAlgorithm::Zstd], Traits::RELOAD;

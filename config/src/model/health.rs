@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use super::{Config, DAY, HOUR, MINUTE, MS, SECOND};
+use super::units::{DAY, HOUR, MINUTE, MS, SECOND};
 use crate::define::settings;
 use crate::{Secret, Traits};
 
 settings! {
     /// How backends are connected to, and how the proxy learns that they are down, up again or
     /// elsewhere.
-    pub struct HealthConfig in Config [health], "Health" {
+    pub struct HealthConfig in [health], "Health" {
         /// Time for connecting and for the server's greeting. A backend that needs longer counts
         /// as down.
         timeout_connect: Duration = Duration::from_secs(2), Traits::RELOAD.within(10 * MS, 5 * MINUTE);

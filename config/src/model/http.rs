@@ -2,7 +2,6 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 
-use super::Config;
 use crate::address::HTTP_PORT;
 use crate::define::{choices, settings};
 use crate::{ListenAddress, Secret, Traits};
@@ -10,7 +9,7 @@ use crate::{ListenAddress, Secret, Traits};
 settings! {
     /// The tables of the admin port over HTTP, as JSON. It opens if the configuration has a user of the admin
     /// port or a `token`, or if `metrics` lets clients in without a login. See [HTTP](http.md).
-    pub struct HttpConfig in Config [http], "HTTP port" {
+    pub struct HttpConfig in [http], "HTTP port" {
         /// The addresses on which it listens; `[]`: none. An address that cannot be had is told in the log
         /// and left out: clients are served without it. TLS is as `client_tls` says.
         address: Vec<ListenAddress> = vec![ListenAddress::Tcp(SocketAddr::new(
@@ -48,13 +47,5 @@ choices! {
         Local = "local",
         /// All clients.
         Everybody = "everybody",
-    }
-}
-
-impl Config {
-    /// Whether anybody may come in by HTTP.
-    pub fn has_http_callers(&self) -> bool {
-        let is_open = self.http.metrics != MetricsReaders::Login;
-        is_open || self.http.token.is_some() || !self.admins().is_empty()
     }
 }

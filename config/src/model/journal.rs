@@ -3,14 +3,14 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::{Config, DAY, MS};
+use super::units::{DAY, MS};
 use crate::Traits;
 use crate::define::{choices, settings};
 
 settings! {
     /// Slow statements of pooled sessions, each with where its time went. See [Logs of statements and
     /// logins](journals.md).
-    pub struct SlowLogConfig in Config [slow_log], "Slow log" {
+    pub struct SlowLogConfig in [slow_log], "Slow log" {
         /// File to append to; no slow log unless given. Its folder must be there.
         file: Option<PathBuf> = None, Traits::RELOAD;
 
@@ -32,7 +32,7 @@ settings! {
 settings! {
     /// Statements of pooled sessions, all or a sample of them. See [Logs of statements and
     /// logins](journals.md).
-    pub struct QueryLogConfig in Config [query_log], "Query log" {
+    pub struct QueryLogConfig in [query_log], "Query log" {
         /// File to append to; no query log unless given. Its folder must be there.
         file: Option<PathBuf> = None, Traits::RELOAD;
 
@@ -53,7 +53,7 @@ settings! {
 settings! {
     /// Logins, good and failed, ends of sessions, and what administrators do, one JSON object a line. See
     /// [Logs of statements and logins](journals.md).
-    pub struct AuditLogConfig in Config [audit_log], "Audit log" {
+    pub struct AuditLogConfig in [audit_log], "Audit log" {
         /// File to append to; no audit log unless given. Its folder must be there.
         file: Option<PathBuf> = None, Traits::RELOAD;
     }

@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use super::{Config, DAY, HOUR, MS, SECOND};
+use super::units::{DAY, HOUR, MS, SECOND};
 use crate::Traits;
 use crate::define::{choices, settings};
 use crate::machine_memory::default_memory_bytes_max;
 
 settings! {
     /// Limits of sessions, logins and packets.
-    pub struct LimitsConfig in Config [limits], "Limits" {
+    pub struct LimitsConfig in [limits], "Limits" {
         /// Sessions in all, over all workers.
         sessions_max: usize = 20_000, Traits::RELOAD.within(1, 10_000_000);
 

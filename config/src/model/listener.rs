@@ -3,7 +3,9 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
-use super::{DAY, RoutingOverride, SessionMode};
+use super::pool::SessionMode;
+use super::routing::RoutingOverride;
+use super::units::DAY;
 use crate::address::LISTEN_PORT;
 use crate::define::{choices, settings};
 use crate::{ListenAddress, Redirect, Traits};
@@ -11,7 +13,7 @@ use crate::{ListenAddress, Redirect, Traits};
 settings! {
     /// Addresses on which the proxy listens besides `listen`, one `[[listener]]` table for each address. Its
     /// sessions can have a mode of their own. With a `[[listener]]`, `listen` may be `[]`.
-    pub struct ListenerConfig in ListenerConfig [[listener]], "Listeners" {
+    pub struct ListenerConfig in [[listener]], "Listeners" {
         /// An address as in `listen`.
         address: ListenAddress = ListenAddress::Tcp(SocketAddr::new(
             Ipv4Addr::UNSPECIFIED.into(),

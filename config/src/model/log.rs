@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::{Config, DAY, MS};
+use super::units::{DAY, MS};
 use crate::Traits;
 use crate::define::{choices, settings};
 
 settings! {
     /// The level, format and place of the log.
-    pub struct LogConfig in Config [log], "Log" {
+    pub struct LogConfig in [log], "Log" {
         /// The least important lines that are written. MySQL Proxy's names are read as well.
         level: LogLevel = LogLevel::Info, Traits::RELOAD;
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Config, DAY, HOUR, MS, SECOND};
+use super::units::{DAY, HOUR, MS, SECOND};
 use crate::Traits;
 use crate::define::{choices, settings};
 
@@ -10,7 +10,7 @@ settings! {
     /// Backend connections that sessions share. Only sessions whose login the proxy answers itself
     /// take part, see [Accounts](accounts.md); the page [Pooling](pooling.md) says what sharing
     /// means to an application.
-    pub struct PoolConfig in Config [pool], "Pool" {
+    pub struct PoolConfig in [pool], "Pool" {
         /// Whether the proxy answers a plain `BEGIN` itself, and sends it with the transaction's first statement:
         /// before a statement that only reads, in the same write. The same holds for `SET autocommit = 0`. `false`
         /// sends both at once. See [Pooling](pooling.md#transactions).

@@ -3,14 +3,14 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::{Config, HOUR, MS};
+use super::units::{HOUR, MS};
 use crate::Traits;
 use crate::define::{choices, settings};
 
 settings! {
     /// Statements of pooled sessions around which their backend is asked what they cost. Nothing is asked
     /// unless `one_of`, a rule's `profile` or a hint says so. See [Profiles](profiling.md).
-    pub struct ProfilingConfig in Config [profiling], "Profiling" {
+    pub struct ProfilingConfig in [profiling], "Profiling" {
         /// One of so many statements is profiled, by chance, among those that `user`, `digest` and `session` mean.
         one_of: u32 = 0, Traits::RELOAD.within(1, 1_000_000_000).nothing("none");
 

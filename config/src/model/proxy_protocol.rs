@@ -2,13 +2,12 @@
 
 use ipnet::IpNet;
 
-use super::Config;
 use crate::Traits;
 use crate::define::{choices, settings};
 
 settings! {
     /// The PROXY protocol, with which one proxy tells the next where a client really is.
-    pub struct ProxyProtocolConfig in Config [proxy_protocol], "PROXY protocol" {
+    pub struct ProxyProtocolConfig in [proxy_protocol], "PROXY protocol" {
         /// Networks whose connections begin with a PROXY header (version 1 or 2). A header from
         /// elsewhere is not believed.
         trusted_networks: Vec<IpNet> = Vec::new(), Traits::RELOAD;

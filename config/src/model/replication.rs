@@ -3,14 +3,15 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::{Config, DAY, HOUR, HttpTarget, MINUTE, SECOND};
+use super::http_target::HttpTarget;
+use super::units::{DAY, HOUR, MINUTE, SECOND};
 use crate::define::{choices, settings};
 use crate::{Secret, Traits};
 
 settings! {
     /// The clusters whose changes the proxy follows as a replica does, one `[[replication]]` table for each. See
     /// [Schema history](schema-history.md).
-    pub struct ReplicationConfig in ReplicationConfig [[replication]], "Replication" {
+    pub struct ReplicationConfig in [[replication]], "Replication" {
         /// Its name in logs, tables and metrics. A stream of another name begins anew.
         name: String = String::new(), Traits::RELOAD.default_text("the cluster's name");
 
@@ -75,7 +76,7 @@ settings! {
     /// Filters of the stream, as many `[[replication.filter]]` tables below it as are needed. The relay files hold
     /// the filtered changes, so no replica gets anything else. A filter either keeps or drops changes, or it changes
     /// tables. See [Replication filters](replication-filters.md).
-    pub struct ReplicationFilterConfig in ReplicationFilterConfig [[replication.filter]], "Replication filters" {
+    pub struct ReplicationFilterConfig in [[replication.filter]], "Replication filters" {
         /// Tables: `"orders"` in each schema, `"shop.orders"`, `"shop.*"`. A `*` stands for any characters, and an
         /// entry that begins with `!` takes out the tables that it matches. Case does not matter. Without entries the
         /// filter is for every table.
@@ -127,7 +128,7 @@ settings! {
 settings! {
     /// Files that get the stream's changes, one JSON object a line. Write as many `[[replication.change_file]]` tables
     /// below the stream as there are files. The stream needs a `relay_folder`. See [Change feed](change-feed.md).
-    pub struct ChangeFileConfig in ChangeFileConfig [[replication.change_file]], "Change files" {
+    pub struct ChangeFileConfig in [[replication.change_file]], "Change files" {
         /// The file that is written. The proxy keeps `PATH.position` and `PATH.lock` beside it. The folder must be there.
         path: PathBuf = PathBuf::new(), Traits::RELOAD.required();
 
@@ -161,7 +162,7 @@ settings! {
     /// Kafka clusters that get the stream's changes, one JSON object a record. Write as many `[[replication.kafka]]`
     /// tables below the stream as are needed. The stream needs a `relay_folder`. See
     /// [Change feed](change-feed.md#into-kafka).
-    pub struct KafkaConfig in KafkaConfig [[replication.kafka]], "Kafka" {
+    pub struct KafkaConfig in [[replication.kafka]], "Kafka" {
         /// Some brokers of the Kafka cluster, as `"HOST:PORT"`. They name the others.
         brokers: Vec<String> = Vec::new(), Traits::RELOAD.required();
 
@@ -296,7 +297,7 @@ choices! {
 settings! {
     /// Data that the proxy keeps from replication: the position of each stream, changes of the schemas, and
     /// the objects after each change. See [Schema history](schema-history.md).
-    pub struct SchemaHistoryConfig in Config [schema_history], "Schema history" {
+    pub struct SchemaHistoryConfig in [schema_history], "Schema history" {
         /// SQLite file that keeps it over restarts; without one it is kept in 16 MiB of memory, and streams begin
         /// anew. Its folder must be there.
         file: Option<PathBuf> = None, Traits::RESTART;

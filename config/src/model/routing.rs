@@ -3,7 +3,8 @@
 
 use std::path::PathBuf;
 
-use super::{AccountConfig, Config, Consistency, LaneUse, ListenerConfig, ReplicaUse, SessionMode};
+use super::balance::{Consistency, ReplicaUse};
+use super::pool::{LaneUse, SessionMode};
 use crate::define::settings;
 use crate::{Setting, Traits};
 
@@ -12,7 +13,7 @@ settings! {
     /// rule may say otherwise in a `routing` table of their own, with the same keys: `routing.cluster = "archive"`. A rule's
     /// word goes before the account's, that before the listener's, and that before this table's. See
     /// [Clusters and replicas](clusters.md) and [Pooling](pooling.md).
-    pub struct RoutingConfig in Config [routing], "Routing" {
+    pub struct RoutingConfig in [routing], "Routing" {
         /// The cluster of all sessions.
         cluster: Option<String> = None, Traits::RELOAD.default_text("the first backend's");
 
@@ -44,7 +45,7 @@ settings! {
 
 settings! {
     /// What a listener, an account or a rule says of routing.
-    pub struct RoutingOverride in RoutingOverride [[routing]], "Routing" {
+    pub struct RoutingOverride in [[routing]], "Routing" {
         /// The cluster to which sessions or statements go.
         cluster: Option<String> = None, Traits::RELOAD;
 
@@ -109,40 +110,6 @@ pub struct Destination<'a> {
     pub optimistic_transactions: bool,
     /// Which statements may use shared lanes.
     pub lanes: LaneUse,
-}
-
-impl Config {
-    /// Where a session goes: what its account says, else its listener, else [`RoutingConfig`].
-    pub fn destination<'a>(
-        &'a self,
-        account: Option<&'a AccountConfig>,
-        listener: Option<&'a ListenerConfig>,
-    ) -> Destination<'a> {
-        let said = [
-            account.map(|it| &it.routing),
-            listener.map(|it| &it.routing),
-        ];
-        let said = || said.into_iter().flatten();
-        let all = &self.routing;
-        let cluster = said().find_map(|it| it.cluster.as_deref());
-        let replicas = said().find_map(|it| it.replicas);
-        let consistency = said().find_map(|it| it.consistency);
-        let is_optimistic = said().find_map(|it| it.optimistic_transactions);
-        let lanes = said().find_map(|it| it.lanes);
-        Destination {
-            cluster: cluster.unwrap_or_else(|| self.default_cluster()),
-            replicas: replicas.unwrap_or(all.replicas),
-            consistency: consistency.unwrap_or(all.consistency),
-            optimistic_transactions: is_optimistic.unwrap_or(all.optimistic_transactions),
-            lanes: lanes.unwrap_or(all.lanes),
-        }
-    }
-
-    /// The cluster of sessions for which nothing else is said.
-    pub fn default_cluster(&self) -> &str {
-        let first = || self.backends.first().map_or("", |it| &it.cluster);
-        self.routing.cluster.as_deref().unwrap_or_else(first)
-    }
 }
 
 impl RoutingConfig {

@@ -1,47 +1,22 @@
-//! Rules: which statements are meant, and what is done about them; hints, with which statements say it
-//! themselves. What belongs to a rule's tests is at the end.
+//! Rules: which statements are meant, and what is done about them. What belongs to a rule's tests is at the end.
 
 use std::net::IpAddr;
 use std::time::Duration;
 
 use ipnet::IpNet;
 
-use super::{Config, DAY, HOUR, MS, PinRule, ReplicaUse, RoutingOverride};
+use super::accounts::PinRule;
+use super::balance::ReplicaUse;
+use super::routing::RoutingOverride;
+use super::units::{DAY, HOUR, MS};
 use crate::define::{choices, settings};
 use crate::{Cell, ListenAddress, SqlText, TimeOfDay, TimeSpan, Traits};
-
-settings! {
-    /// Hints: comments with which a statement says itself where it is to go. The proxy obeys no hints unless
-    /// this or the account says so, because any client that can write a comment could choose. See
-    /// [Rules](rules.md#hints).
-    pub struct HintsConfig in Config [hints], "Hints" {
-        /// Whose way of writing hints is understood, for accounts that say nothing else with
-        /// `account.hints`.
-        accepted: Vec<HintStyle> = Vec::new(), Traits::RELOAD;
-
-        /// The meaning of ProxySQL's `hostgroup=N`: `"N: HINT"`, where the hint is written as
-        /// Pilotfish's are. `"1: replica"`, `"20: cluster=archive, replica"`, `"30: backend=db3"`.
-        hostgroups: Vec<String> = Vec::new(), Traits::RELOAD;
-    }
-}
-
-choices! {
-    /// A way of writing hints.
-    pub enum HintStyle {
-        /// `/* pilotfish: replica, timeout=2s */`
-        Pilotfish = "pilotfish",
-        /// `/* hostgroup=1 */`, `/* ;hostgroup=1;query_timeout=2000 */`
-        ProxySql = "proxysql",
-        /// `-- maxscale route to slave`
-        MaxScale = "maxscale",
-    }
-}
 
 settings! {
     /// Rules, one `[[rule]]` table for each, looked at in their order; see [Rules](rules.md). A
     /// statement matches when all that the rule says of statements holds; of a list one entry has
     /// to. A rule that says nothing of statements matches them all.
-    pub struct RuleConfig in RuleConfig [[rule]], "Rules" {
+    pub struct RuleConfig in [[rule]], "Rules" {
         /// Its name in logs, counters and explanations; unique.
         name: String = String::new(), Traits::RELOAD.required();
 
@@ -300,7 +275,7 @@ choices! {
 settings! {
     /// Statements that test the rule, as many `[[rule.test]]` tables below it as are wanted: when the
     /// configuration is checked, at start, and at a reload. A test that fails is a fault.
-    pub struct RuleTestConfig in RuleTestConfig [[rule.test]], "Tests of rules" {
+    pub struct RuleTestConfig in [[rule.test]], "Tests of rules" {
         /// The statement.
         statement: SqlText = SqlText::default(), Traits::RELOAD.required();
 

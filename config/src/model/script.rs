@@ -3,14 +3,14 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::{Config, DAY, ListenerConfig, MS};
+use super::units::{DAY, MS};
 use crate::Traits;
 use crate::define::{choices, settings};
 
 settings! {
     /// A Lua script in the way of MySQL Proxy, whose hooks see and change what sessions say. See
     /// [Scripts](scripts.md).
-    pub struct ScriptConfig in Config [script], "Scripts" {
+    pub struct ScriptConfig in [script], "Scripts" {
         /// State that sessions of different workers share.
         isolation: Isolation = Isolation::Shared, Traits::RESTART;
 
@@ -76,56 +76,5 @@ choices! {
         /// All of injected queries, unless the script says `resultset_is_needed = false`: for scripts
         /// of MySQL Proxy 0.6 and older.
         Always = "always",
-    }
-}
-
-impl Config {
-    /// The scripts that a listener's sessions run, in their order.
-    pub fn scripts_of<'a>(&'a self, listener: &'a ListenerConfig) -> &'a [PathBuf] {
-        let own = listener.routing.script.as_deref();
-        own.unwrap_or(&self.routing.script)
-    }
-
-    /// Every script that something names, each once.
-    pub fn all_scripts(&self) -> Vec<&std::path::Path> {
-        let of_listeners = self
-            .listeners
-            .iter()
-            .filter_map(|it| it.routing.script.as_ref());
-        let of_accounts = self.configured_accounts.iter();
-        let of_accounts = of_accounts.filter_map(|it| it.routing.script.as_ref());
-        let named = self.routing.script.iter();
-        let named = named.chain(of_listeners.flatten());
-        let named = named.chain(of_accounts.flatten()).chain(&self.admin.script);
-        let named = named.chain(&self.schema_history.script);
-        let filters = self.replications.iter().flat_map(|it| &it.filters);
-        let named = named.chain(filters.filter_map(|it| it.script.as_ref()));
-        let mut all: Vec<&std::path::Path> = Vec::new();
-        for path in named {
-            if !all.contains(&path.as_path()) {
-                all.push(path);
-            }
-        }
-        all
-    }
-
-    /// Whether some sessions run scripts.
-    pub fn runs_scripts(&self) -> bool {
-        let of_listeners = self.listeners.iter();
-        let mut of_listeners = of_listeners
-            .filter_map(|it| it.routing.script.as_ref())
-            .flatten();
-        !self.routing.script.is_empty()
-            || of_listeners.next().is_some()
-            || self.accounts_run_scripts()
-    }
-
-    /// Whether accounts have scripts of their own.
-    pub fn accounts_run_scripts(&self) -> bool {
-        let of_accounts = self
-            .configured_accounts
-            .iter()
-            .filter_map(|it| it.routing.script.as_ref());
-        of_accounts.flatten().next().is_some()
     }
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::{Config, DAY, MS, SECOND};
+use super::units::{DAY, MS, SECOND};
 use crate::Traits;
 use crate::define::{choices, settings};
 
@@ -11,7 +11,7 @@ settings! {
     /// Figures about statements that the admin port shows, their history, and what is kept for `pilotfish plan`. The
     /// proxy counts only if the admin port or the HTTP port is open. See
     /// [Digests, slow statements, errors](insight.md).
-    pub struct StatementStatsConfig in Config [statement_stats], "Statement statistics" {
+    pub struct StatementStatsConfig in [statement_stats], "Statement statistics" {
         /// Whether statements are counted by digest, schema, account and backend, and errors by number,
         /// account and backend.
         digests: bool = true, Traits::RELOAD;
@@ -97,12 +97,5 @@ choices! {
         File = "file",
         /// Memory. A restart of the proxy loses the history.
         Memory = "memory",
-    }
-}
-
-impl Config {
-    /// Whether anybody can look at what is kept about statements: on the ports, or where metrics are sent.
-    pub fn is_looked_at(&self) -> bool {
-        self.has_http_callers() || self.tracing.metrics_endpoint.is_some()
     }
 }

@@ -2,13 +2,12 @@
 
 use std::path::PathBuf;
 
-use super::Config;
 use crate::Traits;
 use crate::define::{choices, settings};
 
 settings! {
     /// TLS towards clients. Certificate files are read again when they change.
-    pub struct ClientTlsConfig in Config [client_tls], "TLS towards clients" {
+    pub struct ClientTlsConfig in [client_tls], "TLS towards clients" {
         /// Whether clients can, or must, use TLS.
         mode: ClientTlsMode = ClientTlsMode::Optional, Traits::RELOAD;
 
@@ -57,7 +56,7 @@ choices! {
 
 settings! {
     /// TLS towards backends. Certificate files are read again when they change.
-    pub struct BackendTlsConfig in Config [backend_tls], "TLS towards backends" {
+    pub struct BackendTlsConfig in [backend_tls], "TLS towards backends" {
         /// Whether backends are spoken to over TLS, and how far they are trusted. MySQL's names
         /// (`VERIFY_CA`) are read as well.
         mode: BackendTlsMode = BackendTlsMode::Off, Traits::RELOAD;

@@ -3,14 +3,15 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::{Config, HOUR, HttpTarget, MINUTE, MS, SECOND};
+use super::http_target::HttpTarget;
+use super::units::{HOUR, MINUTE, MS, SECOND};
 use crate::define::{choices, settings};
 use crate::{Secret, Traits};
 
 settings! {
     /// Spans of statements, and metrics, sent to a collector of OpenTelemetry's. See [Traces](tracing.md) and
     /// [Metrics](metrics.md#metrics-by-otlp).
-    pub struct TracingConfig in Config [tracing], "Traces" {
+    pub struct TracingConfig in [tracing], "Traces" {
         /// The address to which spans are sent, by OTLP over HTTP: `"http://127.0.0.1:4318"`. Without a path
         /// it is `/v1/traces`. None are made unless it is given.
         endpoint: Option<String> = None, Traits::RELOAD;
