@@ -7,14 +7,14 @@ mod outcome;
 mod transaction;
 
 use std::sync::Arc;
-use std::time::{Instant, SystemTime};
 
 use config::AdminRole;
+use net::clock;
 use route::{KillScope, Topology};
 use rusqlite::types::Value;
 use stats::{AuditEvent, StatsRequest, StatsTable};
 use tokio::sync::{Semaphore, SemaphorePermit};
-use tokio::time::timeout_at;
+use tokio::time::{Instant, timeout_at};
 use worker::{Killed, Window};
 
 use crate::editor::{Editor, What};
@@ -154,7 +154,7 @@ impl AdminSession {
             None => "admin",
         };
         self.window.audit(|| AuditEvent {
-            at: SystemTime::now(),
+            at: self.window.system().clock.wall(),
             event: "administration",
             port,
             session: self.asker.id,
@@ -318,14 +318,14 @@ impl AdminSession {
         if self.role == AdminRole::Admin {
             return None;
         }
-        let turn = timeout_at(deadline.into(), OF_STATS.acquire()).await;
+        let turn = timeout_at(deadline, OF_STATS.acquire()).await;
         turn.ok()?.ok()
     }
 
     fn limits(&self) -> Limits {
         let config = Arc::clone(&self.window.settings().config);
         Limits {
-            deadline: Instant::now() + config.admin.timeout_statement,
+            deadline: clock::now() + config.admin.timeout_statement,
             rows_max: config.admin.rows_max,
         }
     }

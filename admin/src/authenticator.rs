@@ -2,7 +2,6 @@
 
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::SystemTime;
 
 use auth::{Directory, Plugin};
 use config::{AccountConfig, AdminRole, Config};
@@ -76,6 +75,7 @@ impl Authenticator {
             history,
             streams,
             reception: window.reception(),
+            secret: window.system().entropy.bytes().unwrap_or_default(),
             window,
             addresses,
             http_addresses,
@@ -84,7 +84,6 @@ impl Authenticator {
             callers: AtomicUsize::new(0),
             checkers: AtomicUsize::new(0),
             last_id: AtomicU32::new(0),
-            secret: auth::random_bytes().unwrap_or_default(),
             people: Mutex::new(None),
         }
     }
@@ -98,7 +97,7 @@ impl Authenticator {
         detail: String,
     ) {
         self.window.audit(|| AuditEvent {
-            at: SystemTime::now(),
+            at: self.window.system().clock.wall(),
             event,
             port,
             session,

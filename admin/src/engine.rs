@@ -11,12 +11,14 @@
 pub mod alter;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use net::clock;
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 use rusqlite::limits::Limit;
 use rusqlite::types::{ToSqlOutput, Value, ValueRef};
 use rusqlite::{Connection, ToSql, params_from_iter};
+use tokio::time::Instant;
 
 use crate::fault::Fault;
 use crate::functions::{self, Asker};
@@ -167,7 +169,7 @@ impl PreparedSelect {
 
 /// What runs is over at that moment.
 fn end_by(database: &mut Connection, deadline: Instant) -> Result<(), Fault> {
-    database.progress_handler(PACE, Some(move || Instant::now() >= deadline))?;
+    database.progress_handler(PACE, Some(move || clock::now() >= deadline))?;
     Ok(())
 }
 

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use jiff::Timestamp;
 use route::{Backend, Duty, Health, Topology};
+use system::Clock;
 
 /// How many are kept; the oldest go.
 const EVENTS_MAX: usize = 1000;
@@ -52,8 +53,9 @@ pub enum EventKind {
 }
 
 /// The last ones.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Events {
+    clock: Clock,
     kept: Mutex<Kept>,
 }
 
@@ -80,6 +82,14 @@ impl EventKind {
 }
 
 impl Events {
+    /// Nothing has happened yet. Events get their time from this clock.
+    pub fn new(clock: Clock) -> Self {
+        Self {
+            clock,
+            kept: Mutex::default(),
+        }
+    }
+
     /// Something has happened.
     pub fn note(
         &self,
@@ -94,7 +104,7 @@ impl Events {
         kept.last += 1;
         let event = Event {
             id: kept.last,
-            time: Timestamp::now(),
+            time: Timestamp::try_from(self.clock.wall()).unwrap_or_default(),
             kind,
             subject: subject.to_owned(),
             text,
@@ -168,11 +178,13 @@ impl Events {
 
 #[cfg(test)]
 mod tests {
+    use std::time::{Instant, SystemTime};
+
     use super::*;
 
     #[test]
     fn the_oldest_go() {
-        let events = Events::default();
+        let events = Events::new(Clock::new(Instant::now, || SystemTime::UNIX_EPOCH));
         for number in 0..EVENTS_MAX + 5 {
             events.note(EventKind::Change, "x", number.to_string(), Some("me"));
         }

@@ -46,7 +46,7 @@ pub struct Material {
 }
 
 /// What the admin port knows of itself.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct PortFacts {
     /// Where it listens.
     pub addresses: Vec<String>,

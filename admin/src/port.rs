@@ -8,6 +8,7 @@ use std::thread::JoinHandle;
 use config::{Config, ListenAddress};
 use net::listen::{AcceptError, Accepted, ListenOptions};
 use net::{Endpoint, Listener};
+use system::Threads;
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
@@ -37,6 +38,7 @@ pub type OpenCallers = fn(Arc<Authenticator>) -> Box<dyn Callers>;
 /// The admin port, and that for HTTP, as long as anybody may come in.
 pub struct AdminPort {
     http: OpenCallers,
+    threads: Threads,
     listening: Option<Listening>,
 }
 
@@ -69,10 +71,12 @@ impl AdminPort {
     ///
     /// # Errors
     /// The kernel's, when no thread can be had.
-    pub fn bind(config: &Config, http: OpenCallers) -> Result<Self, String> {
+    pub fn bind(config: &Config, http: OpenCallers, threads: &Threads) -> Result<Self, String> {
+        let threads = threads.clone();
         if !config.has_http_callers() {
             return Ok(Self {
                 http,
+                threads,
                 listening: None,
             });
         }
@@ -88,10 +92,8 @@ impl AdminPort {
         let (told, bound) = std::sync::mpsc::channel();
         let (start, started) = oneshot::channel();
         let (stop, stopped) = oneshot::channel();
-        let thread = std::thread::Builder::new()
-            .name("admin".to_owned())
-            .spawn(move || live(&addresses, &told, started, stopped, http))
-            .map_err(failed)?;
+        let live = move || live(&addresses, &told, started, stopped, http);
+        let thread = threads.start("admin", live).map_err(failed)?;
         let bound = bound.recv().map_err(io::Error::other).flatten();
         let bound = bound.map_err(failed)?;
         let listening = Some(Listening {
@@ -101,7 +103,11 @@ impl AdminPort {
             stop,
             thread,
         });
-        Ok(Self { http, listening })
+        Ok(Self {
+            http,
+            threads,
+            listening,
+        })
     }
 
     /// Lets people in.
@@ -132,7 +138,7 @@ impl AdminPort {
         if let Some(listening) = self.listening.take() {
             listening.close();
         }
-        match Self::bind(&config, self.http) {
+        match Self::bind(&config, self.http, &self.threads) {
             Ok(bound) => *self = bound,
             Err(error) => {
                 tracing::error!(%error, "the proxy cannot open the admin port; correct the cause and reload")

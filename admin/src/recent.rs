@@ -3,10 +3,12 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::Bytes;
+use net::clock;
 use tokio::sync::{Mutex, OnceCell};
+use tokio::time::Instant;
 
 use crate::material::Material;
 use crate::table::Demands;
@@ -51,7 +53,7 @@ impl Recent {
         {
             return Arc::clone(shown);
         }
-        let at = Instant::now();
+        let at = clock::now();
         let shown = Arc::new(RecentSnapshot {
             material: Arc::new(gather.await),
             at,

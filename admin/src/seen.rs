@@ -52,7 +52,10 @@ impl Seen {
                 events: Arc::clone(self.sources.editor.events()),
                 history: facts_of(&self.sources.history),
                 streams: Arc::clone(&self.sources.streams),
-                ..PortFacts::default()
+                addresses: Vec::new(),
+                guests: 0,
+                http_addresses: Vec::new(),
+                callers: 0,
             },
         }
     }

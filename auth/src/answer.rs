@@ -1,5 +1,6 @@
 //! The client's side: what a backend's password plugin wants to hear.
 
+use system::Entropy;
 use wire::auth::{CACHING_SHA2_PASSWORD, MYSQL_NATIVE_PASSWORD, SHA256_PASSWORD};
 use wire::greeting::SCRAMBLE_BYTES;
 use zeroize::Zeroizing;
@@ -111,7 +112,7 @@ impl Challenge {
         Answer::new(encrypted.unwrap_or_default())
     }
 
-    /// The answer to what the plugin says next, when it wants one.
+    /// The answer to what the plugin says next, when it wants one. For parsec it has random bytes of its own.
     ///
     /// # Errors
     /// The channel is not private enough for the password.
@@ -120,6 +121,7 @@ impl Challenge {
         data: &[u8],
         credential: &Credential,
         channel: Channel<'_>,
+        entropy: &Entropy,
     ) -> Result<Option<Answer>, NotPrivate> {
         if (&*self.plugin, data) == (CACHING_SHA2_PASSWORD, &[FAST_AUTHENTICATION_DONE]) {
             return Ok(None);
@@ -141,7 +143,7 @@ impl Challenge {
                 ServerKey::Refused | ServerKey::Known(_) => Answer::default(),
             },
             (PARSEC, salt) => {
-                let signed = parsec::answer(&self.scramble, salt, password.expose());
+                let signed = parsec::answer(entropy, &self.scramble, salt, password.expose());
                 Answer::new(signed.unwrap_or_default())
             }
             (DIALOG, question) => reply(question, password, privacy),
@@ -186,6 +188,10 @@ mod tests {
         Channel { privacy, key }
     }
 
+    fn entropy() -> Entropy {
+        Entropy::seeded(1)
+    }
+
     fn secret() -> Credential {
         Credential::Password(Password::new("secret"))
     }
@@ -219,7 +225,8 @@ mod tests {
                 b"Password: ",
                 b"\x05",
             ] {
-                let answer = challenge.answer_to(data, &secret(), asking(Privacy::Open));
+                let answer =
+                    challenge.answer_to(data, &secret(), asking(Privacy::Open), &entropy());
                 assert!(!shows(&answer.unwrap().unwrap_or_default()));
             }
         }
@@ -231,7 +238,7 @@ mod tests {
         let key = own.public_pem().unwrap();
         let channel = Channel::keyless(Privacy::Open);
         let caching = challenge(b"caching_sha2_password");
-        let asked = caching.answer_to(&[FULL_AUTHENTICATION], &secret(), channel);
+        let asked = caching.answer_to(&[FULL_AUTHENTICATION], &secret(), channel, &entropy());
         assert_eq!(asked, Err(NotPrivate));
         let sha256 = challenge(b"sha256_password");
         assert_eq!(sha256.answer(&secret(), channel), Err(NotPrivate));
@@ -242,7 +249,7 @@ mod tests {
         };
         for challenge in [caching, sha256] {
             for channel in [channel, known] {
-                let presented = challenge.answer_to(key, &secret(), channel);
+                let presented = challenge.answer_to(key, &secret(), channel, &entropy());
                 assert_eq!(*presented.unwrap().unwrap(), b"");
             }
         }
@@ -256,7 +263,7 @@ mod tests {
             key: ServerKey::Known(own.public_pem().unwrap()),
         };
         let caching = challenge(b"caching_sha2_password");
-        let answer = caching.answer_to(&[FULL_AUTHENTICATION], &secret(), channel);
+        let answer = caching.answer_to(&[FULL_AUTHENTICATION], &secret(), channel, &entropy());
         let clear = own.decrypt(&answer.unwrap().unwrap(), &caching.scramble);
         assert_eq!(*clear.unwrap(), b"secret\0");
         let sha256 = challenge(b"sha256_password");
@@ -269,15 +276,26 @@ mod tests {
     fn full_authentication_sends_the_password_when_nobody_can_listen() {
         let challenge = challenge(b"caching_sha2_password");
         for privacy in [Privacy::Local, Privacy::Tls] {
-            let answer = challenge.answer_to(&[FULL_AUTHENTICATION], &secret(), asking(privacy));
+            let answer = challenge.answer_to(
+                &[FULL_AUTHENTICATION],
+                &secret(),
+                asking(privacy),
+                &entropy(),
+            );
             assert_eq!(*answer.unwrap().unwrap(), b"secret\0");
         }
-        let answer = challenge.answer_to(&[FULL_AUTHENTICATION], &secret(), asking(Privacy::Open));
+        let answer = challenge.answer_to(
+            &[FULL_AUTHENTICATION],
+            &secret(),
+            asking(Privacy::Open),
+            &entropy(),
+        );
         assert_eq!(*answer.unwrap().unwrap(), [REQUEST_KEY_CACHING_SHA2]);
         let nothing = challenge.answer_to(
             &[FAST_AUTHENTICATION_DONE],
             &secret(),
             asking(Privacy::Open),
+            &entropy(),
         );
         assert_eq!(nothing, Ok(None));
     }
@@ -302,7 +320,7 @@ mod tests {
             let challenge = challenge(plugin);
             let key = own.public_pem().unwrap();
             let answer = challenge
-                .answer_to(key, &secret(), asking(Privacy::Open))
+                .answer_to(key, &secret(), asking(Privacy::Open), &entropy())
                 .unwrap();
             let clear = own.decrypt(&answer.unwrap(), &challenge.scramble).unwrap();
             assert_eq!(*clear, b"secret\0");
@@ -321,9 +339,19 @@ mod tests {
             *dialog.answer(&secret(), asking(Privacy::Tls)).unwrap(),
             b"secret\0"
         );
-        let last = dialog.answer_to(b"\x05Password: ", &secret(), asking(Privacy::Tls));
+        let last = dialog.answer_to(
+            b"\x05Password: ",
+            &secret(),
+            asking(Privacy::Tls),
+            &entropy(),
+        );
         assert_eq!(*last.unwrap().unwrap(), b"secret\0");
-        let ordinary = dialog.answer_to(b"\x02Your name? ", &secret(), asking(Privacy::Tls));
+        let ordinary = dialog.answer_to(
+            b"\x02Your name? ",
+            &secret(),
+            asking(Privacy::Tls),
+            &entropy(),
+        );
         assert_eq!(*ordinary.unwrap().unwrap(), b"");
     }
 
@@ -345,7 +373,8 @@ mod tests {
                     .unwrap(),
                 b""
             );
-            let next = challenge(plugin).answer_to(&[4], &stage1(), asking(Privacy::Tls));
+            let next =
+                challenge(plugin).answer_to(&[4], &stage1(), asking(Privacy::Tls), &entropy());
             assert_eq!(*next.unwrap().unwrap(), b"");
         }
     }
@@ -380,7 +409,8 @@ mod tests {
             (b"parsec", b""),
             (b"dialog", b""),
         ] {
-            let answer = challenge(plugin).answer_to(data, &secret(), asking(Privacy::Tls));
+            let answer =
+                challenge(plugin).answer_to(data, &secret(), asking(Privacy::Tls), &entropy());
             assert_eq!(*answer.unwrap().unwrap(), b"");
         }
     }

@@ -28,7 +28,6 @@ mod account;
 mod accounts;
 mod answer;
 mod caching_sha2;
-mod chance;
 mod channel;
 mod configured;
 mod denial;
@@ -61,7 +60,6 @@ pub use account::{
 pub use accounts::{Accounts, Found, Learned};
 pub use answer::{Answer, Challenge};
 pub use caching_sha2::{CachingSha2Hash, FastEntry};
-pub use chance::{NoRandomness, random_bytes};
 pub use channel::{Channel, NotPrivate, ServerKey};
 pub use configured::{AccountFault, FaultyAccount, configured};
 pub use denial::Denial;

@@ -4,8 +4,8 @@
 use std::num::NonZeroU32;
 
 use aws_lc_rs::pbkdf2::{self, PBKDF2_HMAC_SHA512};
-use aws_lc_rs::rand;
 use aws_lc_rs::signature::Ed25519KeyPair;
+use system::Entropy;
 use zeroize::Zeroizing;
 
 /// The key derivation that the salt is for, PBKDF2.
@@ -18,9 +18,13 @@ const NONCE_BYTES: usize = 32;
 
 /// The answer to a salt packet: our own random bytes and the signature. `None` where the packet is
 /// not one that a server sends.
-pub(crate) fn answer(scramble: &[u8], salt_packet: &[u8], password: &[u8]) -> Option<Vec<u8>> {
-    let mut nonce = [0; NONCE_BYTES];
-    rand::fill(&mut nonce).ok()?;
+pub(crate) fn answer(
+    entropy: &Entropy,
+    scramble: &[u8],
+    salt_packet: &[u8],
+    password: &[u8],
+) -> Option<Vec<u8>> {
+    let nonce = entropy.bytes().ok()?;
     answer_with(nonce, scramble, salt_packet, password)
 }
 
@@ -50,6 +54,10 @@ mod tests {
 
     use super::*;
 
+    fn entropy() -> Entropy {
+        Entropy::seeded(1)
+    }
+
     /// `authentication_string` of an account of MariaDB 11.8: derivation, salt and public key.
     #[test]
     fn the_server_would_verify_the_answer() {
@@ -59,7 +67,7 @@ mod tests {
         let salt = STANDARD_NO_PAD.decode(salt).unwrap();
         let packet = [b"P\0".as_slice(), &salt].concat();
         let scramble = [3; NONCE_BYTES];
-        let answer = answer(&scramble, &packet, b"a s3cret with spaces").unwrap();
+        let answer = answer(&entropy(), &scramble, &packet, b"a s3cret with spaces").unwrap();
         let (nonce, signature) = answer.split_at(NONCE_BYTES);
         let message = [scramble.as_slice(), nonce].concat();
         let public = STANDARD_NO_PAD.decode(public).unwrap();
@@ -81,8 +89,11 @@ mod tests {
     #[test]
     fn what_is_no_salt_packet_is_not_answered() {
         for packet in [b"".as_slice(), b"P", b"X\0salt", b"P\x04salt", b"P\xffsalt"] {
-            assert_eq!(answer(&[3; NONCE_BYTES], packet, b"secret"), None);
+            assert_eq!(
+                answer(&entropy(), &[3; NONCE_BYTES], packet, b"secret"),
+                None
+            );
         }
-        assert_eq!(answer(&[3; 20], b"P\0salt", b"secret"), None);
+        assert_eq!(answer(&entropy(), &[3; 20], b"P\0salt", b"secret"), None);
     }
 }

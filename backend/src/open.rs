@@ -9,6 +9,7 @@ use net::tls::ClientTls;
 use route::{Backend, Health, Report};
 use session::Outcome;
 use session::state::{Baseline, ConnectionState};
+use system::Entropy;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::timeout;
 use wire::auth::AuthPacket;
@@ -134,7 +135,8 @@ async fn log_in(
             privacy: stream.privacy(),
             key: settings.server_key(),
         };
-        let entered = authenticate((&mut stream, channel), greeting, head, level, sub_pool).await;
+        let (to_backend, entropy) = ((&mut stream, channel), &env.system.entropy);
+        let entered = authenticate(to_backend, entropy, greeting, head, level, sub_pool).await;
         match &entered {
             Ok(()) => backend.load.note_server_accepts(),
             Err(failure) if failure.kind == FailureKind::LoginRefused => {
@@ -199,6 +201,7 @@ fn broke_off(backend: &Backend, how: &str) -> Failure {
 
 async fn authenticate(
     (stream, channel): (&mut PacketStream, Channel<'_>),
+    entropy: &Entropy,
     greeting: &Greeting,
     head: HandshakeHead,
     zstd_level: Option<u8>,
@@ -210,7 +213,7 @@ async fn authenticate(
     let answer = answer.map_err(|_| not_private(&sub_pool.backend.name))?;
     let response = response(head, zstd_level, sub_pool, &challenge.plugin, &answer);
     let said = match stream.write(&response).await {
-        Ok(()) => dialogue(stream, &mut challenge, credential, channel).await,
+        Ok(()) => dialogue(stream, &mut challenge, credential, channel, entropy).await,
         Err(error) => Err(error.into()),
     };
     match said {
@@ -237,6 +240,7 @@ pub async fn dialogue<T>(
     challenge: &mut Challenge,
     credential: &Credential,
     channel: Channel<'_>,
+    entropy: &Entropy,
 ) -> Result<LoginAnswer, ConnectionError>
 where
     T: AsyncRead + AsyncWrite + Unpin,
@@ -250,8 +254,8 @@ where
                 *challenge = Challenge::switched(plugin, data);
                 challenge.answer(credential, channel).map(Some)
             }
-            AuthPacket::MoreData(data) => challenge.answer_to(data, credential, channel),
-            AuthPacket::Other => challenge.answer_to(&payload, credential, channel),
+            AuthPacket::MoreData(data) => challenge.answer_to(data, credential, channel, entropy),
+            AuthPacket::Other => challenge.answer_to(&payload, credential, channel, entropy),
         };
         match answer {
             Ok(Some(answer)) => stream.write(&answer).await?,
@@ -442,7 +446,8 @@ pub async fn log_in_again(env: &PoolEnv, conn: &mut BackendConn) -> Result<(), C
     let ended = {
         let mut stream = PacketStream::new(&mut conn.leg.transport, 0).with_sequences(sequences);
         stream.write(&payload).await?;
-        dialogue(&mut stream, &mut challenge, credential, channel).await
+        let entropy = &env.system.entropy;
+        dialogue(&mut stream, &mut challenge, credential, channel, entropy).await
     };
     match ended {
         Ok(LoginAnswer::Accepted(_)) => {

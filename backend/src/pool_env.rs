@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use auth::SharedKeyring;
 use net::watch;
 use route::{BackendId, Duty, Moment, Report, Topology};
+use system::System;
 use tokio::sync::mpsc;
 
 use crate::connection_limits::ConnectionLimits;
@@ -24,6 +25,8 @@ pub struct PoolEnv {
     pub workers: usize,
     /// Tells the time.
     pub clock: Box<dyn Fn() -> Moment>,
+    /// The time of day, and random bytes.
+    pub system: System,
     /// The configuration of the moment.
     pub settings: watch::Receiver<Arc<Settings>>,
     /// The backends of the moment, as they come.

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use config::{BackendAddress, BackendTlsConfig, BackendTlsMode, Config, HealthConfig, Secret};
 use route::Backend;
+use system::Entropy;
 use tokio::io::{AsyncRead, AsyncWrite};
 use wire::reply::OkPacket;
 use wire::{ErrPacket, reply};
@@ -102,30 +103,32 @@ impl ClientOptions {
 }
 
 impl BackendClient {
-    /// Connects to a backend and logs in as `user`.
+    /// Connects to a backend and logs in as an account, a user and its password.
     ///
     /// # Errors
     /// The backend cannot be reached, or refuses the account.
     pub async fn log_in(
         config: &Config,
-        (user, password): (&str, Option<&Secret>),
+        account: (&str, Option<&Secret>),
         backend: &Backend,
+        entropy: &Entropy,
     ) -> Result<Self, ClientError> {
-        let access = Access::of_account(config, user, password);
+        let access = Access::of_account(config, account, entropy);
         let destination = Destination {
             host: backend.location.host.clone(),
             endpoints: backend.location.endpoints.clone(),
         };
-        Self::enter(&access, user, &destination).await
+        Self::enter(&access, account.0, &destination).await
     }
 
     /// Connects to a server that is no backend, and logs in.
     ///
     /// # Errors
     /// As [`BackendClient::log_in`].
-    pub async fn connect(options: &ClientOptions) -> Result<Self, ClientError> {
-        let (user, password) = (&options.user, &options.password);
-        let access = Access::of_account(&options.config(), user, Some(password));
+    pub async fn connect(options: &ClientOptions, entropy: &Entropy) -> Result<Self, ClientError> {
+        let user = options.user.as_str();
+        let account = (user, Some(&options.password));
+        let access = Access::of_account(&options.config(), account, entropy);
         let access = access.with_schema(options.schema.clone());
         let destination = options.destination().await?;
         Self::enter(&access, user, &destination).await

@@ -1,7 +1,5 @@
 //! The handle on the control plane's thread.
 
-use std::collections::hash_map::RandomState;
-use std::hash::BuildHasher;
 use std::io;
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -11,6 +9,7 @@ use auth::{Accounts, FaultyAccount};
 use config::Config;
 use net::watch;
 use route::{Definitions, Moment, Policy, ReadPolicy, Report, Roles, Topology};
+use system::{Entropy, System};
 use tokio::runtime::Runtime;
 use tokio::sync::{mpsc, oneshot};
 
@@ -42,8 +41,8 @@ impl Control {
     /// # Errors
     /// The system has no thread, no reactor or no randomness to give, or a configured account cannot
     /// be used.
-    pub fn start(config: &Config, started: Instant) -> io::Result<Control> {
-        Control::start_with(config, started, Arc::new(SystemResolver))
+    pub fn start(config: &Config, started: Instant, system: &System) -> io::Result<Control> {
+        Control::start_with(config, started, system, Arc::new(SystemResolver))
     }
 
     /// As [`Control::start`], with another way to resolve names.
@@ -53,30 +52,32 @@ impl Control {
     pub fn start_with(
         config: &Config,
         started: Instant,
+        system: &System,
         resolver: Arc<dyn Resolver>,
     ) -> io::Result<Control> {
-        let publisher = SnapshotPublisher::new(config)?;
+        let entropy = system.entropy.clone();
+        let publisher = SnapshotPublisher::new(config, &entropy)?;
         let runtime = runtime()?;
         let (orders, ordered) = mpsc::unbounded_channel();
         let (reports, reported) = mpsc::unbounded_channel();
         let (snapshots, mut topology) = watch::channel(Arc::new(nothing_yet()));
         let (begun, has_begun) = std::sync::mpsc::sync_channel(1);
         let config = Arc::new(config.clone());
-        let seed = RandomState::new().hash_one(std::process::id());
+        let seed = entropy.bytes().map_err(io::Error::other)?;
+        let seed = u64::from_le_bytes(seed);
         let posted = publisher.clone();
-        let thread = std::thread::Builder::new()
-            .name("control".to_owned())
-            .spawn(move || {
-                let mut control_loop = ControlLoop::new(started, seed, resolver, snapshots, posted);
-                runtime.block_on(async {
-                    control_loop.begin(config).await;
-                    // Whoever started this waits for it.
-                    let _ = begun.send(());
-                    control_loop.run(ordered, reported).await;
-                });
-                // A resolver that hangs is left to itself.
-                runtime.shutdown_background();
-            })?;
+        let thread = system.threads.start("control", move || {
+            let mut control_loop =
+                ControlLoop::new(started, seed, entropy, resolver, snapshots, posted);
+            runtime.block_on(async {
+                control_loop.begin(config).await;
+                // Whoever started this waits for it.
+                let _ = begun.send(());
+                control_loop.run(ordered, reported).await;
+            });
+            // A resolver that hangs is left to itself.
+            runtime.shutdown_background();
+        })?;
         has_begun
             .recv()
             .map_err(|_| io::Error::other("the control plane failed at its start"))?;
@@ -100,13 +101,20 @@ impl Control {
         started: Instant,
         resolver: Arc<dyn Resolver>,
         seed: u64,
+        entropy: &Entropy,
     ) -> io::Result<Control> {
-        let publisher = SnapshotPublisher::new(config)?;
+        let publisher = SnapshotPublisher::new(config, entropy)?;
         let (orders, ordered) = mpsc::unbounded_channel();
         let (reports, reported) = mpsc::unbounded_channel();
         let (snapshots, mut topology) = watch::channel(Arc::new(nothing_yet()));
-        let mut control_loop =
-            ControlLoop::new(started, seed, resolver, snapshots, publisher.clone());
+        let mut control_loop = ControlLoop::new(
+            started,
+            seed,
+            entropy.clone(),
+            resolver,
+            snapshots,
+            publisher.clone(),
+        );
         control_loop.begin(Arc::new(config.clone())).await;
         tokio::task::spawn_local(control_loop.run(ordered, reported));
         topology.mark_unchanged();
@@ -197,16 +205,17 @@ pub fn as_configured(config: &Config) -> Topology {
 ///
 /// # Errors
 /// As of [`Control::start`].
-pub fn survey(config: &Config) -> io::Result<Arc<Topology>> {
+pub fn survey(config: &Config, entropy: &Entropy) -> io::Result<Arc<Topology>> {
     let mut config = config.clone();
     config.accounts.learn = false;
     config.balance.learn_definitions = false;
-    let publisher = SnapshotPublisher::new(&config)?;
+    let publisher = SnapshotPublisher::new(&config, entropy)?;
     let (snapshots, _topology) = watch::channel(Arc::new(nothing_yet()));
-    let (started, seed) = (net::clock::now().into_std(), 0);
+    let started = net::clock::now().into_std();
     let control_loop = ControlLoop::new(
         started,
-        seed,
+        0,
+        entropy.clone(),
         Arc::new(SystemResolver),
         snapshots,
         publisher,

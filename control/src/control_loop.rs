@@ -7,6 +7,7 @@ use auth::Account;
 use config::Config;
 use net::watch;
 use route::{BackendId, Endpoint, KillReason, Moment, Report, Topology};
+use system::Entropy;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
@@ -93,6 +94,7 @@ impl ControlLoop {
     pub(crate) fn new(
         started: std::time::Instant,
         seed: u64,
+        entropy: Entropy,
         resolver: Arc<dyn Resolver>,
         topology: watch::Sender<Arc<Topology>>,
         publisher: SnapshotPublisher,
@@ -101,7 +103,7 @@ impl ControlLoop {
             started: started.into(),
             resolver,
             backend_set: BackendSet::new(seed),
-            access: Arc::new(Access::new(&Config::default())),
+            access: Arc::new(Access::new(&Config::default(), entropy)),
             kills: Kills::default(),
             told_no_account: false,
             plans: PlanProgress::default(),
@@ -205,7 +207,7 @@ impl ControlLoop {
     }
 
     fn apply(&mut self, plan: &Plan) {
-        self.access = Arc::new(Access::new(&plan.config));
+        self.access = Arc::new(self.access.reconfigured(&plan.config));
         self.told_no_account = false;
         let now = self.now();
         self.backend_set.apply(plan, now);

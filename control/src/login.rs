@@ -6,6 +6,7 @@ use auth::{Challenge, Channel, Credential, NotPrivate, Password, Privacy, Server
 use config::{BackendTlsConfig, BackendTlsMode, Config, HealthConfig, ProxyProtocolSend, Secret};
 use net::tls::{ClientTls, ClientTlsSettings, Identity, Verification};
 use route::Endpoint;
+use system::Entropy;
 use tokio::time::timeout;
 use wire::auth::AuthPacket;
 use wire::handshake::HandshakeHead;
@@ -29,6 +30,7 @@ pub(crate) struct Access {
     /// For a password in full, when TLS is off otherwise.
     password_tls: Option<ClientTls>,
     key: PublicKeyPolicy,
+    entropy: Entropy,
 }
 
 /// With which public key a password may be encrypted on a connection without TLS.
@@ -114,7 +116,7 @@ pub(crate) const CAPABILITIES: Capabilities = Capabilities::LONG_PASSWORD
 impl Access {
     /// As the configuration has it. Certificates are read here and again with
     /// [`Access::reload_certificates`].
-    pub(crate) fn new(config: &Config) -> Access {
+    pub(crate) fn new(config: &Config, entropy: Entropy) -> Access {
         Access {
             timeout: config.health.timeout_connect,
             account: account(&config.health),
@@ -123,17 +125,27 @@ impl Access {
             tls: Tls::new(&config.backend_tls),
             password_tls: password_tls(&config.backend_tls),
             key: PublicKeyPolicy::new(&config.backend_tls),
+            entropy,
         }
     }
 
+    /// The same for another configuration.
+    pub(crate) fn reconfigured(&self, config: &Config) -> Access {
+        Access::new(config, self.entropy.clone())
+    }
+
     /// The same, as another account than the monitor's.
-    pub(crate) fn of_account(config: &Config, user: &str, password: Option<&Secret>) -> Access {
+    pub(crate) fn of_account(
+        config: &Config,
+        (user, password): (&str, Option<&Secret>),
+        entropy: &Entropy,
+    ) -> Access {
         Access {
             account: Some(Account {
                 user: user.to_owned(),
                 password: password.cloned().unwrap_or_else(|| Secret::new("")),
             }),
-            ..Access::new(config)
+            ..Access::new(config, entropy.clone())
         }
     }
 
@@ -265,8 +277,12 @@ impl Access {
                     challenge = Challenge::switched(plugin, data);
                     Some(challenge.answer(&credential, channel)?)
                 }
-                AuthPacket::MoreData(data) => challenge.answer_to(data, &credential, channel)?,
-                AuthPacket::Other => challenge.answer_to(&payload, &credential, channel)?,
+                AuthPacket::MoreData(data) => {
+                    challenge.answer_to(data, &credential, channel, &self.entropy)?
+                }
+                AuthPacket::Other => {
+                    challenge.answer_to(&payload, &credential, channel, &self.entropy)?
+                }
             };
             if let Some(answer) = answer {
                 connection.write(&answer).await?;

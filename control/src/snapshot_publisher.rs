@@ -4,10 +4,11 @@
 use std::io;
 use std::sync::Arc;
 
-use auth::{Account, Accounts, Directory, FaultyAccount, Learned, random_bytes};
+use auth::{Account, Accounts, Directory, FaultyAccount, Learned};
 use config::{Config, OtherAccounts};
 use net::watch;
 use route::{Definitions, Moment};
+use system::Entropy;
 
 use crate::definitions::FetchedDefinitions;
 
@@ -25,8 +26,8 @@ impl SnapshotPublisher {
     ///
     /// # Errors
     /// Accounts that cannot be used, or a system without randomness.
-    pub(crate) fn new(config: &Config) -> io::Result<SnapshotPublisher> {
-        let secret = random_bytes().map_err(io::Error::other)?;
+    pub(crate) fn new(config: &Config, entropy: &Entropy) -> io::Result<SnapshotPublisher> {
+        let secret = entropy.bytes().map_err(io::Error::other)?;
         let configured =
             configured(config, secret).map_err(|faulty| io::Error::other(list(&faulty)))?;
         let learned = match config.accounts.learn {

@@ -11,12 +11,14 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime};
 
 use config::{BackendAddress, BackendConfig, BackendTlsMode, Config, ProxyProtocolSend, Secret};
 use net::tls::{ClientCertificates, Identity, ServerTls, ServerTlsSettings};
 use net::watch;
 use route::{Backend, BackendId, Endpoint, Health, KillReason, Report, Topology};
+use system::{Clock, Entropy, System, Threads};
 use tokio::sync::mpsc;
 
 use crate::control::nothing_yet;
@@ -71,8 +73,17 @@ pub(crate) fn monitored(address: SocketAddr) -> Config {
     config
 }
 
+/// The machine's time and threads. Random bytes follow from a seed.
+pub(crate) fn system() -> System {
+    System {
+        clock: Clock::new(Instant::now, SystemTime::now),
+        entropy: Entropy::seeded(7),
+        threads: Threads::new(|name, work| thread::Builder::new().name(name).spawn(work)),
+    }
+}
+
 pub(crate) fn start(config: &Config) -> (Control, watch::Receiver<Arc<Topology>>) {
-    let control = Control::start(config, Instant::now()).unwrap();
+    let control = Control::start(config, Instant::now(), &system()).unwrap();
     let topology = control.topology();
     (control, topology)
 }
@@ -344,10 +355,11 @@ async fn kills_are_done_with_the_monitor_account() {
 /// Runs a control loop that hears these reports and is told to stop before any of them takes effect.
 async fn run_to_the_stop(config: Config, reports: impl IntoIterator<Item = Report>) {
     let (snapshots, _topology) = watch::channel(Arc::new(nothing_yet()));
-    let publisher = SnapshotPublisher::new(&config).unwrap();
+    let publisher = SnapshotPublisher::new(&config, &Entropy::seeded(7)).unwrap();
     let mut control_loop = ControlLoop::new(
         Instant::now(),
         1,
+        Entropy::seeded(7),
         Arc::new(SystemResolver),
         snapshots,
         publisher,
@@ -451,7 +463,7 @@ async fn a_name_is_resolved_before_the_first_snapshot_and_again_later() {
     let mut config = config([]);
     let names = by_name(&mut config);
     names.set("db.example", &[one.address, one.address]);
-    let control = Control::start_with(&config, Instant::now(), names.clone()).unwrap();
+    let control = Control::start_with(&config, Instant::now(), &system(), names.clone()).unwrap();
     let mut topology = control.topology();
     let endpoints = topology.borrow().backends[0].location.endpoints.clone();
     assert_eq!(endpoints, [Endpoint::Tcp(one.address)], "each address once");
@@ -470,7 +482,7 @@ async fn a_name_that_cannot_be_resolved_is_down_until_it_can() {
     let mut config = config([]);
     let names = by_name(&mut config);
     config.health.resolve_interval = Duration::ZERO;
-    let control = Control::start_with(&config, Instant::now(), names.clone()).unwrap();
+    let control = Control::start_with(&config, Instant::now(), &system(), names.clone()).unwrap();
     let mut topology = control.topology();
     let text = "cannot resolve db.example: no such name";
     assert_eq!(cause(&mut topology).await, text);

@@ -6,6 +6,7 @@ use std::time::Duration;
 use config::{BackendAddress, BackendTlsMode, Secret};
 use e2e::{PASSWORD, Product, Server};
 use pilotfish_control::{BackendClient, ClientOptions, ResultBounds, ResultSet, StatementResult};
+use system::Entropy;
 use wire::bound_values::BoundValue;
 
 const PRODUCTS: [Product; 3] = [Product::MySql, Product::MariaDb, Product::MariaDbNext];
@@ -31,7 +32,9 @@ fn options(server: &Server, user: &str, password: &str) -> ClientOptions {
 
 async fn connect(server: &Server) -> BackendClient {
     let options = options(server, "app", PASSWORD);
-    BackendClient::connect(&options).await.unwrap()
+    BackendClient::connect(&options, &Entropy::seeded(7))
+        .await
+        .unwrap()
 }
 
 /// The rows of a result as texts; NULL is `None`.
@@ -62,7 +65,7 @@ async fn a_client_is_let_in_with_each_plugin_in_clear_over_tls_and_over_a_socket
             };
             let in_clear = (*user != "tls_only").then_some(tcp);
             for options in in_clear.into_iter().chain([over_tls, over_socket]) {
-                let client = BackendClient::connect(&options).await;
+                let client = BackendClient::connect(&options, &Entropy::seeded(7)).await;
                 let mut client = client.unwrap_or_else(|error| {
                     panic!(
                         "{product:?} {user} {:?} {:?}: {error}",
@@ -76,7 +79,8 @@ async fn a_client_is_let_in_with_each_plugin_in_clear_over_tls_and_over_a_socket
                 client.quit().await;
             }
         }
-        let wrong = BackendClient::connect(&options(&server, "app", "wrong")).await;
+        let wrong =
+            BackendClient::connect(&options(&server, "app", "wrong"), &Entropy::seeded(7)).await;
         assert_eq!(wrong.err().unwrap().number(), Some(1045), "{product:?}");
     }
 }

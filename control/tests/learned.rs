@@ -4,7 +4,7 @@
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use auth::{AccountId, Accounts, Found, Origin, PassThrough, Treatment};
 use config::{BackendAddress, BackendConfig, Config, Role, Secret};
@@ -12,6 +12,16 @@ use e2e::raw::{Address, Login, RawConn};
 use e2e::{Product, Server};
 use pilotfish_control::Control;
 use route::Report;
+use system::{Clock, Entropy, System, Threads};
+
+/// The machine's time and threads. Random bytes follow from a seed.
+fn system() -> System {
+    System {
+        clock: Clock::new(Instant::now, SystemTime::now),
+        entropy: Entropy::seeded(7),
+        threads: Threads::new(|name, work| thread::Builder::new().name(name).spawn(work)),
+    }
+}
 
 /// Nothing here takes so long; a test that fails must end all the same.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -45,7 +55,7 @@ impl School {
         config.accounts.learn = true;
         config.accounts.learn_interval = Duration::from_secs(3600);
         Self {
-            control: Control::start(&config, Instant::now()).unwrap(),
+            control: Control::start(&config, Instant::now(), &system()).unwrap(),
             server,
             root,
         }

@@ -1,9 +1,12 @@
 //! Events of a stream on their way to replicas and to readers of changes: what a filter masks does not pass, and what
 //! passes is a log; each change is JSON.
 
+use std::time::{Instant, SystemTime};
+
 use binlog::{Checksum, Event, EventFlags, EventHeader, EventType, Value, put_event};
 use config::{FilterAction, FilteredChange, ReplicationFilterConfig, Secret};
 use route::Family;
+use system::Clock;
 
 use crate::binlog::{LIMITS, first_event};
 use crate::input::Input;
@@ -15,10 +18,12 @@ pub fn filtered_events(data: &[u8]) {
     let is_mariadb = input.u8() & 1 == 1;
     let settings = settings(input.u8());
     let events = events(is_mariadb, &mut input);
+    let clock = clock();
     ::replication::fuzzing::filter(
         &events,
         family(is_mariadb),
         &settings,
+        &clock,
         LIMITS,
         &mut |event| {
             check(event, &settings);
@@ -31,12 +36,17 @@ pub fn changes(data: &[u8]) {
     let mut input = Input::new(data);
     let is_mariadb = input.u8() & 1 == 1;
     let events = events(is_mariadb, &mut input);
-    ::replication::fuzzing::translate(&events, family(is_mariadb), LIMITS, &mut |json| {
+    ::replication::fuzzing::translate(&events, family(is_mariadb), LIMITS, &clock(), &mut |json| {
         assert!(
             serde_json::from_str::<serde_json::Value>(json).is_ok(),
             "{json}"
         );
     });
+}
+
+/// A time of day that stands still.
+fn clock() -> Clock {
+    Clock::new(Instant::now, || SystemTime::UNIX_EPOCH)
 }
 
 /// Bytes as each kind of answer of a broker of Kafka.

@@ -2,9 +2,11 @@
 //! error that it can catch, and what can be made again from what was read is the same.
 
 use std::sync::Arc;
+use std::time::{Instant, SystemTime};
 
 use script::mlua::{Function, Lua};
 use script::{Interpreter, Level, Limits, Log, Setup};
+use system::Clock;
 
 use crate::input::Input;
 
@@ -63,7 +65,8 @@ impl Log for Nobody {
 
 thread_local! {
     static INTERPRETER: Interpreter = {
-        let setup = Setup { limits: Limits::NONE, ..Setup::new(Arc::new(Nobody)) };
+        let clock = Clock::new(Instant::now, SystemTime::now);
+        let setup = Setup { limits: Limits::NONE, ..Setup::new(Arc::new(Nobody), clock) };
         let interpreter = Interpreter::new(setup).expect("nothing is in its way");
         interpreter.lua().load(CHECKS).exec().expect("the checks are Lua");
         interpreter

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use net::clock;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep};
 
@@ -141,7 +142,7 @@ impl<S: AsyncRead + Unpin> Patient<S> {
         if count > 0 {
             let coming = self.coming.get_or_insert_with(|| Coming {
                 bytes: 0,
-                began: Instant::now(),
+                began: clock::now(),
                 end: Box::pin(sleep(TIMEOUT_BEGUN)),
             });
             let count = u32::try_from(count).unwrap_or(u32::MAX);

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use config::KafkaConfig;
 use net::tls::{ClientTls, ClientTlsSettings, Identity, Verification};
+use system::Entropy;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
@@ -22,11 +23,11 @@ pub struct Connector {
 }
 
 impl Connector {
-    /// Reads the files of TLS.
+    /// Reads the files of TLS. Logins take random bytes from `entropy`.
     ///
     /// # Errors
     /// One that names the faulty file.
-    pub fn new(settings: &KafkaConfig) -> Result<Self, KafkaError> {
+    pub fn new(settings: &KafkaConfig, entropy: &Entropy) -> Result<Self, KafkaError> {
         let identity = settings
             .tls_certificate
             .clone()
@@ -41,7 +42,7 @@ impl Connector {
         let tls = tls.transpose();
         Ok(Self {
             tls: tls?,
-            login: Login::new(settings),
+            login: Login::new(settings, entropy),
         })
     }
 

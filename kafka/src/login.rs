@@ -1,6 +1,7 @@
 //! How the proxy logs in to a broker: SASL, in the first requests of a connection.
 
 use config::{KafkaConfig, KafkaSasl, Secret};
+use system::Entropy;
 use zeroize::Zeroizing;
 
 use crate::connection::Connection;
@@ -16,6 +17,7 @@ pub struct Login {
     mechanism: Mechanism,
     user: String,
     password: Secret,
+    entropy: Entropy,
 }
 
 #[derive(Clone, Copy)]
@@ -36,7 +38,7 @@ impl Mechanism {
 
 impl Login {
     /// None if the settings have none.
-    pub fn new(settings: &KafkaConfig) -> Option<Self> {
+    pub fn new(settings: &KafkaConfig, entropy: &Entropy) -> Option<Self> {
         let mechanism = match settings.sasl {
             KafkaSasl::None => return None,
             KafkaSasl::Plain => Mechanism::Plain,
@@ -47,6 +49,7 @@ impl Login {
             mechanism,
             user: settings.user.clone().unwrap_or_default(),
             password: settings.password.clone().unwrap_or_else(|| Secret::new("")),
+            entropy: entropy.clone(),
         })
     }
 
@@ -69,7 +72,8 @@ impl Login {
                 authenticate(connection, &token).await.map(drop)
             }
             Mechanism::Scram(hash) => {
-                let scram = Scram::new(hash, &self.user, self.password.expose())?;
+                let password = self.password.expose();
+                let scram = Scram::new(hash, &self.user, password, &self.entropy)?;
                 let answer = authenticate(connection, scram.first().as_bytes()).await?;
                 let (last, expected) = scram.answer(&answer)?;
                 let answer = authenticate(connection, last.as_bytes()).await?;

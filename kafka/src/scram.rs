@@ -7,6 +7,7 @@ use aws_lc_rs::constant_time::verify_slices_are_equal;
 use aws_lc_rs::{digest, hmac, pbkdf2};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use system::Entropy;
 use zeroize::Zeroizing;
 
 /// Fewer rounds are not allowed by the RFC.
@@ -81,8 +82,13 @@ pub struct ExpectedProof(Vec<u8>);
 impl<'a> Scram<'a> {
     /// # Errors
     /// The system has no random numbers.
-    pub fn new(hash: ScramHash, user: &str, password: &'a str) -> Result<Self, ScramError> {
-        let nonce = auth::random_bytes().map_err(|_| ScramError::Random)?;
+    pub fn new(
+        hash: ScramHash,
+        user: &str,
+        password: &'a str,
+        entropy: &Entropy,
+    ) -> Result<Self, ScramError> {
+        let nonce = entropy.bytes::<32>().map_err(|_| ScramError::Random)?;
         Ok(Self::with_nonce(
             hash,
             user,

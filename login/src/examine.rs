@@ -1,21 +1,15 @@
 //! How a client is examined, whoever asks.
 
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use auth::{Certificate, Denial, Origin, OwnKey, Passed, Shown, TlsSession, Verdict};
 use net::Endpoint;
+use system::Entropy;
 use wire::errors;
 
 use link::dialogue::client_broke;
 use link::failure::{Failure, FailureKind};
 use link::packets::PacketStream;
-
-/// The time since 1970.
-pub fn since_1970() -> Duration {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    since.unwrap_or_default()
-}
 
 /// A failed authentication.
 pub struct AuthenticationFailure {
@@ -76,11 +70,10 @@ pub fn tls_session(facts: &net::tls::Facts) -> TlsSession<'_> {
     }
 }
 
-/// Random bytes of the system.
-pub fn random<const N: usize>() -> [u8; N] {
-    let mut bytes = [0; N];
-    aws_lc_rs::rand::fill(&mut bytes).expect("the system has random bytes, or TLS would not work");
-    bytes
+/// Random bytes for a login.
+pub fn random<const N: usize>(entropy: &Entropy) -> [u8; N] {
+    let bytes = entropy.bytes();
+    bytes.expect("the system has random bytes, or TLS would not work")
 }
 
 /// Where a client comes from, as conditions of accounts name it.

@@ -55,6 +55,7 @@ impl PassOn<'_> {
         let login = Login {
             settings: self.settings,
             own_key: &self.env.shared.own_key,
+            entropy: &self.env.pool.system.entropy,
             now: self.env.pool.now(),
             header: self.header,
             client: self.client,

@@ -13,6 +13,7 @@ use auth::{
 };
 use net::listen::Accepted;
 use net::{Endpoint, Socket};
+use system::Entropy;
 use tokio::time::timeout;
 use wire::{Capabilities, ErrPacket, ErrorCode, Greeting, HandshakeResponse, StatusFlags};
 
@@ -31,6 +32,7 @@ pub struct Reception {
     own_key: Arc<OwnKey>,
     throttle: SharedThrottle,
     started: Instant,
+    entropy: Entropy,
 }
 
 /// A client of the admin port that has logged in.
@@ -116,11 +118,12 @@ const TIMEOUT_SAY: Duration = Duration::from_secs(60);
 
 impl Reception {
     /// A reception with the key of the process, which began at `started`.
-    pub fn new(own_key: Arc<OwnKey>, started: Instant) -> Self {
+    pub fn new(own_key: Arc<OwnKey>, started: Instant, entropy: Entropy) -> Self {
         Self {
             own_key,
             throttle: SharedThrottle::default(),
             started,
+            entropy,
         }
     }
 
@@ -208,7 +211,7 @@ impl Reception {
         remote: &Endpoint,
         admin_state: &AdminState<'_>,
     ) -> Result<(Capabilities, Scramble), Failure> {
-        let scramble = Scramble::of_random(random());
+        let scramble = Scramble::of_random(random(&self.entropy));
         let greeting = Greeting {
             version: admin_state.version.as_bytes().to_vec(),
             thread_id: admin_state.id,
@@ -292,8 +295,9 @@ impl Reception {
             }
         };
         let (plugin, candidate) = (admin_state.plugin, claim.candidate);
+        let fresh = random(&self.entropy);
         let verdict =
-            ServerAuthentication::begin(plugin, scramble, verifiers, None, candidate, random());
+            ServerAuthentication::begin(plugin, scramble, verifiers, None, candidate, fresh);
         let passed = match examine(&self.own_key, client, verdict).await? {
             Ok(passed) => passed,
             Err(failed) => return Ok(Err(failed.denial)),

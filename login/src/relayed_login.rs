@@ -18,6 +18,7 @@ use auth::{Answer, Challenge, Channel, Credential, Denial, Dialect, OwnKey, Pass
 use net::proxy_protocol;
 use net::tls::{self};
 use route::Moment;
+use system::Entropy;
 use wire::auth::{MYSQL_NATIVE_PASSWORD, put_auth_switch};
 use wire::compression::Algorithm;
 use wire::greeting::patch_capabilities;
@@ -84,6 +85,8 @@ pub struct Login<'a> {
     pub settings: &'a Settings,
     /// The key with which the client encrypts a password without TLS.
     pub own_key: &'a OwnKey,
+    /// For the proxy's own answers to the backend.
+    pub entropy: &'a Entropy,
     /// When the backend has greeted.
     pub now: Moment,
     /// The content of the PROXY header for the backend.
@@ -307,7 +310,9 @@ impl Login<'_> {
         let forwarded = forwarded(&answered, leg.with(Capabilities::SSL, true), level);
         let sent = stream.write(&forwarded).await;
         sent.map_err(|error| backend_broke(&backend.name, error.into()))?;
-        let last = match log_in(&mut stream, &mut challenge, &credential, channel).await {
+        let entropy = self.entropy;
+        let answered = log_in(&mut stream, &mut challenge, &credential, channel, entropy);
+        let last = match answered.await {
             Ok(LoginAnswer::Accepted(payload) | LoginAnswer::Refused(payload)) => payload,
             Ok(LoginAnswer::NotPrivate) => return Ok(spoken),
             Err(error) => return Err(Failure::new(FailureKind::BackendLogin, error.to_string())),

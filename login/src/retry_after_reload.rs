@@ -8,7 +8,7 @@ use std::sync::Arc;
 use auth::{Found, KnownAccount, Origin, Passed, Source, Treatment};
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use crate::examine::{AuthenticationFailure, examine, since_1970};
+use crate::examine::{AuthenticationFailure, examine};
 use crate::fresh_accounts::{AGE_MAX_REFUSED, accounts_of};
 use crate::known_accounts::AccountLookup;
 use crate::login_env::LoginEnv;
@@ -30,7 +30,7 @@ pub async fn conditions_anew(
     let Found::Account(later) = accounts.find(user, origin) else {
         return None;
     };
-    let now = since_1970();
+    let now = env.pool.system.clock.unix_time();
     let is_proven = later.treatment(now) == account.treatment(now);
     (is_proven && later != account).then(|| Arc::clone(later))
 }
@@ -70,7 +70,7 @@ where
         }
         Found::PassThrough | Found::Nobody => return Ok(RetryOutcome::Refused),
     };
-    let now = since_1970();
+    let now = env.pool.system.clock.unix_time();
     let (was, is) = (before.treatment(now), account.treatment(now));
     if was == is {
         return Ok(RetryOutcome::Refused);

@@ -16,7 +16,7 @@ use wire::{Capabilities, Greeting, HandshakeResponse, StatusFlags, errors};
 
 use crate::connect::{Greeted, connect};
 use crate::destination::Destination;
-use crate::examine::{AuthenticationFailure, examine, origin_of, random, since_1970, tls_session};
+use crate::examine::{AuthenticationFailure, examine, origin_of, random, tls_session};
 use crate::host_names::host_names;
 use crate::known_accounts::AccountLookup;
 use crate::login_env::LoginEnv;
@@ -112,7 +112,7 @@ pub struct Enter<'a> {
 impl Enter<'_> {
     /// Sees it through. After an error the client has been told nothing, unless by the backend.
     pub async fn run(mut self) -> Result<Entered, Failure> {
-        let scramble = Scramble::of_random(random());
+        let scramble = Scramble::of_random(random(&self.env.pool.system.entropy));
         let person = self.env.people.register(self.env.worker);
         let greeting = self.greeting(person.id(), &scramble).await?;
         let greeting = self.greet(greeting).await?;
@@ -178,7 +178,8 @@ impl Enter<'_> {
                 }
                 AccountLookup::Account(account) => account,
             };
-            let verifiers = match (self.mode_of(&account), account.treatment(since_1970())) {
+            let now = self.env.pool.system.clock.unix_time();
+            let verifiers = match (self.mode_of(&account), account.treatment(now)) {
                 (SessionMode::Transparent, _) | (_, Treatment::PassThrough(_)) => {
                     if account.script.as_deref().is_some_and(|it| !it.is_empty()) {
                         return Err(out_of_sight());
@@ -335,8 +336,9 @@ impl Enter<'_> {
             privacy: self.client.privacy(),
         };
         let (plugin, scramble) = (plugin_of(&answered.greeting), &answered.scramble);
+        let fresh = random(&self.env.pool.system.entropy);
         let verdict =
-            ServerAuthentication::begin(plugin, scramble, verifiers, held, candidate, random());
+            ServerAuthentication::begin(plugin, scramble, verifiers, held, candidate, fresh);
         examine(&self.env.shared.own_key, self.client, verdict).await
     }
 

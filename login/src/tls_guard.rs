@@ -165,7 +165,7 @@ impl Guard<'_> {
             accounts.in_vain(response.user, self.origin),
             None,
             candidate,
-            random(),
+            random(&self.env.pool.system.entropy),
         );
         Ok(
             match examine(&self.env.shared.own_key, client, verdict).await? {

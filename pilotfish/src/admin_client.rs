@@ -11,6 +11,7 @@ use tokio::runtime::Runtime;
 use tokio::time::timeout;
 
 use crate::arguments::AdminArguments;
+use crate::machine;
 
 /// How long an answer may take.
 const TIMEOUT_ANSWER: Duration = Duration::from_secs(30);
@@ -375,13 +376,15 @@ async fn query(
 
 /// Connects. A server with which TLS does not come about is tried without it.
 async fn connect(options: &ClientOptions, falls_back: bool) -> Result<BackendClient, ClientError> {
-    match BackendClient::connect(options).await {
+    let entropy = machine::entropy();
+    match BackendClient::connect(options, &entropy).await {
         Err(error) if falls_back && error.server.is_none() => {
             let plain = ClientOptions {
                 tls: BackendTlsMode::Off,
                 ..options.clone()
             };
-            BackendClient::connect(&plain).await.map_err(|_| error)
+            let connected = BackendClient::connect(&plain, &entropy).await;
+            connected.map_err(|_| error)
         }
         connected => connected,
     }

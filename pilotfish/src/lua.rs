@@ -13,13 +13,14 @@ use script::{Interpreter, Level, Limits, Log, Setup, message};
 use config::Config;
 
 use crate::arguments::LuaArguments;
+use crate::machine;
 
 /// Runs a script or checks several; the exit code is 1 when something is wrong.
 pub fn lua(arguments: &LuaArguments) -> ExitCode {
     let setup = Setup {
         lua_path: arguments.lua_path.clone(),
         limits: Limits::NONE,
-        ..Setup::new(Arc::new(StandardError))
+        ..Setup::new(Arc::new(StandardError), machine::clock())
     };
     let interpreter = match Interpreter::new(setup) {
         Ok(interpreter) => interpreter,
@@ -61,7 +62,7 @@ pub fn faults(config: &Config) -> Vec<String> {
         lua_path: config.script.lua_path.clone(),
         basedir: config.script.base_folder.clone(),
         limits: Limits::NONE,
-        ..Setup::new(Arc::new(StandardError))
+        ..Setup::new(Arc::new(StandardError), machine::clock())
     };
     let interpreter = match Interpreter::new(setup) {
         Ok(interpreter) => interpreter,

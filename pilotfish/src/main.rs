@@ -13,6 +13,7 @@ mod journals;
 mod listening;
 mod logging;
 mod lua;
+mod machine;
 mod new_file;
 mod outlets;
 mod plan;

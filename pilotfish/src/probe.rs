@@ -8,6 +8,7 @@ use config::Config;
 use route::{Backend, Duty, Health, Role, Topology, Writes};
 
 use crate::arguments::ProbeArguments;
+use crate::machine;
 use crate::table::{Style, table};
 
 /// Prints what was found; the exit code is 1 when the configuration is faulty, a backend is down, or
@@ -22,7 +23,7 @@ pub fn probe(arguments: &ProbeArguments) -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    let topology = match control::survey(&loaded.config) {
+    let topology = match control::survey(&loaded.config, &machine::entropy()) {
         Ok(topology) => topology,
         Err(error) => {
             eprintln!("pilotfish: the backends cannot be asked: {error}");

@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 
 use auth::{Directory, Plugin};
 use config::{Config, Serves};
-use replication::{Clock, RelayLog, ReplicaConnection, Streams, feed};
+use replication::{RelayLog, ReplicaConnection, Streams, feed};
 use route::Family;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -30,7 +30,6 @@ struct Shared {
     window: Window,
     streams: Arc<Streams>,
     reception: Reception,
-    clock: Clock,
     last_id: AtomicU32,
     /// Random, so that names that nobody has are always examined alike.
     secret: [u8; 32],
@@ -49,12 +48,7 @@ impl ReplicaPort {
     ///
     /// # Errors
     /// The system has no thread.
-    pub fn start(
-        bound: &[Bound],
-        window: &Window,
-        streams: &Arc<Streams>,
-        clock: Clock,
-    ) -> Result<Self, String> {
+    pub fn start(bound: &[Bound], window: &Window, streams: &Arc<Streams>) -> Result<Self, String> {
         let is_for_replicas = |it: &Bound| it.config.serves == Serves::Replication;
         if !bound.iter().any(is_for_replicas) {
             return Ok(Self { running: None });
@@ -63,9 +57,8 @@ impl ReplicaPort {
             reception: window.reception(),
             window: window.clone(),
             streams: Arc::clone(streams),
-            clock,
             last_id: AtomicU32::new(0),
-            secret: auth::random_bytes().unwrap_or_default(),
+            secret: window.system().entropy.bytes().unwrap_or_default(),
             accounts: Mutex::new(None),
         });
         let failed = |error: io::Error| format!("replicas cannot be fed: {error}");
@@ -75,8 +68,8 @@ impl ReplicaPort {
             .map_err(failed)?;
         let (sender, accepted) = mpsc::channel(REPLICAS_MAX);
         let live = move || runtime.block_on(live(accepted, shared));
-        let thread = std::thread::Builder::new().name("replicas".to_owned());
-        let thread = thread.spawn(live).map_err(failed)?;
+        let thread = window.system().threads.start("replicas", live);
+        let thread = thread.map_err(failed)?;
         Ok(Self {
             running: Some((sender, thread)),
         })
@@ -137,7 +130,7 @@ async fn serve(client: Client, shared: Arc<Shared>) {
                 },
                 log,
                 feeds,
-                shared.clock,
+                shared.window.system().clock.clone(),
             )
             .await;
         }

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::io;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use admin::{AdminPort, Editor, Events, History, Seen, StateFolder, Wish};
 use config::{Config, Draft, Fault, Serves, SessionMode};
@@ -15,6 +15,7 @@ use net::worker::WorkerEnd;
 use replication::{LoggedStatement, Origins, Replication};
 use route::Topology;
 use sd_notify::{NotifyState, notify};
+use system::{Clock, System};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::{Notify, oneshot};
@@ -26,6 +27,7 @@ use crate::digests::Notes;
 use crate::editing::Editing;
 use crate::listening::{self, Bound, Listening};
 use crate::logging::Log;
+use crate::machine;
 use crate::outlets::Outlets;
 use crate::process::{PidFile, become_user, raise_open_files};
 use crate::reloading::Reloading;
@@ -118,26 +120,26 @@ pub fn run(config: Config, serving: Serving<'_>) -> ExitCode {
 
 /// The whole life, in order.
 async fn play(config: Config, mut serving: Serving<'_>, log: &Log) -> Result<(), String> {
-    let started = Instant::now();
+    let (started, system) = (Instant::now(), machine::system());
     let mut signals = Signals::listen().map_err(|error| format!("signals: {error}"))?;
     raise_open_files(&config);
     let listeners = listening::bind(&config)?;
-    let mut admin = AdminPort::bind(&config, http::open)?;
+    let mut admin = AdminPort::bind(&config, http::open, &system.threads)?;
     let _pid_file = write_pid_and_change_user(&config)?;
     let config = Arc::new(config);
     let settings = snapshot(Arc::clone(&config), None)?;
     let (publish, settings) = watch::channel(Arc::new(settings));
-    let control = Control::start(&config, started).map_err(|error| format!("control: {error}"))?;
+    let control = start_control(&config, started, &system)?;
     let end = Arc::new(Notify::new());
-    let scripts = scripts(&config, &end)?;
-    let events = Arc::new(Events::default());
+    let scripts = scripts(&config, &system.clock, &end)?;
+    let events = Arc::new(Events::new(system.clock.clone()));
     let outlets = Outlets::start(Sights {
         settings: settings.clone(),
         topology: control.topology(),
         events: Arc::clone(&events),
         started,
     })?;
-    let plane_context = plane_context(&control, &outlets, settings, scripts, started);
+    let plane_context = plane_context(&control, &outlets, settings, scripts, started, system);
     let mut plane = DataPlane::start(config.workers, &plane_context)
         .map_err(|error| format!("no worker can be started: {error}"))?;
     log_ready(&config, &listeners);
@@ -145,14 +147,14 @@ async fn play(config: Config, mut serving: Serving<'_>, log: &Log) -> Result<(),
     let (editor, mut wishes) = Editor::channel(Arc::clone(&events));
     let mut history = History::start(plane.window(), &events, StateFolder::of_environment())
         .map_err(|error| format!("the history cannot be kept: {error}"))?;
-    let streams = follow_clusters(&config, &control, (&outlets.origins, started))?;
+    let streams = follow_clusters(&config, &control, &outlets.origins, &plane_context)?;
     let views = Arc::clone(streams.borrow().streams());
     let seen = Seen::new(plane.window(), &editor, &history, &views);
     admin.open(&seen);
     let metrics = MetricsExporter::start(publish.subscribe(), &seen, started)?;
     tell_ready(&mut serving);
 
-    let replicas = ReplicaPort::start(&listeners, plane.window(), &views, CLOCK)?;
+    let replicas = ReplicaPort::start(&listeners, plane.window(), &views)?;
     let mut listening = Listening::start(listeners);
     let mut notes = Notes::new();
     let written = serving.written.take();
@@ -188,6 +190,12 @@ async fn play(config: Config, mut serving: Serving<'_>, log: &Log) -> Result<(),
     outcome
 }
 
+/// The control plane, which has looked for the backends once.
+fn start_control(config: &Config, started: Instant, system: &System) -> Result<Control, String> {
+    let control = Control::start(config, started, system);
+    control.map_err(|error| format!("control: {error}"))
+}
+
 /// Writes the pid file, which lasts as long as what is returned, and becomes the configured user.
 fn write_pid_and_change_user(config: &Config) -> Result<Option<PidFile>, String> {
     let pid_file = config.pid_file.as_deref().map(PidFile::write).transpose();
@@ -205,6 +213,7 @@ fn plane_context(
     settings: watch::Receiver<Arc<Settings>>,
     scripts: AllScripts,
     started: Instant,
+    system: System,
 ) -> DataPlaneContext {
     DataPlaneContext {
         origins: Arc::clone(&outlets.origins),
@@ -216,6 +225,7 @@ fn plane_context(
         accounts: control.accounts(),
         definitions: control.definitions(),
         reports: control.reports(),
+        system,
         started,
     }
 }
@@ -329,21 +339,16 @@ async fn follow_backends(mut topology: watch::Receiver<Arc<Topology>>, events: A
     }
 }
 
-/// The time, in microseconds since 1970.
-const CLOCK: replication::Clock = || {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    now.map_or(0, |now| i64::try_from(now.as_micros()).unwrap_or(i64::MAX))
-};
-
 /// Servers' times and their clock are known in whole seconds, rounded down.
 const CLOCK_ROUNDING: Duration = Duration::from_secs(2);
 
 /// The sender of a logged statement, if it passed through this process, which began then.
-fn origins_of(origins: &Arc<ChangeOrigins>, started: Instant) -> Origins {
-    let origins = Arc::clone(origins);
+fn origins_of(origins: &Arc<ChangeOrigins>, started: Instant, clock: &Clock) -> Origins {
+    let (origins, clock) = (Arc::clone(origins), clock.clone());
     Arc::new(move |statement: LoggedStatement<'_>| {
         let age = Duration::from_micros(
-            CLOCK()
+            clock
+                .unix_micros()
                 .saturating_sub(statement.time)
                 .try_into()
                 .unwrap_or(0),
@@ -362,20 +367,23 @@ fn origins_of(origins: &Arc<ChangeOrigins>, started: Instant) -> Origins {
 fn follow_clusters(
     config: &Arc<Config>,
     control: &Control,
-    (origins, started): (&Arc<ChangeOrigins>, Instant),
+    origins: &Arc<ChangeOrigins>,
+    plane_context: &DataPlaneContext,
 ) -> Result<RefCell<Replication>, String> {
+    let (started, system) = (plane_context.started, &plane_context.system);
     origins.want(!config.replications.is_empty());
-    let origins = origins_of(origins, started);
-    let streams = Replication::start(config, control.topology(), CLOCK, origins);
+    let origins = origins_of(origins, started, &system.clock);
+    let streams = Replication::start(config, control.topology(), system, origins);
     let streams = streams.map_err(|error| format!("the schema history cannot be kept: {error}"))?;
     Ok(RefCell::new(streams))
 }
 
 /// What runs sessions' scripts; one that says so ends the proxy.
-fn scripts(config: &Config, end: &Arc<Notify>) -> Result<AllScripts, String> {
+fn scripts(config: &Config, clock: &Clock, end: &Arc<Notify>) -> Result<AllScripts, String> {
     let end = Arc::clone(end);
     let shutdown: Arc<dyn Fn() + Send + Sync> = Arc::new(move || end.notify_one());
-    AllScripts::new(config, &shutdown).map_err(|error| format!("scripts cannot be run: {error}"))
+    let scripts = AllScripts::new(config, clock, &shutdown);
+    scripts.map_err(|error| format!("scripts cannot be run: {error}"))
 }
 
 async fn stopped(stop: &mut Option<oneshot::Receiver<()>>) {

@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use config::{BackendAddress, BackendTlsMode, Secret};
 use control::{BackendClient, ClientOptions, ResultBounds, ResultSet, StatementResult};
+use system::Entropy;
 use wire::bound_values::BoundValue;
 
 /// Longer than any of this takes on a slow machine.
@@ -138,7 +139,8 @@ async fn log_in(address: SocketAddr, user: &str, schema: Option<&str>) -> Backen
         tls: BackendTlsMode::Off,
         timeout: PATIENCE,
     };
-    BackendClient::connect(&options).await.unwrap()
+    let entropy = Entropy::seeded(7);
+    BackendClient::connect(&options, &entropy).await.unwrap()
 }
 
 /// The rows of a result. NULL is empty.

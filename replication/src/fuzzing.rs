@@ -6,6 +6,7 @@ use binlog::{Checksum, Decoder, Event, EventHeader, EventType, Limits, Query, Ra
 use config::{ReplicationFilterConfig, ScriptConfig};
 use route::Family;
 use route::rules::Tables;
+use system::Clock;
 
 use crate::changes::{ChangeError, ChangeRecord, Output, Translation};
 use crate::error::StreamError;
@@ -21,12 +22,14 @@ pub fn filter(
     events: &[Vec<u8>],
     family: Family,
     settings: &[ReplicationFilterConfig],
+    clock: &Clock,
     limits: Limits,
     passed: &mut dyn FnMut(&Event<'_>),
 ) {
     let made = Filter::new(
         settings,
         &ScriptConfig::default(),
+        clock,
         (family, Checksum::None),
         limits,
         PathBuf::from("/tmp"),
@@ -58,8 +61,15 @@ pub fn filter(
 }
 
 /// Events through the change feed, each change as JSON to `told`.
-pub fn translate(events: &[Vec<u8>], family: Family, limits: Limits, told: &mut dyn FnMut(&str)) {
-    let Ok(mut translation) = Translation::new(family, Tables::new(&[]), limits) else {
+pub fn translate(
+    events: &[Vec<u8>],
+    family: Family,
+    limits: Limits,
+    clock: &Clock,
+    told: &mut dyn FnMut(&str),
+) {
+    let Ok(mut translation) = Translation::new(family, Tables::new(&[]), limits, clock.clone())
+    else {
         return;
     };
     let mut out = Telling(told);

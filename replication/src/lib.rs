@@ -26,7 +26,6 @@
 mod alter;
 mod change;
 mod changes;
-mod clock;
 mod definition_reader;
 mod difference;
 mod displacement;
@@ -60,7 +59,6 @@ pub use changes::{
     ChangeFormat, ChangeReaderView, ChangeReaders, ChangeRefusal, ChangeRequest, ChangeStart,
     ChangeState, ChangeWay, subscribe,
 };
-pub use clock::Clock;
 pub use difference::{Line, Side, differences};
 pub use error::{Purged, StreamError};
 pub use event_stream::EventStream;

@@ -6,6 +6,7 @@ use std::time::Duration;
 use binlog::Checksum;
 use control::{BackendClient, ClientError, ResultBounds, ResultSet};
 use route::Family;
+use system::Entropy;
 use tokio::time::timeout;
 
 use crate::error::{Purged, StreamError};
@@ -59,10 +60,14 @@ impl Identity {
     ///
     /// # Errors
     /// The system has no random numbers.
-    pub fn random(server_id: u32, heartbeat: Duration) -> Result<Self, StreamError> {
+    pub fn random(
+        server_id: u32,
+        heartbeat: Duration,
+        entropy: &Entropy,
+    ) -> Result<Self, StreamError> {
         Ok(Self {
             server_id,
-            uuid: random_uuid()?,
+            uuid: random_uuid(entropy)?,
             heartbeat,
             semi_sync: false,
         })
@@ -348,11 +353,9 @@ fn dump_gtid_payload(server_id: u32, set: &[u8]) -> Vec<u8> {
 }
 
 /// As whom MySQL knows a replica: version 4 of RFC 9562.
-pub fn random_uuid() -> Result<String, StreamError> {
-    let bytes = auth::random_bytes();
-    let bytes = bytes.map_err(|error| StreamError::Unfit(error.to_string()))?;
-    let mut uuid = [0; 16];
-    uuid.copy_from_slice(&bytes[..16]);
+pub fn random_uuid(entropy: &Entropy) -> Result<String, StreamError> {
+    let bytes = entropy.bytes::<16>();
+    let mut uuid = bytes.map_err(|error| StreamError::Unfit(error.to_string()))?;
     uuid[6] = uuid[6] & 0x0f | 0x40;
     uuid[8] = uuid[8] & 0x3f | 0x80;
     Ok(binlog::Uuid(uuid).to_string())

@@ -9,11 +9,11 @@ use std::thread::JoinHandle;
 use config::{Config, ReplicationConfig};
 use net::watch;
 use route::Topology;
+use system::System;
 use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, LocalSet};
 
 use crate::changes::{ChangeReaders, ChangeSinks, ChangeSource};
-use crate::clock::Clock;
 use crate::receiver::{Receiver, tell_changes};
 use crate::status::{StreamStatus, Streams};
 use crate::store::Store;
@@ -24,7 +24,7 @@ use crate::transaction_changes::Origins;
 pub struct Replication {
     streams: Arc<Streams>,
     topology: watch::Receiver<Arc<Topology>>,
-    clock: Clock,
+    system: System,
     origins: Origins,
     thread: Option<Thread>,
 }
@@ -54,13 +54,13 @@ impl Replication {
     pub fn start(
         config: &Arc<Config>,
         topology: watch::Receiver<Arc<Topology>>,
-        clock: Clock,
+        system: &System,
         origins: Origins,
     ) -> Result<Self, String> {
         let mut replication = Self {
             streams: Arc::default(),
             topology,
-            clock,
+            system: system.clone(),
             origins,
             thread: None,
         };
@@ -98,17 +98,17 @@ impl Replication {
             .build()
             .map_err(failed)?;
         let (configs, configured) = mpsc::unbounded_channel();
-        let (streams, topology, clock) =
-            (Arc::clone(&self.streams), self.topology.clone(), self.clock);
+        let (streams, topology) = (Arc::clone(&self.streams), self.topology.clone());
+        let system = self.system.clone();
         let origins = Arc::clone(&self.origins);
         let live = move || {
             let store = Rc::new(RefCell::new(store));
             let local = LocalSet::new();
-            let living = live(configured, streams, topology, (store, clock, origins));
+            let living = live(configured, streams, topology, (store, system, origins));
             local.block_on(&runtime, living);
         };
-        let thread = std::thread::Builder::new().name("replication".to_owned());
-        let thread = thread.spawn(live).map_err(failed)?;
+        let thread = self.system.threads.start("replication", live);
+        let thread = thread.map_err(failed)?;
         Ok(Thread { configs, thread })
     }
 
@@ -131,7 +131,7 @@ async fn live(
     mut configured: mpsc::UnboundedReceiver<Arc<Config>>,
     streams: Arc<Streams>,
     topology: watch::Receiver<Arc<Topology>>,
-    (store, clock, origins): (Rc<RefCell<Store>>, Clock, Origins),
+    (store, system, origins): (Rc<RefCell<Store>>, System, Origins),
 ) {
     let mut running: Vec<RunningStream> = Vec::new();
     let written = Arc::new(watch::Sender::new(()));
@@ -141,7 +141,8 @@ async fn live(
             let (configs, _) = watch::channel(Arc::clone(&config));
             for receiver in Receiver::ALL {
                 let (store, written) = (Rc::clone(&store), written.subscribe());
-                let telling = tell_changes(receiver, configs.subscribe(), store, written);
+                let clock = system.clock.clone();
+                let telling = tell_changes(receiver, configs.subscribe(), store, written, clock);
                 tokio::task::spawn_local(telling);
             }
             configs
@@ -161,7 +162,7 @@ async fn live(
                         topology: topology.clone(),
                         store: Rc::clone(&store),
                         written: Arc::clone(&written),
-                        clock,
+                        system: system.clone(),
                         origins: Arc::clone(&origins),
                     };
                     begin(shared, settings, streams.change_readers())
@@ -184,7 +185,7 @@ fn begin(
     let status = Arc::new(StreamStatus::new(settings));
     let changes = settings.relay_folder.as_ref().map(|_| {
         let history = shared.store.borrow().source().to_owned();
-        ChangeSource::new(&status, settings, &history, shared.clock)
+        ChangeSource::new(&status, settings, &history, &shared.system)
     });
     let start = |source| ChangeSinks::start(source, settings, readers);
     let sinks = changes.as_ref().map(start);

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use config::ScriptConfig;
 use script::mlua::{self, Function, Lua, Table, Value};
 use script::{Chunk, Interpreter, Limits, ProcessLog, Setup};
+use system::Clock;
 
 /// See the module. Global variables stay as long as this lives.
 pub(crate) struct ScriptFile {
@@ -20,12 +21,12 @@ impl ScriptFile {
     ///
     /// # Errors
     /// It cannot be made.
-    pub(crate) fn new(settings: &ScriptConfig) -> Result<Self, String> {
-        Self::make(settings).map_err(|error| script::message(&error))
+    pub(crate) fn new(settings: &ScriptConfig, clock: &Clock) -> Result<Self, String> {
+        Self::make(settings, clock).map_err(|error| script::message(&error))
     }
 
-    fn make(settings: &ScriptConfig) -> mlua::Result<Self> {
-        let interpreter = Interpreter::new(setup(settings))?;
+    fn make(settings: &ScriptConfig, clock: &Clock) -> mlua::Result<Self> {
+        let interpreter = Interpreter::new(setup(settings, clock))?;
         let lua = interpreter.lua();
         let (globals, beneath) = (lua.create_table()?, lua.create_table()?);
         beneath.raw_set("__index", lua.globals())?;
@@ -86,7 +87,7 @@ impl ScriptFile {
     }
 }
 
-fn setup(settings: &ScriptConfig) -> Setup {
+fn setup(settings: &ScriptConfig, clock: &Clock) -> Setup {
     Setup {
         lua_path: settings.lua_path.clone(),
         basedir: settings.base_folder.clone(),
@@ -95,6 +96,6 @@ fn setup(settings: &ScriptConfig) -> Setup {
             settings.time_max,
             settings.memory_bytes_max,
         ),
-        ..Setup::new(Arc::new(ProcessLog))
+        ..Setup::new(Arc::new(ProcessLog), clock.clone())
     }
 }

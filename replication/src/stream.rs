@@ -17,10 +17,10 @@ use config::{Config, OnPurged, ReplicationConfig, ReplicationSource};
 use control::BackendClient;
 use net::watch;
 use route::{Backend, Lag, Role, Topology};
-use tokio::time::sleep;
+use system::System;
+use tokio::time::{Instant, sleep};
 
 use crate::change::Change;
-use crate::clock::Clock;
 use crate::definition_reader::DefinitionReader;
 use crate::displacement::Displacements;
 use crate::error::StreamError;
@@ -58,7 +58,7 @@ pub(crate) struct Shared {
     pub store: Rc<RefCell<Store>>,
     /// Told when changes are in the store.
     pub written: Arc<watch::Sender<()>>,
-    pub clock: Clock,
+    pub system: System,
     /// Who has sent what a server has written.
     pub origins: Origins,
 }
@@ -122,7 +122,7 @@ impl Stream {
                 self.stored = None;
             }
             if matches!(error, StreamError::Displaced(_)) {
-                let lasted = (self.shared.clock)() - self.begun;
+                let lasted = self.shared.system.clock.unix_micros() - self.begun;
                 let lasted = Duration::from_micros(u64::try_from(lasted).unwrap_or(0));
                 self.wait = self.displacements.wait(lasted);
             }
@@ -143,7 +143,7 @@ impl Stream {
                 wait = ?self.wait,
                 "a stream of replication has failed; the proxy begins it again after the wait"
             );
-            let now = (self.shared.clock)();
+            let now = self.shared.system.clock.unix_micros();
             self.status.change(|view| {
                 view.state = StreamState::Waiting;
                 view.errors += 1;
@@ -309,7 +309,7 @@ impl Stream {
                 }
             }
         };
-        let now = (self.shared.clock)();
+        let now = self.shared.system.clock.unix_micros();
         let header = *raw.header();
         if header.flags.contains(EventFlags::ARTIFICIAL) {
             changes.is_made_up(&header);
@@ -390,6 +390,7 @@ impl Stream {
             bytes_max: self.settings.relay_bytes_max,
             age_max: self.settings.relay_age_max,
             limits: self.limits(),
+            clock: self.shared.system.clock.clone(),
         };
         let relay = RelayWriter::open(options, &stored.position)?;
         self.status.set_relay(relay.log());
@@ -410,6 +411,7 @@ impl Stream {
         let filter = Filter::new(
             filters,
             &self.shared.config.script,
+            &self.shared.system.clock,
             (position.family(), checksum),
             self.limits(),
             folder.clone(),
@@ -446,7 +448,7 @@ impl Stream {
         let Some(stored) = self.stored.clone() else {
             let stored = StoredStream {
                 position: end,
-                uuid: random_uuid()?,
+                uuid: random_uuid(&self.shared.system.entropy)?,
             };
             return self.begin_anew(stored, backend).await;
         };
@@ -483,7 +485,7 @@ impl Stream {
     ) -> Result<StoredStream, StreamError> {
         self.status.change(|view| view.state = StreamState::Reading);
         let mut definition_reader = DefinitionReader::begin(self.log_in(backend).await?).await?;
-        let time = (self.shared.clock)();
+        let time = self.shared.system.clock.unix_micros();
         let mut objects = definition_reader.list().await?;
         let accounts = definition_reader.accounts().await?;
         let knows_accounts = accounts.is_some();
@@ -604,11 +606,17 @@ impl Stream {
 
     async fn log_in(&self, backend: &Backend) -> Result<BackendClient, StreamError> {
         let account = (self.settings.user.as_str(), self.settings.password.as_ref());
-        Ok(BackendClient::log_in(&self.shared.config, account, backend).await?)
+        Ok(BackendClient::log_in(
+            &self.shared.config,
+            account,
+            backend,
+            &self.shared.system.entropy,
+        )
+        .await?)
     }
 
     fn note_begin(&mut self, backend: &Backend, greeted: Greeted, position: &Position) {
-        let now = (self.shared.clock)();
+        let now = self.shared.system.clock.unix_micros();
         self.begun = now;
         let server_time = i64::try_from(greeted.server_time).unwrap_or(0);
         self.clock_ahead = server_time - now / 1_000_000;
@@ -629,7 +637,7 @@ impl Stream {
     /// Writes the position from time to time, and when the history has all changes that the last definitions have;
     /// shows it at once if it counts.
     fn keep(&mut self, counts: bool) -> Result<(), StreamError> {
-        let now = (self.shared.clock)();
+        let now = self.shared.system.clock.unix_micros();
         let is_due =
             self.has_reached_reading() || !(0..SAVE_INTERVAL).contains(&(now - self.saved));
         let Some(stored) = self.stored.as_ref().filter(|_| is_due || counts) else {
@@ -687,9 +695,9 @@ fn replicates(replica: &Backend) -> bool {
 }
 
 /// Waits until then; for ever if there is no such time.
-async fn until(time: Option<std::time::Instant>) {
+async fn until(time: Option<Instant>) {
     match time {
-        Some(time) => tokio::time::sleep_until(time.into()).await,
+        Some(time) => tokio::time::sleep_until(time).await,
         None => std::future::pending().await,
     }
 }

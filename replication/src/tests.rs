@@ -6,11 +6,25 @@ mod groups;
 mod registering;
 mod streams;
 
+use std::thread;
+use std::time::{Duration, Instant, SystemTime};
+
 use binlog::{
     Checksum, EventFlags, EventHeader, EventType, MariadbGtid, MariadbGtidEvent, put_event,
 };
 use control::BackendClient;
+use system::{Clock, Entropy, System, Threads};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
+
+/// A system whose time of day stands so many seconds after 1970.
+pub fn system(seconds: u64) -> System {
+    let now = SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
+    System {
+        clock: Clock::new(Instant::now, move || now),
+        entropy: Entropy::seeded(7),
+        threads: Threads::new(|name, work| thread::Builder::new().name(name).spawn(work)),
+    }
+}
 
 /// One event of a log.
 pub fn event(

@@ -3,10 +3,11 @@
 
 use std::hint::black_box;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use pilotfish_script::mlua::{Function, Lua};
 use pilotfish_script::{Interpreter, Level, Limits, Log, Setup};
+use system::Clock;
 
 struct Nobody;
 
@@ -33,7 +34,7 @@ fn time(name: &str, mut run: impl FnMut()) {
 fn interpreter(limits: Limits) -> Interpreter {
     let setup = Setup {
         limits,
-        ..Setup::new(Arc::new(Nobody))
+        ..Setup::new(Arc::new(Nobody), Clock::new(Instant::now, SystemTime::now))
     };
     Interpreter::new(setup).unwrap()
 }

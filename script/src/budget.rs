@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering::
 use std::time::{Duration, Instant};
 
 use mlua::{Error, Function, HookTriggers, Lua, VmState};
+use system::Clock;
 
 use crate::fault::{Fault, is_of_memory, message};
 use crate::limits::{Limit, Limits};
@@ -32,6 +33,7 @@ pub(crate) struct Budget {
     limits: Limits,
     is_running: AtomicBool,
     instructions: AtomicU64,
+    clock: Clock,
     origin: Instant,
     /// Nanoseconds from `origin` on; the greatest number is never.
     deadline: AtomicU64,
@@ -59,12 +61,13 @@ impl Drop for Held {
 }
 
 impl Budget {
-    pub(crate) fn new(limits: Limits) -> Self {
+    pub(crate) fn new(limits: Limits, clock: Clock) -> Self {
         Self {
             limits,
             is_running: AtomicBool::new(false),
             instructions: AtomicU64::new(0),
-            origin: Instant::now(),
+            origin: clock.steady(),
+            clock,
             deadline: AtomicU64::new(u64::MAX),
             memory_max: AtomicUsize::new(usize::MAX),
             collect_above: AtomicUsize::new(usize::MAX),
@@ -260,7 +263,7 @@ impl Budget {
 
     fn now(&self) -> u64 {
         // 584 years of nanoseconds.
-        self.origin.elapsed().as_nanos() as u64
+        self.clock.since(self.origin).as_nanos() as u64
     }
 }
 

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use system::Clock;
+
 use crate::dictionary::Dictionary;
 use crate::metrics::Metrics;
 
@@ -31,10 +33,10 @@ pub struct FileFacts {
 }
 
 impl Commons {
-    /// For interpreters whose dictionary takes so many bytes.
-    pub fn new(dictionary_bytes_max: usize) -> Self {
+    /// For interpreters whose dictionary takes so many bytes. By this clock its entries expire.
+    pub fn new(dictionary_bytes_max: usize, clock: Clock) -> Self {
         Self {
-            dictionary: Arc::new(Dictionary::new(dictionary_bytes_max)),
+            dictionary: Arc::new(Dictionary::new(dictionary_bytes_max, clock)),
             metrics: Arc::default(),
             files: Mutex::default(),
         }

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use lru::LruCache;
 use mlua::{IntoLuaMulti, Lua, LuaString, MultiValue, UserData, UserDataMethods, Value};
+use system::Clock;
 
 use crate::arguments::Arguments;
 use crate::fault::raise;
@@ -23,6 +24,7 @@ const SECONDS_MAX: f64 = 100.0 * 365.0 * 86400.0;
 #[derive(Debug)]
 pub struct Dictionary {
     bytes_max: usize,
+    clock: Clock,
     inner: Mutex<DictionaryEntries>,
 }
 
@@ -59,8 +61,8 @@ pub struct Fill {
 }
 
 impl Dictionary {
-    /// An empty one that takes so many bytes, about.
-    pub fn new(bytes_max: usize) -> Self {
+    /// An empty one that takes so many bytes, about. By this clock its entries expire.
+    pub fn new(bytes_max: usize, clock: Clock) -> Self {
         let inner = DictionaryEntries {
             entries: LruCache::unbounded(),
             bytes: 0,
@@ -68,6 +70,7 @@ impl Dictionary {
         };
         Self {
             bytes_max,
+            clock,
             inner: Mutex::new(inner),
         }
     }
@@ -90,9 +93,9 @@ impl Dictionary {
 
 impl DictionaryEntries {
     /// The live entry of a key; one that has expired goes.
-    fn get(&mut self, key: &[u8]) -> Option<&mut Entry> {
+    fn get(&mut self, key: &[u8], clock: &Clock) -> Option<&mut Entry> {
         let entry = self.entries.get(key)?;
-        if entry.expires.is_some_and(|at| at <= Instant::now()) {
+        if entry.expires.is_some_and(|at| at <= clock.steady()) {
             self.remove(key);
             return None;
         }
@@ -133,7 +136,7 @@ impl UserData for Shared {
     fn add_methods<M: UserDataMethods<Self>>(methods: &mut M) {
         method(methods, "get", |this, given| {
             let key = given.string(1)?;
-            match this.0.inner().get(&key.as_bytes()) {
+            match this.0.inner().get(&key.as_bytes(), &this.0.clock) {
                 Some(entry) => entry.value.value(given.lua()),
                 None => Ok(Value::Nil),
             }
@@ -150,7 +153,7 @@ impl UserData for Shared {
         method(methods, "add", |this, given| {
             let (key, entry) = this.given(given)?;
             let mut inner = this.0.inner();
-            let is_there = inner.get(&key.as_bytes()).is_some();
+            let is_there = inner.get(&key.as_bytes(), &this.0.clock).is_some();
             if let (false, Some(entry)) = (is_there, entry) {
                 inner.put(&key.as_bytes(), entry, this.0.bytes_max);
             }
@@ -212,7 +215,7 @@ impl Shared {
         }
         let entry = Entry {
             value: Kept::of(lua, value)?,
-            expires: expires(lua, seconds)?,
+            expires: self.expires(lua, seconds)?,
         };
         if bytes_of(&key, &entry) > self.0.bytes_max {
             let max = self.0.bytes_max;
@@ -222,6 +225,18 @@ impl Shared {
             return Err(raise(lua, &text));
         }
         Ok(Some(entry))
+    }
+
+    fn expires(&self, lua: &Lua, seconds: Option<f64>) -> mlua::Result<Option<Instant>> {
+        let Some(seconds) = seconds else {
+            return Ok(None);
+        };
+        if seconds.is_nan() || seconds <= 0.0 {
+            let text = "pilotfish.shared: an entry lasts for more than 0 seconds";
+            return Err(raise(lua, text));
+        }
+        let lasts = Duration::from_secs_f64(seconds.min(SECONDS_MAX));
+        Ok(self.0.clock.steady().checked_add(lasts))
     }
 
     /// Adds to a number, which is 0 if there is none; its end is only said where it begins.
@@ -234,7 +249,7 @@ impl Shared {
     ) -> mlua::Result<f64> {
         let first = self.entry(lua, key, &Value::Number(by), seconds)?;
         let mut inner = self.0.inner();
-        if let Some(entry) = inner.get(&key.as_bytes()) {
+        if let Some(entry) = inner.get(&key.as_bytes(), &self.0.clock) {
             let Kept::Number(number) = &mut entry.value else {
                 let text = "pilotfish.shared: what is to be increased is no number";
                 return Err(raise(lua, text));
@@ -247,18 +262,6 @@ impl Shared {
         }
         Ok(by)
     }
-}
-
-fn expires(lua: &Lua, seconds: Option<f64>) -> mlua::Result<Option<Instant>> {
-    let Some(seconds) = seconds else {
-        return Ok(None);
-    };
-    if seconds.is_nan() || seconds <= 0.0 {
-        let text = "pilotfish.shared: an entry lasts for more than 0 seconds";
-        return Err(raise(lua, text));
-    }
-    let lasts = Duration::from_secs_f64(seconds.min(SECONDS_MAX));
-    Ok(Instant::now().checked_add(lasts))
 }
 
 impl Kept {
@@ -289,11 +292,22 @@ impl Kept {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicU64, Ordering};
+    use std::time::SystemTime;
+
     use super::*;
 
     fn lua(bytes_max: usize) -> (Lua, Arc<Dictionary>) {
+        let start = Instant::now();
+        lua_at(
+            bytes_max,
+            Clock::new(move || start, || SystemTime::UNIX_EPOCH),
+        )
+    }
+
+    fn lua_at(bytes_max: usize, clock: Clock) -> (Lua, Arc<Dictionary>) {
         let lua = Lua::new();
-        let dictionary = Arc::new(Dictionary::new(bytes_max));
+        let dictionary = Arc::new(Dictionary::new(bytes_max, clock));
         let shared = Shared(Arc::clone(&dictionary));
         lua.globals().set("shared", shared).unwrap();
         (lua, dictionary)
@@ -317,14 +331,16 @@ mod tests {
 
     #[test]
     fn an_entry_ends_when_it_expires() {
-        let (lua, dictionary) = lua(1 << 20);
-        lua.load("shared:set('a', 'x', 0.000001)").exec().unwrap();
-        lua.load("shared:set('b', 'x', 1000)").exec().unwrap();
-        while lua.load("return shared:get('a')").eval::<Value>().unwrap() != Value::Nil {}
-        assert_eq!(
-            lua.load("return shared:get('b')").eval::<String>().unwrap(),
-            "x"
-        );
+        let (start, seconds) = (Instant::now(), Arc::new(AtomicU64::new(0)));
+        let passed = Arc::clone(&seconds);
+        let steady = move || start + Duration::from_secs(passed.load(Ordering::Relaxed));
+        let (lua, dictionary) = lua_at(1 << 20, Clock::new(steady, || SystemTime::UNIX_EPOCH));
+        let run = |text: &str| lua.load(text).exec().unwrap();
+        run("shared:set('a', 'x', 10) shared:set('b', 'x', 1000)");
+        seconds.store(9, Ordering::Relaxed);
+        run("assert(shared:get('a') == 'x')");
+        seconds.store(10, Ordering::Relaxed);
+        run("assert(shared:get('a') == nil and shared:get('b') == 'x')");
         assert_eq!(dictionary.fill().entries, 1);
     }
 

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use mlua::{Function, Lua, LuaOptions, StdLib};
+use system::Clock;
 
 use crate::budget::Budget;
 use crate::chunk::{Chunk, Chunks, LoadFault};
@@ -26,6 +27,8 @@ pub struct Setup {
     pub limits: Limits,
     /// Where scripts log to.
     pub log: Arc<dyn Log>,
+    /// Tells scripts and their limits the time.
+    pub clock: Clock,
     /// What `chassis.set_shutdown()` does.
     pub shutdown: Arc<dyn Fn() + Send + Sync>,
     /// What it has in common with others.
@@ -36,14 +39,15 @@ pub struct Setup {
 
 impl Setup {
     /// The defaults; a script cannot end the process.
-    pub fn new(log: Arc<dyn Log>) -> Self {
+    pub fn new(log: Arc<dyn Log>, clock: Clock) -> Self {
         Self {
             lua_path: None,
             basedir: None,
             limits: Limits::default(),
             log,
             shutdown: Arc::new(|| {}),
-            commons: Arc::new(Commons::new(1 << 20)),
+            commons: Arc::new(Commons::new(1 << 20, clock.clone())),
+            clock,
             timers_changed: Arc::new(|| {}),
         }
     }
@@ -66,7 +70,7 @@ impl Interpreter {
     /// When the state cannot be made; nothing outside of this crate is the reason.
     pub fn new(setup: Setup) -> mlua::Result<Self> {
         let lua = Lua::new_with(StdLib::ALL_SAFE, LuaOptions::default())?;
-        let budget = Arc::new(Budget::new(setup.limits));
+        let budget = Arc::new(Budget::new(setup.limits, setup.clock.clone()));
         budget.watch(&lua, lua.globals().get("collectgarbage")?)?;
         let newproxy = prelude::run(&lua, &budget)?;
         let protect = environments::open(&lua)?;
@@ -76,6 +80,7 @@ impl Interpreter {
         let path = loader::path(setup.lua_path, setup.basedir.as_deref());
         let surroundings = ModuleContext {
             log: setup.log,
+            clock: setup.clock,
             shutdown: setup.shutdown,
             basedir: setup.basedir,
             budget: Arc::clone(&budget),

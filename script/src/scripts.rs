@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use mlua::{FromLuaMulti, Function, IntoLuaMulti, Lua, LuaString, Table, Thread, Value};
 use route::rules::Hints;
+use system::Clock;
 
 use crate::answer::Answer;
 use crate::budget::Budget;
@@ -70,6 +71,7 @@ struct ScriptsInner {
     commons: Arc<Commons>,
     module: Table,
     functions: Functions,
+    clock: Clock,
     began: Instant,
 }
 
@@ -146,11 +148,12 @@ impl Scripts {
         let log = Arc::clone(&setup.log);
         let commons = Arc::clone(&setup.commons);
         let timers_changed = Arc::clone(&setup.timers_changed);
+        let clock = setup.clock.clone();
         let interpreter = Interpreter::new(setup)?;
-        let began = Instant::now();
+        let began = clock.steady();
         let lua = interpreter.lua();
         let module = lua.create_table()?;
-        let host = host(lua, &log, &commons, began)?;
+        let host = host(lua, &log, &commons, &clock, began)?;
         let set = move |_: &Lua, ()| {
             timers_changed();
             Ok(())
@@ -188,6 +191,7 @@ impl Scripts {
             log,
             commons,
             module,
+            clock,
             began,
         };
         Ok(Self {
@@ -290,7 +294,7 @@ impl Scripts {
 
     /// Microseconds since the interpreter began.
     pub fn now(&self) -> f64 {
-        self.inner.began.elapsed().as_micros() as f64
+        self.inner.clock.since(self.inner.began).as_micros() as f64
     }
 
     /// Logs a line of the script's.
@@ -440,6 +444,7 @@ fn host(
     lua: &Lua,
     log: &Arc<dyn Log>,
     commons: &Arc<Commons>,
+    clock: &Clock,
     began: Instant,
 ) -> mlua::Result<Table> {
     let host = lua.create_table()?;
@@ -448,7 +453,8 @@ fn host(
         names.raw_set(hook.name(), true)?;
     }
     host.raw_set("hooks", names)?;
-    let now = move |_: &Lua, ()| Ok(began.elapsed().as_micros() as f64);
+    let clock = clock.clone();
+    let now = move |_: &Lua, ()| Ok(clock.since(began).as_micros() as f64);
     host.raw_set("now", lua.create_function(now)?)?;
     tell_log(lua, &host, log)?;
     show_answers(lua, &host)?;

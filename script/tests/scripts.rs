@@ -4,9 +4,11 @@
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::{Instant, SystemTime};
 
 use pilotfish_script::mlua::{self, Lua};
 use pilotfish_script::{Interpreter, Level, Limits, Log, Setup, constants};
+use system::Clock;
 
 const TOOLS: &str = r#"
 local function show(value)
@@ -43,7 +45,7 @@ fn run(file: &Path) -> Result<(), String> {
             instructions: 100_000_000,
             ..Limits::NONE
         },
-        ..Setup::new(Arc::new(Nobody))
+        ..Setup::new(Arc::new(Nobody), Clock::new(Instant::now, SystemTime::now))
     };
     let interpreter = Interpreter::new(setup).unwrap();
     let name = file.file_name().unwrap().to_string_lossy();

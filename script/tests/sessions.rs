@@ -3,11 +3,13 @@
 use std::fs;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
+use std::time::{Instant, SystemTime};
 
 use pilotfish_script::{
     AddressFacts, BackendFacts, Decision, Hook, Level, Limits, Log, Scripts, Session, SessionFault,
     Setup, SocketFacts,
 };
+use system::Clock;
 
 #[derive(Default)]
 struct Lines(Mutex<Vec<String>>);
@@ -28,9 +30,10 @@ struct Stage {
 impl Stage {
     fn new(limits: Limits) -> Self {
         let lines = Arc::new(Lines::default());
+        let clock = Clock::new(Instant::now, SystemTime::now);
         let setup = Setup {
             limits,
-            ..Setup::new(Arc::clone(&lines) as Arc<dyn Log>)
+            ..Setup::new(Arc::clone(&lines) as Arc<dyn Log>, clock)
         };
         Self {
             scripts: Scripts::new(setup, false).unwrap(),

@@ -3,10 +3,12 @@
 use std::fs;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
+use std::time::{Instant, SystemTime};
 
 use pilotfish_script::{
     Decision, Hook, Level, Log, Scripts, Session, SessionFault, Setup, SocketFacts,
 };
+use system::Clock;
 
 #[derive(Default)]
 struct Lines(Mutex<Vec<String>>);
@@ -20,7 +22,8 @@ impl Log for Lines {
 /// A session whose script is this text, and what it logs. Each `FILE` is the script as Lua's messages name it.
 fn begin(folder: &Path, text: &str) -> (Result<Session, SessionFault>, Arc<Lines>) {
     let lines = Arc::new(Lines::default());
-    let setup = Setup::new(Arc::clone(&lines) as Arc<dyn Log>);
+    let clock = Clock::new(Instant::now, SystemTime::now);
+    let setup = Setup::new(Arc::clone(&lines) as Arc<dyn Log>, clock);
     let scripts = Scripts::new(setup, false).unwrap();
     let file = folder.join("x.lua");
     fs::write(&file, text).unwrap();

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use config::{Config, Isolation, ScriptConfig, ScriptResults};
 use script::{Commons, Limits, ProcessLog, Scripts, Setup};
+use system::Clock;
 use tokio::sync::Notify;
 use tokio::time::timeout;
 
@@ -36,12 +37,16 @@ pub struct OfAdmin {
 }
 
 impl AllScripts {
-    /// As configured, for so many workers. Where no session runs a script there is none. `shutdown` is what
-    /// a script's `chassis.set_shutdown()` does.
+    /// As configured, for so many workers. Where no session runs a script there is none. `clock` tells scripts the
+    /// time. `shutdown` is what a script's `chassis.set_shutdown()` does.
     ///
     /// # Errors
     /// The interpreter cannot be set up.
-    pub fn new(config: &Config, shutdown: &Arc<dyn Fn() + Send + Sync>) -> Result<Self, String> {
+    pub fn new(
+        config: &Config,
+        clock: &Clock,
+        shutdown: &Arc<dyn Fn() + Send + Sync>,
+    ) -> Result<Self, String> {
         let (has_sessions, has_clerk) = (config.runs_scripts(), config.admin.script.is_some());
         if !has_sessions && !has_clerk {
             return Ok(Self::default());
@@ -52,11 +57,11 @@ impl AllScripts {
         };
         let config = &config.script;
         let shared_bytes_max = usize::try_from(config.shared_bytes_max).unwrap_or(usize::MAX);
-        let commons = Arc::new(Commons::new(shared_bytes_max));
+        let commons = Arc::new(Commons::new(shared_bytes_max, clock.clone()));
         let interpreter = || {
             let keeps_all = config.results == ScriptResults::Always;
             let timers = Arc::new(Notify::new());
-            let setup = setup(config, &commons, &timers, shutdown);
+            let setup = setup(config, clock, &commons, &timers, shutdown);
             let scripts = Scripts::new(setup, keeps_all).map_err(|error| error.to_string())?;
             Ok::<_, String>(OfWorker { scripts, timers })
         };
@@ -147,6 +152,7 @@ impl OfWorker {
 
 fn setup(
     config: &ScriptConfig,
+    clock: &Clock,
     commons: &Arc<Commons>,
     timers: &Arc<Notify>,
     shutdown: &Arc<dyn Fn() + Send + Sync>,
@@ -163,6 +169,6 @@ fn setup(
         shutdown: Arc::clone(shutdown),
         commons: Arc::clone(commons),
         timers_changed: Arc::new(move || timers.notify_one()),
-        ..Setup::new(Arc::new(ProcessLog))
+        ..Setup::new(Arc::new(ProcessLog), clock.clone())
     }
 }

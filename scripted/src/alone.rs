@@ -54,7 +54,9 @@ impl Begin<'_> {
         Greeting {
             version: VERSION_OF_NOBODY.to_vec(),
             thread_id: self.id as u32,
-            scramble: Scramble::of_random(random()).as_bytes().to_vec(),
+            scramble: Scramble::of_random(random(&self.env.pool.system.entropy))
+                .as_bytes()
+                .to_vec(),
             capabilities: own_offer(self.settings, capabilities),
             collation: UTF8MB4,
             status: StatusFlags::AUTOCOMMIT,
@@ -67,7 +69,7 @@ impl Begin<'_> {
         const FAST_AUTHENTICATION: u8 = 3;
         if response.plugin == Some(CACHING_SHA2_PASSWORD) {
             let mut switch = Vec::new();
-            let scramble = Scramble::of_random(random());
+            let scramble = Scramble::of_random(random(&self.env.pool.system.entropy));
             put_auth_switch(&mut switch, CACHING_SHA2_PASSWORD, scramble.as_bytes());
             switch.push(0);
             self.tell(&switch).await?;

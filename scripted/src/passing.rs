@@ -57,6 +57,7 @@ impl Begin<'_> {
         let login = Login {
             settings: self.settings,
             own_key: &self.env.login.shared.own_key,
+            entropy: &self.env.pool.system.entropy,
             now: self.env.pool.now(),
             header: self.header,
             client: self.client,

@@ -9,6 +9,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
 
 use auth::{Challenge, Channel, Credential, Password, Privacy};
+use system::Entropy;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use wire::handshake::HandshakeHead;
 use wire::write::put_packets;
@@ -196,7 +197,8 @@ impl Client {
                     Some(challenge.answer(&credential, channel).map_err(clear)?)
                 }
                 Some((0x01, data)) => {
-                    let answer = challenge.answer_to(data, &credential, channel);
+                    let answer =
+                        challenge.answer_to(data, &credential, channel, &Entropy::seeded(0));
                     answer.map_err(clear)?
                 }
                 _ => return Err(Broken::Protocol("the login has an odd packet".to_owned()).into()),

@@ -1,8 +1,9 @@
 //! A proxy on the simulation's thread: the real control plane and the real workers.
 
+use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use backend::settings::Settings;
 use config::{Config, ListenerConfig};
@@ -16,9 +17,13 @@ use net::watch;
 use route::KillScope;
 use route::rules::Rules;
 use stats::{Journal, StatementStatsView, StatsRequest, Traces};
+use system::{Clock, Entropy, System, Threads};
 use worker::{AllScripts, DataPlane, DataPlaneContext, WorkerView};
 
 use crate::network::End;
+
+/// The time of day when a simulation begins, since 1970.
+const BEGIN: Duration = Duration::from_secs(1_800_000_000);
 
 /// A proxy that runs.
 pub struct SimulatedProxy {
@@ -37,7 +42,8 @@ impl SimulatedProxy {
         let config = read(text)?;
         let started = net::clock::now().into_std();
         let resolver = Arc::new(SystemResolver);
-        let control = Control::start_here(&config, started, resolver, seed)
+        let system = simulated_system(seed);
+        let control = Control::start_here(&config, started, resolver, seed, &system.entropy)
             .await
             .map_err(|error| error.to_string())?;
         let listeners = config.listeners.iter().cloned().map(Arc::new).collect();
@@ -56,6 +62,7 @@ impl SimulatedProxy {
             origins: Arc::default(),
             journal,
             traces,
+            system,
             started,
         };
         Ok(Self {
@@ -126,6 +133,16 @@ impl SimulatedProxy {
         let cut = self.plane.drain(limit, std::future::pending()).await;
         self.control.stop();
         cut
+    }
+}
+
+/// A system whose time of day is virtual too, whose random bytes follow from the seed, and which has no threads.
+fn simulated_system(seed: u64) -> System {
+    let begin = SystemTime::UNIX_EPOCH + BEGIN;
+    System {
+        clock: Clock::set_to(begin, || net::clock::now().into_std()),
+        entropy: Entropy::seeded(seed),
+        threads: Threads::new(|_, _| Err(io::ErrorKind::Unsupported.into())),
     }
 }
 

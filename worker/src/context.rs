@@ -9,6 +9,7 @@ use auth::Accounts;
 use login::login_env::SharedLogins;
 use net::{clock, watch};
 use route::{Definitions, Moment, Report, Topology};
+use system::System;
 use tokio::sync::mpsc;
 
 use backend::pool_env::SharedPools;
@@ -44,6 +45,8 @@ pub struct DataPlaneContext {
     pub journal: Arc<Journal>,
     /// The way of spans to whoever sends them.
     pub traces: Arc<Traces>,
+    /// The time of day, and random bytes.
+    pub system: System,
     /// When the process began; every [`Moment`] counts from here.
     pub started: Instant,
 }

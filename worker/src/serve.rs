@@ -282,6 +282,7 @@ async fn log_in(
     let login = Login {
         settings,
         own_key: &worker.relay.login.shared.own_key,
+        entropy: &worker.relay.pool.system.entropy,
         now: worker.plane_context.now(),
         header,
         client,

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use auth::{Accounts, HostErrors};
 use net::clock;
@@ -11,6 +11,7 @@ use net::worker::Mailboxes;
 use pool::LimitFigures;
 use route::rules::Tally;
 use route::{BackendId, KillScope, Moment, Topology};
+use system::System;
 use tokio::sync::mpsc;
 use tokio::time::timeout_at;
 
@@ -95,7 +96,7 @@ impl Window {
             view.take(part);
         }
         let began = &self.shared.began;
-        view.began = Some(began.by(SystemTime::now(), self.now().0));
+        view.began = Some(began.by(self.system().clock.wall(), self.now().0));
         if wish == StatsRequest::Take(StatsTable::Digests) {
             self.keep_counts(&view);
         }
@@ -178,7 +179,13 @@ impl Window {
         Reception::new(
             Arc::clone(&self.shared.logins.own_key),
             self.plane_context.started,
+            self.system().entropy.clone(),
         )
+    }
+
+    /// The clock, the randomness and the threads of the process.
+    pub fn system(&self) -> &System {
+        &self.plane_context.system
     }
 
     /// The configuration of the moment.

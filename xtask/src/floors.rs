@@ -8,6 +8,7 @@ use crate::{Outcome, read};
 
 /// Which floor each crate is on, by its folder.
 const FLOORS: &[(&str, Floor)] = &[
+    ("system", Floor::At(0)),
     ("wire", Floor::At(0)),
     ("config", Floor::At(0)),
     ("sql", Floor::At(0)),

@@ -23,7 +23,6 @@ cargo run -p xtask -- licences            has every dependency a licence that is
 cargo run -p xtask -- licences --write F  writes the list of components and the licences' texts into a folder
 cargo run -p xtask -- limits              does the code's structure keep its limits?
 cargo run -p xtask -- limits --list TEXT  all that exceeds a limit, of the limits whose name contains TEXT
-cargo run -p xtask -- limits --write      writes down figures that have fallen
 cargo run -p xtask -- words               are the texts in plain English?
 cargo run -p xtask -- words PAGE          the sentences of a page that are not
 cargo run -p xtask -- words --write       writes down figures that have fallen
@@ -49,7 +48,6 @@ fn main() -> ExitCode {
         ["licences", "--write", folder] => licences::write(&root(), folder),
         ["limits"] => limits::check(&root()),
         ["limits", "--list", measure] => limits::list(&root(), measure),
-        ["limits", "--write"] => limits::write(&root()),
         ["words"] => words::check(&root()),
         ["words", "--write"] => words::write(&root()),
         ["words", page] => words::list(&root(), page),

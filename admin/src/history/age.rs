@@ -2,7 +2,9 @@
 //! makes nothing older. Then a clock that nobody sets goes on from there, until all that was written
 //! before the jump has had its time.
 
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::Instant;
+
+use system::Clock;
 
 /// More than a clock is corrected by from one interval to the next, in seconds.
 const CORRECTION_MAX: i64 = 60;
@@ -18,18 +20,17 @@ pub struct Now {
 
 impl Now {
     /// This moment. `beginning`: the beginning of the clock that nobody sets.
-    pub fn since(beginning: Instant) -> Self {
-        let steady = beginning.elapsed().as_secs();
+    pub fn since(beginning: Instant, clock: &Clock) -> Self {
+        let steady = clock.since(beginning).as_secs();
         Self {
-            wall: Self::wall_clock(),
+            wall: Self::wall_clock(clock),
             steady: i64::try_from(steady).unwrap_or(i64::MAX),
         }
     }
 
     /// Seconds since 1970, as the machine says.
-    pub fn wall_clock() -> i64 {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH);
-        now.map_or(0, |now| i64::try_from(now.as_secs()).unwrap_or(i64::MAX))
+    pub fn wall_clock(clock: &Clock) -> i64 {
+        i64::try_from(clock.unix_time().as_secs()).unwrap_or(i64::MAX)
     }
 }
 

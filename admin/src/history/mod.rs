@@ -61,14 +61,19 @@ impl History {
         let facts = Facts::default();
         let (stop, stopped) = oneshot::channel();
         let (has_ended, ended) = channel::<()>();
-        let keeper = HistoryRecorder::new(Arc::clone(&facts), Arc::clone(events), folder);
-        let window = window.clone();
+        let keeper = HistoryRecorder::new(
+            Arc::clone(&facts),
+            Arc::clone(events),
+            folder,
+            window.system().clock.clone(),
+        );
+        let (threads, window) = (window.system().threads.clone(), window.clone());
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_time()
             .build()?;
-        std::thread::Builder::new()
-            .name("history".to_owned())
-            .spawn(move || runtime.block_on(keep(keeper, window, stopped, has_ended)))?;
+        threads.start("history", move || {
+            runtime.block_on(keep(keeper, window, stopped, has_ended));
+        })?;
         Ok(Self {
             facts,
             stop: Some(stop),
@@ -96,7 +101,7 @@ async fn keep(
     mut stopped: oneshot::Receiver<()>,
     has_ended: Sender<()>,
 ) {
-    let beginning = Instant::now();
+    let beginning = keeper.clock.steady();
     let first = window.settings();
     if first.config.has_http_callers() {
         // What an earlier process has written is there at once.
@@ -128,13 +133,14 @@ async fn note_digests(
     if !config.statement_stats.digests {
         return keeper.forget_digests();
     }
-    if !is_over && !keeper.is_due(&config.statement_stats, Now::wall_clock()) {
+    if !is_over && !keeper.is_due(&config.statement_stats, Now::wall_clock(&keeper.clock)) {
         return;
     }
     let view = window.insight(StatsRequest::All).await;
     // A part of them would look like a count from nothing the next time.
     if view.workers.len() == window.workers() {
-        keeper.note(&config.statement_stats, view, Now::since(beginning));
+        let now = Now::since(beginning, &keeper.clock);
+        keeper.note(&config.statement_stats, view, now);
     }
 }
 
@@ -145,11 +151,12 @@ async fn note_load(
     config: &Config,
     (beginning, is_over): (Instant, bool),
 ) {
-    if !is_over && !keeper.is_load_due(&config.statement_stats, Now::wall_clock()) {
+    if !is_over && !keeper.is_load_due(&config.statement_stats, Now::wall_clock(&keeper.clock)) {
         return;
     }
     let workers = window.look().await;
     let have_all_answered = workers.len() == window.workers();
     let counts = LoadCounts::new(window.times(), have_all_answered.then_some(&workers[..]));
-    keeper.note_load(config, counts, Now::since(beginning));
+    let now = Now::since(beginning, &keeper.clock);
+    keeper.note_load(config, counts, now);
 }

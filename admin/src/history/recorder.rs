@@ -4,6 +4,7 @@ use std::sync::{Arc, PoisonError};
 
 use config::{Config, StatementStatsConfig};
 use stats::StatementStatsView;
+use system::Clock;
 
 use super::age::{Age, Now};
 use super::digest_deltas::{Counted, Grown};
@@ -19,6 +20,7 @@ pub struct HistoryRecorder {
     pub(super) facts: Facts,
     pub(super) events: Arc<Events>,
     folder: StateFolder,
+    pub(super) clock: Clock,
     pub(super) store: Option<Store>,
     counted: Counted,
     /// When the interval has begun, in seconds since 1970.
@@ -34,17 +36,19 @@ pub struct HistoryRecorder {
 
 impl HistoryRecorder {
     /// Nothing is counted, and no database is open.
-    pub fn new(facts: Facts, events: Arc<Events>, folder: StateFolder) -> Self {
+    pub fn new(facts: Facts, events: Arc<Events>, folder: StateFolder, clock: Clock) -> Self {
+        let now = Now::wall_clock(&clock);
         Self {
             facts,
             events,
             folder,
+            clock,
             store: None,
             counted: Counted::default(),
-            start: Now::wall_clock(),
+            start: now,
             steady: 0,
-            tried: Now::wall_clock(),
-            load: LoadRecorder::new(Now::wall_clock()),
+            tried: now,
+            load: LoadRecorder::new(now),
             age: None,
         }
     }
@@ -68,14 +72,14 @@ impl HistoryRecorder {
             self.tell(|facts| facts.source = None);
         }
         self.forget_digests();
-        self.load = LoadRecorder::new(Now::wall_clock());
+        self.load = LoadRecorder::new(Now::wall_clock(&self.clock));
         self.age = None;
     }
 
     /// Digests are not counted any more.
     pub fn forget_digests(&mut self) {
         self.counted = Counted::default();
-        self.start = Now::wall_clock();
+        self.start = Now::wall_clock(&self.clock);
         self.tried = self.start;
     }
 

@@ -1,10 +1,12 @@
 #![allow(clippy::unwrap_used)]
 use std::path::Path;
+use std::time::{Instant, SystemTime};
 
 use config::StatementStatsConfig;
 use route::BackendId;
 use rusqlite::Connection;
 use stats::{Attribution, Counts, DigestRow, StatementStatsView};
+use system::Clock;
 
 use super::digest_deltas::{Counted, Grown};
 use super::facts::facts_of;
@@ -241,8 +243,14 @@ fn a_file_of_something_else_is_left_as_it_is() {
     assert!(error.contains("something else"), "{error}");
 }
 
+fn recorder(folder: StateFolder) -> HistoryRecorder {
+    let clock = Clock::new(Instant::now, SystemTime::now);
+    let events = Arc::new(Events::new(clock.clone()));
+    HistoryRecorder::new(Facts::default(), events, folder, clock)
+}
+
 fn keeper() -> HistoryRecorder {
-    let mut keeper = HistoryRecorder::new(Facts::default(), Arc::default(), StateFolder::default());
+    let mut keeper = recorder(StateFolder::default());
     (keeper.start, keeper.steady, keeper.tried) = (100, 100, 100);
     keeper
 }
@@ -377,17 +385,13 @@ fn a_state_directory_that_cannot_be_written_leaves_the_history_in_memory() {
     let folder = tempfile::tempdir().unwrap();
     let missing = folder.path().join("missing");
     let unset = config(None);
-    let mut keeper = HistoryRecorder::new(
-        Facts::default(),
-        Arc::default(),
-        StateFolder::first_of(missing.to_str().unwrap()),
-    );
+    let mut keeper = recorder(StateFolder::first_of(missing.to_str().unwrap()));
     keeper.begin(&unset);
     let facts = facts_of(&keeper.facts);
     assert_eq!((facts.file, facts.trouble), (None, None));
     assert!(facts.source.is_some_and(|it| it.contains("memdb")));
     let state = StateFolder::first_of(folder.path().to_str().unwrap());
-    let mut keeper = HistoryRecorder::new(Facts::default(), Arc::default(), state);
+    let mut keeper = recorder(state);
     keeper.begin(&unset);
     let file = facts_of(&keeper.facts).file;
     assert_eq!(file, Some(folder.path().join("history.db")));

@@ -1,7 +1,7 @@
 //! The process, as the kernel reports it.
 
 use std::fs;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use crate::material::Material;
 use crate::table::{
@@ -69,7 +69,7 @@ fn items(material: &Material) -> Vec<ProcessRow> {
     let stat = Stat::read(&stat);
     let open_files = fs::read_dir("/proc/self/fd").ok();
     let uptime = material.now.0;
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    let now = material.window.system().clock.unix_time();
     let files = rustix::process::getrlimit(rustix::process::Resource::Nofile);
     vec![ProcessRow {
         pid: std::process::id(),
@@ -77,7 +77,7 @@ fn items(material: &Material) -> Vec<ProcessRow> {
             .unwrap_or_default()
             .trim()
             .to_owned(),
-        started: now.unwrap_or_default().saturating_sub(uptime),
+        started: now.saturating_sub(uptime),
         uptime,
         cpu: stat.as_ref().map(|it| it.cpu),
         resident_bytes: stat.as_ref().map(|it| it.resident_bytes),

@@ -1,4 +1,5 @@
 use proptest::prelude::*;
+use system::Entropy;
 
 use super::*;
 use crate::{CachingSha2Hash, Challenge, Channel, Ed25519Key, NativeHash, ServerKey};
@@ -36,9 +37,12 @@ impl Client {
                 self.challenge.answer(&self.credential, self.channel())
             }
             AuthPacket::MoreData(data) => {
-                let answer = self
-                    .challenge
-                    .answer_to(data, &self.credential, self.channel());
+                let answer = self.challenge.answer_to(
+                    data,
+                    &self.credential,
+                    self.channel(),
+                    &Entropy::seeded(1),
+                );
                 answer.map(Option::unwrap)
             }
             other => panic!("{other:?}"),

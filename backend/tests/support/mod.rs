@@ -1,10 +1,11 @@
 //! A worker's pool before a server that answers by script, both in this process and over a Unix socket.
 
 use std::cell::{Cell, RefCell};
+use std::io;
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use auth::{Account, Credential, Dialect, Directory, HostPattern, Names, Password, Rules};
 use config::Config;
@@ -22,6 +23,7 @@ use route::{
     Load, Moment, Monitored, Policy, ReadPolicy, Report, Role, Roles, Standing, Topology,
     UnknownLag, Vicinity, Writes,
 };
+use system::{Clock, Entropy, System, Threads};
 use tempfile::TempDir;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{Notify, mpsc};
@@ -197,6 +199,15 @@ pub struct World {
     _settings: watch::Sender<Arc<Settings>>,
 }
 
+/// The machine's time; nothing here starts a thread.
+fn system() -> System {
+    System {
+        clock: Clock::new(Instant::now, SystemTime::now),
+        entropy: Entropy::seeded(7),
+        threads: Threads::new(|_, _| Err(io::ErrorKind::Unsupported.into())),
+    }
+}
+
 impl World {
     /// One whose pool may have so many connections.
     pub fn new(connections_max: u32) -> Self {
@@ -219,6 +230,7 @@ impl World {
         let env = Rc::new(PoolEnv {
             workers: 1,
             clock: Box::new(move || Moment(started.elapsed())),
+            system: system(),
             settings: current,
             topologies: topology.clone(),
             topology: RefCell::new(Arc::clone(&topology.borrow())),

@@ -9,7 +9,7 @@ use net::watch;
 use route::{BackendId, Report};
 
 use super::scripted_backend::{Answer, EOF, Met, Script, Scripted};
-use super::{PATIENCE, at, backend, config, monitored, start};
+use super::{PATIENCE, at, backend, config, monitored, start, system};
 use crate::Control;
 use crate::connection::Connection;
 use crate::failure::Failure;
@@ -219,7 +219,7 @@ async fn met(answer: Answer, bounds: Bounds) -> Result<usize, Failure> {
     let script = Script::Answers(vec![("SELECT", answer)]);
     let scripted = Scripted::start(script).await;
     let config = monitored(scripted.address);
-    let access = crate::login::Access::new(&config);
+    let access = crate::login::Access::new(&config, system().entropy);
     let destination = crate::login::Destination {
         host: None,
         endpoints: vec![route::Endpoint::Tcp(scripted.address)],
@@ -367,7 +367,7 @@ async fn configured_accounts_change_with_the_configuration_and_learned_ones_stay
 async fn a_configured_account_that_cannot_be_used_stops_the_start() {
     let mut config = config([]);
     config.configured_accounts = vec![configured("app", "10.1.1.1/8")];
-    let error = Control::start(&config, std::time::Instant::now()).unwrap_err();
+    let error = Control::start(&config, std::time::Instant::now(), &system()).unwrap_err();
     assert!(
         error
             .to_string()

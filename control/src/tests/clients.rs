@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 
 use config::{BackendTlsMode, Secret};
 use net::tls::{ClientCertificates, ServerTls, ServerTlsSettings};
+use system::Entropy;
 
 use super::scripted_backend::{Answer, Met, Script, Scripted};
 use super::{PATIENCE, at, identity};
@@ -28,7 +29,7 @@ fn options(address: SocketAddr) -> ClientOptions {
 /// Why a client cannot log in to a server that does this.
 async fn refused(script: Script) -> ClientError {
     let scripted = Scripted::start(script).await;
-    let connected = BackendClient::connect(&options(scripted.address)).await;
+    let connected = BackendClient::connect(&options(scripted.address), &Entropy::seeded(7)).await;
     connected.err().unwrap()
 }
 
@@ -42,7 +43,9 @@ async fn a_client_logs_in_with_its_schema_and_hears_what_each_statement_comes_to
         schema: Some("shop".to_owned()),
         ..options(scripted.address)
     };
-    let mut client = BackendClient::connect(&options).await.unwrap();
+    let mut client = BackendClient::connect(&options, &Entropy::seeded(7))
+        .await
+        .unwrap();
     let login = Met::Login("app in shop".to_owned());
     assert_eq!(scripted.met.recv().await, Some(login));
     assert_eq!(client.version(), "8.4.0-scripted");
@@ -82,7 +85,7 @@ async fn a_client_that_is_not_let_in_hears_the_error_of_the_server() {
     let other = refused(Script::Bytes(b"\x03\0\0\0SSH".to_vec())).await;
     assert_eq!(other.server, None);
     let address = Scripted::free_address().await;
-    let nobody = BackendClient::connect(&options(address)).await;
+    let nobody = BackendClient::connect(&options(address), &Entropy::seeded(7)).await;
     let nobody = nobody.err().unwrap();
     assert_eq!((nobody.server, &*nobody.text), (None, "Connection refused"));
 }
@@ -102,7 +105,9 @@ async fn a_client_speaks_tls_where_it_is_told_to_and_trusts_any_certificate() {
             tls,
             ..options(address)
         };
-        BackendClient::connect(&options).await.map(drop)
+        BackendClient::connect(&options, &Entropy::seeded(7))
+            .await
+            .map(drop)
     };
     for mode in [BackendTlsMode::Preferred, BackendTlsMode::Required] {
         assert_eq!(connect(secure.address, mode).await, Ok(()), "{mode:?}");

@@ -8,7 +8,7 @@ use net::watch;
 use route::{Backend, Endpoint, Lag, Role, Topology, Writes};
 
 use super::scripted_backend::{Answer, EOF, Met, Script, Scripted};
-use super::{PATIENCE, monitored, start};
+use super::{PATIENCE, monitored, start, system};
 use crate::Control;
 use crate::failure::Failure;
 use crate::login::{Access, Destination};
@@ -166,7 +166,7 @@ async fn a_server_that_hangs_is_not_asked_over_more_and_more_connections() {
     let mut scripted = Scripted::start(answers(particulars("1"), Answer::Silence)).await;
     let mut config = asking(&scripted);
     config.health.timeout_connect = Duration::from_millis(200);
-    let access = Arc::new(Access::new(&config));
+    let access = Arc::new(Access::new(&config, system().entropy));
     let destination = Destination {
         host: None,
         endpoints: vec![Endpoint::Tcp(scripted.address)],

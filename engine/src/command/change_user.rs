@@ -2,7 +2,6 @@
 
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::SystemTime;
 
 use auth::{
     Candidate, Circumstances, Credential, Denial, Dialect, KnownAccount, Passed, Password,
@@ -23,7 +22,7 @@ use link::failure::{Failure, FailureKind};
 use link::leg::Leg;
 use link::packets::PacketStream;
 use login::connect::Greeted;
-use login::examine::{AuthenticationFailure, examine, random, since_1970, tls_session};
+use login::examine::{AuthenticationFailure, examine, random, tls_session};
 use login::host_names::host_names;
 use login::known_accounts::AccountLookup;
 use login::login_throttle;
@@ -98,7 +97,7 @@ impl PooledSession {
             let card = self.watch.card();
             let text = |text: &[u8]| String::from_utf8_lossy(text).into_owned();
             AuditEvent {
-                at: SystemTime::now(),
+                at: self.env.pool_env.system.clock.wall(),
                 event: match failure {
                     None => "change_user",
                     Some(_) => "change_user_failed",
@@ -192,7 +191,7 @@ impl PooledSession {
                 }
                 AccountLookup::Account(account) => account,
             };
-            let verifiers = match account.treatment(since_1970()) {
+            let verifiers = match account.treatment(env.pool.system.clock.unix_time()) {
                 Treatment::PassThrough(_)
                     if account.script.as_deref().is_some_and(|it| !it.is_empty()) =>
                 {
@@ -337,8 +336,9 @@ impl PooledSession {
             privacy: self.client.privacy,
         };
         let (plugin, scramble) = (plugin_of(&self.identity.greeting), &self.identity.scramble);
+        let fresh = random(&self.env.pool_env.system.entropy);
         let verdict =
-            ServerAuthentication::begin(plugin, scramble, verifiers, held, candidate, random());
+            ServerAuthentication::begin(plugin, scramble, verifiers, held, candidate, fresh);
         examine(&self.env.relay.login.shared.own_key, stream, verdict).await
     }
 

@@ -17,6 +17,7 @@ use sql::Facts;
 use wire::{StatusFlags, errors};
 
 use super::bounded_queries::Side;
+use super::timestamp::timestamp;
 use crate::session::PooledSession;
 use backend::connection_error::ConnectionError;
 use backend::exchange_outcome::Cut;
@@ -175,7 +176,7 @@ impl PooledSession {
         let schema = self.sql_state.session.values().schema();
         let profile = Profile {
             command: statement.command_name(),
-            timestamp: format!("{:.6}", jiff::Timestamp::now()),
+            timestamp: timestamp(self.env.pool_env.system.clock.wall()),
             query: &String::from_utf8_lossy(digest.text()),
             digest: None,
             thread_id: self.identity.registered.id(),

@@ -4,3 +4,4 @@ pub(crate) mod bounded_queries;
 pub(crate) mod inject;
 pub(crate) mod profiling;
 pub(crate) mod settings;
+mod timestamp;

@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 use session::Outcome;
 use sql::Facts;
 
+use super::timestamp::timestamp;
 use crate::rules::evaluate_rules::{Form, RuleInput};
 use crate::session::PooledSession;
 use backend::exchange_outcome::Done;
@@ -171,7 +172,7 @@ impl PooledSession {
         let (status, results) = told_of(injecting);
         let profile = Profile {
             command: view.command,
-            timestamp: format!("{:.6}", jiff::Timestamp::now()),
+            timestamp: timestamp(self.env.pool_env.system.clock.wall()),
             query: &view.query,
             digest: Some(format!("0x{:016X}", view.digest)),
             thread_id: view.session,

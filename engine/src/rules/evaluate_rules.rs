@@ -4,8 +4,11 @@
 
 use std::borrow::Cow;
 use std::rc::Rc;
+use std::time::SystemTime;
 
 use config::{HintStyle, Over, PinRule, SessionMode};
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use route::rules::{
     Admission, Attribute, By, Chance, Client, Counters, Hints, Judgement, Limited, LocalTime,
     Occasion, Reply, RuleRecorder,
@@ -265,7 +268,7 @@ impl PooledSession {
             attributes: &attributes,
             prepared: self.sql_state.session.held(),
             time: match rules.needs().time {
-                true => local_time(),
+                true => local_time(self.env.pool_env.system.clock.wall()),
                 false => LocalTime::of_unix(0, 0),
             },
             chance: Chance::Thrown {
@@ -459,7 +462,9 @@ fn attributes<'a>(attributes: &'a [QueryAttribute<'a>]) -> impl Iterator<Item = 
     })
 }
 
-fn local_time() -> LocalTime {
-    let now = jiff::Zoned::now();
-    LocalTime::of_unix(now.timestamp().as_second(), now.offset().seconds())
+/// The time at this machine's place. A time that no calendar has is 1970's begin.
+fn local_time(now: SystemTime) -> LocalTime {
+    let now = Timestamp::try_from(now).unwrap_or_default();
+    let offset = TimeZone::system().to_offset(now);
+    LocalTime::of_unix(now.as_second(), offset.seconds())
 }

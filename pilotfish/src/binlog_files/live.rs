@@ -16,6 +16,7 @@ use super::printer::Printer;
 use super::selection::Selection;
 use super::walk::{StandardOutput, Stop, Walk};
 use crate::arguments::{BinlogArguments, ServeArguments};
+use crate::machine;
 
 /// How often the server says that it is there.
 const HEARTBEAT: Duration = Duration::from_secs(10);
@@ -69,7 +70,7 @@ pub fn follow_source(
     for warning in &loaded.warnings {
         eprintln!("pilotfish: warning: {warning}");
     }
-    let topology = control::survey(&loaded.config);
+    let topology = control::survey(&loaded.config, &machine::entropy());
     let topology = topology.map_err(|error| Stop::Fault(error.to_string()))?;
     let mut backends = topology.backends.iter();
     let backend = backends.find(|it| it.is_usable()).cloned();
@@ -86,9 +87,8 @@ pub fn follow_source(
 
 /// One that no other replica is likely to have.
 fn random_server_id() -> Result<u32, Stop> {
-    let bytes = auth::random_bytes();
+    let bytes = machine::entropy().bytes();
     let bytes = bytes.map_err(|error| Stop::Fault(format!("no randomness: {error}")))?;
-    let bytes = bytes.first_chunk().copied().unwrap_or_default();
     Ok(u32::from_ne_bytes(bytes) | 1 << 31)
 }
 
@@ -141,11 +141,12 @@ impl LogSource<'_> {
 
     /// Registers as a replica, at the end of the server's log.
     async fn begin(&self) -> Result<EventStream, StreamError> {
-        let login = BackendClient::log_in(self.config, self.account, &self.backend);
+        let entropy = machine::entropy();
+        let login = BackendClient::log_in(self.config, self.account, &self.backend, &entropy);
         let mut client = login.await?;
         let mut registration = Registration::new(&mut client);
         let position = registration.end_of_log().await?;
-        let identity = Identity::random(self.server_id, HEARTBEAT)?;
+        let identity = Identity::random(self.server_id, HEARTBEAT, &entropy)?;
         let greeted = registration.register(&identity).await?;
         registration.begin(&identity, &position).await?;
         Ok(EventStream::new(
@@ -197,7 +198,8 @@ impl Walk<'_> {
 
 /// The primary of a cluster, as it is now.
 fn primary(config: &Config, cluster: &str) -> Result<Arc<Backend>, Stop> {
-    let topology = control::survey(config).map_err(|error| Stop::Fault(error.to_string()))?;
+    let topology = control::survey(config, &machine::entropy());
+    let topology = topology.map_err(|error| Stop::Fault(error.to_string()))?;
     let id = topology.cluster(cluster).map(|it| it.id);
     let mut backends = topology.backends.iter();
     let is_it = |it: &&Arc<Backend>| {

@@ -13,6 +13,8 @@ use tokio::task::JoinSet;
 use tokio::time::sleep;
 use wire::bound_values::BoundValue;
 
+use crate::machine;
+
 /// The account that they use, and its password.
 pub const USER: &str = "load";
 
@@ -122,7 +124,7 @@ impl LoadSession {
             timeout: TIMEOUT_LOGIN,
         };
         Ok(Self {
-            client: BackendClient::connect(&options).await?,
+            client: BackendClient::connect(&options, &machine::entropy()).await?,
             prepared: HashMap::new(),
         })
     }

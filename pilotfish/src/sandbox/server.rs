@@ -17,6 +17,7 @@ use tokio::process::{Child, Command};
 use tokio::time::{sleep, timeout};
 
 use super::fault::{During, Fault};
+use crate::machine;
 
 /// How long a server may take until it answers; a first start on a slow disk takes seconds.
 const TIMEOUT_START: Duration = Duration::from_secs(90);
@@ -365,7 +366,7 @@ impl Server {
             tls: BackendTlsMode::Off,
             timeout: TIMEOUT_START,
         };
-        BackendClient::connect(&options)
+        BackendClient::connect(&options, &machine::entropy())
             .await
             .during(format!("connect to {}", self.name))
     }

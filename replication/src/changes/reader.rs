@@ -114,7 +114,7 @@ impl ChangeReader {
             origin,
             had,
             wanted,
-            (tables, source.clock()),
+            (tables, source.system().clock.clone()),
             source.limits(),
         );
         Ok(Self {
@@ -134,7 +134,7 @@ impl ChangeReader {
 
     /// How long ago the last event was written, in seconds.
     pub fn delay(&self) -> u64 {
-        let now = (self.source.clock())();
+        let now = self.source.system().clock.unix_micros();
         u64::try_from((now - self.translator.written()) / 1_000_000).unwrap_or(0)
     }
 

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use binlog::Limits;
 use config::ReplicationFilterConfig;
+use system::System;
 
-use crate::clock::Clock;
 use crate::relay::RelayLog;
 use crate::status::StreamStatus;
 
@@ -18,7 +18,7 @@ pub struct ChangeSource {
     stream: Arc<str>,
     filters: Arc<[ReplicationFilterConfig]>,
     limits: Limits,
-    clock: Clock,
+    system: System,
 }
 
 impl ChangeSource {
@@ -27,7 +27,7 @@ impl ChangeSource {
         status: &Arc<StreamStatus>,
         settings: &config::ReplicationConfig,
         history: &str,
-        clock: Clock,
+        system: &System,
     ) -> Self {
         let bytes = usize::try_from(settings.event_bytes_max).unwrap_or(usize::MAX);
         Self {
@@ -40,7 +40,7 @@ impl ChangeSource {
             cluster: settings.cluster.as_str().into(),
             stream: settings.name.as_str().into(),
             filters: settings.filters.as_slice().into(),
-            clock,
+            system: system.clone(),
         }
     }
 
@@ -74,8 +74,8 @@ impl ChangeSource {
         self.limits
     }
 
-    /// The time of now.
-    pub fn clock(&self) -> Clock {
-        self.clock
+    /// The clock, the randomness and the threads of the process.
+    pub fn system(&self) -> &System {
+        &self.system
     }
 }

@@ -69,7 +69,7 @@ pub fn subscribe(
         name: request.name.clone(),
         cluster: source.cluster().to_owned(),
         tables: request.tables.join(","),
-        since: (source.clock())(),
+        since: source.system().clock.unix_micros(),
         position: reader.position().to_owned(),
         ..ChangeReaderView::default()
     };
@@ -94,8 +94,8 @@ pub fn subscribe(
         },
         runtime,
     };
-    let thread = std::thread::Builder::new().name("changes".to_owned());
-    let thread = thread.spawn(move || subscription.run(reader));
+    let threads = &source.system().threads;
+    let thread = threads.start("changes", move || subscription.run(reader));
     thread.map_err(failed)?;
     Ok(receiver)
 }
@@ -223,7 +223,7 @@ impl Subscription {
             ChangeError::UnknownColumns(_) => reader.and_then(ChangeReader::next_position),
             _ => None,
         };
-        let now = reader.map_or(0, |it| (it.source().clock())() / 1000);
+        let now = reader.map_or(0, |it| it.source().system().clock.unix_micros() / 1000);
         let kind = error.kind();
         let json = error_event((kind, &error.to_string()), &position, next.as_deref(), now);
         let out = &mut self.out;
@@ -235,7 +235,7 @@ impl Subscription {
 impl Queue {
     /// Tells the reader where it is.
     fn beat(&mut self, reader: &ChangeReader) -> Result<(), ChangeError> {
-        let now = (reader.source().clock())() / 1000;
+        let now = reader.source().system().clock.unix_micros() / 1000;
         let json = heartbeat(reader.position(), now);
         self.format
             .put_heartbeat(&mut self.piece, &json, reader.position());

@@ -20,6 +20,7 @@ use crate::relay::RelayWriter;
 use crate::relay::tests::options;
 use crate::status::StreamStatus;
 use crate::store::{Definition, Observed, Store, StoredStream, StreamName};
+use crate::tests::system;
 
 const NAME: StreamName<'static> = StreamName {
     stream: "main",
@@ -69,7 +70,7 @@ impl Captured {
         let status = Arc::new(StreamStatus::new(&settings));
         status.set_relay(relay.log());
         let store = Store::open(None, 1 << 30).unwrap();
-        let source = ChangeSource::new(&status, &settings, store.source(), || 7_000_000);
+        let source = ChangeSource::new(&status, &settings, store.source(), &system(7));
         Self {
             source,
             store,

@@ -3,6 +3,7 @@
 use binlog::{Limits, RawEvent};
 use route::Family;
 use route::rules::Tables;
+use system::Clock;
 
 use super::error::ChangeError;
 use super::event::StreamOrigin;
@@ -24,7 +25,12 @@ impl Translation {
     ///
     /// # Errors
     /// There is no history to be had.
-    pub fn new(family: Family, wanted: Tables, limits: Limits) -> Result<Self, String> {
+    pub fn new(
+        family: Family,
+        wanted: Tables,
+        limits: Limits,
+        clock: Clock,
+    ) -> Result<Self, String> {
         let store = Store::open(None, 1 << 20)?;
         let history = History::open(store.source(), "main", family);
         let history = history.map_err(|error| error.to_string())?;
@@ -37,7 +43,7 @@ impl Translation {
             origin,
             Position::empty(family),
             wanted,
-            (tables, || 7_000_000),
+            (tables, clock),
             limits,
         );
         Ok(Self {

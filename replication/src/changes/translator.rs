@@ -9,6 +9,7 @@ use binlog::{
 };
 use route::rules::Tables;
 use std::sync::Arc;
+use system::Clock;
 
 use super::error::ChangeError;
 use super::event::{
@@ -18,7 +19,6 @@ use super::history::Moment;
 use super::key::row_key;
 use super::statement::{StatementMeaning, said};
 use super::tables::KnownTables;
-use crate::clock::Clock;
 use crate::position::{Gtid, Position};
 use binlog::{GroupStep, GroupTracker};
 
@@ -389,7 +389,7 @@ impl Translator {
             row: transaction.row,
             thread: transaction.thread,
         };
-        let event = write(&source, order, (self.clock)() / 1000);
+        let event = write(&source, order, self.clock.unix_micros() / 1000);
         transaction.row += 1;
         event
     }

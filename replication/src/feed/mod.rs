@@ -20,7 +20,8 @@ mod tests;
 
 use std::sync::Arc;
 
-use crate::clock::Clock;
+use system::Clock;
+
 use crate::relay::RelayLog;
 
 pub use connection::ReplicaConnection;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use route::Family;
+use system::Clock;
 use wire::column::{ColumnDefinition, ColumnType};
 use wire::reply::{OkHeader, OkPacket};
 use wire::result::put_text_result;
@@ -15,7 +16,6 @@ use super::dump::{Dump, Refusal, Request};
 use super::running::{Feeds, ReplicaView};
 use super::statement::{Statement, Value, read};
 use super::variables::Variables;
-use crate::clock::Clock;
 use crate::relay::RelayLog;
 
 /// `utf8mb4_general_ci`
@@ -81,7 +81,7 @@ impl Session {
             cluster: connection.cluster(),
             identity: request.identity.clone(),
             name: connection.name(),
-            since: (self.clock)(),
+            since: self.clock.unix_micros(),
             ..ReplicaView::default()
         });
         let begun = Dump::begin(&self.log, request);
@@ -157,7 +157,7 @@ impl Session {
         Ok(match value {
             Value::Literal(text) => Some(text.clone()),
             Value::User(name) => self.variables.get(name).map(str::to_owned),
-            Value::Clock => Some(((self.clock)() / 1_000_000).to_string()),
+            Value::Clock => Some((self.clock.unix_micros() / 1_000_000).to_string()),
             Value::Version => Some(self.log.version()),
             Value::System(name) => Some(self.system(name).ok_or_else(|| {
                 // ER_UNKNOWN_SYSTEM_VARIABLE, which replicas take as "not in this version".

@@ -28,6 +28,7 @@ use std::path::PathBuf;
 use binlog::{Checksum, Decoder, Event, Limits, RawEvent};
 use config::{ReplicationFilterConfig, ScriptConfig};
 use route::Family;
+use system::Clock;
 
 use crate::error::StreamError;
 use crate::follow::Brought;
@@ -56,6 +57,7 @@ impl Filter {
     pub fn new(
         settings: &[ReplicationFilterConfig],
         script_settings: &ScriptConfig,
+        clock: &Clock,
         (family, checksum): (Family, Checksum),
         limits: Limits,
         folder: PathBuf,
@@ -65,7 +67,7 @@ impl Filter {
             return Ok(None);
         }
         Ok(Some(Self {
-            policy: Policy::new(settings, script_settings, family)?,
+            policy: Policy::new(settings, script_settings, clock, family)?,
             decoder: Decoder::new(limits),
             folder,
             transaction: None,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use config::{FilterAction, FilteredChange, ReplicationFilterConfig, ScriptConfig};
 use route::Family;
 use route::rules::Tables;
+use system::Clock;
 
 use super::error::FilterError;
 use super::script::FilterScript;
@@ -48,6 +49,7 @@ impl Policy {
     pub fn new(
         settings: &[ReplicationFilterConfig],
         script_settings: &ScriptConfig,
+        clock: &Clock,
         family: Family,
     ) -> Result<Self, FilterError> {
         let mut policy = Self {
@@ -61,7 +63,7 @@ impl Policy {
             }
             let tables = Tables::new(&settings.tables);
             if let Some(file) = &settings.script {
-                let script = FilterScript::new(file.clone(), script_settings)?;
+                let script = FilterScript::new(file.clone(), script_settings, clock)?;
                 policy.scripts.push((tables, Arc::new(script)));
                 continue;
             }

@@ -11,6 +11,7 @@ use binlog::{
 };
 use config::{FilteredChange, ScriptConfig};
 use script::mlua::{self, Function, Lua, Table, Value as LuaValue};
+use system::Clock;
 
 use super::error::FilterError;
 use crate::position::Gtid;
@@ -72,8 +73,8 @@ impl FilterScript {
     ///
     /// # Errors
     /// There is no interpreter for it.
-    pub fn new(file: PathBuf, settings: &ScriptConfig) -> Result<Self, FilterError> {
-        let script = ScriptFile::new(settings);
+    pub fn new(file: PathBuf, settings: &ScriptConfig, clock: &Clock) -> Result<Self, FilterError> {
+        let script = ScriptFile::new(settings, clock);
         let script = script.map_err(|text| FilterError::Script {
             file: file.clone(),
             text,

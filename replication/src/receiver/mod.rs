@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use config::Config;
 use net::watch;
+use system::Clock;
 use tokio::time::sleep;
 
 use crate::store::{Store, Untold};
@@ -78,9 +79,10 @@ pub async fn tell_changes(
     mut configs: watch::Receiver<Arc<Config>>,
     store: Rc<RefCell<Store>>,
     mut written: watch::Receiver<()>,
+    clock: Clock,
 ) {
     let mut wait = WAIT_FIRST;
-    let mut scripts = Scripts::default();
+    let mut scripts = Scripts::new(clock);
     loop {
         let config = Arc::clone(&configs.borrow_and_update());
         written.borrow_and_update();

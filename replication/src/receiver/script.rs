@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use config::{Config, ScriptConfig};
 use script::mlua::{self, Lua, Table};
+use system::Clock;
 
 use crate::script_file::ScriptFile;
 use crate::store::Untold;
@@ -13,12 +14,20 @@ use crate::store::Untold;
 const FUNCTION: &str = "on_schema_change";
 
 /// The interpreter, from the first change on. It begins anew with other settings.
-#[derive(Default)]
 pub(super) struct Scripts {
+    clock: Clock,
     running: Option<(ScriptConfig, Arc<ScriptFile>)>,
 }
 
 impl Scripts {
+    /// No interpreter yet. Scripts get the time from `clock`.
+    pub(super) fn new(clock: Clock) -> Self {
+        Self {
+            clock,
+            running: None,
+        }
+    }
+
     /// Calls the script with a change. It has taken the change if it raises no error.
     pub(super) async fn call(&mut self, config: &Config, change: &Untold) -> Result<(), String> {
         let Some(file) = config.schema_history.script.clone() else {
@@ -37,7 +46,7 @@ impl Scripts {
         {
             return Ok(Arc::clone(script));
         }
-        let script = Arc::new(ScriptFile::new(settings)?);
+        let script = Arc::new(ScriptFile::new(settings, &self.clock)?);
         self.running = Some((settings.clone(), Arc::clone(&script)));
         Ok(script)
     }
@@ -67,6 +76,8 @@ fn change(lua: &Lua, json: &str) -> mlua::Result<Table> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::{Instant, SystemTime};
+
     use super::*;
 
     async fn called(
@@ -88,7 +99,7 @@ mod tests {
     async fn a_script_gets_the_change_as_a_table_and_keeps_its_globals() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("change.lua");
-        let mut scripts = Scripts::default();
+        let mut scripts = Scripts::new(Clock::new(Instant::now, SystemTime::now));
         let text = "count = (count or 0)
             function on_schema_change(change)
               count = count + 1
@@ -107,7 +118,7 @@ mod tests {
     async fn a_script_that_fails_has_not_taken_the_change() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("change.lua");
-        let mut scripts = Scripts::default();
+        let mut scripts = Scripts::new(Clock::new(Instant::now, SystemTime::now));
         for (text, expected) in [
             (
                 "function on_schema_change() error('not now') end",

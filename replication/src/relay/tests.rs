@@ -1,7 +1,7 @@
 //! A relay that is cut off at every byte, that is skipped, bounded and read.
 
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant, SystemTime};
 
 use binlog::{Checksum, EventType, Limits, RawEvent};
 use route::Family;
@@ -26,6 +26,7 @@ pub(crate) fn options(folder: &Path) -> RelayOptions {
         bytes_max: 1 << 30,
         age_max: Duration::from_secs(3600),
         limits: Limits::default(),
+        clock: system::Clock::new(Instant::now, SystemTime::now),
     }
 }
 

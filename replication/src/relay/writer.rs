@@ -10,9 +10,12 @@ use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::Duration;
 
 use binlog::{EventFlags, EventHeader, EventType, FormatDescription, Limits, RawEvent, put_event};
+use net::clock;
+use system::Clock;
+use tokio::time::Instant;
 
 use super::error::RelayError;
 use super::files::{self, CHECKSUM, Head, io_error, position_of};
@@ -52,6 +55,8 @@ pub struct RelayOptions {
     pub age_max: Duration,
     /// The longest event.
     pub limits: Limits,
+    /// By this time files are old.
+    pub clock: Clock,
 }
 
 /// See the module.
@@ -133,7 +138,7 @@ impl RelayWriter {
             format,
             position: reached,
             state: State::Between,
-            looked: Instant::now(),
+            looked: clock::now(),
         })
     }
 
@@ -229,7 +234,7 @@ impl RelayWriter {
     fn complete(&mut self) {
         if let Some(current) = &mut self.current {
             current.whole = current.end();
-            current.unsynced.get_or_insert_with(Instant::now);
+            current.unsynced.get_or_insert_with(clock::now);
         }
     }
 
@@ -249,7 +254,7 @@ impl RelayWriter {
     /// # Errors
     /// The system cannot write it.
     pub fn sync_if_due(&mut self) -> Result<bool, RelayError> {
-        if self.sync_due().is_some_and(|due| due <= Instant::now()) {
+        if self.sync_due().is_some_and(|due| due <= clock::now()) {
             self.sync()?;
         }
         if self.state == State::Between && self.is_file_done() {
@@ -307,7 +312,7 @@ impl RelayWriter {
         let age = self.options.age_max / FILES_WHEN_FULL as u32;
         let is_look_due = self.looked.elapsed() >= LOOK_INTERVAL;
         if is_look_due {
-            self.looked = Instant::now();
+            self.looked = clock::now();
         }
         let head = self.log.file_head_bytes();
         self.current.as_ref().is_some_and(|it| {
@@ -320,7 +325,11 @@ impl RelayWriter {
     fn delete_oldest(&self) -> Result<(), RelayError> {
         let is_due = |file: &RelayFile, all: u64| {
             all > self.options.bytes_max
-                || is_older(&self.log.path(file.number), self.options.age_max)
+                || is_older(
+                    &self.log.path(file.number),
+                    self.options.age_max,
+                    &self.options.clock,
+                )
         };
         while let Some(oldest) = self.log.take_oldest(is_due) {
             let path = self.log.path(oldest.number);
@@ -372,7 +381,7 @@ impl Current {
             buffer: Vec::new(),
             whole: bytes,
             unsynced: None,
-            begun: Instant::now(),
+            begun: clock::now(),
             has_failed: false,
         }
     }
@@ -450,8 +459,8 @@ fn sync_folder(folder: &Path) -> Result<(), RelayError> {
     synced.map_err(io_error(folder, "synced"))
 }
 
-fn is_older(path: &Path, age: Duration) -> bool {
+fn is_older(path: &Path, age: Duration, clock: &Clock) -> bool {
     let written = std::fs::metadata(path).and_then(|it| it.modified());
-    let passed = written.map(|it| SystemTime::now().duration_since(it));
+    let passed = written.map(|it| clock.wall().duration_since(it));
     matches!(passed, Ok(Ok(passed)) if passed > age)
 }

@@ -1,7 +1,9 @@
 //! What ends, and by which limit.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant, SystemTime};
+
+use system::Clock;
 
 use super::{Limit, Limits};
 use crate::{Fault, Interpreter, Level, Log, Setup};
@@ -15,7 +17,7 @@ impl Log for Nobody {
 fn interpreter(limits: Limits) -> Interpreter {
     let setup = Setup {
         limits,
-        ..Setup::new(Arc::new(Nobody))
+        ..Setup::new(Arc::new(Nobody), Clock::new(Instant::now, SystemTime::now))
     };
     Interpreter::new(setup).unwrap()
 }

@@ -3,9 +3,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use mlua::{Table, Value};
+use system::Clock;
 use tempfile::TempDir;
 
 use crate::{Interpreter, Level, Log, Setup};
@@ -23,9 +24,10 @@ struct Scripts {
 
 impl Scripts {
     fn new() -> Self {
+        let clock = Clock::new(Instant::now, SystemTime::now);
         Self {
             folder: tempfile::tempdir().unwrap(),
-            interpreter: Interpreter::new(Setup::new(Arc::new(Nobody))).unwrap(),
+            interpreter: Interpreter::new(Setup::new(Arc::new(Nobody), clock)).unwrap(),
         }
     }
 

@@ -2,9 +2,16 @@
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
+use std::time::{Instant, SystemTime};
+
+use system::Clock;
 
 use super::{Interpreter, Setup};
 use crate::{Level, Log};
+
+fn clock() -> Clock {
+    Clock::new(Instant::now, SystemTime::now)
+}
 
 #[derive(Default)]
 struct Lines(Mutex<Vec<(Level, String)>>);
@@ -19,7 +26,7 @@ fn logged(basedir: Option<&str>, name: &str, script: &str) -> Vec<(Level, String
     let lines = Arc::new(Lines::default());
     let setup = Setup {
         basedir: basedir.map(Into::into),
-        ..Setup::new(lines.clone())
+        ..Setup::new(lines.clone(), clock())
     };
     let interpreter = Interpreter::new(setup).unwrap();
     let run = interpreter.call(|lua| lua.load(script).set_name(name).exec());
@@ -61,7 +68,7 @@ fn a_users_module_comes_before_ours() {
         let setup = Setup {
             lua_path: path,
             basedir: basedir.map(Into::into),
-            ..Setup::new(Arc::new(Lines::default()))
+            ..Setup::new(Arc::new(Lines::default()), clock())
         };
         let interpreter = Interpreter::new(setup).unwrap();
         let run = interpreter.call(|lua| {
@@ -89,7 +96,7 @@ fn a_users_module_comes_before_ours() {
 
 #[test]
 fn a_state_may_go_from_thread_to_thread() {
-    let interpreter = Interpreter::new(Setup::new(Arc::new(Lines::default()))).unwrap();
+    let interpreter = Interpreter::new(Setup::new(Arc::new(Lines::default()), clock())).unwrap();
     let shared = Arc::new(Mutex::new(interpreter));
     let add = || {
         let shared = Arc::clone(&shared);
@@ -114,7 +121,7 @@ fn set_shutdown_tells_who_runs_this() {
     let of = Arc::clone(&told);
     let setup = Setup {
         shutdown: Arc::new(move || *of.lock().unwrap() += 1),
-        ..Setup::new(Arc::new(Lines::default()))
+        ..Setup::new(Arc::new(Lines::default()), clock())
     };
     let interpreter = Interpreter::new(setup).unwrap();
     let run = interpreter.call(|lua| lua.load("require('chassis').set_shutdown()").exec());
@@ -143,7 +150,8 @@ fn no_recursion_exhausts_the_stack() {
         "return ('a'):rep(1e5):find(('a?'):rep(2048))",
     ];
     let run = move || {
-        let interpreter = Interpreter::new(Setup::new(Arc::new(Lines::default()))).unwrap();
+        let interpreter =
+            Interpreter::new(Setup::new(Arc::new(Lines::default()), clock())).unwrap();
         for script in recursions {
             let _ = interpreter.call(|lua| lua.load(script).exec());
             let next = interpreter.call(|lua| lua.load("return 1").eval::<i64>());

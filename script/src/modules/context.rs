@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use mlua::{Function, Table};
+use system::Clock;
 
 use crate::budget::Budget;
 use crate::log::Log;
@@ -12,6 +13,7 @@ use crate::log::Log;
 #[derive(Clone)]
 pub(crate) struct ModuleContext {
     pub(crate) log: Arc<dyn Log>,
+    pub(crate) clock: Clock,
     pub(crate) shutdown: Arc<dyn Fn() + Send + Sync>,
     pub(crate) basedir: Option<PathBuf>,
     pub(crate) budget: Arc<Budget>,

@@ -1,7 +1,7 @@
 //! `glib2`: sleeping, MD5, the time of day.
 
 use std::thread;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use mlua::{Lua, Table};
 
@@ -13,6 +13,7 @@ use crate::budget::Budget;
 pub(super) fn open(lua: &Lua, surroundings: &ModuleContext) -> mlua::Result<Table> {
     let module = lua.create_table()?;
     let budget = surroundings.budget.clone();
+    let clock = surroundings.clock.clone();
     module.set(
         "usleep",
         function(lua, "usleep", move |arguments| sleep(arguments, &budget))?,
@@ -25,9 +26,8 @@ pub(super) fn open(lua: &Lua, surroundings: &ModuleContext) -> mlua::Result<Tabl
     )?;
     module.set(
         "get_current_time",
-        lua.create_function(|lua, ()| {
-            let now = SystemTime::now().duration_since(UNIX_EPOCH);
-            let now = now.unwrap_or_default();
+        lua.create_function(move |lua, ()| {
+            let now = clock.unix_time();
             let time = lua.create_table()?;
             time.set("tv_sec", now.as_secs())?;
             time.set("tv_usec", now.subsec_micros())?;

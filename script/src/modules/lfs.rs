@@ -7,20 +7,24 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
-use std::time::SystemTime;
 
 use mlua::{Function, IntoLua, Lua, MultiValue, Table, Value};
 use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, utimensat};
+use system::Clock;
 
 use super::context::{ModuleContext, describe};
 use crate::arguments::{Arguments, function};
 use crate::fault::raise;
 
-pub(super) fn open(lua: &Lua, _: &ModuleContext) -> mlua::Result<Table> {
+pub(super) fn open(lua: &Lua, context: &ModuleContext) -> mlua::Result<Table> {
     let module = lua.create_table()?;
     module.set("attributes", function(lua, "attributes", attributes)?)?;
     module.set("dir", function(lua, "dir", dir)?)?;
-    module.set("touch", function(lua, "touch", touch)?)?;
+    let clock = context.clock.clone();
+    module.set(
+        "touch",
+        function(lua, "touch", move |arguments| touch(arguments, &clock))?,
+    )?;
     module.set(
         "chdir",
         function(lua, "chdir", |arguments| {
@@ -58,7 +62,13 @@ pub(super) fn open(lua: &Lua, _: &ModuleContext) -> mlua::Result<Table> {
         })?,
     )?;
     module.set("link", function(lua, "link", link)?)?;
-    module.set("lock_dir", function(lua, "lock_dir", lock_dir)?)?;
+    let clock = context.clock.clone();
+    module.set(
+        "lock_dir",
+        function(lua, "lock_dir", move |arguments| {
+            lock_dir(arguments, &clock)
+        })?,
+    )?;
     module.set("setmode", function(lua, "setmode", setmode)?)?;
     for name in ["lock", "unlock"] {
         let refuse = move |arguments: &Arguments<'_>| {
@@ -189,10 +199,9 @@ fn dir(arguments: &Arguments<'_>) -> mlua::Result<Function> {
 }
 
 /// `touch(path [, access [, modification]])`, in seconds; without them now.
-fn touch(arguments: &Arguments<'_>) -> mlua::Result<MultiValue> {
+fn touch(arguments: &Arguments<'_>, clock: &Clock) -> mlua::Result<MultiValue> {
     let path = path(arguments, 1)?;
-    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    let now = now.map_or(0, |now| now.as_secs().cast_signed());
+    let now = clock.unix_time().as_secs().cast_signed();
     let access = arguments.integer_if_any(2)?.unwrap_or(now);
     let modification = arguments.integer_if_any(3)?.unwrap_or(access);
     let of = |seconds| Timespec {
@@ -234,12 +243,12 @@ const LOCK: &str = "lockfile.lfs";
 
 /// `lock_dir(path [, seconds])`: an object with `free()`, unless somebody has the folder. A lock that is
 /// older than `seconds` is nobody's any more.
-fn lock_dir(arguments: &Arguments<'_>) -> mlua::Result<MultiValue> {
+fn lock_dir(arguments: &Arguments<'_>, clock: &Clock) -> mlua::Result<MultiValue> {
     let lock = path(arguments, 1)?.join(LOCK);
     let stale = arguments.integer_if_any(2)?;
     let made = |lock: &Path| symlink("lock", lock);
     let locked = made(&lock).or_else(|error| match stale {
-        Some(seconds) if is_older(&lock, seconds) => {
+        Some(seconds) if is_older(&lock, seconds, clock) => {
             fs::remove_file(&lock).and_then(|()| made(&lock))
         }
         _ => Err(error),
@@ -254,8 +263,10 @@ fn lock_dir(arguments: &Arguments<'_>) -> mlua::Result<MultiValue> {
     values(lua, [Value::Table(object)])
 }
 
-fn is_older(path: &Path, seconds: i64) -> bool {
+fn is_older(path: &Path, seconds: i64, clock: &Clock) -> bool {
     let made = fs::symlink_metadata(path).and_then(|it| it.modified());
-    let age = made.ok().and_then(|it| it.elapsed().ok());
+    let age = made
+        .ok()
+        .and_then(|it| clock.wall().duration_since(it).ok());
     age.is_some_and(|age| age.as_secs().cast_signed() >= seconds)
 }

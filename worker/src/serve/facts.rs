@@ -1,7 +1,5 @@
 //! What is told of a session to whoever looks at it, to the log and to the audit log.
 
-use std::time::SystemTime;
-
 use net::Endpoint;
 use tracing::Level;
 
@@ -44,7 +42,7 @@ impl Facts {
         detail: impl FnOnce() -> String,
     ) {
         worker.relay.audit(|| AuditEvent {
-            at: SystemTime::now(),
+            at: worker.relay.pool.system.clock.wall(),
             event,
             port: "clients",
             session: registered.watch.card().map_or(0, |card| card.id),

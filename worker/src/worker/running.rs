@@ -182,6 +182,7 @@ fn pool_env(plane_context: &DataPlaneContext, shared: &Shared) -> Rc<PoolEnv> {
     Rc::new(PoolEnv {
         workers: plane_context.settings.borrow().config.workers,
         clock: Box::new(move || timer.now()),
+        system: plane_context.system.clone(),
         settings: plane_context.settings.clone(),
         topologies: plane_context.topology.clone(),
         topology: RefCell::new(Arc::clone(&plane_context.topology.borrow())),

@@ -73,6 +73,18 @@ impl Module {
         }
     }
 
+    /// A module of a text, for tests.
+    #[cfg(test)]
+    #[allow(clippy::unwrap_used)]
+    pub fn of_text(path: &[&str], text: &str) -> Self {
+        let path = path.iter().map(|part| (*part).to_owned()).collect();
+        Self::of(
+            path,
+            syn::parse_file(text).unwrap().items,
+            text.lines().count(),
+        )
+    }
+
     /// The full name of an item: `engine::kill::Target`.
     pub fn item(&self, crate_name: &str, item: &str) -> String {
         format!("{}::{item}", self.file(crate_name))

@@ -12,6 +12,7 @@ use crate::limits::source::Crate;
 
 /// The crates whose log lines are read.
 const CRATES: &[&str] = &[
+    "system",
     "wire",
     "link",
     "kafka",

@@ -20,6 +20,7 @@ use tokio::time::{Instant as Moment, sleep, timeout_at};
 use worker::Settings;
 
 use super::post::{Destination, Failure, post};
+use crate::machine;
 use spans::Maker;
 
 /// Statements of one batch.
@@ -62,8 +63,7 @@ impl Exporter {
         statements: Receiver<StatementView>,
         sights: Sights,
     ) -> std::io::Result<Self> {
-        let seed = auth::random_bytes().map_err(std::io::Error::other)?;
-        let seed = seed.first_chunk().copied().unwrap_or_default();
+        let seed = machine::entropy().bytes().map_err(std::io::Error::other)?;
         let (end, ends) = watch::channel(false);
         let (has_ended, ended) = channel();
         let sending = Sending {

@@ -4,6 +4,7 @@ use std::future::Future;
 
 use config::{KafkaCompression, KafkaConfig};
 use kafka::{BrokerClient, Connector, KafkaError, RecordBatch};
+use system::Entropy;
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
 
@@ -24,6 +25,7 @@ impl Producer {
     /// None answers, or the settings do not fit; [`ChangeError::Gone`] if the sink is to end.
     pub fn connect(
         settings: &KafkaConfig,
+        entropy: &Entropy,
         stopped: watch::Receiver<()>,
     ) -> Result<Self, ChangeError> {
         let failed = |error: std::io::Error| ChangeError::Kafka(error.to_string());
@@ -31,7 +33,7 @@ impl Producer {
             .enable_all()
             .build()
             .map_err(failed)?;
-        let connector = Connector::new(settings)?;
+        let connector = Connector::new(settings, entropy)?;
         let mut producer = Self {
             client: BrokerClient::new(connector, settings.brokers.clone()),
             compression: settings.compression,

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::time::Duration;
 
 use config::KafkaConfig;
+use system::Clock;
 use tokio::sync::watch;
 
 use super::batch::Batch;
@@ -14,7 +15,6 @@ use crate::changes::sink::position_file::{beside, lock, save_position, saved_pos
 use crate::changes::sink::{Sink, SyncTimer};
 use crate::changes::source::ChangeSource;
 use crate::changes::translator::{ChangeRecord, Output};
-use crate::clock::Clock;
 
 /// See the module.
 pub struct KafkaWriter {
@@ -55,8 +55,8 @@ impl KafkaWriter {
         Ok(Self {
             settings: settings.clone(),
             topics: Topics::new(settings, source.cluster()),
-            clock: source.clock(),
-            producer: Producer::connect(settings, stopped.clone())?,
+            clock: source.system().clock.clone(),
+            producer: Producer::connect(settings, &source.system().entropy, stopped.clone())?,
             stopped,
             _lock: lock,
             batch: Batch::default(),
@@ -147,7 +147,7 @@ impl Output for KafkaWriter {
         {
             self.write_piece()?;
         }
-        let now_ms = (self.clock)() / 1000;
+        let now_ms = self.clock.unix_micros() / 1000;
         let topic = self.topics.of(subject);
         self.batch.add(topic, key, change.json, now_ms);
         Ok(())

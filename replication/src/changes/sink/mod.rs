@@ -148,7 +148,7 @@ impl ChangeSinks {
             name: settings.name(),
             cluster: source.cluster().to_owned(),
             tables: settings.tables().join(","),
-            since: (source.clock())(),
+            since: source.system().clock.unix_micros(),
             ..ChangeReaderView::default()
         };
         let begun = || -> std::io::Result<_> {
@@ -162,8 +162,8 @@ impl ChangeSinks {
                 stopped: self.stop.subscribe(),
                 runtime,
             };
-            let thread = std::thread::Builder::new().name(S::THREAD.to_owned());
-            thread.spawn(move || sink.run())
+            let threads = &source.system().threads;
+            threads.start(S::THREAD, move || sink.run())
         };
         match begun() {
             Ok(thread) => self.threads.push(thread),

@@ -1,6 +1,9 @@
 //! When a sink has to sync: a while after it has got something, together with what comes in that while.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use net::clock;
+use tokio::time::Instant;
 
 /// How long something may wait.
 const DELAY: Duration = Duration::from_secs(1);
@@ -14,7 +17,7 @@ pub struct SyncTimer {
 impl SyncTimer {
     /// Something waits from now on, if nothing has waited.
     pub fn begin(&mut self) {
-        self.since.get_or_insert_with(Instant::now);
+        self.since.get_or_insert_with(clock::now);
     }
 
     /// Nothing waits any more.

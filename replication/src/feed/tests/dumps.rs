@@ -12,6 +12,7 @@ use crate::feed::{ReplicaConnection, feed};
 use crate::position::Position;
 use crate::relay::tests::{options, transaction, write};
 use crate::relay::{RelayLog, RelayWriter};
+use crate::tests::system;
 
 /// A flag of both commands: the stream ends where the log ends.
 const NON_BLOCKING: u16 = 1;
@@ -101,7 +102,7 @@ impl Script {
     /// Has it fed; the payloads of what it is told.
     async fn run(self, log: &Arc<RelayLog>) -> Vec<Vec<u8>> {
         let said = Arc::clone(&self.said);
-        feed(self, Arc::clone(log), Arc::default(), || 0).await;
+        feed(self, Arc::clone(log), Arc::default(), system(0).clock).await;
         let said = said.lock().unwrap();
         let mut rest = said.as_slice();
         let mut payloads = Vec::new();

@@ -16,6 +16,7 @@ use super::{drops, names, on};
 use crate::error::StreamError;
 use crate::follow::{Brought, Follower, Statements};
 use crate::position::Position;
+use crate::tests::system;
 
 /// What a filter has passed on.
 #[derive(Default)]
@@ -100,6 +101,7 @@ fn filter_events(
     let made = Filter::new(
         settings,
         &config::ScriptConfig::default(),
+        &system(0).clock,
         (family, Checksum::Crc32),
         limits,
         folder.path().to_owned(),

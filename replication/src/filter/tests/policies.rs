@@ -6,6 +6,7 @@ use route::Family;
 use super::super::error::FilterError;
 use super::super::policy::{ChangeOrigin, Policy};
 use super::{drops, on};
+use crate::tests::system;
 
 const ORIGIN: ChangeOrigin = ChangeOrigin {
     server_id: 1,
@@ -13,7 +14,13 @@ const ORIGIN: ChangeOrigin = ChangeOrigin {
 };
 
 fn policy(settings: &[ReplicationFilterConfig]) -> Policy {
-    Policy::new(settings, &config::ScriptConfig::default(), Family::MariaDb).unwrap()
+    Policy::new(
+        settings,
+        &config::ScriptConfig::default(),
+        &system(0).clock,
+        Family::MariaDb,
+    )
+    .unwrap()
 }
 
 #[test]
@@ -66,9 +73,14 @@ fn mysql_has_no_domains() {
         domains: vec![3],
         ..drops(&[], &[])
     };
-    let refused = Policy::new(&[settings], &config::ScriptConfig::default(), Family::MySql)
-        .err()
-        .unwrap();
+    let refused = Policy::new(
+        &[settings],
+        &config::ScriptConfig::default(),
+        &system(0).clock,
+        Family::MySql,
+    )
+    .err()
+    .unwrap();
     assert!(matches!(refused, FilterError::Domains));
 }
 

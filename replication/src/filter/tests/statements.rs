@@ -9,6 +9,7 @@ use super::super::policy::{ChangeOrigin, Policy};
 use super::super::statement::{Fate, FilteredStatement};
 use super::{drops, on};
 use crate::position::Gtid;
+use crate::tests::system;
 
 const POST_HEADER: usize = 13;
 
@@ -17,7 +18,13 @@ fn fate(
     settings: &[ReplicationFilterConfig],
     text: &str,
 ) -> Result<Option<(String, String)>, FilterError> {
-    let policy = Policy::new(settings, &config::ScriptConfig::default(), Family::MySql).unwrap();
+    let policy = Policy::new(
+        settings,
+        &config::ScriptConfig::default(),
+        &system(0).clock,
+        Family::MySql,
+    )
+    .unwrap();
     policy.load_scripts()?;
     let mut plain = Vec::new();
     put_statement(&mut plain, POST_HEADER, b"");

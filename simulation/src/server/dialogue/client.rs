@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 
 use auth::{Challenge, Channel, Credential, Password, Privacy, ServerKey};
+use system::Entropy;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use wire::auth::AuthPacket;
 use wire::binary_row::{BinaryRow, BinaryType, BinaryValue};
@@ -172,7 +173,12 @@ impl Client {
                     Some(self.answer(challenge)?)
                 }
                 AuthPacket::MoreData(data) => {
-                    let answer = challenge.answer_to(data, &self.credential(), self.channel());
+                    let answer = challenge.answer_to(
+                        data,
+                        &self.credential(),
+                        self.channel(),
+                        &Entropy::seeded(0),
+                    );
                     answer.map_err(io::Error::other)?.map(|it| it.to_vec())
                 }
                 _ => return Ok(Some("a login that makes no sense".to_owned())),
