@@ -9,6 +9,7 @@ mod transaction;
 use std::sync::Arc;
 
 use config::AdminRole;
+use history::EventKind;
 use net::clock;
 use route::{KillScope, Topology};
 use rusqlite::types::Value;
@@ -19,7 +20,6 @@ use worker::{Killed, Window};
 
 use crate::editor::{Editor, What};
 use crate::engine::{self, Limits, PreparedSelect, ResultRows, alter};
-use crate::events::EventKind;
 use crate::fault::Fault;
 use crate::functions::Asker;
 use crate::material::{Material, PortFacts};
@@ -345,9 +345,7 @@ impl AdminSession {
     }
 
     async fn kill_session(&self, id: u32, scope: KillScope) -> Result<(), Fault> {
-        if !self.may_change() {
-            return Err(Fault::not_allowed("KILL"));
-        }
+        self.check_allowed("KILL")?;
         match self.window.kill(id, scope).await {
             Killed::Told => {}
             Killed::Nobody => return Err(Fault::no_session(id)),
@@ -370,9 +368,7 @@ impl AdminSession {
 
     /// FLUSH LOGS.
     async fn flush_logs(&mut self) -> Result<Outcome, Fault> {
-        if !self.may_change() {
-            return Err(Fault::not_allowed("FLUSH LOGS"));
-        }
+        self.check_allowed("FLUSH LOGS")?;
         self.warnings = self.applied(What::FlushLogs).await?;
         tracing::info!(
             kind = "admin_flush_logs",
@@ -384,9 +380,7 @@ impl AdminSession {
 
     /// FLUSH HOSTS.
     fn flush_hosts(&self) -> Result<Outcome, Fault> {
-        if !self.may_change() {
-            return Err(Fault::not_allowed("FLUSH HOSTS"));
-        }
+        self.check_allowed("FLUSH HOSTS")?;
         let hosts = self.window.host_errors().forget_all();
         tracing::info!(
             kind = "admin_flush_hosts",
@@ -404,9 +398,7 @@ impl AdminSession {
 
     /// What is kept about statements is counted from nothing again.
     async fn forget(&self, kept: StatsTable) -> Result<(), Fault> {
-        if !self.may_change() {
-            return Err(Fault::not_allowed("RESET"));
-        }
+        self.check_allowed("RESET")?;
         let forgotten = self.window.insight(StatsRequest::Take(kept)).await;
         // Where rows go takes longer than anybody should wait here.
         aside(move || {
@@ -414,24 +406,13 @@ impl AdminSession {
             Ok(())
         })
         .await?;
-        tracing::info!(
-            user = self.asker.user,
-            %kept,
-            "an administrator has reset what is counted"
-        );
-        self.note(
-            EventKind::Reset,
-            &format!("{kept:?}").to_lowercase(),
-            "counts begin again",
-        );
+        self.has_reset(&format!("{kept:?}").to_lowercase());
         Ok(())
     }
 
     /// Plans and indexes are forgotten, and asked for again.
     fn forget_plans(&self) -> Result<(), Fault> {
-        if !self.may_change() {
-            return Err(Fault::not_allowed("RESET"));
-        }
+        self.check_allowed("RESET")?;
         self.window.forget_plans();
         tracing::info!(
             user = self.asker.user,
@@ -457,12 +438,18 @@ impl AdminSession {
             0 => Vec::new(),
             _ => vec![format!("{late} workers are too busy now, and do it later")],
         };
+        self.has_reset("status");
+        Ok(Outcome::Changed(0, self.warnings.len()))
+    }
+
+    /// The log and the events tell that counts begin again.
+    fn has_reset(&self, subject: &str) {
         tracing::info!(
             user = self.asker.user,
+            subject,
             "an administrator has reset what is counted"
         );
-        self.note(EventKind::Reset, "status", "counts begin again");
-        Ok(Outcome::Changed(0, self.warnings.len()))
+        self.note(EventKind::Reset, subject, "counts begin again");
     }
 
     fn note(&self, kind: EventKind, subject: &str, text: &str) {

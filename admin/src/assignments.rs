@@ -7,32 +7,13 @@ use crate::functions;
 use crate::statement::Statement;
 
 /// Variables of a session that only MariaDB has, or a service that is like a server.
-const OTHERS: [&str; 24] = [
-    "aurora_replica_read_consistency",
-    "character_set_collations",
-    "check_constraint_checks",
-    "deadlock_search_depth_long",
-    "deadlock_search_depth_short",
-    "gtid_domain_id",
-    "gtid_seq_no",
-    "idle_readonly_transaction_timeout",
-    "idle_transaction_timeout",
-    "idle_write_transaction_timeout",
-    "join_cache_level",
-    "max_recursive_iterations",
-    "max_statement_time",
-    "old_mode",
-    "optimizer_use_condition_selectivity",
-    "server_id",
-    "skip_replication",
-    "sql_if_exists",
-    "system_versioning_alter_history",
-    "system_versioning_asof",
-    "use_stat_tables",
-    "wsrep_on",
-    "wsrep_osu_method",
-    "wsrep_sync_wait",
-];
+const OTHERS: &str = "\
+    aurora_replica_read_consistency character_set_collations check_constraint_checks deadlock_search_depth_long \
+    deadlock_search_depth_short gtid_domain_id gtid_seq_no idle_readonly_transaction_timeout \
+    idle_transaction_timeout idle_write_transaction_timeout join_cache_level max_recursive_iterations \
+    max_statement_time old_mode optimizer_use_condition_selectivity server_id skip_replication sql_if_exists \
+    system_versioning_alter_history system_versioning_asof use_stat_tables wsrep_on wsrep_osu_method \
+    wsrep_sync_wait";
 
 /// For whom a value is to hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -227,7 +208,7 @@ fn is_of_sessions(name: &str) -> bool {
     let is_it = |other: &str| other.eq_ignore_ascii_case(name);
     session::state::Baseline::tracked(crate::dialect::FLAGS.server)
         .split(',')
-        .chain(OTHERS)
+        .chain(OTHERS.split(' '))
         .chain(functions::VARIABLES.iter().map(|(name, _)| *name))
         .any(is_it)
 }

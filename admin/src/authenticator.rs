@@ -5,14 +5,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use auth::{Directory, Plugin};
 use config::{AccountConfig, AdminRole, Config};
+use history::{Facts, facts_of};
 use net::listen::Accepted;
 use replication::Streams;
 use stats::AuditEvent;
 use worker::{AdminClient, AdminClientError, AdminState, Reception, Settings, Window};
 
+use crate::admin_session::AdminSession;
 use crate::editor::Editor;
-use crate::functions::VERSION;
-use crate::history::facts::{Facts, facts_of};
+use crate::functions::{Asker, VERSION};
 use crate::material::PortFacts;
 use crate::sources::Sources;
 use crate::table::Schema;
@@ -151,6 +152,13 @@ impl Authenticator {
         let mut admins = config.admins().into_iter();
         let found = admins.find(|it| it.user == user);
         found.map_or(AdminRole::Stats, |it| it.role)
+    }
+
+    /// Begins the session of somebody who has logged in.
+    pub fn admin_session(self: &Arc<Self>, asker: Asker) -> AdminSession {
+        let of_port = Arc::clone(self);
+        let facts = Arc::new(move || of_port.facts());
+        AdminSession::new(asker, self.window.clone(), self.editor.clone(), facts)
     }
 
     /// What is to be known of the ports themselves.

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use net::Endpoint;
 use route::KillScope;
 use rusqlite::types::Value;
 use wire::{Command, ErrorCode, StatusFlags};
@@ -139,13 +138,10 @@ impl Conversation {
                 Err(_) => return Answer::End,
             },
             Command::INIT_DB => self.use_schema(argument),
-            Command::QUERY => self.query(argument, Vec::new(), Format::Text).await,
+            Command::QUERY => self.say(argument).await,
             Command::FIELD_LIST => self.fields(argument),
             Command::STATISTICS => Ok(self.statistics().await),
-            Command::PROCESS_INFO => {
-                self.query(b"SHOW PROCESSLIST", Vec::new(), Format::Text)
-                    .await
-            }
+            Command::PROCESS_INFO => self.say(b"SHOW PROCESSLIST").await,
             Command::PROCESS_KILL => self.process_kill(argument).await,
             Command::REFRESH => self.refresh(argument).await,
             Command::SET_OPTION => Ok(reply::eof()),
@@ -242,6 +238,11 @@ impl Conversation {
         self.query(text.as_bytes(), values, Format::Binary).await
     }
 
+    /// A statement without values, as COM_QUERY says it.
+    async fn say(&mut self, text: &[u8]) -> Result<Vec<u8>, Fault> {
+        self.query(text, Vec::new(), Format::Text).await
+    }
+
     async fn query(
         &mut self,
         text: &[u8],
@@ -314,8 +315,7 @@ impl Conversation {
                 ));
             }
         };
-        self.query(statement.as_bytes(), Vec::new(), Format::Text)
-            .await
+        self.say(statement.as_bytes()).await
     }
 
     async fn process_kill(&mut self, argument: &[u8]) -> Result<Vec<u8>, Fault> {
@@ -337,21 +337,9 @@ fn admin_session(
     id: u32,
     authenticator: &Arc<Authenticator>,
 ) -> AdminSession {
-    let host = match &admin_client.remote {
-        Endpoint::Tcp(address) => address.ip().to_string(),
-        Endpoint::Unix(_) => "localhost".to_owned(),
-    };
     let schema = admin_client.schema.as_deref().and_then(Schema::named);
-    let config = &authenticator.window.settings().config;
-    let asker = Asker {
-        user: format!("{}@{host}", admin_client.user),
-        role: Authenticator::role(config, &admin_client.user),
-        client: admin_client.remote.to_string(),
-        id,
-        schema: schema.unwrap_or(Schema::Pilotfish),
-    };
-    let (window, editor) = (authenticator.window.clone(), authenticator.editor.clone());
-    let of_port = Arc::clone(authenticator);
-    let facts = Arc::new(move || of_port.facts());
-    AdminSession::new(asker, window, editor, facts)
+    let schema = schema.unwrap_or(Schema::Pilotfish);
+    let (user, remote) = (&admin_client.user, &admin_client.remote);
+    let role = Authenticator::role(&authenticator.window.settings().config, user);
+    authenticator.admin_session(Asker::new(user, role, remote, id, schema))
 }

@@ -47,16 +47,11 @@ pub fn tokens(text: &str) -> Result<Vec<Token>, Fault> {
             "A string, a quoted name or a comment does not end",
         ));
     }
-    while tokens
-        .last()
-        .is_some_and(|token| token.kind == TokenKind::Semicolon)
-    {
+    let ends = |token: &Token| token.kind == TokenKind::Semicolon;
+    while tokens.last().is_some_and(ends) {
         tokens.pop();
     }
-    match tokens
-        .iter()
-        .any(|token| token.kind == TokenKind::Semicolon)
-    {
+    match tokens.iter().any(ends) {
         true => Err(Fault::syntax(
             "The admin port takes one statement at a time",
         )),

@@ -4,10 +4,10 @@
 use std::sync::Arc;
 
 use config::{Change, Config, Edit};
+use history::Events;
 use route::Topology;
 use tokio::sync::{Mutex, OwnedMutexGuard, mpsc, oneshot};
 
-use crate::events::Events;
 use crate::fault::Fault;
 
 /// Where wishes are sent.

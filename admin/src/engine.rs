@@ -124,10 +124,7 @@ fn prepare_as_written(text: String, asker: &Asker) -> Result<PreparedSelect, Fau
 impl PreparedSelect {
     /// The tables that it reads.
     pub fn tables(&self) -> Vec<&'static dyn Table> {
-        let tables = self.tables.iter();
-        tables
-            .filter_map(|index| TABLES.get(*index).copied())
-            .collect()
+        listed(&self.tables)
     }
 
     /// Runs it over this moment of the proxy, with a value for each placeholder.
@@ -140,10 +137,7 @@ impl PreparedSelect {
         values: Vec<Value>,
         limits: Limits,
     ) -> Result<ResultRows, Fault> {
-        if values.len() != self.parameters {
-            let text = "The statement has more placeholders than values";
-            return Err(Fault::wrong_arguments(text));
-        }
+        check_count(&values, self.parameters)?;
         let tables = self.tables();
         fill(&mut self.database, &tables, material)?;
         self.database
@@ -164,6 +158,24 @@ impl PreparedSelect {
         drop(rows);
         drop(statement);
         Ok(result.finish(self.columns))
+    }
+}
+
+/// The tables at these places of the registry.
+fn listed(places: &BTreeSet<usize>) -> Vec<&'static dyn Table> {
+    let places = places.iter();
+    places
+        .filter_map(|place| TABLES.get(*place).copied())
+        .collect()
+}
+
+/// Whether there is a value for each placeholder.
+fn check_count(values: &[Value], parameters: usize) -> Result<(), Fault> {
+    match values.len() == parameters {
+        true => Ok(()),
+        false => Err(Fault::wrong_arguments(
+            "The statement has more placeholders than values",
+        )),
     }
 }
 
@@ -241,15 +253,12 @@ impl Reading {
                     *kind = Some(kind.unwrap_or(CellType::Integer));
                     Some(value.to_string().into_bytes())
                 }
-                ValueRef::Real(value) if value.is_finite() => {
-                    *kind = Some(match kind {
-                        Some(CellType::Text) => CellType::Text,
-                        _ => CellType::Fraction,
-                    });
-                    Some(value.to_string().into_bytes())
-                }
                 ValueRef::Real(value) => {
-                    *kind = Some(CellType::Text);
+                    let is_number = value.is_finite() && *kind != Some(CellType::Text);
+                    *kind = Some(match is_number {
+                        true => CellType::Fraction,
+                        false => CellType::Text,
+                    });
                     Some(value.to_string().into_bytes())
                 }
                 ValueRef::Text(value) | ValueRef::Blob(value) => {

@@ -21,16 +21,44 @@ const fn code(number: u16, sqlstate: &[u8; 5]) -> ErrorCode {
     }
 }
 
+/// Faults that have a text of their own, with the servers' number and SQLSTATE for each.
+macro_rules! faults {
+    ($($(#[$about:meta])* $name:ident $number:literal $sqlstate:literal;)*) => {
+        impl Fault {$(
+            $(#[$about])*
+            pub fn $name(text: impl Into<String>) -> Self {
+                Self::new(code($number, $sqlstate), text)
+            }
+        )*}
+    };
+}
+
+faults! {
+    /// ER_PARSE_ERROR.
+    syntax 1064 b"42000";
+    /// ER_BAD_FIELD_ERROR.
+    no_column 1054 b"42S22";
+    /// ER_SP_DOES_NOT_EXIST.
+    no_function 1305 b"42000";
+    /// ER_UNKNOWN_SYSTEM_VARIABLE.
+    no_variable 1193 b"HY000";
+    /// ER_NOT_SUPPORTED_YET: what is done otherwise here, or not at all.
+    not_here 1235 b"42000";
+    /// ER_NONUPDATEABLE_COLUMN, and what is like it.
+    not_alterable 1348 b"HY000";
+    /// ER_WRONG_VALUE_FOR_VAR: what the configuration cannot be.
+    wrong_value 1231 b"42000";
+    /// ER_WRONG_ARGUMENTS.
+    wrong_arguments 1210 b"HY000";
+    /// ER_OUTOFMEMORY.
+    too_large 1037 b"HY001";
+}
+
 impl Fault {
     /// With the servers' number for it.
     pub fn new(code: ErrorCode, text: impl Into<String>) -> Self {
         let text = text.into();
         Self { code, text }
-    }
-
-    /// ER_PARSE_ERROR.
-    pub fn syntax(text: impl Into<String>) -> Self {
-        Self::new(code(1064, b"42000"), text)
     }
 
     /// ER_EMPTY_QUERY.
@@ -49,26 +77,6 @@ impl Fault {
         let hint = replaced::table(&bare).unwrap_or("SHOW TABLES lists the tables");
         let text = format!("Table '{name}' doesn't exist; {hint}");
         Self::new(code(1146, b"42S02"), text)
-    }
-
-    /// ER_BAD_FIELD_ERROR.
-    pub fn no_column(text: impl Into<String>) -> Self {
-        Self::new(code(1054, b"42S22"), text)
-    }
-
-    /// ER_SP_DOES_NOT_EXIST.
-    pub fn no_function(text: impl Into<String>) -> Self {
-        Self::new(code(1305, b"42000"), text)
-    }
-
-    /// ER_UNKNOWN_SYSTEM_VARIABLE.
-    pub fn no_variable(text: impl Into<String>) -> Self {
-        Self::new(code(1193, b"HY000"), text)
-    }
-
-    /// ER_NOT_SUPPORTED_YET: what is done otherwise here, or not at all.
-    pub fn not_here(text: impl Into<String>) -> Self {
-        Self::new(code(1235, b"42000"), text)
     }
 
     /// ER_GLOBAL_VARIABLE: what holds for the whole proxy was to be set for a session.
@@ -98,16 +106,6 @@ impl Fault {
         Self::new(code(1142, b"42000"), text)
     }
 
-    /// ER_NONUPDATEABLE_COLUMN, and what is like it.
-    pub fn not_alterable(text: impl Into<String>) -> Self {
-        Self::new(code(1348, b"HY000"), text)
-    }
-
-    /// ER_WRONG_VALUE_FOR_VAR: what the configuration cannot be.
-    pub fn wrong_value(text: impl Into<String>) -> Self {
-        Self::new(code(1231, b"42000"), text)
-    }
-
     /// ER_LOCK_DEADLOCK, which clients take as a reason to try again.
     pub fn overtaken() -> Self {
         let text = "Another administrator has changed the configuration meanwhile; try restarting the transaction";
@@ -126,21 +124,11 @@ impl Fault {
         Self::new(ErrorCode::NO_SUCH_THREAD, text)
     }
 
-    /// ER_WRONG_ARGUMENTS.
-    pub fn wrong_arguments(text: impl Into<String>) -> Self {
-        Self::new(code(1210, b"HY000"), text)
-    }
-
     /// ER_QUERY_TIMEOUT.
     pub fn timeout() -> Self {
         let text = "Query execution was interrupted, maximum statement execution time exceeded \
                     (admin.timeout_statement)";
         Self::new(code(3024, b"HY000"), text)
-    }
-
-    /// ER_OUTOFMEMORY.
-    pub fn too_large(text: impl Into<String>) -> Self {
-        Self::new(code(1037, b"HY001"), text)
     }
 
     /// ER_INVALID_CHARACTER_STRING.

@@ -1,6 +1,7 @@
 //! Functions and system variables that clients of servers ask for.
 
 use config::AdminRole;
+use net::Endpoint;
 use rusqlite::Connection;
 use rusqlite::functions::FunctionFlags;
 
@@ -26,6 +27,21 @@ pub struct Asker {
 }
 
 impl Asker {
+    /// Somebody from there, whom the proxy has let in.
+    pub fn new(user: &str, role: AdminRole, remote: &Endpoint, id: u32, schema: Schema) -> Self {
+        let host = match remote {
+            Endpoint::Tcp(address) => address.ip().to_string(),
+            Endpoint::Unix(_) => "localhost".to_owned(),
+        };
+        Self {
+            user: format!("{user}@{host}"),
+            role,
+            client: remote.to_string(),
+            id,
+            schema,
+        }
+    }
+
     /// The user's name alone.
     pub fn name(&self) -> &str {
         self.user

@@ -1,15 +1,17 @@
 //! Which tables SQLite knows in a schema of another name than clients do: those that are read where they are kept.
 
-use crate::history::load_view;
-use crate::history::view::{HOME, NAME};
+use history::{DIGEST_HISTORY, LOAD_HISTORY};
 
-/// The name of the history of schemas where a statement runs.
+/// The name of the history of digests and of the load where a statement runs.
+pub const HISTORY: &str = "history";
+
+/// The same of the history of schemas.
 pub const SCHEMAS: &str = "schemas";
 
 /// Tables, and where SQLite knows them.
-const HOMES: [(&str, &str); 4] = [
-    (NAME, HOME),
-    (load_view::NAME, HOME),
+static HOMES: [(&str, &str); 4] = [
+    (DIGEST_HISTORY.name, HISTORY),
+    (LOAD_HISTORY.name, HISTORY),
     ("schema_changes", SCHEMAS),
     ("schema_versions", SCHEMAS),
 ];

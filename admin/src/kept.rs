@@ -1,9 +1,9 @@
 //! Tables whose rows are kept in a database of SQLite's and read where they are: the history of digests, that of schemas.
 
-use crate::history;
+use crate::homes::HISTORY;
 pub use crate::homes::SCHEMAS;
 use crate::material::Material;
-use crate::tables::{schema_changes, schema_versions};
+use crate::tables::{history, schema_changes, schema_versions};
 
 /// A database that is attached while a statement runs.
 pub struct KeptDatabase {
@@ -17,8 +17,8 @@ pub struct KeptDatabase {
 /// All of them.
 pub static KEPT: [KeptDatabase; 2] = [
     KeptDatabase {
-        home: history::view::HOME,
-        views: &[history::view::NAME, history::load_view::NAME],
+        home: HISTORY,
+        views: &[history::DIGEST_HISTORY.name, history::LOAD_HISTORY.name],
         source: |material| material.port.history.source.clone(),
     },
     KeptDatabase {
@@ -59,7 +59,7 @@ mod tests {
         ];
         for (table, (view, columns)) in tables {
             assert_eq!(table.name, view);
-            let names: Vec<_> = table.columns.iter().map(|it| it.name).collect();
+            let names: Vec<_> = table.columns().iter().map(|it| it.name).collect();
             assert_eq!(names, columns);
             assert_eq!(home_of(view), Some(table.home()));
         }

@@ -10,7 +10,9 @@
 //!   log in                                       show)        run: filled, read, gone
 //! ```
 //!
-//! Prometheus' metrics (`metrics/`) are another face of the same tables, and so is the crate `http` above this one.
+//! The crate `metrics` makes series of the same tables (`metrics.rs` hands them over), and the crate `http` above this one
+//! shows them as JSON. The crate `history` keeps the past of the digests and of the load (`observed.rs` tells it what
+//! workers have); statements read it where it is (`kept.rs`).
 //!
 //! Workers are asked by message and tell what they know of themselves; one that does not answer in time is
 //! left out, and the client is warned. Nothing is gathered while nobody asks.
@@ -26,32 +28,30 @@ mod demands;
 mod dialect;
 mod editor;
 pub mod engine;
-mod events;
 pub mod fault;
 pub mod functions;
-mod history;
 mod homes;
 mod kept;
+mod kept_table;
 mod lone_having;
 pub mod material;
 pub mod metrics;
+mod observed;
 pub mod port;
 mod prepared;
 pub mod recent;
 pub mod registry;
 mod replaced;
 mod reply;
-mod schema_table;
 mod seen;
 mod show;
 mod sources;
 pub mod statement;
-mod statement_stats;
 pub mod table;
 pub mod tables;
 
 pub use editor::{Difference, EditOutcome, Editor, Refused, View, What, When, Wish};
-pub use events::{EventKind, Events};
-pub use history::{History, StateFolder};
+pub use history::{EventKind, Events, History, StateFolder};
+pub use observed::keep_history;
 pub use port::AdminPort;
 pub use seen::Seen;

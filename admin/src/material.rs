@@ -6,16 +6,14 @@ use std::sync::Arc;
 use advisor::Usage;
 use auth::Accounts;
 use config::Config;
+use history::{Events, HistoryFacts};
 use replication::Streams;
 use route::{Backend, BackendId, Moment, Topology};
-use stats::StatsRequest;
+use stats::{MergedStatementStats, StatsRequest};
 use worker::{SessionView, Settings, Window, WorkerView};
 
 use crate::demands::{Asks, Demands};
 use crate::editor::View;
-use crate::events::Events;
-use crate::history::facts::HistoryFacts;
-use crate::statement_stats::MergedStatementStats;
 
 /// One moment of the proxy.
 pub struct Material {

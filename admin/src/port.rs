@@ -52,18 +52,14 @@ struct Listening {
     thread: JoinHandle<()>,
 }
 
-/// Where to listen.
-struct Addresses {
-    guests: Vec<ListenAddress>,
-    callers: Vec<ListenAddress>,
+/// Where to listen, or where that is, with the ports that the kernel chose.
+#[derive(Clone)]
+struct Addresses<T> {
+    guests: Vec<T>,
+    callers: Vec<T>,
 }
 
-/// Where that is, with the ports that the kernel chose.
-#[derive(Clone)]
-struct Bound {
-    guests: Vec<String>,
-    callers: Vec<String>,
-}
+type Bound = Addresses<String>;
 
 impl AdminPort {
     /// Binds what is configured, if anybody may come in. An address that cannot be had is left out, and
@@ -165,7 +161,7 @@ impl Listening {
 
 /// The thread's life: binds, says what is bound, waits until it may begin, and serves until it is to stop.
 fn live(
-    addresses: &Addresses,
+    addresses: &Addresses<ListenAddress>,
     told: &std::sync::mpsc::Sender<io::Result<Bound>>,
     started: oneshot::Receiver<Seen>,
     stopped: oneshot::Receiver<()>,

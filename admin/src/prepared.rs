@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use rusqlite::types::Value;
+use wire::binary_row::{BinaryType, BinaryValue};
 use wire::column::ColumnType;
 use wire::execute::Execute;
 use wire::statement::{LAST_PREPARED, statement_id};
@@ -143,45 +144,28 @@ fn wrong(text: &str) -> Fault {
     Fault::wrong_arguments(text)
 }
 
-/// One value that is not NULL (protocol page "Binary Protocol Value").
+/// One value that is not NULL.
 fn value(reader: &mut Reader<'_>, kind: u16) -> Result<Value, Fault> {
-    const ITEM: &str = "parameter value";
-    let is_unsigned = kind & UNSIGNED != 0;
-    let kind = ColumnType((kind & !UNSIGNED) as u8);
-    let read = |reader: &mut Reader<'_>, count: usize| {
-        let bytes = reader
-            .bytes(count, ITEM)
-            .map_err(|error| malformed(&error))?;
-        let mut wide = [0; 8];
-        for (to, from) in wide.iter_mut().zip(bytes) {
-            *to = *from;
-        }
-        Ok::<u64, Fault>(u64::from_le_bytes(wide))
+    let of = BinaryType {
+        kind: ColumnType((kind & !UNSIGNED) as u8),
+        is_unsigned: kind & UNSIGNED != 0,
     };
-    let integer = |number: u64, bits: u32| match is_unsigned {
-        true => i64::try_from(number).map_err(|_| wrong("A number is too large")),
-        // The sign is the topmost bit of so many.
-        false => Ok((number as i64) << (64 - bits) >> (64 - bits)),
-    };
-    Ok(match kind {
-        ColumnType::TINY => Value::Integer(integer(read(reader, 1)?, 8)?),
-        ColumnType::SHORT => Value::Integer(integer(read(reader, 2)?, 16)?),
-        ColumnType::LONG => Value::Integer(integer(read(reader, 4)?, 32)?),
-        ColumnType::LONGLONG => Value::Integer(integer(read(reader, 8)?, 64)?),
-        ColumnType::FLOAT => number(f32::from_bits(read(reader, 4)? as u32).into()),
-        ColumnType::DOUBLE => number(f64::from_bits(read(reader, 8)?)),
-        ColumnType::NULL => Value::Null,
-        ColumnType::DATE | ColumnType::TIME | ColumnType::DATETIME | ColumnType::TIMESTAMP => {
-            return Err(wrong("There are no dates in the tables of the admin port"));
-        }
-        _ => {
-            let bytes = reader
-                .lenenc_bytes(ITEM)
-                .map_err(|error| malformed(&error))?;
+    if of.kind == ColumnType::NULL {
+        return Ok(Value::Null);
+    }
+    match of.read(reader).map_err(|error| malformed(&error))? {
+        BinaryValue::Integer(value) => match i64::try_from(value) {
+            Ok(value) => Ok(Value::Integer(value)),
+            Err(_) => Err(wrong("A number is too large")),
+        },
+        BinaryValue::Float(value) => Ok(number(value)),
+        // The tables have times as texts.
+        BinaryValue::Moment(text) => Ok(Value::Text(text)),
+        BinaryValue::Bytes(bytes) => {
             let text = std::str::from_utf8(bytes).map_err(|_| Fault::no_text())?;
-            Value::Text(text.to_owned())
+            Ok(Value::Text(text.to_owned()))
         }
-    })
+    }
 }
 
 /// Libraries that know one kind of numbers send whole ones as doubles, too.
@@ -236,6 +220,11 @@ mod tests {
             ([4, 0], &2.5f32.to_le_bytes(), Value::Real(2.5)),
             ([253, 0], &[2, b'a', b'b'], Value::Text("ab".to_owned())),
             ([6, 0], &[], Value::Null),
+            (
+                [12, 0],
+                &[7, 0xea, 7, 1, 31, 12, 0, 5],
+                Value::Text("2026-01-31 12:00:05".to_owned()),
+            ),
         ] {
             assert_eq!(executed(&[kind], bytes), Ok(vec![expected]), "{kind:?}");
         }
@@ -248,7 +237,7 @@ mod tests {
             ([8, 0], &[1], 1835),
             ([253, 0], &[9, b'a'], 1835),
             ([253, 0], &[1, 0xff], 1300),
-            ([12, 0], &[0], 1210),
+            ([12, 0], &[3, 0, 0, 0], 1835),
         ] {
             assert_eq!(executed(&[kind], bytes), Err(code), "{kind:?}");
         }

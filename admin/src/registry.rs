@@ -1,71 +1,30 @@
 //! All tables there are.
 
-use crate::history::load_view::LoadHistory;
-use crate::history::view::DigestHistory;
 use crate::table::{Schema, Table};
 use crate::tables::*;
 
+/// References to tables.
+macro_rules! tables {
+    ($($table:path),* $(,)?) => {
+        &[$(&$table),*]
+    };
+}
+
 /// Every table, in the order in which they are listed.
-pub static TABLES: &[&dyn Table] = &[
-    &sessions::TABLE,
-    &proxy_connections::TABLE,
-    &backends::TABLE,
-    &pools::TABLE,
-    &admission::TABLE,
-    &lanes::TABLE,
-    &times::TABLE,
-    &definitions::TABLE,
-    &digests::TABLE,
-    &digest_times::TABLE,
-    &DigestHistory,
-    &LoadHistory,
-    &slow_statements::TABLE,
-    &profiles::TABLE,
-    &profiling::TABLE,
-    &errors::TABLE,
-    &index_usage::TABLE,
-    &indexes::TABLE,
-    &unused_indexes::TABLE,
-    &full_scans::TABLE,
-    &index_suggestions::TABLE,
-    &plans::TABLE,
-    &replication::TABLE,
-    &fed_replicas::TABLE,
-    &change_readers::TABLE,
-    &schema_changes::TABLE,
-    &schema_versions::TABLE,
-    &events::TABLE,
-    &logs::TABLE,
-    &tracing::TABLE,
-    &rules::TABLE,
-    &routes::TABLE,
-    &host_errors::TABLE,
-    &accounts::TABLE,
-    &admin_accounts::TABLE,
-    &listeners::TABLE,
-    &kernel_sessions::TABLE,
-    &scripts::TABLE,
-    &script_metrics::TABLE,
-    &workers::TABLE,
-    &process::TABLE,
-    &settings::TABLE,
-    &proxy_config::TABLE,
-    &variables::TABLE,
-    &status::TABLE,
-    &help::TABLE,
-    &columns::TABLE,
-    &runtime_mysql_servers::TABLE,
-    &runtime_mysql_users::TABLE,
-    &runtime_mysql_query_rules::TABLE,
-    &stats_global::TABLE,
-    &stats_commands::TABLE,
-    &stats_connection_pool::TABLE,
-    &stats_processlist::TABLE,
-    &stats_query_digest::TABLE,
-    &information::SCHEMATA,
-    &information::TABLES,
-    &information::COLUMNS,
-];
+pub static TABLES: &[&dyn Table] = tables! {
+    sessions::TABLE, proxy_connections::TABLE, backends::TABLE, pools::TABLE, admission::TABLE, lanes::TABLE,
+    times::TABLE, definitions::TABLE, digests::TABLE, digest_times::TABLE, history::DIGEST_HISTORY,
+    history::LOAD_HISTORY, slow_statements::TABLE, profiles::TABLE, profiling::TABLE, errors::TABLE,
+    index_usage::TABLE, indexes::TABLE, unused_indexes::TABLE, full_scans::TABLE, index_suggestions::TABLE,
+    plans::TABLE, replication::TABLE, fed_replicas::TABLE, change_readers::TABLE, schema_changes::TABLE,
+    schema_versions::TABLE, events::TABLE, logs::TABLE, tracing::TABLE, rules::TABLE, routes::TABLE,
+    host_errors::TABLE, accounts::TABLE, admin_accounts::TABLE, listeners::TABLE, kernel_sessions::TABLE,
+    scripts::TABLE, script_metrics::TABLE, workers::TABLE, process::TABLE, settings::TABLE, proxy_config::TABLE,
+    variables::TABLE, status::TABLE, help::TABLE, columns::TABLE, runtime_mysql_servers::TABLE,
+    runtime_mysql_users::TABLE, runtime_mysql_query_rules::TABLE, stats_global::TABLE, stats_commands::TABLE,
+    stats_connection_pool::TABLE, stats_processlist::TABLE, stats_query_digest::TABLE, information::SCHEMATA,
+    information::TABLES, information::COLUMNS,
+};
 
 /// The table of a name, in whatever case; of a schema, if one is said.
 pub fn table(schema: Option<Schema>, name: &str) -> Option<&'static dyn Table> {

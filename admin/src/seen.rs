@@ -7,10 +7,9 @@ use worker::Window;
 
 use crate::authenticator::Authenticator;
 use crate::editor::Editor;
-use crate::history::History;
-use crate::history::facts::facts_of;
 use crate::material::PortFacts;
 use crate::sources::Sources;
+use history::{History, facts_of};
 
 /// What is seen through the ports.
 #[derive(Clone)]

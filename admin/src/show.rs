@@ -58,10 +58,9 @@ pub fn show(whole: Text<'_>, schema: Schema) -> ShowResult {
         return filtered(select, "Variable_name", rest);
     }
     if let Some(rest) = text.behind("PROCESSLIST") {
-        let info = if is_full {
-            "statement"
-        } else {
-            "substr(statement, 1, 100)"
+        let info = match is_full {
+            true => "statement",
+            false => "substr(statement, 1, 100)",
         };
         let select =
             format!("SELECT {PROCESSLIST}, {info} AS \"Info\" FROM pilotfish.sessions ORDER BY id");

@@ -6,7 +6,7 @@ use replication::Streams;
 use worker::Window;
 
 use crate::editor::Editor;
-use crate::history::facts::Facts;
+use history::Facts;
 
 /// What the admin ports show.
 #[derive(Clone)]

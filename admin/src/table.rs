@@ -48,7 +48,7 @@ pub fn demands_of(tables: &[&dyn Table]) -> Demands {
 
 /// One column of a table whose rows are made of `T`.
 pub struct Column<T> {
-    facts: ColumnFacts,
+    pub(crate) facts: ColumnFacts,
     of: fn(&T) -> Cell,
 }
 
@@ -156,6 +156,23 @@ impl Alterable {
         alias.map(|(_, key)| *key).or_else(own)
     }
 }
+
+/// The columns of a table, one entry each: what its values are (`integer`, `text`, or `measure` with a unit), its name,
+/// a sentence about it, and how its value is had of an item.
+macro_rules! columns {
+    ($($kind:ident $name:literal $([$unit:literal])?, $about:literal, $of:expr;)*) => {
+        &[$($crate::table::$kind($name, $($unit,)? $about, $of)),*]
+    };
+}
+pub(crate) use columns;
+
+/// What is to be known of columns whose values are read where they are kept.
+macro_rules! facts {
+    ($($kind:ident $name:literal $([$unit:literal])?, $about:literal;)*) => {
+        vec![$($crate::table::$kind::<()>($name, $($unit,)? $about, |_| $crate::table::Cell::Null).facts),*]
+    };
+}
+pub(crate) use facts;
 
 /// A column of whole numbers.
 pub const fn integer<T>(name: &'static str, about: &'static str, of: fn(&T) -> Cell) -> Column<T> {
@@ -316,35 +333,17 @@ impl From<bool> for Cell {
     }
 }
 
-impl From<u16> for Cell {
-    fn from(number: u16) -> Self {
-        Self::Integer(number.into())
-    }
+/// Whole numbers; those that are too large for a cell are its largest.
+macro_rules! from_numbers {
+    ($($number:ty)*) => {$(
+        impl From<$number> for Cell {
+            fn from(number: $number) -> Self {
+                Self::Integer(number.try_into().unwrap_or(i64::MAX))
+            }
+        }
+    )*};
 }
-
-impl From<u32> for Cell {
-    fn from(number: u32) -> Self {
-        Self::Integer(number.into())
-    }
-}
-
-impl From<i64> for Cell {
-    fn from(number: i64) -> Self {
-        Self::Integer(number)
-    }
-}
-
-impl From<u64> for Cell {
-    fn from(number: u64) -> Self {
-        Self::Integer(i64::try_from(number).unwrap_or(i64::MAX))
-    }
-}
-
-impl From<usize> for Cell {
-    fn from(number: usize) -> Self {
-        Self::Integer(i64::try_from(number).unwrap_or(i64::MAX))
-    }
-}
+from_numbers! { u16 u32 i64 u64 usize }
 
 /// Whole seconds.
 pub fn seconds(time: Duration) -> Cell {

@@ -18,13 +18,13 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use net::listen::Accepted;
+use net::patient::{LongAnswer, Patient};
 use net::{Endpoint, Socket, tls};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::time::timeout;
 use tower_service::Service;
 
 use super::HttpState;
-use super::patient::{LongAnswer, Patient};
 use admin::authenticator::{Authenticator, Count};
 use admin::port::{Callers, Stay};
 use admin::recent::Recent;
@@ -105,14 +105,12 @@ impl Callers for HttpPort {
     fn welcome(&self, accepted: Accepted) -> Option<Stay> {
         let authenticator = &self.state.authenticator;
         let max = authenticator.window.settings().config.http.connections_max;
-        let place = Count::of(authenticator, |it| &it.callers, max);
-        let checker = match place {
-            Some(_) => None,
-            None => Some(Count::of(authenticator, |it| &it.checkers, CHECKERS_MAX)?),
-        };
-        let room = match place {
-            Some(_) => Room::Full,
-            None => Room::Health,
+        let (place, room) = match Count::of(authenticator, |it| &it.callers, max) {
+            Some(place) => (place, Room::Full),
+            None => {
+                let checker = Count::of(authenticator, |it| &it.checkers, CHECKERS_MAX)?;
+                (checker, Room::Health)
+            }
         };
         let (state, router) = (Arc::clone(&self.state), self.router.clone());
         Some(Box::pin(async move {
@@ -121,7 +119,7 @@ impl Callers for HttpPort {
             if let Err(error) = stay.await {
                 tracing::debug!(client = %remote, %error, "a caller of the HTTP port is not served");
             }
-            drop((place, checker));
+            drop(place);
         }))
     }
 }

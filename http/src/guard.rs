@@ -49,7 +49,7 @@ pub async fn receive(
     };
     let mut response = match checked {
         Ok(()) => next.run(request).await,
-        Err(refusal) => refusal.into(),
+        Err(refusal) => refusal.into_response(),
     };
     let headers = response.headers_mut();
     for (name, value) in [
@@ -125,16 +125,17 @@ fn is_of_another_site(method: &Method, headers: &HeaderMap, host: &str) -> bool 
 }
 
 /// Lets those in who may look.
-pub async fn admit(State(state): State<Arc<HttpState>>, request: Request, next: Next) -> Response {
-    let (known, request) = match log_in(&state, request).await {
-        Ok(known) => known,
-        Err(response) => return response,
-    };
+pub async fn admit(
+    State(state): State<Arc<HttpState>>,
+    request: Request,
+    next: Next,
+) -> Result<Response, Response> {
+    let (known, request) = log_in(&state, request).await?;
     if known.role == AdminRole::Changes {
         let text = "The role changes may read /changes, and nothing else";
-        return Refusal::new(StatusCode::FORBIDDEN, text).into();
+        return Err(Refusal::new(StatusCode::FORBIDDEN, text).into_response());
     }
-    next.run(request).await
+    Ok(next.run(request).await)
 }
 
 /// Lets those in who may read changes.
@@ -142,18 +143,13 @@ pub async fn admit_to_changes(
     State(state): State<Arc<HttpState>>,
     request: Request,
     next: Next,
-) -> Response {
-    let (known, request) = match log_in(&state, request).await {
-        Ok(known) => known,
-        Err(response) => return response,
-    };
-    match known.role {
-        AdminRole::Changes | AdminRole::Admin => next.run(request).await,
-        AdminRole::Stats => {
-            let text = "Changes are for users with the role changes or admin";
-            Refusal::new(StatusCode::FORBIDDEN, text).into()
-        }
+) -> Result<Response, Response> {
+    let (known, request) = log_in(&state, request).await?;
+    if known.role == AdminRole::Stats {
+        let text = "Changes are for users with the role changes or admin";
+        return Err(Refusal::new(StatusCode::FORBIDDEN, text).into_response());
     }
+    Ok(next.run(request).await)
 }
 
 /// Who asks; the request carries it on.
@@ -265,21 +261,9 @@ impl AuthenticatedUser {
 
     /// Somebody to do what is asked.
     pub fn admin_session(&self, state: &HttpState, caller: &Caller) -> AdminSession {
-        let host = match &caller.remote {
-            net::Endpoint::Tcp(address) => address.ip().to_string(),
-            net::Endpoint::Unix(_) => "localhost".to_owned(),
-        };
-        let asker = Asker {
-            user: format!("{}@{host}", self.user),
-            role: self.role,
-            client: caller.remote.to_string(),
-            id: state.authenticator.next_id(),
-            schema: Schema::Pilotfish,
-        };
-        let authenticator = Arc::clone(&state.authenticator);
-        let (window, editor) = (authenticator.window.clone(), authenticator.editor.clone());
-        let facts = Arc::new(move || authenticator.facts());
-        let admin_session = AdminSession::new(asker, window, editor, facts);
+        let (id, schema) = (state.authenticator.next_id(), Schema::Pilotfish);
+        let asker = Asker::new(&self.user, self.role, &caller.remote, id, schema);
+        let admin_session = state.authenticator.admin_session(asker);
         admin_session.content_with(Arc::clone(&state.recent))
     }
 }

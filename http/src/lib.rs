@@ -25,7 +25,6 @@ mod health;
 mod metrics;
 mod openapi;
 mod page;
-mod patient;
 mod query;
 mod refusal;
 mod tables;
@@ -35,7 +34,6 @@ use std::sync::Arc;
 use axum::Router;
 use axum::http::StatusCode;
 use axum::middleware::from_fn_with_state;
-use axum::response::Response;
 use axum::routing::{get, post};
 
 use accept::HttpPort;
@@ -100,12 +98,12 @@ fn router(state: &Arc<HttpState>) -> Router {
         .with_state(Arc::clone(state))
 }
 
-async fn nothing() -> Response {
+async fn nothing() -> Refusal {
     let text = "Nothing is here; /api/openapi.json says what there is";
-    Refusal::new(StatusCode::NOT_FOUND, text).into()
+    Refusal::new(StatusCode::NOT_FOUND, text)
 }
 
-async fn no_method() -> Response {
+async fn no_method() -> Refusal {
     let text = "That cannot be done with this; /api/openapi.json says what can";
-    Refusal::new(StatusCode::METHOD_NOT_ALLOWED, text).into()
+    Refusal::new(StatusCode::METHOD_NOT_ALLOWED, text)
 }

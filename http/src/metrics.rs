@@ -19,7 +19,11 @@ use admin::metrics;
 const FORMAT: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// Lets those in who may read them.
-pub async fn admit(state: State<Arc<HttpState>>, request: Request, next: Next) -> Response {
+pub async fn admit(
+    state: State<Arc<HttpState>>,
+    request: Request,
+    next: Next,
+) -> Result<Response, Response> {
     let caller = request.extensions().get::<Caller>();
     let is_at_home = caller.is_some_and(|caller| caller.is_at_home);
     let is_open = match state.authenticator.window.settings().config.http.metrics {
@@ -28,7 +32,7 @@ pub async fn admit(state: State<Arc<HttpState>>, request: Request, next: Next) -
         MetricsReaders::Everybody => true,
     };
     match is_open {
-        true => next.run(request).await,
+        true => Ok(next.run(request).await),
         false => guard::admit(state, request, next).await,
     }
 }
@@ -46,6 +50,6 @@ pub async fn metrics(State(state): State<Arc<HttpState>>) -> Response {
     });
     match written.await {
         Ok(text) => ([(header::CONTENT_TYPE, FORMAT)], text).into_response(),
-        Err(fault) => super::refusal::Refusal::from(fault).into(),
+        Err(fault) => super::refusal::Refusal::from(fault).into_response(),
     }
 }

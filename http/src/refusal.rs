@@ -46,20 +46,10 @@ impl From<Fault> for Refusal {
     }
 }
 
-impl From<Refusal> for Response {
-    fn from(refusal: Refusal) -> Self {
-        let body = json!({"error": {"code": refusal.code, "message": refusal.text}});
-        (
-            refusal.status,
-            [(header::CONTENT_TYPE, "application/json")],
-            Body::from(body.to_string()),
-        )
-            .into_response()
-    }
-}
-
 impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
-        self.into()
+        let body = json!({"error": {"code": self.code, "message": self.text}});
+        let kind = [(header::CONTENT_TYPE, "application/json")];
+        (self.status, kind, Body::from(body.to_string())).into_response()
     }
 }

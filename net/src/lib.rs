@@ -14,6 +14,7 @@ pub mod joined;
 pub mod limits;
 pub mod listen;
 pub mod memory;
+pub mod patient;
 pub mod post;
 pub mod proxy_protocol;
 pub mod socket;

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use admin::{AdminPort, Editor, Events, History, Seen, StateFolder, Wish};
+use admin::{AdminPort, Editor, Events, Seen, StateFolder, Wish, keep_history};
 use config::{Config, Draft, Fault, Serves, SessionMode};
 use control::Control;
 use net::watch;
@@ -145,7 +145,7 @@ async fn play(config: Config, mut serving: Serving<'_>, log: &Log) -> Result<(),
     log_ready(&config, &listeners);
     tokio::spawn(follow_backends(control.topology(), Arc::clone(&events)));
     let (editor, mut wishes) = Editor::channel(Arc::clone(&events));
-    let mut history = History::start(plane.window(), &events, StateFolder::of_environment())
+    let mut history = keep_history(plane.window(), &events, StateFolder::of_environment())
         .map_err(|error| format!("the history cannot be kept: {error}"))?;
     let streams = follow_clusters(&config, &control, &outlets.origins, &plane_context)?;
     let views = Arc::clone(streams.borrow().streams());

@@ -56,8 +56,8 @@ mod tests;
 
 pub use alter::migration;
 pub use changes::{
-    ChangeFormat, ChangeReaderView, ChangeReaders, ChangeRefusal, ChangeRequest, ChangeStart,
-    ChangeState, ChangeWay, subscribe,
+    ChangeFormat, ChangeLines, ChangeReaderView, ChangeReaders, ChangeRefusal, ChangeRequest,
+    ChangeStart, ChangeState, ChangeWay, OLDEST_POSITION, ServerSentEvents, subscribe,
 };
 pub use difference::{Line, Side, differences};
 pub use error::{Purged, StreamError};

@@ -18,6 +18,7 @@ mod loads;
 mod moment;
 mod nobody;
 mod place;
+mod readiness;
 mod report;
 pub mod rules;
 mod split;
@@ -39,6 +40,7 @@ pub use place::{
     Arrival, BackendVerdict, Considered, Fallback, Placed, PlacementOutcome, PlacementRecorder,
     Score, Wish, place,
 };
+pub use readiness::ReadinessQuery;
 pub use report::{KillReason, KillScope, Report};
 pub use split::{
     Transaction, Wanted, Why, begins_on_replica, is_repeatable, needs_writable, wanted,

@@ -6,6 +6,7 @@
 //!   it has ended      ─► recorder: counts, errors, slow, profiles     a look-up, a few additions
 //!                     ─► journal, traces     bounded queues: the worker never waits for a writer
 //!   an observer asks  ─► telling   copies in pieces; the whole table if it is emptied
+//!                     ─► merged, tallied   the rows of all workers, put together
 //! ```
 //!
 //! [`plans`] keeps how servers say that they run the digests, and which indexes there are.
@@ -15,6 +16,7 @@ pub mod counts;
 pub mod errors;
 pub mod journal;
 pub mod lane_counts;
+pub mod merged;
 pub mod messages;
 pub mod parent;
 pub mod plans;
@@ -27,6 +29,7 @@ pub mod snapshot;
 pub mod spread;
 pub mod statement_stats;
 pub mod table;
+pub mod tallied;
 pub mod timing;
 pub mod traces;
 
@@ -34,6 +37,7 @@ pub use attribution::Attribution;
 pub use counts::Counts;
 pub use errors::ErrorRow;
 pub use journal::{AuditEvent, Entry, Journal, Log, LogCounts};
+pub use merged::{Alike, MergedStatementStats};
 pub use parent::TraceParent;
 pub use plans::reading::Line;
 pub use plans::schema::{Hidden, Index, IndexColumn};
@@ -42,5 +46,6 @@ pub use profiles::{LeftOut, ProfileView, ProfilingCounts};
 pub use seen_digests::SeenDigest;
 pub use slow::StatementView;
 pub use snapshot::{StatementStatsView, StatsRequest, StatsTable};
-pub use table::{DigestRow, Ran};
+pub use table::{DigestRow, Ran, hexadecimal};
+pub use tallied::Tallied;
 pub use traces::{Dropped, Traces};

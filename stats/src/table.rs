@@ -41,6 +41,11 @@ pub struct DigestRow {
     pub sample: Option<Arc<str>>,
 }
 
+/// A digest as people are shown it.
+pub fn hexadecimal(digest: u64) -> String {
+    format!("0x{digest:016X}")
+}
+
 /// Where statements ran.
 #[derive(Debug, Clone)]
 pub struct Ran {

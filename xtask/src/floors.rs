@@ -27,6 +27,8 @@ const FLOORS: &[(&str, Floor)] = &[
     ("backend", Floor::At(5)),
     ("control", Floor::At(4)),
     ("advisor", Floor::At(4)),
+    ("history", Floor::At(5)),
+    ("metrics", Floor::At(5)),
     ("script_host", Floor::At(6)),
     ("lanes", Floor::At(6)),
     ("login", Floor::At(7)),

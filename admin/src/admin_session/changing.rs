@@ -33,6 +33,13 @@ impl AdminSession {
         self.role == AdminRole::Admin && admins.iter().any(is_admin)
     }
 
+    pub(super) fn check_allowed(&self, what: &str) -> Result<(), Fault> {
+        match self.may_change() {
+            true => Ok(()),
+            false => Err(Fault::not_allowed(what)),
+        }
+    }
+
     pub(super) fn check_role(&self) -> Result<(), Fault> {
         match self.may_change() {
             true => Ok(()),

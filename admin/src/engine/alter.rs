@@ -9,7 +9,7 @@ use rusqlite::hooks::{Action, AuthAction, AuthContext, Authorization};
 use rusqlite::types::{Value, ValueRef};
 use rusqlite::{Connection, params_from_iter};
 
-use super::{Limits, authorize, end_by, fill, open, places};
+use super::{Limits, authorize, check_count, end_by, fill, listed, open, places};
 use crate::fault::Fault;
 use crate::functions::Asker;
 use crate::material::Material;
@@ -113,10 +113,7 @@ impl PreparedChange {
     pub fn tables(&self) -> Vec<&'static dyn Table> {
         let mut tables = self.read.clone();
         tables.insert(self.meant.table);
-        let tables = tables.iter();
-        tables
-            .filter_map(|index| TABLES.get(*index).copied())
-            .collect()
+        listed(&tables)
     }
 
     /// The table that it would change.
@@ -134,10 +131,7 @@ impl PreparedChange {
         values: Vec<Value>,
         limits: Limits,
     ) -> Result<Alteration, Fault> {
-        if values.len() != self.parameters {
-            let text = "The statement has more placeholders than values";
-            return Err(Fault::wrong_arguments(text));
-        }
+        check_count(&values, self.parameters)?;
         let tables = self.tables();
         fill(&mut self.database, &tables, material)?;
         let before = self.rows()?;

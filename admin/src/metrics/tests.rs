@@ -1,10 +1,21 @@
-//! The manual's list of metrics: it says what is written here.
+//! The metrics are of columns that are there, and the manual's list of them says what is written here.
 
-use super::families::FAMILIES;
-use super::measured::HISTOGRAMS;
+use std::collections::HashSet;
+
+use metrics::{FAMILIES, Family, HISTOGRAMS, MetricKind, Value};
+
+use super::columns;
+use crate::registry;
 
 const BEGIN: &str =
     "<!-- The list is made by `cargo test -p pilotfish-admin` with PILOTFISH_WRITE=1. -->\n";
+
+/// A sentence about a family.
+fn about(family: &Family) -> String {
+    let source = family.sources.first();
+    let table = source.and_then(|it| registry::table(None, it.table));
+    family.about(&table.map(columns).unwrap_or_default())
+}
 
 fn list() -> String {
     let mut list = String::from("| metric | kind | labels | what it says |\n|---|---|---|---|\n");
@@ -19,7 +30,7 @@ fn list() -> String {
             .into_iter()
             .flat_map(|it| it.labels.iter().chain(&it.fixed));
         let labels: Vec<_> = labels.map(|(label, _)| *label).collect();
-        put(family.name, family.kind.name(), &labels, &family.about());
+        put(family.name, family.kind.name(), &labels, &about(family));
     }
     for (name, _, about) in HISTOGRAMS {
         put(name, "histogram", &["cluster", "backend", "way"], about);
@@ -43,4 +54,39 @@ fn the_manual_lists_every_metric() -> std::io::Result<()> {
         "PILOTFISH_WRITE=1 writes the list of docs/manual/src/metrics.md anew"
     );
     Ok(())
+}
+
+#[test]
+fn every_metric_is_of_a_column_that_is_there_and_says_what_it_is() {
+    let mut names = HashSet::new();
+    for family in FAMILIES {
+        let name = family.name;
+        assert!(names.insert(name), "{name} is there twice");
+        assert!(about(family).ends_with('.'), "{name} {:?}", about(family));
+        let is_counter = family.kind == MetricKind::Counter;
+        assert_eq!(name.ends_with("_total"), is_counter, "{name}");
+        for source in family.sources {
+            let table = registry::table(None, source.table);
+            let table = table.map(columns).unwrap_or_default();
+            let columns: HashSet<_> = table.iter().map(|column| column.name).collect();
+            let value = match source.value {
+                Value::Of(column) | Value::Is(column, _) => Some(column),
+                Value::One => None,
+            };
+            let labels = source.labels.iter().map(|(_, column)| *column);
+            for column in labels.chain(value) {
+                assert!(
+                    columns.contains(column),
+                    "{name}: {}.{column}",
+                    source.table
+                );
+            }
+            let mut times = table
+                .iter()
+                .filter(|it| matches!(it.unit, Some("s" | "us")));
+            if let Some(column) = times.find(|it| Some(it.name) == value) {
+                assert!(name.contains("_seconds"), "{name} {}", column.name);
+            }
+        }
+    }
 }

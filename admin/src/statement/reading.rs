@@ -41,20 +41,17 @@ pub fn read(text: &str, schema: Schema) -> Result<Statement, Fault> {
     if let Some(statement) = transaction(text) {
         return statement;
     }
-    if matches!(&*text.words(), "FLUSH STATUS" | "RESET STATUS") {
+    if let Some(rest) = text.behind("FLUSH") {
+        let flushed = match &*rest.without(&["LOCAL", "NO_WRITE_TO_BINLOG"]).words() {
+            "STATUS" => Some(Statement::ResetStatus),
+            "HOSTS" => Some(Statement::FlushHosts),
+            "LOGS" => Some(Statement::FlushLogs),
+            _ => None,
+        };
+        return flushed.ok_or_else(|| unknown::fault(text));
+    }
+    if text.words() == "RESET STATUS" {
         return Ok(Statement::ResetStatus);
-    }
-    if matches!(
-        &*text.words(),
-        "FLUSH HOSTS" | "FLUSH LOCAL HOSTS" | "FLUSH NO_WRITE_TO_BINLOG HOSTS"
-    ) {
-        return Ok(Statement::FlushHosts);
-    }
-    if matches!(
-        &*text.words(),
-        "FLUSH LOGS" | "FLUSH LOCAL LOGS" | "FLUSH NO_WRITE_TO_BINLOG LOGS"
-    ) {
-        return Ok(Statement::FlushLogs);
     }
     if let Some(rest) = text.behind("SAVE")
         && matches!(&*rest.words(), "" | "TO FILE")

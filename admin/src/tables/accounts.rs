@@ -8,7 +8,7 @@ use auth::{KnownAccount, LoginMethod, PassThrough, Source};
 
 use crate::defined::{self, Defined, Definition};
 use crate::material::Material;
-use crate::table::{Alterable, Asks, Schema, TableDefinition, Target, integer, text};
+use crate::table::{Alterable, Asks, Schema, TableDefinition, Target, columns};
 
 /// See the module.
 pub static TABLE: Defined<AccountRow> = Defined {
@@ -40,59 +40,32 @@ const SHEET: TableDefinition<AccountRow> = TableDefinition {
     about: "Accounts whose logins the proxy answers, configured and learned, and the settings of those \
             configured, which can be changed. No password is shown.",
     asks: Asks::Sessions,
-    columns: &[
-        text("user", "The user's name.", |it| {
-            it.account.user.clone().into()
-        }),
-        text("host", "From which hosts.", |it| {
-            it.account.host.as_str().into()
-        }),
-        text("source", "configured or learned.", |it| {
-            match it.account.source {
-                Source::Configured => "configured".into(),
-                Source::Learned => "learned".into(),
-            }
-        }),
-        text(
-            "login",
-            "pooled; or why the login passes through to a backend.",
+    columns: columns! {
+        text "user", "The user's name.", |it| it.account.user.clone().into();
+        text "host", "From which hosts.", |it| it.account.host.as_str().into();
+        text "source", "configured or learned.",
+            |it| {
+                match it.account.source {
+                    Source::Configured => "configured".into(),
+                    Source::Learned => "learned".into(),
+                }
+            };
+        text "login", "pooled; or why the login passes through to a backend.",
             |it| match &it.account.way {
                 LoginMethod::Examined(_) => "answered".into(),
                 LoginMethod::PassedThrough(why) => passed_through(why).into(),
-            },
-        ),
-        text("db", "The schema to begin with.", |it| {
-            it.account.schema.clone().into()
-        }),
-        text(
-            "mode",
-            "For how long its sessions keep a connection, if it says so.",
-            |it| it.account.pooling.mode.map(|mode| mode.name()).into(),
-        ),
-        text(
-            "cluster",
-            "The cluster that its sessions go to, if it says so.",
-            |it| it.account.routing.cluster.clone().into(),
-        ),
-        text(
-            "backend_user",
-            "The user that its sessions are at a backend.",
-            |it| it.account.backend_user().into(),
-        ),
-        integer("locked", "Whether all its logins are refused.", |it| {
-            it.account.conditions.locked.into()
-        }),
-        integer(
-            "connections_max",
-            "Sessions that it may have at once.",
-            |it| it.account.conditions.user_connections_max.into(),
-        ),
-        integer(
-            "sessions",
-            "Sessions of this user's now, from whatever host.",
-            |it| it.sessions.into(),
-        ),
-    ],
+            };
+        text "db", "The schema to begin with.", |it| it.account.schema.clone().into();
+        text "mode", "For how long its sessions keep a connection, if it says so.",
+            |it| it.account.pooling.mode.map(|mode| mode.name()).into();
+        text "cluster", "The cluster that its sessions go to, if it says so.",
+            |it| it.account.routing.cluster.clone().into();
+        text "backend_user", "The user that its sessions are at a backend.", |it| it.account.backend_user().into();
+        integer "locked", "Whether all its logins are refused.", |it| it.account.conditions.locked.into();
+        integer "connections_max", "Sessions that it may have at once.",
+            |it| it.account.conditions.user_connections_max.into();
+        integer "sessions", "Sessions of this user's now, from whatever host.", |it| it.sessions.into();
+    },
     items,
 };
 

@@ -3,7 +3,7 @@
 use config::{ADMIN_ACCOUNT, AdminAccountConfig};
 
 use crate::defined::{self, Defined, Definition};
-use crate::table::{Alterable, Asks, Schema, TableDefinition, Target, text};
+use crate::table::{Alterable, Asks, Schema, TableDefinition, Target, columns};
 
 /// See the module.
 pub static TABLE: Defined<AdminAccountConfig> = Defined {
@@ -32,11 +32,9 @@ const SHEET: TableDefinition<AdminAccountConfig> = TableDefinition {
     name: "admin_accounts",
     about: "Users of the admin port besides admin.username; rows can be changed. No password is shown.",
     asks: Asks::Nothing,
-    columns: &[
-        text("user", "The user's name.", |it| it.user.clone().into()),
-        text("role", "The role, which says what the user may do.", |it| {
-            it.role.name().into()
-        }),
-    ],
+    columns: columns! {
+        text "user", "The user's name.", |it| it.user.clone().into();
+        text "role", "The role, which says what the user may do.", |it| it.role.name().into();
+    },
     items: |material| material.config.admin_accounts.clone(),
 };

@@ -3,7 +3,7 @@
 use replication::ChangeReaderView;
 
 use super::replication::utc;
-use crate::table::{Asks, Schema, TableDefinition, integer, measure, text};
+use crate::table::{Asks, Schema, TableDefinition, columns};
 
 /// See the module.
 pub static TABLE: TableDefinition<ChangeReaderView> = TableDefinition {
@@ -11,51 +11,22 @@ pub static TABLE: TableDefinition<ChangeReaderView> = TableDefinition {
     name: "change_readers",
     about: "Those who get the change feed now: clients over HTTP, the files of [[replication.change_file]], and the clusters of [[replication.kafka]].",
     asks: Asks::Nothing,
-    columns: &[
-        text(
-            "way",
-            "http: a client; file: a change file; kafka: topics of Kafka.",
-            |it| it.way.name().into(),
-        ),
-        text(
-            "reader",
-            "The account and the address of the client, the file, or the topic and the brokers.",
-            |it| (&it.name).into(),
-        ),
-        text("cluster", "The cluster whose changes it gets.", |it| {
-            (&it.cluster).into()
-        }),
-        text("tables", "The tables that it wants; empty for all.", |it| {
-            (&it.tables).into()
-        }),
-        text("since", "When it began, in UTC.", |it| utc(it.since)),
-        text(
-            "state",
-            "live: it has got everything that the proxy has; catching_up: it has not; waiting: it has failed, and tries \
-             again.",
-            |it| it.state.name().into(),
-        ),
-        text("position", "The transactions that it has got.", |it| {
-            (&it.position).into()
-        }),
-        integer("events", "Changes that it has got since it began.", |it| {
-            it.events.into()
-        }),
-        measure(
-            "bytes",
-            "bytes",
-            "Bytes that it has got since it began.",
-            |it| it.bytes.into(),
-        ),
-        measure(
-            "delay",
-            "s",
-            "How long before it was read the last transaction was written; 0 while it is live.",
-            |it| it.delay.into(),
-        ),
-        text("last_error", "Why it has failed.", |it| {
-            it.last_error.clone().into()
-        }),
-    ],
+    columns: columns! {
+        text "way", "http: a client; file: a change file; kafka: topics of Kafka.", |it| it.way.name().into();
+        text "reader", "The account and the address of the client, the file, or the topic and the brokers.",
+            |it| (&it.name).into();
+        text "cluster", "The cluster whose changes it gets.", |it| (&it.cluster).into();
+        text "tables", "The tables that it wants; empty for all.", |it| (&it.tables).into();
+        text "since", "When it began, in UTC.", |it| utc(it.since);
+        text "state",
+            "live: it has got everything that the proxy has; catching_up: it has not; waiting: it has failed, and \
+             tries again.", |it| it.state.name().into();
+        text "position", "The transactions that it has got.", |it| (&it.position).into();
+        integer "events", "Changes that it has got since it began.", |it| it.events.into();
+        measure "bytes" ["bytes"], "Bytes that it has got since it began.", |it| it.bytes.into();
+        measure "delay" ["s"], "How long before it was read the last transaction was written; 0 while it is live.",
+            |it| it.delay.into();
+        text "last_error", "Why it has failed.", |it| it.last_error.clone().into();
+    },
     items: |material| material.port.streams.change_readers().views(),
 };

@@ -2,7 +2,7 @@
 
 use crate::material::Material;
 use crate::registry::TABLES;
-use crate::table::{Asks, ColumnFacts, Schema, TableDefinition, text};
+use crate::table::{Asks, ColumnFacts, Schema, TableDefinition, columns};
 
 /// See the module.
 pub static TABLE: TableDefinition<ColumnRow> = TableDefinition {
@@ -10,21 +10,13 @@ pub static TABLE: TableDefinition<ColumnRow> = TableDefinition {
     name: "columns",
     about: "The meaning of each column of each table.",
     asks: Asks::Nothing,
-    columns: &[
-        text("table_name", "The table.", |it| it.table.into()),
-        text("column_name", "The column.", |it| it.column.name.into()),
-        text("type", "integer or text.", |it| {
-            it.column.kind.mysql().into()
-        }),
-        text(
-            "unit",
-            "The unit of a number: s (seconds), us (microseconds), bytes.",
-            |it| it.column.unit.into(),
-        ),
-        text("about", "The meaning of the column.", |it| {
-            it.column.about.into()
-        }),
-    ],
+    columns: columns! {
+        text "table_name", "The table.", |it| it.table.into();
+        text "column_name", "The column.", |it| it.column.name.into();
+        text "type", "integer or text.", |it| it.column.kind.mysql().into();
+        text "unit", "The unit of a number: s (seconds), us (microseconds), bytes.", |it| it.column.unit.into();
+        text "about", "The meaning of the column.", |it| it.column.about.into();
+    },
     items,
 };
 

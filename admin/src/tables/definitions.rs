@@ -3,7 +3,7 @@
 use route::Listed;
 
 use crate::material::Material;
-use crate::table::{Asks, Schema, TableDefinition, text};
+use crate::table::{Asks, Schema, TableDefinition, columns};
 
 /// See the module.
 pub static TABLE: TableDefinition<DefinitionRow> = TableDefinition {
@@ -13,28 +13,19 @@ pub static TABLE: TableDefinition<DefinitionRow> = TableDefinition {
             learned from information_schema (balance.learn_definitions). Statements that name one go to the \
             primary; they keep their session's connection if it does anything.",
     asks: Asks::Nothing,
-    columns: &[
-        text("cluster", "The cluster.", |it| it.cluster.clone().into()),
-        text("db", "Its schema.", |it| {
-            it.listed.as_ref().map(|it| it.schema.clone()).into()
-        }),
-        text("name", "Its name; of a column with its table.", |it| {
-            it.listed.as_ref().map(|it| it.name.clone()).into()
-        }),
-        text(
-            "kind",
-            "view, function, procedure, trigger, default or generated column; or unknown, for what could \
-             not be learned.",
-            |it| it.listed.as_ref().map_or("unknown", |it| it.kind).into(),
-        ),
-        text(
-            "does",
-            "anything: it leaves something in its session, or is not understood; writes: it changes data; \
-             asks: it asks what differs between servers, or reads variables.",
-            |it| it.listed.as_ref().map(|it| it.does.to_string()).into(),
-        ),
-        text("why", "Why that is so.", |it| it.why.clone().into()),
-    ],
+    columns: columns! {
+        text "cluster", "The cluster.", |it| it.cluster.clone().into();
+        text "db", "Its schema.", |it| it.listed.as_ref().map(|it| it.schema.clone()).into();
+        text "name", "Its name; of a column with its table.", |it| it.listed.as_ref().map(|it| it.name.clone()).into();
+        text "kind",
+            "view, function, procedure, trigger, default or generated column; or unknown, for what could not be \
+             learned.", |it| it.listed.as_ref().map_or("unknown", |it| it.kind).into();
+        text "does",
+            "anything: it leaves something in its session, or is not understood; writes: it changes data; asks: it \
+             asks what differs between servers, or reads variables.",
+            |it| it.listed.as_ref().map(|it| it.does.to_string()).into();
+        text "why", "Why that is so.", |it| it.why.clone().into();
+    },
     items,
 };
 

@@ -1,11 +1,10 @@
 //! How long statements took, by what they are but for their values: the histograms of `digests`.
 
-use stats::DigestRow;
+use stats::{DigestRow, Tallied};
 
 use super::digests::hexadecimal;
-use super::tallied::Tallied;
 use crate::material::Material;
-use crate::table::{Asks, Cell, Schema, TableDefinition, integer, measure, text};
+use crate::table::{Asks, Cell, Schema, TableDefinition, columns};
 
 /// See the module.
 pub static TABLE: TableDefinition<DigestTimesRow> = TableDefinition {
@@ -13,35 +12,24 @@ pub static TABLE: TableDefinition<DigestTimesRow> = TableDefinition {
     name: "digest_times",
     about: "How many statements of each digest took how long: the bars of a histogram, those that have some.",
     asks: Asks::Insight,
-    columns: &[
-        text(
-            "digest",
-            "The hash of the normalised text; NULL for those that made room.",
-            |it| it.of(|row| hexadecimal(row.digest).into()),
-        ),
-        text("db", "The default schema; NULL: none.", |it| {
-            it.of(|row| {
-                let schema = Some(&*row.whose.schema);
-                schema.filter(|it| !it.is_empty()).into()
-            })
-        }),
-        text("account", "The account of the statements.", |it| {
-            it.of(|row| (&row.whose.account).into())
-        }),
-        text(
-            "backend",
-            "The backend that ran them; NULL: they reached no backend.",
-            |it| it.of(|row| row.backend.as_ref().map(|ran| &*ran.name).into()),
-        ),
-        measure(
-            "up_to_us",
-            "us",
-            "They took no longer than that, from when they came to when their replies had ended, and longer than \
-             four fifths of it; NULL: longer than a minute.",
-            |it| it.up_to_ns.map(|end| end.div_ceil(1000)).into(),
-        ),
-        integer("count", "How many.", |it| it.count.into()),
-    ],
+    columns: columns! {
+        text "digest", "The hash of the normalised text; NULL for those that made room.",
+            |it| it.of(|row| hexadecimal(row.digest).into());
+        text "db", "The default schema; NULL: none.",
+            |it| {
+                it.of(|row| {
+                    let schema = Some(&*row.whose.schema);
+                    schema.filter(|it| !it.is_empty()).into()
+                })
+            };
+        text "account", "The account of the statements.", |it| it.of(|row| (&row.whose.account).into());
+        text "backend", "The backend that ran them; NULL: they reached no backend.",
+            |it| it.of(|row| row.backend.as_ref().map(|ran| &*ran.name).into());
+        measure "up_to_us" ["us"],
+            "They took no longer than that, from when they came to when their replies had ended, and longer than four \
+             fifths of it; NULL: longer than a minute.", |it| it.up_to_ns.map(|end| end.div_ceil(1000)).into();
+        integer "count", "How many.", |it| it.count.into();
+    },
     items,
 };
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use stats::ErrorRow;
 
 use crate::material::Material;
-use crate::table::{Asks, Cell, Schema, TableDefinition, integer, text};
+use crate::table::{Asks, Cell, Schema, TableDefinition, columns};
 
 /// See the module.
 pub static TABLE: TableDefinition<ErrorTotalsRow> = TableDefinition {
@@ -14,42 +14,32 @@ pub static TABLE: TableDefinition<ErrorTotalsRow> = TableDefinition {
     about: "Errors that statements have ended with, by number, account and backend, the most frequent first; a \
             last row has kinds that made room for others.",
     asks: Asks::Errors,
-    columns: &[
-        integer(
-            "number",
-            "The error's number; NULL in the row of those that made room.",
-            |it| it.of(|row| row.number.into()),
-        ),
-        text("sqlstate", "Its SQLSTATE.", |it| {
-            it.of(|row| (&row.sqlstate).into())
-        }),
-        text("account", "The account whose statements ended so.", |it| {
-            it.of(|row| (&row.account).into())
-        }),
-        text(
-            "backend",
-            "The backend that has said it; NULL: the proxy itself.",
-            |it| it.of(|row| row.backend.as_ref().map(|ran| &*ran.name).into()),
-        ),
-        integer("count", "How often.", |it| match it {
-            ErrorTotalsRow::Row(row, ..) => row.count.into(),
-            ErrorTotalsRow::Others(count) => (*count).into(),
-        }),
-        text("first_seen", "When it came first, in UTC.", |it| match it {
-            ErrorTotalsRow::Row(_, first, _) => first.clone().into(),
-            ErrorTotalsRow::Others(_) => Cell::Null,
-        }),
-        text("last_seen", "When it came last, in UTC.", |it| match it {
-            ErrorTotalsRow::Row(_, _, last) => last.clone().into(),
-            ErrorTotalsRow::Others(_) => Cell::Null,
-        }),
-        text(
-            "message",
+    columns: columns! {
+        integer "number", "The error's number; NULL in the row of those that made room.",
+            |it| it.of(|row| row.number.into());
+        text "sqlstate", "Its SQLSTATE.", |it| it.of(|row| (&row.sqlstate).into());
+        text "account", "The account whose statements ended so.", |it| it.of(|row| (&row.account).into());
+        text "backend", "The backend that has said it; NULL: the proxy itself.",
+            |it| it.of(|row| row.backend.as_ref().map(|ran| &*ran.name).into());
+        integer "count", "How often.",
+            |it| match it {
+                ErrorTotalsRow::Row(row, ..) => row.count.into(),
+                ErrorTotalsRow::Others(count) => (*count).into(),
+            };
+        text "first_seen", "When it came first, in UTC.",
+            |it| match it {
+                ErrorTotalsRow::Row(_, first, _) => first.clone().into(),
+                ErrorTotalsRow::Others(_) => Cell::Null,
+            };
+        text "last_seen", "When it came last, in UTC.",
+            |it| match it {
+                ErrorTotalsRow::Row(_, _, last) => last.clone().into(),
+                ErrorTotalsRow::Others(_) => Cell::Null,
+            };
+        text "message",
             "The last text of the error. Values that it quotes are left out, unless they can only be names or \
-             insight.samples allows them.",
-            |it| it.of(|row| (&row.message).into()),
-        ),
-    ],
+             insight.samples allows them.", |it| it.of(|row| (&row.message).into());
+    },
     items,
 };
 

@@ -3,7 +3,7 @@
 use replication::ReplicaView;
 
 use super::replication::utc;
-use crate::table::{Asks, Schema, TableDefinition, integer, measure, text};
+use crate::table::{Asks, Schema, TableDefinition, columns};
 
 /// See the module.
 pub static TABLE: TableDefinition<ReplicaView> = TableDefinition {
@@ -11,54 +11,18 @@ pub static TABLE: TableDefinition<ReplicaView> = TableDefinition {
     name: "fed_replicas",
     about: "The replicas that get their transactions from this proxy now: listeners with serves = \"replication\".",
     asks: Asks::Nothing,
-    columns: &[
-        text(
-            "cluster",
-            "The cluster whose transactions the replica gets.",
-            |it| (&it.cluster).into(),
-        ),
-        text(
-            "replica",
-            "The replica's server_uuid (MySQL) or server_id (MariaDB).",
-            |it| (&it.identity).into(),
-        ),
-        text(
-            "client",
-            "The account and the address that it has connected with.",
-            |it| (&it.name).into(),
-        ),
-        text(
-            "since",
-            "When its stream began, in UTC.",
-            |it| utc(it.since),
-        ),
-        text(
-            "state",
-            "live: the replica has been sent everything that the proxy has; catching_up: it has not.",
-            |it| state(it).into(),
-        ),
-        text(
-            "file",
-            "The relay file of the last event that was sent.",
-            |it| (&it.file).into(),
-        ),
-        integer(
-            "position",
-            "The position in the file at which that event ends, in bytes.",
-            |it| it.position.into(),
-        ),
-        integer(
-            "events",
-            "Events that were sent since the stream began.",
-            |it| it.events.into(),
-        ),
-        measure(
-            "bytes",
-            "bytes",
-            "Bytes that were sent since the stream began.",
-            |it| it.bytes.into(),
-        ),
-    ],
+    columns: columns! {
+        text "cluster", "The cluster whose transactions the replica gets.", |it| (&it.cluster).into();
+        text "replica", "The replica's server_uuid (MySQL) or server_id (MariaDB).", |it| (&it.identity).into();
+        text "client", "The account and the address that it has connected with.", |it| (&it.name).into();
+        text "since", "When its stream began, in UTC.", |it| utc(it.since);
+        text "state", "live: the replica has been sent everything that the proxy has; catching_up: it has not.",
+            |it| state(it).into();
+        text "file", "The relay file of the last event that was sent.", |it| (&it.file).into();
+        integer "position", "The position in the file at which that event ends, in bytes.", |it| it.position.into();
+        integer "events", "Events that were sent since the stream began.", |it| it.events.into();
+        measure "bytes" ["bytes"], "Bytes that were sent since the stream began.", |it| it.bytes.into();
+    },
     items: |material| material.port.streams.feeds().views(),
 };
 

@@ -1,7 +1,7 @@
 //! Tables that statements read whole.
 
 use crate::material::Material;
-use crate::table::{Asks, Schema, TableDefinition, integer, text};
+use crate::table::{Asks, Schema, TableDefinition, columns};
 use crate::tables::digests::hexadecimal;
 use advisor::FullScan;
 
@@ -12,50 +12,27 @@ pub static TABLE: TableDefinition<FullScan> = TableDefinition {
     about: "Statements, by digest, that read a whole table, or the whole of an index: those that look at most \
             rows first. Empty without insight.index_usage.",
     asks: Asks::Insight,
-    columns: &[
-        text("digest", "As in digests.", |it| {
-            hexadecimal(it.explained.plan.digest).into()
-        }),
-        text("digest_text", "The normalised text.", |it| {
-            (&*it.explained.plan.text).into()
-        }),
-        text("db", "The default schema; NULL: none.", |it| {
-            it.explained.schema().into()
-        }),
-        text("cluster", "The cluster that runs them.", |it| {
-            (&*it.explained.plan.cluster).into()
-        }),
-        text("schema_name", "The schema of the table.", |it| {
-            (&it.table.0).into()
-        }),
-        text("table_name", "The table.", |it| (&it.table.1).into()),
-        text(
-            "type",
-            "ALL: the table is read; index: an index from its first entry to its last.",
-            |it| it.line.access.clone().into(),
-        ),
-        text("index_name", "Which index.", |it| {
-            it.line.keys.first().map(|(name, _)| name.clone()).into()
-        }),
-        integer("row_count", "About how many rows, by EXPLAIN.", |it| {
-            it.line.rows.into()
-        }),
-        integer("count", "How often the statements have run.", |it| {
-            it.explained.executions.into()
-        }),
-        integer("rows_total", "Both multiplied.", |it| it.rows().into()),
-        text(
-            "column_names",
+    columns: columns! {
+        text "digest", "As in digests.", |it| hexadecimal(it.explained.plan.digest).into();
+        text "digest_text", "The normalised text.", |it| (&*it.explained.plan.text).into();
+        text "db", "The default schema; NULL: none.", |it| it.explained.schema().into();
+        text "cluster", "The cluster that runs them.", |it| (&*it.explained.plan.cluster).into();
+        text "schema_name", "The schema of the table.", |it| (&it.table.0).into();
+        text "table_name", "The table.", |it| (&it.table.1).into();
+        text "type", "ALL: the table is read; index: an index from its first entry to its last.",
+            |it| it.line.access.clone().into();
+        text "index_name", "Which index.", |it| it.line.keys.first().map(|(name, _)| name.clone()).into();
+        integer "row_count", "About how many rows, by EXPLAIN.", |it| it.line.rows.into();
+        integer "count", "How often the statements have run.", |it| it.explained.executions.into();
+        integer "rows_total", "Both multiplied.", |it| it.rows().into();
+        text "column_names",
             "Columns of the table by which they look for rows, as an index could have them; NULL: none are known.",
             |it| {
                 let columns = it.line.columns.join(", ");
                 Some(columns).filter(|it| !it.is_empty()).into()
-            },
-        ),
-        text("extra", "The column Extra of EXPLAIN.", |it| {
-            it.line.extra.clone().into()
-        }),
-    ],
+            };
+        text "extra", "The column Extra of EXPLAIN.", |it| it.line.extra.clone().into();
+    },
     items,
 };
 

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use crate::material::Material;
-use crate::table::{Asks, Schema, TableDefinition, integer, text};
+use crate::table::{Asks, Schema, TableDefinition, columns};
 
 /// See the module.
 pub static TABLE: TableDefinition<HostErrorsRow> = TableDefinition {
@@ -12,19 +12,11 @@ pub static TABLE: TableDefinition<HostErrorsRow> = TableDefinition {
     about: "Hosts whose last logins failed, and whether they are blocked by limits.connect_errors_max; FLUSH HOSTS \
             empties it.",
     asks: Asks::Nothing,
-    columns: &[
-        text("host", "The client's address.", |it| {
-            it.host.to_string().into()
-        }),
-        integer("errors", "How many logins have failed in a row.", |it| {
-            it.errors.into()
-        }),
-        integer(
-            "blocked",
-            "1 if the proxy refuses this host with error 1129.",
-            |it| it.is_blocked.into(),
-        ),
-    ],
+    columns: columns! {
+        text "host", "The client's address.", |it| it.host.to_string().into();
+        integer "errors", "How many logins have failed in a row.", |it| it.errors.into();
+        integer "blocked", "1 if the proxy refuses this host with error 1129.", |it| it.is_blocked.into();
+    },
     items,
 };
 

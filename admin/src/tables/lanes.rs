@@ -1,7 +1,7 @@
 //! Shared lanes: what has become of the statements that might use them.
 
 use crate::material::Material;
-use crate::table::{Asks, Schema, TableDefinition, integer, text};
+use crate::table::{Asks, Schema, TableDefinition, columns};
 
 /// See the module.
 pub static TABLE: TableDefinition<LaneRow> = TableDefinition {
@@ -10,18 +10,13 @@ pub static TABLE: TableDefinition<LaneRow> = TableDefinition {
     about: "The number of statements, by outcome, that could share a connection with others at the same time, since \
             the start.",
     asks: Asks::Nothing,
-    columns: &[
-        text(
-            "outcome",
+    columns: columns! {
+        text "outcome",
             "on_lane: had its reply over a lane; moved: had to leave one; stalled: kept others waiting there; \
-             not_on_lane: used none.",
-            |it| it.0.into(),
-        ),
-        text("reason", "Why it used no lane, or left one.", |it| {
-            it.1.clone().into()
-        }),
-        integer("statements", "How many.", |it| it.2.into()),
-    ],
+             not_on_lane: used none.", |it| it.0.into();
+        text "reason", "Why it used no lane, or left one.", |it| it.1.clone().into();
+        integer "statements", "How many.", |it| it.2.into();
+    },
     items,
 };
 

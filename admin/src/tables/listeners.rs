@@ -1,7 +1,9 @@
 //! Where the proxy listens.
 
+use config::{ListenAddress, ListenerConfig};
+
 use crate::material::Material;
-use crate::table::{Asks, Schema, TableDefinition, integer, text};
+use crate::table::{Asks, Schema, TableDefinition, columns};
 
 /// See the module.
 pub static TABLE: TableDefinition<ListenerRow> = TableDefinition {
@@ -9,25 +11,13 @@ pub static TABLE: TableDefinition<ListenerRow> = TableDefinition {
     name: "listeners",
     about: "The addresses on which the proxy listens, by its configuration.",
     asks: Asks::Sessions,
-    columns: &[
-        text("address", "The address.", |it| it.address.clone().into()),
-        text("purpose", "clients, admin or http.", |it| it.purpose.into()),
-        text(
-            "mode",
-            "For how long its sessions keep a connection, if it says so.",
-            |it| it.mode.into(),
-        ),
-        text(
-            "cluster",
-            "The cluster that its sessions go to, if it says so.",
-            |it| it.cluster.clone().into(),
-        ),
-        integer(
-            "sessions",
-            "Clients that have come by it and are here now.",
-            |it| it.sessions.into(),
-        ),
-    ],
+    columns: columns! {
+        text "address", "The address.", |it| it.address.clone().into();
+        text "purpose", "clients, admin or http.", |it| it.purpose.into();
+        text "mode", "For how long its sessions keep a connection, if it says so.", |it| it.mode.into();
+        text "cluster", "The cluster that its sessions go to, if it says so.", |it| it.cluster.clone().into();
+        integer "sessions", "Clients that have come by it and are here now.", |it| it.sessions.into();
+    },
     items,
 };
 
@@ -46,43 +36,34 @@ fn items(material: &Material) -> Vec<ListenerRow> {
         let sessions = material.sessions();
         sessions.filter(|it| it.listener == address).count()
     };
-    let plain = config.listen.iter().map(|address| {
+    let of_clients = |address: &ListenAddress, listener: Option<&ListenerConfig>| {
+        let routing = listener.map(|it| &it.routing);
         let address = address.to_string();
         ListenerRow {
             sessions: came_by(&address),
             address,
             purpose: "clients",
-            mode: None,
-            cluster: None,
+            mode: routing.and_then(|it| it.session).map(|mode| mode.name()),
+            cluster: routing.and_then(|it| it.cluster.clone()),
         }
-    });
-    let others = config.listeners.iter().map(|listener| {
-        let address = listener.address.to_string();
-        ListenerRow {
-            sessions: came_by(&address),
-            address,
-            purpose: "clients",
-            mode: listener.routing.session.map(|mode| mode.name()),
-            cluster: listener.routing.cluster.clone(),
-        }
-    });
-    let admin = material.port.addresses.iter().map(|address| ListenerRow {
-        address: address.clone(),
-        purpose: "admin",
-        mode: None,
-        cluster: None,
-        sessions: material.port.guests,
-    });
-    let http = material
-        .port
-        .http_addresses
-        .iter()
-        .map(|address| ListenerRow {
+    };
+    let port = |addresses: &[String], purpose, sessions| {
+        let row = |address: &String| ListenerRow {
             address: address.clone(),
-            purpose: "http",
+            purpose,
             mode: None,
             cluster: None,
-            sessions: material.port.callers,
-        });
-    plain.chain(others).chain(admin).chain(http).collect()
+            sessions,
+        };
+        addresses.iter().map(row).collect::<Vec<_>>()
+    };
+    let facts = &material.port;
+    let plain = config.listen.iter().map(|it| of_clients(it, None));
+    let others = config.listeners.iter();
+    let mut rows: Vec<_> = plain
+        .chain(others.map(|it| of_clients(&it.address, Some(it))))
+        .collect();
+    rows.extend(port(&facts.addresses, "admin", facts.guests));
+    rows.extend(port(&facts.http_addresses, "http", facts.callers));
+    rows
 }

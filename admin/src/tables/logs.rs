@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use stats::Log;
 
 use crate::material::Material;
-use crate::table::{Asks, Schema, TableDefinition, integer, text};
+use crate::table::{Asks, Schema, TableDefinition, columns};
 
 /// See the module.
 pub static TABLE: TableDefinition<LogRow> = TableDefinition {
@@ -13,37 +13,19 @@ pub static TABLE: TableDefinition<LogRow> = TableDefinition {
     name: "logs",
     about: "The logs of statements and logins, and the digests' history: what was written, and what was not.",
     asks: Asks::Nothing,
-    columns: &[
-        text(
-            "log",
-            "slow_log, query_log, audit_log, profiling or history.",
-            |it| it.name.into(),
-        ),
-        text(
-            "file",
-            "The file; NULL: the log is not written, and the history is kept in memory.",
+    columns: columns! {
+        text "log", "slow_log, query_log, audit_log, profiling or history.", |it| it.name.into();
+        text "file", "The file; NULL: the log is not written, and the history is kept in memory.",
             |it| {
                 let file = it.file.as_ref();
                 file.map(|file| file.display().to_string()).into()
-            },
-        ),
-        integer(
-            "written",
-            "Entries since the start; of the history rows.",
-            |it| it.written.into(),
-        ),
-        integer(
-            "dropped",
+            };
+        integer "written", "Entries since the start; of the history rows.", |it| it.written.into();
+        integer "dropped",
             "Entries that were not written: too many waited, or they could not be; of the history intervals, which \
-             come with the next.",
-            |it| it.dropped.into(),
-        ),
-        text(
-            "trouble",
-            "Why nothing can be written now; NULL: it can.",
-            |it| it.trouble.clone().into(),
-        ),
-    ],
+             come with the next.", |it| it.dropped.into();
+        text "trouble", "Why nothing can be written now; NULL: it can.", |it| it.trouble.clone().into();
+    },
     items,
 };
 

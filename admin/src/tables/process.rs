@@ -4,9 +4,7 @@ use std::fs;
 use std::time::Duration;
 
 use crate::material::Material;
-use crate::table::{
-    Asks, Cell, Schema, TableDefinition, integer, measure, microseconds, seconds, text,
-};
+use crate::table::{Asks, Cell, Schema, TableDefinition, columns, microseconds, seconds};
 
 /// See the module.
 pub static TABLE: TableDefinition<ProcessRow> = TableDefinition {
@@ -14,40 +12,20 @@ pub static TABLE: TableDefinition<ProcessRow> = TableDefinition {
     name: "process",
     about: "The process, as the kernel reports it.",
     asks: Asks::Nothing,
-    columns: &[
-        integer("pid", "Its number.", |it| it.pid.into()),
-        text("version", "The version of Pilotfish.", |_| {
-            env!("CARGO_PKG_VERSION").into()
-        }),
-        text("host", "The name of the machine.", |it| {
-            it.host.clone().into()
-        }),
-        measure("started", "s", "When it began, since 1970.", |it| {
-            seconds(it.started)
-        }),
-        measure("uptime_seconds", "s", "How long it has run.", |it| {
-            seconds(it.uptime)
-        }),
-        measure(
-            "cpu_us",
-            "us",
-            "Processor time that it has taken, in steps of the kernel's clock.",
-            |it| it.cpu.map_or(Cell::Null, microseconds),
-        ),
-        measure(
-            "resident_bytes",
-            "bytes",
-            "Memory that it has, as far as that is not paged out.",
-            |it| it.resident_bytes.into(),
-        ),
-        integer("threads", "Its threads.", |it| it.threads.into()),
-        integer("open_files", "Files and sockets that are open.", |it| {
-            it.open_files.into()
-        }),
-        integer("open_files_max", "How many there may be.", |it| {
-            it.open_files_max.into()
-        }),
-    ],
+    columns: columns! {
+        integer "pid", "Its number.", |it| it.pid.into();
+        text "version", "The version of Pilotfish.", |_| env!("CARGO_PKG_VERSION").into();
+        text "host", "The name of the machine.", |it| it.host.clone().into();
+        measure "started" ["s"], "When it began, since 1970.", |it| seconds(it.started);
+        measure "uptime_seconds" ["s"], "How long it has run.", |it| seconds(it.uptime);
+        measure "cpu_us" ["us"], "Processor time that it has taken, in steps of the kernel's clock.",
+            |it| it.cpu.map_or(Cell::Null, microseconds);
+        measure "resident_bytes" ["bytes"], "Memory that it has, as far as that is not paged out.",
+            |it| it.resident_bytes.into();
+        integer "threads", "Its threads.", |it| it.threads.into();
+        integer "open_files", "Files and sockets that are open.", |it| it.open_files.into();
+        integer "open_files_max", "How many there may be.", |it| it.open_files_max.into();
+    },
     items,
 };
 

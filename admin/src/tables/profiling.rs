@@ -5,7 +5,7 @@ use std::time::Duration;
 use stats::LeftOut;
 
 use crate::material::Material;
-use crate::table::{Asks, Schema, TableDefinition, integer, measure, microseconds, text};
+use crate::table::{Asks, Schema, TableDefinition, columns, microseconds};
 
 /// See the module.
 pub static TABLE: TableDefinition<ProfilingRow> = TableDefinition {
@@ -14,26 +14,17 @@ pub static TABLE: TableDefinition<ProfilingRow> = TableDefinition {
     about: "The number of statements that were chosen to be profiled, by outcome, and the time that profiling took, \
             since the start.",
     asks: Asks::Nothing,
-    columns: &[
-        text("outcome", "profiled, or left_out.", |it| it.outcome.into()),
-        text(
-            "reason",
+    columns: columns! {
+        text "outcome", "profiled, or left_out.", |it| it.outcome.into();
+        text "reason",
             "The reason to leave it out. `rule`: a rule sends statements of its own around it. `asks_about_last`: it \
-             asks about the statement before, as FOUND_ROWS() does. `transaction`: a transaction is about to begin, or \
-             is XA. `unanswered`: the backend did not answer.",
-            |it| it.reason.into(),
-        ),
-        integer("statements", "How many.", |it| it.statements.into()),
-        integer("sent", "Statements that were sent for them.", |it| {
-            it.sent.into()
-        }),
-        integer("failed", "How many of these have failed.", |it| {
-            it.failed.into()
-        }),
-        measure("cost_us", "us", "How long these have taken.", |it| {
-            microseconds(it.cost)
-        }),
-    ],
+             asks about the statement before, as FOUND_ROWS() does. `transaction`: a transaction is about to begin, \
+             or is XA. `unanswered`: the backend did not answer.", |it| it.reason.into();
+        integer "statements", "How many.", |it| it.statements.into();
+        integer "sent", "Statements that were sent for them.", |it| it.sent.into();
+        integer "failed", "How many of these have failed.", |it| it.failed.into();
+        measure "cost_us" ["us"], "How long these have taken.", |it| microseconds(it.cost);
+    },
     items,
 };
 

@@ -4,7 +4,7 @@
 use config::ListenAddress;
 
 use crate::material::Material;
-use crate::table::{Asks, Schema, TableDefinition, text};
+use crate::table::{Asks, Schema, TableDefinition, columns};
 
 use super::settings;
 
@@ -14,12 +14,10 @@ pub static TABLE: TableDefinition<ProxyConfigRow> = TableDefinition {
     name: "proxy_config",
     about: "The configuration as MySQL Proxy 0.5 showed it: addresses under its names, then every setting.",
     asks: Asks::Nothing,
-    columns: &[
-        text("option", "Its name.", |it| it.option.clone().into()),
-        text("value", "The value of the option.", |it| {
-            it.value.clone().into()
-        }),
-    ],
+    columns: columns! {
+        text "option", "Its name.", |it| it.option.clone().into();
+        text "value", "The value of the option.", |it| it.value.clone().into();
+    },
     items,
 };
 

@@ -3,7 +3,7 @@
 use worker::SessionState;
 
 use crate::material::Material;
-use crate::table::{Asks, Schema, TableDefinition, integer, text};
+use crate::table::{Asks, Schema, TableDefinition, columns};
 
 /// See the module.
 pub static TABLE: TableDefinition<ProxyConnectionRow> = TableDefinition {
@@ -12,22 +12,12 @@ pub static TABLE: TableDefinition<ProxyConnectionRow> = TableDefinition {
     about: "Clients' connections, and the backend connections that sessions use or keep, as MySQL Proxy 0.5 \
             showed them.",
     asks: Asks::Sessions,
-    columns: &[
-        integer("id", "The session, as in sessions.", |it| it.id.into()),
-        text(
-            "type",
-            "proxy: a client's connection; server: a backend's.",
-            |it| it.kind.into(),
-        ),
-        text("state", "login, idle, running or joined.", |it| {
-            it.state.name().into()
-        }),
-        text(
-            "db",
-            "The session's default schema; of a backend's connection nothing.",
-            |it| it.db.clone().into(),
-        ),
-    ],
+    columns: columns! {
+        integer "id", "The session, as in sessions.", |it| it.id.into();
+        text "type", "proxy: a client's connection; server: a backend's.", |it| it.kind.into();
+        text "state", "login, idle, running or joined.", |it| it.state.name().into();
+        text "db", "The session's default schema; of a backend's connection nothing.", |it| it.db.clone().into();
+    },
     items,
 };
 

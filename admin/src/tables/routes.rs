@@ -7,7 +7,7 @@ use route::{Backend, Roles};
 
 use super::backends;
 use crate::material::Material;
-use crate::table::{Asks, Cell, Schema, TableDefinition, integer, text};
+use crate::table::{Asks, Cell, Schema, TableDefinition, columns};
 
 /// See the module.
 pub static TABLE: TableDefinition<Route> = TableDefinition {
@@ -17,70 +17,27 @@ pub static TABLE: TableDefinition<Route> = TableDefinition {
             first, in their order. Then come the targets without a rule: for each listener the accounts with \
             settings of their own, and all others.",
     asks: Asks::Sessions,
-    columns: &[
-        integer("route", "Its place, from 1.", |it| it.place.into()),
-        text("rule", "The rule that says so; NULL: none does.", |it| {
-            it.rule.clone().into()
-        }),
-        text(
-            "listener",
-            "The address of the listener by which the sessions come; NULL: any.",
-            |it| it.listener.clone().into(),
-        ),
-        text(
-            "account",
-            "The account of the sessions; NULL: all other accounts.",
-            |it| it.account.clone().into(),
-        ),
-        text(
-            "cluster",
-            "The cluster that they go to; NULL: the session's.",
-            |it| it.cluster.clone().into(),
-        ),
-        text(
-            "replicas",
-            "The roles that may be used: split, primary, any or replica; NULL: as for the session.",
-            |it| it.replicas.map(|it| it.name()).into(),
-        ),
-        text(
-            "only",
-            "The backend, or the tag of backends, that the rule names.",
-            |it| it.only.clone().into(),
-        ),
-        text("mirror", "The cluster that they go to as well.", |it| {
-            it.mirror.clone().into()
-        }),
-        text(
-            "consistency",
-            "The earlier writes that reads see; NULL: as for the session.",
-            |it| it.consistency.into(),
-        ),
-        text(
-            "writes_to",
-            "Backends that would take a write now, or a whole session that is relayed.",
-            |it| names(&it.writes_to),
-        ),
-        text(
-            "reads_to",
-            "Backends that would take a read now; which of them is the matter of balance.reads.",
-            |it| names(&it.reads_to),
-        ),
-        text(
-            "left_out",
-            "Backends that would be among them, and why they are not.",
-            |it| names(&it.left_out),
-        ),
-        integer(
-            "hits",
-            "Statements that the rule has matched; NULL: no rule.",
-            |it| it.hits.into(),
-        ),
-        integer(
-            "sessions",
-            "Sessions that come so now; NULL: a rule is asked for each statement.",
-            |it| it.sessions.into(),
-        ),
-    ],
+    columns: columns! {
+        integer "route", "Its place, from 1.", |it| it.place.into();
+        text "rule", "The rule that says so; NULL: none does.", |it| it.rule.clone().into();
+        text "listener", "The address of the listener by which the sessions come; NULL: any.",
+            |it| it.listener.clone().into();
+        text "account", "The account of the sessions; NULL: all other accounts.", |it| it.account.clone().into();
+        text "cluster", "The cluster that they go to; NULL: the session's.", |it| it.cluster.clone().into();
+        text "replicas", "The roles that may be used: split, primary, any or replica; NULL: as for the session.",
+            |it| it.replicas.map(|it| it.name()).into();
+        text "only", "The backend, or the tag of backends, that the rule names.", |it| it.only.clone().into();
+        text "mirror", "The cluster that they go to as well.", |it| it.mirror.clone().into();
+        text "consistency", "The earlier writes that reads see; NULL: as for the session.", |it| it.consistency.into();
+        text "writes_to", "Backends that would take a write now, or a whole session that is relayed.",
+            |it| names(&it.writes_to);
+        text "reads_to", "Backends that would take a read now; which of them is the matter of balance.reads.",
+            |it| names(&it.reads_to);
+        text "left_out", "Backends that would be among them, and why they are not.", |it| names(&it.left_out);
+        integer "hits", "Statements that the rule has matched; NULL: no rule.", |it| it.hits.into();
+        integer "sessions", "Sessions that come so now; NULL: a rule is asked for each statement.",
+            |it| it.sessions.into();
+    },
     items,
 };
 

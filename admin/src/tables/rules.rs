@@ -6,7 +6,7 @@ use route::rules::Tally;
 
 use crate::defined::{self, Defined, Definition};
 use crate::material::Material;
-use crate::table::{Alterable, Asks, Schema, TableDefinition, Target, integer, text};
+use crate::table::{Alterable, Asks, Schema, TableDefinition, Target, columns};
 
 /// See the module.
 pub static TABLE: Defined<RuleRow> = Defined {
@@ -30,65 +30,27 @@ const SHEET: TableDefinition<RuleRow> = TableDefinition {
     about: "The rules of the configuration, in their order, with what has come of them, and their settings; rows \
             can be changed.",
     asks: Asks::Nothing,
-    columns: &[
-        integer("place", "Its place among the rules, from 1.", |it| {
-            it.place.into()
-        }),
-        text("rule", "Its name.", |it| it.tally.name.to_string().into()),
-        text(
-            "effect",
-            "The effect on the rules after it: stop, continue or watch.",
-            |it| it.effect.into(),
-        ),
-        text(
-            "conditions",
-            "Which statements it means, by its settings; all of them where there is none.",
-            |it| it.conditions.clone().into(),
-        ),
-        text(
-            "actions",
-            "The actions of the rule, by its settings.",
-            |it| it.actions.clone().into(),
-        ),
-        integer("hits", "Statements that it has matched.", |it| {
-            it.tally.matched.into()
-        }),
-        integer(
-            "unfit",
-            "Of these, statements that could not be rewritten as it says.",
-            |it| it.tally.unfit.into(),
-        ),
-        integer(
-            "queued",
-            "Of these, statements that its limits let wait.",
-            |it| it.tally.queued.into(),
-        ),
-        integer(
-            "refused",
-            "Of these, statements that its limits refused.",
-            |it| it.tally.refused.into(),
-        ),
-        integer(
-            "mirror_dropped",
-            "Statements that were not mirrored because too many were under way.",
-            |it| it.tally.mirror_dropped.into(),
-        ),
-        integer(
-            "injected",
-            "Statements of its own that were sent before or behind those that it has matched.",
-            |it| it.tally.injected.into(),
-        ),
-        integer(
-            "injected_failed",
+    columns: columns! {
+        integer "place", "Its place among the rules, from 1.", |it| it.place.into();
+        text "rule", "Its name.", |it| it.tally.name.to_string().into();
+        text "effect", "The effect on the rules after it: stop, continue or watch.", |it| it.effect.into();
+        text "conditions", "Which statements it means, by its settings; all of them where there is none.",
+            |it| it.conditions.clone().into();
+        text "actions", "The actions of the rule, by its settings.", |it| it.actions.clone().into();
+        integer "hits", "Statements that it has matched.", |it| it.tally.matched.into();
+        integer "unfit", "Of these, statements that could not be rewritten as it says.", |it| it.tally.unfit.into();
+        integer "queued", "Of these, statements that its limits let wait.", |it| it.tally.queued.into();
+        integer "refused", "Of these, statements that its limits refused.", |it| it.tally.refused.into();
+        integer "mirror_dropped", "Statements that were not mirrored because too many were under way.",
+            |it| it.tally.mirror_dropped.into();
+        integer "injected", "Statements of its own that were sent before or behind those that it has matched.",
+            |it| it.tally.injected.into();
+        integer "injected_failed",
             "Of these, statements that failed, that took too long, or whose results were too long.",
-            |it| it.tally.injected_failed.into(),
-        ),
-        integer(
-            "not_understood",
-            "Statements that were refused because they are not understood and might match.",
-            |it| it.tally.not_understood.into(),
-        ),
-    ],
+            |it| it.tally.injected_failed.into();
+        integer "not_understood", "Statements that were refused because they are not understood and might match.",
+            |it| it.tally.not_understood.into();
+    },
     items,
 };
 

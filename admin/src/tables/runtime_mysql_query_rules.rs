@@ -5,7 +5,7 @@ use config::{RULE, RuleConfig, SessionMode, SqlText};
 
 use super::runtime_mysql_servers::hostgroup;
 use crate::material::Material;
-use crate::table::{Asks, Cell, Schema, TableDefinition, integer, measure, text};
+use crate::table::{Asks, Cell, Schema, TableDefinition, columns};
 
 /// See the module.
 pub static TABLE: TableDefinition<Rule> = TableDefinition {
@@ -13,162 +13,57 @@ pub static TABLE: TableDefinition<Rule> = TableDefinition {
     name: "runtime_mysql_query_rules",
     about: "The rules as they hold, by the names of ProxySQL. They are changed in rules.",
     asks: Asks::Nothing,
-    columns: &[
-        integer(
-            "rule_id",
-            "The number that its name begins with; NULL: none.",
-            |it| it.id.into(),
-        ),
-        integer(
-            "active",
-            "Whether it does anything (watch = false).",
-            |it| (!it.config.watch).into(),
-        ),
-        text("username", "Users; several as a list.", |it| {
-            list(&it.config.user)
-        }),
-        text("schemaname", "Default schemas; several as a list.", |it| {
-            list(&it.config.schema)
-        }),
-        integer("flagIN", "Rules are read in their order: 0.", |_| {
-            0_u32.into()
-        }),
-        text(
-            "client_addr",
-            "Networks of clients; several as a list.",
-            |it| list(&it.config.networks),
-        ),
-        text("proxy_addr", "rules.listener says it: NULL.", |_| {
-            Cell::Null
-        }),
-        integer("proxy_port", "rules.listener says it: NULL.", |_| {
-            Cell::Null
-        }),
-        text("digest", "Digests; several as a list.", |it| {
-            list(it.config.digest.iter().map(SqlText::to_string))
-        }),
-        text(
-            "match_digest",
-            "Regular expression for the digest's text.",
-            |it| {
-                it.config
-                    .digest_regex
-                    .as_ref()
-                    .map(SqlText::to_string)
-                    .into()
-            },
-        ),
-        text("match_pattern", "Regular expression for the text.", |it| {
-            it.config.regex.as_ref().map(SqlText::to_string).into()
-        }),
-        integer("negate_match_pattern", "Always 0.", |_| 0_u32.into()),
-        text(
-            "re_modifiers",
-            "CASELESS, unless the expression says (?-i); and every match is replaced.",
-            |_| "CASELESS,GLOBAL".into(),
-        ),
-        integer("flagOUT", "Rules are read in their order: NULL.", |_| {
-            Cell::Null
-        }),
-        text(
-            "replace_pattern",
-            "The text that replaces matches, as rules.rewrite has it.",
-            |it| it.config.rewrite.as_ref().map(SqlText::to_string).into(),
-        ),
-        integer(
-            "destination_hostgroup",
-            "The number of the cluster.",
-            |it| it.destination.into(),
-        ),
-        integer("cache_ttl", "There is no cache: NULL.", |_| Cell::Null),
-        integer("cache_empty_result", "There is no cache: NULL.", |_| {
-            Cell::Null
-        }),
-        integer("cache_timeout", "There is no cache: NULL.", |_| Cell::Null),
-        integer("reconnect", "It has no meaning: NULL.", |_| Cell::Null),
-        measure("timeout", "ms", "How long a statement may run.", |it| {
-            it.config.timeout.map(|it| it.as_millis() as u64).into()
-        }),
-        integer("retries", "How often a read is sent again.", |it| {
-            it.config.retry.map(u32::from).into()
-        }),
-        measure(
-            "delay",
-            "ms",
-            "How long it waits before it is sent.",
-            |it| it.config.delay.map(|it| it.as_millis() as u64).into(),
-        ),
-        integer(
-            "next_query_flagIN",
-            "Rules know one statement: NULL.",
-            |_| Cell::Null,
-        ),
-        integer(
-            "mirror_flagOUT",
-            "Rules are read in their order: NULL.",
-            |_| Cell::Null,
-        ),
-        integer(
-            "mirror_hostgroup",
-            "The number of the cluster that it is sent to as well.",
-            |it| it.mirror.into(),
-        ),
-        text("error_msg", "The text with which it is refused.", |it| {
-            it.config.refuse.as_ref().map(SqlText::to_string).into()
-        }),
-        text("OK_msg", "rules.answer says it: NULL.", |_| Cell::Null),
-        integer("sticky_conn", "It has no meaning: NULL.", |_| Cell::Null),
-        integer(
-            "multiplex",
-            "0: the session keeps its connection from there on; NULL: nothing changes.",
-            |it| match it.config.routing.session {
-                Some(SessionMode::Transparent) => 0_u32.into(),
-                _ => Cell::Null,
-            },
-        ),
-        integer(
-            "gtid_from_hostgroup",
-            "routing.consistency says it: NULL.",
-            |_| Cell::Null,
-        ),
-        integer("log", "Whether it is logged.", |it| it.config.log.into()),
-        integer("apply", "Whether rules behind it are left unread.", |it| {
-            it.config.stop.into()
-        }),
-        text(
-            "attributes",
-            "The other settings of the rule, as JSON.",
-            |it| others(&it.config).into(),
-        ),
-        text("comment", "Its name behind the number.", |it| {
-            Some(it.comment.clone()).filter(|it| !it.is_empty()).into()
-        }),
-    ],
+    columns: columns! {
+        integer "rule_id", "The number that its name begins with; NULL: none.", |it| it.id.into();
+        integer "active", "Whether it does anything (watch = false).", |it| (!it.config.watch).into();
+        text "username", "Users; several as a list.", |it| list(&it.config.user);
+        text "schemaname", "Default schemas; several as a list.", |it| list(&it.config.schema);
+        integer "flagIN", "Rules are read in their order: 0.", |_| 0_u32.into();
+        text "client_addr", "Networks of clients; several as a list.", |it| list(&it.config.networks);
+        text "proxy_addr", "rules.listener says it: NULL.", |_| Cell::Null;
+        integer "proxy_port", "rules.listener says it: NULL.", |_| Cell::Null;
+        text "digest", "Digests; several as a list.", |it| list(it.config.digest.iter().map(SqlText::to_string));
+        text "match_digest", "Regular expression for the digest's text.",
+            |it| it.config.digest_regex.as_ref().map(SqlText::to_string).into();
+        text "match_pattern", "Regular expression for the text.",
+            |it| it.config.regex.as_ref().map(SqlText::to_string).into();
+        integer "negate_match_pattern", "Always 0.", |_| 0_u32.into();
+        text "re_modifiers", "CASELESS, unless the expression says (?-i); and every match is replaced.",
+            |_| "CASELESS,GLOBAL".into();
+        integer "flagOUT", "Rules are read in their order: NULL.", |_| Cell::Null;
+        text "replace_pattern", "The text that replaces matches, as rules.rewrite has it.",
+            |it| it.config.rewrite.as_ref().map(SqlText::to_string).into();
+        integer "destination_hostgroup", "The number of the cluster.", |it| it.destination.into();
+        integer "cache_ttl", "There is no cache: NULL.", |_| Cell::Null;
+        integer "cache_empty_result", "There is no cache: NULL.", |_| Cell::Null;
+        integer "cache_timeout", "There is no cache: NULL.", |_| Cell::Null;
+        integer "reconnect", "It has no meaning: NULL.", |_| Cell::Null;
+        measure "timeout" ["ms"], "How long a statement may run.",
+            |it| it.config.timeout.map(|it| it.as_millis() as u64).into();
+        integer "retries", "How often a read is sent again.", |it| it.config.retry.map(u32::from).into();
+        measure "delay" ["ms"], "How long it waits before it is sent.",
+            |it| it.config.delay.map(|it| it.as_millis() as u64).into();
+        integer "next_query_flagIN", "Rules know one statement: NULL.", |_| Cell::Null;
+        integer "mirror_flagOUT", "Rules are read in their order: NULL.", |_| Cell::Null;
+        integer "mirror_hostgroup", "The number of the cluster that it is sent to as well.", |it| it.mirror.into();
+        text "error_msg", "The text with which it is refused.",
+            |it| it.config.refuse.as_ref().map(SqlText::to_string).into();
+        text "OK_msg", "rules.answer says it: NULL.", |_| Cell::Null;
+        integer "sticky_conn", "It has no meaning: NULL.", |_| Cell::Null;
+        integer "multiplex", "0: the session keeps its connection from there on; NULL: nothing changes.",
+            |it| match it.config.routing.session { Some(SessionMode::Transparent) => 0_u32.into(), _ => Cell::Null };
+        integer "gtid_from_hostgroup", "routing.consistency says it: NULL.", |_| Cell::Null;
+        integer "log", "Whether it is logged.", |it| it.config.log.into();
+        integer "apply", "Whether rules behind it are left unread.", |it| it.config.stop.into();
+        text "attributes", "The other settings of the rule, as JSON.", |it| others(&it.config).into();
+        text "comment", "Its name behind the number.", |it| Some(it.comment.clone()).filter(|it| !it.is_empty()).into();
+    },
     items: rules,
 };
 
 /// Settings that the other columns tell.
-const TOLD: [&str; 19] = [
-    "name",
-    "user",
-    "schema",
-    "networks",
-    "digest",
-    "digest_regex",
-    "regex",
-    "rewrite",
-    "routing.cluster",
-    "timeout",
-    "retry",
-    "delay",
-    "mirror",
-    "refuse",
-    "routing.session",
-    "log",
-    "stop",
-    "watch",
-    "tests",
-];
+const TOLD: &str = "name user schema networks digest digest_regex regex rewrite routing.cluster timeout retry delay \
+                    mirror refuse routing.session log stop watch tests";
 
 /// One rule.
 pub struct Rule {
@@ -215,9 +110,10 @@ fn parted(name: &str) -> (Option<u32>, String) {
 
 /// What no other column tells.
 fn others(rule: &RuleConfig) -> String {
+    let is_told = |key: &str| TOLD.split(' ').any(|told| told == key);
     let bare = RuleConfig::default();
     let settings = RULE.settings.iter();
-    let others = settings.filter(|it| !TOLD.contains(&it.key) && !(it.same)(rule, &bare));
+    let others = settings.filter(|it| !is_told(it.key) && !(it.same)(rule, &bare));
     let others = others.map(|it| (it.column().to_owned(), plain(&(it.show)(rule)).into()));
     let others: serde_json::Map<String, serde_json::Value> = others.collect();
     match others.is_empty() {

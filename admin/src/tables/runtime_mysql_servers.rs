@@ -5,7 +5,7 @@ use std::sync::Arc;
 use route::{Backend, Duty, Endpoint, Health};
 
 use crate::material::Material;
-use crate::table::{Asks, Cell, Schema, TableDefinition, integer, text};
+use crate::table::{Asks, Cell, Schema, TableDefinition, columns};
 
 /// See the module.
 pub static TABLE: TableDefinition<Server> = TableDefinition {
@@ -14,58 +14,23 @@ pub static TABLE: TableDefinition<Server> = TableDefinition {
     about: "The backends as they hold and as they are, by the names of ProxySQL; a hostgroup is a cluster. They are \
             changed in backends.",
     asks: Asks::Nothing,
-    columns: &[
-        integer("hostgroup_id", "The cluster's number.", |it| {
-            it.hostgroup().into()
-        }),
-        text("hostname", "The host, or the path of a socket.", |it| {
-            it.host().into()
-        }),
-        integer("port", "The port; 0 for a socket.", |it| it.port().into()),
-        integer("gtid_port", "Not needed here: 0.", |_| 0_u32.into()),
-        text(
-            "status",
-            "ONLINE, SHUNNED (down), OFFLINE_SOFT (draining) or OFFLINE_HARD (disabled).",
-            |it| it.status().into(),
-        ),
-        integer("weight", "Its share relative to the others'.", |it| {
-            it.backend.weight.into()
-        }),
-        integer(
-            "compression",
-            "The setting compression.backend says it: 0.",
-            |_| 0_u32.into(),
-        ),
-        integer(
-            "max_connections",
-            "Sessions that it takes at most; NULL: no limit.",
-            |it| it.backend.sessions_max.into(),
-        ),
-        integer(
-            "max_replication_lag",
-            "Seconds that it may lag; 0: no limit.",
-            |it| {
-                it.backend
-                    .lag_limit
-                    .max
-                    .map_or(0, |max| max.as_secs())
-                    .into()
-            },
-        ),
-        integer(
-            "use_ssl",
-            "The setting backend_tls.mode says it: 0.",
-            |_| 0_u32.into(),
-        ),
-        integer(
-            "max_latency_ms",
-            "Always 0: the proxy has no limit of this kind.",
-            |_| 0_u32.into(),
-        ),
-        text("comment", "Its name here.", |it| {
-            it.backend.name.clone().into()
-        }),
-    ],
+    columns: columns! {
+        integer "hostgroup_id", "The cluster's number.", |it| it.hostgroup().into();
+        text "hostname", "The host, or the path of a socket.", |it| it.host().into();
+        integer "port", "The port; 0 for a socket.", |it| it.port().into();
+        integer "gtid_port", "Not needed here: 0.", |_| 0_u32.into();
+        text "status", "ONLINE, SHUNNED (down), OFFLINE_SOFT (draining) or OFFLINE_HARD (disabled).",
+            |it| it.status().into();
+        integer "weight", "Its share relative to the others'.", |it| it.backend.weight.into();
+        integer "compression", "The setting compression.backend says it: 0.", |_| 0_u32.into();
+        integer "max_connections", "Sessions that it takes at most; NULL: no limit.",
+            |it| it.backend.sessions_max.into();
+        integer "max_replication_lag", "Seconds that it may lag; 0: no limit.",
+            |it| it.backend.lag_limit.max.map_or(0, |max| max.as_secs()).into();
+        integer "use_ssl", "The setting backend_tls.mode says it: 0.", |_| 0_u32.into();
+        integer "max_latency_ms", "Always 0: the proxy has no limit of this kind.", |_| 0_u32.into();
+        text "comment", "Its name here.", |it| it.backend.name.clone().into();
+    },
     items: |material| {
         let backends = material.topology.backends.iter();
         backends.map(Server::of).collect()

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use script::FileFacts;
 
 use crate::material::Material;
-use crate::table::{Asks, Cell, Schema, TableDefinition, integer, text};
+use crate::table::{Asks, Cell, Schema, TableDefinition, columns};
 
 /// See the module.
 pub static TABLE: TableDefinition<(PathBuf, FileFacts)> = TableDefinition {
@@ -13,28 +13,15 @@ pub static TABLE: TableDefinition<(PathBuf, FileFacts)> = TableDefinition {
     name: "scripts",
     about: "The scripts that sessions have run, since the start.",
     asks: Asks::Nothing,
-    columns: &[
-        text("file", "The path of the file.", |it| {
-            it.0.display().to_string().into()
-        }),
-        integer("sessions", "Sessions for which its body has run.", |it| {
-            it.1.sessions.into()
-        }),
-        integer(
-            "refused",
-            "Sessions that were refused: it could not be read, or its body has raised an error.",
-            |it| it.1.refused.into(),
-        ),
-        integer("faults", "Hooks that have ended with an error.", |it| {
-            it.1.faults.into()
-        }),
-        text("last_fault", "The last error.", |it| {
-            match it.1.last_fault.is_empty() {
-                true => Cell::Null,
-                false => it.1.last_fault.clone().into(),
-            }
-        }),
-    ],
+    columns: columns! {
+        text "file", "The path of the file.", |it| it.0.display().to_string().into();
+        integer "sessions", "Sessions for which its body has run.", |it| it.1.sessions.into();
+        integer "refused", "Sessions that were refused: it could not be read, or its body has raised an error.",
+            |it| it.1.refused.into();
+        integer "faults", "Hooks that have ended with an error.", |it| it.1.faults.into();
+        text "last_fault", "The last error.",
+            |it| match it.1.last_fault.is_empty() { true => Cell::Null, false => it.1.last_fault.clone().into() };
+    },
     items,
 };
 

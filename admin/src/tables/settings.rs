@@ -8,7 +8,7 @@ use config::{
 
 use crate::defined::Defined;
 use crate::material::Material;
-use crate::table::{Alterable, Asks, Schema, TableDefinition, Target, integer, text};
+use crate::table::{Alterable, Asks, Schema, TableDefinition, Target, columns};
 
 /// See the module.
 pub static TABLE: Defined<SettingRow> = Defined {
@@ -29,31 +29,15 @@ const SHEET: TableDefinition<SettingRow> = TableDefinition {
     about: "Every setting, as it holds now; values can be changed. They are written as in the file; secrets are \
             hidden.",
     asks: Asks::Nothing,
-    columns: &[
-        text(
-            "name",
-            "Its name, as in the manual; of lists with the item's name.",
-            |it| it.name.clone().into(),
-        ),
-        text("value", "The value of the setting.", |it| {
-            it.value.clone().into()
-        }),
-        text("default_value", "The default value of the setting.", |it| {
-            it.default.clone().into()
-        }),
-        integer("is_default", "Whether the two are the same.", |it| {
-            (it.value == it.default).into()
-        }),
-        text("section", "The heading that it has in the manual.", |it| {
-            it.section.into()
-        }),
-        text("applies", "When a change takes effect.", |it| {
-            it.applies.into()
-        }),
-        text("about", "The purpose of the setting.", |it| {
-            it.about.clone().into()
-        }),
-    ],
+    columns: columns! {
+        text "name", "Its name, as in the manual; of lists with the item's name.", |it| it.name.clone().into();
+        text "value", "The value of the setting.", |it| it.value.clone().into();
+        text "default_value", "The default value of the setting.", |it| it.default.clone().into();
+        integer "is_default", "Whether the two are the same.", |it| (it.value == it.default).into();
+        text "section", "The heading that it has in the manual.", |it| it.section.into();
+        text "applies", "When a change takes effect.", |it| it.applies.into();
+        text "about", "The purpose of the setting.", |it| it.about.clone().into();
+    },
     items,
 };
 

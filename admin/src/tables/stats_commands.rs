@@ -8,7 +8,7 @@ use stats::Counts;
 
 use super::digests::us;
 use crate::material::Material;
-use crate::table::{Asks, Cell, Schema, TableDefinition, integer, measure, text};
+use crate::table::{Asks, Cell, Schema, TableDefinition, columns};
 
 /// See the module.
 pub static TABLE: TableDefinition<StatsCommandRow> = TableDefinition {
@@ -17,35 +17,26 @@ pub static TABLE: TableDefinition<StatsCommandRow> = TableDefinition {
     about: "Statements by what they are, by the names of ProxySQL, as far as digests are kept. How long they took is \
             counted in steps: what took up to a quarter longer than a limit may be counted below it.",
     asks: Asks::Insight,
-    columns: &[
-        text(
-            "Command",
+    columns: columns! {
+        text "Command",
             "The kind of the statements; UNKNOWN: statements for which ProxySQL has no name, and statements whose \
-             digest was dropped.",
-            |it| it.command.into(),
-        ),
-        measure(
-            "Total_Time_us",
-            "us",
-            "All of their time, from when they came to when their replies had ended.",
-            |it| us(it.counts.whole_ns()),
-        ),
-        integer("Total_cnt", "How many.", |it| it.counts.count.into()),
-        integer("cnt_100us", "Those that took up to 100 µs.", |it| {
-            it.step(0)
-        }),
-        integer("cnt_500us", "Longer, and up to 500 µs.", |it| it.step(1)),
-        integer("cnt_1ms", "Longer, and up to 1 ms.", |it| it.step(2)),
-        integer("cnt_5ms", "Longer, and up to 5 ms.", |it| it.step(3)),
-        integer("cnt_10ms", "Longer, and up to 10 ms.", |it| it.step(4)),
-        integer("cnt_50ms", "Longer, and up to 50 ms.", |it| it.step(5)),
-        integer("cnt_100ms", "Longer, and up to 100 ms.", |it| it.step(6)),
-        integer("cnt_500ms", "Longer, and up to 500 ms.", |it| it.step(7)),
-        integer("cnt_1s", "Longer, and up to 1 s.", |it| it.step(8)),
-        integer("cnt_5s", "Longer, and up to 5 s.", |it| it.step(9)),
-        integer("cnt_10s", "Longer, and up to 10 s.", |it| it.step(10)),
-        integer("cnt_INFs", "Longer than that.", |it| it.step(11)),
-    ],
+             digest was dropped.", |it| it.command.into();
+        measure "Total_Time_us" ["us"], "All of their time, from when they came to when their replies had ended.",
+            |it| us(it.counts.whole_ns());
+        integer "Total_cnt", "How many.", |it| it.counts.count.into();
+        integer "cnt_100us", "Those that took up to 100 µs.", |it| it.step(0);
+        integer "cnt_500us", "Longer, and up to 500 µs.", |it| it.step(1);
+        integer "cnt_1ms", "Longer, and up to 1 ms.", |it| it.step(2);
+        integer "cnt_5ms", "Longer, and up to 5 ms.", |it| it.step(3);
+        integer "cnt_10ms", "Longer, and up to 10 ms.", |it| it.step(4);
+        integer "cnt_50ms", "Longer, and up to 50 ms.", |it| it.step(5);
+        integer "cnt_100ms", "Longer, and up to 100 ms.", |it| it.step(6);
+        integer "cnt_500ms", "Longer, and up to 500 ms.", |it| it.step(7);
+        integer "cnt_1s", "Longer, and up to 1 s.", |it| it.step(8);
+        integer "cnt_5s", "Longer, and up to 5 s.", |it| it.step(9);
+        integer "cnt_10s", "Longer, and up to 10 s.", |it| it.step(10);
+        integer "cnt_INFs", "Longer than that.", |it| it.step(11);
+    },
     items,
 };
 

@@ -3,7 +3,7 @@
 use worker::{PoolView, SessionState};
 
 use crate::material::Material;
-use crate::table::{Asks, Schema, TableDefinition, text};
+use crate::table::{Asks, Schema, TableDefinition, columns};
 
 /// See the module.
 pub static TABLE: TableDefinition<StatsGlobalRow> = TableDefinition {
@@ -11,14 +11,10 @@ pub static TABLE: TableDefinition<StatsGlobalRow> = TableDefinition {
     name: "stats_mysql_global",
     about: "Figures of the whole proxy, by the names of ProxySQL, as far as they are known here.",
     asks: Asks::Sessions,
-    columns: &[
-        text("Variable_Name", "The name of the counter.", |it| {
-            it.0.into()
-        }),
-        text("Variable_Value", "The value of the counter.", |it| {
-            it.1.to_string().into()
-        }),
-    ],
+    columns: columns! {
+        text "Variable_Name", "The name of the counter.", |it| it.0.into();
+        text "Variable_Value", "The value of the counter.", |it| it.1.to_string().into();
+    },
     items,
 };
 
@@ -34,47 +30,31 @@ fn items(material: &Material) -> Vec<StatsGlobalRow> {
     let not_at_once = sum(|it| it.figures.counts.waits + it.figures.counts.refused);
     let times = material.window.times();
     let taken = times.iter().map(|it| it.taken_steps.sum.as_nanos());
+    let taken = u64::try_from(taken.sum::<u128>()).unwrap_or(u64::MAX);
+    let busy = count(|it| it.state != SessionState::Idle);
+    let failed = sum(|it| it.figures.counts.open_failures);
+    let open = sum(|it| it.figures.connections() as u64);
+    let opened = sum(|it| it.figures.counts.opened);
+    let closed = sum(|it| it.figures.counts.closed.total());
+    let received = times.iter().map(|it| it.bytes_received).sum();
+    let sent = times.iter().map(|it| it.bytes_sent).sum();
     vec![
         ("ProxySQL_Uptime", material.now.0.as_secs()),
         ("Active_Transactions", count(|it| it.is_in_transaction)),
         ("Client_Connections_connected", count(|_| true)),
-        (
-            "Client_Connections_non_idle",
-            count(|it| it.state != SessionState::Idle),
-        ),
-        (
-            "Server_Connections_aborted",
-            sum(|it| it.figures.counts.open_failures),
-        ),
-        (
-            "Server_Connections_connected",
-            sum(|it| it.figures.connections() as u64),
-        ),
-        (
-            "Server_Connections_created",
-            sum(|it| it.figures.counts.opened),
-        ),
-        (
-            "Backend_query_time_nsec",
-            u64::try_from(taken.sum::<u128>()).unwrap_or(u64::MAX),
-        ),
-        (
-            "Queries_backends_bytes_recv",
-            times.iter().map(|it| it.bytes_received).sum(),
-        ),
-        (
-            "Queries_backends_bytes_sent",
-            times.iter().map(|it| it.bytes_sent).sum(),
-        ),
+        ("Client_Connections_non_idle", busy),
+        ("Server_Connections_aborted", failed),
+        ("Server_Connections_connected", open),
+        ("Server_Connections_created", opened),
+        ("Backend_query_time_nsec", taken),
+        ("Queries_backends_bytes_recv", received),
+        ("Queries_backends_bytes_sent", sent),
         ("Questions", times.iter().map(|it| it.statements).sum()),
         ("MySQL_Thread_Workers", material.window.workers() as u64),
         ("ConnPool_get_conn_success", reused),
         ("ConnPool_get_conn_failure", not_at_once),
         ("MyHGM_myconnpoll_get", reused + not_at_once),
         ("MyHGM_myconnpoll_get_ok", reused),
-        (
-            "MyHGM_myconnpoll_destroy",
-            sum(|it| it.figures.counts.closed.total()),
-        ),
+        ("MyHGM_myconnpoll_destroy", closed),
     ]
 }

@@ -3,7 +3,7 @@
 use worker::SessionState;
 
 use crate::material::Material;
-use crate::table::{Asks, Schema, TableDefinition, text};
+use crate::table::{Asks, Schema, TableDefinition, columns};
 
 /// See the module.
 pub static TABLE: TableDefinition<StatusRow> = TableDefinition {
@@ -11,12 +11,10 @@ pub static TABLE: TableDefinition<StatusRow> = TableDefinition {
     name: "status",
     about: "Figures of the whole proxy, by the names that servers have for them where they have one.",
     asks: Asks::Sessions,
-    columns: &[
-        text("name", "The name of the counter.", |it| it.0.into()),
-        text("value", "The value of the counter.", |it| {
-            it.1.to_string().into()
-        }),
-    ],
+    columns: columns! {
+        text "name", "The name of the counter.", |it| it.0.into();
+        text "value", "The value of the counter.", |it| it.1.to_string().into();
+    },
     items,
 };
 

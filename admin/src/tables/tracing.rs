@@ -3,7 +3,7 @@
 use stats::Dropped;
 
 use crate::material::Material;
-use crate::table::{Asks, Schema, TableDefinition, integer, text};
+use crate::table::{Asks, Schema, TableDefinition, columns};
 
 /// See the module.
 pub static TABLE: TableDefinition<TracingRow> = TableDefinition {
@@ -11,30 +11,16 @@ pub static TABLE: TableDefinition<TracingRow> = TableDefinition {
     name: "tracing",
     about: "Spans of statements, since the start: how many were sent to the collector, and how many were not.",
     asks: Asks::Nothing,
-    columns: &[
-        text("outcome", "sent, or dropped.", |it| it.outcome.into()),
-        text(
-            "reason",
-            "Why they were dropped: queue_full, as too many waited; unreachable, or refused, the collector; ended, \
-             as traces were switched off.",
-            |it| it.reason.into(),
-        ),
-        integer(
-            "spans",
-            "How many: four of a statement that a backend has answered, two of others.",
-            |it| it.spans.into(),
-        ),
-        text(
-            "endpoint",
-            "The address that spans are sent to; NULL: none.",
-            |it| it.endpoint.clone().into(),
-        ),
-        text(
-            "trouble",
-            "Why none can be sent now; NULL: they can.",
-            |it| it.trouble.clone().into(),
-        ),
-    ],
+    columns: columns! {
+        text "outcome", "sent, or dropped.", |it| it.outcome.into();
+        text "reason",
+            "Why they were dropped: queue_full, as too many waited; unreachable, or refused, the collector; ended, as \
+             traces were switched off.", |it| it.reason.into();
+        integer "spans", "How many: four of a statement that a backend has answered, two of others.",
+            |it| it.spans.into();
+        text "endpoint", "The address that spans are sent to; NULL: none.", |it| it.endpoint.clone().into();
+        text "trouble", "Why none can be sent now; NULL: they can.", |it| it.trouble.clone().into();
+    },
     items,
 };
 

@@ -3,7 +3,7 @@
 use stats::{Hidden, Index};
 
 use crate::material::Material;
-use crate::table::{Asks, Schema, TableDefinition, integer, text};
+use crate::table::{Asks, Schema, TableDefinition, columns};
 use advisor::IndexName;
 
 /// See the module.
@@ -13,30 +13,21 @@ pub static TABLE: TableDefinition<UnusedIndexRow> = TableDefinition {
     about: "Indexes of the schemas in which statements were explained that none of them uses, those of tables \
             that are read most first. Empty without insight.index_usage.",
     asks: Asks::Insight,
-    columns: &[
-        text("cluster", "Its cluster.", |it| (&*it.name.cluster).into()),
-        text("schema_name", "Its schema.", |it| (&it.name.schema).into()),
-        text("table_name", "Its table.", |it| (&it.name.table).into()),
-        text("index_name", "Its name.", |it| (&it.name.index).into()),
-        text("column_names", "Its columns, in their order.", |it| {
-            it.facts.columns().into()
-        }),
-        text(
-            "kept_for",
+    columns: columns! {
+        text "cluster", "Its cluster.", |it| (&*it.name.cluster).into();
+        text "schema_name", "Its schema.", |it| (&it.name.schema).into();
+        text "table_name", "Its table.", |it| (&it.name.table).into();
+        text "index_name", "Its name.", |it| (&it.name.index).into();
+        text "column_names", "Its columns, in their order.", |it| it.facts.columns().into();
+        text "kept_for",
             "The constraint that needs the index: primary key, unique, foreign key; NULL: none that is known.",
-            |it| kept_for(&it.facts).into(),
-        ),
-        text(
-            "hidden",
-            "invisible, ignored: no statement is planned with it; NULL: any may be.",
-            |it| it.facts.hidden.map(Hidden::name).into(),
-        ),
-        integer(
-            "table_digests",
+            |it| kept_for(&it.facts).into();
+        text "hidden", "invisible, ignored: no statement is planned with it; NULL: any may be.",
+            |it| it.facts.hidden.map(Hidden::name).into();
+        integer "table_digests",
             "How many digests that were explained read its table: without any, nothing is known of it.",
-            |it| it.table_digests.into(),
-        ),
-    ],
+            |it| it.table_digests.into();
+    },
     items,
 };
 

@@ -2,7 +2,7 @@
 
 use crate::functions::VARIABLES;
 use crate::material::Material;
-use crate::table::{Asks, Schema, TableDefinition, text};
+use crate::table::{Asks, Schema, TableDefinition, columns};
 
 /// See the module.
 pub static TABLE: TableDefinition<VariableRow> = TableDefinition {
@@ -10,12 +10,10 @@ pub static TABLE: TableDefinition<VariableRow> = TableDefinition {
     name: "variables",
     about: "Settings by name, and what client libraries ask servers for.",
     asks: Asks::Nothing,
-    columns: &[
-        text("name", "Its name.", |it| it.0.clone().into()),
-        text("value", "The value of the variable.", |it| {
-            it.1.clone().into()
-        }),
-    ],
+    columns: columns! {
+        text "name", "Its name.", |it| it.0.clone().into();
+        text "value", "The value of the variable.", |it| it.1.clone().into();
+    },
     items,
 };
 

@@ -3,7 +3,7 @@
 use worker::{SessionState, WorkerView};
 
 use crate::material::Material;
-use crate::table::{Asks, Cell, Schema, TableDefinition, integer};
+use crate::table::{Asks, Cell, Schema, TableDefinition, columns};
 
 /// See the module.
 pub static TABLE: TableDefinition<WorkerRow> = TableDefinition {
@@ -11,19 +11,12 @@ pub static TABLE: TableDefinition<WorkerRow> = TableDefinition {
     name: "workers",
     about: "The threads that sessions live on.",
     asks: Asks::Sessions,
-    columns: &[
-        integer("worker", "Its number, from 0.", |it| it.worker.into()),
-        integer(
-            "answers",
-            "Whether it has answered in time; if not, all tables lack its figures.",
-            |it| it.view.is_some().into(),
-        ),
-        integer("sessions", "Sessions that live on it.", |it| {
-            it.count(|view| view.sessions.len())
-        }),
-        integer(
-            "running",
-            "Of these, sessions that execute something.",
+    columns: columns! {
+        integer "worker", "Its number, from 0.", |it| it.worker.into();
+        integer "answers", "Whether it has answered in time; if not, all tables lack its figures.",
+            |it| it.view.is_some().into();
+        integer "sessions", "Sessions that live on it.", |it| it.count(|view| view.sessions.len());
+        integer "running", "Of these, sessions that execute something.",
             |it| {
                 it.count(|view| {
                     let sessions = view.sessions.iter();
@@ -31,25 +24,15 @@ pub static TABLE: TableDefinition<WorkerRow> = TableDefinition {
                         .filter(|it| it.state == SessionState::Running)
                         .count()
                 })
-            },
-        ),
-        integer(
-            "pinned",
-            "Of these, pooled sessions that keep a connection.",
-            |it| it.count(|view| view.sessions.iter().filter(|it| it.pins.is_some()).count()),
-        ),
-        integer(
-            "backend_connections",
-            "Pooled connections that it has.",
-            |it| it.count(|view| view.pools.iter().map(|it| it.figures.connections()).sum()),
-        ),
-        integer(
-            "refused_reads",
-            "Digests of reads that a replica has refused because they write. Statements with these \
-             digests go to the primary.",
-            |it| it.count(|view| view.refused_reads),
-        ),
-    ],
+            };
+        integer "pinned", "Of these, pooled sessions that keep a connection.",
+            |it| it.count(|view| view.sessions.iter().filter(|it| it.pins.is_some()).count());
+        integer "backend_connections", "Pooled connections that it has.",
+            |it| it.count(|view| view.pools.iter().map(|it| it.figures.connections()).sum());
+        integer "refused_reads",
+            "Digests of reads that a replica has refused because they write. Statements with these digests go to the \
+             primary.", |it| it.count(|view| view.refused_reads);
+    },
     items,
 };
 

@@ -23,8 +23,6 @@ pub struct Action {
     pub path: &'static str,
     /// What it does, in a sentence.
     pub about: &'static str,
-    /// Who may, at least.
-    pub role: AdminRole,
     /// Which statement it is.
     pub means: Means,
 }
@@ -92,6 +90,14 @@ impl Method {
 }
 
 impl Action {
+    /// Who may, at least: everybody who may look may ask what there is.
+    pub const fn role(&self) -> AdminRole {
+        match self.method {
+            Method::Get => AdminRole::Stats,
+            Method::Post | Method::Patch | Method::Delete => AdminRole::Admin,
+        }
+    }
+
     /// What the path leaves open.
     pub fn open(&self) -> Option<&'static str> {
         let (_, rest) = self.path.split_once('{')?;

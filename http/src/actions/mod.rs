@@ -63,7 +63,7 @@ impl Action {
         request: Request,
     ) -> Result<Response, Refusal> {
         let mut admin_session = known.admin_session(state, caller);
-        if self.role == AdminRole::Admin {
+        if self.role() == AdminRole::Admin {
             admin_session.check_change(&self.means.sql())?;
         }
         let mut fields = match self.method.has_body() {

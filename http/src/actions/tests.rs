@@ -136,11 +136,11 @@ fn a_body_that_means_nothing_is_told_what_is_wrong() {
 fn whoever_may_look_is_offered_what_changes_nothing() {
     for action in ACTIONS {
         let Means::Statement(text) = action.means else {
-            assert_eq!(action.role, AdminRole::Admin, "{}", action.name);
+            assert_eq!(action.role(), AdminRole::Admin, "{}", action.name);
             continue;
         };
         let statement = reading::read(text, Schema::Pilotfish).unwrap();
-        let is_for_admins = action.role == AdminRole::Admin;
+        let is_for_admins = action.role() == AdminRole::Admin;
         assert_eq!(is_for_admins, statement.changes_the_proxy(), "{text}");
     }
 }

@@ -4,7 +4,7 @@ use config::AdminRole;
 use serde_json::{Map, Value, json};
 
 use super::super::actions::{ACTIONS, Action, CHECK, Method, Parameter, schema};
-use super::schemas::{check, content, outcome, responses};
+use super::parts::{responses, shared};
 
 /// Adds each action to the paths.
 pub fn describe(paths: &mut Map<String, Value>) {
@@ -16,12 +16,12 @@ pub fn describe(paths: &mut Map<String, Value>) {
 
 fn operation(action: &Action) -> Value {
     let sql = action.means.sql();
-    let (role, for_whom) = match action.role {
+    let (role, for_whom) = match action.role() {
         AdminRole::Admin => ("admin", "users with the role `admin`"),
         AdminRole::Stats => ("stats", "everybody who may look"),
         AdminRole::Changes => ("changes", "users with the role `changes`"),
     };
-    let mut answers = responses("200", "What has come of it.", Some(&outcome()));
+    let mut answers = responses("What has come of it.", &shared("schemas", "Outcome"));
     if action.method != Method::Get {
         answers["204"] = json!({"description": "It is done, and there is nothing to tell."});
     }
@@ -41,7 +41,10 @@ fn operation(action: &Action) -> Value {
         }]);
     }
     if action.method.has_body() {
-        operation["requestBody"] = json!({"required": true, "content": content(&body(action))});
+        operation["requestBody"] = json!({
+            "required": true,
+            "content": {"application/json": {"schema": body(action)}},
+        });
     }
     operation
 }
@@ -57,7 +60,7 @@ fn body(action: &Action) -> Value {
     });
     let mut properties: Map<_, _> = properties.collect();
     if action.means.can_be_checked() {
-        properties.insert(CHECK.to_owned(), check());
+        properties.insert(CHECK.to_owned(), shared("schemas", "Check"));
     }
     // Of a row that is there, what is not said stays as it is.
     let is_needed = |it: &&Parameter| it.is_required && action.method == Method::Post;

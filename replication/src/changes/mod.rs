@@ -15,6 +15,7 @@ mod columns;
 mod error;
 mod event;
 mod file;
+mod format;
 mod history;
 #[cfg(feature = "kafka")]
 mod kafka;
@@ -34,6 +35,7 @@ mod value;
 pub(crate) mod tests;
 
 pub use error::{ChangeError, ChangeRefusal};
+pub use format::{ChangeLines, OLDEST_POSITION, ServerSentEvents};
 pub use reader::ChangeStart;
 pub use readers::{ChangeReaderView, ChangeReaders, ChangeState, ChangeWay};
 pub use sink::ChangeSinks;

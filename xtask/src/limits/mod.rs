@@ -105,6 +105,8 @@ const CRATES: &[&str] = &[
     "replication",
     "import",
     "advisor",
+    "history",
+    "metrics",
     "admin",
     "http",
     "pilotfish",

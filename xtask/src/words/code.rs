@@ -5,7 +5,7 @@ use std::path::Path;
 
 use proc_macro2::{TokenStream, TokenTree};
 use syn::visit::{self, Visit};
-use syn::{Expr, ExprCall, FieldValue, Lit, LitStr, Macro, Member};
+use syn::{Expr, FieldValue, Lit, LitStr, Macro, Member};
 
 use super::blocks::Block;
 use crate::limits::source::Crate;
@@ -30,6 +30,7 @@ const CRATES: &[&str] = &[
     "worker",
     "script_host",
     "replication",
+    "history",
     "admin",
     "http",
     "pilotfish",
@@ -57,7 +58,7 @@ pub fn texts(root: &Path) -> Result<Vec<(String, Vec<Block>)>, Vec<String>> {
 #[derive(Default)]
 struct Found {
     blocks: Vec<Block>,
-    /// Whether calls and fields describe tables here.
+    /// Whether columns and fields describe tables here.
     describes_tables: bool,
 }
 
@@ -76,24 +77,17 @@ impl<'ast> Visit<'ast> for Found {
         let texts = match name.as_deref() {
             Some("warn" | "error") => literals(&it.tokens, None).pop().into_iter().collect(),
             Some("define") => literals(&it.tokens, Some('=')),
+            Some("columns") if self.describes_tables => {
+                let mut texts = literals(&it.tokens, None);
+                texts.retain(|text| text.value().ends_with('.'));
+                texts
+            }
             _ => Vec::new(),
         };
         for text in &texts {
             self.add(text);
         }
         visit::visit_macro(self, it);
-    }
-
-    /// A column: `integer("idle", "Connections that no session uses.", …)`, with a unit between if it has one.
-    fn visit_expr_call(&mut self, it: &'ast ExprCall) {
-        let is_named = matches!(&*it.func, Expr::Path(_)) && it.args.len() > 2;
-        let words = it.args.iter().map_while(string);
-        if let (true, Some(about)) = (self.describes_tables && is_named, words.last())
-            && about.value().ends_with('.')
-        {
-            self.add(about);
-        }
-        visit::visit_expr_call(self, it);
     }
 
     fn visit_field_value(&mut self, it: &'ast FieldValue) {
@@ -165,10 +159,10 @@ mod tests {
 
     #[test]
     fn descriptions_of_tables_and_columns_are_found() {
-        let code = r#"static TABLE: Sheet = Sheet { name: "pools", about: "Pools.", columns: &[
-            integer("idle", "Connections.", |it| it.idle),
-            measure("wait_us", "us", "How long.", |it| it.wait),
-        ] };"#;
+        let code = r#"static TABLE: Sheet = Sheet { name: "pools", about: "Pools.", columns: columns! {
+            integer "idle", "Connections.", |it| it.idle.into();
+            measure "wait_us" ["us"], "How long.", |it| it.wait.into();
+        } };"#;
         assert_eq!(found(code), ["Pools.", "Connections.", "How long."]);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use admin::metrics::{Buckets, Labels, Measured, Metric, MetricKind, Series};
+use metrics::{Buckets, Labels, Measured, Metric, MetricKind, Series};
 
 use super::otlp::{
     CUMULATIVE, Data, Gauge, Histogram, HistogramDataPoint, Metric as Message, NumberDataPoint, Sum,

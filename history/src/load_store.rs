@@ -2,9 +2,9 @@
 
 use rusqlite::{Connection, params};
 
-use super::load::LoadRow;
-use super::load_view;
-use super::span::Span;
+use crate::load::LoadRow;
+use crate::load_view::LOAD_HISTORY;
+use crate::span::Span;
 
 /// A file of an earlier version has no such table yet. The row of the whole proxy has no backend's name.
 const TABLE: &str = "
@@ -30,7 +30,7 @@ const ADD: &str = "INSERT INTO load VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 
 /// # Errors
 /// SQLite's.
 pub fn prepare(database: &Connection) -> rusqlite::Result<()> {
-    database.execute_batch(&format!("{TABLE} {};", load_view::definition()))
+    database.execute_batch(&format!("{TABLE} {};", LOAD_HISTORY.definition()))
 }
 
 /// Writes the rows of an interval.

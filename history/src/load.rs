@@ -4,11 +4,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use worker::{SessionState, StepsView, TimesView, WorkerView};
+use registry::worker_view::{SessionState, StepsView, TimesView, WorkerView};
 
-use super::age::Now;
-use super::span::Span;
-use crate::tables::process;
+use crate::age::Now;
+use crate::span::Span;
 
 /// What was counted at a look.
 pub struct LoadCounts {
@@ -64,15 +63,19 @@ pub struct LoadRow {
 }
 
 impl LoadCounts {
-    /// Now. `workers`: what they tell, if all of them have answered.
-    pub fn new(times: Vec<TimesView>, workers: Option<&[WorkerView]>) -> Self {
+    /// Now. `workers`: what they tell, if all of them have answered. `usage`: the processor time that the process has
+    /// taken, and its bytes of memory.
+    pub fn new(
+        times: Vec<TimesView>,
+        workers: Option<&[WorkerView]>,
+        usage: Option<(Duration, u64)>,
+    ) -> Self {
         let mut by_backend: BTreeMap<String, StatementTimes> = BTreeMap::new();
         for it in times {
             let sum = by_backend.entry(it.backend).or_default();
             sum.waited.add(&it.waited_steps);
             sum.taken.add(&it.taken_steps);
         }
-        let usage = process::usage();
         Self {
             times: by_backend,
             cpu: usage.map(|(cpu, _)| cpu),

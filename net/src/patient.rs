@@ -13,6 +13,8 @@ use net::clock;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep};
 
+use crate::clock;
+
 /// How long a client may take nothing of an answer.
 const TIMEOUT_TAKE: Duration = Duration::from_secs(30);
 

@@ -1,17 +1,15 @@
 //! The metrics of one moment as values: the text for Prometheus and OpenTelemetry's messages are made of them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use worker::{StepsView, TimesView};
+use registry::worker_view::{StepsView, TimesView};
 
-use super::bounded::Bounded;
-use super::families::FAMILIES;
-use super::metric::{Buckets, Labels, Measured, Metric, Series};
-use super::of_scripts;
-use super::{Family, MetricKind, Source, Value};
-use crate::material::Material;
-use crate::table::{Cell, Table};
-use crate::tables::times;
+use crate::bounded::Bounded;
+use crate::families::FAMILIES;
+use crate::family::{Family, MetricKind, Source, Value};
+use crate::metric::{Buckets, Labels, Measured, Metric, Series};
+use crate::of_scripts;
+use crate::sources::{MetricCell, MetricSources, MetricTable};
 
 /// How statements' times are spread.
 pub const HISTOGRAMS: [Histogram; 2] = [
@@ -30,59 +28,53 @@ pub const HISTOGRAMS: [Histogram; 2] = [
 /// A name, the steps, and a sentence.
 type Histogram = (&'static str, fn(&TimesView) -> &StepsView, &'static str);
 
-/// What has to be gathered.
-pub fn tables() -> Vec<&'static dyn Table> {
+/// The names of the tables that metrics are made of.
+pub fn tables() -> impl Iterator<Item = &'static str> {
     let sources = FAMILIES.iter().flat_map(|family| family.sources);
-    let tables = sources.filter_map(Source::table);
-    tables.chain([&times::TABLE as &dyn Table]).collect()
+    sources.map(|source| source.table)
 }
 
 /// All metrics of one moment.
-pub fn of_material(material: &Material) -> Vec<Metric> {
-    let mut rows = RowsOf::default();
+pub fn measured(sources: &impl MetricSources) -> Vec<Metric> {
+    let names: BTreeSet<_> = tables().collect();
+    let tables = names.into_iter();
+    let tables = tables.filter_map(|name| Some((name, sources.table(name)?)));
+    let tables: Tables = tables.collect();
     let families = FAMILIES.iter();
-    let mut metrics: Vec<_> = families
-        .map(|family| of_family(family, material, &mut rows))
-        .collect();
-    let times = material.window.times();
+    let mut metrics: Vec<_> = families.map(|family| of_family(family, &tables)).collect();
+    let times = sources.times();
     metrics.extend(HISTOGRAMS.map(|(name, steps, about)| Metric {
         name: name.into(),
         about: about.into(),
         kind: MetricKind::Histogram,
         series: times.iter().map(|it| of_steps(it, steps(it))).collect(),
     }));
-    if let Some(commons) = material.window.scripts() {
-        metrics.extend(of_scripts::metrics(&commons.metrics.all()));
-    }
+    metrics.extend(of_scripts::metrics(&sources.scripts()));
     metrics
 }
 
-/// Tables whose rows have been made.
-#[derive(Default)]
-struct RowsOf(BTreeMap<&'static str, Vec<Vec<Cell>>>);
+/// Tables by their names.
+type Tables = BTreeMap<&'static str, MetricTable>;
 
-impl RowsOf {
-    fn table(&mut self, table: &dyn Table, material: &Material) -> &[Vec<Cell>] {
-        let rows = self.0.entry(table.name());
-        rows.or_insert_with(|| table.rows(material))
-    }
-}
-
-fn of_family(family: &Family, material: &Material, rows: &mut RowsOf) -> Metric {
+fn of_family(family: &Family, tables: &Tables) -> Metric {
+    let table = |source: &Source| tables.get(source.table);
     let mut all = Vec::new();
     for source in family.sources {
-        let Some(table) = source.table() else {
+        let Some(table) = table(source) else {
             continue;
         };
-        let series = series(family.kind, source, table, rows.table(table, material));
+        let series = series(family.kind, source, table);
         all.extend(series.into_iter().map(|(labels, number)| Series {
             labels,
             measured: Measured::Number(number),
         }));
     }
+    let first = family.sources.first().and_then(table);
     Metric {
         name: family.name.into(),
-        about: family.about().into(),
+        about: family
+            .about(first.map_or(&[][..], |it| it.columns.as_slice()))
+            .into(),
         kind: family.kind,
         series: all,
     }
@@ -102,13 +94,8 @@ fn of_steps(it: &TimesView, steps: &StepsView) -> Series {
 
 /// The numbers of a source by their labels. Rows with the same labels become one: times the longest of
 /// them, everything else their sum.
-fn series(
-    kind: MetricKind,
-    source: &Source,
-    table: &dyn Table,
-    rows: &[Vec<Cell>],
-) -> BTreeMap<Labels, f64> {
-    let columns = table.columns();
+fn series(kind: MetricKind, source: &Source, table: &MetricTable) -> BTreeMap<Labels, f64> {
+    let MetricTable { columns, rows } = table;
     let place = |name: &str| columns.iter().position(|column| column.name == name);
     let labels = source.labels.iter();
     let labels = labels.filter_map(|(label, column)| Some((*label, texts(rows, place(column)?))));
@@ -143,23 +130,23 @@ fn series(
 }
 
 /// A column's values, as labels have them.
-fn texts(rows: &[Vec<Cell>], place: usize) -> Vec<String> {
-    let text = |row: &Vec<Cell>| match row.get(place) {
-        Some(Cell::Text(text)) => text.clone(),
-        Some(Cell::Integer(number)) => number.to_string(),
-        Some(Cell::Null) | None => String::new(),
+fn texts(rows: &[Vec<MetricCell>], place: usize) -> Vec<String> {
+    let text = |row: &Vec<MetricCell>| match row.get(place) {
+        Some(MetricCell::Text(text)) => text.clone(),
+        Some(MetricCell::Integer(number)) => number.to_string(),
+        Some(MetricCell::Null) | None => String::new(),
     };
     rows.iter().map(text).collect()
 }
 
-fn number(value: Value, cell: Option<&Cell>, unit: Option<&str>) -> Option<f64> {
+fn number(value: Value, cell: Option<&MetricCell>, unit: Option<&str>) -> Option<f64> {
     match (value, cell) {
         (Value::One, _) => Some(1.0),
-        (Value::Is(_, wanted), Some(Cell::Text(text))) => {
+        (Value::Is(_, wanted), Some(MetricCell::Text(text))) => {
             Some(f64::from(wanted.contains(&text.as_ref())))
         }
         (Value::Is(..), _) => Some(0.0),
-        (Value::Of(_), Some(Cell::Integer(number))) => Some(match unit {
+        (Value::Of(_), Some(MetricCell::Integer(number))) => Some(match unit {
             Some("us") => *number as f64 / 1e6,
             Some(_) | None => *number as f64,
         }),
@@ -180,33 +167,41 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::table::{Asks, Schema, TableDefinition, integer, measure, text};
+    use crate::sources::MetricColumn;
 
     type Item = (&'static str, i64);
 
-    static TABLE: TableDefinition<Item> = TableDefinition {
-        schema: Schema::Pilotfish,
-        name: "tests",
-        about: "Some rows.",
-        asks: Asks::Nothing,
-        columns: &[
-            text("name", "A name.", |it| it.0.into()),
-            integer("count", "A number.", |it| Cell::Integer(it.1)),
-            measure("wait_us", "us", "A time.", |it| Cell::Integer(it.1)),
-        ],
-        items: |_| Vec::new(),
-    };
+    fn column(name: &'static str, unit: Option<&'static str>) -> MetricColumn {
+        MetricColumn {
+            name,
+            unit,
+            about: "A column.",
+        }
+    }
 
-    fn of(kind: MetricKind, column: &'static str, items: &[Item]) -> Vec<(Labels, f64)> {
+    fn of(kind: MetricKind, value: &'static str, items: &[Item]) -> Vec<(Labels, f64)> {
         let source = Source {
             table: "tests",
-            value: Value::Of(column),
+            value: Value::Of(value),
             labels: &[("who", "name")],
             fixed: Some(("fixed", "yes")),
         };
-        let row = |it: &Item| vec![it.0.into(), Cell::Integer(it.1), Cell::Integer(it.1)];
-        let rows: Vec<Vec<Cell>> = items.iter().map(row).collect();
-        series(kind, &source, &TABLE, &rows).into_iter().collect()
+        let row = |it: &Item| {
+            vec![
+                MetricCell::Text(it.0.to_owned()),
+                MetricCell::Integer(it.1),
+                MetricCell::Integer(it.1),
+            ]
+        };
+        let table = MetricTable {
+            columns: vec![
+                column("name", None),
+                column("count", None),
+                column("wait_us", Some("us")),
+            ],
+            rows: items.iter().map(row).collect(),
+        };
+        series(kind, &source, &table).into_iter().collect()
     }
 
     #[test]

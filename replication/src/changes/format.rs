@@ -1,17 +1,17 @@
 //! How changes are written: as lines, or as server-sent events whose id is the position.
 
-use replication::ChangeFormat;
+use super::subscription::ChangeFormat;
 
 /// The id of an event behind which nothing has been had. A client that sends an empty id would begin at the end.
-pub const OLDEST: &str = "oldest";
+pub const OLDEST_POSITION: &str = "oldest";
 
 /// A JSON object a line.
-pub struct Lines;
+pub struct ChangeLines;
 
 /// What `EventSource` of browsers reads.
 pub struct ServerSentEvents;
 
-impl ChangeFormat for Lines {
+impl ChangeFormat for ChangeLines {
     fn put_change(&self, out: &mut Vec<u8>, json: &str, _: &str) {
         out.extend_from_slice(json.as_bytes());
         out.push(b'\n');
@@ -41,7 +41,7 @@ impl ChangeFormat for ServerSentEvents {
 
 fn put_id(out: &mut Vec<u8>, position: &str) {
     let id = match position.is_empty() {
-        true => OLDEST,
+        true => OLDEST_POSITION,
         false => position,
     };
     out.extend_from_slice(b"id: ");
@@ -58,7 +58,7 @@ mod tests {
         let mut out = Vec::new();
         ServerSentEvents.put_heartbeat(&mut out, "{}", "");
         ServerSentEvents.put_change(&mut out, "{\"op\":\"c\"}", "0-1-5");
-        Lines.put_change(&mut out, "{\"op\":\"d\"}", "0-1-5");
+        ChangeLines.put_change(&mut out, "{\"op\":\"d\"}", "0-1-5");
         let expected =
             ": nothing new\nid: oldest\n\nid: 0-1-5\ndata: {\"op\":\"c\"}\n\n{\"op\":\"d\"}\n";
         assert_eq!(String::from_utf8_lossy(&out), expected);

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use stats::{Counts, DigestRow};
-
-use crate::statement_stats::MergedStatementStats;
+use crate::counts::Counts;
+use crate::merged::MergedStatementStats;
+use crate::table::DigestRow;
 
 /// See the module.
 #[derive(Clone)]

@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 
-use worker::StepsView;
+use registry::worker_view::StepsView;
 
-use super::MetricKind;
+use crate::family::MetricKind;
 
 /// A metric at one moment.
 #[derive(Debug, Clone, PartialEq)]
@@ -58,7 +58,7 @@ impl Buckets {
     }
 
     /// Durations, counted from the shortest on.
-    pub(super) fn of_steps(steps: &StepsView) -> Self {
+    pub(crate) fn of_steps(steps: &StepsView) -> Self {
         let mut below = 0;
         let ends = steps.steps.iter().map(|(_, total)| *total);
         let counts = ends.chain([steps.count]).map(|total| {

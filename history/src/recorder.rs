@@ -6,29 +6,29 @@ use config::{Config, StatementStatsConfig};
 use stats::StatementStatsView;
 use system::Clock;
 
-use super::age::{Age, Now};
-use super::digest_deltas::{Counted, Grown};
-use super::facts::{Facts, HistoryFacts};
-use super::load::{LoadCounts, LoadRecorder, LoadRow};
-use super::place::StateFolder;
-use super::span::Span;
-use super::store::{Bounds, Store};
+use crate::age::{Age, Now};
+use crate::digest_deltas::{Counted, Grown};
 use crate::events::{EventKind, Events};
+use crate::facts::{Facts, HistoryFacts};
+use crate::load::{LoadCounts, LoadRecorder, LoadRow};
+use crate::place::StateFolder;
+use crate::span::Span;
+use crate::store::{Bounds, Store};
 
 /// Writes the history; its fields are kept between two intervals.
 pub struct HistoryRecorder {
-    pub(super) facts: Facts,
-    pub(super) events: Arc<Events>,
+    pub(crate) facts: Facts,
+    pub(crate) events: Arc<Events>,
     folder: StateFolder,
-    pub(super) clock: Clock,
-    pub(super) store: Option<Store>,
+    pub(crate) clock: Clock,
+    pub(crate) store: Option<Store>,
     counted: Counted,
     /// When the interval has begun, in seconds since 1970.
-    pub(super) start: i64,
+    pub(crate) start: i64,
     /// The same by a clock that nobody sets.
-    pub(super) steady: i64,
+    pub(crate) steady: i64,
     /// When it was last tried to write one.
-    pub(super) tried: i64,
+    pub(crate) tried: i64,
     load: LoadRecorder,
     /// By what rows are old.
     age: Option<Age>,

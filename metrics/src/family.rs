@@ -1,36 +1,17 @@
-//! Metrics: columns of the registry's tables under names by Prometheus' conventions, and how statements' times are
-//! spread. Prometheus reads them as text; a collector of OpenTelemetry gets the same values.
-//!
-//! ```text
-//!   families   which there are, of which column     measured, metric  the values of a moment
-//!   of_scripts what scripts count                   written   their text
-//!   bounded    labels of which there may be many    tests     the manual's list of them
-//! ```
+//! A family of series: a name, and the columns that its numbers are of.
 
-mod bounded;
-mod families;
-mod measured;
-mod metric;
-mod of_scripts;
-mod written;
-
-#[cfg(test)]
-mod tests;
-
-use crate::registry;
-use crate::table::Table;
-
-pub use measured::{of_material, tables};
-pub use metric::{Buckets, Labels, Measured, Metric, Series};
-pub use written::text;
+use crate::sources::MetricColumn;
 
 /// Series of one name that differ in their labels.
-struct Family {
-    name: &'static str,
-    kind: MetricKind,
+pub struct Family {
+    /// Its name.
+    pub name: &'static str,
+    /// How its numbers change.
+    pub kind: MetricKind,
     /// A sentence; none: that of its only source's column, with the column's name.
-    about: Option<&'static str>,
-    sources: &'static [Source],
+    pub about: Option<&'static str>,
+    /// What becomes its series.
+    pub sources: &'static [Source],
 }
 
 /// How the numbers of a metric's family change.
@@ -45,18 +26,20 @@ pub enum MetricKind {
 }
 
 /// Rows of a table that become series.
-struct Source {
-    table: &'static str,
-    value: Value,
+pub struct Source {
+    /// The table's name.
+    pub table: &'static str,
+    /// What the number of a row is.
+    pub value: Value,
     /// Labels and the columns that they are.
-    labels: &'static [(&'static str, &'static str)],
+    pub labels: &'static [(&'static str, &'static str)],
     /// One more label, the same for all of them.
-    fixed: Option<(&'static str, &'static str)>,
+    pub fixed: Option<(&'static str, &'static str)>,
 }
 
 /// What the number of a row is.
 #[derive(Debug, Clone, Copy)]
-enum Value {
+pub enum Value {
     /// A column's, in seconds if it is a time. Rows where it is NULL have none.
     Of(&'static str),
     /// 1 if the column has one of these texts, 0 if it has another.
@@ -66,14 +49,14 @@ enum Value {
 }
 
 impl Family {
-    fn about(&self) -> String {
+    /// A sentence about it. `columns`: those of its first source's table.
+    pub fn about(&self, columns: &[MetricColumn]) -> String {
         let of_column = || {
             let source = self.sources.first()?;
             let Value::Of(name) = source.value else {
                 return None;
             };
-            let mut columns = source.table()?.columns().into_iter();
-            let column = columns.find(|column| column.name == name)?;
+            let column = columns.iter().find(|column| column.name == name)?;
             Some(format!("{}.{name}: {}", source.table, column.about))
         };
         let own = self.about.map(str::to_owned);
@@ -81,14 +64,9 @@ impl Family {
     }
 }
 
-impl Source {
-    fn table(&self) -> Option<&'static dyn Table> {
-        registry::table(None, self.table)
-    }
-}
-
 impl MetricKind {
-    const fn name(self) -> &'static str {
+    /// As Prometheus calls it.
+    pub const fn name(self) -> &'static str {
         match self {
             Self::Counter => "counter",
             Self::Gauge => "gauge",

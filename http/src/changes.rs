@@ -1,8 +1,6 @@
 //! `GET /changes?cluster=main&tables=shop.*&from=oldest`: the change feed, as a JSON object a line, or as server-sent
 //! events.
 
-mod format;
-
 use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -14,15 +12,17 @@ use axum::extract::{Extension, Query, Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use hyper::body::{Bytes, Frame};
-use replication::{ChangeFormat, ChangeRefusal, ChangeRequest, ChangeStart, subscribe};
+use net::patient::LongAnswer;
+use replication::{
+    ChangeFormat, ChangeLines, ChangeRefusal, ChangeRequest, ChangeStart, OLDEST_POSITION,
+    ServerSentEvents, subscribe,
+};
 use tokio::sync::mpsc;
 
 use super::HttpState;
 use super::accept::Caller;
 use super::guard::AuthenticatedUser;
-use super::patient::LongAnswer;
 use super::refusal::Refusal;
-use format::{Lines, ServerSentEvents};
 
 const EVENT_STREAM: &str = "text/event-stream";
 const LINES: &str = "application/x-ndjson";
@@ -46,20 +46,15 @@ pub async fn changes(
     }
     let (content_type, format): (_, Box<dyn ChangeFormat>) = match wants_events(headers) {
         true => (EVENT_STREAM, Box::new(ServerSentEvents)),
-        false => (LINES, Box::new(Lines)),
+        false => (LINES, Box::new(ChangeLines)),
     };
+    let settings = state.authenticator.window.settings();
     let request = ChangeRequest {
         name: known.name(&caller),
         cluster: wanted.cluster,
         tables: wanted.tables,
         start: wanted.start,
-        readers_max: state
-            .authenticator
-            .window
-            .settings()
-            .config
-            .http
-            .change_readers_max,
+        readers_max: settings.config.http.change_readers_max,
     };
     let pieces = subscribe(&state.authenticator.streams, request, format).map_err(refusal)?;
     is_long.set();
@@ -114,7 +109,7 @@ impl ChangeQuery {
 fn start(text: &str) -> ChangeStart {
     match text.trim() {
         "now" => ChangeStart::Now,
-        format::OLDEST => ChangeStart::Oldest,
+        OLDEST_POSITION => ChangeStart::Oldest,
         position => ChangeStart::Behind(position.to_owned()),
     }
 }

@@ -1,12 +1,13 @@
 #![allow(clippy::unwrap_used)]
 use std::path::Path;
+use std::thread;
 use std::time::{Instant, SystemTime};
 
 use config::StatementStatsConfig;
 use route::BackendId;
 use rusqlite::Connection;
 use stats::{Attribution, Counts, DigestRow, StatementStatsView};
-use system::Clock;
+use system::{Clock, Entropy, System, Threads};
 
 use super::digest_deltas::{Counted, Grown};
 use super::facts::facts_of;
@@ -244,15 +245,19 @@ fn a_file_of_something_else_is_left_as_it_is() {
 }
 
 fn recorder(folder: StateFolder) -> HistoryRecorder {
-    let clock = Clock::new(Instant::now, SystemTime::now);
-    let events = Arc::new(Events::new(clock.clone()));
-    HistoryRecorder::new(Facts::default(), events, folder, clock)
+    let events = Arc::new(Events::new(clock()));
+    HistoryRecorder::new(Facts::default(), events, folder, clock())
 }
 
 fn keeper() -> HistoryRecorder {
     let mut keeper = recorder(StateFolder::default());
     (keeper.start, keeper.steady, keeper.tried) = (100, 100, 100);
     keeper
+}
+
+/// The machine's clock.
+fn clock() -> Clock {
+    Clock::new(Instant::now, SystemTime::now)
 }
 
 /// A moment by a clock that nobody has set.
@@ -395,4 +400,57 @@ fn a_state_directory_that_cannot_be_written_leaves_the_history_in_memory() {
     keeper.begin(&unset);
     let file = facts_of(&keeper.facts).file;
     assert_eq!(file, Some(folder.path().join("history.db")));
+}
+
+/// Five statements have ended, and no worker tells of its sessions.
+struct OneDigest(Arc<Config>);
+
+impl Observed for OneDigest {
+    fn system(&self) -> System {
+        System {
+            clock: clock(),
+            entropy: Entropy::seeded(1),
+            threads: Threads::new(|name, work| thread::Builder::new().name(name).spawn(work)),
+        }
+    }
+
+    fn config(&self) -> Arc<Config> {
+        Arc::clone(&self.0)
+    }
+
+    async fn statements(&self) -> Option<StatementStatsView> {
+        Some(looked(vec![(0, row(1, "a", 5))], 0))
+    }
+
+    fn times(&self) -> Vec<TimesView> {
+        Vec::new()
+    }
+
+    async fn workers(&self) -> Option<Vec<WorkerView>> {
+        None
+    }
+
+    fn usage(&self) -> Option<(Duration, u64)> {
+        None
+    }
+}
+
+#[test]
+fn the_thread_writes_what_it_has_observed_before_it_ends() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("history.db");
+    let mut config = Config::default();
+    config.admin.username = Some("root".to_owned());
+    config.statement_stats.history_file = Some(file.clone());
+    let observed = OneDigest(Arc::new(config));
+    let events = Arc::new(Events::new(clock()));
+    let mut history = History::start(observed, &events, StateFolder::default()).unwrap();
+    history.end();
+    assert_eq!(facts_of(history.facts()).trouble, None);
+    let store = Store::open(Some(&file)).unwrap();
+    let counts: Vec<_> = shown(&store)
+        .into_iter()
+        .map(|(_, digest, count)| (digest, count))
+        .collect();
+    assert_eq!(counts, [(digest(1), 5)]);
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::metric::{Buckets, Labels, Measured, Metric};
+use crate::metric::{Buckets, Labels, Measured, Metric};
 
 /// The text of metrics.
 pub fn text(metrics: &[Metric]) -> String {

@@ -1,20 +1,21 @@
-//! A table of the history of schemas.
+//! A table whose rows are kept in a database of SQLite's.
 
-use crate::homes::SCHEMAS;
 use crate::material::Material;
 use crate::table::{Asks, Cell, ColumnFacts, Schema, Table};
 
-/// A view of the history of schemas.
-pub struct SchemaTable {
+/// A view in a database that is attached while a statement reads it.
+pub struct KeptTable {
+    /// The name of the database in a statement.
+    pub home: &'static str,
     /// Its name.
     pub name: &'static str,
     /// A sentence about it.
     pub about: &'static str,
     /// Its columns, as the view has them.
-    pub columns: &'static [ColumnFacts],
+    pub columns: fn() -> Vec<ColumnFacts>,
 }
 
-impl Table for SchemaTable {
+impl Table for KeptTable {
     fn schema(&self) -> Schema {
         Schema::Pilotfish
     }
@@ -32,14 +33,14 @@ impl Table for SchemaTable {
     }
 
     fn columns(&self) -> Vec<ColumnFacts> {
-        self.columns.to_vec()
+        (self.columns)()
     }
 
     fn home(&self) -> &'static str {
-        SCHEMAS
+        self.home
     }
 
-    /// None that could be put somewhere else: they are read where they are.
+    /// None: a statement reads the rows in their database.
     fn rows(&self, _: &Material) -> Vec<Vec<Cell>> {
         Vec::new()
     }

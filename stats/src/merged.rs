@@ -7,9 +7,14 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use route::BackendId;
-use stats::{
-    Attribution, Counts, DigestRow, ErrorRow, ProfileView, StatementStatsView, StatementView,
-};
+
+use crate::attribution::Attribution;
+use crate::counts::Counts;
+use crate::errors::ErrorRow;
+use crate::profiles::ProfileView;
+use crate::slow::StatementView;
+use crate::snapshot::StatementStatsView;
+use crate::table::DigestRow;
 
 /// The statistics of statements of all workers, merged.
 pub struct MergedStatementStats {

@@ -3,8 +3,8 @@
 
 use script::metrics::{BUCKETS, Measured as Counted, Series as Key};
 
-use super::MetricKind;
-use super::metric::{Buckets, Measured, Metric, Series};
+use crate::family::MetricKind;
+use crate::metric::{Buckets, Measured, Metric, Series};
 
 /// All of them. They come by name.
 pub fn metrics(all: &[(Key, Counted)]) -> Vec<Metric> {
@@ -43,8 +43,8 @@ fn series_of(key: &Key, counted: &Counted) -> Series {
 
 #[cfg(test)]
 mod tests {
-    use super::super::written;
     use super::*;
+    use crate::written;
 
     fn series(name: &str, labels: &[(&str, &str)]) -> Key {
         let labels = labels.iter();

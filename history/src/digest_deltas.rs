@@ -4,9 +4,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use stats::{Counts, DigestRow, StatementStatsView};
-
-use crate::statement_stats::Alike;
+use stats::{Alike, Counts, DigestRow, StatementStatsView};
 
 /// Everything that was counted at a look.
 #[derive(Default)]
@@ -83,6 +81,6 @@ fn is_same(now: &Counts, before: &Counts) -> bool {
 
 /// The hash as people are shown it, and the text.
 pub fn named(row: &DigestRow) -> (String, Arc<str>) {
-    let digest = crate::tables::digests::hexadecimal(row.digest);
+    let digest = stats::hexadecimal(row.digest);
     (digest, Arc::clone(&row.text))
 }

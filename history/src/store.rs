@@ -11,10 +11,11 @@ use std::time::Duration;
 use rusqlite::{Connection, params};
 use stats::{Counts, DigestRow};
 
-use super::digest_deltas::{Grown, named};
-use super::load::LoadRow;
-use super::span::Span;
-use super::{load_store, view};
+use crate::digest_deltas::{Grown, named};
+use crate::digest_view::DIGEST_HISTORY;
+use crate::load::LoadRow;
+use crate::load_store;
+use crate::span::Span;
 
 /// Bytes of a history that no file keeps.
 const MEMORY_BYTES_MAX: u64 = 64 << 20;
@@ -125,7 +126,7 @@ impl Store {
         self.database.busy_timeout(TIMEOUT_BUSY)?;
         let is_new = self.number("PRAGMA schema_version")? == 0;
         if is_new {
-            let view = view::definition();
+            let view = DIGEST_HISTORY.definition();
             self.database.execute_batch(&format!(
                 "PRAGMA auto_vacuum = INCREMENTAL; BEGIN; {TABLES} {view}; PRAGMA application_id = {APPLICATION}; \
                  PRAGMA user_version = {VERSION}; COMMIT;"
@@ -247,7 +248,7 @@ impl Store {
         )
     }
 
-    pub(super) fn used_bytes(&self) -> rusqlite::Result<i64> {
+    pub(crate) fn used_bytes(&self) -> rusqlite::Result<i64> {
         let pages = self.number("PRAGMA page_count")? - self.number("PRAGMA freelist_count")?;
         Ok(pages * self.number("PRAGMA page_size")?)
     }

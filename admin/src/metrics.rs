@@ -1,0 +1,64 @@
+//! What the metrics are made of: the registry's tables, and what workers and scripts count.
+
+#[cfg(test)]
+mod tests;
+
+use metrics::{Metric, MetricCell, MetricColumn, MetricSources, MetricTable};
+use script::metrics::{Measured, Series};
+use worker::TimesView;
+
+use crate::material::Material;
+use crate::registry;
+use crate::table::{Cell, Table};
+use crate::tables::times;
+
+pub use metrics::text;
+
+/// What has to be gathered.
+pub fn tables() -> Vec<&'static dyn Table> {
+    let tables = metrics::tables().filter_map(|name| registry::table(None, name));
+    tables.chain([&times::TABLE as &dyn Table]).collect()
+}
+
+/// All metrics of one moment.
+pub fn of_material(material: &Material) -> Vec<Metric> {
+    metrics::measured(material)
+}
+
+impl MetricSources for Material {
+    fn table(&self, name: &'static str) -> Option<MetricTable> {
+        let table = registry::table(None, name)?;
+        let row = |row: Vec<Cell>| row.into_iter().map(metric_cell).collect();
+        Some(MetricTable {
+            columns: columns(table),
+            rows: table.rows(self).into_iter().map(row).collect(),
+        })
+    }
+
+    fn times(&self) -> Vec<TimesView> {
+        self.window.times()
+    }
+
+    fn scripts(&self) -> Vec<(Series, Measured)> {
+        let scripts = self.window.scripts();
+        scripts.map_or_else(Vec::new, |commons| commons.metrics.all())
+    }
+}
+
+/// A table's columns.
+fn columns(table: &dyn Table) -> Vec<MetricColumn> {
+    let columns = table.columns().into_iter().map(|column| MetricColumn {
+        name: column.name,
+        unit: column.unit,
+        about: column.about,
+    });
+    columns.collect()
+}
+
+fn metric_cell(cell: Cell) -> MetricCell {
+    match cell {
+        Cell::Null => MetricCell::Null,
+        Cell::Integer(number) => MetricCell::Integer(number),
+        Cell::Text(text) => MetricCell::Text(text),
+    }
+}

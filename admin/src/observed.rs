@@ -1,0 +1,56 @@
+//! What the history is made of: what workers tell, and what the kernel tells of the process.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use config::Config;
+use history::{Events, History, Observed, StateFolder};
+use stats::{StatementStatsView, StatsRequest};
+use system::System;
+use worker::{TimesView, Window, WorkerView};
+
+use crate::tables::process;
+
+/// The proxy, as the history looks at it.
+struct ObservedProxy(Window);
+
+/// Begins to keep the history of the proxy.
+///
+/// # Errors
+/// The kernel's: there is no thread to be had.
+pub fn keep_history(
+    window: &Window,
+    events: &Arc<Events>,
+    folder: StateFolder,
+) -> io::Result<History> {
+    History::start(ObservedProxy(window.clone()), events, folder)
+}
+
+impl Observed for ObservedProxy {
+    fn system(&self) -> System {
+        self.0.system().clone()
+    }
+
+    fn config(&self) -> Arc<Config> {
+        Arc::clone(&self.0.settings().config)
+    }
+
+    async fn statements(&self) -> Option<StatementStatsView> {
+        let view = self.0.insight(StatsRequest::All).await;
+        (view.workers.len() == self.0.workers()).then_some(view)
+    }
+
+    fn times(&self) -> Vec<TimesView> {
+        self.0.times()
+    }
+
+    async fn workers(&self) -> Option<Vec<WorkerView>> {
+        let views = self.0.look().await;
+        (views.len() == self.0.workers()).then_some(views)
+    }
+
+    fn usage(&self) -> Option<(Duration, u64)> {
+        process::usage()
+    }
+}

@@ -1,0 +1,196 @@
+//! What the proxy remembers of its past: what has happened to it of late, what digests have cost, and its load, interval
+//! by interval.
+//!
+//! ```text
+//!   Observed (the admin port: workers, the kernel)
+//!      │  once an interval
+//!      ▼
+//!   digest_deltas, load ──► recorder ──► store, load_store ──► digest_view, load_view
+//!   what has come since     when, and     SQLite: a file,       digest_history and load_history,
+//!   the last look           what fails    or memory             which a statement reads in their database
+//!
+//!   events: what has happened to backends, the configuration and sessions, the last thousand, in memory
+//! ```
+//!
+//! A thread of its own looks and writes ([`History::start`]); nobody waits for the disk. What cannot be written stays
+//! counted, and is written with the next interval. Age (`age`) and bytes (`store`) bound what is kept.
+//!
+//! This crate knows no worker and no table of the admin port.
+
+#![forbid(unsafe_code)]
+
+mod age;
+mod digest_deltas;
+mod digest_view;
+mod events;
+mod facts;
+mod load;
+mod load_store;
+mod load_view;
+mod place;
+mod recorder;
+mod span;
+mod store;
+#[cfg(test)]
+mod tests;
+mod view;
+
+use std::io;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::{Duration, Instant};
+
+use config::Config;
+use registry::worker_view::{TimesView, WorkerView};
+use stats::StatementStatsView;
+use system::System;
+use tokio::sync::oneshot;
+
+use age::Now;
+pub use digest_view::DIGEST_HISTORY;
+pub use events::{Event, EventKind, Events};
+pub use facts::{Facts, HistoryFacts, facts_of};
+use load::LoadCounts;
+pub use load_view::LOAD_HISTORY;
+pub use place::StateFolder;
+use recorder::HistoryRecorder;
+pub use view::{HistoryColumn, HistoryValue, HistoryView};
+
+/// What the history is made of. Its methods are called once an interval, in the history's thread.
+pub trait Observed: Send + 'static {
+    /// The clock and the threads of the process.
+    fn system(&self) -> System;
+    /// The settings that hold.
+    fn config(&self) -> Arc<Config>;
+    /// What is counted of statements; none: a worker has not answered, and a part of the counts would look like a
+    /// count from nothing the next time.
+    fn statements(&self) -> impl Future<Output = Option<StatementStatsView>>;
+    /// How long statements have taken since the start.
+    fn times(&self) -> Vec<TimesView>;
+    /// What workers tell of their sessions; none: a worker has not answered.
+    fn workers(&self) -> impl Future<Output = Option<Vec<WorkerView>>>;
+    /// The processor time that the process has taken, and the bytes of memory that it has.
+    fn usage(&self) -> Option<(Duration, u64)>;
+}
+
+/// Time between two looks whether something is due.
+const TICK: Duration = Duration::from_secs(1);
+
+/// How long the last interval may take when the proxy ends.
+const TIMEOUT_END: Duration = Duration::from_secs(3);
+
+/// The history's thread, and what is to be known of it.
+pub struct History {
+    facts: Facts,
+    stop: Option<oneshot::Sender<()>>,
+    ended: Receiver<()>,
+}
+
+impl History {
+    /// Begins to keep it.
+    ///
+    /// # Errors
+    /// The kernel's: there is no thread to be had.
+    pub fn start(
+        observed: impl Observed,
+        events: &Arc<Events>,
+        folder: StateFolder,
+    ) -> io::Result<Self> {
+        let facts = Facts::default();
+        let (stop, stopped) = oneshot::channel();
+        let (has_ended, ended) = channel::<()>();
+        let system = observed.system();
+        let keeper = HistoryRecorder::new(
+            Arc::clone(&facts),
+            Arc::clone(events),
+            folder,
+            system.clock.clone(),
+        );
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .build()?;
+        system.threads.start("history", move || {
+            runtime.block_on(keep(keeper, observed, stopped, has_ended));
+        })?;
+        Ok(Self {
+            facts,
+            stop: Some(stop),
+            ended,
+        })
+    }
+
+    /// Where it is told how it fares.
+    pub fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    /// Writes what the last interval has been so far, unless that takes too long.
+    pub fn end(&mut self) {
+        drop(self.stop.take());
+        // One whose disk hangs is left behind.
+        let _ = self.ended.recv_timeout(TIMEOUT_END);
+    }
+}
+
+/// The thread's life.
+async fn keep(
+    mut keeper: HistoryRecorder,
+    observed: impl Observed,
+    mut stopped: oneshot::Receiver<()>,
+    has_ended: Sender<()>,
+) {
+    let beginning = keeper.clock.steady();
+    let first = observed.config();
+    if first.has_http_callers() {
+        // What an earlier process has written is there at once.
+        keeper.begin(&first.statement_stats);
+    }
+    loop {
+        let is_over = tokio::time::timeout(TICK, &mut stopped).await.is_ok();
+        let config = observed.config();
+        if config.has_http_callers() {
+            note_load(&mut keeper, &observed, &config, (beginning, is_over)).await;
+            note_digests(&mut keeper, &observed, &config, (beginning, is_over)).await;
+        } else {
+            keeper.forget();
+        }
+        if is_over {
+            return drop(has_ended);
+        }
+    }
+}
+
+/// Writes what digests have cost, if it is time.
+async fn note_digests(
+    keeper: &mut HistoryRecorder,
+    observed: &impl Observed,
+    config: &Config,
+    (beginning, is_over): (Instant, bool),
+) {
+    if !config.statement_stats.digests {
+        return keeper.forget_digests();
+    }
+    if !is_over && !keeper.is_due(&config.statement_stats, Now::wall_clock(&keeper.clock)) {
+        return;
+    }
+    if let Some(view) = observed.statements().await {
+        let now = Now::since(beginning, &keeper.clock);
+        keeper.note(&config.statement_stats, view, now);
+    }
+}
+
+/// Writes the load, if it is time.
+async fn note_load(
+    keeper: &mut HistoryRecorder,
+    observed: &impl Observed,
+    config: &Config,
+    (beginning, is_over): (Instant, bool),
+) {
+    if !is_over && !keeper.is_load_due(&config.statement_stats, Now::wall_clock(&keeper.clock)) {
+        return;
+    }
+    let workers = observed.workers().await;
+    let counts = LoadCounts::new(observed.times(), workers.as_deref(), observed.usage());
+    let now = Now::since(beginning, &keeper.clock);
+    keeper.note_load(config, counts, now);
+}
