@@ -205,6 +205,7 @@ mod tests {
                 distance: |_: &u8| 0,
                 waiter: || key,
                 patience: Duration::from_secs(9),
+                waiting_elsewhere: 0,
             };
             pool.check_out(&key, wish, Duration::from_secs(1))
         };

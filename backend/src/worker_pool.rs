@@ -202,6 +202,7 @@ impl WorkerPool {
                     tell
                 },
                 patience,
+                waiting_elsewhere: self.waiting_beside(sub_pool),
             };
             let verdict = self.pool.borrow_mut().check_out(&sub_pool, wish, now);
             match (verdict, told) {
@@ -229,6 +230,19 @@ impl WorkerPool {
                 }
             }
         }
+    }
+
+    /// How many sessions of the same account wait for connections of another kind to the same backend.
+    fn waiting_beside(&self, id: SubPoolId) -> usize {
+        let (pool, sub_pools) = (self.pool.borrow(), self.sub_pools.borrow());
+        let Some(own) = sub_pools.get(&id) else {
+            return 0;
+        };
+        let is_beside = |it: &&Rc<SubPool>| {
+            it.id != id && it.backend.id == own.backend.id && it.kind.account == own.kind.account
+        };
+        let beside = sub_pools.values().filter(is_beside);
+        beside.map(|it| pool.waiting_for(&it.id)).sum()
     }
 
     /// Takes what a waiter was granted; `None`: it was dead, begin again.

@@ -149,7 +149,7 @@ impl<K, C, W> SubPool<K, C, W> {
         {
             return Verdict::Open(self.begin_opening(places, Purpose::Session, now));
         }
-        if self.waiters.len() >= self.limits.waiters_max {
+        if self.waiters.len() + wish.waiting_elsewhere >= self.limits.waiters_max {
             return self.refuse(Refusal::Crowded);
         }
         if wish.patience.is_zero() {

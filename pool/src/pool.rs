@@ -36,7 +36,7 @@ use crate::{CloseReason, Closing, Counts, Figures, Lease, OpeningPermit, Ticket,
 /// });
 ///
 /// let mut check_out = |pool: &mut Pool<_, _, _>| {
-///     let wish = Wish { distance: |_: &&str| 0, waiter: || 'w', patience: Duration::from_secs(5) };
+///     let wish = Wish { distance: |_: &&str| 0, waiter: || 'w', patience: Duration::from_secs(5), waiting_elsewhere: 0 };
 ///     pool.check_out(&(backend, account), wish, now)
 /// };
 /// let Verdict::Open(permit) = check_out(&mut pool) else { panic!("none is idle") };
@@ -98,6 +98,13 @@ impl<K: Clone + Eq + Hash, C, W> Pool<K, C, W> {
         self.waiters_ever += 1;
         let sequence = self.waiters_ever;
         self.at(index, |sub_pool| sub_pool.check_out(wish, sequence, now))
+    }
+
+    /// How many wait for a connection of a key.
+    pub fn waiting_for(&self, key: &K) -> usize {
+        let index = self.by_key.get(key).copied();
+        let sub_pool = index.and_then(|index| self.sub_pools.get(index));
+        sub_pool.map_or(0, |sub_pool| sub_pool.waiters.len())
     }
 
     /// The idle connection whose state is nearest, if there is one; whoever finds none may come again

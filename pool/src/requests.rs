@@ -26,6 +26,8 @@ pub struct Wish<D, F> {
     pub waiter: F,
     /// How long it would wait; with zero it is refused instead.
     pub patience: Duration,
+    /// How many wait for connections of other keys that count as one with this, for the limit of those who wait.
+    pub waiting_elsewhere: usize,
 }
 
 /// What a session is to do.

@@ -155,6 +155,7 @@ impl World {
             distance: |(): &()| 0,
             waiter: || index,
             patience: 10 * S,
+            waiting_elsewhere: 0,
         };
         match self.pools[session.worker].check_out(&session.account, wish, self.now) {
             Verdict::Take((), lease) => self.execute(index, lease),

@@ -273,6 +273,7 @@ impl World {
             distance: |conn: &Conn| conn.1.abs_diff(state),
             waiter: || waiter,
             patience,
+            waiting_elsewhere: 0,
         };
         let verdict = self.pools[worker].check_out(&key, wish, self.now);
         let is_hindered = self.hindrance(worker, key);

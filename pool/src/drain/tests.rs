@@ -39,6 +39,7 @@ fn check_out(pool: &mut TestPool, backend: u8, waiter: char, now: Duration) -> V
         distance: |_: &u32| 0,
         waiter: || waiter,
         patience: 100 * S,
+        waiting_elsewhere: 0,
     };
     pool.check_out(&(backend, "x"), wish, now)
 }

@@ -30,6 +30,7 @@ fn check_out(pool: &mut TestPool, waiter: char, patience: Duration, now: Duratio
         distance: |_: &u32| 0,
         waiter: || waiter,
         patience,
+        waiting_elsewhere: 0,
     };
     pool.check_out(&(), wish, now)
 }

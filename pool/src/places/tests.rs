@@ -41,6 +41,7 @@ fn wish(waiter: char) -> Wish<impl FnMut(&Conn) -> u32, impl FnOnce() -> char> {
         distance: |(_, state): &Conn| *state,
         waiter: move || waiter,
         patience: 10 * S,
+        waiting_elsewhere: 0,
     }
 }
 
@@ -220,10 +221,16 @@ fn a_queue_that_is_full_and_a_session_without_patience_are_refused() {
     };
     let verdict = pool.check_out(&"a", impatient, S);
     assert!(matches!(verdict, Verdict::Refuse(Refusal::TimedOut)));
+    let one_too_many = Wish {
+        waiting_elsewhere: 1,
+        ..wish('-')
+    };
+    let verdict = pool.check_out(&"a", one_too_many, S);
+    assert!(matches!(verdict, Verdict::Refuse(Refusal::Crowded)));
     let _ticket = wait(&mut pool, 'f', S);
     let verdict = pool.check_out(&"a", wish('-'), S);
     assert!(matches!(verdict, Verdict::Refuse(Refusal::Crowded)));
-    assert_eq!(figures(&pool).counts.refused, 2);
+    assert_eq!(figures(&pool).counts.refused, 3);
 }
 
 #[test]

@@ -50,6 +50,7 @@ fn check_out(pool: &mut TestPool, key: char, waiter: char, now: Duration) -> Ver
         distance: |_: &u32| 0,
         waiter: || waiter,
         patience: 10 * S,
+        waiting_elsewhere: 0,
     };
     pool.check_out(&key, wish, now)
 }
