@@ -6,7 +6,7 @@
 use std::ops::Deref;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
-use std::sync::Mutex;
+use std::sync::{Condvar, Mutex, PoisonError};
 
 use serde_json::{Value, json};
 
@@ -15,8 +15,43 @@ use crate::process::{Folder, Process};
 use crate::server::free_port;
 use crate::wait;
 
-/// Browsers that wait for their next test.
-static WAITING: Mutex<Vec<Browser>> = Mutex::new(Vec::new());
+/// So many keep two cores busy. One more would only cost its start.
+const BROWSERS_MAX: usize = 3;
+
+/// All browsers.
+static POOL: Mutex<Pool> = Mutex::new(Pool {
+    waiting: Vec::new(),
+    leased: 0,
+});
+
+/// A browser was given back, or has ended.
+static RETURNED: Condvar = Condvar::new();
+
+/// Browsers, of which each test takes one.
+struct Pool {
+    /// Those that wait for their next test.
+    waiting: Vec<Browser>,
+    /// How many tests have one.
+    leased: usize,
+}
+
+impl Pool {
+    /// Waits until a test may have a browser; none waits: it has to be started.
+    fn take() -> Option<Browser> {
+        let pool = POOL.lock().unwrap_or_else(PoisonError::into_inner);
+        let pool = RETURNED.wait_while(pool, |pool| pool.leased == BROWSERS_MAX);
+        let mut pool = pool.unwrap_or_else(PoisonError::into_inner);
+        pool.leased += 1;
+        pool.waiting.pop()
+    }
+
+    fn give_back(browser: Option<Browser>) {
+        let mut pool = POOL.lock().unwrap_or_else(PoisonError::into_inner);
+        pool.leased -= 1;
+        pool.waiting.extend(browser);
+        RETURNED.notify_one();
+    }
+}
 
 /// A browser leased to one test. When the test has failed, the browser ends with it.
 #[derive(Debug)]
@@ -32,13 +67,9 @@ impl Deref for LeasedBrowser {
 
 impl Drop for LeasedBrowser {
     fn drop(&mut self) {
-        if std::thread::panicking() {
-            return;
-        }
-        if let (Some(browser), Ok(mut waiting)) = (self.0.take(), WAITING.lock()) {
-            browser.forget_user();
-            waiting.push(browser);
-        }
+        let browser = self.0.take().filter(|_| !std::thread::panicking());
+        let forgets = |browser: &Browser| browser.forget_user();
+        Pool::give_back(browser.inspect(forgets));
     }
 }
 
@@ -56,8 +87,10 @@ impl Browser {
     /// A browser whose page is empty and has the size of a desktop's, 1280 by 900 pixels. Its user wants nothing that
     /// moves, unless a test says otherwise.
     pub fn lease() -> LeasedBrowser {
-        let waiting = WAITING.lock().ok().and_then(|mut waiting| waiting.pop());
-        LeasedBrowser(Some(waiting.unwrap_or_else(Self::start)))
+        // Made first: a place is given back also if a browser does not start.
+        let mut leased = LeasedBrowser(Pool::take());
+        leased.0.get_or_insert_with(Self::start);
+        leased
     }
 
     fn start() -> Self {

@@ -90,6 +90,16 @@ impl Server {
         Self::lease_with(product, &[])
     }
 
+    /// The same with other values of global variables. They get theirs back before the next test.
+    pub fn lease_set(product: Product, variables: &[(&str, &str)]) -> LeasedServer {
+        let server = Self::lease(product);
+        let mut root = server.root();
+        for (name, value) in variables {
+            root.run(&format!("SET GLOBAL {name} = {value}"));
+        }
+        server
+    }
+
     /// The same with options. If it writes a binary log, the log begins anew.
     pub fn lease_with(product: Product, options: &[&str]) -> LeasedServer {
         LeasedServer(Cluster::lease_with(product, 0, options))

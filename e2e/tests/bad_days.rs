@@ -328,7 +328,7 @@ fn a_write_that_waits_in_vain_hears_the_reason(product: Product) {
 
 /// In each way a login waits, as it does for a full pool, and the admin table says why.
 fn a_login_waits_while_the_server_is_full(product: Product) {
-    let server = Server::lease_with(product, &["--max-connections=10"]);
+    let server = Server::lease_set(product, &[("max_connections", "10")]);
     let folder = Folder::new("ways");
     for way in Way::ALL {
         println!("{way:?}");
@@ -356,7 +356,7 @@ fn a_login_waits_while_the_server_is_full(product: Product) {
 
 /// Servers keep a last connection for administrators. Others get it, log in, and hear of it then.
 fn a_server_that_refuses_after_the_login_is_full_as_well(product: Product) {
-    let server = Server::lease_with(product, &["--max-connections=10"]);
+    let server = Server::lease_set(product, &[("max_connections", "10")]);
     server.root().run(&format!(
         "CREATE USER {WRITER}@'%' IDENTIFIED BY '{PASSWORD}'"
     ));

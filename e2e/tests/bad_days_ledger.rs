@@ -24,9 +24,6 @@ const ERRORS_MAX: usize = 150;
 /// An account that `read_only` holds for.
 const WRITER: &str = "writer";
 
-/// A commit is in the log's file before it is acknowledged, so it survives the process.
-const SURVIVING: &[&str] = &["--innodb-flush-log-at-trx-commit=2"];
-
 both! {
     a_bad_day_costs_pooled_clients_time_and_little_else
     the_first_write_after_an_outage_is_done
@@ -337,7 +334,7 @@ fn haproxy(server: &Server, folder: &Folder) -> Option<(Process, u16)> {
 }
 
 fn a_bad_day_costs_pooled_clients_time_and_little_else(product: Product) {
-    let mut server = Server::start(product, SURVIVING);
+    let mut server = Server::lease(product);
     prepare(&server);
     let admin = free_port();
     let proxy = Proxy::start(&shipped(&server).admin_on(admin));
@@ -401,7 +398,7 @@ fn a_bad_day_costs_pooled_clients_time_and_little_else(product: Product) {
 /// A client that writes while its server is away waits in the proxy: its first statement is done once the server is
 /// back. How much later that is than the first write of a client that asks the server itself is printed, not asserted.
 fn the_first_write_after_an_outage_is_done(product: Product) {
-    let mut server = Server::start(product, SURVIVING);
+    let mut server = Server::lease(product);
     prepare(&server);
     let proxy = Proxy::start(&shipped(&server));
     let outages: &[f64] = sized(&[0.5][..], &[0.5, 6.0, 20.0][..]);

@@ -152,7 +152,7 @@ fn a_full_backend_is_passed_over() {
 
 #[test]
 fn a_backend_that_goes_is_left_and_taken_again() {
-    let mut first = Server::start(Product::MariaDb, &[]);
+    let mut first = Server::lease(Product::MariaDb);
     let second = Server::shared(Product::MariaDb);
     let settings = Settings::in_front_of([&first, second]).set("balance.policy", "ordered");
     let proxy = Proxy::start(&settings);
@@ -173,8 +173,8 @@ fn a_backend_that_goes_is_left_and_taken_again() {
 
 #[test]
 fn clients_may_wait_for_a_backend_to_return() {
-    let mut server = Server::start(Product::MariaDb, &[]);
-    let settings = Settings::in_front_of([&server]).set("balance.timeout_backend_wait", "60s");
+    let mut server = Server::lease(Product::MariaDb);
+    let settings = Settings::in_front_of([&*server]).set("balance.timeout_backend_wait", "60s");
     let proxy = Proxy::start(&settings);
     proxy.connect().run("SELECT 1");
     server.kill();

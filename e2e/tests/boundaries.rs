@@ -16,7 +16,8 @@ const RULE: [(&str, &str); 2] = [("tables", "\"secret\""), ("refuse", "\"no secr
 
 /// A server whose table `d.secret` nobody may read through the proxy.
 fn guarded(product: Product, settings: impl FnOnce(Settings) -> Settings) -> (Leased, Proxy) {
-    let cluster = Cluster::lease_with(product, 0, &e2e::primary_options(product));
+    let options = [&e2e::primary_options(product)[..], &["--server-id=1"]].concat();
+    let cluster = Cluster::lease_with(product, 0, &options);
     cluster.tell_apart(&[
         "CREATE TABLE d.secret (n INT)",
         "INSERT INTO d.secret VALUES (42)",

@@ -63,9 +63,9 @@ fn all_but(product: Product, program: &str, excluded: &[&[&str]], backend_tls: &
         .filter(|line| line.starts_with("test_") && !excluded.concat().contains(line))
         .collect();
     assert!(names.len() > 250, "{list}");
-    let server = Server::start(product, &["--log-bin=binlog", "--server-id=1"]);
+    let server = Server::lease_with(product, &["--log-bin=binlog", "--server-id=1"]);
     server.root().run("CREATE DATABASE test");
-    let settings = Settings::in_front_of([&server]).set("backend_tls.mode", backend_tls);
+    let settings = Settings::in_front_of([&*server]).set("backend_tls.mode", backend_tls);
     let proxy = Proxy::start(&settings);
     let output = product
         .command(program)

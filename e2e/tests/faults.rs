@@ -174,8 +174,8 @@ fn a_slow_server_is_waited_for() {
 }
 
 fn a_killed_server_is_named(product: Product) {
-    let mut server = Server::start(product, &[]);
-    let proxy = Proxy::start(&Settings::in_front_of([&server]));
+    let mut server = Server::lease(product);
+    let proxy = Proxy::start(&Settings::in_front_of([&*server]));
     let mut busy = proxy.connect();
     let mut idle = proxy.connect();
     let mut middle = proxy.connect();
@@ -220,8 +220,8 @@ fn a_killed_mysql_is_named_and_comes_back() {
 }
 
 fn a_server_that_shuts_down_says_so_itself(product: Product) {
-    let mut server = Server::start(product, &[]);
-    let proxy = Proxy::start(&Settings::in_front_of([&server]));
+    let mut server = Server::lease(product);
+    let proxy = Proxy::start(&Settings::in_front_of([&*server]));
     let mut conn = proxy.connect();
     conn.send_query("SELECT SLEEP(60)").unwrap();
     let mut root = server.root();

@@ -86,10 +86,10 @@ fn pooled(server: &Server) -> Settings {
 #[test]
 fn a_cold_cache_is_warmed_over_tls() {
     for product in PRODUCTS {
-        let server = Server::start(product, &[]);
+        let server = Server::lease(product);
         account(&server, product);
         let login = Login::user("cold").over_tls();
-        for settings in [pooled(&server), strict(Settings::in_front_of([&server]))] {
+        for settings in [pooled(&server), strict(Settings::in_front_of([&*server]))] {
             chill(&server);
             let proxy = Proxy::start(&settings);
             let mut conn = proxy.connect_as(&login);
@@ -143,9 +143,9 @@ fn without_tls_the_two_other_ways_lead_in() {
 #[test]
 fn the_monitor_account_may_have_a_cold_cache() {
     for product in PRODUCTS {
-        let server = Server::start(product, &[]);
+        let server = Server::lease(product);
         account(&server, product);
-        let settings = strict(Settings::in_front_of([&server]))
+        let settings = strict(Settings::in_front_of([&*server]))
             .set("health.monitor_user", "cold")
             .set("health.monitor_password", PASSWORD)
             .set("accounts.learn", true);

@@ -280,7 +280,7 @@ fn a_backend_that_is_disabled_is_left(product: Product) {
 }
 
 fn a_server_that_dies_ends_its_sessions(product: Product) {
-    let mut server = Server::start(product, &[]);
+    let mut server = Server::lease(product);
     let site = KernelSite::of(&server);
     let mut idle = site.connect();
     idle.run("SELECT 1");

@@ -318,7 +318,7 @@ fn a_server_takes_leave(product: Product) {
 
 fn idle_connections_end_by_themselves(product: Product) {
     // Longer than a busy machine stands still: it is the readers' own as well.
-    let server = Server::lease_with(product, &["--wait-timeout=8"]);
+    let server = Server::lease_set(product, &[("wait_timeout", "8")]);
     let site = Site::at(server, 12, |settings| {
         settings
             .set("balance.timeout_backend_wait", "60s")

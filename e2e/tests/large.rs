@@ -80,7 +80,7 @@ fn a_pooled_session_is_told_of_a_statement_beyond_the_servers_limit(product: Pro
         (MIB, &[MIB + 1, 3 * MIB, 17 * MIB, 40 * MIB][..]),
         (32 * MIB, &[32 * MIB + 1, 70 * MIB]),
     ] {
-        let server = Server::lease_with(product, &[&format!("--max-allowed-packet={limit}")]);
+        let server = Server::lease_set(product, &[("max_allowed_packet", &limit.to_string())]);
         let proxy = Proxy::start(&Settings::pooled(&server, 2));
         for &length in lengths {
             let text = "SELECT LENGTH('')";

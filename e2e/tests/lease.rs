@@ -9,6 +9,9 @@ both! {
 /// An option that no other test asks for: nobody else takes this cluster.
 const OPTIONS: &[&str] = &["--back-log=77"];
 
+/// Nobody takes this back.
+const CHANGES_AN_ACCOUNT: &str = "ALTER USER nopass@'%' IDENTIFIED BY 'something'";
+
 fn a_cluster_is_used_again_unless_a_test_has_changed_its_servers(product: Product) {
     let first = Cluster::lease_with(product, 1, OPTIONS);
     first.tell_apart(&["CREATE TABLE d.t (n INT)"]);
@@ -31,7 +34,14 @@ fn a_cluster_is_used_again_unless_a_test_has_changed_its_servers(product: Produc
     drop(second);
 
     let third = Cluster::lease_with(product, 1, OPTIONS);
-    assert_ne!(third.primary.port(), port);
+    assert_eq!(third.primary.port(), port);
+    let is_read_only = third.replicas[0].root().value("SELECT @@global.read_only");
+    assert_eq!(is_read_only, "1");
+    third.primary.root().run(CHANGES_AN_ACCOUNT);
+    drop(third);
+
+    let fourth = Cluster::lease_with(product, 1, OPTIONS);
+    assert_ne!(fourth.primary.port(), port);
 }
 
 #[test]
@@ -45,7 +55,15 @@ fn a_server_is_used_again_unless_a_test_has_changed_it() {
     let second = Server::lease_with(product, OPTIONS);
     assert_eq!(second.port(), port);
     assert!(second.root().query("USE mine").error().is_some());
+    let value = "SELECT @@global.max_connections";
+    let before = second.root().value(value);
     second.root().run("SET GLOBAL max_connections = 17");
     drop(second);
+
+    let third = Server::lease_with(product, OPTIONS);
+    assert_eq!(third.port(), port);
+    assert_eq!(third.root().value(value), before);
+    third.root().run(CHANGES_AN_ACCOUNT);
+    drop(third);
     assert_ne!(Server::lease_with(product, OPTIONS).port(), port);
 }

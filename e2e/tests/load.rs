@@ -132,7 +132,7 @@ fn sessions_leave_nothing_behind_however_they_end() {
 
 #[test]
 fn a_backend_killed_under_load_costs_its_sessions_only() {
-    let mut first = Server::start(Product::MariaDb, &[]);
+    let mut first = Server::lease(Product::MariaDb);
     let second = Server::shared(Product::MariaDb);
     let proxy = Proxy::start(&Settings::in_front_of([&first, second]));
     let (address, name) = (proxy.address(), first.tcp().to_string());

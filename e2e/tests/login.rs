@@ -299,7 +299,7 @@ fn an_unknown_plugin_is_relayed_byte_for_byte() {
 #[test]
 fn a_server_that_is_full_says_so_itself() {
     for product in [Product::MariaDb, Product::MySql] {
-        let server = Server::lease_with(product, &["--max-connections=10"]);
+        let server = Server::lease_set(product, &[("max_connections", "10")]);
         let settings = Settings::in_front_of([&*server]).set("pool.timeout_wait", "1s");
         let proxy = Proxy::start(&settings);
         // A look that finds no place would call it down.

@@ -1,14 +1,12 @@
 //! What a refused client is told: the server's own words, with the host that the server would name.
 
 use e2e::raw::{Address, Login, RawConn, TlsChoice};
-use e2e::{PASSWORD, Product, Proxy, Server, Settings, free_port};
+use e2e::{LeasedServer, PASSWORD, Product, Proxy, Server, Settings, free_port};
 
 /// One for each product, that calls hosts by their names or does not.
-fn servers(product: Product) -> Vec<Server> {
-    let options = ["--skip-name-resolve=ON", "--skip-name-resolve=OFF"];
-    options
-        .map(|option| Server::start(product, &[option]))
-        .into()
+fn servers(product: Product) -> [LeasedServer; 2] {
+    let named = Server::lease_with(product, &["--skip-name-resolve=OFF"]);
+    [Server::lease(product), named]
 }
 
 fn configured(server: &Server) -> Settings {

@@ -10,7 +10,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use e2e::raw::{Login, RawConn};
-use e2e::{Cluster, PASSWORD, Product, Proxy, Server, Settings, sized, wait};
+use e2e::{Cluster, LeasedServer, PASSWORD, Product, Proxy, Server, Settings, sized, wait};
 
 const SHIPPED: &[&str] = &[
     "active-queries",
@@ -78,8 +78,8 @@ fn sysbench(port: u16, what: &[&str]) -> Command {
     command
 }
 
-fn server(product: Product) -> Server {
-    let server = Server::start(product, &[]);
+fn server(product: Product) -> LeasedServer {
+    let server = Server::lease(product);
     prepare(&server);
     server
 }

@@ -33,8 +33,21 @@ pub(super) fn restore(cluster: &mut Cluster, states: &[State]) -> Option<()> {
     }
     servers(cluster).for_each(Server::empty_log);
     let mut all = servers(cluster).zip(states);
-    all.all(|(server, state)| State::of(server).as_ref() == Some(state))
+    all.all(|(server, state)| becomes(server, state))
         .then_some(())
+}
+
+/// Whether a server is in a state, once its global variables have their values again.
+fn becomes(server: &Server, state: &State) -> bool {
+    let Some(now) = State::of(server) else {
+        return false;
+    };
+    let statements = state.put_back(&now);
+    if statements.is_empty() {
+        return now == *state;
+    }
+    let set = |sql: &String| try_run(&mut root_of(server)?, sql);
+    statements.iter().try_for_each(set).is_some() && State::of(server).as_ref() == Some(state)
 }
 
 /// Starts those again that have ended. Replicas follow again by themselves.

@@ -8,7 +8,12 @@ use crate::server::Server;
 
 /// Beside schemas: global variables, accounts and privileges, replication, transactions prepared by XA.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct State(Vec<Vec<String>>);
+pub(super) struct State {
+    /// Global variables, by name and value.
+    variables: Vec<Vec<String>>,
+    /// The rest; accounts come first.
+    others: Vec<Vec<String>>,
+}
 
 /// Schemas of tests.
 pub(super) const SCHEMAS: &str = "SELECT schema_name FROM information_schema.schemata WHERE schema_name NOT IN \
@@ -66,15 +71,31 @@ impl State {
         for sql in common {
             all.extend(texts(&mut root, sql)?);
         }
-        let variables = texts(&mut root, "SHOW GLOBAL VARIABLES")?;
-        let stays = |row: &Vec<String>| !GROWING.contains(&row[0].to_lowercase().as_str());
-        all.extend(variables.into_iter().filter(stays));
+        let mut variables = texts(&mut root, "SHOW GLOBAL VARIABLES")?;
+        variables.retain(|row| !GROWING.contains(&row[0].to_lowercase().as_str()));
         all.extend(columns_of(&root.try_query(replication).ok()?, &REPLICATION));
-        Some(Self(all))
+        Some(Self {
+            variables,
+            others: all,
+        })
     }
 
     pub(super) fn accounts(&self) -> &[String] {
-        self.0.first().map_or(&[], Vec::as_slice)
+        self.others.first().map_or(&[], Vec::as_slice)
+    }
+
+    /// Statements that give global variables their values back.
+    pub(super) fn put_back(&self, now: &Self) -> Vec<String> {
+        let pairs = self.variables.iter().zip(&now.variables);
+        let changed = pairs.filter(|(was, is)| was != is && was[0] == is[0]);
+        let statement = |(was, _): (&Vec<String>, _)| {
+            let (name, value) = (&was[0], &was[1]);
+            match value.parse::<f64>() {
+                Ok(_) => format!("SET GLOBAL {name} = {value}"),
+                Err(_) => format!("SET GLOBAL {name} = '{value}'"),
+            }
+        };
+        changed.map(statement).collect()
     }
 }
 

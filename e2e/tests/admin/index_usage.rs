@@ -83,7 +83,7 @@ fn world(watched: &Watched, schema: &str) -> RawConn {
 }
 
 fn the_articles_listing_is_what_it_was(product: Product) {
-    let server = Server::start(product, &[]);
+    let server = Server::lease(product);
     make_world(&server, "world");
     let watched = watched(&server, 4);
     let mut look = watched.look();

@@ -41,7 +41,7 @@ fn a_proxy_that_is_well_says_so_with_its_name_and_its_version() {
 #[test]
 fn a_backend_that_is_down_and_a_statement_that_lasts_are_told_in_words() {
     let port = free_port();
-    let mut server = Server::start(Product::MariaDb, &[]);
+    let mut server = Server::lease(Product::MariaDb);
     let settings = Settings::pooled(&server, 4).set("limits.sessions_max", 77);
     let proxy = Proxy::start(&settings.http_on(port));
     let browser = visit(&format!("http://127.0.0.1:{port}/"));

@@ -42,7 +42,7 @@ fn a_backend_is_put_out_of_use_when_somebody_says_so_twice() {
 
 #[test]
 fn a_backend_without_a_connection_left_is_told_as_full_and_not_as_down() {
-    let mut server = Server::start(Product::MariaDb, &[]);
+    let mut server = Server::lease(Product::MariaDb);
     let port = free_port();
     let limit = [("name", "\"db1\""), ("sessions_max", "1")];
     let settings = Settings::default().backend_with(server.tcp(), &limit);

@@ -67,9 +67,9 @@ fn relayed_statements_have_figures_or_it_is_said_what_gives_them() {
 #[test]
 fn a_drained_backend_is_no_fault_and_a_missing_primary_is() {
     let port = free_port();
-    let mut server = Server::start(Product::MariaDb, &[]);
+    let mut server = Server::lease(Product::MariaDb);
     let drained = Server::shared(Product::MariaDb);
-    let settings = Settings::in_front_of([&server])
+    let settings = Settings::in_front_of([&*server])
         .backend_with(drained.tcp(), &[("drain", "true")])
         .set("health.monitor_user", "app")
         .set("health.monitor_password", e2e::PASSWORD)

@@ -149,8 +149,8 @@ fn a_proxy_that_stops_is_not_ready_while_a_transaction_ends() {
 /// Beside a backend there may be more that somebody needs.
 #[test]
 fn readiness_is_told_for_what_is_asked_for() {
-    let server = Server::start(Product::MariaDb, &[]);
-    let settings = Settings::in_front_of([&server]);
+    let server = Server::lease(Product::MariaDb);
+    let settings = Settings::in_front_of([&*server]);
     let monitored = settings
         .clone()
         .set("health.monitor_user", "app")

@@ -17,7 +17,7 @@ fn runs(conn: &mut RawConn, number: u32) {
 }
 
 fn kept_statements_do_not_keep_a_client_from_its_own(product: Product) {
-    let server = Server::lease_with(product, &["--max-prepared-stmt-count=20"]);
+    let server = Server::lease_set(product, &[("max_prepared_stmt_count", "20")]);
     let settings = Settings::in_front_of([&*server])
         .set("workers", 2)
         .set("routing.lanes", "off")
@@ -47,7 +47,7 @@ fn kept_statements_do_not_keep_a_client_from_its_own(product: Product) {
 /// As many statements as the server takes are prepared as text by clients that have left: each new client still gets
 /// its own, also while it holds its connection, and when it moves to another.
 fn kept_statements_do_not_keep_a_client_from_preparing_text(product: Product) {
-    let server = Server::lease_with(product, &["--max-prepared-stmt-count=12"]);
+    let server = Server::lease_set(product, &[("max_prepared_stmt_count", "12")]);
     let settings = Settings::in_front_of([&*server])
         .set("workers", 2)
         .set("pool.backend_connections_max", 6);

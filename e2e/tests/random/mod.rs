@@ -19,7 +19,7 @@ use std::collections::HashSet;
 
 use e2e::raw::{Address, Login, Transcript};
 use e2e::steps::{Player, described};
-use e2e::{Dice, Product, Proxy, Server, Settings, seed, sized};
+use e2e::{Dice, LeasedServer, Product, Proxy, Server, Settings, seed, sized};
 use script::Session;
 use shrink::Shrinking;
 
@@ -217,8 +217,8 @@ fn compare((seed, make): (u64, Maker), statements: usize, direct: &Place<'_>, ot
     }
 }
 
-fn server(product: Product) -> Server {
-    Server::start(product, &["--log-bin=binlog", "--server-id=1"])
+fn server(product: Product) -> LeasedServer {
+    Server::lease_with(product, &["--log-bin=binlog", "--server-id=1"])
 }
 
 fn settings(server: &Server) -> Settings {
@@ -233,7 +233,7 @@ fn differ_nowhere_without_a_pool(product: Product) {
     data::fill_common(&server);
     let direct = Place::directly(&server);
     let seed = seed(1);
-    let proxy = Proxy::start(&Settings::in_front_of([&server]));
+    let proxy = Proxy::start(&Settings::in_front_of([&*server]));
     let transparent = Place::behind(&server, &proxy);
     for (number, make) in [script::session as Maker, crowd::session]
         .into_iter()
