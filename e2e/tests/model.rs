@@ -5,23 +5,30 @@
 
 mod small_disk;
 
+use std::cell::RefCell;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use e2e::{LeasedServer, PASSWORD, Product, Server};
+use e2e::{Cluster, Leased, PASSWORD, Product, Server, primary_options};
 use simulation::server::Family;
-use simulation::server::dialogue::{Asks, Awaited, ModelPlace, Place, Stream, difference, play};
+use simulation::server::dialogue::{
+    Asks, Awaited, Blow, Host, ModelPlace, Place, Stream, difference, play,
+};
 use small_disk::SmallDisk;
 use tokio::net::{TcpStream, UnixStream};
 
 both! {
     the_model_says_what_the_server_says
     the_model_fills_its_disk_as_the_server_does
+    the_models_replica_says_what_the_servers_replica_says
 }
 
 /// The dialogue with a disk that can be full.
 const ON_DISK: &str = "disk.txt";
+
+/// The dialogue with a replica.
+const REPLICATION: &str = "replication.txt";
 
 /// How often a server is asked whether it waits: InnoDB looks anew only after a tenth of a second without questions.
 const PAUSE: Duration = Duration::from_millis(150);
@@ -29,10 +36,10 @@ const PAUSE: Duration = Duration::from_millis(150);
 /// The password of the account `plain`.
 const PLAIN_PASSWORD: &str = "secret";
 
-/// A real server, and its administrator's socket.
+/// A real server, perhaps with a replica.
 struct RealPlace<'a> {
     family: Family,
-    server: &'a Server,
+    cluster: RefCell<&'a mut Cluster>,
     disk: Option<&'a SmallDisk>,
 }
 
@@ -41,14 +48,20 @@ impl Place for RealPlace<'_> {
         self.family
     }
 
-    fn connect(&self, user: &str) -> Awaited<'_, io::Result<Box<dyn Stream>>> {
+    fn connect(&self, user: &str, host: Host) -> Awaited<'_, io::Result<Box<dyn Stream>>> {
         let is_root = user == "root";
+        let cluster = self.cluster.borrow();
+        let server = match host {
+            Host::Source => &cluster.primary,
+            Host::Replica => &cluster.replicas[0],
+        };
+        let (socket, address) = (server.socket(), server.tcp());
         Box::pin(async move {
             if is_root {
-                let stream = UnixStream::connect(self.server.socket()).await?;
+                let stream = UnixStream::connect(socket).await?;
                 return Ok(Box::new(stream) as Box<dyn Stream>);
             }
-            let stream = TcpStream::connect(("127.0.0.1", self.server.port())).await?;
+            let stream = TcpStream::connect(address).await?;
             Ok(Box::new(stream) as Box<dyn Stream>)
         })
     }
@@ -67,6 +80,17 @@ impl Place for RealPlace<'_> {
         match full {
             true => disk.fill(),
             false => disk.free(),
+        }
+    }
+
+    fn strike(&self, blow: Blow) {
+        let mut cluster = self.cluster.borrow_mut();
+        match blow {
+            Blow::ShutDown => cluster.primary.shut_down(),
+            Blow::Crash => cluster.primary.kill(),
+            Blow::Start => cluster.primary.start_again(),
+            Blow::StopReplica => cluster.stop_replication(0),
+            Blow::StartReplica => cluster.start_replication(0),
         }
     }
 
@@ -92,21 +116,15 @@ impl Place for RealPlace<'_> {
 }
 
 /// A server with the accounts and the settings that dialogues count on.
-fn server(product: Product) -> LeasedServer {
-    let options = match product.is_mariadb() {
-        true => &[
-            "--log-bin=binlog",
-            "--log-slave-updates=ON",
-            "--server-id=1",
-        ][..],
-        false => &[
-            "--log-bin=binlog",
-            "--server-id=1",
-            "--gtid-mode=ON",
-            "--enforce-gtid-consistency=ON",
-        ],
-    };
-    let server = Server::lease_with(product, options);
+fn server(product: Product) -> Leased {
+    let options = [&primary_options(product)[..], &["--server-id=1"]].concat();
+    let cluster = Cluster::lease_with(product, 0, &options);
+    make_plain(&cluster.primary);
+    cluster
+}
+
+/// Makes the account of an application.
+fn make_plain(server: &Server) {
     let mut root = server.root();
     root.run(&format!(
         "CREATE USER plain@'%' IDENTIFIED BY '{PLAIN_PASSWORD}'"
@@ -115,7 +133,6 @@ fn server(product: Product) -> LeasedServer {
         "GRANT SELECT, INSERT, UPDATE, DELETE, CREATE, DROP, LOCK TABLES, CREATE TEMPORARY TABLES \
          ON *.* TO plain@'%'",
     );
-    server
 }
 
 fn dialogues() -> PathBuf {
@@ -155,15 +172,16 @@ fn family(product: Product) -> (Family, &'static str) {
 }
 
 fn the_model_says_what_the_server_says(product: Product) {
-    let server = server(product);
+    let mut cluster = server(product);
     let place = RealPlace {
         family: family(product).0,
-        server: &server,
+        cluster: RefCell::new(&mut cluster),
         disk: None,
     };
     let files = std::fs::read_dir(dialogues()).expect("the dialogues are there");
     let mut paths: Vec<PathBuf> = files.filter_map(|it| Some(it.ok()?.path())).collect();
-    paths.retain(|it| it.extension().is_some_and(|it| it == "txt") && !it.ends_with(ON_DISK));
+    let is_elsewhere = |it: &PathBuf| it.ends_with(ON_DISK) || it.ends_with(REPLICATION);
+    paths.retain(|it| it.extension().is_some_and(|it| it == "txt") && !is_elsewhere(it));
     paths.sort();
     let differences: Vec<String> = paths
         .iter()
@@ -185,13 +203,28 @@ fn the_model_fills_its_disk_as_the_server_does(product: Product) {
     if !product.is_mariadb() {
         options.push(&known);
     }
-    let server = Server::start(product, &options);
+    let mut cluster = Cluster {
+        primary: Server::start(product, &options),
+        replicas: Vec::new(),
+    };
     let place = RealPlace {
         family: family(product).0,
-        server: &server,
+        cluster: RefCell::new(&mut cluster),
         disk: Some(&disk),
     };
     let differences = differences(product, &place, &dialogues().join(ON_DISK));
+    assert!(differences.is_empty(), "{}", differences.join("\n"));
+}
+
+fn the_models_replica_says_what_the_servers_replica_says(product: Product) {
+    let mut cluster = Cluster::lease(product, 1);
+    make_plain(&cluster.primary);
+    let place = RealPlace {
+        family: family(product).0,
+        cluster: RefCell::new(&mut cluster),
+        disk: None,
+    };
+    let differences = differences(product, &place, &dialogues().join(REPLICATION));
     assert!(differences.is_empty(), "{}", differences.join("\n"));
 }
 

@@ -12,14 +12,16 @@ use std::time::Duration;
 use crate::books::Books;
 use crate::client::{Broken, Client, Login, NotIn, Reply, ServerError};
 use crate::network::Hosts;
+use crate::patience::Overdue;
 use crate::seed::Dice;
 use crate::trace::Trace;
+use crate::world::WorldKind;
 use crate::world::administration::Door;
 pub use operations::{NUMBERS, SCHEMAS};
 use session::Session;
 pub use transactions::{ACCOUNTS, BALANCE};
-use wire::Command;
 use wire::reply::OkPacket;
+use wire::{Command, StatusFlags};
 
 /// The longest that a command may take, in virtual time: longer than every limit of the proxy and the servers.
 const COMMAND_LIMIT: Duration = Duration::from_secs(300);
@@ -47,18 +49,10 @@ pub struct Part {
     pub dice: Dice,
     /// Operations that it does in all.
     pub operations: usize,
-    /// Whether anything may break: then errors are allowed, and the actor begins anew after one.
-    pub is_rough: bool,
-    /// Whether rules, accounts and settings change, and clients flood.
-    pub is_changing: bool,
-    /// Whether clients only read.
-    pub only_reads: bool,
+    /// The world that it is in.
+    pub kind: WorldKind,
     /// Errors that even a smooth world has.
     pub allowed: &'static [u16],
-    /// Whether transactions change rows that others change, too.
-    pub has_transfers: bool,
-    /// Whether a session must see what it has written.
-    pub reads_own_writes: bool,
     /// What `lock_wait_timeout` is where no session has set it.
     pub lock_wait_default: u64,
 }
@@ -132,12 +126,12 @@ impl Actor {
         session.door.proxy.leave();
         let number = part.number;
         match how {
-            Ok(()) if part.dice.one_in(4) => session.client.vanish(),
+            Ok(()) if part.dice.one_in(4) => part.abandon(session.client),
             Ok(()) => session.client.quit().await,
             Err(why) => {
                 part.trace
                     .note(format_args!("client {number} leaves: {why:?}"));
-                session.client.vanish();
+                part.abandon(session.client);
                 let pause = part.dice.millis(0, 200);
                 tokio::time::sleep(pause).await;
             }
@@ -150,9 +144,12 @@ impl Actor {
         let part = &self.part;
         part.trace
             .note(format_args!("client {} > {text}", part.number));
-        let running = tokio::time::timeout(COMMAND_LIMIT, self.session.client.query(text));
-        let ended = running.await;
-        self.part.judge(text, ended)
+        let Session {
+            client, patience, ..
+        } = &mut self.session;
+        let ended = patience.bound(COMMAND_LIMIT, client.query(text)).await;
+        let reply = self.part.judge(text, ended)?;
+        self.check_transaction(text, reply)
     }
 
     /// Executes a prepared statement.
@@ -161,9 +158,13 @@ impl Actor {
         let number = part.number;
         part.trace
             .note(format_args!("client {number} > execute {what} {values:?}"));
-        let executing = self.session.client.execute(id, values);
-        let ended = tokio::time::timeout(COMMAND_LIMIT, executing).await;
-        self.part.judge(what, ended)
+        let Session {
+            client, patience, ..
+        } = &mut self.session;
+        let executing = client.execute(id, values);
+        let ended = patience.bound(COMMAND_LIMIT, executing).await;
+        let reply = self.part.judge(what, ended)?;
+        self.check_transaction(what, reply)
     }
 
     /// Prepares a statement.
@@ -171,8 +172,10 @@ impl Actor {
         let part = &self.part;
         part.trace
             .note(format_args!("client {} > prepare {text}", part.number));
-        let preparing = self.session.client.prepare(text);
-        let ended = tokio::time::timeout(COMMAND_LIMIT, preparing).await;
+        let Session {
+            client, patience, ..
+        } = &mut self.session;
+        let ended = patience.bound(COMMAND_LIMIT, client.prepare(text)).await;
         let mut id = 0;
         let ended = ended.map(|prepared| {
             prepared.map(|prepared| match prepared {
@@ -193,9 +196,29 @@ impl Actor {
         let number = part.number;
         part.trace
             .note(format_args!("client {number} > {command:?} {arguments:?}"));
-        let running = self.session.client.command(command, arguments);
-        let ended = tokio::time::timeout(COMMAND_LIMIT, running).await;
-        self.part.judge("a command", ended)
+        let Session {
+            client, patience, ..
+        } = &mut self.session;
+        let running = client.command(command, arguments);
+        let ended = patience.bound(COMMAND_LIMIT, running).await;
+        let reply = self.part.judge("a command", ended)?;
+        self.check_transaction("a command", reply)
+    }
+
+    /// A session is in the transaction that it has begun, and in no other session's.
+    fn check_transaction(&self, during: &str, reply: Reply) -> Result<Reply, Leave> {
+        let is_within = reply
+            .status()
+            .is_some_and(|it| it.contains(StatusFlags::IN_TRANS));
+        match (is_within, self.session.is_within) {
+            (true, false) => Err(self.broken(format_args!(
+                "behind `{during}` a transaction is open that the client has not begun: {reply:?}"
+            ))),
+            (false, true) => Err(self.broken(format_args!(
+                "behind `{during}` no transaction is open: {reply:?}"
+            ))),
+            _ => Ok(reply),
+        }
     }
 
     /// An invariant does not hold.
@@ -215,6 +238,19 @@ impl Actor {
 }
 
 impl Part {
+    /// Whether anything may break: then errors are allowed, and the actor begins anew after one.
+    fn is_rough(&self) -> bool {
+        self.kind.is_rough()
+    }
+
+    /// Ends a session without a word.
+    fn abandon(&mut self, client: Client) {
+        match self.kind == WorldKind::Links && self.dice.one_in(3) {
+            true => client.fall_silent(self.dice.millis(100, 60_000)),
+            false => client.vanish(),
+        }
+    }
+
     /// Logs in; none: not this time.
     async fn enter(&mut self) -> Option<(Client, Door)> {
         let mut login = self.login.clone();
@@ -229,7 +265,7 @@ impl Part {
                 let id = client.thread_id;
                 self.trace
                     .note(format_args!("client {number} is in as {id}"));
-                if let Err(what) = door.proxy.enter(self.is_rough) {
+                if let Err(what) = door.proxy.enter(self.is_rough()) {
                     self.books.broken(format!("client {number}: {what}"));
                 }
                 return Some((client, door));
@@ -243,13 +279,13 @@ impl Part {
                     .note(format_args!("client {number} is not in: {why:?}"));
                 match why {
                     NotIn::Refused(error) => drop(self.allows(&error, "a login")),
-                    NotIn::Broken(_) if self.is_rough => {}
+                    NotIn::Broken(_) if self.is_rough() => {}
                     NotIn::Broken(_) | NotIn::AskedInClear => {
                         self.books.broken(format!("client {number}: a login broke"))
                     }
                 }
             }
-            Err(_) if self.is_rough => {}
+            Err(_) if self.is_rough() => {}
             Err(_) => drop(self.waits_for_ever("a login")),
         }
         self.operations = self.operations.saturating_sub(1);
@@ -260,7 +296,7 @@ impl Part {
     fn judge(
         &self,
         text: &str,
-        ended: Result<Result<Reply, Broken>, tokio::time::error::Elapsed>,
+        ended: Result<Result<Reply, Broken>, Overdue>,
     ) -> Result<Reply, Leave> {
         let number = self.number;
         match ended {
@@ -284,7 +320,7 @@ impl Part {
             }
             Ok(Err(Broken::Connection(error))) => {
                 self.trace.note(format_args!("client {number} < {error}"));
-                if !self.is_rough {
+                if !self.is_rough() {
                     let what = format!("client {number}: `{text}`: the connection broke: {error}");
                     self.books.broken(what);
                 }
@@ -302,7 +338,7 @@ impl Part {
             TABLE_FULL => !begins(&["INSERT"]),
             number => LOG_FULL.contains(&number) && !begins(&["INSERT", "UPDATE", "COMMIT"]),
         };
-        if self.is_rough && !is_out_of_place || self.allowed.contains(&error.number) {
+        if self.is_rough() && !is_out_of_place || self.allowed.contains(&error.number) {
             self.books.met(error.number);
             return Ok(());
         }

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
+use std::time::Duration;
 
 use auth::{Challenge, Channel, Credential, Password, Privacy};
 use system::Entropy;
@@ -334,6 +335,11 @@ impl Client {
     /// Leaves without a word; the other side sees a reset.
     pub fn vanish(self) {
         net::memory::MemoryStream::abort(Box::new(self.end));
+    }
+
+    /// Its host is gone without a word, and is back after a time: the other side learns only then that the session is over.
+    pub fn fall_silent(self, away: Duration) {
+        self.end.fall_silent(away);
     }
 
     fn send(&mut self, command: Command, arguments: &[u8]) {

@@ -14,6 +14,7 @@ pub mod actor;
 pub mod books;
 pub mod client;
 pub mod network;
+mod patience;
 pub mod proxy;
 pub mod runs;
 pub mod scene;

@@ -33,6 +33,8 @@ pub struct Weather {
     pub delay: Duration,
     /// One read in so many gets only a part of what there is; 0: none.
     pub splits: u64,
+    /// Each read gets one byte.
+    pub is_bytewise: bool,
     /// One connection in so many is reset at a byte that chance decides; 0: none.
     pub resets: u64,
     /// Nothing passes, and nobody is told.

@@ -36,6 +36,7 @@ mod model;
 mod options;
 mod output;
 mod packets;
+mod parsed_texts;
 mod parser;
 mod replication;
 mod result_column;

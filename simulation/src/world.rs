@@ -11,6 +11,7 @@ mod chaos;
 mod counters;
 mod end;
 mod inspection;
+mod link_faults;
 mod plan;
 mod setting;
 mod watch;
@@ -133,12 +134,8 @@ async fn act(plan: &Plan, setting: &Setting, operations: usize, dice: &mut Dice)
                 trace: setting.trace.clone(),
                 dice: dice.split(),
                 operations: each,
-                is_rough: plan.is_rough,
-                is_changing: plan.kind.is_changing(),
-                only_reads: plan.kind == WorldKind::Reads,
+                kind: plan.kind,
                 allowed: plan.allowed(),
-                has_transfers: plan.has_transfers,
-                reads_own_writes: plan.reads_own_writes,
                 lock_wait_default: setting.lock_wait_default,
             };
             spawn_local(Actor::live(part))
@@ -159,9 +156,14 @@ async fn act(plan: &Plan, setting: &Setting, operations: usize, dice: &mut Dice)
     chaos::calm(plan, &setting.in_reach());
 }
 
+/// The host of a client.
+fn client_host(number: usize) -> IpAddr {
+    IpAddr::V4(Ipv4Addr::new(10, 2, (number >> 8) as u8, number as u8))
+}
+
 fn login(number: usize) -> Login {
     Login {
-        host: IpAddr::V4(Ipv4Addr::new(10, 2, (number >> 8) as u8, number as u8)),
+        host: client_host(number),
         address: SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)),
         user: "app".to_owned(),
         password: "app-password".to_owned(),

@@ -64,6 +64,11 @@ fn worlds_where_everything_goes_wrong_lose_nothing() {
 }
 
 #[test]
+fn worlds_whose_links_break_within_statements_lose_nothing() {
+    hold_all("links");
+}
+
+#[test]
 fn two_runs_of_a_seed_are_the_same() {
     for (_, kind) in WORLDS {
         let [one, other] = [0, 1].map(|_| run_traced(kind, 7, 600));
@@ -94,6 +99,12 @@ mod found {
         hold(WorldKind::Rough, 1, 1200);
         hold(WorldKind::Switching, 101, 1500);
         hold(WorldKind::Rough, 102, 1500);
+    }
+
+    /// `pool.waiters_max` held for each kind of connection of an account, not for the account.
+    #[test]
+    fn only_so_many_sessions_of_an_account_wait() {
+        hold(WorldKind::Links, 3, 1200);
     }
 
     /// A statement behind a transaction that was cut off was answered with an error, and not counted.

@@ -43,8 +43,8 @@ struct Mutation {
 
 /// What must find a fault.
 enum Finder {
-    /// Worlds of a kind.
-    World(String),
+    /// Worlds of a kind, from this seed on.
+    World(String, i64),
     /// The scenes whose names begin so.
     Scene(String),
 }
@@ -80,7 +80,10 @@ pub fn run(root: &Path, wanted: &str) -> Outcome {
     let mut missed = Vec::new();
     for mutation in &mutations {
         let (tried, place) = match &mutation.finder {
-            Finder::World(world) => (simulate(&programs.worlds, mutation, world)?, world),
+            Finder::World(world, first) => {
+                let tried = simulate(&programs.worlds, mutation, world, *first)?;
+                (tried, world)
+            }
             Finder::Scene(scene) => (play(&programs.scenes, mutation, scene)?, scene),
         };
         let name = &mutation.name;
@@ -116,7 +119,7 @@ fn mutations(root: &Path) -> Result<Vec<Mutation>, Vec<String>> {
             };
             let finder = match entry.get("scene") {
                 Some(_) => Finder::Scene(text("scene")?),
-                None => Finder::World(text("world")?),
+                None => Finder::World(text("world")?, first_seed(entry)),
             };
             Ok(Mutation {
                 name: text("name")?,
@@ -127,6 +130,12 @@ fn mutations(root: &Path) -> Result<Vec<Mutation>, Vec<String>> {
             })
         })
         .collect()
+}
+
+/// Most faults show in the first worlds. Of others the file says where they do.
+fn first_seed(entry: &Value) -> i64 {
+    let first = entry.get("first_seed").and_then(Value::as_integer);
+    first.unwrap_or(1)
 }
 
 /// The sources as they are now, with all faults, elsewhere, with their times.
@@ -244,10 +253,15 @@ fn play(program: &Path, mutation: &Mutation, scene: &str) -> Result<Tried, Vec<S
 }
 
 /// Runs worlds until one is broken.
-fn simulate(program: &Path, mutation: &Mutation, world: &str) -> Result<Tried, Vec<String>> {
+fn simulate(
+    program: &Path,
+    mutation: &Mutation,
+    world: &str,
+    first: i64,
+) -> Result<Tried, Vec<String>> {
     let began = Instant::now();
     let ran = Command::new(program)
-        .args(["--world", world, "--first-seed", "1"])
+        .args(["--world", world, "--first-seed", &first.to_string()])
         .args(["--worlds", WORLDS_MAX, "--operations", OPERATIONS])
         .env(VARIABLE, &mutation.name)
         .output();

@@ -2,8 +2,10 @@
 
 use std::rc::Rc;
 
+use super::session::Session;
 use super::{Actor, COMMAND_LIMIT, Leave};
 use crate::client::{Client, Login, NotIn, Reply};
+use crate::patience::Patience;
 use crate::world::administration::{
     Administered, BY_RULE, BY_SERVER, GUEST, GUEST_PASSWORD, GUESTS_MAX, RULED,
 };
@@ -72,7 +74,7 @@ impl Actor {
                 Err(self.broken(format_args!("a guest is in, whose account is gone")))
             }
             Ok(Ok(client)) => {
-                let entered = proxy.enter(self.part.is_rough);
+                let entered = proxy.enter(self.part.is_rough());
                 entered.map_err(|what| self.broken(format_args!("as a guest: {what}")))?;
                 proxy.guests.set(proxy.guests.get() + 1);
                 let stayed = self.stay(&proxy, client).await;
@@ -89,14 +91,14 @@ impl Actor {
                     .note(format_args!("client {number}: no guest: {code} {text}"));
                 let is_denied = code == ACCESS_DENIED && is_known != Some(true);
                 let is_full = code == TOO_MANY_OF_USER || self.part.allowed.contains(&code);
-                match is_denied || is_full || self.part.is_rough {
+                match is_denied || is_full || self.part.is_rough() {
                     true => Ok(()),
                     false => Err(self.broken(format_args!("a guest is refused: {code} {text}"))),
                 }
             }
             // As for a user whom the proxy knows, so that nobody learns whom it knows.
             Ok(Err(NotIn::AskedInClear)) if is_known != Some(true) => Ok(()),
-            Ok(Err(NotIn::Broken(_))) if self.part.is_rough => Ok(()),
+            Ok(Err(NotIn::Broken(_))) if self.part.is_rough() => Ok(()),
             Ok(Err(why)) => Err(self.broken(format_args!("the login of a guest: {why:?}"))),
             Err(_) => Err(self.part.waits_for_ever("the login of a guest")),
         }
@@ -106,13 +108,14 @@ impl Actor {
     async fn stay(&mut self, proxy: &Administered, mut client: Client) -> Result<Client, Leave> {
         let guests = proxy.guests.get();
         // A session that was killed has left its place before its client knows.
-        if guests > GUESTS_MAX && !self.part.is_rough {
+        if guests > GUESTS_MAX && !self.part.is_rough() {
             return Err(self.broken(format_args!("{guests} guests are in, of {GUESTS_MAX}")));
         }
         let begin = proxy.guest.look();
         let number = self.part.books.number();
         let text = format!("SELECT {number}");
-        let ended = tokio::time::timeout(COMMAND_LIMIT, client.query(&text)).await;
+        let mut patience = Patience::new(COMMAND_LIMIT);
+        let ended = patience.bound(COMMAND_LIMIT, client.query(&text)).await;
         if proxy.guest.held(begin) != Some(true) && !matches!(&ended, Ok(Ok(Reply::Rows { .. }))) {
             return Ok(client);
         }
@@ -159,8 +162,10 @@ impl Actor {
                 let pause = self.part.dice.millis(1, 300);
                 tokio::time::sleep(pause).await;
             }
-            let reading = self.session.client.reply(false);
-            let reply = match tokio::time::timeout(COMMAND_LIMIT, reading).await {
+            let Session {
+                client, patience, ..
+            } = &mut self.session;
+            let reply = match patience.bound(COMMAND_LIMIT, client.reply(false)).await {
                 Ok(Ok(reply)) if reply.value() == Some(&Some(wanted.clone())) => {
                     self.part.books.count();
                     continue;

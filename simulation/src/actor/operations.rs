@@ -2,9 +2,11 @@
 
 use wire::Command;
 
-use super::{Actor, Leave};
+use super::session::Session;
+use super::{Actor, COMMAND_LIMIT, Leave};
 use crate::books::Fate;
 use crate::client::{Reply, Value};
+use crate::world::WorldKind;
 
 /// Schemas that every server has, with the same tables.
 pub const SCHEMAS: [&str; 2] = ["shop", "depot"];
@@ -15,10 +17,10 @@ const LOCKS: u64 = 3;
 impl Actor {
     /// Does something.
     pub(super) async fn operate(&mut self) -> Result<(), Leave> {
-        if self.part.is_changing && self.part.dice.one_in(6) {
+        if self.part.kind.is_changing() && self.part.dice.one_in(6) {
             return self.meet_changes().await;
         }
-        if self.part.only_reads {
+        if self.part.kind == WorldKind::Reads {
             return self.read_something().await;
         }
         match self.part.dice.below(100) {
@@ -57,7 +59,10 @@ impl Actor {
     async fn echo(&mut self) -> Result<(), Leave> {
         let number = self.part.books.number();
         // Of two results the first may have gone on when a server crashes.
-        let forms = if self.part.only_reads { 2 } else { 3 };
+        let forms = match self.part.kind {
+            WorldKind::Reads => 2,
+            _ => 3,
+        };
         let text = match self.part.dice.below(forms) {
             0 => format!("SELECT {number}"),
             1 => format!("SELECT {number} + 0"),
@@ -190,9 +195,6 @@ impl Actor {
 
     /// A session reads its own writes: the row with this id has this token.
     pub(super) async fn read_own(&mut self, id: u64, token: u64) -> Result<(), Leave> {
-        if !self.part.reads_own_writes {
-            return Ok(());
-        }
         let reply = match self.part.dice.one_in(3) {
             true => self.read_prepared(id).await?,
             false => {
@@ -230,7 +232,7 @@ impl Actor {
             Some("1") => {
                 let other = self.part.books.got(lock, self.session.id);
                 // Where servers crash, a lock may be gone before its holder hears of it.
-                if let Some(other) = other.filter(|_| !self.part.is_rough) {
+                if let Some(other) = other.filter(|_| !self.part.is_rough()) {
                     return Err(self.broken(format_args!(
                         "lock {lock} has two holders, the other is {other}"
                     )));
@@ -280,8 +282,10 @@ impl Actor {
         let flushed = self.session.client.flush().await;
         flushed.map_err(|_| Leave::Broken)?;
         for number in numbers {
-            let reading = self.session.client.reply(false);
-            let ended = tokio::time::timeout(super::COMMAND_LIMIT, reading).await;
+            let Session {
+                client, patience, ..
+            } = &mut self.session;
+            let ended = patience.bound(COMMAND_LIMIT, client.reply(false)).await;
             let reply = self.part.judge("a pipelined SELECT", ended)?;
             self.expect("a pipelined SELECT", &reply, Some(&number.to_string()))?;
         }

@@ -1,13 +1,17 @@
 //! What a client knows of its session.
 
+use super::COMMAND_LIMIT;
 use crate::books::Books;
 use crate::client::Client;
+use crate::patience::Patience;
 use crate::world::administration::Door;
 
 /// A session, and what must be true of it.
 pub struct Session {
     /// Its connection.
     pub client: Client,
+    /// How long it waits for a reply.
+    pub patience: Patience,
     /// Where it has connected.
     pub door: Door,
     /// What `@kept` is.
@@ -20,6 +24,8 @@ pub struct Session {
     pub temporary: Option<Vec<u64>>,
     /// The user lock that it holds.
     pub lock: Option<u64>,
+    /// Whether it has begun a transaction that it has not ended.
+    pub is_within: bool,
     /// Prepared statements.
     pub prepared: Prepared,
     /// The session's own number, which marks the lock's holder.
@@ -44,12 +50,14 @@ impl Session {
     pub fn new(client: Client, door: Door, id: u64) -> Self {
         Self {
             client,
+            patience: Patience::new(COMMAND_LIMIT),
             door,
             variable: None,
             lock_wait: None,
             schema: None,
             temporary: None,
             lock: None,
+            is_within: false,
             prepared: Prepared::default(),
             id,
         }

@@ -10,6 +10,7 @@ use std::time::Duration;
 use net::Endpoint;
 use net::memory::MemoryStream;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::task::spawn_local;
 use tokio::time::Sleep;
 
 use super::pipe::Pipe;
@@ -28,6 +29,7 @@ pub struct Connection {
     is_cut: bool,
     delay: Duration,
     splits: u64,
+    is_bytewise: bool,
     /// The byte, of both directions together, at which it is reset.
     reset_at: Option<u64>,
     dice: Dice,
@@ -54,6 +56,7 @@ impl Connection {
         let was_cut = std::mem::replace(&mut self.is_cut, weather.is_cut);
         self.delay = weather.delay;
         self.splits = weather.splits;
+        self.is_bytewise = weather.is_bytewise;
         if was_cut && !weather.is_cut {
             self.wake();
         }
@@ -129,7 +132,9 @@ impl Connection {
 
     fn read(&mut self, into: usize, count: usize, buffer: &mut ReadBuf<'_>) {
         let mut count = count.min(buffer.remaining());
-        if self.splits > 0 && count > 1 && self.dice.one_in(self.splits) {
+        if self.is_bytewise {
+            count = count.min(1);
+        } else if self.splits > 0 && count > 1 && self.dice.one_in(self.splits) {
             count = 1 + self.dice.index(count);
         }
         let pipe = &mut self.pipes[into];
@@ -165,6 +170,7 @@ impl End {
             is_cut: weather.is_cut,
             delay: weather.delay,
             splits: weather.splits,
+            is_bytewise: weather.is_bytewise,
             reset_at: resets.then(|| dice.below(8192)),
             dice,
         }));
@@ -182,6 +188,17 @@ impl End {
         let pipe = &mut connection.pipes[self.out];
         pipe.is_closed = true;
         pipe.wake_reader();
+    }
+
+    /// This side's host has gone without a word: nothing passes any more, and nobody is told. When the host is back, it
+    /// answers with a reset.
+    pub fn fall_silent(self, away: Duration) {
+        let connection = Arc::clone(&self.connection);
+        locked(&connection).is_cut = true;
+        spawn_local(async move {
+            tokio::time::sleep(away).await;
+            locked(&connection).reset();
+        });
     }
 
     fn poll_bytes(

@@ -1,11 +1,10 @@
 //! The whole life of a connection: greeting, login, commands, end.
 
-use std::pin::Pin;
 use std::rc::Rc;
 use std::task::Poll;
 
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::time::{Duration, Instant, Sleep};
+use tokio::time::Duration;
 use wire::change_user::ChangeUser;
 use wire::{Capabilities, Command, ErrPacket, HandshakeResponse};
 
@@ -20,6 +19,7 @@ use super::options::Event;
 use super::output::{Done, Follows, Output};
 use super::packets::{NoPayload, Packets};
 use super::session::{LoggedIn, Session};
+use crate::patience::Patience;
 
 /// The longest payload that the server takes.
 const PAYLOAD_BYTES_MAX: usize = 64 << 20;
@@ -261,40 +261,6 @@ async fn wait<S: AsyncRead + AsyncWrite + Unpin>(
         }
     })
     .await
-}
-
-/// A timer that is only set anew when it has fired: a command costs no timer.
-struct Patience {
-    timer: Pin<Box<Sleep>>,
-    until: Instant,
-}
-
-impl Patience {
-    fn new(limit: Duration) -> Self {
-        let until = Instant::now() + limit;
-        Self {
-            timer: Box::pin(tokio::time::sleep_until(until)),
-            until,
-        }
-    }
-
-    /// A wait begins.
-    fn begin(&mut self, limit: Duration) {
-        self.until = Instant::now() + limit;
-        if self.until < self.timer.deadline() {
-            self.timer.as_mut().reset(self.until);
-        }
-    }
-
-    fn is_over(&mut self, context: &mut std::task::Context<'_>) -> bool {
-        while self.timer.as_mut().poll(context).is_ready() {
-            if Instant::now() >= self.until {
-                return true;
-            }
-            self.timer.as_mut().reset(self.until);
-        }
-        false
-    }
 }
 
 fn broken(family: Family, no_payload: &NoPayload) -> SqlError {

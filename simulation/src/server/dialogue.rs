@@ -12,6 +12,10 @@
 //! a: PING                   another command: see `Command`
 //! mysql a> SELECT 1         a step for one family only
 //! disk: FULL                the server's disk is full; `disk: FREE`: it has room again
+//! server: SHUT_DOWN         the server ends in order; `CRASH`: at once; `START`: it is up again
+//! server: STOP_REPLICA      the server's replica stops; `START_REPLICA`: it goes on
+//! replica> SELECT 1         the same at the server's replica: for sessions whose names begin with `replica`
+//! replica: STANDING         what SHOW REPLICA STATUS says of both threads, and how far it is behind
 //! ```
 //!
 //! `$a` is the connection id of session a, `$gtids` what the server has executed so far, `$disk` a folder on the disk
@@ -49,7 +53,7 @@ pub trait Place {
     fn family(&self) -> Family;
 
     /// A connection for a user.
-    fn connect(&self, user: &str) -> Awaited<'_, io::Result<Box<dyn Stream>>>;
+    fn connect(&self, user: &str, host: Host) -> Awaited<'_, io::Result<Box<dyn Stream>>>;
 
     /// The password of a user.
     fn password(&self, user: &str) -> String;
@@ -60,11 +64,38 @@ pub trait Place {
     /// The server's disk is full, or has room again.
     fn fill_disk(&self, full: bool);
 
+    /// Something happens to the server or to its replica.
+    fn strike(&self, blow: Blow);
+
     /// A folder on that disk.
     fn disk(&self) -> String;
 
     /// Whether what a connection executes waits for something.
     fn is_waiting<'a>(&'a self, connection: u32, root: &'a mut dyn Asks) -> Awaited<'a, bool>;
+}
+
+/// To which server a session connects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Host {
+    /// The one that takes writes.
+    Source,
+    /// Its replica.
+    Replica,
+}
+
+/// What may happen to a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Blow {
+    /// It ends in order.
+    ShutDown,
+    /// It ends at once.
+    Crash,
+    /// It is up again.
+    Start,
+    /// Its replica does not replicate.
+    StopReplica,
+    /// Its replica goes on.
+    StartReplica,
 }
 
 /// Somebody who asks a server.
@@ -149,7 +180,11 @@ impl Player<'_> {
         if self.clients.contains_key(session) {
             return;
         }
-        let stream = self.place.connect(user).await;
+        let host = match session.starts_with("replica") {
+            true => Host::Replica,
+            false => Host::Source,
+        };
+        let stream = self.place.connect(user, host).await;
         let schema = (session != "root").then_some(SCHEMA);
         let password = self.place.password(user);
         let client = Client::log_in(stream, user, &password, schema, options).await;
@@ -176,6 +211,11 @@ impl Player<'_> {
         }
         if let Act::Disk(full) = step.act {
             return self.place.fill_disk(full);
+        }
+        if let Act::Blow(blow) = step.act {
+            // An administrator's session ends with the server.
+            self.clients.remove("root");
+            return self.place.strike(blow);
         }
         let user = if step.session == "root" {
             "root"

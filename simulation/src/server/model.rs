@@ -1,8 +1,7 @@
 //! The server itself: what all its connections share, and what a test may do to it.
 
 use std::cell::{Cell, Ref, RefCell};
-use std::collections::{BTreeMap, HashMap};
-use std::hash::{BuildHasherDefault, DefaultHasher};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -17,20 +16,11 @@ use super::gtid::Gtid;
 use super::history::{Change, Committed, History};
 use super::locks::Locks;
 use super::options::{Event, Options};
+use super::parsed_texts::ParsedTexts;
 use super::parser::{Parsed, Reading, parse};
 use super::table::{Key, Table};
 use super::value::Value;
 use super::variables::Definitions;
-
-/// Texts whose statements are remembered, and how long they may be.
-const PARSED_MAX: usize = 4096;
-const PARSED_BYTES_MAX: usize = 512;
-
-/// A map whose order nobody looks at, without entropy.
-type Cache<K, V> = HashMap<K, V, BuildHasherDefault<DefaultHasher>>;
-
-/// Statements by their texts, with how these were read.
-type ParsedTexts = Cache<Box<[u8]>, (Reading, Rc<Parsed>)>;
 
 /// A model of a MySQL or MariaDB server, on one thread.
 pub struct Server {
@@ -184,6 +174,11 @@ impl Server {
             .set(on && !self.family().is_mariadb());
     }
 
+    /// Sets `max_connections`.
+    pub fn set_max_connections(&self, seats: usize) {
+        self.set_global("max_connections", Value::Unsigned(seats as u64));
+    }
+
     /// Has every statement take so long in addition.
     pub fn set_slow(&self, per_statement: Duration) {
         self.state.per_statement.set(per_statement);
@@ -239,19 +234,11 @@ impl Server {
 
     /// The first statement of a text. Short texts are read once.
     pub(super) fn parse(&self, text: &[u8], reading: Reading) -> SqlResult<Rc<Parsed>> {
-        if let Some((read_as, parsed)) = self.parsed.borrow().get(text)
-            && *read_as == reading
-        {
-            return Ok(Rc::clone(parsed));
+        if let Some(parsed) = self.parsed.borrow().get(text, reading) {
+            return Ok(parsed);
         }
         let parsed = Rc::new(parse(text, reading)?);
-        if text.len() <= PARSED_BYTES_MAX {
-            let mut known = self.parsed.borrow_mut();
-            if known.len() >= PARSED_MAX {
-                known.clear();
-            }
-            known.insert(text.into(), (reading, Rc::clone(&parsed)));
-        }
+        self.parsed.borrow_mut().note(text, reading, &parsed);
         Ok(parsed)
     }
 
@@ -338,8 +325,8 @@ impl Server {
         let family = self.family();
         let refused = |option: &str| Err(option_prevents(family, option));
         match is_administrator {
-            _ if self.state.is_super_read_only.get() => refused("--super-read-only"),
             false if self.state.is_read_only.get() => refused("--read-only"),
+            _ if self.state.is_super_read_only.get() => refused("--super-read-only"),
             _ => Ok(()),
         }
     }

@@ -49,6 +49,7 @@ pub struct Reading {
 /// 1064, 1065, or what an unknown function gets.
 pub fn parse(text: &[u8], reading: Reading) -> SqlResult<Parsed> {
     let mut parser = Parser::new(text, reading);
+    let start = parser.token.span.start as usize;
     let is_blank = text.iter().all(u8::is_ascii_whitespace);
     let statement = match parser.token.kind {
         TokenKind::End if !is_blank && !reading.is_prepared => Statement::Empty,
@@ -65,7 +66,6 @@ pub fn parse(text: &[u8], reading: Reading) -> SqlResult<Parsed> {
         }
         _ => return Err(parser.error()),
     };
-    let start = Parser::new(text, reading).token.span.start as usize;
     let own = text.get(start..end).unwrap_or_default();
     Ok(Parsed {
         statement: Rc::new(statement),

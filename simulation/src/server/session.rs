@@ -200,9 +200,8 @@ impl Session {
 
     /// A variable was set.
     fn read_settings(&mut self, name: &str) {
-        if Settings::depend_on(name) {
-            self.settings = Settings::of(&self.server.definitions, &self.variables);
-        }
+        let definitions = &self.server.definitions;
+        self.settings.read_again(name, definitions, &self.variables);
     }
 
     /// Sets a variable, and tells it.

@@ -125,20 +125,36 @@ const NAMES: [&str; 12] = [
 ];
 
 impl Settings {
-    /// Whether they are others after this variable was set.
-    pub fn depend_on(name: &str) -> bool {
-        name.starts_with("session_track_") || NAMES.contains(&name)
+    /// A variable was set: what depends on it is read again, and nothing else.
+    pub fn read_again(
+        &mut self,
+        name: &str,
+        definitions: &Definitions,
+        variables: &SessionVariables,
+    ) {
+        let reader = Reader {
+            definitions,
+            variables,
+        };
+        match name {
+            "autocommit" => self.autocommit = reader.is_on(name),
+            "innodb_lock_wait_timeout" => self.row_wait = reader.seconds(name),
+            "lock_wait_timeout" => self.table_wait = reader.seconds(name),
+            _ if name.starts_with("session_track_") => self.tracking = reader.tracking(),
+            _ if NAMES.contains(&name) => *self = Self::of(definitions, variables),
+            _ => {}
+        }
     }
 
     /// Reads the variables.
     pub fn of(definitions: &Definitions, variables: &SessionVariables) -> Self {
-        let value = |name: &str| definitions.id(name).map(|id| variables.get(id));
-        let is_on = |name: &str| value(name).and_then(Value::is_true) == Some(true);
-        let text = |name: &str| value(name).map(Value::to_bytes).unwrap_or_default();
-        let seconds = |name: &str| {
-            let seconds = value(name).map_or(0, Value::to_int);
-            Duration::from_secs(u64::try_from(seconds).unwrap_or(0))
+        let reader = Reader {
+            definitions,
+            variables,
         };
+        let is_on = |name: &str| reader.is_on(name);
+        let text = |name: &str| reader.text(name);
+        let seconds = |name: &str| reader.seconds(name);
         let mode = text("sql_mode");
         let is_strict = mode
             .split(|it| *it == b',')
@@ -148,7 +164,7 @@ impl Settings {
             charset: Charset::of_name(&text("character_set_client")),
             ..Flags::default()
         };
-        let limit = match value("sql_select_limit") {
+        let limit = match reader.value("sql_select_limit") {
             Some(Value::Unsigned(limit)) => *limit,
             _ => u64::MAX,
         };
@@ -171,20 +187,53 @@ impl Settings {
                 b"RELEASE" => 2,
                 _ => 0,
             },
-            tracking: Tracking {
-                variables: names(&text("session_track_system_variables")),
-                schema: is_on("session_track_schema"),
-                state_change: is_on("session_track_state_change"),
-                transaction: match &text("session_track_transaction_info")[..] {
-                    b"STATE" => TransactionTracking::State,
-                    b"CHARACTERISTICS" => TransactionTracking::Characteristics,
-                    _ => TransactionTracking::Off,
-                },
-                gtids: match (definitions.family, &text("session_track_gtids")[..]) {
-                    (Family::MySql, b"OWN_GTID") => GtidTracking::Own,
-                    (Family::MySql, b"ALL_GTIDS") => GtidTracking::All,
-                    _ => GtidTracking::Off,
-                },
+            tracking: reader.tracking(),
+        }
+    }
+}
+
+/// The variables of a session, by their names.
+struct Reader<'a> {
+    definitions: &'a Definitions,
+    variables: &'a SessionVariables,
+}
+
+impl<'a> Reader<'a> {
+    fn value(&self, name: &str) -> Option<&'a Value> {
+        let id = self.definitions.id(name)?;
+        Some(self.variables.get(id))
+    }
+
+    fn is_on(&self, name: &str) -> bool {
+        self.value(name).and_then(Value::is_true) == Some(true)
+    }
+
+    fn text(&self, name: &str) -> Vec<u8> {
+        self.value(name).map(Value::to_bytes).unwrap_or_default()
+    }
+
+    fn seconds(&self, name: &str) -> Duration {
+        let seconds = self.value(name).map_or(0, Value::to_int);
+        Duration::from_secs(u64::try_from(seconds).unwrap_or(0))
+    }
+
+    fn tracking(&self) -> Tracking {
+        Tracking {
+            variables: names(&self.text("session_track_system_variables")),
+            schema: self.is_on("session_track_schema"),
+            state_change: self.is_on("session_track_state_change"),
+            transaction: match &self.text("session_track_transaction_info")[..] {
+                b"STATE" => TransactionTracking::State,
+                b"CHARACTERISTICS" => TransactionTracking::Characteristics,
+                _ => TransactionTracking::Off,
+            },
+            gtids: match (
+                self.definitions.family,
+                &self.text("session_track_gtids")[..],
+            ) {
+                (Family::MySql, b"OWN_GTID") => GtidTracking::Own,
+                (Family::MySql, b"ALL_GTIDS") => GtidTracking::All,
+                _ => GtidTracking::Off,
             },
         }
     }

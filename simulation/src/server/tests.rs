@@ -215,9 +215,7 @@ fn an_observer_is_told_what_happens() {
             accounts: place.server.options().accounts.clone(),
             ..Options::new(Family::MariaDb, 7)
         };
-        let place = ModelPlace {
-            server: Server::new(options),
-        };
+        let place = ModelPlace::of(Server::new(options));
         said(&place, TABLE).await;
         let seen = seen.borrow();
         let has = |part: &str| seen.iter().any(|it| it.contains(part));

@@ -5,6 +5,7 @@ use std::time::Duration;
 use route::KillScope;
 
 use super::changing::{administer, break_more, reload, take_back};
+use super::link_faults::{break_link, mend_links};
 use super::plan::{Plan, WorldKind};
 use super::setting::Reach;
 use super::{proxies_host, server_address};
@@ -18,6 +19,9 @@ pub async fn reign(plan: Plan, reach: Reach, mut dice: Dice) {
         match plan.is_rough {
             true if plan.kind == WorldKind::Everything && dice.one_in(2) => {
                 break_more(&plan, &reach, &mut dice).await;
+            }
+            true if plan.kind == WorldKind::Links && dice.one_in(2) => {
+                break_link(&plan, &reach, &mut dice).await;
             }
             true => rough(&plan, &reach, &mut dice).await,
             false if plan.kind == WorldKind::Reads => {
@@ -202,6 +206,7 @@ fn change_lanes(plan: &Plan, reach: &Reach, dice: &mut Dice) {
 pub fn calm(plan: &Plan, reach: &Reach) {
     reach.trace.note(format_args!("everything is mended"));
     take_back(plan, reach);
+    mend_links(plan, reach);
     for (number, server) in reach.servers.iter().enumerate() {
         let address = server_address(number).ip();
         reach

@@ -23,14 +23,16 @@ const SESSION_BYTES_MAX: u64 = (64 + 256 + 2 * 16) * 1024;
 /// How long pings, openings and goodbyes last at the end.
 const SETTLING: Duration = Duration::from_secs(60);
 
-/// Looks at all proxies again and again. Worlds of the first kinds are left alone, so that their seeds show what they
-/// have shown.
+/// Looks at all proxies again and again. The workers of the first kinds of worlds are asked nothing, so that their seeds
+/// show what they have shown.
 pub async fn inspect(plan: Plan, reach: Reach) {
-    if matches!(plan.kind, WorldKind::Rough | WorldKind::Switching) {
-        return;
-    }
+    let asks_workers = !matches!(plan.kind, WorldKind::Rough | WorldKind::Switching);
     for turn in 1_u64.. {
         tokio::time::sleep(INTERVAL).await;
+        if !asks_workers {
+            look_from_outside(&reach);
+            continue;
+        }
         let mut opened = Opened::new();
         for (number, proxy) in reach.proxies.iter().enumerate() {
             let views = proxy.views().await;
@@ -50,12 +52,24 @@ pub async fn inspect(plan: Plan, reach: Reach) {
     }
 }
 
-fn look(plan: &Plan, proxy: &SimulatedProxy, views: &[WorkerView]) -> Result<(), String> {
-    let sessions = proxy.sessions() as u64;
-    let bytes = proxy.memory().bytes;
-    if bytes > sessions * SESSION_BYTES_MAX {
-        return Err(format!("{sessions} sessions keep {bytes} bytes"));
+fn look_from_outside(reach: &Reach) {
+    for (number, proxy) in reach.proxies.iter().enumerate() {
+        if let Err(what) = look_at_memory(proxy) {
+            reach.books.broken(format!("proxy {number}: {what}"));
+        }
     }
+}
+
+fn look_at_memory(proxy: &SimulatedProxy) -> Result<(), String> {
+    let (sessions, bytes) = (proxy.sessions() as u64, proxy.memory().bytes);
+    match bytes > sessions * SESSION_BYTES_MAX {
+        true => Err(format!("{sessions} sessions keep {bytes} bytes")),
+        false => Ok(()),
+    }
+}
+
+fn look(plan: &Plan, proxy: &SimulatedProxy, views: &[WorkerView]) -> Result<(), String> {
+    look_at_memory(proxy)?;
     // Of several workers each tells of another moment.
     if let [worker] = views {
         let has_logged_in = |it: &&SessionView| it.state != SessionState::Login;
@@ -70,9 +84,14 @@ fn look(plan: &Plan, proxy: &SimulatedProxy, views: &[WorkerView]) -> Result<(),
             }
         }
     }
-    let waiting = views.iter().flat_map(|worker| &worker.pools);
-    let waiting: usize = waiting.map(|pool| pool.figures.waiting).sum();
-    match waiting > proxy.sessions() {
+    let pools = || views.iter().flat_map(|worker| &worker.pools);
+    if let Some(pool) = pools().find(|pool| pool.figures.waiting > plan.waiters) {
+        let (name, waiting, most) = (&pool.name, pool.figures.waiting, plan.waiters);
+        return Err(format!("{waiting} sessions wait for {name}, of {most}"));
+    }
+    let waiting: usize = pools().map(|pool| pool.figures.waiting).sum();
+    let sessions = proxy.sessions();
+    match waiting > sessions {
         true => Err(format!("{waiting} of {sessions} sessions wait")),
         false => Ok(()),
     }

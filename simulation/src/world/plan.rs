@@ -27,12 +27,15 @@ pub enum WorldKind {
     Changing,
     /// Clients only read, over few connections, while servers crash and stand still; no client may see an error.
     Reads,
+    /// Connections break within statements, bytes come one at a time, clients fall silent, servers take no more
+    /// connections or no writes.
+    Links,
     /// All of this together, and full disks, disabled backends, timers that are late by seconds.
     Everything,
 }
 
 /// All kinds, with their names.
-pub const WORLDS: [(&str, WorldKind); 8] = [
+pub const WORLDS: [(&str, WorldKind); 9] = [
     ("calm", WorldKind::Calm),
     ("rough", WorldKind::Rough),
     ("replicas", WorldKind::Replicas),
@@ -41,6 +44,7 @@ pub const WORLDS: [(&str, WorldKind); 8] = [
     ("changing", WorldKind::Changing),
     ("reads", WorldKind::Reads),
     ("everything", WorldKind::Everything),
+    ("links", WorldKind::Links),
 ];
 
 /// How many sessions a proxy takes.
@@ -89,17 +93,15 @@ pub struct Plan {
     pub server_pace: Duration,
     /// Whether anything may break.
     pub is_rough: bool,
-    /// Whether transactions change rows that others change, too.
-    pub has_transfers: bool,
-    /// Whether a session must see what it has written.
-    pub reads_own_writes: bool,
+    /// Sessions that may wait for a connection of one pool.
+    pub waiters: usize,
 }
 
 impl WorldKind {
     /// Whether anything may break.
     pub fn is_rough(self) -> bool {
-        use WorldKind::{Everything, Rough, Switching};
-        matches!(self, Rough | Switching | Everything)
+        use WorldKind::{Everything, Links, Rough, Switching};
+        matches!(self, Rough | Switching | Links | Everything)
     }
 
     /// Whether roles change.
@@ -138,6 +140,7 @@ impl Plan {
         };
         let connections = match kind {
             WorldKind::Crowd | WorldKind::Reads => 4 + dice.index(12),
+            WorldKind::Links => 2 + dice.index(clients),
             _ => clients + 2 + dice.index(8),
         };
         let proxies = 1 + usize::from(dice.one_in(3));
@@ -163,15 +166,18 @@ impl Plan {
             weather: match kind {
                 // A reply that has begun is not sent again.
                 WorldKind::Reads => Weather::default(),
+                WorldKind::Links => rough_links(dice),
                 _ => weather(is_rough, dice),
             },
-            server_pace: match dice.one_in(3) {
+            server_pace: match kind == WorldKind::Links || dice.one_in(3) {
                 true => dice.millis(0, 5),
                 false => Duration::ZERO,
             },
             is_rough,
-            has_transfers: true,
-            reads_own_writes: true,
+            waiters: match kind {
+                WorldKind::Links => 1 + dice.index(4),
+                _ => 10_000,
+            },
         }
     }
 
@@ -220,6 +226,7 @@ impl Plan {
         let session = self.session;
         let pooled = proxy_address(proxy, 0);
         let (connections, defers_begin) = (self.connections, self.defers_begin);
+        let waiters = self.waiters;
         // Where much changes, transactions have to wait before they begin.
         let running_max = match self.kind.is_changing() {
             true => self.connections.div_ceil(2),
@@ -232,7 +239,7 @@ impl Plan {
             ),
             format!(
                 "[pool]\nbackend_connections_max = {connections}\n\
-                 defer_begin = {defers_begin}\nadaptive_limit_min = 1\nadaptive_limit_max = {running_max}\ntimeout_wait = \"100s\"\nopens_per_second = 1000\nopens_burst = 100"
+                 defer_begin = {defers_begin}\nadaptive_limit_min = 1\nadaptive_limit_max = {running_max}\ntimeout_wait = \"100s\"\nwaiters_max = {waiters}\nopens_per_second = 1000\nopens_burst = 100"
             ),
             format!("[accounts]\ndelay_failures = false\nlearn = false\nothers = \"{others}\""),
             "[[account]]\nuser = \"app\"\npassword = \"app-password\"".to_owned(),
@@ -292,6 +299,17 @@ fn sessions(kind: WorldKind, clients: usize, dice: &mut Dice) -> Option<SessionL
     })
 }
 
+/// Links over which much takes time and breaks: so most breaks meet a statement.
+fn rough_links(dice: &mut Dice) -> Weather {
+    Weather {
+        delay: dice.millis(1, 20),
+        splits: [0, 2][dice.index(2)],
+        is_bytewise: dice.one_in(3),
+        resets: [4, 10, 50][dice.index(3)],
+        is_cut: false,
+    }
+}
+
 fn weather(is_rough: bool, dice: &mut Dice) -> Weather {
     Weather {
         delay: match dice.below(3) {
@@ -299,6 +317,7 @@ fn weather(is_rough: bool, dice: &mut Dice) -> Weather {
             _ => Duration::ZERO,
         },
         splits: [0, 0, 2, 10][dice.index(4)],
+        is_bytewise: false,
         resets: match is_rough {
             true => [0, 50, 10][dice.index(3)],
             false => 0,

@@ -232,7 +232,7 @@ impl Client {
                 self.replies(rows, lines).await
             }
             Act::Command(command, arguments) => self.command(command, arguments, lines).await,
-            Act::Connect(..) | Act::AwaitWait | Act::Disk(_) => Ok(()),
+            Act::Connect(..) | Act::AwaitWait | Act::Disk(_) | Act::Blow(_) => Ok(()),
         }
     }
 
@@ -274,6 +274,7 @@ impl Client {
                 self.write(0, &[Command::QUIT.0]).await?;
                 return self.packet().await.map(|_| ());
             }
+            "STANDING" => return self.standing(lines).await,
             "CHANGE_USER" => return self.change_user(arguments, lines).await,
             "PREPARE" => return self.prepare(arguments, lines).await,
             "EXECUTE" => return self.execute(arguments, lines).await,
@@ -327,6 +328,40 @@ impl Client {
         self.write(0, &payload).await?;
         let refusal = self.authenticate(&mut challenge).await?;
         lines.push(refusal.unwrap_or_else(|| "entered".to_owned()));
+        Ok(())
+    }
+
+    /// How a replica stands: of the many columns those by which the proxy judges.
+    async fn standing(&mut self, lines: &mut Vec<String>) -> io::Result<()> {
+        let version = self.greeting.as_ref().map(|it| it.version.clone());
+        let is_mariadb = version.is_some_and(|it| contains(&it, b"MariaDB"));
+        self.send_query(match is_mariadb {
+            true => "SHOW SLAVE STATUS",
+            false => "SHOW REPLICA STATUS",
+        })
+        .await?;
+        let mut said = Vec::new();
+        self.replies(Rows::Text, &mut said).await?;
+        let part = |at: usize, start: &str| {
+            let line = said.get(at).and_then(|it: &String| it.strip_prefix(start));
+            line.unwrap_or_default().to_owned()
+        };
+        let (columns, values) = (part(0, "rows "), part(1, "| "));
+        if values.is_empty() {
+            lines.push("no row".to_owned());
+        }
+        for (column, value) in columns.split(", ").zip(values.split(" | ")) {
+            let name = column.split(' ').next().unwrap_or_default();
+            let is_shown = name.ends_with("_IO_Running")
+                || name.ends_with("_SQL_Running")
+                || name.starts_with("Seconds_Behind_");
+            // How many seconds these are, real clocks decide.
+            let is_number = name.starts_with("Seconds") && value.parse::<u64>().is_ok();
+            if is_shown && !values.is_empty() {
+                let value = if is_number { "a number" } else { value };
+                lines.push(format!("{name}={value}"));
+            }
+        }
         Ok(())
     }
 
@@ -516,4 +551,8 @@ impl Asks for Client {
             row.unwrap_or_default().to_owned()
         })
     }
+}
+
+fn contains(bytes: &[u8], part: &[u8]) -> bool {
+    bytes.windows(part.len()).any(|it| it == part)
 }

@@ -1,6 +1,7 @@
 //! The steps of a dialogue, read from its text.
 
 use super::super::family::Family;
+use super::Blow;
 
 /// A step of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,6 +31,8 @@ pub(super) enum Act {
     Command(String, String),
     /// The server's disk is full, or has room again.
     Disk(bool),
+    /// Something happens to the server or to its replica.
+    Blow(Blow),
 }
 
 /// The steps for a family, in their order.
@@ -55,6 +58,7 @@ fn step(line: &str, family: Family) -> Option<Step> {
         (first.to_owned(), second.to_owned())
     };
     let act = match () {
+        () if session == "server" => Act::Blow(blow(&text(1))?),
         () if session == "disk" => Act::Disk(text(1) == "FULL"),
         () if rest.starts_with(">>") => Act::Send(text(2)),
         () if rest.starts_with('>') => Act::Query(text(1)),
@@ -74,5 +78,16 @@ fn step(line: &str, family: Family) -> Option<Step> {
         line: line.to_owned(),
         session: session.to_owned(),
         act,
+    })
+}
+
+fn blow(word: &str) -> Option<Blow> {
+    Some(match word {
+        "SHUT_DOWN" => Blow::ShutDown,
+        "CRASH" => Blow::Crash,
+        "START" => Blow::Start,
+        "STOP_REPLICA" => Blow::StopReplica,
+        "START_REPLICA" => Blow::StartReplica,
+        _ => return None,
     })
 }
