@@ -1,6 +1,7 @@
 //! The proxy's own greeting, made of what its backends say of themselves.
 
 use std::cell::RefCell;
+use std::rc::Rc;
 
 use auth::{Dialect, Plugin, Scramble};
 use config::CompressionAlgorithm;
@@ -17,6 +18,8 @@ const NOT_SHARED: Capabilities = Capabilities::MARIADB_CACHE_METADATA;
 #[derive(Default)]
 pub struct OwnGreeting {
     last: RefCell<Option<Greeting>>,
+    /// The last one that a session has kept.
+    kept: RefCell<Option<Rc<Greeting>>>,
     /// Held by the client that has a backend asked; the others wait for what comes of it.
     pub asking: tokio::sync::Mutex<()>,
 }
@@ -67,6 +70,20 @@ impl OwnGreeting {
         greeting.status = StatusFlags::AUTOCOMMIT;
         greeting.plugin = plugin_of(&greeting).client_name().to_vec();
         Some(greeting)
+    }
+
+    /// What a session keeps of the greeting that its client has had: all but the id and the scramble. Sessions share it.
+    pub fn kept_of(&self, greeting: Greeting) -> Rc<Greeting> {
+        let greeting = Greeting {
+            thread_id: 0,
+            scramble: Vec::new(),
+            ..greeting
+        };
+        let mut kept = self.kept.borrow_mut();
+        match &*kept {
+            Some(known) if **known == greeting => Rc::clone(known),
+            _ => Rc::clone(kept.insert(Rc::new(greeting))),
+        }
     }
 }
 

@@ -163,7 +163,7 @@ impl PooledSession {
             {
                 blocks.hold(|| self.execute(incoming)).await
             }
-            other => Box::pin(self.perform(other)).await,
+            Arrived::Other(incoming) => Box::pin(self.perform(Arrived::Other(incoming))).await,
         };
         if self.command.policy.is_some() && after.is_ok() {
             self.close_order();

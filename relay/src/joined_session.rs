@@ -207,7 +207,7 @@ impl JoinedSession {
     ///
     /// # Errors
     /// It has ended badly.
-    pub async fn run(mut self, env: &RelayEnv) -> Result<SessionEnd, Failure> {
+    pub async fn run(mut self: Box<Self>, env: &RelayEnv) -> Result<SessionEnd, Failure> {
         let ended = poll_fn(|context| self.poll(env, context)).await;
         self.close(env, &ended);
         ended

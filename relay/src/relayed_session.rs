@@ -107,15 +107,18 @@ impl RelayedSession {
         })
     }
 
-    /// To its end.
-    pub async fn run(mut self, env: &RelayEnv) -> Result<SessionEnd, Failure> {
+    /// To its end. The session stays in its box, because a future keeps what is moved into it twice.
+    pub async fn run(mut self: Box<Self>, env: &RelayEnv) -> Result<SessionEnd, Failure> {
         match self.commands(env).await {
             Ok(end) => Ok(end),
-            Err(failure) => {
-                Box::pin(self.break_off(env, &failure)).await;
-                Err(failure)
-            }
+            Err(failure) => Err(Box::pin(self.end_badly(env, failure)).await),
         }
+    }
+
+    /// As [`Self::break_off`]. The failure is kept here, since it takes memory that an idle session is not to have.
+    async fn end_badly(self: Box<Self>, env: &RelayEnv, failure: Failure) -> Failure {
+        self.break_off(env, &failure).await;
+        failure
     }
 
     /// Another session that goes on over one connection.
@@ -202,13 +205,13 @@ impl RelayedSession {
 
     /// Ends a session that cannot go on: tells the client what it can still be told, and sees to
     /// it that no statement runs on for nobody.
-    async fn break_off(self, env: &RelayEnv, failure: &Failure) {
+    async fn break_off(self: Box<Self>, env: &RelayEnv, failure: &Failure) {
         let RelayedSession {
             mut relay,
             thread_id,
             _slot: slot,
             ..
-        } = self;
+        } = *self;
         let backend = relay.to.id;
         match failure.kind {
             FailureKind::BackendLost | FailureKind::BackendProtocol => {

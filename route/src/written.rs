@@ -1,6 +1,6 @@
 //! What has been written, as far as reads that come later must see it: by one session, or by all.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use arc_swap::ArcSwap;
 
@@ -23,6 +23,12 @@ pub enum Written {
 const PIECES_MAX: usize = 16;
 
 impl Written {
+    /// Nothing, which all sessions share that have written nothing.
+    pub fn nothing() -> Arc<Self> {
+        static NOTHING: LazyLock<Arc<Written>> = LazyLock::new(Arc::default);
+        Arc::clone(&NOTHING)
+    }
+
     /// The server said that this was written.
     pub fn add(&mut self, position: &Position) {
         match self {

@@ -9,7 +9,7 @@ pub struct ScriptRoute {
     /// The script's choice for this session.
     pub place: ScriptTarget,
     /// The backends that any script has put down.
-    pub out: Out,
+    out: Option<Box<Out>>,
 }
 
 /// Where a script has its session read and write.
@@ -41,7 +41,8 @@ impl ScriptRoute {
 
     /// Scripts have put these backends down.
     pub fn put_out(&mut self, out: Out) {
-        self.out = out;
+        // There are none in nearly all sessions, which must not pay for them while they are idle.
+        self.out = (out != Out::default()).then(|| Box::new(out));
     }
 
     /// The backend of the script's choice. One that is down is none, as long as it is.
@@ -63,6 +64,16 @@ impl ScriptRoute {
 
     /// Whether scripts have put this backend down.
     pub fn is_out(&self, backend: BackendId) -> bool {
-        self.out.ids.contains(&backend)
+        self.out_ids().contains(&backend)
+    }
+
+    /// The backends that scripts have put down.
+    pub fn out_ids(&self) -> &[BackendId] {
+        self.out.as_deref().map_or(&[], |out| &out.ids)
+    }
+
+    /// Whether they have left none.
+    pub fn are_all_out(&self) -> bool {
+        self.out.as_deref().is_some_and(|out| out.are_all)
     }
 }

@@ -24,7 +24,7 @@ pub enum Reflection {
     /// There is none that mirrors it.
     None,
     /// There is one.
-    Into(ShadowSession),
+    Into(Box<ShadowSession>),
     /// It is one itself: no rule is asked about what it runs.
     Itself,
 }

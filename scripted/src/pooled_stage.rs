@@ -11,7 +11,7 @@ use std::time::Duration;
 use script::{Move, Rows, ScriptQuery};
 use sql::{StatementKind, Uses};
 use tokio::sync::oneshot;
-use wire::{Capabilities, Command, StatusFlags, errors};
+use wire::{Capabilities, Command, Greeting, StatusFlags, errors};
 
 use crate::pooled_script::PooledScript;
 use command::command_policy::CommandPolicy;
@@ -117,6 +117,12 @@ impl CommandScript for PooledScript {
             };
         };
         let local = session.client.leg.transport.socket();
+        let identity = &session.identity;
+        let greeting = Greeting {
+            thread_id: identity.registered.id(),
+            scramble: identity.scramble.as_bytes().to_vec(),
+            ..Greeting::clone(&identity.greeting)
+        };
         let newcomer = LoggedInClient {
             remote: &card.client,
             local: local.and_then(|it| it.local_address().ok()),
@@ -127,7 +133,7 @@ impl CommandScript for PooledScript {
                 .values()
                 .schema()
                 .unwrap_or_default(),
-            greeting: &session.identity.greeting,
+            greeting: &greeting,
         };
         let hooks = LoginHooks::of_account(&host, files, &newcomer);
         let hooks = hooks.map_err(|failure| CutOff::new(failure, Some(0)))?;

@@ -46,42 +46,58 @@ use relay::relayed_session::RelayedSession;
 use scripted::pooled_script::PooledScript;
 
 /// Sees a session through and says in one line how it ended, if it ended badly.
-pub(crate) async fn serve(worker: Rc<Worker>, registered: Registered, arrival: Arrival) {
-    let (newcomer, _seat) = arrival.sit_down();
-    let mut facts = Facts::of(&newcomer);
-    registered.watch.introduce(SessionInfo {
-        id: worker.shared.next_number(),
-        client: newcomer.remote.clone(),
-        listener: Arc::clone(&newcomer.listener),
-        began: worker.plane_context.now(),
-        user: Box::default(),
-        schema: Box::default(),
-        way: SessionKind::Login,
-        thread_id: 0,
-        timeout_idle_transaction: None,
-        account: None,
-    });
-    // Login needs far more memory than what follows; it is gone before the relay begins.
-    let begun = Box::pin(begin(&worker, &registered, newcomer, &mut facts)).await;
-    if let Ok(LoggedInSession::Pooled(session, _)) = &begun {
-        let id = session.identity.registered.id();
-        registered.watch.note_of(|card| card.id = id);
-    }
-    host_errors::note(&worker.relay.login, &facts.client, begun.as_ref().err());
-    if begun.is_ok() {
-        facts.audit(&worker, &registered, "login", String::new);
-        facts.is_in = true;
-    }
-    let ended = match begun {
-        Ok(LoggedInSession::Relayed(session)) => Box::pin(session.run(&worker.relay)).await,
-        Ok(LoggedInSession::Joined(session)) => Box::pin(session.run(&worker.relay)).await,
-        Ok(LoggedInSession::Pooled(session, script)) => {
-            pooled(&worker, session, script, &mut facts).await
+///
+/// As an `async fn` it would keep its arguments twice for as long as the session lasts.
+pub(crate) fn serve(
+    worker: Rc<Worker>,
+    registered: Registered,
+    arrival: Arrival,
+) -> impl Future<Output = ()> {
+    let (newcomer, seat) = arrival.sit_down();
+    let (mut facts, newcomer) = (Facts::of(&newcomer), Box::new(newcomer));
+    async move {
+        let _seat = seat;
+        registered.watch.introduce(SessionInfo {
+            id: worker.shared.next_number(),
+            client: newcomer.remote.clone(),
+            listener: Arc::clone(&newcomer.listener),
+            began: worker.plane_context.now(),
+            user: Box::default(),
+            schema: Box::default(),
+            way: SessionKind::Login,
+            thread_id: 0,
+            timeout_idle_transaction: None,
+            account: None,
+        });
+        // Login needs far more memory than what follows; it is gone before the relay begins.
+        let begun = Box::pin(begin(&worker, &registered, newcomer, &mut facts)).await;
+        if let Ok(LoggedInSession::Pooled(session, _)) = &begun {
+            let id = session.identity.registered.id();
+            registered.watch.note_of(|card| card.id = id);
         }
-        Ok(LoggedInSession::Scripted(session)) => Box::pin(run_scripted(&worker, *session)).await,
-        Err(failure) => Err(failure),
-    };
-    facts.audit_end(&worker, &registered, &ended);
+        host_errors::note(&worker.relay.login, &facts.client, begun.as_ref().err());
+        if begun.is_ok() {
+            facts.audit(&worker, &registered, "login", String::new);
+            facts.is_in = true;
+        }
+        let ended = match begun {
+            Ok(LoggedInSession::Relayed(session)) => Box::pin(session.run(&worker.relay)).await,
+            Ok(LoggedInSession::Joined(session)) => Box::pin(session.run(&worker.relay)).await,
+            Ok(LoggedInSession::Pooled(session, script)) => {
+                // A relayed session must not take as much memory as a pooled one.
+                Box::pin(pooled(&worker, session, script, &mut facts)).await
+            }
+            Ok(LoggedInSession::Scripted(session)) => {
+                Box::pin(run_scripted(&worker, *session)).await
+            }
+            Err(failure) => Err(failure),
+        };
+        facts.audit_end(&worker, &registered, &ended);
+        log_end(&facts, ended);
+    }
+}
+
+fn log_end(facts: &Facts, ended: Result<SessionEnd, Failure>) {
     match ended {
         Ok(SessionEnd::RoleChanged) => tracing::info!(
             kind = "binlog_reader_moved",
@@ -145,12 +161,12 @@ async fn pooled(
 async fn begin(
     worker: &Rc<Worker>,
     registered: &Registered,
-    newcomer: AcceptedClient,
+    newcomer: Box<AcceptedClient>,
     facts: &mut Facts,
 ) -> Result<LoggedInSession, Failure> {
     let AcceptedClient {
         socket, listener, ..
-    } = newcomer;
+    } = *newcomer;
     let settings = Arc::clone(&worker.plane_context.settings.borrow());
     let mut socket = Socket::from_raw(socket).map_err(|error| {
         Failure::new(
@@ -312,5 +328,58 @@ async fn log_in(
             }
             Err(failure)
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use registry::session_control::SessionControl;
+    use relay::relay_env::RelayEnv;
+
+    fn size_of_serve<F>(_: impl FnOnce(Rc<Worker>, Registered, Arrival) -> F) -> usize {
+        size_of::<F>()
+    }
+
+    fn size_of_pooled<'a, F>(
+        _: impl FnOnce(
+            &'a Rc<Worker>,
+            Box<PooledSession>,
+            Option<Box<PooledScript>>,
+            &'a mut Facts,
+        ) -> F,
+    ) -> usize {
+        size_of::<F>()
+    }
+
+    fn size_of_relayed<'a, F>(_: impl FnOnce(Box<RelayedSession>, &'a RelayEnv) -> F) -> usize {
+        size_of::<F>()
+    }
+
+    /// The sizes are those of the allocator's classes: a byte more, and each idle session takes the next class. A task takes
+    /// at most 176 bytes more than its future.
+    #[test]
+    fn what_an_idle_session_keeps_fits_its_size_class() {
+        let sizes = [
+            ("a session's task", 176 + size_of_serve(serve), 512),
+            ("a pooled session's future", size_of_pooled(pooled), 512),
+            ("a pooled session", size_of::<PooledSession>(), 1792),
+            (
+                "a relayed session's future",
+                size_of_relayed(RelayedSession::run),
+                224,
+            ),
+            ("a relayed session", size_of::<RelayedSession>(), 640),
+            ("what others see", 16 + size_of::<SessionControl>(), 192),
+            ("who it is", size_of::<SessionInfo>(), 128),
+        ];
+        let too_large: Vec<_> = sizes
+            .iter()
+            .filter(|(_, size, class)| size > class)
+            .collect();
+        assert!(
+            too_large.is_empty(),
+            "what, bytes, bytes at most: {too_large:?}"
+        );
     }
 }

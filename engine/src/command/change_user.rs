@@ -127,7 +127,7 @@ impl PooledSession {
             there,
             origin: &self.client.origin,
             privacy: self.client.privacy,
-            tls: self.client.tls.as_ref(),
+            tls: self.client.tls.as_deref(),
             password_used,
         };
         let unmet = unmet(&self.settings, &accounts, &claimant)?;
@@ -304,7 +304,7 @@ impl PooledSession {
     ) -> Option<Denial> {
         let circumstances = Circumstances {
             origin: &self.client.origin,
-            tls: self.client.tls.as_ref().map(tls_session),
+            tls: self.client.tls.as_deref().map(tls_session),
             password_used,
         };
         let there = BackendLogin::user_of(account, user);

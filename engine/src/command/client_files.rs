@@ -22,10 +22,10 @@ impl PooledSession {
         let mut files = sql::local_files(text, self.sql_state.session.flags());
         match facts.kind {
             StatementKind::Prepare => {
-                let room = NAMES_MAX.saturating_sub(self.sql_state.prepared_files.len());
-                self.sql_state
-                    .prepared_files
-                    .extend(files.iter().take(room).cloned());
+                let mut known = std::mem::take(&mut self.sql_state.prepared_files).into_vec();
+                let room = NAMES_MAX.saturating_sub(known.len());
+                known.extend(files.iter().take(room).cloned());
+                self.sql_state.prepared_files = known.into_boxed_slice();
             }
             StatementKind::Execute => files.extend(self.sql_state.prepared_files.iter().cloned()),
             _ => {}

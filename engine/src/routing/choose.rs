@@ -17,7 +17,7 @@ use command::command_policy::CommandPolicy;
 use command::target::CommandTarget;
 use link::failure::{Failure, FailureKind};
 use relay::outcome::Home;
-use script_host::script_route::{ScriptRoute, ScriptTarget};
+use script_host::script_route::ScriptTarget;
 
 impl PooledSession {
     /// Where a statement of these facts is to go.
@@ -70,17 +70,17 @@ impl PooledSession {
         let order = self.command.policy.as_deref();
         match order.is_some_and(|it| it.backend.is_some()) {
             true => &[],
-            false => &self.routing.course.choice.out.ids,
+            false => self.routing.course.choice.out_ids(),
         }
     }
 
     /// Whether scripts leave a backend for the command of the moment.
     pub(crate) fn is_left_one(&self) -> Result<(), Failure> {
-        let ScriptRoute { place, out } = &self.routing.course.choice;
+        let choice = &self.routing.course.choice;
         let order = self.command.policy.as_deref();
         let is_nowhere =
-            *place == ScriptTarget::Nowhere && !order.is_some_and(CommandPolicy::directs);
-        let are_out = out.are_all && !self.backends_out().is_empty();
+            choice.place == ScriptTarget::Nowhere && !order.is_some_and(CommandPolicy::directs);
+        let are_out = choice.are_all_out() && !self.backends_out().is_empty();
         match is_nowhere || are_out {
             true => Err(all_down()),
             false => Ok(()),
@@ -228,7 +228,7 @@ impl PooledSession {
         let dice = &mut env.relay.login.dice.borrow_mut();
         let placed = route::place(&topology, &wish, &env.loads, now, dice, &mut ())?;
         if placed.arrival == Arrival::AfterWait {
-            self.routing.course.awaited = written.position().cloned();
+            self.routing.course.awaited = written.position().cloned().map(Box::new);
         }
         self.routing.course.wants_position = *written == Written::Unknown;
         self.routing.course.replica = Some(placed.backend.id);

@@ -74,7 +74,7 @@ pub struct RoutingState {
     /// writes are.
     pub(crate) wants_position: bool,
     /// What the connection that it has got is not known to have, and must have for its next command.
-    pub(crate) awaited: Option<Position>,
+    pub(crate) awaited: Option<Box<Position>>,
 }
 
 impl RoutingState {
@@ -108,7 +108,7 @@ impl RoutingState {
             begin: BeginProgress::Past,
             lanes: lanes.or(listener.routing.lanes).unwrap_or(all.lanes),
             luck: env.login.dice.borrow_mut().throw(),
-            written: Arc::default(),
+            written: Written::nothing(),
             has_unsaid_writes: false,
             last: None,
             replica: None,
@@ -130,7 +130,7 @@ impl RoutingState {
             begin: BeginProgress::Past,
             lanes: course.lanes,
             luck: course.luck,
-            written: Arc::default(),
+            written: Written::nothing(),
             has_unsaid_writes: false,
             last: None,
             replica: None,

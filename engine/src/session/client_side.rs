@@ -19,7 +19,8 @@ pub struct ClientSide {
     /// The status flags of the last reply.
     pub status: StatusFlags,
     pub(crate) privacy: Privacy,
-    pub(crate) tls: Option<net::tls::Facts>,
+    /// Few sessions have TLS, and many wait.
+    pub(crate) tls: Option<Box<net::tls::Facts>>,
     pub(crate) origin: Origin,
     /// The addresses of the connection, for backends that are told by a PROXY header.
     pub(crate) header: proxy_protocol::Header,

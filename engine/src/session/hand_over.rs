@@ -110,7 +110,11 @@ impl PooledSession {
     }
 
     /// The session goes on over the connection of `relayed`, and keeps its places and its script until its end.
-    pub fn go_on_relayed(self, relayed: Relayed, script: Option<Box<dyn Any>>) -> RelayedSession {
+    pub fn go_on_relayed(
+        self,
+        relayed: Relayed,
+        script: Option<Box<dyn Any>>,
+    ) -> Box<RelayedSession> {
         let Relayed {
             relay,
             legs,
@@ -130,6 +134,6 @@ impl PooledSession {
             script,
             place: self.identity.place,
         };
-        RelayedSession::going_on(relay, login, kept)
+        Box::new(RelayedSession::going_on(relay, login, kept))
     }
 }

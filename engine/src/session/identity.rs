@@ -22,8 +22,8 @@ pub struct Identity {
     /// To which account, schema and client its statements are attributed in the statistics.
     pub(crate) attribution: SessionAttribution,
     /// The scramble of the last greeting or switch request that the client has had.
-    pub(crate) scramble: Scramble,
-    /// The greeting that the client has had.
+    pub scramble: Scramble,
+    /// The greeting that the client has had, without its id and its scramble.
     pub greeting: Rc<Greeting>,
     /// The listener that its client has come by.
     pub listener: Arc<ListenerConfig>,

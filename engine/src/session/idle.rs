@@ -58,11 +58,11 @@ impl PooledSession {
                     return Ok(Some(incoming));
                 }
                 Ok(None) => {}
-                Err(violation) => return Err(self.violated(violation).await),
+                Err(violation) => return Err(Box::pin(self.violated(violation)).await),
             }
             match poll_fn(|context| self.poll_idle(context)).await? {
                 IdleEvent::Bytes if self.has_memory_for_command() => {}
-                IdleEvent::Bytes => self.refuse_next_command().await?,
+                IdleEvent::Bytes => Box::pin(self.refuse_next_command()).await?,
                 IdleEvent::Closed if self.client.inbox.is_empty() => return Ok(None),
                 IdleEvent::Closed => {
                     let text = "the client has closed the connection within a command";

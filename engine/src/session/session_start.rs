@@ -87,7 +87,7 @@ pub async fn begin(
     let mut session = PooledSession {
         client: ClientSide {
             privacy: client.privacy(),
-            tls: client.tls(),
+            tls: client.tls().map(Box::new),
             leg: Leg::gone(),
             inbox: Inbox::default(),
             capabilities,
@@ -115,7 +115,7 @@ pub async fn begin(
             key: kind,
             attribution: SessionAttribution::default(),
             scramble: admission.scramble,
-            greeting: Rc::new(admission.greeting),
+            greeting: env.pool_env.greeting.kept_of(admission.greeting),
             listener: admission.listener,
             refused_changes: 0,
             registered: admission.person,

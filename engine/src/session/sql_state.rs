@@ -25,7 +25,7 @@ pub struct SqlState {
     /// The session has set global variables.
     pub(crate) has_set_globals: bool,
     /// Files of the client that texts of PREPARE have named.
-    pub(crate) prepared_files: Vec<Vec<u8>>,
+    pub(crate) prepared_files: Box<[Vec<u8>]>,
 }
 
 impl SqlState {
@@ -43,7 +43,7 @@ impl SqlState {
             inherits_at,
             sets_globals: false,
             has_set_globals: false,
-            prepared_files: Vec::new(),
+            prepared_files: Box::default(),
         }
     }
 }

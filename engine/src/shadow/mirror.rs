@@ -71,7 +71,7 @@ impl PooledSession {
         };
         if !is_there {
             match self.beside(reflected.cluster) {
-                Some(beside) => self.routing.reflection = Reflection::Into(beside),
+                Some(beside) => self.routing.reflection = Reflection::Into(Box::new(beside)),
                 None => return self.not_mirrored(reflected),
             }
         }
