@@ -6,7 +6,7 @@ SANDBOX ?=
 LOAD ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help build static deb rpm image run dashboard test test-fast check nightly simulate mutations nap flaky random soak bench bench-replication manual fuzz clean
+.PHONY: help build static deb rpm image run dashboard test test-fast check nightly simulate mutations nap flaky random soak soak-load bench bench-replication manual fuzz clean
 
 help: ## this list
 	@awk -F ' ## ' '/^[a-z-]+:.* ## / { sub(/:.*/, "", $$1); printf "  make %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -69,6 +69,10 @@ soak: ## sysbench, 64 threads, through each shipped script for a minute (SECONDS
 bench: ## Pilotfish, other proxies and a direct connection compared; takes a quiet machine for half an hour
 	$(CARGO) build --release --locked -p pilotfish -p pilotfish-bench
 	target/release/pilotfish-bench run
+
+soak-load: ## sysbench read-write, 512 threads, beside 500 idle and 8 slow sessions, half an hour for each family (SECONDS=n, WITHOUT=mysql)
+	$(CARGO) build --release --locked -p pilotfish -p pilotfish-bench
+	target/release/pilotfish-bench soak --seconds $(or $(SECONDS),1800) $(addprefix --without ,$(WITHOUT))
 
 bench-replication: ## what replication costs, and ten minutes of kills in a chain of eight replicas (SECONDS=n); an hour
 	$(CARGO) build --release --locked -p pilotfish -p pilotfish-bench

@@ -2,9 +2,11 @@
 //!
 //! `backend` is a server that answers at once, `load` asks and measures, `run` sets contestants up
 //! before the minimal backend and real servers and lets `load` and sysbench loose on them in turn,
+//! `soak` lets them loose for long,
 //! `report` turns the results into a page with plots. `README.md` says what is measured how.
 
 mod accounting;
+mod attacks;
 mod load;
 mod minimal;
 mod protocol;
@@ -12,6 +14,7 @@ mod replication;
 mod report;
 mod results;
 mod run;
+mod soak;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -51,6 +54,14 @@ enum Task {
     Run(RunArguments),
     /// Measure what replication costs: following, changes as JSON, feeding eight replicas
     Replication(ReplicationArguments),
+    /// Reads and writes for minutes beside idle and slow sessions: no error, and memory that does not grow
+    Soak(SoakArguments),
+    /// Attack the proxy with half statements and idle transactions: what well-behaved clients notice
+    Attacks {
+        /// Backends to leave out
+        #[arg(long, value_enum)]
+        without: Vec<BackendChoice>,
+    },
     /// Write the report again from the results of the last run
     Report {
         /// Folder of the page
@@ -110,6 +121,16 @@ struct ReplicationArguments {
     /// The page
     #[arg(long, default_value = "docs/benchmarks/replication.md")]
     out: PathBuf,
+}
+
+#[derive(Args)]
+struct SoakArguments {
+    /// How long, for each backend
+    #[arg(long, default_value_t = 1800, value_parser = clap::value_parser!(u64).range(30..))]
+    seconds: u64,
+    /// Backends to leave out
+    #[arg(long, value_enum)]
+    without: Vec<BackendChoice>,
 }
 
 #[derive(Args)]
@@ -234,6 +255,23 @@ async fn perform(task: Task) -> Result<()> {
             let measuring = replication::run(arguments.quick, &without, &arguments.out);
             tokio::select! {
                 result = measuring => result?,
+                result = interrupted() => result?,
+            }
+        }
+        Task::Soak(arguments) => {
+            let without = arguments.without.into_iter();
+            let without: Vec<Kind> = without.flat_map(BackendChoice::kinds).collect();
+            let soaking = soak::run(Duration::from_secs(arguments.seconds), &without);
+            tokio::select! {
+                result = soaking => result?,
+                result = interrupted() => result?,
+            }
+        }
+        Task::Attacks { without } => {
+            let without = without.into_iter().flat_map(BackendChoice::kinds);
+            let without: Vec<Kind> = without.collect();
+            tokio::select! {
+                result = attacks::run(&without) => result?,
                 result = interrupted() => result?,
             }
         }

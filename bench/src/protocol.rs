@@ -11,6 +11,7 @@ pub mod capability {
     pub const FOUND_ROWS: u32 = 1 << 1;
     pub const LONG_FLAG: u32 = 1 << 2;
     pub const CONNECT_WITH_DB: u32 = 1 << 3;
+    pub const COMPRESS: u32 = 1 << 5;
     pub const PROTOCOL_41: u32 = 1 << 9;
     pub const SSL: u32 = 1 << 11;
     pub const TRANSACTIONS: u32 = 1 << 13;

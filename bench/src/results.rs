@@ -199,6 +199,33 @@ pub struct Idle {
     /// The most connections that the proxy had to the backend.
     #[serde(default)]
     pub backend_connections: Option<u64>,
+    /// Over how many proxies, one after the other: a process may open so many sockets only.
+    #[serde(default = "one")]
+    pub proxies: u64,
+}
+
+fn one() -> u64 {
+    1
+}
+
+impl Idle {
+    /// Adds the sessions of another proxy of the kind.
+    pub fn add(&mut self, other: &Self) {
+        let sessions = (self.sessions + other.sessions).max(1) as f64;
+        let share = |own: f64, others: f64| {
+            (own * self.sessions as f64 + others * other.sessions as f64) / sessions
+        };
+        self.bytes_per_session = share(self.bytes_per_session, other.bytes_per_session);
+        self.anon_bytes_per_session =
+            share(self.anon_bytes_per_session, other.anon_bytes_per_session);
+        self.sessions += other.sessions;
+        self.errors.add(&other.errors);
+        self.backend_connections = self
+            .backend_connections
+            .zip(other.backend_connections)
+            .map(|(own, others)| own + others);
+        self.proxies += other.proxies;
+    }
 }
 
 impl Results {

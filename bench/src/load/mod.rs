@@ -146,13 +146,14 @@ impl Errors {
     }
 
     /// So many sessions never got their reply.
-    fn give_up(&mut self, sessions: u64) {
+    pub fn give_up(&mut self, sessions: u64) {
         self.unanswered += sessions;
         self.first
             .get_or_insert_with(|| "no reply within the patience".to_owned());
     }
 
-    fn note(&mut self, failure: &Failure) {
+    /// Counts an exchange that failed.
+    pub fn note(&mut self, failure: &Failure) {
         match failure {
             Failure::Wrong { .. } => self.wrong += 1,
             _ => self.failed += 1,

@@ -23,11 +23,15 @@ pub fn idle(page: &mut String, idle: &[Idle]) {
          backend connections | errors |\n|---|--:|--:|--:|--:|--:|"
     );
     for idle in idle {
+        let sessions = count(idle.sessions as f64);
         let _ = writeln!(
             page,
             "| {} | {} | {:.2} KiB | {:.2} KiB | {} | {} |",
             title(&idle.contestant),
-            count(idle.sessions as f64),
+            match idle.proxies {
+                1 => sessions,
+                proxies => format!("{sessions} over {proxies} proxies"),
+            },
             idle.bytes_per_session / 1024.0,
             idle.anon_bytes_per_session / 1024.0,
             idle.backend_connections

@@ -170,6 +170,7 @@ mod tests {
                 anon_bytes_per_session: 0.0,
                 errors: crate::load::Errors::default(),
                 backend_connections: None,
+                proxies: 1,
             });
         }
         write(&mut page, &results);

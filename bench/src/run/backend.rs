@@ -17,6 +17,9 @@ use crate::protocol::EofStyle;
 pub const READ: &str = "sbtest";
 pub const WRITTEN: &str = "sbtest_written";
 
+/// An account of its own, for clients that attack.
+pub const ATTACKER: &str = "attacker";
+
 /// A kind of backend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -265,7 +268,8 @@ fn serve(
         &setup,
         format!(
             "CREATE DATABASE {READ};\nCREATE DATABASE {WRITTEN};\nCREATE USER bench@'%';\n\
-             GRANT ALL ON *.* TO bench@'%';\n"
+             GRANT ALL ON *.* TO bench@'%';\nCREATE USER {ATTACKER}@'%';\n\
+             GRANT ALL ON *.* TO {ATTACKER}@'%';\n"
         ),
     )?;
     let mut command = at_home(program, &folder.join("data"));

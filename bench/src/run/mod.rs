@@ -4,7 +4,7 @@
 pub mod backend;
 mod connections;
 pub mod contestant;
-mod generator;
+pub mod generator;
 mod insight;
 pub mod machine;
 pub mod plan;
@@ -85,7 +85,8 @@ struct Bench {
     backends: Vec<Kind>,
     contestants: Vec<Box<dyn Contestant>>,
     sysbench: Option<String>,
-    sessions_max: u64,
+    /// Sockets that a process may have.
+    sockets_max: u64,
     /// All that was started lives here.
     folder: TempDir,
     started: Instant,
@@ -126,7 +127,7 @@ impl Bench {
             backends,
             contestants: contestant::found(),
             sysbench,
-            sessions_max: (files.saturating_sub(FILES_SPARE) / 2).min(IDLE_SESSIONS),
+            sockets_max: files.saturating_sub(FILES_SPARE),
             folder: TempDir::with_prefix("pilotfish-bench-")?,
             started: Instant::now(),
             window: Duration::ZERO,
@@ -157,12 +158,6 @@ impl Bench {
         }
         if self.sysbench.is_none() {
             self.left_out.push("sysbench: not found".to_owned());
-        }
-        if self.sessions_max < IDLE_SESSIONS {
-            let (most, wanted) = (self.sessions_max, IDLE_SESSIONS);
-            self.left_out.push(format!(
-                "{most} of {wanted} idle sessions: the limit of open files"
-            ));
         }
         for missing in &self.left_out {
             eprintln!("left out: {missing}");
@@ -266,7 +261,10 @@ impl Bench {
     /// that is noted.
     async fn proxies(&mut self, backend: &Backend, takes_part: impl Fn(&str) -> bool) -> Vec<Way> {
         let mut ways = Vec::new();
-        let (folder, sessions_max) = (self.folder.path(), self.sessions_max as usize);
+        let (folder, sessions_max) = (
+            self.folder.path(),
+            self.sessions_max(names::HAPROXY) as usize,
+        );
         let addresses = backend.addresses();
         for proxy in self
             .contestants
@@ -356,7 +354,18 @@ impl Bench {
         }
     }
 
-    /// Each proxy, fresh, with as many sessions as may be, before the minimal backend.
+    /// Idle sessions that one proxy can have. All sessions of a pool need fewer sockets than two for each.
+    fn sessions_max(&self, contestant: &str) -> u64 {
+        let sockets = if names::is_pooled(contestant) || contestant == names::LANES {
+            1
+        } else {
+            2
+        };
+        (self.sockets_max / sockets).clamp(1, IDLE_SESSIONS)
+    }
+
+    /// Each proxy, fresh, before the minimal backend. If the limit of open files is too low for all sessions, further proxies
+    /// take the rest.
     async fn idle_memory(&mut self, backends: &[Backend]) -> Vec<Idle> {
         let mut idle = Vec::new();
         let Some(backend) = backends
@@ -367,21 +376,39 @@ impl Bench {
         };
         let takes = |name: &str| Table::Idle.takes(name, Kind::Minimal, 0);
         let ways = self.proxies(backend, takes).await;
-        for way in &ways {
-            match self.hold(way, backend).await {
+        for way in ways {
+            let name = way.name.clone();
+            match self.hold_all(way, backend).await {
                 Ok(held) => {
                     let bytes = held.bytes_per_session;
-                    eprintln!("{:10} {bytes:7.0} bytes per idle session", way.name);
+                    eprintln!("{name:10} {bytes:7.0} bytes per idle session");
                     idle.push(held);
                 }
-                Err(error) => self.left_out.push(format!("idle, {}: {error:#}", way.name)),
+                Err(error) => self.left_out.push(format!("idle, {name}: {error:#}")),
             }
         }
         idle
     }
 
-    async fn hold(&self, way: &Way, backend: &Backend) -> Result<Idle> {
-        let (sessions, rows) = (self.sessions_max as usize, self.profile.table_rows);
+    async fn hold_all(&self, way: Way, backend: &Backend) -> Result<Idle> {
+        let name = way.name.clone();
+        let sessions_max = self.sessions_max(&name);
+        let mut all = self.hold(&way, backend, sessions_max).await?;
+        drop(way);
+        while all.errors.count() == 0 && all.sessions < IDLE_SESSIONS {
+            let contestant = self.contestants.iter().find(|it| it.name() == name);
+            let contestant = contestant.context("no such proxy")?;
+            let rest = sessions_max.min(IDLE_SESSIONS - all.sessions);
+            let (addresses, folder) = (backend.addresses(), self.folder.path());
+            let way = Way::through(contestant.as_ref(), &addresses, folder, rest as usize).await?;
+            let more = self.hold(&way, backend, rest).await?;
+            all.add(&more);
+        }
+        Ok(all)
+    }
+
+    async fn hold(&self, way: &Way, backend: &Backend, sessions: u64) -> Result<Idle> {
+        let (sessions, rows) = (sessions as usize, self.profile.table_rows);
         let (watched, times) = (watched(way, backend), (Duration::ZERO, Duration::ZERO));
         let pid = way.proxy.as_ref().map(process::Process::pid);
         let mut most = None;
@@ -400,6 +427,7 @@ impl Bench {
             anon_bytes_per_session: each(usage.anon_growth_bytes),
             errors: found.errors,
             backend_connections: most,
+            proxies: 1,
         })
     }
 

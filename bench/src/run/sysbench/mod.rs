@@ -7,13 +7,14 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
+use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::time::timeout;
 
 use super::backend::{READ, WRITTEN};
 use super::process::{find_program, version_line};
 use crate::accounting::{Sample, Watched};
 use crate::load::{Errors, Findings};
-use report::Report;
+pub use report::Report;
 
 /// One way to run sysbench.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -164,14 +165,7 @@ impl Sysbench {
         seconds: u64,
         watched: &[Watched],
     ) -> Result<Findings> {
-        let mut command = command(self.script, address, table_rows)?;
-        command
-            .arg(format!("--threads={threads}"))
-            .arg(format!("--time={seconds}"))
-            .arg(format!("--db-ps-mode={}", self.ps_mode.name()))
-            .arg(format!("--rand-type={}", self.keys.name()))
-            .args(self.script.options())
-            .args(["--histogram=on", "run"]);
+        let command = self.command(address, table_rows, threads, seconds)?;
         let before = Sample::take(watched)?;
         let report = run_to_end(command, Duration::from_secs(seconds + 30)).await?;
         let after = Sample::take(watched)?;
@@ -192,6 +186,46 @@ impl Sysbench {
 }
 
 impl Sysbench {
+    /// Runs for that long and hands each line that sysbench prints meanwhile, one a period, to `on_line`.
+    ///
+    /// # Errors
+    /// As of [`Self::measure`]. A statement that fails ends sysbench, unless it was chosen as the victim of a deadlock or
+    /// waited too long for a lock.
+    pub async fn run_for(
+        self,
+        address: SocketAddr,
+        table_rows: u64,
+        threads: usize,
+        (length, period): (Duration, Duration),
+        on_line: impl FnMut(&str),
+    ) -> Result<Report> {
+        let mut command = self.command(address, table_rows, threads, length.as_secs())?;
+        command.arg(format!("--report-interval={}", period.as_secs().max(1)));
+        let printed = run_printing(command, on_line);
+        let report = timeout(length + Duration::from_secs(60), printed)
+            .await
+            .context("sysbench hangs")??;
+        Report::read(&report).context("sysbench's report is not understood")
+    }
+
+    fn command(
+        self,
+        address: SocketAddr,
+        table_rows: u64,
+        threads: usize,
+        seconds: u64,
+    ) -> Result<Command> {
+        let mut command = command(self.script, address, table_rows)?;
+        command
+            .arg(format!("--threads={threads}"))
+            .arg(format!("--time={seconds}"))
+            .arg(format!("--db-ps-mode={}", self.ps_mode.name()))
+            .arg(format!("--rand-type={}", self.keys.name()))
+            .args(self.script.options())
+            .args(["--histogram=on", "run"]);
+        Ok(command)
+    }
+
     /// Writers meet one another, and sysbench starts the transaction again: no error of whoever
     /// stands between. Readers do not.
     fn errors(self, ignored: u64) -> Errors {
@@ -231,6 +265,26 @@ async fn run_to_end(command: Command, patience: Duration) -> Result<String> {
         .context("sysbench hangs")??;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     ensure!(output.status.success(), "sysbench failed: {}", fault(&text));
+    Ok(text)
+}
+
+/// Runs to the end, and hands the lines that are printed meanwhile to `on_line`.
+async fn run_printing(command: Command, mut on_line: impl FnMut(&str)) -> Result<String> {
+    let mut command = tokio::process::Command::from(command);
+    command.stdin(Stdio::null()).stdout(Stdio::piped());
+    let mut child = command.kill_on_drop(true).spawn()?;
+    let output = child.stdout.take().context("sysbench has no output")?;
+    let mut lines = BufReader::new(output).lines();
+    let mut text = String::new();
+    while let Some(line) = lines.next_line().await? {
+        if line.starts_with('[') {
+            on_line(&line);
+        }
+        text.push_str(&line);
+        text.push('\n');
+    }
+    let status = child.wait().await?;
+    ensure!(status.success(), "sysbench failed: {}", fault(&text));
     Ok(text)
 }
 

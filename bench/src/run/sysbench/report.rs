@@ -6,11 +6,13 @@ use crate::load::Latency;
 /// one transaction of the others.
 #[derive(Debug, PartialEq)]
 pub struct Report {
+    pub transactions: u64,
     pub queries: u64,
     pub seconds: f64,
     pub latency_us: Latency,
     /// Errors after which sysbench went on.
     pub ignored: u64,
+    pub reconnects: u64,
 }
 
 impl Report {
@@ -19,6 +21,7 @@ impl Report {
         let histogram = Histogram::read(text);
         let micros = |label| Some(field(text, label)?.parse::<f64>().ok()? * 1000.0);
         Some(Self {
+            transactions: field(text, "transactions:")?.parse().ok()?,
             queries: field(text, "queries:")?.parse().ok()?,
             seconds: field(text, "total time:")?
                 .trim_end_matches('s')
@@ -32,6 +35,7 @@ impl Report {
                 mean: micros("avg:")?,
             },
             ignored: field(text, "ignored errors:")?.parse().ok()?,
+            reconnects: field(text, "reconnects:")?.parse().ok()?,
         })
     }
 }
@@ -106,6 +110,7 @@ Latency (ms):
     #[test]
     fn the_report_and_its_histogram_are_read() {
         let report = Report::read(OUTPUT).expect("it is a report");
+        assert_eq!((report.transactions, report.reconnects), (100, 0));
         assert_eq!((report.queries, report.seconds), (100, 1.0035));
         let Latency {
             p50,
