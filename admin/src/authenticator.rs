@@ -48,7 +48,7 @@ pub struct Authenticator {
     last_id: AtomicU32,
     /// Random, so that names that nobody has are always examined alike.
     secret: [u8; 32],
-    people: Mutex<Option<AdminDirectories>>,
+    session_registry: Mutex<Option<AdminDirectories>>,
 }
 
 /// The users of a configuration, made ready.
@@ -85,7 +85,7 @@ impl Authenticator {
             callers: AtomicUsize::new(0),
             checkers: AtomicUsize::new(0),
             last_id: AtomicU32::new(0),
-            people: Mutex::new(None),
+            session_registry: Mutex::new(None),
         }
     }
 
@@ -124,8 +124,8 @@ impl Authenticator {
         id: u32,
     ) -> Result<AdminClient, AdminClientError> {
         let settings = self.window.settings();
-        let people = self.people_of_sql(&settings.config);
-        let admin_state = admin_state(&people, &settings, id);
+        let session_registry = self.people_of_sql(&settings.config);
+        let admin_state = admin_state(&session_registry, &settings, id);
         self.reception.receive(accepted, &admin_state).await
     }
 
@@ -140,8 +140,8 @@ impl Authenticator {
         id: u32,
     ) -> Result<(), AdminClientError> {
         let settings = self.window.settings();
-        let people = self.people_of_sql(&settings.config);
-        let admin_state = admin_state(&people, &settings, id);
+        let session_registry = self.people_of_sql(&settings.config);
+        let admin_state = admin_state(&session_registry, &settings, id);
         self.reception
             .change_user(admin_client, argument, &admin_state)
             .await
@@ -175,7 +175,7 @@ impl Authenticator {
     }
 
     /// The accounts that may log in over HTTP, by the current configuration.
-    pub fn people(&self, config: &Arc<Config>) -> Arc<Directory> {
+    pub fn session_registry(&self, config: &Arc<Config>) -> Arc<Directory> {
         self.known_people(config, |it| &it.all)
     }
 
@@ -189,9 +189,12 @@ impl Authenticator {
         config: &Arc<Config>,
         which: fn(&AdminDirectories) -> &Arc<Directory>,
     ) -> Arc<Directory> {
-        let mut known = self.people.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self
+            .session_registry
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         let known = match &mut *known {
-            Some(people) if Arc::ptr_eq(&people.of, config) => people,
+            Some(session_registry) if Arc::ptr_eq(&session_registry.of, config) => session_registry,
             other => other.insert(AdminDirectories {
                 of: Arc::clone(config),
                 all: self.directory(config, |_| true),
@@ -215,9 +218,13 @@ impl Authenticator {
     }
 }
 
-fn admin_state<'a>(people: &'a Directory, settings: &'a Settings, id: u32) -> AdminState<'a> {
+fn admin_state<'a>(
+    session_registry: &'a Directory,
+    settings: &'a Settings,
+    id: u32,
+) -> AdminState<'a> {
     AdminState {
-        accounts: people,
+        accounts: session_registry,
         settings,
         version: VERSION,
         plugin: Plugin::CachingSha2,

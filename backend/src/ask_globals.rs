@@ -34,7 +34,7 @@ pub async fn look(env: &PoolEnv, conn: &mut BackendConn) -> Result<(), Connectio
     if names.is_empty() {
         return Ok(());
     }
-    let look = globals.begin_look();
+    let look = globals.begin_read();
     let question = text(conn, question(&names));
     let own = conn.ask(env, Command::QUERY, &question).await?;
     match own.outcome {

@@ -48,7 +48,7 @@ pub struct BackendConn {
     /// Whose it is.
     pub sub_pool: Rc<SubPool>,
     /// What its login would have told a client.
-    pub sight: Rc<SessionTrackSettings>,
+    pub track_settings: Rc<SessionTrackSettings>,
     /// What is prepared there, by COM_STMT_PREPARE.
     pub prepared: Prepared<StatementKey>,
     /// Whose last statement ran here, and who may still ask about it.
@@ -91,7 +91,7 @@ impl BackendConn {
             backend: Arc::clone(&sub_pool.backend),
             thread_id: greeting.thread_id,
             sub_pool,
-            sight: Rc::default(),
+            track_settings: Rc::default(),
             capabilities,
             state: ConnectionState::unknown(),
             greeting,

@@ -18,7 +18,7 @@ const EMPTY_SHELVES_MAX: usize = 256;
 
 impl WorkerPool {
     /// The same as [`sub_pool`](Self::sub_pool), which is asked only where `known` is not it.
-    pub fn shelf_again(
+    pub fn known_sub_pool(
         &self,
         known: &mut Option<KnownSubPool>,
         backend: &Arc<Backend>,

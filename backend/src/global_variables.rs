@@ -117,7 +117,7 @@ impl GlobalVariables {
     }
 
     /// A look begins.
-    pub fn begin_look(&self) -> ReadNumber {
+    pub fn begin_read(&self) -> ReadNumber {
         ReadNumber(self.looks.fetch_add(1, Ordering::AcqRel) + 1)
     }
 
@@ -257,7 +257,7 @@ mod tests {
     }
 
     fn look(globals: &GlobalVariables, values: &[&str]) -> bool {
-        let look = globals.begin_look();
+        let look = globals.begin_read();
         note(globals, look, values)
     }
 
@@ -330,7 +330,7 @@ mod tests {
     fn a_look_that_began_earlier_tells_nothing_new() {
         let globals = GlobalVariables::default();
         look(&globals, &["a", "SYSTEM"]);
-        let slow = globals.begin_look();
+        let slow = globals.begin_read();
         look(&globals, &["b", "SYSTEM"]);
         assert!(!note(&globals, slow, &["a", "SYSTEM"]));
         assert_eq!(globals.sql_mode().as_deref(), Some(&b"b"[..]));

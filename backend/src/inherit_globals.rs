@@ -19,7 +19,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 impl WorkerPool {
     /// Looks at the variables of each backend that the worker has an idle connection to, as long as the worker
     /// lives. Changes that were made past the proxy are found so.
-    pub async fn look_at_globals(self: Rc<Self>) {
+    pub async fn read_globals(self: Rc<Self>) {
         loop {
             tokio::time::sleep(PAUSE).await;
             let interval = self.env.settings.borrow().config.pool.globals_interval;
@@ -32,10 +32,10 @@ impl WorkerPool {
                 let Some((conn, lease)) = taken else {
                     continue;
                 };
-                let lent = HeldConnection::new(conn, lease);
+                let lease = HeldConnection::new(conn, lease);
                 match self.env.shared.globals.claim(backend, now, interval) {
-                    true => self.look_over(lent),
-                    false => self.give_back(lent),
+                    true => self.look_over(lease),
+                    false => self.give_back(lease),
                 }
             }
         }
@@ -72,19 +72,19 @@ impl WorkerPool {
     }
 
     /// Looks at the variables over an idle connection.
-    fn look_over(self: &Rc<Self>, mut lent: HeldConnection) {
+    fn look_over(self: &Rc<Self>, mut lease: HeldConnection) {
         let pool = Rc::clone(self);
         tokio::task::spawn_local(async move {
             let looked = async {
-                if !lent.conn.is_alive() {
+                if !lease.conn.is_alive() {
                     return Err(ConnectionError::Closed);
                 }
-                crate::settle_answers::settle(&pool.env, &mut lent.conn, &Rc::default()).await?;
-                look(&pool.env, &mut lent.conn).await
+                crate::settle_answers::settle(&pool.env, &mut lease.conn, &Rc::default()).await?;
+                look(&pool.env, &mut lease.conn).await
             };
             match looked.await {
-                Ok(()) => pool.give_back(lent),
-                Err(_) => pool.forget(lent, CloseReason::Broken),
+                Ok(()) => pool.give_back(lease),
+                Err(_) => pool.forget(lease, CloseReason::Broken),
             }
         });
     }

@@ -128,13 +128,13 @@ impl WorkerPool {
     /// Closes what one connection keeps, and brings it back.
     pub fn begin_closing_kept_of(
         self: &Rc<Self>,
-        mut lent: HeldConnection,
+        mut lease: HeldConnection,
     ) -> tokio::task::JoinHandle<()> {
         let pool = Rc::clone(self);
         tokio::task::spawn_local(async move {
-            match lent.conn.close_kept_now(&pool.env).await {
-                Ok(()) => pool.give_back(lent),
-                Err(_) => pool.forget(lent, CloseReason::Broken),
+            match lease.conn.close_kept_now(&pool.env).await {
+                Ok(()) => pool.give_back(lease),
+                Err(_) => pool.forget(lease, CloseReason::Broken),
             }
         })
     }

@@ -68,16 +68,16 @@ pub async fn kill(
 ) -> Option<Vec<u8>> {
     let statement = statement(scope, thread_id);
     let nearness = BackendConn::answers_owed;
-    if let Some(mut lent) = pool.take_idle(sub_pool.id, nearness) {
-        let said = ask_beside(&pool.env, &mut lent.conn, &statement).await;
+    if let Some(mut lease) = pool.take_idle(sub_pool.id, nearness) {
+        let said = ask_apart(&pool.env, &mut lease.conn, &statement).await;
         return match said {
             Ok(own) => {
                 let said = own.error().map(|_| own.first_payload().to_vec());
-                pool.give_back(lent);
+                pool.give_back(lease);
                 said
             }
             Err(_) => {
-                pool.forget(lent, CloseReason::Broken);
+                pool.forget(lease, CloseReason::Broken);
                 None
             }
         };
@@ -92,7 +92,7 @@ pub async fn kill(
 }
 
 /// Asks over a connection on which a session has left what it may ask.
-pub async fn ask_beside(
+pub async fn ask_apart(
     env: &PoolEnv,
     conn: &mut BackendConn,
     statement: &str,

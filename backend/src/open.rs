@@ -358,7 +358,7 @@ async fn set_up(
         settings.config.pool.prepared_max,
     );
     match u8::try_from(conn.sub_pool.kind.collation) {
-        Ok(_) => conn.state = look_around(env, greeting, &mut conn).await?,
+        Ok(_) => conn.state = probe_session(env, greeting, &mut conn).await?,
         // A handshake has no room for it.
         Err(_) => log_in_again(env, &mut conn).await?,
     }
@@ -371,7 +371,7 @@ async fn set_up(
 }
 
 /// Asks how a login left a session, and has the server tell of changes.
-async fn look_around(
+async fn probe_session(
     env: &PoolEnv,
     greeting: &Greeting,
     conn: &mut BackendConn,
@@ -390,7 +390,7 @@ async fn look_around(
     if let Some(limit) = errors.find(|payload| is_limit(payload)) {
         return Err(ConnectionError::Limited(limit.into()));
     }
-    let [sight, follow, look] = &replies[..] else {
+    let [track_settings, follow, look] = &replies[..] else {
         return Err(UNSAID);
     };
     if follow.outcome != Outcome::Ok {
@@ -398,12 +398,12 @@ async fn look_around(
             "it does not report changes of its session's state",
         ));
     }
-    let of_sight = table(sight, conn.capabilities)?.row;
+    let of_sight = table(track_settings, conn.capabilities)?.row;
     let of_sight: Vec<Option<&[u8]>> = of_sight.iter().map(Option::as_deref).collect();
     let of_baseline = table(look, conn.capabilities)?.row;
     let of_baseline: Vec<Option<&[u8]>> = of_baseline.iter().map(Option::as_deref).collect();
     let baseline = Baseline::read(server, &of_baseline).ok_or(UNSAID)?;
-    conn.sight = Rc::new(SessionTrackSettings::read(&of_sight).ok_or(UNSAID)?);
+    conn.track_settings = Rc::new(SessionTrackSettings::read(&of_sight).ok_or(UNSAID)?);
     let baseline = env.store.baseline(baseline);
     Ok(ConnectionState::new(baseline, env.store.values.fresh()))
 }
@@ -455,7 +455,7 @@ pub async fn log_in_again(env: &PoolEnv, conn: &mut BackendConn) -> Result<(), C
             conn.epochs.trusted_at.set(trusted_at);
             conn.epochs.inherits_at.set(inherits_at);
             let greeting = conn.greeting.clone();
-            conn.state = look_around(env, &greeting, conn).await?;
+            conn.state = probe_session(env, &greeting, conn).await?;
             Ok(())
         }
         Ok(LoginAnswer::Refused(payload)) if is_limit(&payload) => {

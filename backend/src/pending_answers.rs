@@ -124,7 +124,7 @@ pub struct Question {
     /// Of its connection: the answer is of no use to a session that has been on another one since.
     pub(crate) turn: u64,
     /// What is asked.
-    pub debt: PendingAnswer,
+    pub pending: PendingAnswer,
     pub(crate) is_answered: bool,
 }
 
@@ -143,7 +143,7 @@ impl Question {
             return;
         }
         if own.outcome == Outcome::Ok {
-            match self.debt {
+            match self.pending {
                 PendingAnswer::Warnings => {
                     let list = Diagnostics::read(own, capabilities);
                     let list = list.map(|list| list.failed_with(owner.error.get()));
@@ -165,7 +165,8 @@ impl Question {
             }
         }
         // A kill that was meant for the taker's statement may have hit this one.
-        self.is_answered = self.debt != PendingAnswer::InsertId || owner.insert_id.get().is_some();
+        self.is_answered =
+            self.pending != PendingAnswer::InsertId || owner.insert_id.get().is_some();
     }
 
     pub(crate) fn is_current(&self) -> bool {
@@ -183,7 +184,7 @@ impl Drop for Question {
 }
 
 impl PendingAnswers {
-    pub(crate) fn debts(&self) -> Vec<PendingAnswer> {
+    pub(crate) fn pending_list(&self) -> Vec<PendingAnswer> {
         let owed = self.owed.get();
         let all = [
             (owed.warnings, PendingAnswer::Warnings),
@@ -193,7 +194,7 @@ impl PendingAnswers {
         ];
         all.into_iter()
             .filter(|(is_owed, _)| *is_owed)
-            .map(|(_, debt)| debt)
+            .map(|(_, pending)| pending)
             .collect()
     }
 
@@ -218,7 +219,7 @@ impl PendingAnswers {
     }
 
     /// The session's next statement rides a shared lane, of which nobody can ask anything.
-    pub fn rides(&self) {
+    pub fn note_lane(&self) {
         self.turn.set(self.turn.get() + 1);
         self.owed.set(PendingAnswerList::default());
     }

@@ -16,7 +16,7 @@ impl WorkerPool {
     /// Does what is due, as long as the worker lives. `on_backends` is called when the backends are others, or are
     /// otherwise.
     pub async fn keep(self: Rc<Self>, on_backends: impl Fn()) {
-        let bell = self.env.shared.connection_limits.subscribe();
+        let waker = self.env.shared.connection_limits.subscribe();
         let mut topologies = self.env.topologies.clone();
         let mut settings = self.env.settings.clone();
         loop {
@@ -33,7 +33,7 @@ impl WorkerPool {
                 biased;
                 () = wait => {}
                 () = self.stir.notified() => {}
-                () = bell.notified() => {}
+                () = waker.notified() => {}
                 changed = topologies.changed() => match changed {
                     Ok(()) => {
                         let topology = Arc::clone(&topologies.borrow_and_update());
@@ -86,8 +86,8 @@ impl WorkerPool {
                     let pool = Rc::clone(self);
                     tokio::task::spawn_local(async move {
                         let opened = pool.open(sub_pool, permit).await;
-                        if let Ok(lent) = opened {
-                            pool.give_back(lent);
+                        if let Ok(lease) = opened {
+                            pool.give_back(lease);
                         }
                     });
                 }
@@ -108,10 +108,10 @@ impl WorkerPool {
                 }
             });
             let is_well = answered.await.unwrap_or(false);
-            let lent = HeldConnection::new(conn, lease);
+            let lease = HeldConnection::new(conn, lease);
             match is_well {
-                true => pool.give_back(lent),
-                false => pool.forget(lent, CloseReason::Broken),
+                true => pool.give_back(lease),
+                false => pool.forget(lease, CloseReason::Broken),
             }
         });
     }

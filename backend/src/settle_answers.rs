@@ -51,22 +51,22 @@ fn questions(conn: &mut BackendConn, wanted: Wanted) -> Vec<Question> {
         insert_id: wanted == Wanted::Volatile && of.owed.get().insert_id,
         ..PendingAnswerList::default()
     };
-    let mut debts = of.debts();
-    debts.retain(|debt| !(kept.insert_id && *debt == PendingAnswer::InsertId));
+    let mut pending_list = of.pending_list();
+    pending_list.retain(|pending| !(kept.insert_id && *pending == PendingAnswer::InsertId));
     let is_mysql = matches!(conn.state.server(), sql::Server::MySql(_));
-    if is_mysql && debts.contains(&PendingAnswer::FoundRows) {
+    if is_mysql && pending_list.contains(&PendingAnswer::FoundRows) {
         // MySQL warns of that question, and would count the warning: the list is as long as it is.
-        debts.retain(|debt| *debt != PendingAnswer::Counts);
+        pending_list.retain(|pending| *pending != PendingAnswer::Counts);
     }
     of.owed.set(PendingAnswerList::default());
-    of.saving.set(of.saving.get() + debts.len() as u32);
-    let question = |debt| Question {
+    of.saving.set(of.saving.get() + pending_list.len() as u32);
+    let question = |pending| Question {
         owner: Rc::clone(of),
         turn: owner.turn,
-        debt,
+        pending,
         is_answered: false,
     };
-    let questions = debts.into_iter().map(question).collect();
+    let questions = pending_list.into_iter().map(question).collect();
     if kept.insert_id {
         of.owed.set(kept);
         conn.owner = Some(owner);
@@ -144,7 +144,7 @@ pub async fn ask(
     questions: Vec<Question>,
 ) -> Result<(), ConnectionError> {
     for question in questions {
-        let text = text(conn, question.debt.question());
+        let text = text(conn, question.pending.question());
         let own = conn.ask(env, Command::QUERY, &text).await?;
         question.answered(&own, conn.capabilities);
     }

@@ -188,8 +188,8 @@ impl WorkerPool {
         mut distance: impl FnMut(&BackendConn) -> u32,
     ) -> CheckoutStep {
         // In the usual case the clock is not read.
-        if let Some(lent) = self.take_idle(sub_pool, &mut distance) {
-            return CheckoutStep::HeldConnection(lent);
+        if let Some(lease) = self.take_idle(sub_pool, &mut distance) {
+            return CheckoutStep::HeldConnection(lease);
         }
         loop {
             let now = self.now();
@@ -351,23 +351,23 @@ impl WorkerPool {
     }
 
     /// The session keeps its connection between two commands.
-    pub fn hold(&self, lent: &mut HeldConnection) {
-        if !lent.is_held {
-            lent.is_held = true;
-            self.pool.borrow_mut().hold(&lent.lease);
-            self.stir_for(lent.conn.sub_pool.id, self.now());
+    pub fn hold(&self, lease: &mut HeldConnection) {
+        if !lease.is_held {
+            lease.is_held = true;
+            self.pool.borrow_mut().hold(&lease.lease);
+            self.stir_for(lease.conn.sub_pool.id, self.now());
         }
     }
 
     /// Brings a connection back that others may use.
-    pub fn give_back(self: &Rc<Self>, lent: HeldConnection) {
-        self.put_back(lent.conn, lent.lease, self.now());
+    pub fn give_back(self: &Rc<Self>, lease: HeldConnection) {
+        self.put_back(lease.conn, lease.lease, self.now());
     }
 
     /// The same for whoever has just looked at the clock.
-    pub fn give_back_at(self: &Rc<Self>, lent: HeldConnection, now: Duration) {
+    pub fn give_back_at(self: &Rc<Self>, lease: HeldConnection, now: Duration) {
         let now = now.max(self.latest.get());
-        self.put_back(lent.conn, lent.lease, now);
+        self.put_back(lease.conn, lease.lease, now);
     }
 
     /// Brings a connection back at this time.
@@ -394,17 +394,17 @@ impl WorkerPool {
     }
 
     /// Gives up a connection that nobody can use any more.
-    pub fn forget(self: &Rc<Self>, lent: HeldConnection, reason: CloseReason) {
-        lent.conn.leg.transport.abort();
-        self.forget_lease(lent.lease, reason);
+    pub fn forget(self: &Rc<Self>, lease: HeldConnection, reason: CloseReason) {
+        lease.conn.leg.transport.abort();
+        self.forget_lease(lease.lease, reason);
     }
 
     /// Gives up a connection that is in order, but not fit for others: says goodbye to its backend. What its
     /// last session may still ask is asked before.
-    pub fn retire(self: &Rc<Self>, lent: HeldConnection, reason: CloseReason) {
-        let mut conn = lent.conn;
+    pub fn retire(self: &Rc<Self>, lease: HeldConnection, reason: CloseReason) {
+        let mut conn = lease.conn;
         let questions = crate::settle_answers::claim(&mut conn, &Rc::default());
-        self.forget_lease(lent.lease, reason);
+        self.forget_lease(lease.lease, reason);
         let pool = Rc::clone(self);
         tokio::task::spawn_local(async move {
             // It is closed anyway.
@@ -416,17 +416,17 @@ impl WorkerPool {
     /// An idle connection that cannot be lent.
     fn discard(self: &Rc<Self>, conn: Connection, lease: Lease) {
         if conn.is_alive() {
-            let lent = HeldConnection::new(conn, lease);
-            return self.retire(lent, CloseReason::TooOld);
+            let lease = HeldConnection::new(conn, lease);
+            return self.retire(lease, CloseReason::TooOld);
         }
         drop(conn);
         self.forget_lease(lease, CloseReason::Broken);
     }
 
     /// Takes a connection out of the pool for good: a session keeps it to its end.
-    pub fn take_out(self: &Rc<Self>, lent: HeldConnection) -> Connection {
-        self.forget_lease(lent.lease, CloseReason::Ended);
-        lent.conn
+    pub fn take_out(self: &Rc<Self>, lease: HeldConnection) -> Connection {
+        self.forget_lease(lease.lease, CloseReason::Ended);
+        lease.conn
     }
 
     fn forget_lease(self: &Rc<Self>, lease: Lease, reason: CloseReason) {

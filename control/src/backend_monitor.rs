@@ -252,7 +252,7 @@ impl BackendMonitor {
     /// A look is over.
     pub(crate) fn looked(
         &mut self,
-        sight: Result<ProbeResult, Failure>,
+        probe_result: Result<ProbeResult, Failure>,
         now: Moment,
         rhythm: &Rhythm,
         dice: &mut Dice,
@@ -267,15 +267,15 @@ impl BackendMonitor {
             // It was about other addresses; a look at these is due.
             return Change::None;
         }
-        match sight {
-            Ok(sight) => {
-                match sight {
+        match probe_result {
+            Ok(probe_result) => {
+                match probe_result {
                     ProbeResult::Full => self.load.note_server_full(now),
                     ProbeResult::Well | ProbeResult::AccountRefused(_) => {
                         self.load.note_server_accepts()
                     }
                 }
-                self.note_account(sight);
+                self.note_account(probe_result);
                 self.answered(now, rhythm, dice)
             }
             Err(failure) => self.failed(&failure, now, rhythm, dice),
@@ -391,8 +391,8 @@ impl BackendMonitor {
     }
 
     /// Tells the log once that the monitor account is refused, and once that it is not any more.
-    fn note_account(&mut self, sight: ProbeResult) {
-        match sight {
+    fn note_account(&mut self, probe_result: ProbeResult) {
+        match probe_result {
             ProbeResult::AccountRefused(cause) if !self.account_refused => {
                 self.account_refused = true;
                 tracing::warn!(

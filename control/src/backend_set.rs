@@ -209,9 +209,14 @@ impl BackendSet {
     }
 
     /// A look is over.
-    pub(crate) fn looked(&mut self, of: Ticket, sight: Result<ProbeResult, Failure>, now: Moment) {
+    pub(crate) fn looked(
+        &mut self,
+        of: Ticket,
+        probe_result: Result<ProbeResult, Failure>,
+        now: Moment,
+    ) {
         if let Some(watched) = find(&mut self.watched, of) {
-            let change = watched.looked(sight, now, &self.rhythm, &mut self.dice);
+            let change = watched.looked(probe_result, now, &self.rhythm, &mut self.dice);
             self.note_health(change);
         }
     }

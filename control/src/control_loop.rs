@@ -280,7 +280,7 @@ impl ControlLoop {
     fn found(&mut self, finding: Result<Finding, tokio::task::JoinError>) {
         let now = self.now();
         match finding {
-            Ok(Finding::Looked(of, sight)) => self.backend_set.looked(of, sight, now),
+            Ok(Finding::Looked(of, probe_result)) => self.backend_set.looked(of, probe_result, now),
             Ok(Finding::LookedUp(of, found)) => self.backend_set.looked_up(of, found, now),
             Ok(Finding::Answered(of, answer, line)) => {
                 let answer = *answer;
@@ -331,7 +331,7 @@ impl ControlLoop {
 
     fn start_due(&mut self) {
         if let Some(epoch) = self.learning.begin(self.now()) {
-            self.start_lesson(epoch);
+            self.start_account_load(epoch);
         }
         if let Some(users) = self.checks.begin(self.now()) {
             self.start_check(users);
@@ -395,7 +395,7 @@ impl ControlLoop {
         });
     }
 
-    fn start_lesson(&mut self, epoch: u64) {
+    fn start_account_load(&mut self, epoch: u64) {
         let access = Arc::clone(&self.access);
         access.reload_certificates();
         let teachers = self.backend_set.teachers();

@@ -49,10 +49,10 @@ pub(crate) async fn look(
     }
     let reply = access.in_time(connection.execute(QUESTION)).await?;
     connection.quit().await;
-    sight(&reply)
+    probe_result(&reply)
 }
 
-fn sight(reply: &[u8]) -> Result<ProbeResult, Failure> {
+fn probe_result(reply: &[u8]) -> Result<ProbeResult, Failure> {
     if reply.first() == Some(&reply::OK) {
         return Ok(ProbeResult::Well);
     }

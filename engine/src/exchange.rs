@@ -31,11 +31,11 @@ use link::client_command::{EndOf, Passage};
 impl PooledSession {
     /// Sends a command and passes its reply on. The connection stays the session's.
     pub(crate) async fn exchange(&mut self, job: &Job<'_>) -> Result<Done, CutReply> {
-        let Some(mut lent) = self.held.lease.take() else {
+        let Some(mut lease) = self.held.lease.take() else {
             return Err(CutReply::no_connection());
         };
-        let flight = self.env.loads.begin(lent.conn.backend.id);
-        let running = lent.begin_statement();
+        let flight = self.env.loads.begin(lease.conn.backend.id);
+        let running = lease.begin_statement();
         let delivery = self.command.delivery;
         // A client that is told of a change of privileges or global variables finds it done in its next session.
         let keeps = job.changes_server
@@ -43,7 +43,7 @@ impl PooledSession {
         if keeps && delivery == Delivery::AtOnce {
             self.command.delivery = Delivery::Kept;
         }
-        let outcome = self.exchange_on(&mut lent.conn, job).await;
+        let outcome = self.exchange_on(&mut lease.conn, job).await;
         self.command.delivery = delivery;
         if let Ok(done) = &outcome {
             let now = self.env.now().0;
@@ -55,13 +55,13 @@ impl PooledSession {
                     sent: job.packets.len() as u64 + self.command.timing.further_bytes(),
                     received: done.tally.bytes,
                 };
-                self.note_times(lent.conn.backend.id, StatementPath::Own, traffic);
+                self.note_times(lease.conn.backend.id, StatementPath::Own, traffic);
             }
             if self.settings.config.balance.reads == ReadPolicy::Latency {
                 flight.answered_in(self.command.timing.taken());
             }
         }
-        self.held.lease = Some(lent);
+        self.held.lease = Some(lease);
         outcome
     }
 
@@ -72,11 +72,11 @@ impl PooledSession {
     ) -> Result<Done, CutReply> {
         self.tracking
             .settings
-            .get_or_insert_with(|| Rc::clone(&conn.sight));
+            .get_or_insert_with(|| Rc::clone(&conn.track_settings));
         let mut prefix = match self.prefix(conn, &job.needs) {
             Ready::Equal if !self.is_begin_deferred() => {
                 self.not_killed().map_err(CutReply::unsent)?;
-                self.take_turn(conn);
+                self.settle_on(conn);
                 self.leaves();
                 self.send(conn, job.packets).await;
                 return self.conclude(conn, job).await;
@@ -94,10 +94,10 @@ impl PooledSession {
     }
 
     /// From here on the connection's past is this session's.
-    fn take_turn(&mut self, conn: &mut BackendConn) {
-        self.sql_state.aftermath.takes(conn);
+    fn settle_on(&mut self, conn: &mut BackendConn) {
+        self.sql_state.pending_answers.takes(conn);
         self.tracking.changes.clear();
-        self.routing.course.last = Some(conn.backend.id);
+        self.routing.state.last = Some(conn.backend.id);
         self.held.running = Some(Running {
             backend: Arc::clone(&conn.backend),
             thread_id: conn.thread_id,
@@ -150,7 +150,7 @@ impl PooledSession {
                 return Err(cut_now(Cut::Unequal(unequal)));
             }
         }
-        self.take_turn(conn);
+        self.settle_on(conn);
         if has_wait || !in_one {
             self.leaves();
         }
@@ -169,7 +169,7 @@ impl PooledSession {
     ) -> Result<(), CutReply> {
         let prefix = match self.prefix(conn, needs) {
             Ready::Equal => {
-                self.take_turn(conn);
+                self.settle_on(conn);
                 return Ok(());
             }
             Ready::Behind(prefix) => prefix,
@@ -178,7 +178,7 @@ impl PooledSession {
         let equal = self.restore_state(conn, prefix, needs, false).await;
         match equal.map_err(CutReply::unsent)? {
             Ok(()) => {
-                self.take_turn(conn);
+                self.settle_on(conn);
                 Ok(())
             }
             Err(unequal) => Err(CutReply::unsent(Cut::Unequal(unequal))),
@@ -200,7 +200,7 @@ impl PooledSession {
             });
         };
         loop {
-            if let Err(cut) = self.pump(conn, &mut reply).await {
+            if let Err(cut) = self.forward_reply(conn, &mut reply).await {
                 let reached = match reply.has_begun() {
                     true => Reached::Client,
                     false => Reached::Backend,
@@ -228,8 +228,8 @@ impl PooledSession {
                     })?;
                     let next = next.sequence;
                     reply.file_ended(next);
-                    if let Some(ear) = &mut self.client.leg.ear {
-                        ear.file_ended(next);
+                    if let Some(observer) = &mut self.client.leg.observer {
+                        observer.file_ended(next);
                     }
                 }
             }
@@ -248,7 +248,7 @@ impl PooledSession {
             warnings: job.warnings,
             ..Amendment::of_shared(conn.capabilities)
         });
-        if self.routing.optimism.is_some() {
+        if self.routing.optimistic_state.is_some() {
             reply = reply.fingerprinted(&self.env.pool_env.store.print_keys);
         }
         Some(

@@ -9,7 +9,7 @@ mod user;
 mod value;
 
 use backend::kill_thread::{
-    TIMEOUT_KILL, ask_beside, kill, kill_in_time, let_kill_others, statement,
+    TIMEOUT_KILL, ask_apart, kill, kill_in_time, let_kill_others, statement,
 };
 use std::rc::Rc;
 use std::sync::Arc;
@@ -90,7 +90,7 @@ impl PooledSession {
         if target.id == self.identity.registered.id() {
             return self.kill_self(sequence, target.scope, part).await;
         }
-        let found = self.env.relay.login.people.find(target.id);
+        let found = self.env.relay.login.session_registry.find(target.id);
         match found {
             IdOwner::Nobody if is_given_out(target.id) => {
                 let error = errors::no_such_session(target.id);
@@ -122,7 +122,7 @@ impl PooledSession {
             let told = self.refuse_kill(sequence, error).await;
             return Ok(Killing::Told(told));
         }
-        self.env.relay.login.people.kill(Kill {
+        self.env.relay.login.session_registry.kill(Kill {
             id: target.id,
             scope: target.scope,
             at: None,
@@ -147,8 +147,8 @@ impl PooledSession {
     /// A statement answered here takes the place of the one before it. What others have asked for the session stays.
     pub(crate) fn forget_past(&mut self) {
         self.sql_state.session.answered(Answered::Statement);
-        if self.sql_state.session.aftermath().list == List::Empty {
-            self.sql_state.aftermath.forget_list();
+        if self.sql_state.session.diagnostics().list == List::Empty {
+            self.sql_state.pending_answers.forget_list();
         }
     }
 
@@ -172,9 +172,9 @@ impl PooledSession {
         if let Err(failure) = self.hold(CommandTarget::Same).await {
             return self.refuse(&failure, sequence).map(told);
         }
-        let argument = self.held.lease.as_ref().map(|lent| {
-            let statement = statement(scope, lent.conn.thread_id);
-            ask::text(&lent.conn, statement)
+        let argument = self.held.lease.as_ref().map(|lease| {
+            let statement = statement(scope, lease.conn.thread_id);
+            ask::text(&lease.conn, statement)
         });
         let incoming = Incoming {
             command: Command::QUERY,
@@ -190,7 +190,7 @@ impl PooledSession {
             Ok(done) => {
                 self.observe(Command::QUERY, &Facts::default(), b"", &done);
                 if scope == KillScope::Connection {
-                    self.drop_lent(CloseReason::Ended);
+                    self.drop_lease(CloseReason::Ended);
                     let failure = link::failure::Failure::new(
                         link::failure::FailureKind::Killed,
                         "Connection was killed",
@@ -233,8 +233,8 @@ impl PooledSession {
             None => {
                 if scope == KillScope::Statement {
                     // What runs there may be a script's hook, which the backend knows nothing of.
-                    let people = &self.env.relay.login.people;
-                    people.end_hook_at(sub_pool.backend.id, thread_id);
+                    let session_registry = &self.env.relay.login.session_registry;
+                    session_registry.end_hook_at(sub_pool.backend.id, thread_id);
                 }
                 self.say_killed(sequence, part, 0)
             }
@@ -246,12 +246,12 @@ impl PooledSession {
         if self.hold(CommandTarget::Same).await.is_err() {
             return false;
         }
-        let Some(lent) = &mut self.held.lease else {
+        let Some(lease) = &mut self.held.lease else {
             return false;
         };
         // What it asks is not its client's, and may make the server forget what sessions may ask.
-        let Ok(own) = ask_beside(&self.env.pool_env, &mut lent.conn, "SHOW GRANTS").await else {
-            self.drop_lent(CloseReason::Broken);
+        let Ok(own) = ask_apart(&self.env.pool_env, &mut lease.conn, "SHOW GRANTS").await else {
+            self.drop_lease(CloseReason::Broken);
             return false;
         };
         self.take_up_saved();
@@ -288,18 +288,18 @@ impl PooledSession {
         // The statement that takes the kill empties the list of warnings.
         let keeping = timeout(TIMEOUT_ABSORB, Box::pin(self.keep_past())).await;
         if keeping.is_err() {
-            self.drop_lent(CloseReason::Broken);
+            self.drop_lease(CloseReason::Broken);
         }
-        let Some(lent) = &mut self.held.lease else {
+        let Some(lease) = &mut self.held.lease else {
             return Ok(());
         };
-        let nothing = ask::text(&lent.conn, "DO 0");
+        let nothing = ask::text(&lease.conn, "DO 0");
         let answered = timeout(
             TIMEOUT_ABSORB,
-            lent.conn.ask(&self.env.pool_env, Command::QUERY, &nothing),
+            lease.conn.ask(&self.env.pool_env, Command::QUERY, &nothing),
         );
         if !matches!(answered.await, Ok(Ok(_))) {
-            self.drop_lent(CloseReason::Broken);
+            self.drop_lease(CloseReason::Broken);
         }
         Ok(())
     }

@@ -148,14 +148,16 @@ impl PooledSession {
     pub async fn act(&mut self, incoming: Incoming) -> Result<After, CutOff> {
         let env = Rc::clone(&self.env);
         let blocks = &env.blocks;
-        self.routing.course.use_for.set(Use::Any);
+        self.routing.state.use_for.set(Use::Any);
         self.watch.says(0);
         self.keep_inherited();
         let after = match self.arrived(incoming) {
             arrived if self.routing.cut_transaction.is_some() => {
                 Box::pin(self.after_cut(arrived)).await
             }
-            arrived if self.routing.optimism.is_some() => Box::pin(self.optimistic(arrived)).await,
+            arrived if self.routing.optimistic_state.is_some() => {
+                Box::pin(self.optimistic(arrived)).await
+            }
             // An idle session needs no memory for a statement.
             Arrived::Query(query) => blocks.hold(|| self.query(query)).await,
             Arrived::Other(incoming)
@@ -231,7 +233,7 @@ impl PooledSession {
     /// Ends a session that cannot go on: tells the client what it can still be told.
     pub async fn break_off(&mut self, cut: &CutOff) {
         // Closing it undoes what is open there.
-        self.drop_lent(CloseReason::Broken);
+        self.drop_lease(CloseReason::Broken);
         let (client, scratch) = (&mut self.client.leg, &self.env.pool_env.scratch);
         if !comes_to_be_told(&self.watch, client, scratch, &cut.failure).await {
             return;
@@ -254,7 +256,7 @@ impl PooledSession {
             .held
             .lease
             .as_ref()
-            .map(|lent| lent.conn.backend.name.clone());
+            .map(|lease| lease.conn.backend.name.clone());
         held.or_else(at_home)
     }
 }

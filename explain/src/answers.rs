@@ -27,10 +27,10 @@ pub(crate) fn answer(session: &mut PooledSession, inquiry: ProxyExplain, text: &
 
 fn transaction_in_words(session: &PooledSession) -> String {
     let words = transaction(session.client.status);
-    match &session.routing.optimism {
+    match &session.routing.optimistic_state {
         None if session.is_begin_deferred() => format!("{words}; no server has its BEGIN yet"),
-        Some(optimism) => {
-            let reads = optimism.reads.len();
+        Some(optimistic_state) => {
+            let reads = optimistic_state.reads.len();
             format!("{words}, at a replica until it writes; reads to be repeated then: {reads}")
         }
         None => words.to_owned(),
@@ -101,9 +101,9 @@ fn explain_session(session: &PooledSession) -> TextTable {
     };
     answer.row(["pins", &pins]);
     match &session.held.lease {
-        Some(lent) => {
-            answer.row(["connection", &lent.conn.backend.name]);
-            answer.row(["connection id", &lent.conn.thread_id.to_string()]);
+        Some(lease) => {
+            answer.row(["connection", &lease.conn.backend.name]);
+            answer.row(["connection id", &lease.conn.thread_id.to_string()]);
         }
         None => answer.row(["connection", "(none: one is taken for each statement)"]),
     }

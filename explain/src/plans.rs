@@ -133,7 +133,7 @@ fn explaining(session: &PooledSession, due: &Subject, ended: &Statement<'_>) -> 
     let planned = Planned::of(&statement, &filled, flags)?;
     let env = &session.env;
     let topology = env.pool_env.topology.borrow();
-    let backend = topology.backend(session.routing.course.last?)?;
+    let backend = topology.backend(session.routing.state.last?)?;
     let cluster = topology
         .clusters
         .iter()
@@ -163,7 +163,7 @@ async fn explain(mut planner: Planner, registered: Registered, explaining: Expla
         .held
         .lease
         .as_ref()
-        .map(|lent| Arc::clone(&lent.conn.backend));
+        .map(|lease| Arc::clone(&lease.conn.backend));
     let name = backend.as_ref().map_or("", |it| &it.name);
     if let Err(cause) = &came {
         tracing::debug!(cause, backend = name, "a statement cannot be explained");
@@ -247,23 +247,23 @@ impl Planner {
             sleep(PAUSE).await;
             free = self.session.check_out_if_free(backend).await;
         }
-        let mut lent = match free {
-            Some(lent) => lent,
+        let mut lease = match free {
+            Some(lease) => lease,
             // Where all are in use all the time, it waits for its turn as clients do.
             None => {
-                let lent = self.session.check_out(backend, None).await;
-                lent.map_err(|failure| failure.cause)?
+                let lease = self.session.check_out(backend, None).await;
+                lease.map_err(|failure| failure.cause)?
             }
         };
         let equal = self
             .session
-            .restore_state_first(&mut lent.conn, &Needs::NONE)
+            .restore_state_first(&mut lease.conn, &Needs::NONE)
             .await;
-        self.session.held.lease = Some(lent);
+        self.session.held.lease = Some(lease);
         match equal {
             Ok(()) => Ok(()),
             Err(_) => {
-                self.session.drop_lent(CloseReason::Broken);
+                self.session.drop_lease(CloseReason::Broken);
                 Err("a connection cannot be made like the session".to_owned())
             }
         }

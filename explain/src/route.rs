@@ -78,7 +78,7 @@ fn tell_way(session: &PooledSession, told: &mut Explanation, facts: &Facts) -> O
     let roles = match command_target {
         CommandTarget::Ordered(roles) => Some(roles),
         // The session's own would do.
-        CommandTarget::Home if is_ordered => Some(session.routing.course.roles()),
+        CommandTarget::Home if is_ordered => Some(session.routing.state.roles()),
         _ => None,
     };
     match roles {
@@ -89,13 +89,16 @@ fn tell_way(session: &PooledSession, told: &mut Explanation, facts: &Facts) -> O
         None => told.wanted(session.wanted(facts)),
     }
     match &session.held.lease {
-        Some(_) if session.routing.optimism.is_some() && command_target == CommandTarget::Home => {
+        Some(_)
+            if session.routing.optimistic_state.is_some()
+                && command_target == CommandTarget::Home =>
+        {
             tell_candidates(session, told, command_target)
         }
-        Some(lent) => {
+        Some(lease) => {
             let pins = format!("pinned by {}", session.pins());
-            told.find("decision", &lent.conn.backend.name, pins);
-            Some(lent.conn.backend.id)
+            told.find("decision", &lease.conn.backend.name, pins);
+            Some(lease.conn.backend.id)
         }
         None => tell_candidates(session, told, command_target),
     }
@@ -125,7 +128,7 @@ fn tell_candidates(
         CommandTarget::Replica | CommandTarget::Optimistic => Roles::Replica,
         CommandTarget::Ordered(roles) => roles,
         CommandTarget::Home | CommandTarget::Same | CommandTarget::Any => {
-            session.routing.course.roles()
+            session.routing.state.roles()
         }
     };
     let wish = Wish {

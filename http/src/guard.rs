@@ -224,9 +224,9 @@ async fn by_password(
     password: &Password,
 ) -> Option<AuthenticatedUser> {
     let authenticator = &state.authenticator;
-    let people = authenticator.people(&settings.config);
+    let session_registry = authenticator.session_registry(&settings.config);
     let reception = &authenticator.reception;
-    let is_right = reception.proves(&caller.remote, &user, password, &people, settings);
+    let is_right = reception.proves(&caller.remote, &user, password, &session_registry, settings);
     let role = Authenticator::role(&settings.config, &user);
     is_right.await.then_some(AuthenticatedUser { user, role })
 }

@@ -43,7 +43,7 @@ const UNSENT_BYTES_MAX: usize = 256 << 10;
 pub struct SharedLane {
     /// The connections that its own one is like.
     pub sub_pool: SubPoolId,
-    pub(crate) lent: RefCell<Option<HeldConnection>>,
+    pub(crate) lease: RefCell<Option<HeldConnection>>,
     pub(crate) queue: RefCell<Lane<Rc<LaneRequest>, Following>>,
     /// Statements that leave in the next write.
     pub(crate) ready: RefCell<Vec<u8>>,
@@ -52,7 +52,7 @@ pub struct SharedLane {
     /// Statements that are being prepared.
     pub(crate) preparing: RefCell<Vec<StatementKey>>,
     /// When the last replies came, or the first statement left.
-    heard_at: Cell<Duration>,
+    last_reply_at: Cell<Duration>,
     /// The connection must not be used by anybody after this.
     is_spoiled: Cell<bool>,
     /// Its backend was disabled.
@@ -63,7 +63,7 @@ pub struct SharedLane {
 /// What follows a rider, and stays when it leaves.
 pub(crate) struct Following {
     pub reply: Reply,
-    pub errand: LaneCommand,
+    pub lane_command: LaneCommand,
 }
 
 /// What a rider says.
@@ -85,9 +85,9 @@ pub enum Load<'a> {
 }
 
 /// A statement that boards.
-pub struct Boarding<'a> {
+pub struct Submission<'a> {
     /// The place of the statement.
-    pub ride: Rc<LaneRequest>,
+    pub lane_request: Rc<LaneRequest>,
     /// What is sent.
     pub load: Load<'a>,
     /// The sequence id that its reply begins with.
@@ -98,15 +98,15 @@ pub struct Boarding<'a> {
 
 impl SharedLane {
     /// One over a connection, with memory for what is sent and for executions.
-    pub fn new(sub_pool: SubPoolId, lent: HeldConnection, [ready, payload]: [Vec<u8>; 2]) -> Self {
+    pub fn new(sub_pool: SubPoolId, lease: HeldConnection, [ready, payload]: [Vec<u8>; 2]) -> Self {
         Self {
             sub_pool,
-            lent: RefCell::new(Some(lent)),
+            lease: RefCell::new(Some(lease)),
             queue: RefCell::default(),
             ready: RefCell::new(ready),
             payload: RefCell::new(payload),
             preparing: RefCell::default(),
-            heard_at: Cell::default(),
+            last_reply_at: Cell::default(),
             is_spoiled: Cell::default(),
             is_disabled: Cell::default(),
             waker: RefCell::default(),
@@ -123,43 +123,49 @@ impl SharedLane {
     /// Whether its connection is what a session needs. Nobody boards one with old privileges.
     #[inline]
     pub fn is_like(&self, env: &PoolEnv, state: &SessionState) -> bool {
-        let lent = self.lent.borrow();
-        lent.as_ref()
-            .is_some_and(|lent| is_like(&lent.conn, state) && !lent.conn.is_outdated(env))
+        let lease = self.lease.borrow();
+        lease
+            .as_ref()
+            .is_some_and(|lease| is_like(&lease.conn, state) && !lease.conn.is_outdated(env))
     }
 
     /// What its login would have told a client.
     #[inline]
-    pub fn sight(&self) -> Option<Rc<SessionTrackSettings>> {
-        let lent = self.lent.borrow();
-        lent.as_ref().map(|lent| Rc::clone(&lent.conn.sight))
+    pub fn track_settings(&self) -> Option<Rc<SessionTrackSettings>> {
+        let lease = self.lease.borrow();
+        lease
+            .as_ref()
+            .map(|lease| Rc::clone(&lease.conn.track_settings))
     }
 
     /// Takes a statement, which leaves when all others that are ready have come; none where the
     /// lane takes nobody.
     #[inline]
-    pub fn board(&self, boarding: Boarding<'_>) -> Option<LaneRequestId> {
-        let mut lent = self.lent.borrow_mut();
-        let conn = &mut lent.as_mut()?.conn;
+    pub fn submit(&self, submission: Submission<'_>) -> Option<LaneRequestId> {
+        let mut lease = self.lease.borrow_mut();
+        let conn = &mut lease.as_mut()?.conn;
         let mut queue = self.queue.borrow_mut();
         if !queue.is_open() {
             return None;
         }
-        let command = match boarding.load {
+        let command = match submission.load {
             Load::Query(_) => Command::QUERY,
             Load::Execute { .. } => Command::STMT_EXECUTE,
         };
         let (capabilities, sequences) = (conn.capabilities, conn.sequences());
-        let reply = Reply::to(command, capabilities, sequences, boarding.sequence)?
+        let reply = Reply::to(command, capabilities, sequences, submission.sequence)?
             .amended(Amendment::of_shared(capabilities))
             .withholding(match conn.backend.role {
                 Some(Role::Replica) => Withholds::NoWrites,
                 _ => Withholds::Nothing,
             });
-        let errand = self.take_on(conn, boarding.load)?;
-        let follower = Following { reply, errand };
-        let seat = queue.board(boarding.ride, follower, boarding.stats);
-        seat.ok()
+        let lane_command = self.take_on(conn, submission.load)?;
+        let follower = Following {
+            reply,
+            lane_command,
+        };
+        let request_id = queue.submit(submission.lane_request, follower, submission.stats);
+        request_id.ok()
     }
 
     /// Makes a statement ready to leave. None where it is not prepared.
@@ -212,8 +218,8 @@ impl SharedLane {
 
     /// A rider goes, and whatever still comes of its reply is thrown away. True where the server is at
     /// its statement now, for nobody, and a kill would hit nobody else's.
-    pub fn leave(&self, seat: LaneRequestId) -> bool {
-        let left = self.queue.borrow_mut().leave(seat);
+    pub fn leave(&self, request_id: LaneRequestId) -> bool {
+        let left = self.queue.borrow_mut().leave(request_id);
         left.is_some_and(|left| left.is_head)
     }
 
@@ -222,8 +228,8 @@ impl SharedLane {
     pub fn isolate(&self) -> Option<Running> {
         self.is_spoiled.set(true);
         self.clear();
-        let lent = self.lent.borrow();
-        let conn = &lent.as_ref()?.conn;
+        let lease = self.lease.borrow();
+        let conn = &lease.as_ref()?.conn;
         Some(Running {
             backend: std::sync::Arc::clone(&conn.backend),
             thread_id: conn.thread_id,
@@ -232,9 +238,9 @@ impl SharedLane {
 
     /// Ends at once if its backend is one of these, which are disabled.
     pub fn ends_at(&self, disabled: &[route::BackendId]) {
-        let lent = self.lent.try_borrow();
-        let is_there = |lent: &HeldConnection| disabled.contains(&lent.conn.backend.id);
-        if lent.is_ok_and(|lent| lent.as_ref().is_some_and(is_there)) {
+        let lease = self.lease.try_borrow();
+        let is_there = |lease: &HeldConnection| disabled.contains(&lease.conn.backend.id);
+        if lease.is_ok_and(|lease| lease.as_ref().is_some_and(is_there)) {
             self.is_disabled.set(true);
             if let Some(waker) = &*self.waker.borrow() {
                 waker.wake_by_ref();
@@ -244,8 +250,8 @@ impl SharedLane {
 
     /// Lets those go who wait behind the first.
     fn clear(&self) {
-        for ride in self.queue.borrow_mut().clear() {
-            ride.end(LaneRequestEnd::Elsewhere);
+        for lane_request in self.queue.borrow_mut().clear() {
+            lane_request.end(LaneRequestEnd::Elsewhere);
         }
     }
 
@@ -266,17 +272,17 @@ impl SharedLane {
     pub(crate) fn bring_back(&self, env: &LaneEnv, outcome: Result<(), ConnectionError>) {
         env.pool.env.store.return_bytes(self.ready.take());
         env.pool.env.store.return_bytes(self.payload.take());
-        let Some(lent) = self.lent.take() else {
+        let Some(lease) = self.lease.take() else {
             return;
         };
         match outcome {
             Ok(()) if self.is_spoiled.get() => {
-                env.pool.forget(lent, CloseReason::Ended);
+                env.pool.forget(lease, CloseReason::Ended);
             }
-            Ok(()) => env.pool.give_back(lent),
+            Ok(()) => env.pool.give_back(lease),
             Err(broken) => {
-                env.report(&lent.conn, &broken);
-                env.pool.forget(lent, CloseReason::Broken);
+                env.report(&lease.conn, &broken);
+                env.pool.forget(lease, CloseReason::Broken);
                 self.strand(&broken);
             }
         }
@@ -297,8 +303,8 @@ impl SharedLane {
         if self.queue.borrow_mut().abandons_head(now) {
             tracing::debug!("a statement runs on a lane for nobody; it is killed");
             self.isolate();
-            if let Some(lent) = &*self.lent.borrow() {
-                kill_on(&env.pool, &lent.conn);
+            if let Some(lease) = &*self.lease.borrow() {
+                kill_on(&env.pool, &lease.conn);
             }
         }
     }
@@ -309,8 +315,8 @@ impl SharedLane {
         let sequence = queue.head().and_then(|(_, it)| it.reply.next_sequence());
         let stranded = queue.break_off();
         drop(queue);
-        for ride in stranded.begun.into_iter().chain(stranded.unanswered) {
-            ride.end(match ride.has_some() {
+        for lane_request in stranded.begun.into_iter().chain(stranded.unanswered) {
+            lane_request.end(match lane_request.has_some() {
                 true => LaneRequestEnd::Broken(broken.to_string(), sequence),
                 false => LaneRequestEnd::Elsewhere,
             });
@@ -327,8 +333,8 @@ impl SharedLane {
                 *waker = Some(context.waker().clone());
             }
         }
-        let mut lent = self.lent.borrow_mut();
-        let Some(HeldConnection { conn, .. }) = &mut *lent else {
+        let mut lease = self.lease.borrow_mut();
+        let Some(HeldConnection { conn, .. }) = &mut *lease else {
             return Poll::Ready(Ok(()));
         };
         if self.is_disabled.get() {
@@ -350,7 +356,7 @@ impl SharedLane {
         }
         let now = env.pool.env.now().0;
         if self.queue.borrow_mut().departs(now) {
-            self.heard_at.set(now);
+            self.last_reply_at.set(now);
         }
         conn.send(&ready, context);
         ready.clear();
@@ -360,7 +366,7 @@ impl SharedLane {
     fn poll_client(&self, context: &mut Context<'_>) -> Poll<()> {
         let mut queue = self.queue.borrow_mut();
         match queue.head() {
-            Some((Some(ride), _)) => ride.poll_room(UNSENT_BYTES_MAX, context),
+            Some((Some(lane_request), _)) => lane_request.poll_room(UNSENT_BYTES_MAX, context),
             _ => Poll::Ready(()),
         }
     }
@@ -383,7 +389,7 @@ impl SharedLane {
         }
         let now = env.pool.env.now().0;
         let depth = self.queue.borrow().depth();
-        let took = now.saturating_sub(self.heard_at.replace(now));
+        let took = now.saturating_sub(self.last_reply_at.replace(now));
         let mut replies = 0;
         while !bytes.is_empty() {
             let taken = self.feed(conn, bytes, now, context)?;
@@ -407,7 +413,14 @@ impl SharedLane {
         // Whoever ends one that takes very long means that one.
         let farewell = farewell(bytes).filter(|_| !queue.overstays(now));
         queue.begins();
-        let Some((ride, Following { reply, errand })) = queue.head() else {
+        let Some((
+            lane_request,
+            Following {
+                reply,
+                lane_command,
+            },
+        )) = queue.head()
+        else {
             return Err(ConnectionError::Unexpected("it answers what nobody asked"));
         };
         if !reply.has_begun()
@@ -418,13 +431,13 @@ impl SharedLane {
         let capabilities = conn.capabilities;
         let mut has_changed = false;
         let mut noted = Ok(());
-        let taken = reply.feed(bytes, |piece| match (piece, ride) {
-            (Piece::Pass(bytes), Some(ride)) => ride.pass(bytes, context),
-            (Piece::Pass(bytes), None) if noted.is_ok() => noted = errand.note(bytes),
+        let taken = reply.feed(bytes, |piece| match (piece, lane_request) {
+            (Piece::Pass(bytes), Some(lane_request)) => lane_request.pass(bytes, context),
+            (Piece::Pass(bytes), None) if noted.is_ok() => noted = lane_command.note(bytes),
             (Piece::Pass(_), None) => {}
-            (Piece::Changes(packet, _), ride) => {
-                has_changed |= match ride {
-                    Some(ride) => ride.pass_changes(packet, capabilities, context),
+            (Piece::Changes(packet, _), lane_request) => {
+                has_changed |= match lane_request {
+                    Some(lane_request) => lane_request.pass_changes(packet, capabilities, context),
                     None => crate::lane_request::tells_changes(packet, capabilities),
                 };
             }
@@ -475,23 +488,23 @@ impl SharedLane {
         };
         drop(queue);
         let Ended {
-            rider,
+            request,
             follower,
             sent_at,
         } = ended;
-        self.run_errand(env, conn, follower.errand, &done)?;
-        if let Some(ride) = rider {
+        self.run_lane_command(env, conn, follower.lane_command, &done)?;
+        if let Some(lane_request) = request {
             if is_refused {
-                ride.end(LaneRequestEnd::Refused);
+                lane_request.end(LaneRequestEnd::Refused);
                 return Ok(1);
             }
-            let trip = LanePlan {
+            let lane_plan = LanePlan {
                 took: took(),
-                bytes: ride.bytes(),
+                bytes: lane_request.bytes(),
                 left: sent_at,
                 ended: now,
             };
-            ride.end(LaneRequestEnd::Over(done, trip));
+            lane_request.end(LaneRequestEnd::Over(done, lane_plan));
         }
         Ok(1)
     }

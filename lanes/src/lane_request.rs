@@ -18,7 +18,7 @@ pub struct LaneRequest {
     /// The leg of the client, while the statement is on the lane.
     pub client: RefCell<Leg>,
     /// Which changes the client is told of.
-    pub sight: RefCell<Option<Rc<SessionTrackSettings>>>,
+    pub track_settings: RefCell<Option<Rc<SessionTrackSettings>>>,
     /// The changes that its reply has told of.
     pub changes: RefCell<Changes>,
     /// What its client's packets look like.
@@ -73,7 +73,7 @@ impl LaneRequest {
     pub fn new(seen: Capabilities) -> Self {
         Self {
             client: RefCell::new(Leg::gone()),
-            sight: RefCell::default(),
+            track_settings: RefCell::default(),
             changes: RefCell::default(),
             seen,
             bytes: Cell::default(),
@@ -105,10 +105,10 @@ impl LaneRequest {
             note_changes(packet, capabilities, &mut changes);
             !changes.is_empty()
         };
-        let sight = self.sight.borrow();
-        match &*sight {
-            Some(sight) => {
-                let packet = sight.rewrite(packet, capabilities, self.seen);
+        let track_settings = self.track_settings.borrow();
+        match &*track_settings {
+            Some(track_settings) => {
+                let packet = track_settings.rewrite(packet, capabilities, self.seen);
                 self.pass(&packet, context);
             }
             None => self.pass(packet, context),

@@ -102,9 +102,9 @@ impl Lanes {
             return Ok(Rc::clone(lane));
         }
         if of_shelf < LANES_MAX
-            && let Some(lent) = take()
+            && let Some(lease) = take()
         {
-            return Ok(self.open(sub_pool, lent));
+            return Ok(self.open(sub_pool, lease));
         }
         let room = best.filter(|(deep, _)| *deep < depth.most());
         room.map(|(_, lane)| lane).ok_or(NotLaneable::NoLane)
@@ -117,11 +117,11 @@ impl Lanes {
     }
 
     /// Makes a connection a lane, whoever has it.
-    pub fn open(self: &Rc<Self>, sub_pool: SubPoolId, mut lent: HeldConnection) -> Rc<SharedLane> {
+    pub fn open(self: &Rc<Self>, sub_pool: SubPoolId, mut lease: HeldConnection) -> Rc<SharedLane> {
         // What its last session knows to be there others' statements change.
-        lent.conn.owner = None;
+        lease.conn.owner = None;
         let memory = [(); 2].map(|()| self.env.pool.env.store.take_bytes());
-        let lane = Rc::new(SharedLane::new(sub_pool, lent, memory));
+        let lane = Rc::new(SharedLane::new(sub_pool, lease, memory));
         self.open.borrow_mut().push(Rc::clone(&lane));
         let (lanes, running) = (Rc::clone(self), Rc::clone(&lane));
         tokio::task::spawn_local(async move {

@@ -22,14 +22,16 @@ impl SharedLane {
     /// Whether a statement is prepared here, and was only ever executed with such types.
     #[inline]
     pub fn has(&self, key: &StatementKey, types: &TypesSeen) -> bool {
-        let lent = self.lent.borrow();
-        lent.as_ref().is_some_and(|lent| lent.conn.has(key, types))
+        let lease = self.lease.borrow();
+        lease
+            .as_ref()
+            .is_some_and(|lease| lease.conn.has(key, types))
     }
 
     /// Prepares a statement behind what is in flight.
     pub fn prepare(&self, key: &StatementKey) {
-        let mut lent = self.lent.borrow_mut();
-        let Some(HeldConnection { conn, .. }) = &mut *lent else {
+        let mut lease = self.lease.borrow_mut();
+        let Some(HeldConnection { conn, .. }) = &mut *lease else {
             return;
         };
         if conn.prepared.id(key).is_some() || self.preparing.borrow().contains(key) {
@@ -42,13 +44,16 @@ impl SharedLane {
         let Some(reply) = Reply::to(command, conn.capabilities, conn.sequences(), 1) else {
             return;
         };
-        let errand = LaneCommand::Prepare(Box::new(Preparation {
+        let lane_command = LaneCommand::Prepare(Box::new(Preparation {
             key: key.clone(),
             packets: Vec::new(),
         }));
         self.preparing.borrow_mut().push(key.clone());
-        let follower = Following { reply, errand };
-        self.queue.borrow_mut().board_own(follower);
+        let follower = Following {
+            reply,
+            lane_command,
+        };
+        self.queue.borrow_mut().submit_own(follower);
         self.leave_soon(&own_command(command, key.text.bytes()));
     }
 
@@ -64,14 +69,14 @@ impl SharedLane {
     }
 
     /// The reply to one of them has ended.
-    pub(crate) fn run_errand(
+    pub(crate) fn run_lane_command(
         &self,
         env: &LaneEnv,
         conn: &mut BackendConn,
-        errand: LaneCommand,
+        lane_command: LaneCommand,
         done: &Done,
     ) -> Result<(), ConnectionError> {
-        match errand {
+        match lane_command {
             LaneCommand::Query => {}
             LaneCommand::Execute(key) => self.was_executed(env, conn, &key, done),
             LaneCommand::Prepare(preparation) => self.was_prepared(conn, *preparation, done)?,

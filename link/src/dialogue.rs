@@ -151,7 +151,7 @@ pub struct Dialogue<'a, T> {
     /// Where the exchange of a password stands.
     pub exchange: Exchange,
     /// Hears what the backend says.
-    pub ear: Option<&'a mut dyn LoginObserver>,
+    pub observer: Option<&'a mut dyn LoginObserver>,
 }
 
 impl<T: AsyncRead + AsyncWrite + Unpin> Dialogue<'_, T> {
@@ -241,8 +241,8 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Dialogue<'_, T> {
             AuthPacket::Err => Some(AuthEnd::Err),
             _ => None,
         };
-        let said = match &mut self.ear {
-            Some(ear) => ear.hears(&payload),
+        let said = match &mut self.observer {
+            Some(observer) => observer.hears(&payload),
             None => Relayed::AsItIs,
         };
         match said {

@@ -29,7 +29,7 @@ pub struct Leg {
     /// Of a plain one that is read by [`Leg::poll_read`].
     listening: Option<Box<Listening>>,
     /// A script's, that hears what is said to this side.
-    pub ear: Option<Box<ReplyObserver>>,
+    pub observer: Option<Box<ReplyObserver>>,
 }
 
 impl Leg {
@@ -44,7 +44,7 @@ impl Leg {
             unsent,
             sent: 0,
             listening: None,
-            ear: None,
+            observer: None,
         }
     }
 
@@ -88,7 +88,7 @@ impl Leg {
     #[inline]
     pub fn push(&mut self, bytes: &[u8], context: &mut Context<'_>) -> io::Result<()> {
         let was_drained = self.is_drained();
-        if was_drained && self.ear.is_none() {
+        if was_drained && self.observer.is_none() {
             return self.send(bytes, context);
         }
         self.append(bytes);
@@ -101,10 +101,10 @@ impl Leg {
     /// Puts `bytes` behind what is left over; they leave when it is polled.
     pub fn append(&mut self, bytes: &[u8]) {
         let next = self.transport.frame_sequence();
-        match &mut self.ear {
+        match &mut self.observer {
             None => self.put(bytes),
-            Some(ear) => {
-                if let Some(passed) = ear.hears(bytes, next) {
+            Some(observer) => {
+                if let Some(passed) = observer.hears(bytes, next) {
                     self.put(&passed);
                 }
             }
@@ -120,8 +120,8 @@ impl Leg {
     /// What was kept for a script goes to this side after all, and all that follows of the reply.
     pub fn let_go(&mut self) {
         let next = self.transport.frame_sequence();
-        if let Some(ear) = &mut self.ear {
-            let kept = ear.let_go();
+        if let Some(observer) = &mut self.observer {
+            let kept = observer.let_go();
             match next {
                 Some(next) => self.put(&renumbered(kept, next)),
                 None => self.put(&kept),

@@ -34,7 +34,7 @@ impl Wake for ReadinessWaker {
 
 /// One that listens to a plain socket. Nobody else may, as long as it does.
 pub struct Listening {
-    bell: Arc<ReadinessWaker>,
+    readiness_waker: Arc<ReadinessWaker>,
     waker: Waker,
     /// Who is told, as the bell knows.
     listener: Waker,
@@ -45,13 +45,13 @@ pub struct Listening {
 impl Listening {
     /// Wakes `listener` too.
     pub fn new(listener: &Waker) -> Self {
-        let bell = Arc::new(ReadinessWaker {
+        let readiness_waker = Arc::new(ReadinessWaker {
             has_rung: AtomicBool::new(false),
             listener: Mutex::new(listener.clone()),
         });
         Self {
-            waker: Waker::from(Arc::clone(&bell)),
-            bell,
+            waker: Waker::from(Arc::clone(&readiness_waker)),
+            readiness_waker,
             listener: listener.clone(),
             is_set: false,
         }
@@ -66,13 +66,15 @@ impl Listening {
     ) -> Poll<io::Result<()>> {
         if !self.listener.will_wake(context.waker()) {
             self.listener.clone_from(context.waker());
-            let listener = self.bell.listener.lock();
+            let listener = self.readiness_waker.listener.lock();
             *listener.unwrap_or_else(PoisonError::into_inner) = context.waker().clone();
         }
-        if self.is_set && !self.bell.has_rung.load(Ordering::Acquire) {
+        if self.is_set && !self.readiness_waker.has_rung.load(Ordering::Acquire) {
             return Poll::Pending;
         }
-        self.bell.has_rung.store(false, Ordering::Relaxed);
+        self.readiness_waker
+            .has_rung
+            .store(false, Ordering::Relaxed);
         // Should the reactor ring from here on, it is asked again.
         self.is_set = true;
         let mut ringing = Context::from_waker(&self.waker);

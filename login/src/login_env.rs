@@ -27,7 +27,7 @@ pub struct LoginEnv {
     /// Whether backends call clients' hosts by their names.
     pub host_names: HostNames,
     /// The sessions by the ids that clients see.
-    pub people: Arc<SessionRegistry>,
+    pub session_registry: Arc<SessionRegistry>,
     /// What all workers share.
     pub shared: Arc<SharedLogins>,
 }

@@ -33,7 +33,7 @@ pub struct PassOn<'a> {
     /// What the client was greeted with.
     pub greeting: &'a Greeting,
     /// Who else hears what the backend says.
-    pub ear: Option<&'a mut dyn LoginObserver>,
+    pub observer: Option<&'a mut dyn LoginObserver>,
 }
 
 impl PassOn<'_> {
@@ -61,7 +61,9 @@ impl PassOn<'_> {
             client: self.client,
             backend: &mut greeted,
             who: self.who,
-            ear: self.ear.map(|ear| ear as &mut dyn LoginObserver),
+            observer: self
+                .observer
+                .map(|observer| observer as &mut dyn LoginObserver),
         };
         let head = HandshakeHead {
             capabilities: promised | (response.head.capabilities & LOGIN_ONLY),

@@ -98,7 +98,7 @@ pub struct Login<'a> {
     /// Who logs in; filled in as it becomes known.
     pub who: &'a mut Who,
     /// Observes the packets of the login.
-    pub ear: Option<&'a mut dyn LoginObserver>,
+    pub observer: Option<&'a mut dyn LoginObserver>,
 }
 
 impl Login<'_> {
@@ -184,8 +184,8 @@ impl Login<'_> {
             leg,
         )
         .await?;
-        if let Some(ear) = &mut self.ear {
-            ear.begins(agreed, address_of(backend));
+        if let Some(observer) = &mut self.observer {
+            observer.begins(agreed, address_of(backend));
         }
         let level = backend_compression.map(|(_, level)| level);
         let mut spoken = self.speak(&response, leg, level).await;
@@ -252,7 +252,7 @@ impl Login<'_> {
     }
 
     fn dialogue(&mut self, plugin: Vec<u8>, scramble: Vec<u8>) -> Dialogue<'_, Transport> {
-        let ear = self.ear.as_mut();
+        let observer = self.observer.as_mut();
         Dialogue {
             legs: Legs {
                 client: self.client.privacy(),
@@ -266,7 +266,7 @@ impl Login<'_> {
             own_key: self.own_key,
             server_key: self.settings.server_key(),
             exchange: Exchange::None,
-            ear: ear.map(|ear| &mut **ear as &mut dyn LoginObserver),
+            observer: observer.map(|observer| &mut **observer as &mut dyn LoginObserver),
         }
     }
 

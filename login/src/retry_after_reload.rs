@@ -51,7 +51,7 @@ pub enum RetryOutcome {
 ///
 /// # Errors
 /// A client that is not there any more.
-pub async fn appeal<T>(
+pub async fn retry_after_reload<T>(
     env: &LoginEnv,
     client: &mut PacketStream<T>,
     before: &KnownAccount,

@@ -15,7 +15,7 @@ use link::failure::{Failure, FailureKind};
 ///
 /// # Errors
 /// Its account has others: what the client is told.
-pub fn stay_in_sight(
+pub fn stay_covered(
     env: &LoginEnv,
     user: &[u8],
     remote: &Endpoint,
@@ -26,7 +26,7 @@ pub fn stay_in_sight(
         return Ok(());
     };
     match account.script.as_deref() {
-        Some(files) if !files.is_empty() && files != running => Err(out_of_sight()),
+        Some(files) if !files.is_empty() && files != running => Err(script_uncovered()),
         Some(_) | None => Ok(()),
     }
 }
@@ -44,6 +44,6 @@ pub fn unfollowed(env: &LoginEnv) -> Result<(), Failure> {
 }
 
 /// An account with scripts whose login only a backend can judge, behind which nothing is looked at.
-pub fn out_of_sight() -> Failure {
+pub fn script_uncovered() -> Failure {
     Failure::saying(FailureKind::ScriptFailed, errors::script_cannot_see_login())
 }

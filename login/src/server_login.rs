@@ -24,8 +24,8 @@ use crate::login_throttle;
 use crate::passthrough_auth::PassOn;
 use crate::redirect::RedirectObserver;
 use crate::relayed_login::{Agreement, Who, client_compression, malformed, read_response};
-use crate::retry_after_reload::{RetryOutcome, appeal, conditions_anew};
-use crate::script_coverage::out_of_sight;
+use crate::retry_after_reload::{RetryOutcome, conditions_anew, retry_after_reload};
+use crate::script_coverage::script_uncovered;
 use crate::tls_guard::{Claimant, Unmet, await_accounts, is_password_used, unmet};
 use backend::greeting::{dialect_of, plugin_of};
 use backend::settings::Settings;
@@ -113,7 +113,7 @@ impl Enter<'_> {
     /// Sees it through. After an error the client has been told nothing, unless by the backend.
     pub async fn run(mut self) -> Result<Entered, Failure> {
         let scramble = Scramble::of_random(random(&self.env.pool.system.entropy));
-        let person = self.env.people.register(self.env.worker);
+        let person = self.env.session_registry.register(self.env.worker);
         let greeting = self.greeting(person.id(), &scramble).await?;
         let greeting = self.greet(greeting).await?;
         let (request, answer) = read_response(self.settings, self.client, self.who).await?;
@@ -174,7 +174,7 @@ impl Enter<'_> {
             let account = match known {
                 AccountLookup::PassThrough => return self.pass_on(answered, None).await,
                 AccountLookup::Nobody(verifiers) => {
-                    return Err(self.turn_away(&answered, verifiers).await);
+                    return Err(self.refuse_login(&answered, verifiers).await);
                 }
                 AccountLookup::Account(account) => account,
             };
@@ -182,7 +182,7 @@ impl Enter<'_> {
             let verifiers = match (self.mode_of(&account), account.treatment(now)) {
                 (SessionMode::Transparent, _) | (_, Treatment::PassThrough(_)) => {
                     if account.script.as_deref().is_some_and(|it| !it.is_empty()) {
-                        return Err(out_of_sight());
+                        return Err(script_uncovered());
                     }
                     return self.pass_on(answered, Some(&account)).await;
                 }
@@ -197,11 +197,14 @@ impl Enter<'_> {
                 Err(failed) => failed,
             };
             let denial = failed.denial;
-            let appeal = match may_appeal {
-                true => appeal(self.env, self.client, &account, failed, user, origin).await?,
+            let retry_after_reload = match may_appeal {
+                true => {
+                    retry_after_reload(self.env, self.client, &account, failed, user, origin)
+                        .await?
+                }
                 false => RetryOutcome::Refused,
             };
-            match appeal {
+            match retry_after_reload {
                 RetryOutcome::Passed(account, passed)
                     if self.mode_of(&account) != SessionMode::Transparent =>
                 {
@@ -216,7 +219,7 @@ impl Enter<'_> {
     }
 
     /// Examines a client whose user has no account, and refuses it whatever it shows.
-    async fn turn_away(
+    async fn refuse_login(
         &mut self,
         answered: &Answered<'_>,
         verifiers: Arc<[auth::Verifier]>,
@@ -431,7 +434,7 @@ impl Enter<'_> {
             Some(Unmet::Account) => {
                 let accounts = Arc::clone(&self.env.accounts.borrow());
                 let verifiers = accounts.in_vain(user, &answered.origin);
-                return Err(self.turn_away(&answered, verifiers).await);
+                return Err(self.refuse_login(&answered, verifiers).await);
             }
         }
         let Answered {
@@ -447,7 +450,7 @@ impl Enter<'_> {
             .hooks
             .map(|hooks| AuthObserver::new(&mut hooks.script, None));
         let mut redirect = self.listener.redirect.as_ref().map(RedirectObserver::new);
-        let ear = match (&mut script, &mut redirect) {
+        let observer = match (&mut script, &mut redirect) {
             (Some(script), _) => Some(script as &mut dyn LoginObserver),
             (None, Some(redirect)) => Some(redirect as &mut dyn LoginObserver),
             (None, None) => None,
@@ -460,7 +463,7 @@ impl Enter<'_> {
             client: self.client,
             who: self.who,
             greeting: &greeting,
-            ear,
+            observer,
         };
         let (greeted, mut agreement) = pass_on.run(response).await?;
         person.pass_on(greeted.backend.id, greeted.greeting.thread_id);

@@ -7,7 +7,7 @@ use net::Endpoint;
 
 use crate::examine::origin_of;
 use crate::login_env::LoginEnv;
-use crate::script_coverage::stay_in_sight;
+use crate::script_coverage::stay_covered;
 use crate::tls_guard::{Claimant, may_become};
 use link::failure::Failure;
 use link::transport::Transport;
@@ -33,7 +33,7 @@ impl UserChange<'_> {
         let user = self.argument.split(|byte| *byte == 0).next();
         let user = user.unwrap_or_default();
         let answer_bytes = self.argument.get(user.len() + 1).copied();
-        stay_in_sight(env, user, self.remote, self.running)?;
+        stay_covered(env, user, self.remote, self.running)?;
         let tls = self.transport.tls();
         let claimant = Claimant {
             user,

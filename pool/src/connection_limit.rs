@@ -25,7 +25,7 @@ pub struct ConnectionLimit {
     /// How many places the poorest in line has, [`NOBODY`] if none is in line or a place is free.
     poorest: Line,
     state: Mutex<LimitState>,
-    bell: Box<dyn Fn() + Send + Sync>,
+    waker: Box<dyn Fn() + Send + Sync>,
 }
 
 /// Apart from the counter, so that taking a place does not disturb those who only look.
@@ -50,10 +50,10 @@ struct Wanting {
 }
 
 impl ConnectionLimit {
-    /// A limit of `limit` connections. `bell` is called from any thread when somebody has begun to
+    /// A limit of `limit` connections. `waker` is called from any thread when somebody has begun to
     /// wait for a place and when a place returned that somebody waits for: every worker should then
     /// call [`tick`](crate::Pool::tick) soon. It must not call a pool itself.
-    pub fn new(limit: u32, bell: impl Fn() + Send + Sync + 'static) -> Arc<ConnectionLimit> {
+    pub fn new(limit: u32, waker: impl Fn() + Send + Sync + 'static) -> Arc<ConnectionLimit> {
         Arc::new(ConnectionLimit {
             poorest: Line(AtomicU32::new(NOBODY)),
             state: Mutex::new(LimitState {
@@ -63,7 +63,7 @@ impl ConnectionLimit {
                 holdings: 0,
                 shares: Shares::default(),
             }),
-            bell: Box::new(bell),
+            waker: Box::new(waker),
         })
     }
 
@@ -74,7 +74,7 @@ impl ConnectionLimit {
         state.limit = limit;
         self.publish(&state);
         drop(state);
-        (self.bell)();
+        (self.waker)();
     }
 
     /// The limit.
@@ -104,7 +104,7 @@ impl ConnectionLimit {
         let somebody_waits = !state.line.is_empty();
         drop(state);
         if somebody_waits {
-            (self.bell)();
+            (self.waker)();
         }
     }
 
@@ -258,7 +258,7 @@ impl Holding {
             });
             self.connection_limit.publish(&state);
             drop(state);
-            (self.connection_limit.bell)();
+            (self.connection_limit.waker)();
         }
         Taken::Nothing
     }
@@ -275,7 +275,7 @@ impl Holding {
         let somebody_waits = !state.line.is_empty();
         drop(state);
         if somebody_waits {
-            (self.connection_limit.bell)();
+            (self.connection_limit.waker)();
         }
     }
 
@@ -287,7 +287,7 @@ impl Holding {
             let others_wait = !state.line.is_empty();
             drop(state);
             if others_wait {
-                (self.connection_limit.bell)();
+                (self.connection_limit.waker)();
             }
         }
     }
@@ -329,7 +329,7 @@ impl Holdings {
         Holdings(holdings.into())
     }
 
-    pub(crate) fn are_under_the_ceilings_of(&self, other: &Holdings) -> bool {
+    pub(crate) fn are_under_the_limits_of(&self, other: &Holdings) -> bool {
         let pairs = self.0.iter().zip(other.0.iter());
         let mut pairs =
             pairs.map(|(own, other)| Arc::ptr_eq(&own.connection_limit, &other.connection_limit));

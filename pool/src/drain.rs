@@ -97,15 +97,15 @@ impl<K, C, W> SubPool<K, C, W> {
             self.rate_limit = supply.rate_limit;
         }
         let holdings = Holdings::new(supply.holdings);
-        if !holdings.are_under_the_ceilings_of(&self.holdings) {
+        if !holdings.are_under_the_limits_of(&self.holdings) {
             self.holdings.leave_lines();
             self.holdings = holdings;
         }
     }
 
     /// Leased → nothing: the connection goes with the session that had it.
-    pub(crate) fn lose_lent(&mut self, index: usize) {
-        drop(self.lent.remove(index));
+    pub(crate) fn lose_leased(&mut self, index: usize) {
+        drop(self.leased.remove(index));
         self.counts.closed.count(CloseReason::Dropped);
     }
 

@@ -9,7 +9,7 @@ pub struct Figures {
     /// Connections that lie idle.
     pub idle: usize,
     /// Connections in somebody's hands, those being pinged among them.
-    pub lent: usize,
+    pub leased: usize,
     /// Connections being opened.
     pub opening: usize,
     /// Connections being closed.
@@ -25,14 +25,14 @@ pub struct Figures {
 impl Figures {
     /// All connections, in whatever state.
     pub fn connections(&self) -> usize {
-        self.idle + self.lent + self.opening + self.closing
+        self.idle + self.leased + self.opening + self.closing
     }
 }
 
 impl AddAssign<&Figures> for Figures {
     fn add_assign(&mut self, other: &Figures) {
         self.idle += other.idle;
-        self.lent += other.lent;
+        self.leased += other.leased;
         self.opening += other.opening;
         self.closing += other.closing;
         self.waiting += other.waiting;
@@ -63,7 +63,7 @@ pub struct Counts {
     /// Pings asked for.
     pub pings: u64,
     /// Connections that were in somebody's hands at once, at most; of several keys the sum.
-    pub lent_max: usize,
+    pub leased_max: usize,
     /// Connections that ended, by reason.
     pub closed: Closed,
 }
@@ -79,7 +79,7 @@ impl AddAssign<&Counts> for Counts {
         self.cancelled += other.cancelled;
         self.refused += other.refused;
         self.pings += other.pings;
-        self.lent_max += other.lent_max;
+        self.leased_max += other.leased_max;
         for reason in CloseReason::ALL {
             self.closed.0[reason as usize] += other.closed.of(reason);
         }
@@ -179,7 +179,7 @@ mod tests {
     fn figures_of_keys_add_up() {
         let one = Figures {
             idle: 1,
-            lent: 2,
+            leased: 2,
             waiting: 1,
             oldest_wait: Some(Duration::from_secs(1)),
             ..Figures::default()

@@ -50,7 +50,7 @@ pub struct Lane<R, F> {
 #[derive(Debug)]
 struct PendingRequest<R, F> {
     /// None: its reply is thrown away.
-    rider: Option<R>,
+    request: Option<R>,
     follower: F,
     habit: Duration,
     /// When it was sent, if it was.
@@ -63,7 +63,7 @@ struct PendingRequest<R, F> {
 #[derive(Debug, PartialEq, Eq)]
 pub struct Left<R> {
     /// It.
-    pub rider: R,
+    pub request: R,
     /// Whether the server may be at its statement now.
     pub is_head: bool,
     /// Whether some of its reply has gone to it.
@@ -74,7 +74,7 @@ pub struct Left<R> {
 #[derive(Debug, PartialEq, Eq)]
 pub struct Ended<R, F> {
     /// Who had it, if anybody wanted it.
-    pub rider: Option<R>,
+    pub request: Option<R>,
     /// What followed it.
     pub follower: F,
     /// When its statement was sent.
@@ -125,26 +125,26 @@ impl<R, F> Lane<R, F> {
     ///
     /// # Errors
     /// The rider, when the lane is shut.
-    pub fn board(&mut self, rider: R, follower: F, habit: Duration) -> Result<LaneRequestId, R> {
+    pub fn submit(&mut self, request: R, follower: F, habit: Duration) -> Result<LaneRequestId, R> {
         if self.is_shut {
-            return Err(rider);
+            return Err(request);
         }
-        let seat = LaneRequestId(self.first + self.places.len() as u64);
+        let request_id = LaneRequestId(self.first + self.places.len() as u64);
         self.places.push_back(PendingRequest {
-            rider: Some(rider),
+            request: Some(request),
             follower,
             habit,
             sent_at: Duration::ZERO,
             is_own: false,
         });
         self.riders += 1;
-        Ok(seat)
+        Ok(request_id)
     }
 
     /// Takes a statement of its own on, whose reply concerns its follower and nobody else.
-    pub fn board_own(&mut self, follower: F) {
+    pub fn submit_own(&mut self, follower: F) {
         self.places.push_back(PendingRequest {
-            rider: None,
+            request: None,
             follower,
             habit: Duration::ZERO,
             sent_at: Duration::ZERO,
@@ -168,7 +168,7 @@ impl<R, F> Lane<R, F> {
     /// Whose reply comes now, if anybody wants it, and what follows it; none when nothing was sent.
     pub fn head(&mut self) -> Option<(Option<&R>, &mut F)> {
         let place = self.places.front_mut()?;
-        Some((place.rider.as_ref(), &mut place.follower))
+        Some((place.request.as_ref(), &mut place.follower))
     }
 
     /// Some of the head's reply has come.
@@ -183,21 +183,21 @@ impl<R, F> Lane<R, F> {
         self.sent = self.sent.saturating_sub(1);
         self.head_since = now;
         self.has_begun = false;
-        self.riders -= usize::from(place.rider.is_some());
+        self.riders -= usize::from(place.request.is_some());
         Some(Ended {
-            rider: place.rider,
+            request: place.request,
             follower: place.follower,
             sent_at: place.sent_at,
         })
     }
 
     /// A rider wants its reply no more. None when it has had it.
-    pub fn leave(&mut self, seat: LaneRequestId) -> Option<Left<R>> {
-        let at = usize::try_from(seat.0.checked_sub(self.first)?).ok()?;
-        let rider = self.places.get_mut(at)?.rider.take()?;
+    pub fn leave(&mut self, request_id: LaneRequestId) -> Option<Left<R>> {
+        let at = usize::try_from(request_id.0.checked_sub(self.first)?).ok()?;
+        let request = self.places.get_mut(at)?.request.take()?;
         self.riders -= 1;
         Some(Left {
-            rider,
+            request,
             is_head: at == 0,
             has_begun: at == 0 && self.has_begun,
         })
@@ -214,14 +214,14 @@ impl<R, F> Lane<R, F> {
 
     /// Whether it does, and keeps others waiting.
     pub fn is_overdue(&self, now: Duration) -> bool {
-        let waits = |place: &PendingRequest<R, F>| place.rider.is_some();
+        let waits = |place: &PendingRequest<R, F>| place.request.is_some();
         self.overstays(now) && self.places.iter().skip(1).any(waits)
     }
 
     /// Whether the head overstays for nobody, so that it is to be killed now. It is so again, should it
     /// then not end, after as long again.
     pub fn abandons_head(&mut self, now: Duration) -> bool {
-        let is_wanted = |head: &PendingRequest<R, F>| head.is_own || head.rider.is_some();
+        let is_wanted = |head: &PendingRequest<R, F>| head.is_own || head.request.is_some();
         if !self.overstays(now) || self.places.front().is_some_and(is_wanted) {
             return false;
         }
@@ -239,7 +239,7 @@ impl<R, F> Lane<R, F> {
     pub fn clear(&mut self) -> Vec<R> {
         self.shut();
         let behind = self.places.iter_mut().skip(1);
-        let cleared: Vec<R> = behind.filter_map(|place| place.rider.take()).collect();
+        let cleared: Vec<R> = behind.filter_map(|place| place.request.take()).collect();
         self.riders -= cleared.len();
         cleared
     }
@@ -251,12 +251,12 @@ impl<R, F> Lane<R, F> {
         self.sent = 0;
         let has_begun = std::mem::take(&mut self.has_begun);
         let mut places = self.places.drain(..);
-        let first = places.next().and_then(|place| place.rider);
+        let first = places.next().and_then(|place| place.request);
         let (begun, unsaid) = match has_begun {
             true => (first, None),
             false => (None, first),
         };
-        let rest = places.filter_map(|place| place.rider);
+        let rest = places.filter_map(|place| place.request);
         Stranded {
             begun,
             unanswered: unsaid.into_iter().chain(rest).collect(),

@@ -57,14 +57,14 @@ impl<K, C, W> SubPool<K, C, W> {
     }
 
     fn prospect(&self) -> Prospect {
-        let (lent, opening) = (self.lent.len(), self.opening.len());
-        let purposes = self.lent.iter().map(|(_, lent)| lent.purpose);
+        let (leased, opening) = (self.leased.len(), self.opening.len());
+        let purposes = self.leased.iter().map(|(_, leased)| leased.purpose);
         let returning = purposes.filter(|it| *it != Purpose::Hold).count();
         match returning {
             0 if opening == 0 => Prospect::Nothing,
             // What is lent stays where it is: whoever has waited may open one.
-            0 if lent > 0 => Prospect::Return,
-            _ if opening >= lent.max(1) => Prospect::Opening,
+            0 if leased > 0 => Prospect::Return,
+            _ if opening >= leased.max(1) => Prospect::Opening,
             _ => Prospect::Return,
         }
     }

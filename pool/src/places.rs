@@ -33,7 +33,7 @@ pub(crate) struct SubPool<K, C, W> {
     pub gate: Gate,
     /// Ascending by last use: the most recently used at the back. Empty while somebody waits.
     pub idle: VecDeque<Idle<C>>,
-    pub lent: Slab<Leased>,
+    pub leased: Slab<Leased>,
     pub opening: Slab<Opening>,
     pub closing: Slab<Places>,
     pub waiters: Waiters<W>,
@@ -57,12 +57,12 @@ pub(crate) enum Gate {
 #[derive(Debug)]
 pub(crate) struct Idle<C> {
     pub connection: C,
-    pub seat: ConnectionRecord,
+    pub record: ConnectionRecord,
 }
 
 #[derive(Debug)]
 pub(crate) struct Leased {
-    pub seat: ConnectionRecord,
+    pub record: ConnectionRecord,
     pub purpose: Purpose,
 }
 
@@ -82,7 +82,7 @@ pub(crate) struct ConnectionRecord {
     /// When a session last had it.
     pub used_at: Duration,
     /// When it was last known to be alive.
-    pub heard_at: Duration,
+    pub last_reply_at: Duration,
 }
 
 /// Why a connection is outside, or opened.
@@ -114,7 +114,7 @@ impl<K, C, W> SubPool<K, C, W> {
             holdings: Holdings::new(supply.holdings),
             gate: Gate::Open,
             idle: VecDeque::new(),
-            lent: Slab::new(),
+            leased: Slab::new(),
             opening: Slab::new(),
             closing: Slab::new(),
             waiters: Waiters::new(),
@@ -169,10 +169,10 @@ impl<K, C, W> SubPool<K, C, W> {
     /// Idle → Leased: the nearest.
     pub(crate) fn take_idle(&mut self, mut distance: impl FnMut(&C) -> u32) -> Option<(C, Lease)> {
         let (index, distance) = self.nearest(&mut distance)?;
-        let Idle { connection, seat } = self.idle.remove(index)?;
+        let Idle { connection, record } = self.idle.remove(index)?;
         self.counts.reused += 1;
         self.counts.exact += u64::from(distance == 0);
-        Some((connection, self.lend(seat, Purpose::Session)))
+        Some((connection, self.lend(record, Purpose::Session)))
     }
 
     /// Idle → Leased: that one.
@@ -182,17 +182,17 @@ impl<K, C, W> SubPool<K, C, W> {
     ) -> Option<(C, Lease)> {
         let mut idle = self.idle.iter();
         let index = idle.rposition(|idle| is_it(&idle.connection))?;
-        let Idle { connection, seat } = self.idle.remove(index)?;
+        let Idle { connection, record } = self.idle.remove(index)?;
         self.counts.reused += 1;
-        Some((connection, self.lend(seat, Purpose::Session)))
+        Some((connection, self.lend(record, Purpose::Session)))
     }
 
     /// Idle → Leased: of those that may be taken the one unused for longest, which keeps its place.
     pub(crate) fn take_to_ask(&mut self, mut may: impl FnMut(&C) -> bool) -> Option<(C, Lease)> {
         let mut idle = self.idle.iter();
         let index = idle.position(|idle| may(&idle.connection))?;
-        let Idle { connection, seat } = self.idle.remove(index)?;
-        Some((connection, self.lend(seat, Purpose::Ping)))
+        let Idle { connection, record } = self.idle.remove(index)?;
+        Some((connection, self.lend(record, Purpose::Ping)))
     }
 
     /// The idle connection at the least distance, the most recently used among equals; the search
@@ -212,15 +212,15 @@ impl<K, C, W> SubPool<K, C, W> {
         nearest
     }
 
-    pub(crate) fn lend(&mut self, seat: ConnectionRecord, purpose: Purpose) -> Lease {
-        let index = self.lent.insert(Leased { seat, purpose });
-        self.counts.lent_max = self.counts.lent_max.max(self.lent.len());
+    pub(crate) fn lend(&mut self, record: ConnectionRecord, purpose: Purpose) -> Lease {
+        let index = self.leased.insert(Leased { record, purpose });
+        self.counts.leased_max = self.counts.leased_max.max(self.leased.len());
         self.issuer.lease(index)
     }
 
     /// Leased → Leased: its session keeps it between commands.
     pub(crate) fn hold(&mut self, index: usize) {
-        self.lent[index].purpose = Purpose::Hold;
+        self.leased[index].purpose = Purpose::Hold;
     }
 
     pub(crate) fn begin_opening(
@@ -237,9 +237,13 @@ impl<K, C, W> SubPool<K, C, W> {
         self.issuer.permit(self.opening.insert(opening))
     }
 
-    pub(crate) fn begin_closing(&mut self, seat: ConnectionRecord, reason: CloseReason) -> Closing {
+    pub(crate) fn begin_closing(
+        &mut self,
+        record: ConnectionRecord,
+        reason: CloseReason,
+    ) -> Closing {
         self.counts.closed.count(reason);
-        self.issuer.closing(self.closing.insert(seat.places))
+        self.issuer.closing(self.closing.insert(record.places))
     }
 
     /// Opening → Leased.
@@ -252,14 +256,14 @@ impl<K, C, W> SubPool<K, C, W> {
         self.counts.opened += 1;
         self.opening_time.learn(now.saturating_sub(begun_at));
         self.warming = Warming::default();
-        let seat = ConnectionRecord {
+        let record = ConnectionRecord {
             places,
             opened_at: now,
             expires_at: self.limits.expiry(now, chance),
             used_at: now,
-            heard_at: now,
+            last_reply_at: now,
         };
-        self.lend(seat, purpose)
+        self.lend(record, purpose)
     }
 
     /// Opening → nothing; who waits is served.
@@ -284,27 +288,30 @@ impl<K, C, W> SubPool<K, C, W> {
 
     /// Leased → Leased, Idle or Closing.
     pub(crate) fn give_back(&mut self, index: usize, connection: C, now: Duration) -> Next<C, W> {
-        let Leased { mut seat, purpose } = self.lent.remove(index);
-        seat.heard_at = now;
+        let Leased {
+            mut record,
+            purpose,
+        } = self.leased.remove(index);
+        record.last_reply_at = now;
         if purpose.is_a_sessions() {
-            seat.used_at = now;
+            record.used_at = now;
         }
-        if let Some(reason) = self.cannot_stay(&seat, now) {
-            let closing = self.begin_closing(seat, reason);
+        if let Some(reason) = self.cannot_stay(&record, now) {
+            let closing = self.begin_closing(record, reason);
             return Next::Close(connection, reason, closing);
         }
         if let Some(waiter) = self.waiters.pop() {
             self.counts.reused += 1;
-            let lease = self.lend(seat, Purpose::Session);
+            let lease = self.lend(record, Purpose::Session);
             let grant = Grant::Connection(connection, lease);
             return Next::Wake(Wake { waiter, grant });
         }
         if self.idle.len() >= self.limits.idle_max as usize {
-            let closing = self.begin_closing(seat, CloseReason::TooMany);
+            let closing = self.begin_closing(record, CloseReason::TooMany);
             return Next::Close(connection, CloseReason::TooMany, closing);
         }
-        let claim = seat.places.claim();
-        self.rest(connection, seat);
+        let claim = record.places.claim();
+        self.rest(connection, record);
         match claim {
             Claim::Nothing => Next::Rest,
             Claim::Idle | Claim::AfterTurn | Claim::AtOnce => Next::Linger,
@@ -312,19 +319,19 @@ impl<K, C, W> SubPool<K, C, W> {
     }
 
     /// Why a connection that comes back is neither lent again nor kept.
-    fn cannot_stay(&self, seat: &ConnectionRecord, now: Duration) -> Option<CloseReason> {
+    fn cannot_stay(&self, record: &ConnectionRecord, now: Duration) -> Option<CloseReason> {
         if self.gate != Gate::Open {
             return Some(CloseReason::Shut);
         }
-        if seat.is_too_old(now) {
+        if record.is_too_old(now) {
             return Some(CloseReason::TooOld);
         }
         if self.kept() >= self.limits.connections_max as usize {
             return Some(CloseReason::TooMany);
         }
-        let yields = match seat.places.claim() {
+        let yields = match record.places.claim() {
             Claim::AtOnce => true,
-            Claim::AfterTurn => seat.opened_at.saturating_add(TURN) <= now,
+            Claim::AfterTurn => record.opened_at.saturating_add(TURN) <= now,
             Claim::Idle | Claim::Nothing => false,
         };
         // One at a time: who wants the place has not seen it yet.
@@ -332,11 +339,11 @@ impl<K, C, W> SubPool<K, C, W> {
     }
 
     /// Into the idle list, where its last use puts it: one that was pinged goes back to its place.
-    fn rest(&mut self, connection: C, seat: ConnectionRecord) {
+    fn rest(&mut self, connection: C, record: ConnectionRecord) {
         let place = self
             .idle
-            .partition_point(|other| other.seat.used_at <= seat.used_at);
-        self.idle.insert(place, Idle { connection, seat });
+            .partition_point(|other| other.record.used_at <= record.used_at);
+        self.idle.insert(place, Idle { connection, record });
     }
 
     /// Leased → nothing; who waits is served.
@@ -346,7 +353,7 @@ impl<K, C, W> SubPool<K, C, W> {
         reason: CloseReason,
         now: Duration,
     ) -> Vec<Wake<C, W>> {
-        drop(self.lent.remove(index));
+        drop(self.leased.remove(index));
         self.counts.closed.count(reason);
         self.serve(now)
     }
@@ -427,7 +434,9 @@ impl<K, C, W> SubPool<K, C, W> {
             "a shut key keeps nothing idle and nobody waiting"
         );
         assert!(
-            self.idle.iter().is_sorted_by_key(|idle| idle.seat.used_at),
+            self.idle
+                .iter()
+                .is_sorted_by_key(|idle| idle.record.used_at),
             "idle connections lie in the order of their use"
         );
         assert!(
@@ -447,7 +456,7 @@ impl<K, C, W> SubPool<K, C, W> {
 
     /// Connections that are not about to go.
     pub(crate) fn kept(&self) -> usize {
-        self.idle.len() + self.lent.len() + self.opening.len()
+        self.idle.len() + self.leased.len() + self.opening.len()
     }
 
     /// Nothing is left of a removed key.
@@ -458,7 +467,7 @@ impl<K, C, W> SubPool<K, C, W> {
     pub(crate) fn figures(&self, now: Duration) -> Figures {
         Figures {
             idle: self.idle.len(),
-            lent: self.lent.len(),
+            leased: self.leased.len(),
             opening: self.opening.len(),
             closing: self.closing.len(),
             waiting: self.waiters.len(),

@@ -229,7 +229,7 @@ impl<K: Clone + Eq + Hash, C, W> Pool<K, C, W> {
     pub fn reset_counts(&mut self) {
         for (_, sub_pool) in &mut self.sub_pools {
             sub_pool.counts = Counts {
-                lent_max: sub_pool.lent.len(),
+                leased_max: sub_pool.leased.len(),
                 ..Counts::default()
             };
         }
@@ -243,7 +243,7 @@ impl<K: Clone + Eq + Hash, C, W> Pool<K, C, W> {
                 continue; // only a ticket outlives its sub-pool
             };
             match kind {
-                TokenKind::Lease => sub_pool.lose_lent(address.index()),
+                TokenKind::Lease => sub_pool.lose_leased(address.index()),
                 TokenKind::Opening => drop(sub_pool.opening.remove(address.index())),
                 TokenKind::Closing => drop(sub_pool.closing.remove(address.index())),
                 TokenKind::Ticket => drop(sub_pool.cancel(address.entry)),

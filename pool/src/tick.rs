@@ -106,16 +106,16 @@ impl<K: Clone, C, W> SubPool<K, C, W> {
                 place += 1;
                 continue;
             };
-            if let Some(Idle { connection, seat }) = self.idle.remove(place) {
-                let closing = self.begin_closing(seat, reason);
+            if let Some(Idle { connection, record }) = self.idle.remove(place) {
+                let closing = self.begin_closing(record, reason);
                 actions.push(Action::Close(connection, reason, closing));
             }
         }
     }
 
     fn why_close(&self, place: usize, now: Duration) -> Option<CloseReason> {
-        let seat = &self.idle[place].seat;
-        if seat.is_too_old(now) {
+        let record = &self.idle[place].record;
+        if record.is_too_old(now) {
             return Some(CloseReason::TooOld);
         }
         if self.idle.len() > self.limits.idle_max as usize
@@ -125,7 +125,7 @@ impl<K: Clone, C, W> SubPool<K, C, W> {
         }
         let is_spare = self.idle.len() > self.limits.idle_min as usize;
         let expiry = self.limits.idle_time_max;
-        if is_spare && expiry.is_some_and(|most| seat.used_at.saturating_add(most) <= now) {
+        if is_spare && expiry.is_some_and(|most| record.used_at.saturating_add(most) <= now) {
             return Some(CloseReason::IdleTooLong);
         }
         let yields = self.yields_idle_at(place).is_some_and(|at| at <= now);
@@ -135,14 +135,14 @@ impl<K: Clone, C, W> SubPool<K, C, W> {
     /// When an idle connection goes to those who want its place. One at a time: they have not seen
     /// the last one yet.
     fn yields_idle_at(&self, place: usize) -> Option<Duration> {
-        let seat = &self.idle.get(place)?.seat;
+        let record = &self.idle.get(place)?.record;
         if !self.closing.is_empty() {
             return None;
         }
-        match seat.places.claim() {
+        match record.places.claim() {
             Claim::Nothing => None,
             Claim::AtOnce => Some(Duration::ZERO),
-            Claim::Idle | Claim::AfterTurn => Some(seat.used_at.saturating_add(LINGER)),
+            Claim::Idle | Claim::AfterTurn => Some(record.used_at.saturating_add(LINGER)),
         }
     }
 
@@ -155,12 +155,17 @@ impl<K: Clone, C, W> SubPool<K, C, W> {
         let mut left = self.idle.len().div_ceil(2);
         let mut place = 0;
         while place < self.idle.len() && left > 0 {
-            if self.idle[place].seat.heard_at.saturating_add(interval) > now {
+            if self.idle[place]
+                .record
+                .last_reply_at
+                .saturating_add(interval)
+                > now
+            {
                 place += 1;
-            } else if let Some(Idle { connection, seat }) = self.idle.remove(place) {
+            } else if let Some(Idle { connection, record }) = self.idle.remove(place) {
                 left -= 1;
                 self.counts.pings += 1;
-                actions.push(Action::Ping(connection, self.lend(seat, Purpose::Ping)));
+                actions.push(Action::Ping(connection, self.lend(record, Purpose::Ping)));
             }
         }
     }
@@ -185,9 +190,9 @@ impl<K: Clone, C, W> SubPool<K, C, W> {
         if self.gate != Gate::Open || !self.waiters.is_empty() || self.idle.len() >= wanted {
             return false;
         }
-        let lent = self.lent.iter().map(|(_, lent)| lent.purpose);
+        let leased = self.leased.iter().map(|(_, leased)| leased.purpose);
         let opening = self.opening.iter().map(|(_, opening)| opening.purpose);
-        let on_their_way = lent.chain(opening).filter(|p| !p.is_a_sessions());
+        let on_their_way = leased.chain(opening).filter(|p| !p.is_a_sessions());
         self.idle.len() + on_their_way.count() < wanted
             && self.connections() < self.limits.connections_max as usize
     }

@@ -64,9 +64,10 @@ struct World {
 impl World {
     fn new(workers: usize, accounts: usize, connections_max: u32, crowds: &[Crowd]) -> World {
         let rung = Arc::new(AtomicBool::new(false));
-        let bell = Arc::clone(&rung);
-        let connection_limit =
-            ConnectionLimit::new(connections_max, move || bell.store(true, Ordering::Relaxed));
+        let waker = Arc::clone(&rung);
+        let connection_limit = ConnectionLimit::new(connections_max, move || {
+            waker.store(true, Ordering::Relaxed)
+        });
         let mut world = World {
             now: Duration::ZERO,
             pools: (0..workers).map(|seed| Pool::new(seed as u64)).collect(),

@@ -93,7 +93,7 @@ struct SubPool {
     is_shut: bool,
     /// The most recently used first.
     idle: Vec<(Conn, Dates)>,
-    lent: Vec<(Lease, Conn, Dates, Purpose)>,
+    leased: Vec<(Lease, Conn, Dates, Purpose)>,
     opening: Vec<(OpeningPermit, Purpose)>,
     closing: Vec<Closing>,
     waiting: Vec<(u32, Duration)>,
@@ -214,17 +214,17 @@ impl World {
                 self.check_out(worker, key, state, patience);
             }
             Operation::GiveBack { state } => {
-                if let Some(lent) = pick(&mut self.sub_pools[worker][key].lent, which) {
-                    self.give_back(worker, key, lent, state);
+                if let Some(leased) = pick(&mut self.sub_pools[worker][key].leased, which) {
+                    self.give_back(worker, key, leased, state);
                 }
             }
             Operation::Forget => {
-                if let Some((lease, ..)) = pick(&mut self.sub_pools[worker][key].lent, which) {
+                if let Some((lease, ..)) = pick(&mut self.sub_pools[worker][key].leased, which) {
                     let wakes = self.pools[worker].forget(lease, CloseReason::Broken, self.now);
                     self.permits_follow(worker, key, wakes);
                 }
             }
-            Operation::DropLease => drop(pick(&mut self.sub_pools[worker][key].lent, which)),
+            Operation::DropLease => drop(pick(&mut self.sub_pools[worker][key].leased, which)),
             Operation::Opened => {
                 if let Some(permit) = pick(&mut self.sub_pools[worker][key].opening, which) {
                     self.opened(worker, key, permit);
@@ -284,7 +284,7 @@ impl World {
                 let nearest = looked.min_by_key(|(conn, _)| conn.1.abs_diff(state));
                 assert_eq!(nearest.map(|(conn, _)| *conn), Some(conn), "the nearest");
                 let dates = sub_pool.take_idle(conn);
-                sub_pool.lent.push((lease, conn, dates, Purpose::Session));
+                sub_pool.leased.push((lease, conn, dates, Purpose::Session));
             }
             Verdict::Open(permit) => {
                 assert!(sub_pool.idle.is_empty(), "none is opened while one is idle");
@@ -360,11 +360,11 @@ impl World {
             opened: self.now,
             used: self.now,
         };
-        let lent = (lease, conn, dates, purpose);
+        let leased = (lease, conn, dates, purpose);
         if purpose == Purpose::Session {
-            self.sub_pools[worker][key].lent.push(lent);
+            self.sub_pools[worker][key].leased.push(leased);
         } else {
-            self.give_back(worker, key, lent, 0);
+            self.give_back(worker, key, leased, 0);
         }
     }
 
@@ -390,7 +390,7 @@ impl World {
             Grant::Connection(conn, lease) => {
                 let (given, dates) = given.expect("a connection goes on when it is given back");
                 assert_eq!(conn, given);
-                sub_pool.lent.push((lease, conn, dates, Purpose::Session));
+                sub_pool.leased.push((lease, conn, dates, Purpose::Session));
             }
             Grant::Permit(permit) => sub_pool.opening.push((permit, Purpose::Session)),
         }
@@ -471,7 +471,7 @@ impl World {
                 Action::Ping(conn, lease) => {
                     let sub_pool = self.shelf_with(worker, conn);
                     let dates = sub_pool.take_idle(conn);
-                    sub_pool.lent.push((lease, conn, dates, Purpose::Ping));
+                    sub_pool.leased.push((lease, conn, dates, Purpose::Ping));
                 }
                 Action::Close(conn, reason, closing) => {
                     let key = self.key_of(worker, conn);
@@ -550,7 +550,7 @@ impl World {
                 let sub_pool = &self.sub_pools[worker][key];
                 let figures = self.pools[worker].figures(&key, self.now).unwrap();
                 assert_eq!(figures.idle, sub_pool.idle.len());
-                assert_eq!(figures.lent, sub_pool.lent.len());
+                assert_eq!(figures.leased, sub_pool.leased.len());
                 assert_eq!(figures.opening, sub_pool.opening.len());
                 assert_eq!(figures.closing, sub_pool.closing.len());
                 assert_eq!(figures.waiting, sub_pool.waiting.len());
@@ -612,9 +612,9 @@ impl World {
             let permit = self.sub_pools[worker][key].opening.remove(0);
             self.opened(worker, key, permit);
         }
-        for _ in 0..self.sub_pools[worker][key].lent.len() {
-            let lent = self.sub_pools[worker][key].lent.remove(0);
-            self.give_back(worker, key, lent, 0);
+        for _ in 0..self.sub_pools[worker][key].leased.len() {
+            let leased = self.sub_pools[worker][key].leased.remove(0);
+            self.give_back(worker, key, leased, 0);
         }
     }
 
@@ -648,7 +648,7 @@ impl SubPool {
     }
 
     fn kept(&self) -> usize {
-        self.idle.len() + self.lent.len() + self.opening.len()
+        self.idle.len() + self.leased.len() + self.opening.len()
     }
 
     fn connections(&self) -> usize {

@@ -92,7 +92,7 @@ pub enum IdOwner {
 /// A session's entry, for as long as it lives.
 pub struct Registration {
     id: u32,
-    people: Arc<SessionRegistry>,
+    session_registry: Arc<SessionRegistry>,
 }
 
 impl SessionRegistry {
@@ -119,8 +119,11 @@ impl SessionRegistry {
                     passed: None,
                     scripted: None,
                 });
-                let people = Arc::clone(self);
-                return Registration { id, people };
+                let session_registry = Arc::clone(self);
+                return Registration {
+                    id,
+                    session_registry,
+                };
             }
         }
     }
@@ -211,7 +214,7 @@ impl Registration {
         user: &[u8],
         sessions_max: Option<u32>,
     ) -> Result<(), Failure> {
-        let mut known = self.people.known();
+        let mut known = self.session_registry.known();
         known.leave_account(self.id);
         let count = known.of_account.entry(account.clone()).or_default();
         if sessions_max.is_some_and(|max| *count >= max) {
@@ -229,19 +232,19 @@ impl Registration {
 
     /// It is of no account that is known here any more.
     pub fn leave_account(&mut self) {
-        self.people.known().leave_account(self.id);
+        self.session_registry.known().leave_account(self.id);
     }
 
     /// Its statements go to one backend connection for good.
     pub fn pass_on(&mut self, backend: BackendId, thread_id: u32) {
-        if let Some(entry) = self.people.known().by_id.get_mut(&self.id) {
+        if let Some(entry) = self.session_registry.known().by_id.get_mut(&self.id) {
             entry.passed = Some((backend, thread_id));
         }
     }
 
     /// It runs a script for this user, with this connection if it has one now.
     pub fn runs_script(&mut self, user: &[u8], at: Option<(BackendId, u32)>) {
-        if let Some(entry) = self.people.known().by_id.get_mut(&self.id) {
+        if let Some(entry) = self.session_registry.known().by_id.get_mut(&self.id) {
             entry.scripted = Some(user.into());
             entry.passed = at;
         }
@@ -267,7 +270,7 @@ impl Entries {
 
 impl Drop for Registration {
     fn drop(&mut self) {
-        let mut known = self.people.known();
+        let mut known = self.session_registry.known();
         known.leave_account(self.id);
         known.by_id.remove(&self.id);
     }
@@ -291,7 +294,7 @@ mod tests {
             let host = auth::HostPattern::any(auth::Dialect::MySql);
             (user, auth::Account::new("", host, Vec::new()))
         });
-        let people = Arc::new(SessionRegistry::default());
+        let session_registry = Arc::new(SessionRegistry::default());
         let rules = auth::Rules {
             dialect: auth::Dialect::MySql,
             names: auth::Names::Skipped,
@@ -300,28 +303,34 @@ mod tests {
             let directory = auth::Directory::new(rules, [account], [0; 32]);
             let found = directory.find(user, &auth::Origin::unix());
             let account = found.expect("everybody is found");
-            let mut person = people.register(0);
+            let mut person = session_registry.register(0);
             let is_in = person.introduce(account.id(), user, Some(1)).is_ok();
             assert!(is_in, "each was the only session");
-            assert_eq!(people.find(person.id()), IdOwner::Session(user.into()));
+            assert_eq!(
+                session_registry.find(person.id()),
+                IdOwner::Session(user.into())
+            );
         }
     }
 
     #[test]
     fn an_id_leads_to_its_session_until_that_ends() {
-        let people = Arc::new(SessionRegistry::default());
-        let mut person = people.register(0);
-        assert_eq!(people.find(person.id()), IdOwner::Nobody);
+        let session_registry = Arc::new(SessionRegistry::default());
+        let mut person = session_registry.register(0);
+        assert_eq!(session_registry.find(person.id()), IdOwner::Nobody);
         person.pass_on(BackendId(3), 77);
         let id = person.id();
-        assert_eq!(people.find(id), IdOwner::Passed(BackendId(3), 77));
-        assert_ne!(people.register(0).id(), id);
+        assert_eq!(session_registry.find(id), IdOwner::Passed(BackendId(3), 77));
+        assert_ne!(session_registry.register(0).id(), id);
         person.runs_script(b"me", None);
-        assert_eq!(people.find(id), IdOwner::Alone(b"me"[..].into()));
+        assert_eq!(session_registry.find(id), IdOwner::Alone(b"me"[..].into()));
         person.runs_script(b"me", Some((BackendId(4), 78)));
-        assert_eq!(people.find(id), IdOwner::Passed(BackendId(4), 78));
-        assert_eq!(people.scripted_user(id).as_deref(), Some(&b"me"[..]));
+        assert_eq!(session_registry.find(id), IdOwner::Passed(BackendId(4), 78));
+        assert_eq!(
+            session_registry.scripted_user(id).as_deref(),
+            Some(&b"me"[..])
+        );
         drop(person);
-        assert_eq!(people.find(id), IdOwner::Nobody);
+        assert_eq!(session_registry.find(id), IdOwner::Nobody);
     }
 }

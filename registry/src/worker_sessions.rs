@@ -15,7 +15,7 @@ use crate::session_registry::SessionRegistry;
 pub struct WorkerSessions {
     controls: RefCell<Slab<Rc<SessionControl>>>,
     emptied: Notify,
-    people: Arc<SessionRegistry>,
+    session_registry: Arc<SessionRegistry>,
 }
 
 /// A session's entry in its worker's list, for as long as it lives.
@@ -38,19 +38,19 @@ impl Drop for Registered {
 }
 
 impl WorkerSessions {
-    /// An empty list; what its sessions keep is counted in the memory of `people`.
-    pub fn new(people: Arc<SessionRegistry>) -> Self {
+    /// An empty list; what its sessions keep is counted in the memory of `session_registry`.
+    pub fn new(session_registry: Arc<SessionRegistry>) -> Self {
         Self {
             controls: RefCell::default(),
             emptied: Notify::new(),
-            people,
+            session_registry,
         }
     }
 
     /// Enters a new session.
     pub fn register(self: &Rc<Self>) -> Registered {
         let watch = Rc::new(SessionControl::default());
-        watch.memory.count_in(&self.people.memory);
+        watch.memory.count_in(&self.session_registry.memory);
         let key = self.controls.borrow_mut().insert(Rc::clone(&watch));
         Registered {
             watch,
@@ -81,12 +81,12 @@ impl WorkerSessions {
     pub fn makes_room(&self, asking: &SessionControl) -> bool {
         let controls = self.controls.borrow();
         let sessions = controls.iter().map(|(_, watch)| watch);
-        memory_bound::makes_room(&self.people.memory, sessions, asking)
+        memory_bound::makes_room(&self.session_registry.memory, sessions, asking)
     }
 
     /// Once a second: a worker in which no session wants more may have the session that keeps most.
     pub fn keep_memory_bounded(&self) {
-        if self.people.memory.is_over() {
+        if self.session_registry.memory.is_over() {
             self.makes_room(&SessionControl::default());
         }
     }

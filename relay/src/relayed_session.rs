@@ -174,7 +174,7 @@ impl RelayedSession {
             plugin: wire::auth::CACHING_SHA2_PASSWORD.to_vec(),
             scramble: self.scramble.clone(),
             exchange: Exchange::None,
-            ear: None,
+            observer: None,
         };
         let ran = unless_asked(env, &watch, &to, dialogue.run()).await;
         if ran.is_err() {

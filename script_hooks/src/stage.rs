@@ -64,7 +64,7 @@ pub trait Stage {
     async fn sleep(&mut self, time: Duration, sequence: u8) -> Result<Option<()>, CutOff>;
 
     /// Runs a statement in a session beside this one, where its place says. `None`: the command is to end.
-    async fn ask_beside(
+    async fn ask_apart(
         &mut self,
         inquiry: ScriptQuery,
         sequence: u8,

@@ -85,7 +85,7 @@ async fn fulfil(
                 Err(after) => WaitEnd::Over(after),
             }
         }
-        Some(Wish::Query(inquiry)) => match stage.ask_beside(inquiry, sequence).await? {
+        Some(Wish::Query(inquiry)) => match stage.ask_apart(inquiry, sequence).await? {
             Some(Ok(heard)) => WaitEnd::Given(given(heard, stage.capabilities())),
             Some(Err(refusal)) => WaitEnd::Given(refused(&refusal)),
             None => WaitEnd::Killed,

@@ -60,7 +60,7 @@ impl Scripted {
             plugin: wire::auth::CACHING_SHA2_PASSWORD.to_vec(),
             scramble: server.scramble.clone(),
             exchange: Exchange::None,
-            ear: None,
+            observer: None,
         };
         let end = dialogue.run().await;
         server.scramble = std::mem::take(&mut dialogue.scramble);

@@ -30,13 +30,13 @@ impl Scripted {
         let Some(Target { id, scope }) = self.kill_in(incoming, server) else {
             return Ok(None);
         };
-        let people = &self.env.login.people;
+        let session_registry = &self.env.login.session_registry;
         let here = server.backend.id;
-        let user = match people.find(id) {
+        let user = match session_registry.find(id) {
             IdOwner::Passed(backend, thread_id) if backend == here => {
                 return Ok(Some(statement_of(&statement(scope, thread_id), server)));
             }
-            IdOwner::Passed(..) => people.scripted_user(id),
+            IdOwner::Passed(..) => session_registry.scripted_user(id),
             IdOwner::Session(user) | IdOwner::Alone(user) => Some(user),
             IdOwner::Nobody if is_given_out(id) => {
                 let refusal = refusal(&errors::no_such_session(id));
@@ -55,7 +55,7 @@ impl Scripted {
             let refusal = refusal(&errors::not_owner(id));
             return Ok(Some(statement_of(&refusal, server)));
         }
-        self.env.login.people.kill(Kill {
+        self.env.login.session_registry.kill(Kill {
             id,
             scope,
             at: None,
@@ -93,8 +93,8 @@ impl Scripted {
         if let Some(Target { id, scope }) = self.kill_in(incoming, server)
             && scope == KillScope::Statement
         {
-            let people = &self.env.login.people;
-            people.end_hook_at(server.backend.id, id);
+            let session_registry = &self.env.login.session_registry;
+            session_registry.end_hook_at(server.backend.id, id);
         }
     }
 

@@ -10,7 +10,7 @@ use super::passing::{AuthRounds, server_facts};
 use link::failure::Failure;
 use login::examine::origin_of;
 use login::relayed_login::{client_compression, malformed, own_offer, read_response};
-use login::script_coverage::stay_in_sight;
+use login::script_coverage::stay_covered;
 use login::server_login::AdmittedLogin;
 use login::tls_guard::{Claimant, await_accounts, is_password_used, may_become};
 use script_host::bridge::UNBRIDGED;
@@ -164,7 +164,7 @@ impl Begin<'_> {
     /// Whether the proxy knows of nothing that is against the client's login.
     async fn may_log_in(&self, response: &HandshakeResponse<'_>) -> Result<(), Failure> {
         let user = response.user;
-        stay_in_sight(
+        stay_covered(
             &self.env.login,
             user,
             self.remote,

@@ -53,7 +53,7 @@ impl Begin<'_> {
         self.hooks.introduce(&mut facts);
         self.hooks.script.set_server(Some(&facts));
         let collation = response.head.collation;
-        let mut ear = AuthObserver::new(&mut self.hooks.script, facts.id);
+        let mut observer = AuthObserver::new(&mut self.hooks.script, facts.id);
         let login = Login {
             settings: self.settings,
             own_key: &self.env.login.shared.own_key,
@@ -63,7 +63,7 @@ impl Begin<'_> {
             client: self.client,
             backend: &mut greeted,
             who: self.who,
-            ear: Some(&mut ear),
+            observer: Some(&mut observer),
         };
         let agreement = match asked {
             AuthRounds::Once => login.complete(response).await?,
@@ -143,7 +143,7 @@ impl Begin<'_> {
         let mut backend =
             PacketStream::new(std::mem::replace(&mut server.leg, Leg::gone()).transport, 1)
                 .with_ahead(ahead);
-        let mut ear = AuthObserver::new(&mut self.hooks.script, Some(server.id));
+        let mut observer = AuthObserver::new(&mut self.hooks.script, Some(server.id));
         let mut dialogue = Dialogue {
             client: self.client,
             backend: &mut backend,
@@ -154,7 +154,7 @@ impl Begin<'_> {
             plugin: response.plugin.unwrap_or_default().to_vec(),
             scramble: server.greeting.scramble.clone(),
             exchange: Exchange::None,
-            ear: Some(&mut ear),
+            observer: Some(&mut observer),
         };
         let end = dialogue.run().await?;
         server.scramble = std::mem::take(&mut dialogue.scramble);

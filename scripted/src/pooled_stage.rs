@@ -170,7 +170,7 @@ impl Staged<'_> {
             Box::pin(self.session.outlive(kill)).await?;
         }
         let out = self.scripting.host.out();
-        self.session.routing.course.choice.put_out(out);
+        self.session.routing.state.choice.put_out(out);
         if self.is_elsewhere() {
             self.session.rest().await?;
         }
@@ -208,7 +208,10 @@ impl Staged<'_> {
     }
 
     /// Gives a statement to the session beside this one, which there is from now on.
-    fn send_beside(&mut self, inquiry: ScriptQuery) -> Result<oneshot::Receiver<Replied>, String> {
+    fn send_to_shadow(
+        &mut self,
+        inquiry: ScriptQuery,
+    ) -> Result<oneshot::Receiver<Replied>, String> {
         let session = &self.session;
         let facts = sql::facts(&inquiry.text, session.sql_state.session.flags());
         if facts.kind == StatementKind::Load || facts.uses.has(Uses::CLIENT_FILE) {
@@ -216,7 +219,7 @@ impl Staged<'_> {
                 "LOAD DATA needs the session itself, and cannot run in another cluster".to_owned(),
             );
         }
-        let cluster = session.routing.course.cluster;
+        let cluster = session.routing.state.cluster;
         let beside = match self.scripting.beside.take() {
             Some(beside) if beside.is_in(cluster) => beside,
             _ => session
@@ -271,7 +274,7 @@ impl Staged<'_> {
         let backend = self.scripting.host.backend(index);
         self.session
             .routing
-            .course
+            .state
             .choice
             .choose(match (index, backend) {
                 (0, _) => ScriptTarget::Any,
@@ -285,9 +288,9 @@ impl Staged<'_> {
         if self.route.is_some() || self.route_next.is_some() {
             return true;
         }
-        let choice = &self.session.routing.course.choice;
-        self.session.held.lease.as_ref().is_some_and(|lent| {
-            let here = lent.conn.backend.id;
+        let choice = &self.session.routing.state.choice;
+        self.session.held.lease.as_ref().is_some_and(|lease| {
+            let here = lease.conn.backend.id;
             choice.is_out(here) || choice.backend().is_some_and(|(chosen, _)| chosen != here)
         })
     }
@@ -369,14 +372,14 @@ impl Stage for Staged<'_> {
         slept.map_err(|failure| CutOff::new(failure, Some(sequence)))
     }
 
-    async fn ask_beside(
+    async fn ask_apart(
         &mut self,
         inquiry: ScriptQuery,
         sequence: u8,
     ) -> Result<Option<Replied>, CutOff> {
         // Who waits holds no connection that others wait for.
         self.session.rest().await?;
-        let answered = match self.send_beside(inquiry) {
+        let answered = match self.send_to_shadow(inquiry) {
             Ok(answered) => answered,
             Err(refusal) => return Ok(Some(Err(refusal))),
         };
@@ -425,25 +428,29 @@ impl Stage for Staged<'_> {
         let bytes_max = self.result_bytes_max();
         let session = &mut self.session;
         // A dialogue is no reply.
-        session.client.leg.ear = match command {
+        session.client.leg.observer = match command {
             Command::CHANGE_USER => None,
             _ => {
                 let scripts = &self.scripting.host.scripts;
                 let capabilities = session.client.capabilities;
-                let ear = ReplyObserver::to(command, capabilities, towards, scripts);
+                let observer = ReplyObserver::to(command, capabilities, towards, scripts);
                 let rows = self.rows.clone().filter(|_| towards.is_client());
                 let rewriting =
                     rows.and_then(|it| Rewriting::of(it, command, capabilities, bytes_max));
-                let ear = ear.map(|ear| ear.counted_in(&session.watch.memory));
-                ear.map(|ear| Box::new(ear.rewriting(rewriting)))
+                let observer = observer.map(|observer| observer.counted_in(&session.watch.memory));
+                observer.map(|observer| Box::new(observer.rewriting(rewriting)))
             }
         };
         let acted = self.perform(incoming).await;
-        let ear = self.session.client.leg.ear.take();
-        let next = ear.as_ref().and_then(|ear| ear.next_sequence());
-        let is_kept = ear.as_ref().is_some_and(|ear| !ear.has_passed());
-        let heard = match ear {
-            Some(ear) => ear.ended(),
+        let observer = self.session.client.leg.observer.take();
+        let next = observer
+            .as_ref()
+            .and_then(|observer| observer.next_sequence());
+        let is_kept = observer
+            .as_ref()
+            .is_some_and(|observer| !observer.has_passed());
+        let heard = match observer {
+            Some(observer) => observer.ended(),
             None => ObservedReply {
                 is_reply: command == Command::CHANGE_USER,
                 has_passed: command == Command::CHANGE_USER,

@@ -497,7 +497,7 @@ impl Stage for Scripted {
         .await
     }
 
-    async fn ask_beside(&mut self, _: ScriptQuery, _: u8) -> Result<Option<Replied>, CutOff> {
+    async fn ask_apart(&mut self, _: ScriptQuery, _: u8) -> Result<Option<Replied>, CutOff> {
         let refusal = "this session has one connection for all";
         Ok(Some(Err(refusal.to_owned())))
     }

@@ -76,7 +76,7 @@ pub(crate) struct Shared {
     /// The proxy takes no more clients.
     pub is_stopping: AtomicBool,
     /// Who is here, by the ids that clients see.
-    pub people: Arc<SessionRegistry>,
+    pub session_registry: Arc<SessionRegistry>,
     /// Of pooled connections.
     pub pools: Arc<SharedPools>,
     /// Of logins.

@@ -34,7 +34,7 @@ use login::host_errors;
 use login::login_env::SessionPermit;
 use login::redirect::RedirectObserver;
 use login::relayed_login::Login;
-use login::script_coverage::stay_in_sight;
+use login::script_coverage::stay_covered;
 use login::server_login::{Enter, Entered};
 use login::tls_guard::Guard;
 use registry::session_info::{SessionInfo, SessionKind};
@@ -130,9 +130,9 @@ async fn pooled(
     let watch = Rc::clone(&session.watch);
     facts.tell(&watch, SessionKind::Pooled(session.mode), Some(id));
     session.note_account();
-    worker.people.borrow_mut().insert(id, watch);
+    worker.session_registry.borrow_mut().insert(id, watch);
     let ran = session.run(&mut script).await;
-    worker.people.borrow_mut().remove(&id);
+    worker.session_registry.borrow_mut().remove(&id);
     match ran {
         Ok(After::Relayed(relayed)) => {
             let script = script.map(|script| script as Box<dyn Any>);
@@ -304,7 +304,7 @@ async fn log_in(
         client,
         backend: &mut greeted,
         who: &mut facts.who,
-        ear: redirect.as_mut().map(|it| it as &mut dyn LoginObserver),
+        observer: redirect.as_mut().map(|it| it as &mut dyn LoginObserver),
     };
     let remote = &facts.client;
     let guard = Guard {
@@ -313,7 +313,7 @@ async fn log_in(
         origin: &origin_of(remote),
     };
     let login = login.run(&guard, |user| {
-        stay_in_sight(&worker.relay.login, user, remote, &[])
+        stay_covered(&worker.relay.login, user, remote, &[])
     });
     let outcome = (timeout(limit, login).await).unwrap_or_else(|_| Err(late(limit)));
     match outcome {

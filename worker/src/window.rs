@@ -230,7 +230,7 @@ impl Window {
 
     /// What all sessions keep.
     pub fn memory(&self) -> MemoryView {
-        self.shared.people.memory.view()
+        self.shared.session_registry.memory.view()
     }
 
     /// The limits of statements that run at once, by backend.

@@ -58,7 +58,7 @@ pub(crate) struct Worker {
     pub plane_context: DataPlaneContext,
     pub shared: Arc<Shared>,
     /// Sessions by the ids that clients see.
-    pub people: RefCell<HashMap<u32, Rc<SessionControl>>>,
+    pub session_registry: RefCell<HashMap<u32, Rc<SessionControl>>>,
 }
 
 impl Worker {

@@ -19,7 +19,7 @@ pub static TABLE: TableDefinition<PoolView> = TableDefinition {
         text "account", "The account whose sessions share them.", |it| it.account.clone().into();
         text "backend_user", "The user that they are logged in as.", |it| it.user.clone().into();
         integer "idle", "Connections that no session uses.", |it| it.figures.idle.into();
-        integer "in_use", "Connections that a session has.", |it| it.figures.lent.into();
+        integer "in_use", "Connections that a session has.", |it| it.figures.leased.into();
         integer "opening", "Connections being opened.", |it| it.figures.opening.into();
         integer "closing", "Connections being closed.", |it| it.figures.closing.into();
         integer "running", "Sessions that run a command there.", |it| it.uses.running.into();

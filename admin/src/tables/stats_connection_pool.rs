@@ -60,9 +60,9 @@ fn items(material: &Material) -> Vec<StatsConnectionPoolRow> {
             let figures = || pools.clone().map(|pool| &pool.figures);
             let times = times.iter().filter(|it| it.backend == backend.name);
             StatsConnectionPoolRow {
-                used: figures().map(|it| it.lent).sum(),
+                used: figures().map(|it| it.leased).sum(),
                 free: figures().map(|it| it.idle).sum(),
-                used_max: figures().map(|it| it.counts.lent_max).sum(),
+                used_max: figures().map(|it| it.counts.leased_max).sum(),
                 opened: figures().map(|it| it.counts.opened).sum(),
                 failures: figures().map(|it| it.counts.open_failures).sum(),
                 statements: times.clone().map(|it| it.statements).sum(),

@@ -43,7 +43,7 @@ impl PooledSession {
     }
 
     /// Waits for one that comes back, or for leave to open one; `None` where it was dead: begin again.
-    pub(super) async fn outwait_others(&mut self, wait: Wait) -> Option<CheckoutStep> {
+    pub(super) async fn wait_for_others(&mut self, wait: Wait) -> Option<CheckoutStep> {
         self.note_queued();
         match self.wait_unless_killed(wait.granting).await {
             Ok(granted) => {
@@ -72,7 +72,7 @@ impl PooledSession {
         loop {
             match found {
                 Ok(backend) => match self.check_out_of(&backend, begun.take()).await {
-                    Ok(lent) => return Ok(lent),
+                    Ok(lease) => return Ok(lease),
                     Err(failure)
                         if matches!(
                             failure.kind,
@@ -152,19 +152,19 @@ impl PooledSession {
             // Whoever waits next hears it.
             self.watch.ask(Ask::KillStatement);
         }
-        let mut lent = checked_out.ok()?;
+        let mut lease = checked_out.ok()?;
         let env = Rc::clone(&self.env);
         let nobody = Rc::default();
         let asked =
-            match backend::settle_answers::settle(&env.pool_env, &mut lent.conn, &nobody).await {
-                Ok(()) => self.ask_position(&mut lent.conn).await,
+            match backend::settle_answers::settle(&env.pool_env, &mut lease.conn, &nobody).await {
+                Ok(()) => self.ask_position(&mut lease.conn).await,
                 broken => broken,
             };
         self.take_up_saved();
         match asked {
-            Ok(()) => env.pool.give_back(lent),
+            Ok(()) => env.pool.give_back(lease),
             Err(_) => {
-                env.pool.forget(lent, CloseReason::Broken);
+                env.pool.forget(lease, CloseReason::Broken);
                 return None;
             }
         }
@@ -175,9 +175,9 @@ impl PooledSession {
     fn primary(&self) -> Option<Arc<Backend>> {
         let env = &self.env;
         let topology = Arc::clone(&env.pool_env.topology.borrow());
-        let seat = self.routing.home.as_ref().map(|home| home.backend.id);
+        let request_id = self.routing.home.as_ref().map(|home| home.backend.id);
         let wish = Wish {
-            seats: seat.as_slice(),
+            seats: request_id.as_slice(),
             ..Wish::to(self.level().0, Roles::Primary)
         };
         let now = env.now();
@@ -200,7 +200,7 @@ impl PooledSession {
     /// A connection to a backend that can be had without waiting, and without anybody waiting for it then.
     pub async fn check_out_if_free(&mut self, backend: &Arc<Backend>) -> Option<HeldConnection> {
         match self.begin(backend) {
-            CheckoutStep::HeldConnection(lent) => Some(lent),
+            CheckoutStep::HeldConnection(lease) => Some(lease),
             CheckoutStep::Permit(sub_pool, permit) => {
                 let opened = self.env.pool.open(sub_pool, permit).await;
                 opened.ok()
@@ -217,12 +217,12 @@ impl PooledSession {
     ) -> Result<HeldConnection, Failure> {
         loop {
             match begun.take().unwrap_or_else(|| self.begin(backend)) {
-                CheckoutStep::HeldConnection(lent) => return Ok(lent),
+                CheckoutStep::HeldConnection(lease) => return Ok(lease),
                 CheckoutStep::Refused(failure) => return Err(failure),
                 CheckoutStep::Permit(sub_pool, permit) => {
                     return self.env.pool.open(sub_pool, permit).await;
                 }
-                CheckoutStep::Waits(wait) => begun = self.outwait_others(wait).await,
+                CheckoutStep::Waits(wait) => begun = self.wait_for_others(wait).await,
             }
         }
     }

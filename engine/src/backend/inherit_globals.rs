@@ -12,25 +12,29 @@ use crate::session::PooledSession;
 impl PooledSession {
     /// The session may have changed global variables: the proxy looks at them before the client hears that the
     /// statement is done.
-    pub(crate) async fn look_at_globals(&mut self) {
+    pub(crate) async fn read_globals(&mut self) {
         self.sql_state.sets_globals = false;
         let pins = self.sql_state.session.pins();
         let is_awkward = pins.has(Pin::NextTransaction)
             || pins.has(Pin::Xa)
             || self.sql_state.session.is_traced();
-        if let Some(lent) = self.held.lease.as_ref().filter(|_| is_awkward) {
+        if let Some(lease) = self.held.lease.as_ref().filter(|_| is_awkward) {
             // What is set for the next transaction is the next statement's, and so is the trace.
-            self.env.pool_env.shared.globals.doubt(lent.conn.backend.id);
+            self.env
+                .pool_env
+                .shared
+                .globals
+                .doubt(lease.conn.backend.id);
             return;
         }
         if !self.keep_past().await {
             return;
         }
-        let Some(lent) = &mut self.held.lease else {
+        let Some(lease) = &mut self.held.lease else {
             return;
         };
-        if look(&self.env.pool_env, &mut lent.conn).await.is_err() {
-            self.drop_lent(CloseReason::Broken);
+        if look(&self.env.pool_env, &mut lease.conn).await.is_err() {
+            self.drop_lease(CloseReason::Broken);
         }
         self.keep_inherited();
     }
@@ -48,14 +52,14 @@ impl PooledSession {
         let env = Rc::clone(&self.env);
         env.pool.note_globals();
         let globals = &env.pool_env.shared.globals;
-        let held = || self.held.lease.as_ref().map(|lent| lent.conn.backend.id);
+        let held = || self.held.lease.as_ref().map(|lease| lease.conn.backend.id);
         let home = self.routing.home.as_ref().map(|home| home.backend.id);
         let Some(backend) = home.or_else(held) else {
             return;
         };
         let now = globals.now();
         let then = std::mem::replace(&mut self.sql_state.inherits_at, now);
-        let conn = self.held.lease.as_mut().map(|lent| &mut lent.conn);
+        let conn = self.held.lease.as_mut().map(|lease| &mut lease.conn);
         let conn = conn.filter(|conn| conn.backend.id == backend);
         let inherits_at = conn.as_ref().map(|conn| conn.epochs.inherits_at.get());
         let changed = globals.changed_since(backend, then);

@@ -25,8 +25,8 @@ impl PooledSession {
             return Ok(());
         }
         self.is_left_one()?;
-        if self.sql_state.aftermath.is_saving() {
-            Box::pin(self.outwait_saving()).await;
+        if self.sql_state.pending_answers.is_saving() {
+            Box::pin(self.wait_for_saving()).await;
         }
         self.take_up_saved();
         let backend = self.backend(command_target, &[]);
@@ -44,22 +44,22 @@ impl PooledSession {
             _ => None,
         };
         if let Some(CheckoutStep::Waits(wait)) = begun {
-            begun = self.outwait_others(wait).await;
+            begun = self.wait_for_others(wait).await;
         }
-        let mut lent = match begun {
-            Some(CheckoutStep::HeldConnection(lent)) => lent,
+        let mut lease = match begun {
+            Some(CheckoutStep::HeldConnection(lease)) => lease,
             begun => Box::pin(self.hold_slowly(command_target, backend, begun)).await?,
         };
-        lent.admit(admitted);
-        let is_apart = self.sql_state.aftermath.is_apart_from(&lent.conn);
-        self.held.lease = Some(lent);
+        lease.admit(admitted);
+        let is_apart = self.sql_state.pending_answers.is_apart_from(&lease.conn);
+        self.held.lease = Some(lease);
         if is_apart {
-            Box::pin(self.recall()).await?;
+            Box::pin(self.fetch_diagnostics()).await?;
             if self.held.lease.is_none() {
                 return Box::pin(self.hold(command_target)).await;
             }
         }
-        self.routing.riding.ridden = None;
+        self.routing.lane_use.on_lane = None;
         self.keep_inherited();
         // Others may have asked while it waited for a connection.
         self.take_up_saved();
@@ -85,16 +85,16 @@ impl PooledSession {
     /// Asks for a connection to a backend; in the usual case one lies idle.
     pub(super) fn begin(&mut self, backend: &Arc<Backend>) -> CheckoutStep {
         let sub_pool = self.sub_pool(backend);
-        if self.sql_state.aftermath.is_owed()
+        if self.sql_state.pending_answers.is_owed()
             && let Some(own) = self.take_own(sub_pool)
         {
             return CheckoutStep::HeldConnection(own);
         }
         let patience = self.settings.config.pool.timeout_wait;
-        let (state, aftermath) = (&self.sql_state.session, &self.sql_state.aftermath);
+        let (state, pending_answers) = (&self.sql_state.session, &self.sql_state.pending_answers);
         let place = &mut self.held.waiter;
         self.env.pool.begin(sub_pool, patience, place, |conn| {
-            nearness(conn, state, aftermath)
+            nearness(conn, state, pending_answers)
         })
     }
 
@@ -105,7 +105,7 @@ impl PooledSession {
             &self.identity.key,
             &self.identity.login,
         );
-        env.pool.shelf_again(known, backend, kind, login)
+        env.pool.known_sub_pool(known, backend, kind, login)
     }
 
     /// Behind a command: a connection that holds nothing of the session's goes back.
@@ -117,7 +117,7 @@ impl PooledSession {
             Box::pin(self.outlive(kill)).await?;
         }
         if self.sql_state.sets_globals {
-            Box::pin(self.look_at_globals()).await;
+            Box::pin(self.read_globals()).await;
         }
         if !self.tracking.unseen.is_empty() {
             Box::pin(self.look_again()).await;
@@ -128,7 +128,7 @@ impl PooledSession {
                 Box::pin(self.inquire()).await?;
             }
             if self.is_pinned() {
-                self.keep_lent();
+                self.pin_lease();
                 return Ok(());
             }
         }
@@ -136,7 +136,7 @@ impl PooledSession {
             .held
             .lease
             .as_ref()
-            .is_some_and(|lent| lent.conn.is_spoiled)
+            .is_some_and(|lease| lease.conn.is_spoiled)
         {
             Box::pin(self.settle_spoiled()).await;
         }
@@ -145,45 +145,45 @@ impl PooledSession {
     }
 
     /// The session cannot leave its connection.
-    fn keep_lent(&mut self) {
+    fn pin_lease(&mut self) {
         let pins = self.pins();
         tracing::debug!(user = %self.identity.account.id(), id = self.identity.registered.id(), %pins, "session is pinned");
         self.watch.hold(Some(pins));
-        if let Some(lent) = &mut self.held.lease {
-            self.env.pool.hold(lent);
+        if let Some(lease) = &mut self.held.lease {
+            self.env.pool.hold(lease);
         }
     }
 
     /// A connection that is closed next is asked first what nobody else could tell.
     async fn settle_spoiled(&mut self) {
-        let Some(lent) = &mut self.held.lease else {
+        let Some(lease) = &mut self.held.lease else {
             return;
         };
-        if self.sql_state.aftermath.is_at(&lent.conn) {
+        if self.sql_state.pending_answers.is_at(&lease.conn) {
             let nobody = Rc::default();
             // It is closed anyway.
             let _ =
-                backend::settle_answers::settle(&self.env.pool_env, &mut lent.conn, &nobody).await;
-            self.sql_state.aftermath.is_left();
+                backend::settle_answers::settle(&self.env.pool_env, &mut lease.conn, &nobody).await;
+            self.sql_state.pending_answers.is_left();
             self.take_up_saved();
         }
     }
 
     /// Brings the connection back, or closes it where others could not use it.
     pub(crate) fn give_back(&mut self) {
-        let Some(lent) = self.held.lease.take() else {
+        let Some(lease) = self.held.lease.take() else {
             return;
         };
         // What is killed from here on is another's.
         self.held.running = None;
         self.watch.hold(None);
-        if lent.conn.is_spoiled {
-            return self.env.pool.forget(lent, CloseReason::Ended);
+        if lease.conn.is_spoiled {
+            return self.env.pool.forget(lease, CloseReason::Ended);
         }
         match self.command.timing.take_end() {
             // Nothing has happened here since.
-            Some(ended) => self.env.pool.give_back_at(lent, ended),
-            None => self.env.pool.give_back(lent),
+            Some(ended) => self.env.pool.give_back_at(lease, ended),
+            None => self.env.pool.give_back(lease),
         }
     }
 
@@ -202,21 +202,21 @@ impl PooledSession {
     }
 
     /// Says goodbye to the backend over the connection, and closes it: what it holds is not for others.
-    pub(crate) fn close_lent(&mut self) {
-        if let Some(lent) = self.held.lease.take() {
+    pub(crate) fn close_lease(&mut self) {
+        if let Some(lease) = self.held.lease.take() {
             self.held.running = None;
             self.watch.hold(None);
             let reason = CloseReason::Ended;
-            self.env.pool.retire(lent, reason);
+            self.env.pool.retire(lease, reason);
         }
     }
 
     /// Gives up the connection: it broke, or nobody can use it any more.
-    pub fn drop_lent(&mut self, reason: CloseReason) {
-        if let Some(lent) = self.held.lease.take() {
+    pub fn drop_lease(&mut self, reason: CloseReason) {
+        if let Some(lease) = self.held.lease.take() {
             self.held.running = None;
             self.watch.hold(None);
-            self.env.pool.forget(lent, reason);
+            self.env.pool.forget(lease, reason);
         }
     }
 }
@@ -226,7 +226,7 @@ impl PooledSession {
 fn nearness(
     conn: &BackendConn,
     state: &session::state::SessionState,
-    aftermath: &Rc<PendingAnswers>,
+    pending_answers: &Rc<PendingAnswers>,
 ) -> u32 {
-    distance(state, &conn.state).saturating_add(aftermath.distance(conn))
+    distance(state, &conn.state).saturating_add(pending_answers.distance(conn))
 }

@@ -27,8 +27,8 @@ use login::host_names::host_names;
 use login::known_accounts::AccountLookup;
 use login::login_throttle;
 use login::relayed_login::Agreement;
-use login::retry_after_reload::{RetryOutcome, appeal, conditions_anew};
-use login::script_coverage::out_of_sight;
+use login::retry_after_reload::{RetryOutcome, conditions_anew, retry_after_reload};
+use login::script_coverage::script_uncovered;
 use login::tls_guard::{Claimant, is_password_used, unmet};
 use login::welcome::{ok, welcome};
 use registry::session_info::SessionKind;
@@ -187,7 +187,7 @@ impl PooledSession {
             let account = match known {
                 AccountLookup::PassThrough => return self.to_backend(stream, wish).await,
                 AccountLookup::Nobody(verifiers) => {
-                    return Err(self.turn_away(stream, wish, verifiers).await);
+                    return Err(self.refuse_login(stream, wish, verifiers).await);
                 }
                 AccountLookup::Account(account) => account,
             };
@@ -195,7 +195,7 @@ impl PooledSession {
                 Treatment::PassThrough(_)
                     if account.script.as_deref().is_some_and(|it| !it.is_empty()) =>
                 {
-                    return Err(out_of_sight());
+                    return Err(script_uncovered());
                 }
                 Treatment::PassThrough(_) => return self.to_backend(stream, wish).await,
                 Treatment::Examine(verifiers) => verifiers,
@@ -206,11 +206,14 @@ impl PooledSession {
                 Err(failed) => failed,
             };
             let (denial, user) = (failed.denial, wish.user);
-            let appeal = match may_appeal {
-                true => appeal(env, stream, &account, failed, user, &self.client.origin).await?,
+            let retry_after_reload = match may_appeal {
+                true => {
+                    retry_after_reload(env, stream, &account, failed, user, &self.client.origin)
+                        .await?
+                }
                 false => RetryOutcome::Refused,
             };
-            match appeal {
+            match retry_after_reload {
                 RetryOutcome::Passed(account, passed) => break (account, passed),
                 RetryOutcome::Anew(later) => (known, may_appeal) = (later, false),
                 RetryOutcome::Refused => return Err(self.deny_change(denial, user).await),
@@ -256,7 +259,7 @@ impl PooledSession {
     /// The session is the account from before, whose change failed.
     fn become_again(&mut self, before: SavedIdentity) {
         let SavedIdentity {
-            course,
+            routing_state,
             kind,
             login,
             account,
@@ -266,7 +269,7 @@ impl PooledSession {
             inherits_at,
             has_set_globals,
         } = before;
-        self.routing.course = course;
+        self.routing.state = routing_state;
         self.identity.key = kind;
         self.identity.login = login;
         self.identity.account = account;
@@ -343,7 +346,7 @@ impl PooledSession {
     }
 
     /// Examines a client whose user has no account, and refuses it whatever it shows.
-    async fn turn_away(
+    async fn refuse_login(
         &self,
         stream: &mut PacketStream,
         wish: &ChangeUser<'_>,
@@ -370,17 +373,17 @@ impl PooledSession {
         let mode = config
             .routing
             .mode(self.identity.listener.routing.session, account.pooling.mode);
-        let course = RoutingState::of(
+        let routing_state = RoutingState::of(
             &self.env.relay,
             config,
             &self.identity.listener,
             Some(&account),
         );
-        let before = std::mem::replace(&mut self.routing.course, course);
+        let before = std::mem::replace(&mut self.routing.state, routing_state);
         let mut home = None;
-        match before.cluster == self.routing.course.cluster {
+        match before.cluster == self.routing.state.cluster {
             // Whoever it is now, it is the same client, which has written that.
-            true => self.routing.course.written.clone_from(&before.written),
+            true => self.routing.state.written.clone_from(&before.written),
             false => home = self.routing.home.take(),
         }
         let user = account.user_of(wish.user);
@@ -411,7 +414,7 @@ impl PooledSession {
         // What runs beside it is another's.
         self.routing.reflection = Reflection::None;
         let before = SavedIdentity {
-            course: before,
+            routing_state: before,
             home,
             kind: std::mem::replace(&mut self.identity.key, kind),
             login: std::mem::replace(&mut self.identity.login, login),
@@ -440,7 +443,7 @@ impl PooledSession {
         let names = host_names(
             &self.env.relay.login,
             &self.settings,
-            &self.routing.course.destination(),
+            &self.routing.state.destination(),
         )
         .await;
         let shown = self.client.origin.shown(names);
@@ -452,7 +455,7 @@ impl PooledSession {
 
 /// What a session was before COM_CHANGE_USER, to be restored if the new login fails.
 struct SavedIdentity {
-    course: RoutingState,
+    routing_state: RoutingState,
     kind: Rc<PoolKey>,
     login: Rc<BackendLogin>,
     account: Arc<KnownAccount>,

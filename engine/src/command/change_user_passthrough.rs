@@ -56,11 +56,11 @@ impl PooledSession {
             env: &self.env.relay.login,
             settings: &self.settings,
             header: &self.client.header,
-            destination: &self.routing.course.destination(),
+            destination: &self.routing.state.destination(),
             client: stream,
             who: &mut Who::default(),
             greeting: &self.identity.greeting,
-            ear: None,
+            observer: None,
         };
         pass_on.run(response).await
     }

@@ -30,8 +30,8 @@ impl PooledSession {
             found.map(|(_, key)| (id, key.clone()))
         });
         let on_backend = cursor.as_ref().and_then(|(_, key)| {
-            let lent = self.held.lease.as_ref()?;
-            lent.conn.prepared.id(key)
+            let lease = self.held.lease.as_ref()?;
+            lease.conn.prepared.id(key)
         });
         let (Some((id, _)), Some(backend_id)) = (cursor, on_backend) else {
             return self.no_cursor(incoming.sequence, number).await;
@@ -67,7 +67,7 @@ impl PooledSession {
         }
         // What has to be prepared there first would change what it adds to.
         self.keep_past().await;
-        let before = *self.sql_state.session.aftermath();
+        let before = *self.sql_state.session.diagnostics();
         let prepared = self.backend_statement(&key, &Needs::NONE).await;
         self.sql_state.session.left_alone(before);
         let Ok(Ok(backend_id)) = prepared else {
@@ -94,10 +94,10 @@ impl PooledSession {
         self.sql_state
             .session
             .cursors_open(self.sql_state.cursors.len());
-        if let Some(lent) = &mut self.held.lease
-            && let Some(id) = lent.conn.prepared.remove(&key)
+        if let Some(lease) = &mut self.held.lease
+            && let Some(id) = lease.conn.prepared.remove(&key)
         {
-            lent.conn.close_statement(id);
+            lease.conn.close_statement(id);
         }
     }
 }

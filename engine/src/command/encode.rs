@@ -92,11 +92,11 @@ impl PooledSession {
         id: BackendStatementId,
     ) -> Result<Encoded<'s>, CutReply> {
         let execute = &executing.execute;
-        let Some(lent) = &mut self.held.lease else {
+        let Some(lease) = &mut self.held.lease else {
             return Err(CutReply::no_connection());
         };
         let types = match &executing.types {
-            Some(types) => match lent.conn.prepared.bind(&executing.key, types) {
+            Some(types) => match lease.conn.prepared.bind(&executing.key, types) {
                 Binding::Seen => execute.types.and(Some(types)),
                 Binding::Send => Some(types),
             },
@@ -129,8 +129,8 @@ impl PooledSession {
 
     /// The types that the server has of this statement are not known any more.
     pub(crate) fn unbind(&mut self, key: &StatementKey) {
-        if let Some(lent) = &mut self.held.lease {
-            lent.conn.prepared.unbind(key);
+        if let Some(lease) = &mut self.held.lease {
+            lease.conn.prepared.unbind(key);
         }
     }
 
@@ -140,16 +140,16 @@ impl PooledSession {
     /// last types are others', where there is long data.
     fn forget_others_types(&mut self, executing: &Executing<'_>) {
         let statement = self.sql_state.statements.statement(executing.id);
-        let (Some(statement), Some(lent)) = (statement, &mut self.held.lease) else {
+        let (Some(statement), Some(lease)) = (statement, &mut self.held.lease) else {
             return;
         };
         let key = &executing.key;
-        let prepared = &mut lent.conn.prepared;
+        let prepared = &mut lease.conn.prepared;
         let will_do = prepared.has_seen_only(key, &statement.types_seen)
             && (executing.long_data.is_empty()
                 || prepared.has_types(key, statement.former_types.as_ref()));
         if !will_do && let Some(id) = prepared.remove(key) {
-            lent.conn.close_statement(id);
+            lease.conn.close_statement(id);
         }
     }
 }

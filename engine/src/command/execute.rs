@@ -189,14 +189,14 @@ impl PooledSession {
         needs: &Needs,
     ) -> Result<Result<BackendStatementId, OwnReply>, CutReply> {
         self.reset_if_unlike(needs).await?;
-        let Some(lent) = &mut self.held.lease else {
+        let Some(lease) = &mut self.held.lease else {
             return Err(CutReply::no_connection());
         };
-        match lent.conn.prepared.begin(key) {
+        match lease.conn.prepared.begin(key) {
             Lookup::Prepared(id) => Ok(Ok(id)),
             Lookup::Missing { close } => {
                 if let Some(id) = close {
-                    lent.conn.close_statement(id);
+                    lease.conn.close_statement(id);
                 }
                 let prepared = Box::pin(self.prepare_there(key, needs)).await?;
                 Ok(prepared.map(|(id, _)| id))
@@ -211,7 +211,7 @@ impl PooledSession {
         done: &Done,
     ) {
         let flags = done.tally.status.unwrap_or_default();
-        let Some(lent) = &mut self.held.lease else {
+        let Some(lease) = &mut self.held.lease else {
             return;
         };
         match done.outcome {
@@ -229,17 +229,17 @@ impl PooledSession {
             Outcome::Ok => {}
             Outcome::Err(NEED_REPREPARE | UNKNOWN_HANDLER) => {
                 self.env.pool_env.shared.definitions_changed();
-                if let Some(id) = lent.conn.prepared.remove(key) {
-                    lent.conn.close_statement(id);
+                if let Some(id) = lease.conn.prepared.remove(key) {
+                    lease.conn.close_statement(id);
                 }
             }
-            Outcome::Err(_) => lent.conn.prepared.unbind(key),
+            Outcome::Err(_) => lease.conn.prepared.unbind(key),
         }
         if key.cursor.is_some()
-            && let Some(id) = lent.conn.prepared.remove(key)
+            && let Some(id) = lease.conn.prepared.remove(key)
         {
             // It wanted a cursor and got none; it is of no use to others.
-            lent.conn.close_statement(id);
+            lease.conn.close_statement(id);
             return;
         }
         self.finish(key).await;

@@ -103,7 +103,7 @@ impl PooledSession {
             let mut list = Diagnostics::clone(&empty);
             list.push_error(error.code, &error.text);
             self.sql_state.session.answered(Answered::Error);
-            self.sql_state.aftermath.keep_list(Rc::new(list));
+            self.sql_state.pending_answers.keep_list(Rc::new(list));
         }
     }
 }

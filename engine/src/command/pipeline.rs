@@ -76,7 +76,7 @@ impl PooledSession {
         (effect, command_target): (Effect, CommandTarget),
     ) -> Result<After, CutOff> {
         // What the statement before has wished for is of no use to it.
-        self.routing.riding.wish = None;
+        self.routing.lane_use.wish = None;
         let mut statement = Statement::Command(command);
         let on_lane = LaneOutcome::NotOnLane { was_sent: false };
         let ending = self.deliver(&mut statement, Repeat::of(effect, command_target), on_lane);
@@ -225,9 +225,9 @@ impl PooledSession {
     fn note_origin(&self, statement: &Statement<'_>) {
         let origins = &self.env.relay.origins;
         if origins.is_wanted()
-            && let Some(lent) = &self.held.lease
+            && let Some(lease) = &self.held.lease
         {
-            let thread = (lent.conn.backend.id, lent.conn.thread_id);
+            let thread = (lease.conn.backend.id, lease.conn.thread_id);
             let said = (statement.facts(), statement.text());
             let now = self.env.now().0;
             let session = || self.watch.card();
@@ -246,7 +246,7 @@ impl PooledSession {
     /// Where it goes.
     fn target(&self, statement: &Statement<'_>) -> CommandTarget {
         let facts = statement.facts();
-        let at_home = || self.ordered_aim(facts).unwrap_or(CommandTarget::Home);
+        let at_home = || self.policy_target(facts).unwrap_or(CommandTarget::Home);
         match statement {
             // A cursor would keep the session from its primary.
             Statement::Execution(executing) if executing.key.cursor.is_some() => at_home(),
@@ -274,15 +274,15 @@ impl PooledSession {
                 if let Outcome::Err(_) = done.outcome {
                     self.undo_settings(query);
                 }
-                if self.routing.optimism.is_some()
+                if self.routing.optimistic_state.is_some()
                     || matches!(query.facts.kind, StatementKind::Begin(_))
                 {
-                    self.note_optimism(query, command_target, done);
+                    self.note_optimistic(query, command_target, done);
                 }
             }
             Statement::Execution(executing) => {
                 self.after_execute(executing.id, &executing.key, done).await;
-                if self.routing.optimism.is_some() {
+                if self.routing.optimistic_state.is_some() {
                     self.note_execution(executing.execution(), done);
                 }
             }

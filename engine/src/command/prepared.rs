@@ -70,12 +70,14 @@ impl PooledSession {
             self.sql_state
                 .session
                 .answered(Answered::Prepared { reads_tables });
-            if self.sql_state.session.aftermath().list == List::Empty {
-                self.sql_state.aftermath.forget_list();
+            if self.sql_state.session.diagnostics().list == List::Empty {
+                self.sql_state.pending_answers.forget_list();
             }
             return Ok(self.tell_prepared(incoming.sequence, key, &known));
         }
-        let command_target = self.ordered_aim(&key.facts).unwrap_or(CommandTarget::Home);
+        let command_target = self
+            .policy_target(&key.facts)
+            .unwrap_or(CommandTarget::Home);
         let command = BackendCommand {
             incoming: &incoming,
             argument: Cow::Borrowed(&[]),
@@ -110,7 +112,7 @@ impl PooledSession {
             text,
             self.sql_state.session.values(),
             &self.identity.key,
-            self.routing.course.cluster,
+            self.routing.state.cluster,
             flags,
             &self.env.rule_set.borrow().compiled.functions,
         )
@@ -160,12 +162,12 @@ impl PooledSession {
         let error = own.payloads().last().unwrap_or_default().to_vec();
         self.note_failed(
             &error,
-            self.held.lease.as_ref().map(|lent| lent.conn.backend.id),
+            self.held.lease.as_ref().map(|lease| lease.conn.backend.id),
         );
         self.say(sequence, &error);
         self.sql_state
-            .aftermath
-            .note(self.sql_state.session.aftermath(), &own.tally);
+            .pending_answers
+            .note(self.sql_state.session.diagnostics(), &own.tally);
     }
 
     /// Prepares a statement on the session's connection, in the state that it belongs to. The inner
@@ -178,11 +180,11 @@ impl PooledSession {
         if !Rc::ptr_eq(&key.values, self.sql_state.session.values()) {
             Box::pin(self.settle_doubts()).await;
         }
-        let Some(mut lent) = self.held.lease.take() else {
+        let Some(mut lease) = self.held.lease.take() else {
             return Err(CutReply::no_connection());
         };
-        let outcome = self.prepare_on(&mut lent.conn, key, needs).await;
-        self.held.lease = Some(lent);
+        let outcome = self.prepare_on(&mut lease.conn, key, needs).await;
+        self.held.lease = Some(lease);
         outcome
     }
 
@@ -264,10 +266,10 @@ impl PooledSession {
 
     /// The statement is at rest on the session's connection.
     pub(crate) async fn finish(&mut self, key: &StatementKey) {
-        if let Some(lent) = &mut self.held.lease
-            && let Some(id) = lent.conn.prepared.finish(key)
+        if let Some(lease) = &mut self.held.lease
+            && let Some(id) = lease.conn.prepared.finish(key)
         {
-            lent.conn.close_statement(id);
+            lease.conn.close_statement(id);
         }
     }
 

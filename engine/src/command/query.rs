@@ -146,22 +146,22 @@ impl PooledSession {
     /// Returned: what the client was told before.
     fn set_settings(&mut self, query: &QueryCommand) -> Option<Rc<SessionTrackSettings>> {
         let conn = &self.held.lease.as_ref()?.conn;
-        let sight = self
+        let track_settings = self
             .tracking
             .settings
-            .get_or_insert_with(|| Rc::clone(&conn.sight));
+            .get_or_insert_with(|| Rc::clone(&conn.track_settings));
         let facts = &query.facts;
         if facts.assignments.is_empty() && !facts.uses.has(Uses::VARIABLES) {
             return None;
         }
         if shows_settings(facts, query.text()) {
-            self.tracking.shows = Some(Rc::clone(sight));
+            self.tracking.shows = Some(Rc::clone(track_settings));
         }
-        let before = Rc::clone(sight);
-        let mut foreseen = SessionTrackSettings::clone(sight);
+        let before = Rc::clone(track_settings);
+        let mut foreseen = SessionTrackSettings::clone(track_settings);
         foreseen.apply_set(facts, query.text());
         if foreseen != *before {
-            *sight = Rc::new(foreseen);
+            *track_settings = Rc::new(foreseen);
         }
         Some(before)
     }
@@ -169,7 +169,7 @@ impl PooledSession {
     /// COMMIT RELEASE: the server has closed the connection behind its OK, and so it is with the
     /// client's.
     pub(crate) async fn released(&mut self) -> Result<After, CutOff> {
-        self.drop_lent(pool::CloseReason::Ended);
+        self.drop_lease(pool::CloseReason::Ended);
         // A client that has gone is no longer interested.
         let _ = self.client.leg.drained().await;
         Ok(After::Ended(link::session_end::SessionEnd::BackendClosed))
@@ -184,8 +184,8 @@ impl PooledSession {
         text: &[u8],
         done: &Done,
     ) -> Option<Subject> {
-        if let (Some(order), Some(lent)) = (&mut self.command.policy, &self.held.lease) {
-            order.ended(&lent.conn.backend, done.outcome);
+        if let (Some(order), Some(lease)) = (&mut self.command.policy, &self.held.lease) {
+            order.ended(&lease.conn.backend, done.outcome);
         }
         let due = self.note_statement(done);
         if let Some(trace) = self.command.trace.take() {

@@ -56,14 +56,14 @@ impl PooledSession {
         self.sql_state.statements.clear();
         self.watch.memory.note_less(usize::MAX);
         if self.held.lease.is_some() && Box::pin(self.is_in_distributed()).await {
-            self.close_lent();
+            self.close_lease();
         }
-        if let Some(mut lent) = self.held.lease.take() {
-            let is_reset = lent.conn.reset(&self.env.pool_env).await;
-            self.held.lease = Some(lent);
+        if let Some(mut lease) = self.held.lease.take() {
+            let is_reset = lease.conn.reset(&self.env.pool_env).await;
+            self.held.lease = Some(lease);
             if is_reset.is_err() {
                 // Closing it does the same.
-                self.drop_lent(CloseReason::Broken);
+                self.drop_lease(CloseReason::Broken);
             }
         }
         self.sql_state
@@ -71,9 +71,9 @@ impl PooledSession {
             .reset(&self.env.pool_env.store.values);
         self.inherit();
         // What its last connection knows is nobody's any more.
-        self.sql_state.aftermath = std::rc::Rc::default();
+        self.sql_state.pending_answers = std::rc::Rc::default();
         self.client.status = StatusFlags::AUTOCOMMIT;
-        self.routing.course.begin = BeginProgress::Past;
+        self.routing.state.begin = BeginProgress::Past;
         // What it is told is what a login is told.
         self.tracking.settings = None;
         self.tracking.shows = None;
@@ -92,11 +92,11 @@ impl PooledSession {
         }
         let is_open =
             pins.has(Pin::Transaction) || self.client.status.contains(StatusFlags::IN_TRANS);
-        let Some(lent) = self.held.lease.as_mut().filter(|_| is_open) else {
+        let Some(lease) = self.held.lease.as_mut().filter(|_| is_open) else {
             return false;
         };
-        let rollback = backend::ask::text(&lent.conn, ROLLBACK);
-        let asked = lent
+        let rollback = backend::ask::text(&lease.conn, ROLLBACK);
+        let asked = lease
             .conn
             .ask(&self.env.pool_env, Command::QUERY, &rollback)
             .await;
@@ -134,13 +134,14 @@ impl PooledSession {
     /// To MySQL a command that is no statement begins no list of warnings: it tells how long that is,
     /// and adds to it.
     pub(crate) fn begin_outside_statements(&mut self) -> Outside {
-        let lent = self.held.lease.as_ref();
-        let is_here = lent.is_some_and(|lent| self.sql_state.aftermath.is_told_by(&lent.conn));
-        let list = self.sql_state.aftermath.list();
+        let lease = self.held.lease.as_ref();
+        let is_here =
+            lease.is_some_and(|lease| self.sql_state.pending_answers.is_told_by(&lease.conn));
+        let list = self.sql_state.pending_answers.list();
         let is_elsewhere = self.is_mysql() && (!is_here || list.is_some());
         self.command.wants_clear = is_elsewhere;
         // Statements that restore the session's state may run in front of the command, and leave warnings of their own.
-        let is_told = self.sql_state.session.aftermath().told.is_some();
+        let is_told = self.sql_state.session.diagnostics().told.is_some();
         Outside {
             warnings: self.standing_warnings().filter(|_| is_elsewhere || is_told),
             list: list.filter(|_| is_elsewhere),
@@ -149,7 +150,7 @@ impl PooledSession {
 
     /// It is over; what it has added is put behind what there was.
     pub(crate) async fn end_outside_statements(&mut self, before: Outside) {
-        let has_added = self.sql_state.session.aftermath().list == List::Appended;
+        let has_added = self.sql_state.session.diagnostics().list == List::Appended;
         if has_added && before.list.is_some() {
             self.fetch_last(before.list).await;
         }
@@ -235,9 +236,9 @@ impl PooledSession {
                 return Ok(After::Next);
             }
         };
-        if let Some(lent) = &mut self.held.lease {
+        if let Some(lease) = &mut self.held.lease {
             // It stays on its connection, which has to hear of it, and is of no use to others then.
-            lent.conn.is_spoiled = true;
+            lease.conn.is_spoiled = true;
             self.may_send_several(is_on);
             return self.plain(incoming).await;
         }
@@ -263,12 +264,13 @@ impl PooledSession {
 
     /// Asks how many warnings an error has left, where it has yet to be known.
     pub(crate) async fn learn_count(&mut self) {
-        if !self.is_mysql() || self.sql_state.session.aftermath().told.is_some() {
+        if !self.is_mysql() || self.sql_state.session.diagnostics().told.is_some() {
             return;
         }
-        self.outwait_saving().await;
+        self.wait_for_saving().await;
         self.take_up_saved();
-        if self.sql_state.aftermath.is_owed() && self.hold(CommandTarget::Same).await.is_ok() {
+        if self.sql_state.pending_answers.is_owed() && self.hold(CommandTarget::Same).await.is_ok()
+        {
             self.keep_past().await;
         }
     }
@@ -276,9 +278,13 @@ impl PooledSession {
     /// What replies to commands that are no statements count: MySQL's the warnings of the statement
     /// before.
     pub(crate) fn standing_warnings(&self) -> Option<u16> {
-        let left = self.sql_state.session.aftermath();
+        let left = self.sql_state.session.diagnostics();
         let listed = || {
-            let listed = self.sql_state.aftermath.list().map(|list| list.count());
+            let listed = self
+                .sql_state
+                .pending_answers
+                .list()
+                .map(|list| list.count());
             listed.map_or(left.warnings, |count| {
                 u16::try_from(count).unwrap_or(u16::MAX)
             })

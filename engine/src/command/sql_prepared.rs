@@ -38,11 +38,11 @@ impl PooledSession {
         }
         Box::pin(self.settle_doubts()).await;
         Box::pin(self.keep_past()).await;
-        let Some(mut lent) = self.held.lease.take() else {
+        let Some(mut lease) = self.held.lease.take() else {
             return Ok(None);
         };
-        let outcome = Box::pin(self.make_texts_on(&mut lent.conn, needs)).await;
-        self.held.lease = Some(lent);
+        let outcome = Box::pin(self.make_texts_on(&mut lease.conn, needs)).await;
+        self.held.lease = Some(lease);
         outcome
     }
 
@@ -51,8 +51,8 @@ impl PooledSession {
         let is_concerned = |conn: &BackendConn| {
             conn.state.has_texts() || self.sql_state.session.held().prepared().next().is_some()
         };
-        let lent = self.held.lease.as_ref();
-        needs.wants_texts() && lent.is_some_and(|lent| is_concerned(&lent.conn))
+        let lease = self.held.lease.as_ref();
+        needs.wants_texts() && lease.is_some_and(|lease| is_concerned(&lease.conn))
     }
 
     /// Goes to the schema of the statement that EXECUTE is to run.

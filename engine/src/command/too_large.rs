@@ -30,9 +30,9 @@ impl PooledSession {
 
     /// `max_allowed_packet` of the session's backend, as far as it is known.
     fn server_bytes_max(&self) -> Option<u64> {
-        let held = self.held.lease.as_ref().map(|lent| lent.conn.backend.id);
+        let held = self.held.lease.as_ref().map(|lease| lease.conn.backend.id);
         let home = self.routing.home.as_ref().map(|home| home.backend.id);
-        let backend: BackendId = held.or(home).or(self.routing.course.last)?;
+        let backend: BackendId = held.or(home).or(self.routing.state.last)?;
         let globals = &self.env.pool_env.shared.globals;
         let value = globals.value(backend, "max_allowed_packet")?;
         std::str::from_utf8(&value).ok()?.parse().ok()

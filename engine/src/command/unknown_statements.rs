@@ -63,12 +63,15 @@ impl PooledSession {
     ) -> Result<After, CutOff> {
         let before = self.begin_outside_statements();
         if mistake.asked == NOBODYS {
-            self.sql_state.aftermath.unknown.set(Some(mistake.meant));
+            self.sql_state
+                .pending_answers
+                .unknown
+                .set(Some(mistake.meant));
         }
         let own = match self.ask_mistake(mistake).await {
             Some(own) if own.outcome != Outcome::Ok => own,
             _ => {
-                self.drop_lent(pool::CloseReason::Broken);
+                self.drop_lease(pool::CloseReason::Broken);
                 self.say_error(sequence, &errors::unknown_handler(mistake.meant));
                 return Ok(After::Next);
             }
@@ -94,10 +97,10 @@ impl PooledSession {
         self.observe(Command::STMT_RESET, &Facts::default(), b"", &done);
         self.end_outside_statements(before).await;
         self.keep_past().await;
-        if let Some(list) = self.sql_state.aftermath.list() {
+        if let Some(list) = self.sql_state.pending_answers.list() {
             let mut list = Diagnostics::clone(&list);
             list.rename_last(|message| renamed(message, mistake.asked, mistake.meant));
-            self.sql_state.aftermath.keep_list(Rc::new(list));
+            self.sql_state.pending_answers.keep_list(Rc::new(list));
         }
         Ok(After::Next)
     }
@@ -108,18 +111,22 @@ impl PooledSession {
         if self.hold(CommandTarget::Same).await.is_err() || !self.keep_past().await {
             return;
         }
-        let before = self.sql_state.aftermath.list().filter(|_| self.is_mysql());
-        let Some(lent) = &mut self.held.lease else {
+        let before = self
+            .sql_state
+            .pending_answers
+            .list()
+            .filter(|_| self.is_mysql());
+        let Some(lease) = &mut self.held.lease else {
             return;
         };
         let settled = settle(
             &self.env.pool_env,
-            &mut lent.conn,
-            &self.sql_state.aftermath,
+            &mut lease.conn,
+            &self.sql_state.pending_answers,
         )
         .await;
         if settled.is_err() {
-            return self.drop_lent(pool::CloseReason::Broken);
+            return self.drop_lease(pool::CloseReason::Broken);
         }
         let Some(empty) = self.ask_empty_list().await else {
             return;
@@ -127,40 +134,43 @@ impl PooledSession {
         self.sql_state.session.answered(Answered::Error);
         let mut list = before.map_or(empty, |list| Diagnostics::clone(&list));
         list.push_error(error.code, &error.text);
-        self.sql_state.aftermath.keep_list(Rc::new(list));
+        self.sql_state.pending_answers.keep_list(Rc::new(list));
     }
 
     /// An empty list of warnings, in the form that the session's server tells one. None if no connection is to be had.
     pub(crate) async fn ask_empty_list(&mut self) -> Option<Diagnostics> {
         let held = self.held.lease.is_some() || self.hold(CommandTarget::Same).await.is_ok();
-        let lent = self.held.lease.as_mut().filter(|_| held)?;
-        let question = backend::ask::text(&lent.conn, "SHOW WARNINGS LIMIT 0");
-        let Ok(own) = lent
+        let lease = self.held.lease.as_mut().filter(|_| held)?;
+        let question = backend::ask::text(&lease.conn, "SHOW WARNINGS LIMIT 0");
+        let Ok(own) = lease
             .conn
             .ask(&self.env.pool_env, Command::QUERY, &question)
             .await
         else {
-            self.drop_lent(pool::CloseReason::Broken);
+            self.drop_lease(pool::CloseReason::Broken);
             return None;
         };
-        Diagnostics::read(&own, lent.conn.capabilities)
+        Diagnostics::read(&own, lease.conn.capabilities)
     }
 
     async fn ask_mistake(&mut self, mistake: &Mistake) -> Option<OwnReply> {
-        let mut lent = self.held.lease.take()?;
-        let equal = self.restore_state_first(&mut lent.conn, &Needs::NONE).await;
+        let mut lease = self.held.lease.take()?;
+        let equal = self
+            .restore_state_first(&mut lease.conn, &Needs::NONE)
+            .await;
         let asked = match equal {
             Ok(()) => {
                 let packets = own_command(mistake.command, &mistake.argument);
-                self.send(&mut lent.conn, &packets).await;
-                lent.conn
+                self.send(&mut lease.conn, &packets).await;
+                lease
+                    .conn
                     .hear(&self.env.pool_env, mistake.command)
                     .await
                     .ok()
             }
             Err(_) => None,
         };
-        self.held.lease = Some(lent);
+        self.held.lease = Some(lease);
         asked
     }
 }

@@ -24,7 +24,7 @@ impl PooledSession {
     /// Whether the client has had the reply to a BEGIN that no server has got yet.
     #[inline]
     pub fn is_begin_deferred(&self) -> bool {
-        self.routing.course.begin == BeginProgress::Deferred
+        self.routing.state.begin == BeginProgress::Deferred
     }
 
     /// Answers a BEGIN that can be deferred, the end of a transaction whose BEGIN is deferred, or `SET autocommit = 0`.
@@ -46,10 +46,10 @@ impl PooledSession {
             }
             _ => return None,
         };
-        self.routing.course.begin = begin;
+        self.routing.state.begin = begin;
         let is_open = begin == BeginProgress::Deferred;
         if is_open {
-            self.routing.course.optimistic.begins_at_primary();
+            self.routing.state.optimistic.begins_at_primary();
         }
         self.client.status = self.client.status.with(StatusFlags::IN_TRANS, is_open);
         self.forget_past();
@@ -78,7 +78,7 @@ impl PooledSession {
 
     /// Whether nothing is open that BEGIN would end, and nothing is left to be asked that it would take away.
     pub(super) fn may_begin_later(&self) -> bool {
-        let aftermath = &self.sql_state.aftermath;
+        let pending_answers = &self.sql_state.pending_answers;
         let is_free = match self.transaction() {
             Transaction::None | Transaction::Implicit => self.held.lease.is_none(),
             Transaction::Open => self.is_begin_deferred(),
@@ -86,8 +86,8 @@ impl PooledSession {
         };
         is_free
             && self.sql_state.session.begins_silently()
-            && !aftermath.is_owed()
-            && !aftermath.is_saving()
+            && !pending_answers.is_owed()
+            && !pending_answers.is_saving()
     }
 
     /// Whether the client has not asked to be told of transactions.
@@ -124,8 +124,8 @@ impl PooledSession {
 
     /// The statement before is no longer the last of which anybody may ask; the transaction goes on.
     pub(crate) fn is_not_alone(&mut self) {
-        if self.routing.course.begin == BeginProgress::Alone {
-            self.routing.course.begin = BeginProgress::Past;
+        if self.routing.state.begin == BeginProgress::Alone {
+            self.routing.state.begin = BeginProgress::Past;
         }
     }
 }

@@ -23,7 +23,7 @@ impl PooledSession {
         if !self.is_begin_deferred() {
             return command_target;
         }
-        self.routing.course.use_for.set(Use::Writes);
+        self.routing.state.use_for.set(Use::Writes);
         CommandTarget::Home
     }
 
@@ -39,10 +39,10 @@ impl PooledSession {
     pub(crate) fn has_begun(&mut self, own: &OwnReply) {
         let status = own.tally.status.unwrap_or_default();
         self.client.status = StatusFlags(status.0 & LASTING.0);
-        self.routing.course.begin = BeginProgress::Past;
+        self.routing.state.begin = BeginProgress::Past;
         if status.contains(StatusFlags::IN_TRANS) {
             self.sql_state.session.transaction_begun();
-            self.routing.course.begin = BeginProgress::Alone;
+            self.routing.state.begin = BeginProgress::Alone;
         }
     }
 

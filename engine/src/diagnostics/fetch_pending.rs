@@ -26,24 +26,24 @@ impl PooledSession {
     ///
     /// # Errors
     /// The session ends.
-    pub(crate) async fn recall(&mut self) -> Result<(), Failure> {
-        let ridden = self.routing.riding.ridden.take();
-        let is_owed = self.sql_state.aftermath.is_owed();
-        if let Some(ridden) = ridden.filter(|_| is_owed) {
-            self.rerun_unheard(ridden).await;
+    pub(crate) async fn fetch_diagnostics(&mut self) -> Result<(), Failure> {
+        let on_lane = self.routing.lane_use.on_lane.take();
+        let is_owed = self.sql_state.pending_answers.is_owed();
+        if let Some(on_lane) = on_lane.filter(|_| is_owed) {
+            self.rerun_unheard(on_lane).await;
             return Ok(());
         }
-        let Some(lent) = &self.held.lease else {
+        let Some(lease) = &self.held.lease else {
             return Ok(());
         };
-        let sub_pool = lent.conn.sub_pool.id;
-        if self.routing.course.last == Some(lent.conn.backend.id) {
+        let sub_pool = lease.conn.sub_pool.id;
+        if self.routing.state.last == Some(lease.conn.backend.id) {
             return self.find_answers(sub_pool).await;
         }
         // Nobody takes the connection that it leaves there, and so nobody asks.
-        self.outwait_saving().await;
-        if self.sql_state.aftermath.is_owed() {
-            self.sql_state.aftermath.is_left();
+        self.wait_for_saving().await;
+        if self.sql_state.pending_answers.is_owed() {
+            self.sql_state.pending_answers.is_left();
             self.take_up_saved();
             self.sql_state.session.found_rows_are(0);
         }
@@ -54,18 +54,18 @@ impl PooledSession {
     /// has in place of the one that it had.
     async fn find_answers(&mut self, sub_pool: SubPoolId) -> Result<(), Failure> {
         let until = clock::now() + PATIENCE_TAKER;
-        let aftermath = Rc::clone(&self.sql_state.aftermath);
-        if aftermath.is_owed()
-            && let Some(lent) = &mut self.held.lease
-            && settle(&self.env.pool_env, &mut lent.conn, &aftermath)
+        let pending_answers = Rc::clone(&self.sql_state.pending_answers);
+        if pending_answers.is_owed()
+            && let Some(lease) = &mut self.held.lease
+            && settle(&self.env.pool_env, &mut lease.conn, &pending_answers)
                 .await
                 .is_err()
         {
-            self.drop_lent(pool::CloseReason::Broken);
+            self.drop_lease(pool::CloseReason::Broken);
         }
         // Nobody waits for what this session's connection knows while it waits itself.
-        while aftermath.is_saving() || aftermath.is_owed() {
-            if aftermath.is_owed()
+        while pending_answers.is_saving() || pending_answers.is_owed() {
+            if pending_answers.is_owed()
                 && let Some(own) = self.take_own(sub_pool)
             {
                 if let Some(other) = self.held.lease.replace(own) {
@@ -73,9 +73,9 @@ impl PooledSession {
                 }
                 break;
             }
-            let news = timeout_at(until, aftermath.news.notified());
+            let news = timeout_at(until, pending_answers.news.notified());
             if self.wait_unless_killed(news).await?.is_err() {
-                aftermath.lose();
+                pending_answers.lose();
                 break;
             }
         }
@@ -85,8 +85,8 @@ impl PooledSession {
 
     /// The connection of this sub-pool that knows what the session may ask, if it lies idle.
     pub(crate) fn take_own(&self, sub_pool: SubPoolId) -> Option<HeldConnection> {
-        let (env, aftermath) = (&self.env, &self.sql_state.aftermath);
-        let is_own = |conn: &BackendConn| aftermath.is_at(conn);
+        let (env, pending_answers) = (&self.env, &self.sql_state.pending_answers);
+        let is_own = |conn: &BackendConn| pending_answers.is_at(conn);
         env.pool.take_idle_that(sub_pool, is_own)
     }
 
@@ -95,7 +95,7 @@ impl PooledSession {
     pub(crate) fn leaves_answers(&self, backend: &Backend) -> bool {
         let is_elsewhere = self
             .routing
-            .course
+            .state
             .last
             .is_some_and(|last| last != backend.id);
         is_elsewhere && self.owes_answers()
@@ -104,17 +104,17 @@ impl PooledSession {
     /// Whether a connection alone knows what the next statement leaves as it is.
     fn owes_answers(&self) -> bool {
         let counts = || {
-            self.sql_state.aftermath.owes_found_rows()
+            self.sql_state.pending_answers.owes_found_rows()
                 && self.sql_state.session.pins().has(Pin::FoundRows)
         };
-        self.sql_state.aftermath.owes_insert_id() || counts()
+        self.sql_state.pending_answers.owes_insert_id() || counts()
     }
 
     /// Asks where the last command ran what it has left there, before the session goes elsewhere.
     pub(crate) async fn take_answers_along(&mut self) -> Result<(), Failure> {
         if let Some(last) = self.last_backend(&[]) {
             match self.check_out(&last, None).await {
-                Ok(lent) => self.ask_answers(lent).await?,
+                Ok(lease) => self.ask_answers(lease).await?,
                 Err(failure)
                     if matches!(
                         failure.kind,
@@ -123,40 +123,40 @@ impl PooledSession {
                 Err(failure) => return Err(failure),
             }
         }
-        if self.sql_state.aftermath.is_owed() {
-            self.sql_state.aftermath.lose();
+        if self.sql_state.pending_answers.is_owed() {
+            self.sql_state.pending_answers.lose();
         }
         self.take_up_saved();
         Ok(())
     }
 
-    async fn ask_answers(&mut self, lent: HeldConnection) -> Result<(), Failure> {
+    async fn ask_answers(&mut self, lease: HeldConnection) -> Result<(), Failure> {
         let env = Rc::clone(&self.env);
-        let sub_pool = lent.conn.sub_pool.id;
-        let is_apart = self.sql_state.aftermath.is_apart_from(&lent.conn);
-        self.held.lease = Some(lent);
+        let sub_pool = lease.conn.sub_pool.id;
+        let is_apart = self.sql_state.pending_answers.is_apart_from(&lease.conn);
+        self.held.lease = Some(lease);
         if is_apart {
             self.find_answers(sub_pool).await?;
         }
-        let Some(mut lent) = self.held.lease.take() else {
+        let Some(mut lease) = self.held.lease.take() else {
             return Ok(());
         };
         let nobody = Rc::default();
-        match settle(&env.pool_env, &mut lent.conn, &nobody).await {
-            Ok(()) => env.pool.give_back(lent),
-            Err(_) => env.pool.forget(lent, pool::CloseReason::Broken),
+        match settle(&env.pool_env, &mut lease.conn, &nobody).await {
+            Ok(()) => env.pool.give_back(lease),
+            Err(_) => env.pool.forget(lease, pool::CloseReason::Broken),
         }
         Ok(())
     }
 
     /// The session becomes one of another kind, and its connections are of no use to it any more.
     pub(crate) async fn leave_kind(&mut self) -> Result<(), Failure> {
-        self.outwait_saving().await;
+        self.wait_for_saving().await;
         self.take_up_saved();
         // What has ridden no connection knows.
-        if self.sql_state.aftermath.is_owed() && self.routing.riding.ridden.is_none() {
+        if self.sql_state.pending_answers.is_owed() && self.routing.lane_use.on_lane.is_none() {
             match self.held.lease.take() {
-                Some(lent) => self.ask_answers(lent).await?,
+                Some(lease) => self.ask_answers(lease).await?,
                 None => self.take_answers_along().await?,
             }
             self.take_up_saved();

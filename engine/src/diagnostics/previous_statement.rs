@@ -190,16 +190,16 @@ impl PooledSession {
     /// Takes up what others have saved; what only the last connection knows has to be asked there.
     async fn seek_past(&mut self, facts: &Facts) -> Result<(), Failure> {
         let wait_unless_killed = async |session: &mut Self| {
-            if session.sql_state.aftermath.is_saving() {
-                session.outwait_saving().await;
+            if session.sql_state.pending_answers.is_saving() {
+                session.wait_for_saving().await;
             }
             session.take_up_saved();
         };
         wait_unless_killed(self).await;
         let is_about_list =
-            facts.uses.has(Uses::DIAGNOSTICS) && self.sql_state.aftermath.list().is_none();
+            facts.uses.has(Uses::DIAGNOSTICS) && self.sql_state.pending_answers.list().is_none();
         let is_about_rows = facts.uses.has(Uses::FOUND_ROWS)
-            && self.sql_state.session.aftermath().found_rows.is_none();
+            && self.sql_state.session.diagnostics().found_rows.is_none();
         if is_about_list || is_about_rows {
             self.hold(self.command_target(facts)).await?;
             // Somebody may have taken it meanwhile.
@@ -211,24 +211,26 @@ impl PooledSession {
     /// The error of a statement that reads LAST_INSERT_ID() or warnings which nobody knows any more. Of several
     /// statements one may set them for another.
     pub(crate) fn asks_for_lost(&self, statement: &Statement<'_>) -> Option<ProxyError> {
-        let (facts, aftermath) = (statement.facts(), self.sql_state.session.aftermath());
+        let (facts, pending_answers) = (statement.facts(), self.sql_state.session.diagnostics());
         if matches!(facts.kind, StatementKind::Create(_) | StatementKind::Multi)
             || matches!(statement, Statement::Command(_))
         {
             return None;
         }
-        if facts.uses.has(Uses::LAST_INSERT_ID) && aftermath.last_insert_id == LastInsertId::Lost {
+        if facts.uses.has(Uses::LAST_INSERT_ID)
+            && pending_answers.last_insert_id == LastInsertId::Lost
+        {
             return Some(errors::last_insert_id_lost());
         }
-        let is_list_lost = facts.uses.has(Uses::DIAGNOSTICS) && aftermath.is_list_lost;
+        let is_list_lost = facts.uses.has(Uses::DIAGNOSTICS) && pending_answers.is_list_lost;
         is_list_lost.then(errors::warnings_lost)
     }
 
     /// Where the list is when a command with these needs runs: what restores the session's state, or
     /// statements prepared from text, would empty it.
     async fn undisturbed_place(&mut self, needs: &Needs) -> WarningListLocation {
-        let is_equal = |lent: &HeldConnection| {
-            let restoration = restoration(&self.sql_state.session, &lent.conn.state, needs);
+        let is_equal = |lease: &HeldConnection| {
+            let restoration = restoration(&self.sql_state.session, &lease.conn.state, needs);
             restoration == Restoration::Nothing
         };
         match self.place() {
@@ -236,7 +238,7 @@ impl PooledSession {
             WarningListLocation::Here
                 if !self.held.lease.as_ref().is_some_and(is_equal)
                     || self.may_make_texts(needs)
-                    || self.sql_state.aftermath.unknown.get().is_some() =>
+                    || self.sql_state.pending_answers.unknown.get().is_some() =>
             {
                 self.keep_past().await;
                 self.place()
@@ -247,10 +249,10 @@ impl PooledSession {
 
     fn place(&self) -> WarningListLocation {
         let is_here = || {
-            let lent = self.held.lease.as_ref();
-            lent.is_some_and(|lent| self.sql_state.aftermath.is_told_by(&lent.conn))
+            let lease = self.held.lease.as_ref();
+            lease.is_some_and(|lease| self.sql_state.pending_answers.is_told_by(&lease.conn))
         };
-        match self.sql_state.aftermath.list() {
+        match self.sql_state.pending_answers.list() {
             Some(list) => WarningListLocation::Kept(list),
             None if is_here() => WarningListLocation::Here,
             None => WarningListLocation::Nowhere,
@@ -273,7 +275,7 @@ impl PooledSession {
 
     fn standing(&self, place: &WarningListLocation, role: Role) -> Standing {
         Standing {
-            before: *self.sql_state.session.aftermath(),
+            before: *self.sql_state.session.diagnostics(),
             list: match place {
                 WarningListLocation::Kept(list) => Some(Rc::clone(list)),
                 WarningListLocation::Here | WarningListLocation::Nowhere => None,
@@ -315,7 +317,7 @@ impl PooledSession {
             Role::Missing => self.fetch_last(list).await,
             Role::Count | Role::Get | Role::Stacked => {
                 if let Some(list) = list {
-                    self.sql_state.aftermath.keep_list(list);
+                    self.sql_state.pending_answers.keep_list(list);
                 }
             }
         }
@@ -323,18 +325,18 @@ impl PooledSession {
 
     /// Fetches the last entry of the list that the connection has, and puts it behind this one.
     pub(crate) async fn fetch_last(&mut self, before: Option<Rc<Diagnostics>>) {
-        let Some(lent) = &mut self.held.lease else {
+        let Some(lease) = &mut self.held.lease else {
             return;
         };
-        let question = text(&lent.conn, "SHOW WARNINGS");
-        let Ok(own) = lent
+        let question = text(&lease.conn, "SHOW WARNINGS");
+        let Ok(own) = lease
             .conn
             .ask(&self.env.pool_env, Command::QUERY, &question)
             .await
         else {
-            return self.drop_lent(pool::CloseReason::Broken);
+            return self.drop_lease(pool::CloseReason::Broken);
         };
-        let capabilities = lent.conn.capabilities;
+        let capabilities = lease.conn.capabilities;
         let Some(mut last) = Diagnostics::read(&own, capabilities) else {
             return;
         };
@@ -347,7 +349,7 @@ impl PooledSession {
                 whole
             }
         };
-        self.sql_state.aftermath.keep_list(Rc::new(whole));
+        self.sql_state.pending_answers.keep_list(Rc::new(whole));
     }
 
     /// The flags of a reply of the proxy's own.

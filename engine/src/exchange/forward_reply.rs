@@ -36,18 +36,18 @@ impl PooledSession {
     }
 
     /// Passes a reply on to the client, up to its end or up to where the client's file is wanted.
-    pub(crate) async fn pump(
+    pub(crate) async fn forward_reply(
         &mut self,
         conn: &mut BackendConn,
         reply: &mut Reply,
     ) -> Result<(), Cut> {
         while reply.progress() == Progress::More {
-            poll_fn(|context| self.poll_pump(conn, reply, context)).await?;
+            poll_fn(|context| self.poll_forward(conn, reply, context)).await?;
         }
         Ok(())
     }
 
-    fn poll_pump(
+    fn poll_forward(
         &mut self,
         conn: &mut BackendConn,
         reply: &mut Reply,
@@ -103,7 +103,7 @@ impl PooledSession {
         context: &mut Context<'_>,
     ) -> Poll<Result<(), Cut>> {
         let env = Rc::clone(&self.env);
-        let (sight, changes, client) = (
+        let (track_settings, changes, client) = (
             &self.tracking.settings,
             &mut self.tracking.changes,
             &mut self.client.leg,
@@ -127,9 +127,9 @@ impl PooledSession {
                 Piece::Changes(packet, result) => {
                     changes.ends(result);
                     note_changes(packet, capabilities, changes);
-                    match sight {
-                        Some(sight) => {
-                            let packet = sight.rewrite(packet, capabilities, seen);
+                    match track_settings {
+                        Some(track_settings) => {
+                            let packet = track_settings.rewrite(packet, capabilities, seen);
                             push(client, &packet)
                         }
                         None => push(client, packet),

@@ -35,7 +35,7 @@ pub(crate) fn observe(
     session.command.wants_clear = false;
     let mut mirrored;
     let connection = match &mut session.held.lease {
-        Some(lent) => &mut lent.conn.state,
+        Some(lease) => &mut lease.conn.state,
         // It has ridden: the lane knows what has become of its connection.
         None => {
             mirrored = session.sql_state.session.mirrored();
@@ -63,8 +63,8 @@ pub(crate) fn observe(
         .observe(connection, &env.pool_env.store.values, &seen);
     session
         .sql_state
-        .aftermath
-        .note(session.sql_state.session.aftermath(), &done.tally);
+        .pending_answers
+        .note(session.sql_state.session.diagnostics(), &done.tally);
     let may_be_set_otherwise =
         !facts.assignments.is_empty() || !session.tracking.changes.is_empty();
     let is_ok = done.outcome == Outcome::Ok;
@@ -182,16 +182,16 @@ impl PooledSession {
         if !self.keep_past().await {
             return;
         }
-        let Some(lent) = &mut self.held.lease else {
+        let Some(lease) = &mut self.held.lease else {
             return;
         };
         let asks = [
-            track_settings::question(lent.conn.state.server()),
-            Baseline::tracking(lent.conn.state.server()),
+            track_settings::question(lease.conn.state.server()),
+            Baseline::tracking(lease.conn.state.server()),
             "DO 0".to_owned(),
         ];
-        let Ok(replies) = lent.conn.ask_all(&self.env.pool_env, &asks).await else {
-            return self.drop_lent(pool::CloseReason::Broken);
+        let Ok(replies) = lease.conn.ask_all(&self.env.pool_env, &asks).await else {
+            return self.drop_lease(pool::CloseReason::Broken);
         };
         let follows = replies.get(1).map(|own| own.outcome);
         if follows != Some(Outcome::Ok) {
@@ -200,11 +200,11 @@ impl PooledSession {
         }
         let said = replies
             .first()
-            .map(|own| backend::own_reply::table(own, lent.conn.capabilities));
+            .map(|own| backend::own_reply::table(own, lease.conn.capabilities));
         if let Some(Ok(table)) = said {
             let row: Vec<Option<&[u8]>> = table.row.iter().map(Option::as_deref).collect();
-            if let Some(sight) = &mut self.tracking.settings {
-                Rc::make_mut(sight).set(lent.conn.state.server(), &settings, &row);
+            if let Some(track_settings) = &mut self.tracking.settings {
+                Rc::make_mut(track_settings).set(lease.conn.state.server(), &settings, &row);
             }
         }
     }
@@ -216,13 +216,13 @@ impl PooledSession {
             if !self.keep_past().await {
                 return Ok(());
             }
-            let Some(lent) = &mut self.held.lease else {
+            let Some(lease) = &mut self.held.lease else {
                 return Ok(());
             };
-            let question = backend::ask::text(&lent.conn, inquiry.text());
-            let asked = lent.conn.ask_short(&self.env.pool_env, &question).await;
+            let question = backend::ask::text(&lease.conn, inquiry.text());
+            let asked = lease.conn.ask_short(&self.env.pool_env, &question).await;
             let Ok(own) = asked else {
-                self.drop_lent(pool::CloseReason::Broken);
+                self.drop_lease(pool::CloseReason::Broken);
                 return Ok(());
             };
             if !self.hear_answer(&inquiry, &own) {
@@ -240,11 +240,11 @@ impl PooledSession {
         if !self.keep_past().await {
             return;
         }
-        let Some(lent) = &mut self.held.lease else {
+        let Some(lease) = &mut self.held.lease else {
             return;
         };
-        let question = backend::ask::text(&lent.conn, inquiry.text());
-        let asked = lent.conn.ask_short(&self.env.pool_env, &question).await;
+        let question = backend::ask::text(&lease.conn, inquiry.text());
+        let asked = lease.conn.ask_short(&self.env.pool_env, &question).await;
         if let Ok(own) = asked {
             self.hear_answer(inquiry, &own);
         }
@@ -270,11 +270,11 @@ impl PooledSession {
             if !self.keep_past().await {
                 return;
             }
-            let Some(lent) = &mut self.held.lease else {
+            let Some(lease) = &mut self.held.lease else {
                 return;
             };
-            let question = backend::ask::text(&lent.conn, inquiry.text());
-            let asked = lent.conn.ask_short(&self.env.pool_env, &question).await;
+            let question = backend::ask::text(&lease.conn, inquiry.text());
+            let asked = lease.conn.ask_short(&self.env.pool_env, &question).await;
             let Ok(own) = asked else {
                 return;
             };
@@ -286,7 +286,7 @@ impl PooledSession {
 
     /// Takes an answer up; false where it was none.
     fn hear_answer(&mut self, inquiry: &StateQuery, own: &OwnReply) -> bool {
-        let Some(lent) = &mut self.held.lease else {
+        let Some(lease) = &mut self.held.lease else {
             return false;
         };
         if own.is_cut {
@@ -294,7 +294,7 @@ impl PooledSession {
         }
         let (Outcome::Ok, Ok(table)) = (
             own.outcome,
-            backend::own_reply::table(own, lent.conn.capabilities),
+            backend::own_reply::table(own, lease.conn.capabilities),
         ) else {
             return false;
         };
@@ -308,7 +308,7 @@ impl PooledSession {
         let values = &self.env.pool_env.store.values;
         self.sql_state
             .session
-            .answer(&mut lent.conn.state, values, inquiry, &answer);
+            .answer(&mut lease.conn.state, values, inquiry, &answer);
         if let Some(status) = own.tally.status {
             self.note_own_status(status);
         }
@@ -317,35 +317,35 @@ impl PooledSession {
 
     /// What is to be asked of the connection before the session's next statement.
     pub(crate) fn inquiry(&self) -> Option<StateQuery> {
-        let lent = self.held.lease.as_ref()?;
-        self.sql_state.session.inquiry(&lent.conn.state)
+        let lease = self.held.lease.as_ref()?;
+        self.sql_state.session.inquiry(&lease.conn.state)
     }
 
     /// Asks what other statements of ours would make the server forget of the session's own; false if
     /// that failed.
     pub(crate) async fn keep_past(&mut self) -> bool {
-        let Some(lent) = &mut self.held.lease else {
+        let Some(lease) = &mut self.held.lease else {
             return true;
         };
-        if !self.sql_state.aftermath.is_at(&lent.conn) {
+        if !self.sql_state.pending_answers.is_at(&lease.conn) {
             return true;
         }
-        for question in claim_own(&mut lent.conn) {
-            let Some(lent) = &mut self.held.lease else {
+        for question in claim_own(&mut lease.conn) {
+            let Some(lease) = &mut self.held.lease else {
                 return true;
             };
-            let text = backend::ask::text(&lent.conn, question.debt.question());
-            match lent
+            let text = backend::ask::text(&lease.conn, question.pending.question());
+            match lease
                 .conn
                 .ask(&self.env.pool_env, Command::QUERY, &text)
                 .await
             {
                 Ok(own) => {
-                    question.answered(&own, lent.conn.capabilities);
+                    question.answered(&own, lease.conn.capabilities);
                     self.overhear(&own);
                 }
                 Err(_) => {
-                    self.drop_lent(pool::CloseReason::Broken);
+                    self.drop_lease(pool::CloseReason::Broken);
                     return false;
                 }
             }
@@ -356,7 +356,7 @@ impl PooledSession {
 
     /// What a statement of the proxy's own has told of the session's last one.
     pub(crate) fn overhear(&mut self, own: &OwnReply) {
-        let (Some(lent), Some(status)) = (&mut self.held.lease, own.tally.status) else {
+        let (Some(lease), Some(status)) = (&mut self.held.lease, own.tally.status) else {
             return;
         };
         if own.outcome != Outcome::Ok {
@@ -369,21 +369,21 @@ impl PooledSession {
         let values = &self.env.pool_env.store.values;
         self.sql_state
             .session
-            .overhear(&mut lent.conn.state, values, told, &own.changes);
+            .overhear(&mut lease.conn.state, values, told, &own.changes);
         self.note_own_status(status);
     }
 
     /// Waits until whoever asks for this session's answers has them.
-    pub(crate) async fn outwait_saving(&mut self) {
-        let aftermath = std::rc::Rc::clone(&self.sql_state.aftermath);
-        while aftermath.is_saving() {
-            aftermath.news.notified().await;
+    pub(crate) async fn wait_for_saving(&mut self) {
+        let pending_answers = std::rc::Rc::clone(&self.sql_state.pending_answers);
+        while pending_answers.is_saving() {
+            pending_answers.news.notified().await;
         }
     }
 
     /// Takes up what others have asked in this session's place.
     pub(crate) fn take_up_saved(&mut self) {
-        let saved = self.sql_state.aftermath.take_saved();
+        let saved = self.sql_state.pending_answers.take_saved();
         if let Some(id) = saved.insert_id {
             self.sql_state.session.last_insert_id_is(id);
         }

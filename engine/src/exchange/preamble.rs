@@ -79,13 +79,13 @@ impl PooledSession {
         if matches!(restoration, Restoration::Reset | Restoration::Unfit) {
             return Ready::Reset;
         }
-        for question in settle_answers::claim(conn, &self.sql_state.aftermath) {
-            let statement = text(conn, question.debt.question());
+        for question in settle_answers::claim(conn, &self.sql_state.pending_answers) {
+            let statement = text(conn, question.pending.question());
             prefix.add(PreamblePurpose::Save(question), Command::QUERY, &statement);
         }
-        if let Some(sight) = self.tracking.shows.take() {
+        if let Some(track_settings) = self.tracking.shows.take() {
             self.tracking.has_shown = true;
-            let show = sight.as_set(self.hide_gtids(conn));
+            let show = track_settings.as_set(self.hide_gtids(conn));
             prefix.add(PreamblePurpose::Clear, Command::QUERY, &text(conn, show));
         } else if self.wants_gtids(conn) {
             conn.tells_gtids = true;
@@ -96,7 +96,7 @@ impl PooledSession {
             let question = text(conn, question);
             prefix.add(PreamblePurpose::Position(before), Command::QUERY, &question);
         }
-        if let Some(position) = &self.routing.course.awaited {
+        if let Some(position) = &self.routing.state.awaited {
             let limit = self.settings.config.balance.timeout_consistency;
             let wait = text(conn, position.wait_statement(limit));
             prefix.add(PreamblePurpose::Await, Command::QUERY, &wait);
@@ -126,7 +126,7 @@ impl PooledSession {
             Restoration::Reset | Restoration::Unfit => return Ready::Reset,
         }
         // Behind what restores: MySQL warns of some character sets.
-        if self.command.wants_clear && !self.sql_state.aftermath.is_told_by(conn) {
+        if self.command.wants_clear && !self.sql_state.pending_answers.is_told_by(conn) {
             let clear = empty_list(conn.state.server());
             prefix.add(PreamblePurpose::Clear, Command::QUERY, &text(conn, clear));
         }
@@ -139,18 +139,18 @@ impl PooledSession {
     /// Resets the session's connection now, if it has to be before the session may use it: what is
     /// prepared there is gone then.
     pub(crate) async fn reset_if_unlike(&mut self, needs: &Needs) -> Result<(), CutReply> {
-        let Some(lent) = &self.held.lease else {
+        let Some(lease) = &self.held.lease else {
             return Ok(());
         };
-        let restoration = restoration(&self.sql_state.session, &lent.conn.state, needs);
+        let restoration = restoration(&self.sql_state.session, &lease.conn.state, needs);
         if !matches!(restoration, Restoration::Reset | Restoration::Unfit) {
             return Ok(());
         }
-        let Some(mut lent) = self.held.lease.take() else {
+        let Some(mut lease) = self.held.lease.take() else {
             return Ok(());
         };
-        let outcome = Box::pin(self.reset_backend(&mut lent.conn, needs)).await;
-        self.held.lease = Some(lent);
+        let outcome = Box::pin(self.reset_backend(&mut lease.conn, needs)).await;
+        self.held.lease = Some(lease);
         outcome
     }
 
@@ -159,7 +159,7 @@ impl PooledSession {
     async fn reset_backend(&self, conn: &mut BackendConn, needs: &Needs) -> Result<(), CutReply> {
         let unsent = |broken: ConnectionError| CutReply::unsent(broken.into());
         let settled =
-            settle_answers::settle(&self.env.pool_env, conn, &self.sql_state.aftermath).await;
+            settle_answers::settle(&self.env.pool_env, conn, &self.sql_state.pending_answers).await;
         settled.map_err(unsent)?;
         let outcome = match restoration(&self.sql_state.session, &conn.state, needs) {
             Restoration::Unfit => backend::open::log_in_again(&self.env.pool_env, conn).await,

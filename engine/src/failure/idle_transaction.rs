@@ -39,7 +39,7 @@ impl PooledSession {
                 let code = error.code;
                 let failure = Failure::saying(kind, ProxyError { code, text });
                 self.env.relay.note_cut(&self.watch, kind, &failure.cause);
-                self.drop_lent(reason);
+                self.drop_lease(reason);
                 Some(self.unasked(failure))
             }
         }

@@ -65,7 +65,7 @@ impl PooledSession {
 
     /// Whether this statement waits for the primary to take writes if the backend that the session holds refuses it.
     fn outwaits_refusing_primary(&self, facts: &Facts, part: CommandPart) -> bool {
-        self.is_whole_and_alone(part) && self.may_outwait(facts, self.held_role())
+        self.is_whole_and_alone(part) && self.may_wait_for_writable(facts, self.held_role())
     }
 
     /// The role of the backend whose connection the session holds, as far as it is known.
@@ -73,7 +73,7 @@ impl PooledSession {
         self.held
             .lease
             .as_ref()
-            .and_then(|lent| lent.conn.backend.role)
+            .and_then(|lease| lease.conn.backend.role)
     }
 
     /// Whether the statement is all that its client has sent and waits for.
@@ -105,9 +105,9 @@ impl PooledSession {
         sequence: u8,
         repeat: &mut Repeat,
     ) -> Result<Option<After>, CutOff> {
-        self.reset_lent().await;
+        self.reset_lease().await;
         repeat.note_refusal();
-        if self.routing.optimism.is_some() {
+        if self.routing.optimistic_state.is_some() {
             self.sql_state.session.connection_lost();
             self.sql_state.session.transaction_lost();
             return self.move_to_primary(sequence).await;
@@ -139,17 +139,17 @@ impl PooledSession {
     }
 
     /// Undoes all that was done on the session's connection, and gives that back.
-    pub(crate) async fn reset_lent(&mut self) {
-        let Some(mut lent) = self.held.lease.take() else {
+    pub(crate) async fn reset_lease(&mut self) {
+        let Some(mut lease) = self.held.lease.take() else {
             return;
         };
         let limit = self.settings.config.health.timeout_connect;
-        let reset = tokio::time::timeout(limit, lent.conn.reset(&self.env.pool_env)).await;
-        self.held.lease = Some(lent);
+        let reset = tokio::time::timeout(limit, lease.conn.reset(&self.env.pool_env)).await;
+        self.held.lease = Some(lease);
         match reset {
             Ok(Ok(())) => self.give_back(),
             // Closing it does the same.
-            Ok(Err(_)) | Err(_) => self.drop_lent(CloseReason::Broken),
+            Ok(Err(_)) | Err(_) => self.drop_lease(CloseReason::Broken),
         }
     }
 }

@@ -29,11 +29,11 @@ const TAKES_NO_WRITES: [u16; 3] = [1290, 1836, 1874];
 impl PooledSession {
     /// Whether a refusal of this write is kept from the client, and the write sent again later. Not that of a
     /// procedure, or of several statements: something of them may have been executed.
-    pub(crate) fn may_outwait(&self, facts: &Facts, role: Option<Role>) -> bool {
+    pub(crate) fn may_wait_for_writable(&self, facts: &Facts, role: Option<Role>) -> bool {
         let may_move = || match self.transaction() {
             Transaction::None | Transaction::Implicit => !self.is_pinned(),
             Transaction::Open => {
-                is_data(facts.kind) && (self.has_only_begun() || self.is_begin_deferred())
+                is_data(facts.kind) && (self.has_only_begin() || self.is_begin_deferred())
             }
             Transaction::Reading | Transaction::Optimistic => false,
         };
@@ -45,7 +45,7 @@ impl PooledSession {
 
     /// The primary has refused a write. Afterwards it can be sent again, as far as there is time. `false`: there
     /// is none.
-    pub(crate) async fn outwait_read_only(
+    pub(crate) async fn wait_for_writable(
         &mut self,
         sequence: u8,
         repeat: &mut Repeat,
@@ -57,8 +57,8 @@ impl PooledSession {
             return Ok(Outwaited::InVain);
         }
         self.report_refused_write();
-        let has_begun = self.has_only_begun();
-        self.reset_lent().await;
+        let has_begun = self.has_only_begin();
+        self.reset_lease().await;
         if has_begun {
             self.begins_again();
             self.sql_state.session.connection_lost();
@@ -85,16 +85,16 @@ impl PooledSession {
     async fn begin_where_writes_go(&mut self, sequence: u8) -> Result<Outwaited, CutOff> {
         let told = self.move_to_primary(sequence).await?;
         if told.is_none() {
-            self.routing.course.begin = BeginProgress::Alone;
+            self.routing.state.begin = BeginProgress::Alone;
         }
         Ok(told.map_or(Outwaited::Again, Outwaited::Told))
     }
 
     fn report_refused_write(&self) {
-        if let Some(lent) = &self.held.lease
-            && lent.conn.backend.role == Some(Role::Primary)
+        if let Some(lease) = &self.held.lease
+            && lease.conn.backend.role == Some(Role::Primary)
         {
-            let backend = lent.conn.backend.id;
+            let backend = lease.conn.backend.id;
             self.env.pool_env.report(Report::WritesRefused { backend });
         }
     }

@@ -100,14 +100,14 @@ impl PooledSession {
             .held
             .lease
             .as_ref()
-            .map(|lent| lent.conn.backend.name.clone());
+            .map(|lease| lease.conn.backend.name.clone());
         tracing::info!(
             kind = "sent_again",
             backend = name,
             cause = %cut.cut,
             "a command is sent again elsewhere"
         );
-        self.drop_lent(CloseReason::Broken);
+        self.drop_lease(CloseReason::Broken);
         // Of the replicas another one may be as far from well; the session's own backend has all.
         if !matches!(repeat.command_target, CommandTarget::Ordered(_)) {
             repeat.command_target = CommandTarget::Home;
@@ -131,7 +131,7 @@ impl PooledSession {
             if facts.access == Access::Read {
                 return Box::pin(self.leave_refusing(sequence, repeat)).await;
             }
-            match Box::pin(self.outwait_read_only(sequence, repeat)).await? {
+            match Box::pin(self.wait_for_writable(sequence, repeat)).await? {
                 Outwaited::Again => return Ok(None),
                 Outwaited::Told(after) => return Ok(Some(after)),
                 Outwaited::InVain => (),
@@ -149,16 +149,16 @@ impl PooledSession {
     /// Tells the control plane of a backend that has broken. In one that was left without its doing no
     /// statement is to run on for nobody.
     pub(crate) fn report(&self, cut: &CutReply) {
-        if let (Cut::Backend(ConnectionError::Disabled), Some(lent)) = (&cut.cut, &self.held.lease)
+        if let (Cut::Backend(ConnectionError::Disabled), Some(lease)) = (&cut.cut, &self.held.lease)
         {
             let running = Running {
-                backend: Arc::clone(&lent.conn.backend),
-                thread_id: lent.conn.thread_id,
+                backend: Arc::clone(&lease.conn.backend),
+                thread_id: lease.conn.thread_id,
             };
             self.kill_thread(&running, KillReason::Disabled.scope());
-        } else if let (Cut::Backend(broken), Some(lent)) = (&cut.cut, &self.held.lease) {
+        } else if let (Cut::Backend(broken), Some(lease)) = (&cut.cut, &self.held.lease) {
             self.env.pool_env.report(Report::SessionBroken {
-                backend: lent.conn.backend.id,
+                backend: lease.conn.backend.id,
                 cause: broken.to_string(),
             });
         }
@@ -192,7 +192,7 @@ impl PooledSession {
             Cut::Unequal(unequal) => {
                 let failure = unequal_failure(unequal, &name);
                 self.note_backends_words(&failure);
-                self.drop_lent(CloseReason::Broken);
+                self.drop_lease(CloseReason::Broken);
                 self.say_failure(sequence, &failure);
                 Ok(After::Next)
             }
@@ -237,20 +237,20 @@ impl PooledSession {
         if let Some(payload) = failure.err_payload(true) {
             self.note_failed(
                 &payload,
-                self.held.lease.as_ref().map(|lent| lent.conn.backend.id),
+                self.held.lease.as_ref().map(|lease| lease.conn.backend.id),
             );
         }
     }
 
     /// The backend at which its command was, by name: that of its connection, or of a lane.
     fn command_backend(&self) -> String {
-        if let Some(lent) = &self.held.lease {
-            return lent.conn.backend.name.clone();
+        if let Some(lease) = &self.held.lease {
+            return lease.conn.backend.name.clone();
         }
         let topology = self.env.pool_env.topology.borrow();
         let last = self
             .routing
-            .course
+            .state
             .last
             .and_then(|last| topology.backend(last));
         last.map(|last| last.name.clone()).unwrap_or_default()
@@ -280,7 +280,7 @@ impl PooledSession {
             Bond::None | Bond::Transaction => format!("{text}; {outcome}"),
         };
         let failure = Failure::new(FailureKind::BackendLost, text.clone());
-        self.drop_lent(CloseReason::Broken);
+        self.drop_lease(CloseReason::Broken);
         self.sql_state.session.connection_lost();
         let (Some(sequence), Bond::None | Bond::Transaction) = (place, &bond) else {
             return Err(CutOff::new(failure, place));
@@ -318,15 +318,15 @@ impl PooledSession {
         cut: CutTransaction,
         reason: CloseReason,
     ) {
-        if self.has_only_begun() {
+        if self.has_only_begin() {
             self.begins_again();
         }
-        if self.routing.optimism.is_some() {
+        if self.routing.optimistic_state.is_some() {
             self.lose_optimistic_backend();
             return;
         }
         self.env.relay.note_cut(&self.watch, kind, &cut.why);
-        self.drop_lent(reason);
+        self.drop_lease(reason);
         self.sql_state.session.connection_lost();
         self.transaction_lost();
         self.routing.cut_transaction = Some(cut);
@@ -336,7 +336,7 @@ impl PooledSession {
         self.sql_state.session.transaction_lost();
         let open = StatusFlags(StatusFlags::IN_TRANS.0 | StatusFlags::IN_TRANS_READONLY.0);
         self.client.status = StatusFlags(self.client.status.0 & !open.0);
-        self.routing.course.begin = BeginProgress::Past;
+        self.routing.state.begin = BeginProgress::Past;
     }
 
     pub(crate) fn bond(&self) -> Bond {
@@ -377,14 +377,14 @@ impl PooledSession {
 
     /// Sees to it that no statement runs on for nobody, and gives the connection up.
     pub(crate) fn kill_and_drop(&mut self, why: KillReason) {
-        if let Some(lent) = &self.held.lease {
+        if let Some(lease) = &self.held.lease {
             let running = Running {
-                backend: Arc::clone(&lent.conn.backend),
-                thread_id: lent.conn.thread_id,
+                backend: Arc::clone(&lease.conn.backend),
+                thread_id: lease.conn.thread_id,
             };
             self.kill_thread(&running, why.scope());
         }
-        self.drop_lent(CloseReason::Broken);
+        self.drop_lease(CloseReason::Broken);
     }
 
     /// No connection could be had: the client hears why, and may try again.

@@ -35,11 +35,11 @@ pub(crate) enum Side {
 
 impl PooledSession {
     pub(crate) async fn ask_own(&mut self, statement: &[u8]) -> Result<OwnReply, Cut> {
-        let Some(lent) = &mut self.held.lease else {
+        let Some(lease) = &mut self.held.lease else {
             return Err(ConnectionError::Closed.into());
         };
-        let argument = text(&lent.conn, statement);
-        let asked = lent
+        let argument = text(&lease.conn, statement);
+        let asked = lease
             .conn
             .ask(&self.env.pool_env, Command::QUERY, &argument)
             .await;
@@ -112,18 +112,18 @@ impl PooledSession {
         bytes_max: usize,
         side: Side,
     ) -> Result<OwnReply, Cut> {
-        let Some(mut lent) = self.held.lease.take() else {
+        let Some(mut lease) = self.held.lease.take() else {
             return Err(ConnectionError::Closed.into());
         };
         self.held.running = Some(Running {
-            backend: Arc::clone(&lent.conn.backend),
-            thread_id: lent.conn.thread_id,
+            backend: Arc::clone(&lease.conn.backend),
+            thread_id: lease.conn.thread_id,
         });
         let env = Rc::clone(&self.env);
-        let argument = text(&lent.conn, statement);
+        let argument = text(&lease.conn, statement);
         let is_killed;
         let heard = {
-            let asked = lent.conn.ask_in_part(&env.pool_env, &argument, bytes_max);
+            let asked = lease.conn.ask_in_part(&env.pool_env, &argument, bytes_max);
             let mut asked = pin!(asked);
             let heard = timeout(injection.timeout, self.while_asked(side, asked.as_mut())).await;
             is_killed = matches!(heard, Ok(Err(Cut::Asked(Ask::KillStatement))));
@@ -137,7 +137,7 @@ impl PooledSession {
                 }
             }
         };
-        self.held.lease = Some(lent);
+        self.held.lease = Some(lease);
         if is_killed && !matches!(heard, Ok(Ok(_))) {
             // Its statement is not to run elsewhere either.
             self.watch.ask(Ask::KillStatement);
@@ -190,8 +190,8 @@ impl PooledSession {
 
     /// The capabilities of the connection that is held.
     pub fn conn_capabilities(&self) -> wire::Capabilities {
-        let lent = self.held.lease.as_ref();
-        lent.map_or(self.client.capabilities, |lent| lent.conn.capabilities)
+        let lease = self.held.lease.as_ref();
+        lease.map_or(self.client.capabilities, |lease| lease.conn.capabilities)
     }
 }
 

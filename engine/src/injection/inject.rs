@@ -84,9 +84,9 @@ impl PooledSession {
             return Err(lost());
         }
         self.learn_status().await;
-        let mut lent = self.held.lease.take().ok_or_else(lost)?;
-        let equal = self.restore_state_and_begin(&mut lent.conn, needs).await;
-        self.held.lease = Some(lent);
+        let mut lease = self.held.lease.take().ok_or_else(lost)?;
+        let equal = self.restore_state_and_begin(&mut lease.conn, needs).await;
+        self.held.lease = Some(lease);
         equal?;
         let text = self.explained(&injection, statement);
         let sent = self
@@ -144,7 +144,7 @@ impl PooledSession {
             .held
             .lease
             .as_ref()
-            .map(|lent| Arc::clone(&lent.conn.backend));
+            .map(|lease| Arc::clone(&lease.conn.backend));
         let begun = clock::now();
         if let Err(cut) = self.send_after(&mut injecting, statement).await {
             self.lost_behind(&cut)?;
@@ -221,7 +221,8 @@ impl PooledSession {
     ) -> Result<(), Cut> {
         let injection = Arc::clone(&injecting.injection);
         // To set something makes MySQL forget the list; other questions would be profiled and traced.
-        if self.is_mysql() && self.sql_state.aftermath.owes_list() && !self.keep_past().await {
+        if self.is_mysql() && self.sql_state.pending_answers.owes_list() && !self.keep_past().await
+        {
             return Ok(());
         }
         self.set_back(injecting).await?;
@@ -269,7 +270,7 @@ impl PooledSession {
     ) -> Result<Found, Cut> {
         let finding = match (&one.purpose, one.with(statement)) {
             (Purpose::Warnings | Purpose::Errors, _) => {
-                let list = self.sql_state.aftermath.list();
+                let list = self.sql_state.pending_answers.list();
                 Finding::Table(ResultTable::of_list(list.as_deref(), &one.purpose))
             }
             (_, None) => Finding::Skipped("the statement cannot be explained"),
@@ -338,7 +339,7 @@ impl PooledSession {
         let text = String::from(errors::lost_after_reply(name, cut));
         if !self.is_pinned() {
             tracing::info!(cause = text, "a connection broke behind a statement");
-            self.drop_lent(CloseReason::Broken);
+            self.drop_lease(CloseReason::Broken);
             return Ok(());
         }
         if self.cut_while_idle(&text) {

@@ -79,8 +79,8 @@ impl PooledSession {
         if let Some(error) = failure_of(&own) {
             let shown = String::from_utf8_lossy(&statement).into_owned();
             self.injected_failed(injecting, &shown, &error);
-            if let Some(lent) = &mut self.held.lease {
-                lent.conn.is_spoiled = true;
+            if let Some(lease) = &mut self.held.lease {
+                lease.conn.is_spoiled = true;
             }
         }
         Ok(())
@@ -102,7 +102,7 @@ impl PooledSession {
             self.ask_own(empty_list(server).as_bytes()).await?;
         }
         if self.held.lease.is_some() {
-            self.sql_state.aftermath.is_disturbed_now();
+            self.sql_state.pending_answers.is_disturbed_now();
         }
         Ok(())
     }

@@ -70,9 +70,9 @@ impl PooledSession {
         self.keep_past().await;
         let said = match self.held.lease.take() {
             None => Err(CutReply::unsent(ConnectionError::Closed.into())),
-            Some(mut lent) => {
-                let said = self.ask_text(&mut lent.conn, &inner, &select).await;
-                self.held.lease = Some(lent);
+            Some(mut lease) => {
+                let said = self.ask_text(&mut lease.conn, &inner, &select).await;
+                self.held.lease = Some(lease);
                 said
             }
         };

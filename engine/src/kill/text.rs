@@ -83,7 +83,7 @@ impl PooledSession {
                             unread: Some(text),
                             values: None,
                         };
-                        self.kill_said(query, &said).await?
+                        self.kill_statement(query, &said).await?
                     }
                 }
             }
@@ -138,7 +138,7 @@ impl PooledSession {
         else {
             return self.malformed(sequence).map(Ending::last).map(Some);
         };
-        match self.kill_said(&mut query, &said).await? {
+        match self.kill_statement(&mut query, &said).await? {
             Killing::Told(told) => Ok(Some(told)),
             Killing::Left => {
                 let mut statement = Statement::Text(&mut query);
@@ -255,11 +255,11 @@ impl PooledSession {
             unread,
             values: None,
         };
-        self.kill_said(query, &said).await
+        self.kill_statement(query, &said).await
     }
 
     /// Kills what is said, or puts the KILL of a thread of the server's in its place.
-    async fn kill_said(
+    async fn kill_statement(
         &mut self,
         query: &mut QueryCommand,
         said: &KillStatement<'_>,

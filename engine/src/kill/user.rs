@@ -41,7 +41,7 @@ impl PooledSession {
             // The server says what is wrong.
             None => return Ok(Killing::Left),
         };
-        let ids = self.env.relay.login.people.of_user(&user);
+        let ids = self.env.relay.login.session_registry.of_user(&user);
         if let Some(first) = ids.first()
             && user != own
             && !self.may_kill_others().await
@@ -56,7 +56,7 @@ impl PooledSession {
         };
         let said = self.env.now().0;
         for id in &ids {
-            self.env.relay.login.people.kill(Kill {
+            self.env.relay.login.session_registry.kill(Kill {
                 id: *id,
                 scope,
                 at: None,

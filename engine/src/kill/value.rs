@@ -68,9 +68,9 @@ impl PooledSession {
         self.keep_past().await;
         let answer = match self.held.lease.take() {
             None => Err(CutReply::unsent(ConnectionError::Closed.into())),
-            Some(mut lent) => {
-                let answer = self.ask_value(&mut lent.conn, said).await;
-                self.held.lease = Some(lent);
+            Some(mut lease) => {
+                let answer = self.ask_value(&mut lease.conn, said).await;
+                self.held.lease = Some(lease);
                 answer
             }
         };
@@ -228,12 +228,12 @@ impl PooledSession {
             .values()
             .variable(b"pseudo_thread_id")
             .is_some();
-        let aftermath = self.sql_state.session.aftermath();
+        let pending_answers = self.sql_state.session.diagnostics();
         Answers {
             connection_id: Some(id),
             pseudo_thread_id: (!is_set).then_some(id),
-            row_count: Some(aftermath.row_count),
-            found_rows: aftermath.found_rows,
+            row_count: Some(pending_answers.row_count),
+            found_rows: pending_answers.found_rows,
             ..Answers::default()
         }
     }

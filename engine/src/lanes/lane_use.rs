@@ -35,9 +35,9 @@ pub(crate) struct Probe {
 #[derive(Default)]
 pub(crate) struct LaneUseState {
     /// Its place on lanes, since its first ride.
-    pub ride: Option<Rc<LaneRequest>>,
+    pub lane_request: Option<Rc<LaneRequest>>,
     /// The last statement, if it has ridden and left what its client may ask for.
-    pub ridden: Option<Past>,
+    pub on_lane: Option<Past>,
     /// The statement of the moment, where it is measured.
     pub probe: Option<Probe>,
     /// The same, where it would ride.

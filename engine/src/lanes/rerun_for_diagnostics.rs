@@ -32,27 +32,30 @@ impl PooledSession {
         };
         self.observe(Command::QUERY, &Facts::default(), b"", &done);
         self.say_error(sequence, &error);
-        self.routing.riding.ridden = Some(Past::Interrupted);
+        self.routing.lane_use.on_lane = Some(Past::Interrupted);
     }
 
     /// What the client may ask of a statement that has ridden is left on the connection that is held:
     /// nobody hears of what is done for that.
     pub(crate) async fn rerun_unheard(&mut self, past: Past) {
-        let Some(mut lent) = self.held.lease.take() else {
+        let Some(mut lease) = self.held.lease.take() else {
             return;
         };
         let argument = match past {
             Past::Again(argument) => argument,
-            Past::Interrupted => backend::ask::text(&lent.conn, interruption()),
+            Past::Interrupted => backend::ask::text(&lease.conn, interruption()),
             Past::Executed(execution) => {
-                self.held.lease = Some(lent);
+                self.held.lease = Some(lease);
                 return self.execute_unheard(&execution).await;
             }
         };
-        let equal = self.restore_state_first(&mut lent.conn, &Needs::NONE).await;
+        let equal = self
+            .restore_state_first(&mut lease.conn, &Needs::NONE)
+            .await;
         let asked = match equal {
             Ok(()) => {
-                lent.conn
+                lease
+                    .conn
                     .ask(&self.env.pool_env, Command::QUERY, &argument)
                     .await
             }
@@ -60,7 +63,7 @@ impl PooledSession {
                 "it does not take the session's state",
             )),
         };
-        self.held.lease = Some(lent);
+        self.held.lease = Some(lease);
         // One that breaks is noticed by the command that follows.
         if let Ok(own) = asked {
             self.observe_relived(&argument, own);

@@ -13,13 +13,13 @@ use crate::session::PooledSession;
 use backend::connection_error::ConnectionError;
 use backend::exchange_outcome::{Cut, CutReply, LASTING, Reached};
 use command::statement::Statement;
-use lanes::lane::{Boarding, Load, SharedLane};
+use lanes::lane::{Load, SharedLane, Submission};
 use lanes::lane_request::{LaneReply, LaneRequest, LaneRequestEnd};
 use registry::session_control::Ask;
 
 impl PooledSession {
     /// Boards a lane and waits for the reply. None where the lane takes nobody any more.
-    pub(crate) async fn ride(
+    pub(crate) async fn run_on_lane(
         &mut self,
         lane: &Rc<SharedLane>,
         statement: &Statement<'_>,
@@ -29,59 +29,65 @@ impl PooledSession {
         let Some(load) = load_of(statement, seen) else {
             return Ok(None);
         };
-        let ride = self
+        let lane_request = self
             .routing
-            .riding
-            .ride
+            .lane_use
+            .lane_request
             .get_or_insert_with(|| Rc::new(LaneRequest::new(seen)));
-        let ride = Rc::clone(ride);
+        let lane_request = Rc::clone(lane_request);
         self.tracking.changes.clear();
         if self.tracking.settings.is_none() {
-            self.tracking.settings = lane.sight();
+            self.tracking.settings = lane.track_settings();
         }
-        self.swap_luggage(&ride);
-        *ride.end.borrow_mut() = None;
-        ride.bytes.set(0);
-        let boarding = Boarding {
-            ride: Rc::clone(&ride),
+        self.swap_io(&lane_request);
+        *lane_request.end.borrow_mut() = None;
+        lane_request.bytes.set(0);
+        let submission = Submission {
+            lane_request: Rc::clone(&lane_request),
             load,
             sequence: statement.sequence(),
             stats,
         };
-        let Some(seat) = lane.board(boarding) else {
-            self.swap_luggage(&ride);
+        let Some(request_id) = lane.submit(submission) else {
+            self.swap_io(&lane_request);
             return Ok(None);
         };
-        self.sql_state.aftermath.rides();
+        self.sql_state.pending_answers.note_lane();
         let lane_guard = LaneGuard {
             lane,
-            seat,
-            ride: &ride,
+            request_id,
+            lane_request: &lane_request,
         };
-        let outcome = poll_fn(|context| self.poll_ride(&lane_guard, context)).await;
+        let outcome = poll_fn(|context| self.poll_lane_request(&lane_guard, context)).await;
         drop(lane_guard);
-        self.swap_luggage(&ride);
+        self.swap_io(&lane_request);
         outcome.map(Some)
     }
 
     /// What the lane needs of the session goes to it, and comes back.
-    fn swap_luggage(&mut self, ride: &LaneRequest) {
-        std::mem::swap(&mut self.client.leg, &mut ride.client.borrow_mut());
-        std::mem::swap(&mut self.tracking.settings, &mut ride.sight.borrow_mut());
-        std::mem::swap(&mut self.tracking.changes, &mut ride.changes.borrow_mut());
+    fn swap_io(&mut self, lane_request: &LaneRequest) {
+        std::mem::swap(&mut self.client.leg, &mut lane_request.client.borrow_mut());
+        std::mem::swap(
+            &mut self.tracking.settings,
+            &mut lane_request.track_settings.borrow_mut(),
+        );
+        std::mem::swap(
+            &mut self.tracking.changes,
+            &mut lane_request.changes.borrow_mut(),
+        );
     }
 
-    fn poll_ride(
+    fn poll_lane_request(
         &mut self,
         lane_guard: &LaneGuard<'_>,
         context: &mut Context<'_>,
     ) -> Poll<Result<LaneReply, CutReply>> {
-        let ride = lane_guard.ride;
-        if let Some(end) = ride.end.borrow_mut().take() {
+        let lane_request = lane_guard.lane_request;
+        if let Some(end) = lane_request.end.borrow_mut().take() {
             return Poll::Ready(self.arrive(end));
         }
         {
-            let mut waker = ride.waker.borrow_mut();
+            let mut waker = lane_request.waker.borrow_mut();
             if !waker
                 .as_ref()
                 .is_some_and(|it| it.will_wake(context.waker()))
@@ -90,13 +96,13 @@ impl PooledSession {
             }
         }
         self.watch.note(self.env.relay.clock.now(), false);
-        std::mem::swap(&mut self.client.leg, &mut ride.client.borrow_mut());
-        let meanwhile = self.poll_aboard(lane_guard, context);
-        std::mem::swap(&mut self.client.leg, &mut ride.client.borrow_mut());
+        std::mem::swap(&mut self.client.leg, &mut lane_request.client.borrow_mut());
+        let meanwhile = self.poll_on_lane(lane_guard, context);
+        std::mem::swap(&mut self.client.leg, &mut lane_request.client.borrow_mut());
         match meanwhile {
             Poll::Ready(Err(cut)) => Poll::Ready(Err(CutReply {
                 cut,
-                reached: match ride.bytes.get() {
+                reached: match lane_request.bytes.get() {
                     0 => Reached::Backend,
                     _ => Reached::Client,
                 },
@@ -109,7 +115,7 @@ impl PooledSession {
 
     /// What may happen meanwhile. A kill of the statement alone is seen to on a connection of its own,
     /// unless some of the reply has come: then all of it will.
-    fn poll_aboard(
+    fn poll_on_lane(
         &mut self,
         lane_guard: &LaneGuard<'_>,
         context: &mut Context<'_>,
@@ -117,9 +123,9 @@ impl PooledSession {
         let asked = self.watch.poll_asked(context);
         if asked.contains(Ask::KillStatement)
             && self.watch.takes_kill(self.command.timing.read())
-            && lane_guard.ride.bytes.get() == 0
+            && lane_guard.lane_request.bytes.get() == 0
         {
-            self.kill_aboard(lane_guard);
+            self.kill_on_lane(lane_guard);
             return Poll::Ready(Ok(()));
         }
         self.poll_meanwhile(context)
@@ -127,8 +133,8 @@ impl PooledSession {
 
     /// Kills a statement that is aboard, and nobody else's: where the server is at it, all others go
     /// elsewhere first, and the connection is closed behind it.
-    fn kill_aboard(&self, lane_guard: &LaneGuard<'_>) {
-        if lane_guard.lane.leave(lane_guard.seat)
+    fn kill_on_lane(&self, lane_guard: &LaneGuard<'_>) {
+        if lane_guard.lane.leave(lane_guard.request_id)
             && let Some(running) = lane_guard.lane.isolate()
         {
             self.kill_thread(&running, KillScope::Statement);
@@ -144,11 +150,11 @@ impl PooledSession {
                 reached: Reached::Client,
                 sequence,
             }),
-            LaneRequestEnd::Over(done, trip) => {
+            LaneRequestEnd::Over(done, lane_plan) => {
                 if let Some(status) = done.tally.status {
                     self.client.status = StatusFlags(status.0 & LASTING.0);
                 }
-                Ok(LaneReply::Done(done, trip))
+                Ok(LaneReply::Done(done, lane_plan))
             }
         }
     }
@@ -157,14 +163,14 @@ impl PooledSession {
 /// A request on a lane. Dropped before its reply has come, it gives its place up.
 struct LaneGuard<'a> {
     lane: &'a Rc<SharedLane>,
-    seat: LaneRequestId,
-    ride: &'a LaneRequest,
+    request_id: LaneRequestId,
+    lane_request: &'a LaneRequest,
 }
 
 impl Drop for LaneGuard<'_> {
     fn drop(&mut self) {
-        self.lane.leave(self.seat);
-        self.ride.waker.borrow_mut().take();
+        self.lane.leave(self.request_id);
+        self.lane_request.waker.borrow_mut().take();
     }
 }
 

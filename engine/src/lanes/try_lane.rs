@@ -55,8 +55,8 @@ impl PooledSession {
         statement: &Statement<'_>,
         command_target: CommandTarget,
     ) -> Result<LaneOutcome, CutOff> {
-        self.routing.riding.probe = None;
-        self.routing.riding.wish = None;
+        self.routing.lane_use.probe = None;
+        self.routing.lane_use.wish = None;
         self.take_up_saved();
         match self.choice(statement, command_target) {
             Ok(choice) => self.travel(statement, command_target, choice).await,
@@ -81,22 +81,22 @@ impl PooledSession {
     }
 
     fn new_lane(&mut self, statement: &Statement<'_>) -> Option<LaneChoice> {
-        let LaneWish { digest, stats } = self.routing.riding.wish.take()?;
-        let lent = self.held.lease.take()?;
-        let backend = Arc::clone(&lent.conn.backend);
+        let LaneWish { digest, stats } = self.routing.lane_use.wish.take()?;
+        let lease = self.held.lease.take()?;
+        let backend = Arc::clone(&lease.conn.backend);
         let sub_pool = self.sub_pool(&backend);
         let lanes = &self.env.lanes;
-        let waits = self.routing.course.awaited.is_some() || self.routing.course.wants_position;
-        let fits = !lent.conn.is_outdated(&self.env.pool_env)
-            && is_like(&lent.conn, &self.sql_state.session)
-            && lent.conn.answers_owed() == 0
+        let waits = self.routing.state.awaited.is_some() || self.routing.state.wants_position;
+        let fits = !lease.conn.is_outdated(&self.env.pool_env)
+            && is_like(&lease.conn, &self.sql_state.session)
+            && lease.conn.answers_owed() == 0
             && !waits;
-        let is_prepared = self.is_prepared(statement, |key, types| lent.conn.has(key, types));
+        let is_prepared = self.is_prepared(statement, |key, types| lease.conn.has(key, types));
         if !fits || !is_prepared || !lanes.has_room(sub_pool) {
-            self.held.lease = Some(lent);
+            self.held.lease = Some(lease);
             return None;
         }
-        let lane = lanes.open(sub_pool, lent);
+        let lane = lanes.open(sub_pool, lease);
         Some(LaneChoice {
             backend,
             digest,
@@ -115,13 +115,13 @@ impl PooledSession {
         let sequence = statement.sequence();
         let counts = &env.lanes.counts;
         let flight = env.loads.begin(choice.backend.id);
-        self.routing.course.last = Some(choice.backend.id);
+        self.routing.state.last = Some(choice.backend.id);
         self.watch.settle_at(choice.backend.id, 0);
         let alarm = self.alarm();
         let usual_time = choice.stats.usual_time();
-        let ridden = self.ride(&choice.lane, statement, usual_time).await;
+        let on_lane = self.run_on_lane(&choice.lane, statement, usual_time).await;
         drop((flight, alarm));
-        match ridden {
+        match on_lane {
             Ok(None) => {
                 counts.note_unused(NotLaneable::NoLane);
                 Ok(LaneOutcome::NotOnLane { was_sent: false })
@@ -138,9 +138,9 @@ impl PooledSession {
                 self.interrupted(sequence);
                 Ok(LaneOutcome::Told(Ending::last(After::Next)))
             }
-            Ok(Some(LaneReply::Done(done, trip))) => {
+            Ok(Some(LaneReply::Done(done, lane_plan))) => {
                 counts.note_used();
-                self.was_sent(statement, &choice, &done, trip);
+                self.was_sent(statement, &choice, &done, lane_plan);
                 Ok(LaneOutcome::Told(Ending::of(&done)))
             }
             Err(cut) => {
@@ -161,7 +161,7 @@ impl PooledSession {
     ) -> Option<u64> {
         let first = text.trim_ascii_start().first();
         let may_use =
-            self.routing.course.lanes != LaneUse::Off && matches!(first, Some(b's' | b'S'));
+            self.routing.state.lanes != LaneUse::Off && matches!(first, Some(b's' | b'S'));
         let for_rules = self.env.rule_set.borrow().compiled.rules.needs().digest;
         self.read_digest(facts, text, bytes, may_use || for_rules)
     }
@@ -169,7 +169,7 @@ impl PooledSession {
     /// Which of its statements may ride: as a rule says, or else account, listener, or the pool.
     fn lanes(&self) -> LaneUse {
         let ordered = self.command.policy.as_ref().and_then(|order| order.lanes);
-        ordered.unwrap_or(self.routing.course.lanes)
+        ordered.unwrap_or(self.routing.state.lanes)
     }
 
     /// The lane that a statement is to use.
@@ -189,14 +189,14 @@ impl PooledSession {
         let backend = self
             .backend(command_target, &[])
             .map_err(|_| NotLaneable::NoLane)?;
-        if self.routing.course.awaited.is_some() || self.routing.course.wants_position {
+        if self.routing.state.awaited.is_some() || self.routing.state.wants_position {
             return Err(NotLaneable::Waits);
         }
         let env = Rc::clone(&self.env);
         let digest = self.digest_of(statement);
         let stats = env.lanes.stats(backend.id, digest);
         if let Err(stays) = stats.is_short() {
-            self.routing.riding.probe = Some(Probe {
+            self.routing.lane_use.probe = Some(Probe {
                 backend: backend.id,
                 digest,
             });
@@ -207,7 +207,7 @@ impl PooledSession {
         }
         let lane = self.lane_to(&backend);
         let lane =
-            lane.inspect_err(|_| self.routing.riding.wish = Some(LaneWish { digest, stats }))?;
+            lane.inspect_err(|_| self.routing.lane_use.wish = Some(LaneWish { digest, stats }))?;
         if !self.is_prepared(statement, |key, types| lane.has(key, types)) {
             self.prepare_on_lane(&lane, statement);
             return Err(NotLaneable::Unprepared);
@@ -230,11 +230,11 @@ impl PooledSession {
                 true => conn.answers_owed(),
                 false => u32::MAX,
             };
-            let lent = env.pool.take_idle(sub_pool, nearness)?;
-            if is_like(&lent.conn, state) && lent.conn.answers_owed() == 0 {
-                return Some(lent);
+            let lease = env.pool.take_idle(sub_pool, nearness)?;
+            if is_like(&lease.conn, state) && lease.conn.answers_owed() == 0 {
+                return Some(lease);
             }
-            env.pool.give_back(lent);
+            env.pool.give_back(lease);
             None
         })
     }
@@ -300,7 +300,8 @@ impl PooledSession {
         let is_held = self.held.lease.is_some()
             || !self.sql_state.cursors.is_empty()
             || !self.sql_state.session.is_plain();
-        let is_owed = self.sql_state.aftermath.is_owed() && self.routing.riding.ridden.is_none();
+        let is_owed =
+            self.sql_state.pending_answers.is_owed() && self.routing.lane_use.on_lane.is_none();
         let tells = self.tracking.shows.is_some()
             || !self.tracking.unseen.is_empty()
             || self.tracking.prepares_settings;
@@ -311,7 +312,7 @@ impl PooledSession {
         match () {
             () if self.injects() => Err(NotLaneable::Injected),
             () if is_once => Err(NotLaneable::Once),
-            () if is_held || is_owed || self.sql_state.aftermath.is_saving() || tells => {
+            () if is_held || is_owed || self.sql_state.pending_answers.is_saving() || tells => {
                 Err(NotLaneable::Session)
             }
             () if part != CommandPart::Whole => Err(NotLaneable::NoSelect),
@@ -327,16 +328,16 @@ impl PooledSession {
         statement: &Statement<'_>,
         choice: &LaneChoice,
         done: &Done,
-        trip: LanePlan,
+        lane_plan: LanePlan,
     ) {
-        self.routing.riding.ridden = None;
-        self.command.timing.was(trip.left, trip.ended);
+        self.routing.lane_use.on_lane = None;
+        self.command.timing.was(lane_plan.left, lane_plan.ended);
         let traffic = Traffic {
             sent: statement.incoming().packets.len() as u64,
             received: done.tally.bytes,
         };
         self.note_times(choice.backend.id, StatementPath::Lane, traffic);
-        self.note_written_aboard(&choice.backend);
+        self.note_written_on_lane(&choice.backend);
         if let Some(order) = &mut self.command.policy {
             order.ended(&choice.backend, done.outcome);
         }
@@ -344,13 +345,13 @@ impl PooledSession {
         if let Some(due) = self.observe(statement.command(), facts, text, done) {
             self.explainer.plan_later(self, &due, statement);
         }
-        let is_owed = self.sql_state.aftermath.is_owed();
+        let is_owed = self.sql_state.pending_answers.is_owed();
         if is_owed {
-            self.routing.riding.ridden = Past::of(statement);
+            self.routing.lane_use.on_lane = Past::of(statement);
         }
         let seen = Observed {
-            took: trip.took,
-            bytes: trip.bytes,
+            took: lane_plan.took,
+            bytes: lane_plan.bytes,
             has_warned: is_owed,
         };
         let lanes = &self.env.lanes;
@@ -359,13 +360,13 @@ impl PooledSession {
 
     /// One that was measured has ended.
     pub(crate) fn learn(&mut self, done: &Done) {
-        let Some(probe) = self.routing.riding.probe.take() else {
+        let Some(probe) = self.routing.lane_use.probe.take() else {
             return;
         };
         let seen = Observed {
             took: self.command.timing.taken(),
             bytes: done.tally.bytes,
-            has_warned: done.outcome != Outcome::Ok || self.sql_state.aftermath.is_owed(),
+            has_warned: done.outcome != Outcome::Ok || self.sql_state.pending_answers.is_owed(),
         };
         self.env.lanes.learn(probe.backend, probe.digest, &seen);
     }

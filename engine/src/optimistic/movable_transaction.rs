@@ -31,15 +31,15 @@ impl PooledSession {
     pub(crate) fn note_begun(&mut self, done: &Done) {
         let is_open = self.client.status.contains(StatusFlags::IN_TRANS);
         if is_open && done.outcome == Outcome::Ok {
-            self.routing.course.begin = BeginProgress::Alone;
+            self.routing.state.begin = BeginProgress::Alone;
         }
     }
 
     /// Whether the session holds such a transaction, and nothing else.
-    pub(crate) fn has_only_begun(&self) -> bool {
+    pub(crate) fn has_only_begin(&self) -> bool {
         let mut pins = self.pins();
         pins.remove(Pin::Transaction);
-        self.routing.course.begin == BeginProgress::Alone
+        self.routing.state.begin == BeginProgress::Alone
             && self.transaction() == Transaction::Open
             && pins.is_empty()
             && self.sql_state.cursors.is_empty()
@@ -50,13 +50,13 @@ impl PooledSession {
     pub(crate) fn may_begin_again(&self, cut: &CutReply, facts: &Facts) -> bool {
         let is_harmless =
             cut.reached == Reached::Nobody || matches!(effect_of(facts), Effect::Nothing);
-        self.routing.optimism.is_none() && self.has_only_begun() && is_harmless
+        self.routing.optimistic_state.is_none() && self.has_only_begin() && is_harmless
     }
 
     /// From now on the transaction is one that begins again at the primary, before its next statement.
     pub(crate) fn begins_again(&mut self) {
-        self.routing.course.begin = BeginProgress::Past;
+        self.routing.state.begin = BeginProgress::Past;
         let begin = Incoming::of_text(BEGIN.as_bytes(), self.client.capabilities);
-        self.routing.optimism = Some(Box::new(OptimisticTransaction::new(begin)));
+        self.routing.optimistic_state = Some(Box::new(OptimisticTransaction::new(begin)));
     }
 }

@@ -38,15 +38,15 @@ pub(crate) enum ReplayFailure {
 impl PooledSession {
     /// Takes an optimistic transaction to the primary. `Some`: it is rolled back, and its client knows.
     pub(crate) async fn move_to_primary(&mut self, sequence: u8) -> Result<Option<After>, CutOff> {
-        let Some(optimism) = &mut self.routing.optimism else {
+        let Some(optimistic_state) = &mut self.routing.optimistic_state else {
             return Ok(None);
         };
-        let begin = optimism.begin.clone();
-        let reads = std::mem::take(&mut optimism.reads);
+        let begin = optimistic_state.begin.clone();
+        let reads = std::mem::take(&mut optimistic_state.reads);
         let waiting = self.command.begin_unheard();
         let outcome = self.replay(&begin, &reads).await;
         self.command.end_unheard(waiting);
-        self.routing.optimism = None;
+        self.routing.optimistic_state = None;
         match outcome {
             Ok(()) => Ok(None),
             Err(failed) => self.replay_failed(failed, sequence).await.map(Some),
@@ -59,8 +59,8 @@ impl PooledSession {
             self.end_at_replica(ROLLBACK).await;
         }
         self.transaction_lost();
-        if let Some(lent) = &self.held.lease {
-            let (name, pins) = (&lent.conn.backend.name, self.pins());
+        if let Some(lease) = &self.held.lease {
+            let (name, pins) = (&lease.conn.backend.name, self.pins());
             let error = errors::held_at_replica(name, pins);
             return Err(ReplayFailure::Unreachable(Failure::saying(
                 FailureKind::HeldAtReplica,
@@ -141,8 +141,8 @@ impl PooledSession {
         }
         self.return_to(own_schema);
         let done = outcome?;
-        if let (Outcome::Err(_), Some(lent)) = (done.outcome, &mut self.held.lease) {
-            lent.conn.prepared.unbind(key);
+        if let (Outcome::Err(_), Some(lease)) = (done.outcome, &mut self.held.lease) {
+            lease.conn.prepared.unbind(key);
         }
         self.finish(key).await;
         Ok(done)
@@ -154,11 +154,11 @@ impl PooledSession {
         // Types that it was executed with before change what MySQL makes of these.
         let mut own_types = TypesSeen::default();
         execution.types.iter().for_each(|it| own_types.see(it));
-        if let Some(lent) = &mut self.held.lease
-            && !lent.conn.prepared.has_seen_only(key, &own_types)
-            && let Some(id) = lent.conn.prepared.remove(key)
+        if let Some(lease) = &mut self.held.lease
+            && !lease.conn.prepared.has_seen_only(key, &own_types)
+            && let Some(id) = lease.conn.prepared.remove(key)
         {
-            lent.conn.close_statement(id);
+            lease.conn.close_statement(id);
         }
         let prepared = self.backend_statement(key, &needs).await;
         let Ok(backend_id) = prepared.map_err(ReplayFailure::Cut)? else {
@@ -166,9 +166,9 @@ impl PooledSession {
                 "a statement cannot be prepared".to_owned(),
             ));
         };
-        if let (Some(lent), Some(types)) = (&mut self.held.lease, &execution.types) {
+        if let (Some(lease), Some(types)) = (&mut self.held.lease, &execution.types) {
             // They are sent along whether or not it has seen them.
-            let _ = lent.conn.prepared.bind(key, types);
+            let _ = lease.conn.prepared.bind(key, types);
         }
         let count = execution.parameter_count;
         let execute = Execute::decode(&execution.argument, self.client.capabilities, count);
@@ -224,7 +224,7 @@ impl PooledSession {
             ReplayFailure::Unreachable(failure) => failure,
             ReplayFailure::Changed(how) => {
                 self.end_at_replica(ROLLBACK).await;
-                self.routing.course.optimistic = Optimistic::NotTheNext;
+                self.routing.state.optimistic = Optimistic::NotTheNext;
                 Failure::saying(FailureKind::ReadsChanged, errors::reads_changed(how))
             }
         };

@@ -45,7 +45,7 @@ impl PooledSession {
     /// Whether a statement begins a transaction that may be on a replica until it writes. One that is
     /// serializable would keep the replica's own replication from rows that it reads.
     pub(crate) fn begins_optimistic(&self, facts: &Facts) -> bool {
-        self.routing.course.optimistic == Optimistic::Yes
+        self.routing.state.optimistic == Optimistic::Yes
             && self.transaction() == Transaction::None
             && self.held.lease.is_none()
             && self.sql_state.session.is_free()
@@ -69,14 +69,14 @@ impl PooledSession {
 
     /// A command of an optimistic transaction.
     pub(crate) async fn optimistic(&mut self, arrived: Arrived) -> Result<After, CutOff> {
-        self.settle_optimism();
+        self.settle_optimistic();
         let is_held = self.held.lease.is_some();
         let incoming = arrived.incoming();
-        match self.meaning_to_optimism(&arrived) {
+        match self.optimistic_effect(&arrived) {
             OptimisticTransactionEffect::Apart => {}
             OptimisticTransactionEffect::Stays | OptimisticTransactionEffect::Ends if is_held => {}
             OptimisticTransactionEffect::Resets => {
-                self.routing.optimism = None;
+                self.routing.optimistic_state = None;
                 if !is_held {
                     self.transaction_lost();
                 }
@@ -97,26 +97,26 @@ impl PooledSession {
             }
         }
         let after = self.perform(arrived).await?;
-        self.settle_optimism();
+        self.settle_optimistic();
         Ok(after)
     }
 
     /// It may be over.
-    fn settle_optimism(&mut self) {
+    fn settle_optimistic(&mut self) {
         // A replica that broke between two commands has left the flag as the client knows it.
         if !self.client.status.contains(StatusFlags::IN_TRANS) {
-            self.routing.optimism = None;
+            self.routing.optimistic_state = None;
         }
     }
 
     /// Nothing that it has read matters any more.
     fn forget_reads(&mut self) {
-        if let Some(optimism) = &mut self.routing.optimism {
-            optimism.begin_anew();
+        if let Some(optimistic_state) = &mut self.routing.optimistic_state {
+            optimistic_state.begin_anew();
         }
     }
 
-    fn meaning_to_optimism(&self, arrived: &Arrived) -> OptimisticTransactionEffect {
+    fn optimistic_effect(&self, arrived: &Arrived) -> OptimisticTransactionEffect {
         let incoming = match arrived {
             Arrived::Query(query) => return self.meaning_of_text(query),
             Arrived::Other(incoming) => incoming,
@@ -181,8 +181,8 @@ impl PooledSession {
     }
 
     fn meaning_of(&self, facts: &Facts, bytes: usize) -> OptimisticTransactionEffect {
-        let has_room =
-            (self.routing.optimism.as_ref()).is_some_and(|optimism| optimism.has_room(bytes));
+        let has_room = (self.routing.optimistic_state.as_ref())
+            .is_some_and(|optimistic_state| optimistic_state.has_room(bytes));
         match route::wanted(facts, Transaction::Optimistic) {
             Wanted::Same(_) if !route::is_repeatable(facts) => OptimisticTransactionEffect::Ends,
             Wanted::Same(_) if has_room => OptimisticTransactionEffect::Stays,
@@ -193,7 +193,7 @@ impl PooledSession {
     /// Whether what is about to be sent, rewritten or directed by a rule as it may be, has to go to the
     /// primary.
     pub(crate) fn must_leave(&self, facts: &Facts) -> bool {
-        if self.routing.optimism.is_none() {
+        if self.routing.optimistic_state.is_none() {
             return false;
         }
         let is_directed = self
@@ -206,7 +206,7 @@ impl PooledSession {
     }
 
     /// Behind a statement in text: an optimistic transaction has begun, or has read.
-    pub(crate) fn note_optimism(
+    pub(crate) fn note_optimistic(
         &mut self,
         query: &QueryCommand,
         command_target: CommandTarget,
@@ -214,13 +214,13 @@ impl PooledSession {
     ) {
         let (facts, incoming) = (&query.facts, query.incoming());
         let is_open = self.client.status.contains(StatusFlags::IN_TRANS);
-        if let Some(optimism) = &mut self.routing.optimism {
+        if let Some(optimistic_state) = &mut self.routing.optimistic_state {
             match done.fingerprint {
                 Some(fingerprint) if route::is_repeatable(facts) => {
-                    optimism.add(RecordedRead::Text(incoming.clone()), fingerprint);
+                    optimistic_state.add(RecordedRead::Text(incoming.clone()), fingerprint);
                 }
                 // It has ended, and another has begun, as `completion_type` says.
-                _ if is_open && done.outcome == Outcome::Ok => optimism.begin_anew(),
+                _ if is_open && done.outcome == Outcome::Ok => optimistic_state.begin_anew(),
                 _ => {}
             }
             return;
@@ -232,23 +232,24 @@ impl PooledSession {
             .held
             .lease
             .as_ref()
-            .and_then(|lent| lent.conn.backend.role);
+            .and_then(|lease| lease.conn.backend.role);
         match role {
             Some(Role::Replica) if command_target == CommandTarget::Optimistic => {
-                self.routing.optimism =
+                self.routing.optimistic_state =
                     Some(Box::new(OptimisticTransaction::new(incoming.clone())));
             }
             Some(Role::Replica) => {}
-            Some(Role::Primary) | None => self.routing.course.optimistic.begins_at_primary(),
+            Some(Role::Primary) | None => self.routing.state.optimistic.begins_at_primary(),
         }
     }
 
     /// Behind an EXECUTE.
     pub(crate) fn note_execution(&mut self, execution: Execution, done: &Done) {
-        if let (Some(optimism), Some(fingerprint)) = (&mut self.routing.optimism, done.fingerprint)
+        if let (Some(optimistic_state), Some(fingerprint)) =
+            (&mut self.routing.optimistic_state, done.fingerprint)
             && route::is_repeatable(&execution.key.facts)
         {
-            optimism.add(RecordedRead::Prepared(execution), fingerprint);
+            optimistic_state.add(RecordedRead::Prepared(execution), fingerprint);
         }
     }
 
@@ -256,7 +257,8 @@ impl PooledSession {
     /// written, so all may be said again on the primary.
     pub(crate) fn may_go_on(&self, cut: &CutReply, facts: &Facts) -> bool {
         let is_broken = matches!(cut.cut, Cut::Backend(_) | Cut::Asked(Ask::BackendDown));
-        let is_movable = self.routing.optimism.is_some() || self.may_begin_again(cut, facts);
+        let is_movable =
+            self.routing.optimistic_state.is_some() || self.may_begin_again(cut, facts);
         is_movable && is_broken && cut.reached != Reached::Client
     }
 
@@ -269,7 +271,7 @@ impl PooledSession {
     ) -> Result<Option<After>, CutOff> {
         self.report(cut);
         self.watch.withdraw(Ask::BackendDown);
-        if self.has_only_begun() {
+        if self.has_only_begin() {
             self.begins_again();
         }
         self.lose_optimistic_backend();
@@ -283,7 +285,7 @@ impl PooledSession {
     pub(crate) fn lose_optimistic_backend(&mut self) {
         let name = self.backend_name();
         tracing::info!(kind = "transaction_moves", backend = name, user = %self.identity.account.id(), "a transaction that has written nothing has lost its backend; it goes on at the primary");
-        self.drop_lent(pool::CloseReason::Broken);
+        self.drop_lease(pool::CloseReason::Broken);
         self.sql_state.session.connection_lost();
         self.sql_state.session.transaction_lost();
     }

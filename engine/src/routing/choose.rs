@@ -23,13 +23,13 @@ impl PooledSession {
     /// Where a statement of these facts is to go.
     pub fn command_target(&self, facts: &Facts) -> CommandTarget {
         self.routing
-            .course
+            .state
             .use_for
             .set(match route::needs_writable(facts) {
                 true => Use::Writes,
                 false => Use::Any,
             });
-        if let Some(command_target) = self.ordered_aim(facts) {
+        if let Some(command_target) = self.policy_target(facts) {
             return command_target;
         }
         match self.wanted(facts) {
@@ -54,7 +54,7 @@ impl PooledSession {
     pub(crate) fn transaction(&self) -> Transaction {
         let is_open = self.client.status.contains(StatusFlags::IN_TRANS);
         match () {
-            () if is_open && self.routing.optimism.is_some() => Transaction::Optimistic,
+            () if is_open && self.routing.optimistic_state.is_some() => Transaction::Optimistic,
             () if is_open && self.client.status.contains(StatusFlags::IN_TRANS_READONLY) => {
                 Transaction::Reading
             }
@@ -70,13 +70,13 @@ impl PooledSession {
         let order = self.command.policy.as_deref();
         match order.is_some_and(|it| it.backend.is_some()) {
             true => &[],
-            false => self.routing.course.choice.out_ids(),
+            false => self.routing.state.choice.out_ids(),
         }
     }
 
     /// Whether scripts leave a backend for the command of the moment.
     pub(crate) fn is_left_one(&self) -> Result<(), Failure> {
-        let choice = &self.routing.course.choice;
+        let choice = &self.routing.state.choice;
         let order = self.command.policy.as_deref();
         let is_nowhere =
             choice.place == ScriptTarget::Nowhere && !order.is_some_and(CommandPolicy::directs);
@@ -107,8 +107,8 @@ impl PooledSession {
         command_target: CommandTarget,
         tried: &[BackendId],
     ) -> Result<Arc<Backend>, NoBackend> {
-        self.routing.course.awaited = None;
-        self.routing.course.wants_position = false;
+        self.routing.state.awaited = None;
+        self.routing.state.wants_position = false;
         match self.target_of_transaction(command_target) {
             CommandTarget::Home => self.at_home(tried),
             CommandTarget::Replica => match self.only_backend(tried) {
@@ -136,13 +136,13 @@ impl PooledSession {
             Some(home) => home.backend.id == only.id && only.role != Some(Role::Replica),
             None => {
                 only.role == Some(Role::Primary)
-                    && only.cluster == self.routing.course.cluster
+                    && only.cluster == self.routing.state.cluster
                     && only.sessions_max.is_none()
             }
         };
         let falls_back = self.settings.config.balance.fallback == Fallback::Primary;
         let is_free = self.command.policy.is_none()
-            && self.routing.course.choice.backend().is_none()
+            && self.routing.state.choice.backend().is_none()
             && tried.is_empty();
         (is_home && falls_back && is_free && only.is_usable()).then(|| Arc::clone(only))
     }
@@ -155,7 +155,7 @@ impl PooledSession {
             return Ok(backend);
         }
         // Where nobody knows what to wait for, that is asked there, for the next one.
-        self.routing.course.awaited = None;
+        self.routing.state.awaited = None;
         self.at_home(tried)
     }
 
@@ -171,7 +171,7 @@ impl PooledSession {
     pub fn last_backend(&self, tried: &[BackendId]) -> Option<Arc<Backend>> {
         let last = self
             .routing
-            .course
+            .state
             .last
             .filter(|last| !tried.contains(last))?;
         let topology = self.env.pool_env.topology.borrow();
@@ -183,8 +183,8 @@ impl PooledSession {
     fn at_home(&mut self, tried: &[BackendId]) -> Result<Arc<Backend>, NoBackend> {
         let env = Rc::clone(&self.env);
         let topology = Arc::clone(&env.pool_env.topology.borrow());
-        let roles = self.routing.course.roles();
-        let use_for = self.routing.course.use_for.get();
+        let roles = self.routing.state.roles();
+        let use_for = self.routing.state.use_for.get();
         let at_home = self.routing.home.as_ref().and_then(|home| {
             topology.backend(home.backend.id).filter(|backend| {
                 backend.is_usable()
@@ -197,7 +197,7 @@ impl PooledSession {
             return Ok(Arc::clone(backend));
         }
         let whole = Whole {
-            cluster: self.routing.course.cluster,
+            cluster: self.routing.state.cluster,
             roles,
             tried,
             use_for,
@@ -221,17 +221,17 @@ impl PooledSession {
     fn placed(&mut self, roles: Roles, tried: &[BackendId]) -> Result<Arc<Backend>, NoBackend> {
         let env = Rc::clone(&self.env);
         let topology = Arc::clone(&env.pool_env.topology.borrow());
-        let seat = self.routing.home.as_ref().map(|home| home.backend.id);
+        let request_id = self.routing.home.as_ref().map(|home| home.backend.id);
         let written = self.must_see();
-        let wish = self.ordered(roles, tried, seat.as_slice(), &written);
+        let wish = self.ordered(roles, tried, request_id.as_slice(), &written);
         let now = env.now();
         let dice = &mut env.relay.login.dice.borrow_mut();
         let placed = route::place(&topology, &wish, &env.loads, now, dice, &mut ())?;
         if placed.arrival == Arrival::AfterWait {
-            self.routing.course.awaited = written.position().cloned().map(Box::new);
+            self.routing.state.awaited = written.position().cloned().map(Box::new);
         }
-        self.routing.course.wants_position = *written == Written::Unknown;
-        self.routing.course.replica = Some(placed.backend.id);
+        self.routing.state.wants_position = *written == Written::Unknown;
+        self.routing.state.replica = Some(placed.backend.id);
         Ok(Arc::clone(placed.backend))
     }
 
@@ -239,7 +239,7 @@ impl PooledSession {
     pub fn sticky(&self) -> Option<BackendId> {
         let policy = self.settings.config.balance.reads;
         self.routing
-            .course
+            .state
             .replica
             .filter(|_| policy == ReadPolicy::Sticky)
     }
@@ -261,8 +261,8 @@ impl PooledSession {
             sticky: self.sticky(),
             seats,
             tried,
-            use_for: self.routing.course.use_for.get(),
-            ..Wish::to(self.routing.course.cluster, roles)
+            use_for: self.routing.state.use_for.get(),
+            ..Wish::to(self.routing.state.cluster, roles)
         }
     }
 }

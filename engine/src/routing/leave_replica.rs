@@ -35,7 +35,11 @@ impl PooledSession {
         command_target: CommandTarget,
         facts: &Facts,
     ) -> Result<(), Failure> {
-        let role = self.held.lease.as_ref().map(|lent| lent.conn.backend.role);
+        let role = self
+            .held
+            .lease
+            .as_ref()
+            .map(|lease| lease.conn.backend.role);
         if role != Some(Some(Role::Replica))
             || command_target != CommandTarget::Home
             || !self.is_split()
@@ -54,8 +58,8 @@ impl PooledSession {
         }
         match &self.held.lease {
             None => Ok(()),
-            Some(lent) => {
-                let (name, pins) = (&lent.conn.backend.name, self.pins());
+            Some(lease) => {
+                let (name, pins) = (&lease.conn.backend.name, self.pins());
                 let error = errors::held_at_replica(name, pins);
                 Err(Failure::saying(FailureKind::HeldAtReplica, error))
             }
@@ -65,18 +69,18 @@ impl PooledSession {
     /// Ends a transaction that has changed nothing: nothing is lost should its backend break now.
     pub(crate) async fn end_at_replica(&mut self, end: &[u8]) {
         let facts = sql::facts(end, self.sql_state.session.flags());
-        let Some(lent) = &mut self.held.lease else {
+        let Some(lease) = &mut self.held.lease else {
             return;
         };
-        let said = text(&lent.conn, end);
-        let asked = lent
+        let said = text(&lease.conn, end);
+        let asked = lease
             .conn
             .ask(&self.env.pool_env, Command::QUERY, &said)
             .await;
         match asked {
             Ok(own) if own.outcome == Outcome::Ok => self.has_ended(&facts, end, &own),
             _ => {
-                self.drop_lent(pool::CloseReason::Broken);
+                self.drop_lease(pool::CloseReason::Broken);
                 self.sql_state.session.connection_lost();
                 self.transaction_lost();
             }
@@ -84,7 +88,7 @@ impl PooledSession {
     }
 
     fn has_ended(&mut self, facts: &Facts, text: &[u8], own: &OwnReply) {
-        let Some(lent) = &mut self.held.lease else {
+        let Some(lease) = &mut self.held.lease else {
             return;
         };
         let seen = Seen {
@@ -98,7 +102,7 @@ impl PooledSession {
         let values = &self.env.pool_env.store.values;
         self.sql_state
             .session
-            .observe(&mut lent.conn.state, values, &seen);
+            .observe(&mut lease.conn.state, values, &seen);
         if let Some(status) = own.tally.status {
             self.client.status = StatusFlags(status.0 & LASTING.0);
         }

@@ -120,16 +120,16 @@ impl RoutingState {
     }
 
     /// The same session's course in another cluster, where it has written nothing yet.
-    pub(crate) fn elsewhere(course: &Self, cluster: ClusterId) -> Self {
+    pub(crate) fn elsewhere(state: &Self, cluster: ClusterId) -> Self {
         Self {
             cluster,
-            replicas: course.replicas,
-            consistency: course.consistency,
+            replicas: state.replicas,
+            consistency: state.consistency,
             // Nobody reads its replies.
             optimistic: Optimistic::No,
             begin: BeginProgress::Past,
-            lanes: course.lanes,
-            luck: course.luck,
+            lanes: state.lanes,
+            luck: state.luck,
             written: Written::nothing(),
             has_unsaid_writes: false,
             last: None,

@@ -10,28 +10,28 @@ use script_host::shadow_queue::Reflection;
 /// Where the commands of one session go.
 pub struct Routing {
     /// What decides where its commands go.
-    pub course: RoutingState,
+    pub state: RoutingState,
     /// The backend that the session's writes go to as long as that can be used.
     pub home: Option<Home>,
     /// Its transaction may write, and has only read yet, on a replica.
-    pub optimism: Option<Box<OptimisticTransaction>>,
+    pub optimistic_state: Option<Box<OptimisticTransaction>>,
     /// Its transaction was cut off, and the client has not ended it yet.
     pub(crate) cut_transaction: Option<CutTransaction>,
     /// Its statements that go to another cluster as well.
     pub(crate) reflection: Reflection,
-    pub(crate) riding: LaneUseState,
+    pub(crate) lane_use: LaneUseState,
 }
 
 impl Routing {
     /// A session's routing before its first command.
-    pub(crate) fn new(course: RoutingState, reflection: Reflection) -> Self {
+    pub(crate) fn new(state: RoutingState, reflection: Reflection) -> Self {
         Self {
-            course,
+            state,
             home: None,
-            optimism: None,
+            optimistic_state: None,
             cut_transaction: None,
             reflection,
-            riding: LaneUseState::default(),
+            lane_use: LaneUseState::default(),
         }
     }
 }

@@ -129,11 +129,11 @@ impl PooledSession {
     }
 
     /// Where the order of the moment sends a statement; none where it leaves that open.
-    pub(crate) fn ordered_aim(&self, facts: &Facts) -> Option<CommandTarget> {
+    pub(crate) fn policy_target(&self, facts: &Facts) -> Option<CommandTarget> {
         let Some(order) = self.command.policy.as_ref().filter(|it| it.directs()) else {
             return self
                 .routing
-                .course
+                .state
                 .choice
                 .backend()
                 .map(|_| CommandTarget::Ordered(Roles::Any));
@@ -143,8 +143,8 @@ impl PooledSession {
         }
         let is_own = order
             .cluster
-            .is_none_or(|it| it == self.routing.course.cluster);
-        let roles = match order.role.unwrap_or(self.routing.course.replicas) {
+            .is_none_or(|it| it == self.routing.state.cluster);
+        let roles = match order.role.unwrap_or(self.routing.state.replicas) {
             ReplicaUse::Primary => Roles::Primary,
             ReplicaUse::Replica => Roles::Replica,
             ReplicaUse::Any => Roles::Any,
@@ -155,7 +155,7 @@ impl PooledSession {
                 Wanted::Same(_) => Roles::Primary,
             },
         };
-        Some(match is_own && roles == self.routing.course.roles() {
+        Some(match is_own && roles == self.routing.state.roles() {
             true => CommandTarget::Home,
             false => CommandTarget::Ordered(roles),
         })
@@ -172,13 +172,13 @@ impl PooledSession {
         let order = self.command.policy.as_deref();
         // A rule's word, and a hint's, go before the script's.
         let is_ordered = order.is_some_and(CommandPolicy::directs);
-        let choice = &self.routing.course.choice;
+        let choice = &self.routing.state.choice;
         let chosen = choice.backend().filter(|_| !is_ordered).unzip();
         Wish {
             cluster: order
                 .and_then(|it| it.cluster)
                 .or(chosen.1)
-                .unwrap_or(self.routing.course.cluster),
+                .unwrap_or(self.routing.state.cluster),
             backend: order.and_then(|it| it.backend).or(chosen.0),
             lag_max: order.and_then(|it| it.lag_max),
             written,
@@ -194,7 +194,7 @@ impl PooledSession {
             order.backend = None;
             return CommandTarget::Ordered(Roles::Primary);
         }
-        match self.routing.course.choice.take() {
+        match self.routing.state.choice.take() {
             Some(_) => CommandTarget::Ordered(Roles::Primary),
             None => CommandTarget::Ordered(roles),
         }

@@ -24,31 +24,31 @@ use session::effect::Effect;
 impl PooledSession {
     /// Hands the session over to the relay: from here on it has one backend connection to its end.
     pub(crate) async fn hand_over(&mut self, incoming: Incoming) -> Result<After, CutOff> {
-        let ordered = self.ordered_aim(&Facts::default());
+        let ordered = self.policy_target(&Facts::default());
         let target = ordered.unwrap_or(CommandTarget::Home);
         if let Err(failure) = self.hold(target).await {
             return self.refuse(&failure, incoming.sequence);
         }
         let made = self.make_texts(&Needs::ALL).await;
-        let Some(mut lent) = self.held.lease.take() else {
+        let Some(mut lease) = self.held.lease.take() else {
             return Ok(After::Next);
         };
         let equal = match made {
             Ok(_) => {
-                self.restore_state_and_begin(&mut lent.conn, &Needs::ALL)
+                self.restore_state_and_begin(&mut lease.conn, &Needs::ALL)
                     .await
             }
             Err(cut) => Err(cut),
         };
-        self.held.lease = Some(lent);
+        self.held.lease = Some(lease);
         if let Err(cut) = equal {
             let repeat = Repeat::of(Effect::Any, target);
             return self.cut_short(cut, incoming.sequence, incoming.command, repeat);
         }
-        let Some(lent) = self.held.lease.take() else {
+        let Some(lease) = self.held.lease.take() else {
             return Ok(After::Next);
         };
-        let conn = self.env.pool.take_out(lent);
+        let conn = self.env.pool.take_out(lease);
         self.relay_over(conn, incoming)
     }
 
@@ -73,7 +73,7 @@ impl PooledSession {
             limit,
         );
         let mut client = std::mem::replace(&mut self.client.leg, Leg::gone());
-        client.ear = None;
+        client.observer = None;
         let backend = Arc::clone(&conn.backend);
         let legs = Legs {
             client: self.client.privacy,

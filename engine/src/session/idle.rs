@@ -149,7 +149,7 @@ impl PooledSession {
             .held
             .lease
             .as_ref()
-            .map(|lent| Arc::clone(&lent.conn.backend));
+            .map(|lease| Arc::clone(&lease.conn.backend));
         let Some(backend) = backend else {
             self.watch.withdraw(Ask::BackendDisabled);
             return None;
@@ -188,22 +188,23 @@ impl PooledSession {
 
     /// A connection that is held between two commands may end by itself, and takes the session along.
     fn poll_held(&mut self, context: &mut Context<'_>) -> Poll<Result<IdleEvent, CutOff>> {
-        let Some(lent) = &mut self.held.lease else {
+        let Some(lease) = &mut self.held.lease else {
             return Poll::Pending;
         };
         let mut scratch = self.env.pool_env.scratch.borrow_mut();
         let mut buffer = ReadBuf::new(&mut scratch);
-        let read = Pin::new(&mut lent.conn.leg.transport).poll_read(context, &mut buffer);
+        let read = Pin::new(&mut lease.conn.leg.transport).poll_read(context, &mut buffer);
         let last_words = match read {
             Poll::Pending => return Poll::Pending,
             Poll::Ready(Ok(())) => buffer.filled().to_vec(),
             Poll::Ready(Err(_)) => Vec::new(),
         };
         drop(scratch);
-        let name = &lent.conn.backend.name;
+        let name = &lease.conn.backend.name;
         let text = String::from(errors::lost_between_commands(name));
-        let may_go_on =
-            last_words.is_empty() || self.routing.optimism.is_some() || self.has_only_begun();
+        let may_go_on = last_words.is_empty()
+            || self.routing.optimistic_state.is_some()
+            || self.has_only_begin();
         if may_go_on && self.cut_while_idle(&text) {
             return Poll::Pending;
         }

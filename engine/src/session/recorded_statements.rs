@@ -71,7 +71,7 @@ impl PooledSession {
             .held
             .lease
             .as_ref()
-            .map(|lent| &*lent.conn.backend.name);
+            .map(|lease| &*lease.conn.backend.name);
         let record = self.way_of(trace, facts, text);
         tracing::info!(
             kind = "statement_recorded",

@@ -83,7 +83,7 @@ pub async fn begin(
     let server = server_of(&admission.greeting);
     let flags = env.pool.fresh_flags(kind.collation, server);
     let config = &settings.config;
-    let course = RoutingState::of(&env.relay, config, &admission.listener, Some(&account));
+    let state = RoutingState::of(&env.relay, config, &admission.listener, Some(&account));
     let mut session = PooledSession {
         client: ClientSide {
             privacy: client.privacy(),
@@ -107,7 +107,7 @@ pub async fn begin(
             inherits_at,
         ),
         tracking: Tracking::default(),
-        routing: Routing::new(course, Reflection::None),
+        routing: Routing::new(state, Reflection::None),
         command: CurrentCommand::default(),
         identity: Identity {
             account,
@@ -188,12 +188,12 @@ impl PooledSession {
     }
 
     async fn try_schema_on_connection(&mut self, schema: Vec<u8>) -> Result<(), Failure> {
-        let Some(mut lent) = self.held.lease.take() else {
+        let Some(mut lease) = self.held.lease.take() else {
             return Ok(());
         };
         let needs = session::state::Needs::NONE;
-        let equal = self.restore_state_first(&mut lent.conn, &needs).await;
-        self.held.lease = Some(lent);
+        let equal = self.restore_state_first(&mut lease.conn, &needs).await;
+        self.held.lease = Some(lease);
         match equal {
             Ok(()) => {
                 let key = (self.identity.key.account.clone(), schema);
@@ -202,7 +202,7 @@ impl PooledSession {
             }
             Err(cut) => {
                 let refused = crate::failure::retry::at_login(&cut.cut);
-                self.drop_lent(pool::CloseReason::Broken);
+                self.drop_lease(pool::CloseReason::Broken);
                 Err(refused)
             }
         }

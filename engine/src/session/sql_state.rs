@@ -17,7 +17,7 @@ pub struct SqlState {
     /// Statements with an open cursor on the connection that is held.
     pub cursors: Vec<(ClientStatementId, StatementKey)>,
     /// What the client may still ask about its last statement.
-    pub(crate) aftermath: Rc<PendingAnswers>,
+    pub(crate) pending_answers: Rc<PendingAnswers>,
     /// How many changes of global variables there had been when the session began, or took them up last.
     pub(crate) inherits_at: u64,
     /// The last statement may have changed global variables.
@@ -39,7 +39,7 @@ impl SqlState {
             session,
             statements,
             cursors: Vec::new(),
-            aftermath: Rc::default(),
+            pending_answers: Rc::default(),
             inherits_at,
             sets_globals: false,
             has_set_globals: false,

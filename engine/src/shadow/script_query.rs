@@ -67,15 +67,16 @@ impl PooledSession {
             reports: Reports::Stay,
         };
         self.command.policy = CommandPolicy::of_script(asked.inquiry.place.clone(), limit);
-        let ear = ReplyObserver::to(command, self.client.capabilities, towards, &asked.scripts);
-        let ear = ear.map(|ear| ear.counted_in(&self.watch.memory));
-        self.client.leg.ear = ear.map(Box::new);
+        let observer =
+            ReplyObserver::to(command, self.client.capabilities, towards, &asked.scripts);
+        let observer = observer.map(|observer| observer.counted_in(&self.watch.memory));
+        self.client.leg.observer = observer.map(Box::new);
         let arrived = self.arrived(incoming_of(command, payload));
         let ran = Box::pin(self.perform(arrived)).await;
         self.close_order();
-        let ear = self.client.leg.ear.take();
+        let observer = self.client.leg.observer.take();
         Ok((
-            ear.map_or_else(ObservedReply::nothing, |it| it.ended()),
+            observer.map_or_else(ObservedReply::nothing, |it| it.ended()),
             ran?,
         ))
     }

@@ -85,7 +85,7 @@ impl PooledSession {
             },
             tracking: Tracking::default(),
             routing: Routing::new(
-                RoutingState::elsewhere(&self.routing.course, cluster),
+                RoutingState::elsewhere(&self.routing.state, cluster),
                 Reflection::Itself,
             ),
             command: CurrentCommand::default(),
@@ -98,7 +98,11 @@ impl PooledSession {
                 greeting: Rc::clone(&who.greeting),
                 listener: who.listener.clone(),
                 refused_changes: 0,
-                registered: env.relay.login.people.register(env.relay.login.worker),
+                registered: env
+                    .relay
+                    .login
+                    .session_registry
+                    .register(env.relay.login.worker),
                 place,
             },
             explainer: self.explainer,
@@ -120,7 +124,7 @@ async fn run(
         if double.sql_state.session.values() != &item.values {
             double.sql_state.session.swap_values(item.values);
         }
-        let ran = double.run_beside(item.work).await;
+        let ran = double.run_in_shadow(item.work).await;
         let rested = match ran {
             Ok(After::Next) => double.rest().await,
             Ok(_) => break,
@@ -128,7 +132,7 @@ async fn run(
         };
         if let Err(CutOff { failure, .. }) = rested {
             tracing::warn!(cause = failure.cause, user = %double.identity.account.id(), "a session of a script beside a client's has ended with an error");
-            double.drop_lent(pool::CloseReason::Broken);
+            double.drop_lease(pool::CloseReason::Broken);
             break;
         }
     }
@@ -138,7 +142,7 @@ async fn run(
 }
 
 impl PooledSession {
-    async fn run_beside(&mut self, work: Work) -> Result<After, CutOff> {
+    async fn run_in_shadow(&mut self, work: Work) -> Result<After, CutOff> {
         let command = |command, packets| Incoming {
             command,
             packets,
@@ -151,7 +155,7 @@ impl PooledSession {
                 Box::pin(self.perform(arrived)).await
             }
             Work::Execute(key, count, payload) => {
-                let Some((id, packets)) = self.prepare_beside(key, count, payload) else {
+                let Some((id, packets)) = self.prepare_in_shadow(key, count, payload) else {
                     return Ok(After::Next);
                 };
                 let incoming = command(Command::STMT_EXECUTE, packets);
@@ -160,7 +164,7 @@ impl PooledSession {
                 after
             }
             Work::BulkExecute(key, count, payload) => {
-                let Some((id, packets)) = self.prepare_beside(key, count, payload) else {
+                let Some((id, packets)) = self.prepare_in_shadow(key, count, payload) else {
                     return Ok(After::Next);
                 };
                 let incoming = command(Command::STMT_BULK_EXECUTE, packets);
@@ -173,7 +177,7 @@ impl PooledSession {
     }
 
     /// The statement among this session's, and the packets of an execution with its id.
-    fn prepare_beside(
+    fn prepare_in_shadow(
         &mut self,
         key: StatementKey,
         count: u16,

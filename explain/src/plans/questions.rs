@@ -91,16 +91,16 @@ impl Planner {
         bytes_max: usize,
     ) -> Result<OwnReply, Refusal> {
         let lost = || "the connection is lost".to_owned();
-        let mut lent = self.session.held.lease.take().ok_or_else(lost)?;
+        let mut lease = self.session.held.lease.take().ok_or_else(lost)?;
         let running = Running {
-            backend: Arc::clone(&lent.conn.backend),
-            thread_id: lent.conn.thread_id,
+            backend: Arc::clone(&lease.conn.backend),
+            thread_id: lease.conn.thread_id,
         };
         let env = Rc::clone(&self.session.env);
-        let argument = text(&lent.conn, question);
+        let argument = text(&lease.conn, question);
         let mut kill = None;
         let heard = {
-            let mut asked = pin!(lent.conn.ask_in_part(&env.pool_env, &argument, bytes_max));
+            let mut asked = pin!(lease.conn.ask_in_part(&env.pool_env, &argument, bytes_max));
             match timeout(limit, asked.as_mut()).await {
                 Ok(heard) => Some(heard),
                 Err(_) => {
@@ -112,9 +112,9 @@ impl Planner {
                 }
             }
         };
-        self.session.held.lease = Some(lent);
+        self.session.held.lease = Some(lease);
         let Some(Ok(own)) = heard else {
-            self.session.drop_lent(CloseReason::Broken);
+            self.session.drop_lease(CloseReason::Broken);
             return Err(lost());
         };
         if let Some(status) = own.tally.status {

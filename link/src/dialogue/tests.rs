@@ -37,7 +37,7 @@ fn play(legs: Legs, plugin: &[u8], lines: &[Line<'_>]) -> Result<bool, Failure> 
         plugin: plugin.to_vec(),
         scramble: SCRAMBLE.to_vec(),
         exchange: Exchange::None,
-        ear: None,
+        observer: None,
     };
     let runtime = tokio::runtime::Builder::new_current_thread()
         .build()
@@ -156,7 +156,7 @@ fn a_password_in_clear_is_encrypted_for_an_open_backend() {
             plugin: Vec::new(),
             scramble: Vec::new(),
             exchange: Exchange::None,
-            ear: None,
+            observer: None,
         };
         let script = async {
             far_backend.write(&switch).await.unwrap();
@@ -253,7 +253,7 @@ fn a_password_is_withheld_from_an_open_backend_whose_key_nobody_has_vouched_for(
         plugin: SHA256_PASSWORD.to_vec(),
         scramble: SCRAMBLE.to_vec(),
         exchange: Exchange::None,
-        ear: None,
+        observer: None,
     };
     let runtime = tokio::runtime::Builder::new_current_thread()
         .build()

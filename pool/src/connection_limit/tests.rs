@@ -121,9 +121,9 @@ fn a_lowered_limit_asks_for_what_is_above_it() {
 #[test]
 fn the_bell_rings_when_somebody_begins_to_wait_and_when_a_place_returns() {
     let rung = Arc::new(AtomicUsize::new(0));
-    let bell = Arc::clone(&rung);
+    let waker = Arc::clone(&rung);
     let connection_limit = ConnectionLimit::new(1, move || {
-        bell.fetch_add(1, Ordering::Relaxed);
+        waker.fetch_add(1, Ordering::Relaxed);
     });
     let rings = || rung.swap(0, Ordering::Relaxed);
     let [one, two] = [0; 2].map(|_| holdings(&[&connection_limit]));

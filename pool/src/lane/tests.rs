@@ -70,9 +70,9 @@ struct Model {
 }
 
 impl Model {
-    fn fare(&mut self, rider: u32, fate: Fate) {
-        let before = self.fates.insert(rider, fate);
-        assert_eq!(before, None, "rider {rider} has two fates");
+    fn fare(&mut self, request: u32, fate: Fate) {
+        let before = self.fates.insert(request, fate);
+        assert_eq!(before, None, "rider {request} has two fates");
     }
 }
 
@@ -89,34 +89,34 @@ proptest! {
             }
             match event {
                 Event::Board { habit_ms } => {
-                    let rider = next;
+                    let request = next;
                     next += 1;
                     let was_open = lane.is_open();
-                    match lane.board(rider, rider, MS * u32::from(habit_ms)) {
-                        Ok(seat) => {
+                    match lane.submit(request, request, MS * u32::from(habit_ms)) {
+                        Ok(request_id) => {
                             prop_assert!(was_open);
-                            model.seats.insert(rider, seat);
-                            model.wire.push_back(rider);
+                            model.seats.insert(request, request_id);
+                            model.wire.push_back(request);
                         }
                         Err(refused) => {
                             prop_assert!(!was_open);
-                            prop_assert_eq!(refused, rider);
-                            model.refused.insert(rider);
+                            prop_assert_eq!(refused, request);
+                            model.refused.insert(request);
                         }
                     }
                 }
                 Event::Departs => {
                     let is_first = model.wire.iter().all(|it| !model.sent_at.contains_key(it));
                     prop_assert_eq!(lane.departs(now), is_first);
-                    for rider in &model.wire {
-                        model.sent_at.entry(*rider).or_insert(now);
+                    for request in &model.wire {
+                        model.sent_at.entry(*request).or_insert(now);
                     }
                 }
                 Event::Begins => {
-                    if let Some((rider, follower)) = lane.head() {
-                        let rider = rider.copied();
+                    if let Some((request, follower)) = lane.head() {
+                        let request = request.copied();
                         prop_assert_eq!(Some(&*follower), model.wire.front());
-                        prop_assert!(rider.is_none_or(|rider| Some(&rider) == model.wire.front()));
+                        prop_assert!(request.is_none_or(|request| Some(&request) == model.wire.front()));
                         lane.begins();
                         model.has_begun = true;
                     }
@@ -126,61 +126,61 @@ proptest! {
                         prop_assert!(lane.ends(now).is_none());
                         continue;
                     };
-                    let Ended { rider, follower, sent_at } = lane.ends(now).expect("it is on the wire");
+                    let Ended { request, follower, sent_at } = lane.ends(now).expect("it is on the wire");
                     prop_assert_eq!(follower, first);
                     prop_assert_eq!(sent_at, model.sent_at.get(&first).copied().unwrap_or_default());
                     model.has_begun = false;
-                    match rider {
-                        Some(rider) => {
-                            prop_assert_eq!(rider, first);
-                            model.fare(rider, Fate::Answered);
+                    match request {
+                        Some(request) => {
+                            prop_assert_eq!(request, first);
+                            model.fare(request, Fate::Answered);
                         }
                         None => prop_assert!(model.fates.contains_key(&first)),
                     }
                 }
                 Event::Leave { which } => {
-                    let rider = u32::try_from(which).unwrap() % next.max(1);
-                    let Some(seat) = model.seats.get(&rider).copied() else {
+                    let request = u32::try_from(which).unwrap() % next.max(1);
+                    let Some(request_id) = model.seats.get(&request).copied() else {
                         continue;
                     };
-                    match lane.leave(seat) {
+                    match lane.leave(request_id) {
                         Some(left) => {
-                            prop_assert_eq!(left.rider, rider);
-                            let is_head = model.wire.front() == Some(&rider);
+                            prop_assert_eq!(left.request, request);
+                            let is_head = model.wire.front() == Some(&request);
                             prop_assert_eq!(left.is_head, is_head);
                             prop_assert_eq!(left.has_begun, is_head && model.has_begun);
-                            model.fare(rider, Fate::Left);
+                            model.fare(request, Fate::Left);
                         }
-                        None => prop_assert!(model.fates.contains_key(&rider)),
+                        None => prop_assert!(model.fates.contains_key(&request)),
                     }
                 }
                 Event::Look { after_ms } => {
                     now += MS * u32::from(after_ms);
                     if lane.is_overdue(now) {
-                        for rider in lane.clear() {
-                            prop_assert_ne!(Some(&rider), model.wire.front());
-                            model.fare(rider, Fate::Elsewhere);
+                        for request in lane.clear() {
+                            prop_assert_ne!(Some(&request), model.wire.front());
+                            model.fare(request, Fate::Elsewhere);
                         }
                         prop_assert!(!lane.is_overdue(now));
                     }
                 }
                 Event::Clear => {
-                    for rider in lane.clear() {
-                        prop_assert_ne!(Some(&rider), model.wire.front());
-                        model.fare(rider, Fate::Elsewhere);
+                    for request in lane.clear() {
+                        prop_assert_ne!(Some(&request), model.wire.front());
+                        model.fare(request, Fate::Elsewhere);
                     }
                 }
                 Event::Break => {
                     let stranded = lane.break_off();
-                    if let Some(rider) = stranded.begun {
+                    if let Some(request) = stranded.begun {
                         prop_assert!(model.has_begun);
-                        prop_assert_eq!(Some(&rider), model.wire.front());
-                        model.fare(rider, Fate::Reported);
+                        prop_assert_eq!(Some(&request), model.wire.front());
+                        model.fare(request, Fate::Reported);
                     }
-                    for rider in stranded.unanswered {
-                        let is_head = model.wire.front() == Some(&rider);
+                    for request in stranded.unanswered {
+                        let is_head = model.wire.front() == Some(&request);
                         prop_assert!(!(is_head && model.has_begun));
-                        model.fare(rider, Fate::Elsewhere);
+                        model.fare(request, Fate::Elsewhere);
                     }
                     model.wire.clear();
                     is_broken = true;
@@ -192,17 +192,17 @@ proptest! {
             prop_assert_eq!(lane.depth(), model.wire.len());
         }
         // What is left is answered in its order.
-        while let Some(Ended { rider, .. }) = lane.ends(now) {
+        while let Some(Ended { request, .. }) = lane.ends(now) {
             let first = model.wire.pop_front().expect("it is on the wire");
-            if let Some(rider) = rider {
-                prop_assert_eq!(rider, first);
-                model.fare(rider, Fate::Answered);
+            if let Some(request) = request {
+                prop_assert_eq!(request, first);
+                model.fare(request, Fate::Answered);
             }
         }
         prop_assert_eq!(lane.riders(), 0);
-        let boarded = (0..next).filter(|rider| !model.refused.contains(rider));
-        for rider in boarded {
-            prop_assert!(model.fates.contains_key(&rider), "rider {} is lost", rider);
+        let boarded = (0..next).filter(|request| !model.refused.contains(request));
+        for request in boarded {
+            prop_assert!(model.fates.contains_key(&request), "rider {} is lost", request);
         }
     }
 }
@@ -210,20 +210,20 @@ proptest! {
 #[test]
 fn a_head_is_overdue_when_it_keeps_somebody_for_many_times_its_habit() {
     let mut lane: Lane<u32, ()> = Lane::default();
-    lane.board(1, (), MS).unwrap();
+    lane.submit(1, (), MS).unwrap();
     let late = MS * 16;
     // It has not been sent.
     assert!(!lane.overstays(late));
     assert!(lane.departs(Duration::ZERO));
     // Nobody waits behind it.
     assert!(lane.overstays(late) && !lane.is_overdue(late));
-    lane.board(2, (), MS).unwrap();
+    lane.submit(2, (), MS).unwrap();
     assert!(!lane.departs(MS));
     assert!(!lane.is_overdue(late - MS));
     assert!(lane.is_overdue(late));
     // The next head begins anew.
     lane.ends(late);
-    lane.board(3, (), MS).unwrap();
+    lane.submit(3, (), MS).unwrap();
     lane.departs(late);
     assert!(!lane.is_overdue(late + PATIENCE_MIN));
 }
@@ -231,11 +231,11 @@ fn a_head_is_overdue_when_it_keeps_somebody_for_many_times_its_habit() {
 #[test]
 fn a_head_that_overstays_for_nobody_is_abandoned() {
     let mut lane: Lane<u32, ()> = Lane::default();
-    let seat = lane.board(1, (), MS).unwrap();
+    let request_id = lane.submit(1, (), MS).unwrap();
     lane.departs(Duration::ZERO);
     let late = MS * 16;
     assert!(lane.overstays(late) && !lane.abandons_head(late));
-    lane.leave(seat).unwrap();
+    lane.leave(request_id).unwrap();
     assert!(!lane.abandons_head(late - MS));
     assert!(lane.abandons_head(late));
     // Not at each look, but again after as long, should the kill have been lost.
@@ -248,9 +248,9 @@ fn a_head_that_overstays_for_nobody_is_abandoned() {
 #[test]
 fn each_head_that_overstays_for_nobody_is_abandoned() {
     let mut lane: Lane<u32, ()> = Lane::default();
-    let seats = [1, 2].map(|rider| lane.board(rider, (), MS).unwrap());
+    let seats = [1, 2].map(|request| lane.submit(request, (), MS).unwrap());
     lane.departs(Duration::ZERO);
-    let _ = seats.map(|seat| lane.leave(seat).unwrap());
+    let _ = seats.map(|request_id| lane.leave(request_id).unwrap());
     let late = MS * 16;
     assert!(lane.abandons_head(late));
     lane.ends(late);
@@ -262,8 +262,8 @@ fn each_head_that_overstays_for_nobody_is_abandoned() {
 fn no_habit_makes_patience_too_short_or_too_long() {
     for (habit, patience) in [(Duration::ZERO, PATIENCE_MIN), (MS * 1000, PATIENCE_MAX)] {
         let mut lane: Lane<u32, ()> = Lane::default();
-        lane.board(1, (), habit).unwrap();
-        lane.board(2, (), habit).unwrap();
+        lane.submit(1, (), habit).unwrap();
+        lane.submit(2, (), habit).unwrap();
         lane.departs(Duration::ZERO);
         assert!(!lane.is_overdue(patience - MS));
         assert!(lane.is_overdue(patience));
@@ -273,12 +273,12 @@ fn no_habit_makes_patience_too_short_or_too_long() {
 #[test]
 fn who_has_left_keeps_nobody_waiting_and_delays_no_one() {
     let mut lane: Lane<u32, ()> = Lane::default();
-    lane.board(1, (), MS).unwrap();
-    let seat = lane.board(2, (), MS).unwrap();
+    lane.submit(1, (), MS).unwrap();
+    let request_id = lane.submit(2, (), MS).unwrap();
     lane.departs(Duration::ZERO);
-    lane.leave(seat).unwrap();
+    lane.leave(request_id).unwrap();
     assert!(!lane.is_overdue(MS * 1000));
-    assert_eq!(lane.leave(seat), None);
+    assert_eq!(lane.leave(request_id), None);
 }
 
 #[test]
@@ -303,14 +303,14 @@ fn lanes_are_as_deep_as_makes_statements_cheaper() {
 #[test]
 fn a_statement_of_its_own_keeps_its_place_whoever_is_cleared() {
     let mut lane: Lane<char, char> = Lane::default();
-    lane.board('a', 'a', MS).unwrap();
-    lane.board_own('p');
+    lane.submit('a', 'a', MS).unwrap();
+    lane.submit_own('p');
     lane.departs(Duration::ZERO);
-    lane.board('b', 'b', MS).unwrap();
+    lane.submit('b', 'b', MS).unwrap();
     lane.departs(MS);
-    let ended = |rider, follower, sent_at| {
+    let ended = |request, follower, sent_at| {
         Some(Ended {
-            rider,
+            request,
             follower,
             sent_at,
         })

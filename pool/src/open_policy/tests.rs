@@ -43,7 +43,7 @@ fn wait(pool: &mut TestPool, waiter: char, now: Duration) -> Ticket {
 }
 
 /// One that is lent since `now`, and took [`OPENING`] to open.
-fn lent(pool: &mut TestPool, now: Duration) -> Lease {
+fn leased(pool: &mut TestPool, now: Duration) -> Lease {
     match check_out(pool, '-', Duration::ZERO, now - OPENING) {
         Verdict::Open(permit) => pool.opened(permit, now),
         other => panic!("not to be opened: {other:?}"),
@@ -83,7 +83,7 @@ fn where_none_is_the_first_opens_at_once_and_the_others_wait_as_long_as_that_tak
 #[test]
 fn one_that_comes_back_in_time_spares_the_opening() {
     let mut pool = pool();
-    let lease = lent(&mut pool, S);
+    let lease = leased(&mut pool, S);
     let _ticket = wait(&mut pool, 'w', S + MS);
     assert_eq!(pool.next_tick_of(&(), S + MS), Some(S + MS + OPENING));
     assert_eq!(woken(&mut pool, S + OPENING).0, "");
@@ -98,14 +98,14 @@ fn one_that_comes_back_in_time_spares_the_opening() {
 #[test]
 fn where_all_are_held_nobody_waits_for_them() {
     let mut pool = pool();
-    let held = lent(&mut pool, S);
+    let held = leased(&mut pool, S);
     let _ticket = wait(&mut pool, 'w', S + MS);
     pool.hold(&held);
     assert_eq!(pool.next_tick(S + 2 * MS), Some(S + MS));
     let (waiters, _permits) = woken(&mut pool, S + 2 * MS);
     assert_eq!(waiters, "w");
     let mut pool = self::pool();
-    let held = lent(&mut pool, S);
+    let held = leased(&mut pool, S);
     pool.hold(&held);
     assert!(matches!(
         check_out(&mut pool, 'x', S, S + MS),
@@ -116,7 +116,7 @@ fn where_all_are_held_nobody_waits_for_them() {
 #[test]
 fn those_who_have_waited_all_open_where_all_are_held() {
     let mut pool = pool();
-    let held = lent(&mut pool, S);
+    let held = leased(&mut pool, S);
     pool.hold(&held);
     let opening = check_out(&mut pool, '-', S, S);
     let _tickets = ['a', 'b', 'c'].map(|waiter| wait(&mut pool, waiter, S));
@@ -129,7 +129,7 @@ fn those_who_have_waited_all_open_where_all_are_held() {
 #[test]
 fn who_has_less_patience_than_an_opening_takes_opens_at_once() {
     let mut pool = pool();
-    let _lease = lent(&mut pool, S);
+    let _lease = leased(&mut pool, S);
     let verdict = check_out(&mut pool, '-', OPENING - MS, S);
     assert!(matches!(verdict, Verdict::Open(_)));
 }
@@ -137,7 +137,7 @@ fn who_has_less_patience_than_an_opening_takes_opens_at_once() {
 #[test]
 fn one_that_breaks_is_replaced_at_once() {
     let mut pool = pool();
-    let lease = lent(&mut pool, S);
+    let lease = leased(&mut pool, S);
     let _ticket = wait(&mut pool, 'w', S);
     let wakes = pool.forget(lease, CloseReason::Broken, S);
     assert_eq!(wakes.len(), 1);

@@ -319,11 +319,11 @@ fn counts_begin_from_nothing_but_for_what_is_lent() {
     idle(&mut pool, &[0, 0]);
     let (_, lease) = taken(pool.check_out(&"a", wish('-'), 9 * S));
     let before = figures(&pool);
-    assert_eq!((before.counts.opened, before.counts.lent_max), (2, 2));
+    assert_eq!((before.counts.opened, before.counts.leased_max), (2, 2));
     pool.reset_counts();
     let after = figures(&pool);
     let counts = Counts {
-        lent_max: 1,
+        leased_max: 1,
         ..Counts::default()
     };
     assert_eq!(after, Figures { counts, ..before });

@@ -162,7 +162,7 @@ pub fn restored(
         settle_user_variable(session, connection, &name);
     }
     if needs.is_last_insert_id_needed
-        && let Some(id) = session.aftermath.last_insert_id.seen()
+        && let Some(id) = session.diagnostics.last_insert_id.seen()
     {
         connection.last_insert_id = LastInsertId::Known(id);
     }
@@ -177,7 +177,7 @@ impl Needs {
             Which::All | Which::Listed => false,
         };
         let exist_none = session.user_variables.is_empty() && connection.user_variables.is_empty();
-        let is_same_id = connection.last_insert_id == session.aftermath.last_insert_id;
+        let is_same_id = connection.last_insert_id == session.diagnostics.last_insert_id;
         let own = &session.user_variables;
         let are_wide = own.are_wide() || connection.has_foreign_wide(own);
         (names_none || exist_none) && !are_wide && (!self.is_last_insert_id_needed || is_same_id)
@@ -411,7 +411,7 @@ impl Assignments {
     }
 
     fn last_insert_id(&mut self, session: &SessionState, connection: &ConnectionState) {
-        let Some(id) = session.aftermath.last_insert_id.seen() else {
+        let Some(id) = session.diagnostics.last_insert_id.seen() else {
             return;
         };
         if connection.last_insert_id != LastInsertId::Known(id) {

@@ -33,56 +33,56 @@ pub enum Answered {
 impl SessionState {
     /// LAST_INSERT_ID() was this where only the connection knew.
     pub fn last_insert_id_is(&mut self, id: u64) {
-        if self.aftermath.last_insert_id == LastInsertId::OnConnection {
-            self.aftermath.last_insert_id = LastInsertId::Known(id);
+        if self.diagnostics.last_insert_id == LastInsertId::OnConnection {
+            self.diagnostics.last_insert_id = LastInsertId::Known(id);
         }
     }
 
     /// FOUND_ROWS() was this where only the connection knew.
     pub fn found_rows_are(&mut self, rows: u64) {
-        self.aftermath.found_rows.get_or_insert(rows);
+        self.diagnostics.found_rows.get_or_insert(rows);
     }
 
     /// A command was answered by the proxy, as a server answers it: what functions say of it.
     pub fn answered(&mut self, answer: Answered) {
-        self.aftermath.list = List::Kept;
+        self.diagnostics.list = List::Kept;
         match answer {
-            Answered::Ok => self.aftermath.row_count = 0,
+            Answered::Ok => self.diagnostics.row_count = 0,
             Answered::Statement => {
-                self.aftermath.row_count = 0;
-                self.aftermath.told = Some(0);
+                self.diagnostics.row_count = 0;
+                self.diagnostics.told = Some(0);
                 if !super::variables::is_mariadb(self.server) {
-                    self.aftermath.is_list_lost = false;
-                    self.aftermath.list = List::Empty;
-                    self.aftermath.warnings = 0;
+                    self.diagnostics.is_list_lost = false;
+                    self.diagnostics.list = List::Empty;
+                    self.diagnostics.warnings = 0;
                 }
             }
-            Answered::Eof => self.aftermath.row_count = -1,
+            Answered::Eof => self.diagnostics.row_count = -1,
             Answered::Reset => {
-                self.aftermath.row_count = 0;
-                self.aftermath.told = Some(0);
+                self.diagnostics.row_count = 0;
+                self.diagnostics.told = Some(0);
             }
             Answered::Rows => {
-                self.aftermath.row_count = -1;
-                self.aftermath.told = Some(0);
+                self.diagnostics.row_count = -1;
+                self.diagnostics.told = Some(0);
             }
             Answered::Error => {
-                self.aftermath.is_list_lost = false;
-                self.aftermath.row_count = -1;
-                self.aftermath.warnings = match super::variables::is_mariadb(self.server) {
+                self.diagnostics.is_list_lost = false;
+                self.diagnostics.row_count = -1;
+                self.diagnostics.warnings = match super::variables::is_mariadb(self.server) {
                     true => 1,
-                    false => self.aftermath.warnings.saturating_add(1),
+                    false => self.diagnostics.warnings.saturating_add(1),
                 };
-                self.aftermath.told = Some(1);
+                self.diagnostics.told = Some(1);
             }
             Answered::Prepared {
                 reads_tables: false,
             } if super::variables::is_mariadb(self.server) => {}
             Answered::Prepared { .. } => {
-                self.aftermath.is_list_lost = false;
-                self.aftermath.list = List::Empty;
-                self.aftermath.warnings = 0;
-                self.aftermath.told = Some(0);
+                self.diagnostics.is_list_lost = false;
+                self.diagnostics.list = List::Empty;
+                self.diagnostics.warnings = 0;
+                self.diagnostics.told = Some(0);
             }
         }
     }
@@ -90,8 +90,8 @@ impl SessionState {
     /// A statement stood in for another that leaves what functions say of the last command, but
     /// for this number of rows: all that is as it was `before`.
     pub fn left_alone(&mut self, before: StatementDiagnostics) {
-        let last_insert_id = self.aftermath.last_insert_id;
-        self.aftermath = StatementDiagnostics {
+        let last_insert_id = self.diagnostics.last_insert_id;
+        self.diagnostics = StatementDiagnostics {
             last_insert_id,
             list: List::Kept,
             ..before
@@ -168,25 +168,25 @@ impl SessionState {
             let value = self.values().variable(name);
             value.is_none_or(|value| RESTING.contains(&value))
         };
-        self.is_plain() && self.aftermath.warnings == 0 && DECIDING.iter().all(is_at_rest)
+        self.is_plain() && self.diagnostics.warnings == 0 && DECIDING.iter().all(is_at_rest)
     }
 
     /// What the last statement left was to be had from its connection, which is gone.
     pub fn answers_lost(&mut self) {
-        let is_list_lost = self.aftermath.list != List::Empty && self.aftermath.warnings > 0;
+        let is_list_lost = self.diagnostics.list != List::Empty && self.diagnostics.warnings > 0;
         self.connection_lost();
-        self.aftermath.is_list_lost = is_list_lost;
+        self.diagnostics.is_list_lost = is_list_lost;
     }
 
     /// The connection is gone on which the last statement ran: nobody knows any more what it left.
     pub fn connection_lost(&mut self) {
-        if self.aftermath.last_insert_id == LastInsertId::OnConnection {
-            self.aftermath.last_insert_id = LastInsertId::Lost;
+        if self.diagnostics.last_insert_id == LastInsertId::OnConnection {
+            self.diagnostics.last_insert_id = LastInsertId::Lost;
         }
-        self.aftermath.list = List::Empty;
-        self.aftermath.warnings = 0;
-        self.aftermath.told = Some(0);
-        self.aftermath.found_rows.get_or_insert(0);
+        self.diagnostics.list = List::Empty;
+        self.diagnostics.warnings = 0;
+        self.diagnostics.told = Some(0);
+        self.diagnostics.found_rows.get_or_insert(0);
     }
 
     /// How long it may be idle by its `wait_timeout`; none where that is not known.

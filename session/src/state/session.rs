@@ -121,7 +121,7 @@ pub struct SessionState {
     pub(super) held: Held,
     pub(super) calls: Calls,
     pub(super) pinned: Pinned,
-    pub(super) aftermath: StatementDiagnostics,
+    pub(super) diagnostics: StatementDiagnostics,
     pub(super) untold: Untold,
     pub(super) reading: Reading,
 }
@@ -151,7 +151,7 @@ impl SessionState {
                 now: Pins::NONE,
                 for_life: Pins::NONE,
             },
-            aftermath: StatementDiagnostics::default(),
+            diagnostics: StatementDiagnostics::default(),
             untold: Untold {
                 is_status_unknown: false,
                 owed: Owed::Nothing,
@@ -203,8 +203,8 @@ impl SessionState {
     }
 
     /// What the last statement left to be asked.
-    pub fn aftermath(&self) -> &StatementDiagnostics {
-        &self.aftermath
+    pub fn diagnostics(&self) -> &StatementDiagnostics {
+        &self.diagnostics
     }
 
     /// Why it cannot leave its backend connection now. What an [`super::StateQuery`] would end is among

@@ -219,7 +219,7 @@ impl SessionState {
                 inquiry.ask(QueriedState::Lock(Rc::clone(name)));
             }
         }
-        if self.aftermath.last_insert_id == LastInsertId::OnConnection {
+        if self.diagnostics.last_insert_id == LastInsertId::OnConnection {
             inquiry.ask(QueriedState::LastInsertId);
         }
         match self.doubts.asks_singly {
@@ -410,8 +410,8 @@ impl SessionState {
             QueriedState::LastInsertId => {
                 let (_, value) = cells.next()?;
                 let text = std::str::from_utf8(value?).ok()?;
-                self.aftermath.last_insert_id = LastInsertId::Known(text.parse().ok()?);
-                connection.last_insert_id = self.aftermath.last_insert_id;
+                self.diagnostics.last_insert_id = LastInsertId::Known(text.parse().ok()?);
+                connection.last_insert_id = self.diagnostics.last_insert_id;
             }
             QueriedState::Definition(call) => {
                 // One of another form, without a definition, is asked for once only.

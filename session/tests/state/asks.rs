@@ -197,7 +197,7 @@ fn an_insert_id_is_known_where_nothing_in_the_text_could_have_been_it() {
     let known = |text: &str| {
         let mut stage = Stage::new(MYSQL);
         stage.says(text, ok().affected(1).id(7));
-        stage.session.aftermath().last_insert_id == LastInsertId::Known(7)
+        stage.session.diagnostics().last_insert_id == LastInsertId::Known(7)
     };
     for text in [
         "INSERT INTO t (b) VALUES (1), (2)",
@@ -230,13 +230,13 @@ fn an_insert_id_is_known_where_nothing_in_the_text_could_have_been_it() {
     stage.session.parameters_are(vec![1, 2]);
     stage.says("INSERT INTO t (b, c) VALUES (?, ?)", ok().id(7));
     assert_eq!(
-        stage.session.aftermath().last_insert_id,
+        stage.session.diagnostics().last_insert_id,
         LastInsertId::Known(7)
     );
     stage.session.parameters_are(vec![1, 7]);
     stage.says("INSERT INTO t (a, c) VALUES (?, ?)", ok().id(7));
     assert_eq!(
-        stage.session.aftermath().last_insert_id,
+        stage.session.diagnostics().last_insert_id,
         LastInsertId::OnConnection
     );
 }
@@ -247,7 +247,7 @@ fn last_insert_id_follows_the_session() {
     stage.says("INSERT INTO t (b) VALUES (1)", ok().id(7));
     stage.says("INSERT INTO no_counter VALUES ('x')", ok());
     assert_eq!(
-        stage.session.aftermath().last_insert_id,
+        stage.session.diagnostics().last_insert_id,
         LastInsertId::Known(7)
     );
     assert_eq!(stage.moves("SELECT 1"), "");
@@ -269,23 +269,23 @@ fn last_insert_id_follows_the_session() {
     );
     stage.says("INSERT INTO t SELECT * FROM u", ok().id(9));
     assert_eq!(
-        stage.session.aftermath().last_insert_id,
+        stage.session.diagnostics().last_insert_id,
         LastInsertId::OnConnection
     );
     assert_eq!(stage.asks(), "SELECT LAST_INSERT_ID()");
     stage.hears_texts(&["3"]);
     assert_eq!(
-        stage.session.aftermath().last_insert_id,
+        stage.session.diagnostics().last_insert_id,
         LastInsertId::Known(3)
     );
     stage.says("SET last_insert_id = 12", ok().var("last_insert_id", "12"));
     assert_eq!(
-        stage.session.aftermath().last_insert_id,
+        stage.session.diagnostics().last_insert_id,
         LastInsertId::Known(12)
     );
     stage.says("SET @x = LAST_INSERT_ID(13)", ok().changed());
     assert_eq!(
-        stage.session.aftermath().last_insert_id,
+        stage.session.diagnostics().last_insert_id,
         LastInsertId::OnConnection
     );
 }
@@ -295,8 +295,8 @@ fn row_count_and_found_rows_are_what_the_servers_say() {
     let mut stage = Stage::new(MYSQL);
     let after = |stage: &Stage| {
         (
-            stage.session.aftermath().row_count,
-            stage.session.aftermath().found_rows,
+            stage.session.diagnostics().row_count,
+            stage.session.diagnostics().found_rows,
         )
     };
     stage.says("SELECT a FROM t", rows(5));
@@ -377,9 +377,9 @@ fn warnings_of_a_lost_connection_are_lost_until_the_next_list() {
     let mut stage = Stage::new(MYSQL);
     stage.says("DROP TABLE IF EXISTS nothing", ok().warnings(1));
     stage.session.answers_lost();
-    assert!(stage.session.aftermath().is_list_lost);
+    assert!(stage.session.diagnostics().is_list_lost);
     stage.says("INSERT INTO t VALUES (1)", ok());
-    assert!(!stage.session.aftermath().is_list_lost);
+    assert!(!stage.session.diagnostics().is_list_lost);
     stage.session.answers_lost();
-    assert!(!stage.session.aftermath().is_list_lost);
+    assert!(!stage.session.diagnostics().is_list_lost);
 }

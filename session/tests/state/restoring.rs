@@ -431,7 +431,7 @@ fn a_reset_session_is_fresh_but_for_its_schema() {
     assert_eq!(stage.session.values().schema(), Some(&b"d"[..]));
     assert_eq!(stage.session.values().variables().count(), 0);
     assert_eq!(
-        stage.session.aftermath().last_insert_id,
+        stage.session.diagnostics().last_insert_id,
         LastInsertId::Known(0)
     );
     assert_eq!(

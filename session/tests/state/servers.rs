@@ -514,7 +514,7 @@ impl Comparison {
         } = self;
         let twins = &mut twins[id];
         let was_on = twins.pooled.on;
-        let known = *twins.pooled.state.aftermath();
+        let known = *twins.pooled.state.diagnostics();
         let Turn::Ran(pooled) = pool.run(&mut twins.pooled, text.as_bytes()) else {
             self.waited += 1;
             return;

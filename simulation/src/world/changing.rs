@@ -98,7 +98,7 @@ async fn disable(plan: &Plan, reach: &Reach, dice: &mut Dice) {
         for worker in proxy.views().await {
             let pools = worker.pools.iter().filter(|pool| pool.name == name);
             let figures = pools.map(|pool| &pool.figures);
-            let left: usize = figures.map(|it| it.idle + it.lent + it.opening).sum();
+            let left: usize = figures.map(|it| it.idle + it.leased + it.opening).sum();
             if left > 0 {
                 reach.books.broken(format!(
                     "server {server} is disabled, and proxy {number} has {left} connections to it"

@@ -152,7 +152,7 @@ fn all_at_rest(proxy: &SimulatedProxy, views: &[WorkerView]) -> Result<(), Strin
     for worker in views {
         for pool in &worker.pools {
             let figures = &pool.figures;
-            if figures.lent + figures.opening + figures.waiting > 0 {
+            if figures.leased + figures.opening + figures.waiting > 0 {
                 return Err(format!("a pool is not at rest: {pool:?}"));
             }
             let (opened, closed) = (figures.counts.opened, figures.counts.closed.total());

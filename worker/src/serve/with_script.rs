@@ -34,11 +34,11 @@ pub(super) async fn run_scripted(
     session.stand();
     if let Some(id) = id {
         let watch = Rc::clone(&session.watch);
-        worker.people.borrow_mut().insert(id, watch);
+        worker.session_registry.borrow_mut().insert(id, watch);
     }
     let ran = session.run().await;
     if let Some(id) = id {
-        worker.people.borrow_mut().remove(&id);
+        worker.session_registry.borrow_mut().remove(&id);
     }
     match ran {
         Ok(end) => Ok(end),

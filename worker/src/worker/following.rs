@@ -51,10 +51,10 @@ fn end_dropped_sessions(worker: &Worker, before: &Accounts, after: &Accounts) {
     }
     let is_gone =
         |account: &AccountId| account.source() == Source::Learned && !after.has_name(account);
-    let people = &worker.shared.people;
-    let ids = people.of_accounts(is_gone);
+    let session_registry = &worker.shared.session_registry;
+    let ids = session_registry.of_accounts(is_gone);
     for id in &ids {
-        people.kill(Kill {
+        session_registry.kill(Kill {
             id: *id,
             scope: KillScope::Connection,
             at: None,

@@ -13,7 +13,7 @@ impl Worker {
         if let Some(backend) = kill.at {
             return self.end_hook_at(backend, kill.id);
         }
-        if let Some(watch) = self.people.borrow().get(&kill.id) {
+        if let Some(watch) = self.session_registry.borrow().get(&kill.id) {
             match kill.scope {
                 KillScope::Statement => watch.kill_statement(kill.said),
                 KillScope::Connection => watch.ask(Ask::KillSession),
@@ -32,7 +32,7 @@ impl Worker {
 
     /// The same for somebody who looks at all sessions, those among them that nobody else can kill. None:
     /// it is not here.
-    pub(super) fn kill_by_card(&self, kill: Kill) -> Option<Killed> {
+    pub(super) fn kill_by_info(&self, kill: Kill) -> Option<Killed> {
         let watches = self.relay.sessions.borrow();
         let mut found = watches.iter().filter_map(|(_, watch)| {
             let card = watch.card().filter(|card| card.id == kill.id)?;

@@ -53,7 +53,7 @@ impl Worker {
         let mut settings = plane_context.settings.clone();
         settings.mark_unchanged();
         let (kills, mut killed) = mpsc::unbounded_channel();
-        shared.people.enlist(context.index, kills);
+        shared.session_registry.enlist(context.index, kills);
         let worker = Worker::new(context.index, plane_context, shared);
         worker.begin_tasks();
         let mut is_draining = false;
@@ -77,7 +77,7 @@ impl Worker {
 
     fn new(index: usize, plane_context: DataPlaneContext, shared: Arc<Shared>) -> Rc<Self> {
         let env = pool_env(&plane_context, &shared);
-        let memory = &shared.people.memory;
+        let memory = &shared.session_registry.memory;
         let settings = Arc::clone(&plane_context.settings.borrow());
         memory.set_bytes_max(settings.config.limits.memory_bytes_max);
         env.store.memory.count_in(memory);
@@ -86,7 +86,7 @@ impl Worker {
             index,
             engine: engine_env(index, &relay, &plane_context, &shared),
             relay,
-            people: RefCell::default(),
+            session_registry: RefCell::default(),
             plane_context,
             shared,
         })
@@ -108,7 +108,7 @@ impl Worker {
             let now = leaver.note_roles(&roles.borrow());
             roles.replace(now);
         }));
-        spawn_local(WorkerPool::look_at_globals(Rc::clone(&self.engine.pool)));
+        spawn_local(WorkerPool::read_globals(Rc::clone(&self.engine.pool)));
         spawn_local(Rc::clone(self).follow_accounts());
         spawn_local(Rc::clone(self).follow_definitions());
     }
@@ -129,7 +129,7 @@ impl Worker {
                 let _ = to.send(());
             }
             Message::Kill(kill, to) => {
-                if let Some(killed) = self.kill_by_card(kill) {
+                if let Some(killed) = self.kill_by_info(kill) {
                     let _ = to.send(killed);
                 }
             }
@@ -163,7 +163,7 @@ impl Worker {
         self.relay.recorder.stats.follow(&settings.config);
         let limits = &settings.config.limits;
         self.shared
-            .people
+            .session_registry
             .memory
             .set_bytes_max(limits.memory_bytes_max);
         let rule_set = self.engine.rule_set().followed_by(settings);
@@ -212,11 +212,11 @@ fn relay_env(
             accounts: plane_context.accounts.clone(),
             dice: Rc::clone(&dice),
             host_names: HostNames::default(),
-            people: Arc::clone(&shared.people),
+            session_registry: Arc::clone(&shared.session_registry),
             shared: Arc::clone(&shared.logins),
         }),
         clock: clock.clone(),
-        sessions: Rc::new(WorkerSessions::new(Arc::clone(&shared.people))),
+        sessions: Rc::new(WorkerSessions::new(Arc::clone(&shared.session_registry))),
         origins: Arc::clone(&plane_context.origins),
         recorder: Rc::new(StatementRecorder {
             stats: Rc::new(stats),

@@ -88,13 +88,17 @@ impl PooledSession {
             return Number::Unknown;
         }
         let Some(own) = self.ask_in_state(&select).await else {
-            self.drop_lent(pool::CloseReason::Broken);
+            self.drop_lease(pool::CloseReason::Broken);
             return Number::Unknown;
         };
         if own.outcome != Outcome::Ok {
             return Number::Wrong;
         }
-        let capabilities = self.held.lease.as_ref().map(|lent| lent.conn.capabilities);
+        let capabilities = self
+            .held
+            .lease
+            .as_ref()
+            .map(|lease| lease.conn.capabilities);
         let row = table(&own, capabilities.unwrap_or_default()).map(|table| table.row);
         match row.ok().and_then(|row| row.into_iter().next()) {
             // No condition has this number.
@@ -113,14 +117,14 @@ impl PooledSession {
 
     async fn ask_in_state(&mut self, select: &[u8]) -> Option<OwnReply> {
         let facts = sql::facts(select, self.sql_state.session.flags());
-        let mut lent = self.held.lease.take()?;
+        let mut lease = self.held.lease.take()?;
         let equal = self
-            .restore_state_first(&mut lent.conn, &Needs::of(&facts, select))
+            .restore_state_first(&mut lease.conn, &Needs::of(&facts, select))
             .await;
         let own = match equal {
             Ok(()) => {
-                let argument = query_text(&lent.conn, select);
-                let asked = lent
+                let argument = query_text(&lease.conn, select);
+                let asked = lease
                     .conn
                     .ask(&self.env.pool_env, Command::QUERY, &argument)
                     .await;
@@ -128,7 +132,7 @@ impl PooledSession {
             }
             Err(_) => None,
         };
-        self.held.lease = Some(lent);
+        self.held.lease = Some(lease);
         own
     }
 }

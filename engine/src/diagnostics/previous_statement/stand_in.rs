@@ -145,7 +145,7 @@ impl PooledSession {
                 (DiagnosticsItem::RowCount, _, _) => self
                     .sql_state
                     .session
-                    .aftermath()
+                    .diagnostics()
                     .row_count
                     .to_string()
                     .into_bytes(),
@@ -198,7 +198,7 @@ impl PooledSession {
 
     /// What is known of the connection that the session believes to be on.
     pub(super) fn answers(&self, place: &WarningListLocation) -> Answers {
-        let aftermath = self.sql_state.session.aftermath();
+        let pending_answers = self.sql_state.session.diagnostics();
         let id = u64::from(self.identity.registered.id());
         let is_set = self
             .sql_state
@@ -214,8 +214,8 @@ impl PooledSession {
         Answers {
             connection_id: Some(id),
             pseudo_thread_id: (!is_set).then_some(id),
-            row_count: Some(aftermath.row_count),
-            found_rows: aftermath.found_rows,
+            row_count: Some(pending_answers.row_count),
+            found_rows: pending_answers.found_rows,
             warning_count,
             error_count,
             ..Answers::default()

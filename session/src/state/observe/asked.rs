@@ -16,17 +16,17 @@ use crate::state::statement_diagnostics::{LastInsertId, List};
 use crate::state::variables;
 
 impl SessionState {
-    pub(super) fn note_aftermath(&mut self, connection: &mut ConnectionState, seen: &Seen<'_>) {
+    pub(super) fn note_diagnostics(&mut self, connection: &mut ConnectionState, seen: &Seen<'_>) {
         if seen.ran == Ran::Nothing && seen.is_ok() {
             return;
         }
         if seen.ran == Ran::Fetch && seen.is_ok() {
-            self.aftermath.told = Some(0);
-            self.aftermath.row_count = -1;
+            self.diagnostics.told = Some(0);
+            self.diagnostics.row_count = -1;
             return;
         }
         if let Some(count) = row_count(seen) {
-            self.aftermath.row_count = count;
+            self.diagnostics.row_count = count;
         }
         let counted = counted(seen, self.server, self.reading.last_flags);
         let counted = match counted {
@@ -38,14 +38,14 @@ impl SessionState {
         };
         self.note_found_rows(seen, counted);
         if self.note_last_insert_id(seen) == Touched::Yes {
-            connection.last_insert_id = self.aftermath.last_insert_id;
+            connection.last_insert_id = self.diagnostics.last_insert_id;
         }
         self.note_list(seen);
         let is_kept =
             self.rules.lasting.has(Pin::Warnings) || seen.facts.kind == StatementKind::Signal;
         self.pinned
             .now
-            .set(Pin::Warnings, is_kept && self.aftermath.warnings > 0);
+            .set(Pin::Warnings, is_kept && self.diagnostics.warnings > 0);
     }
 
     fn note_list(&mut self, seen: &Seen<'_>) {
@@ -63,14 +63,14 @@ impl SessionState {
             _ if is_mariadb => List::Fresh,
             _ => List::Appended,
         };
-        self.aftermath.list = list;
-        self.aftermath.told = self.told(seen);
-        self.aftermath.is_list_lost &= matches!(list, List::Kept | List::Appended);
+        self.diagnostics.list = list;
+        self.diagnostics.told = self.told(seen);
+        self.diagnostics.is_list_lost &= matches!(list, List::Kept | List::Appended);
         match list {
-            List::Empty => self.aftermath.warnings = 0,
-            List::Fresh => self.aftermath.warnings = count.max(1),
+            List::Empty => self.diagnostics.warnings = 0,
+            List::Fresh => self.diagnostics.warnings = count.max(1),
             List::Appended => {
-                self.aftermath.warnings = self.aftermath.warnings.saturating_add(count);
+                self.diagnostics.warnings = self.diagnostics.warnings.saturating_add(count);
             }
             List::Kept => {}
         }
@@ -78,7 +78,7 @@ impl SessionState {
 
     /// What the next command that is no statement tells (tried with MySQL 9.7).
     fn told(&self, seen: &Seen<'_>) -> Option<u16> {
-        let before = self.aftermath.told;
+        let before = self.diagnostics.told;
         match (seen.ran, seen.is_ok()) {
             (Ran::Statement | Ran::Prepare | Ran::Unknown, true) => Some(seen.tally.warnings),
             // An error may have warnings in front of it.
@@ -108,7 +108,7 @@ impl SessionState {
         if !variables::is_mariadb(self.server) {
             return List::Empty;
         }
-        let has_list = self.aftermath.warnings > 0;
+        let has_list = self.diagnostics.warnings > 0;
         let is_cleared = seen.facts.tables().next().is_some()
             || match seen.facts.kind {
                 // A table of its own making is one, too.
@@ -133,8 +133,8 @@ impl SessionState {
     fn note_found_rows(&mut self, seen: &Seen<'_>, counted: Counted) {
         match counted {
             Counted::Before => return,
-            Counted::Rows(rows) => self.aftermath.found_rows = Some(rows),
-            Counted::There => self.aftermath.found_rows = None,
+            Counted::Rows(rows) => self.diagnostics.found_rows = Some(rows),
+            Counted::There => self.diagnostics.found_rows = None,
         }
         let is_counted = seen.is_ok() && seen.has(Effects::FOUND_ROWS);
         self.pinned.now.set(Pin::FoundRows, is_counted);
@@ -149,7 +149,7 @@ impl SessionState {
         let is_set = seen.has(Effects::LAST_INSERT_ID);
         if is_assigned(seen, b"last_insert_id") || is_assigned(seen, b"identity") {
             if !seen.is_ok() || calls_it(seen.text) {
-                self.aftermath.last_insert_id = LastInsertId::OnConnection;
+                self.diagnostics.last_insert_id = LastInsertId::OnConnection;
             }
             return Touched::Yes;
         }
@@ -173,7 +173,7 @@ impl SessionState {
                 self.reading.last_flags,
                 self.reading.parameters.as_deref(),
             );
-        self.aftermath.last_insert_id = match is_generated {
+        self.diagnostics.last_insert_id = match is_generated {
             true => LastInsertId::Known(id),
             false => LastInsertId::OnConnection,
         };

@@ -90,7 +90,7 @@ impl SessionState {
             Policy::Timestamp => self.note_timestamp(values, seen, literal),
             Policy::LastInsertId => {
                 let number = literal.and_then(|text| std::str::from_utf8(text).ok()?.parse().ok());
-                self.aftermath.last_insert_id = match number {
+                self.diagnostics.last_insert_id = match number {
                     Some(id) if seen.is_ok() => LastInsertId::Known(id),
                     _ => LastInsertId::OnConnection,
                 };

@@ -43,7 +43,7 @@ impl SessionState {
             self.note(connection, table, seen);
         }
         self.note_transaction(seen);
-        self.note_aftermath(connection, seen);
+        self.note_diagnostics(connection, seen);
         self.reading.parameters = None;
     }
 

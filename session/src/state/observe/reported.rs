@@ -106,7 +106,7 @@ impl SessionState {
             Policy::News => {}
             Policy::Bound(resting) => self.bind(name, !variables::is_at_rest(resting, value)),
             Policy::Followed => self.bind_unless_followed(seen, name),
-            Policy::LastInsertId => self.aftermath.last_insert_id = parsed(value),
+            Policy::LastInsertId => self.diagnostics.last_insert_id = parsed(value),
             Policy::Timestamp if is_assigned(seen, name) => {}
             Policy::Timestamp => self.bind(name, true),
             Policy::Restored if name == INSERT_ID && value == b"0" => {
