@@ -326,11 +326,8 @@ fn sysbench(proxy: &Proxy, options: &[&str]) -> String {
 #[test]
 fn sysbench_has_no_error_with_sixty_four_threads_over_eight_connections() {
     for product in PRODUCTS {
-        let server = Server::lease(product);
-        let mut root = server.root();
-        // Another test may have had more connections.
-        root.run("FLUSH STATUS");
-        root.run("CREATE DATABASE sbtest");
+        let server = Server::start(product, &[]);
+        server.root().run("CREATE DATABASE sbtest");
         let settings = Settings::pooled(&server, CONNECTIONS).set("workers", 2);
         let proxy = Proxy::start(&settings.set("pool.timeout_wait", "30s"));
         sysbench(&proxy, &["prepare"]);

@@ -58,7 +58,7 @@ fn backend_connections(root: &mut RawConn) -> usize {
 fn a_thousand_clients_share_twenty_connections() {
     open_files_max();
     for product in PRODUCTS {
-        let server = Server::lease(product);
+        let server = Server::start(product, &[]);
         let settings = Settings::pooled(&server, 20).set("workers", 2);
         let proxy = Proxy::start(&settings.set("pool.timeout_wait", "30s"));
         let mut conns = connect(&proxy, 1000);
