@@ -1,5 +1,10 @@
 //! Takes over the configuration of another proxy: text in, a commented TOML file and a list of notes out.
 //!
+//! ```text
+//!   its file, or ProxySQL's admin tables ──► module of the product ──► Output ──► TOML for pilotfish
+//!                                                                        └─────► Notes: what has no meaning here
+//! ```
+//!
 //! Each product has a module that reads its format and says what each of its settings means here. All of them write
 //! into one [`Output`](output::Output), which keeps the values within their ranges. A setting that has no meaning
 //! here becomes a [`Note`] with the reason and the nearest way; no setting is dropped without a note.

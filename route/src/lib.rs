@@ -1,5 +1,12 @@
 //! Where a session goes: the backends as a snapshot, and the pure choice among them.
 //!
+//! ```text
+//!   control ──► Topology, a snapshot ──┐
+//!   facts of a statement, rules ───────┼──► choose, place ──► a backend ──► worker
+//!   Moment, Dice ──────────────────────┘                                      │
+//!   control ◄───────────────────── Report: what the worker met there ◄────────┘
+//! ```
+//!
 //! No socket, no clock, no thread: time is an argument ([`Moment`]), chance is an argument
 //! ([`Dice`]), and the same arguments give the same answer. The control plane makes each
 //! [`Topology`] and hands it to the workers, who [`choose`] from it and send back [`Report`]s of
