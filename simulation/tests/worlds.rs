@@ -107,6 +107,13 @@ mod found {
         hold(WorldKind::Links, 3, 1200);
     }
 
+    /// An error came in the place of the EOF packet behind the definitions, because the backend was disabled just then. The
+    /// model of a client did not look for one there.
+    #[test]
+    fn an_error_behind_definitions_is_an_error() {
+        hold(WorldKind::Everything, 753_673_021, 4000);
+    }
+
     /// A statement behind a transaction that was cut off was answered with an error, and not counted.
     #[test]
     fn statements_behind_a_cut_transaction_are_counted() {

@@ -108,7 +108,10 @@ async fn read_one(client: &mut Client, is_binary: bool) -> Result<Reply, Broken>
         _ => {}
     }
     let columns = ResultHead::decode(head, capabilities)?.columns as usize;
-    let types = definitions(client, columns).await?;
+    let types = match definitions(client, columns).await? {
+        Ok(types) => types,
+        Err(error) => return Ok(Reply::Error(error)),
+    };
     let mut rows = Vec::new();
     loop {
         let packet = client.packet().await?;
@@ -141,25 +144,38 @@ pub(super) async fn read_prepared(client: &mut Client) -> Result<Result<u32, Ser
     }
     let prepared = PrepareOk::decode(head)?;
     for count in [prepared.parameters, prepared.columns] {
-        if count > 0 {
-            definitions(client, usize::from(count)).await?;
+        if count > 0
+            && let Err(error) = definitions(client, usize::from(count)).await?
+        {
+            return Ok(Err(error));
         }
     }
     Ok(Ok(prepared.statement_id))
 }
 
-async fn definitions(client: &mut Client, count: usize) -> Result<Vec<BinaryType>, Broken> {
+/// Reads definitions and their end. An ERR may stand in the place of any of them, as libmysqlclient takes it.
+async fn definitions(
+    client: &mut Client,
+    count: usize,
+) -> Result<Result<Vec<BinaryType>, ServerError>, Broken> {
     let capabilities = client.capabilities;
     let mut types = Vec::with_capacity(count.min(64));
     for _ in 0..count {
         let packet = client.packet().await?;
+        if packet.first() == Some(&reply::ERR) {
+            return Ok(Err(ServerError::of(&ErrPacket::decode(packet)?)));
+        }
         let column = ColumnDefinition::decode(packet, capabilities)?;
         types.push(BinaryType::of_column(&column));
     }
     if !capabilities.contains(Capabilities::DEPRECATE_EOF) {
-        eof_status(client.packet().await?)?;
+        let packet = client.packet().await?;
+        if packet.first() == Some(&reply::ERR) {
+            return Ok(Err(ServerError::of(&ErrPacket::decode(packet)?)));
+        }
+        eof_status(packet)?;
     }
-    Ok(types)
+    Ok(Ok(types))
 }
 
 fn ends_rows(packet: &[u8], capabilities: Capabilities) -> bool {
