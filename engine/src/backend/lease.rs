@@ -196,7 +196,7 @@ impl PooledSession {
     /// What keeps the session on its connection.
     pub fn pins(&self) -> Pins {
         let mut pins = self.sql_state.session.pins();
-        // Whoever takes the connection asks for the count first, see `statement_diagnostics`.
+        // The next session on the connection asks for the count first, see `diagnostics`.
         pins.remove(Held::FoundRows);
         pins
     }

@@ -64,8 +64,8 @@ impl PooledSession {
         }
     }
 
-    /// Backends to which the command of the moment does not go, by a script's word. A rule's or a hint's that
-    /// names one goes before that.
+    /// Backends that a script excludes for the current command. If a rule or a hint names a backend, it excludes
+    /// none.
     pub(crate) fn backends_out(&self) -> &[BackendId] {
         let order = self.command.policy.as_deref();
         match order.is_some_and(|it| it.backend.is_some()) {
@@ -74,7 +74,7 @@ impl PooledSession {
         }
     }
 
-    /// Whether scripts leave a backend for the command of the moment.
+    /// Refuses the current command if scripts exclude every backend for it.
     pub(crate) fn is_left_one(&self) -> Result<(), Failure> {
         let choice = &self.routing.state.choice;
         let order = self.command.policy.as_deref();
