@@ -12,7 +12,6 @@ use backend::statement_limits::StatementLimits;
 use backend::times::AllTimes;
 use backend::worker_pool::WorkerPool;
 use lanes::lanes::Lanes;
-use link::future_arena::FutureArena;
 use net::clock;
 use relay::relay_env::RelayEnv;
 use route::{Definitions, Loads, Moment};
@@ -41,8 +40,6 @@ pub struct EngineEnv {
     pub definitions: RefCell<Arc<Definitions>>,
     /// Reads that replicas have refused.
     pub refused: RefusedReads,
-    /// Memory for the futures of the commands that run.
-    pub blocks: FutureArena,
     /// The script that sessions run, if they run one.
     pub script: Option<Rc<Host>>,
     /// What all workers share of pooled sessions.

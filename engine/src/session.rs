@@ -129,10 +129,7 @@ impl PooledSession {
             let is_change = incoming.command == Command::CHANGE_USER;
             let after = match script {
                 None => self.act(incoming).await?,
-                Some(script) => {
-                    let env = Rc::clone(&self.env);
-                    env.blocks.hold(|| script.act(self, incoming)).await?
-                }
+                Some(script) => Box::pin(script.act(self, incoming)).await?,
             };
             match after {
                 After::Next => self.rest().await?,
@@ -146,8 +143,6 @@ impl PooledSession {
 
     /// One command, up to the end of its reply.
     pub async fn act(&mut self, incoming: Incoming) -> Result<After, CutOff> {
-        let env = Rc::clone(&self.env);
-        let blocks = &env.blocks;
         self.routing.state.use_for.set(Use::Any);
         self.watch.says(0);
         self.keep_inherited();
@@ -159,11 +154,11 @@ impl PooledSession {
                 Box::pin(self.optimistic(arrived)).await
             }
             // An idle session needs no memory for a statement.
-            Arrived::Query(query) => blocks.hold(|| self.query(query)).await,
+            Arrived::Query(query) => Box::pin(self.query(query)).await,
             Arrived::Other(incoming)
                 if incoming.command == Command::STMT_EXECUTE && !incoming.is_cut =>
             {
-                blocks.hold(|| self.execute(incoming)).await
+                Box::pin(self.execute(incoming)).await
             }
             Arrived::Other(incoming) => Box::pin(self.perform(Arrived::Other(incoming))).await,
         };

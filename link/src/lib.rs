@@ -11,15 +11,14 @@
 //!                    └─ reply_observer ── row_rewriting     a script hears the reply
 //! ```
 //!
-//! [`failure`] says whose fault it is that a session ended, and what follows. [`memory`] bounds what is kept. [`readiness_cache`] and [`future_arena`] save
-//! system calls and allocations. No session is here, no choice of a backend, no setting.
+//! [`failure`] says whose fault it is that a session ended, and what follows. [`memory`] bounds what is kept. [`readiness_cache`] saves
+//! system calls. No session is here, no choice of a backend, no setting.
 
 pub mod binlog_reader;
 pub mod client_command;
 pub mod decline;
 pub mod dialogue;
 pub mod failure;
-pub mod future_arena;
 pub mod leg;
 pub mod memory;
 pub mod packets;

@@ -177,8 +177,7 @@ impl Staged<'_> {
         self.asked += 1;
         let route = self.route_next.take().or_else(|| self.route.clone());
         self.session.command.policy = CommandPolicy::of_script(route, self.limit_next.take());
-        let env = Rc::clone(&self.session.env);
-        let acted = env.blocks.hold(|| self.session.act(incoming)).await?;
+        let acted = Box::pin(self.session.act(incoming)).await?;
         self.tell_changes(command);
         Ok(acted)
     }

@@ -1,84 +1,22 @@
 //! Follows the command phase of one connection from outside: which command, how far in its reply.
 
-mod backend;
-mod client;
+mod change_user;
 mod event;
+mod phase;
 
 use std::collections::VecDeque;
 
 use wire::{Capabilities, Command, HEADER_BYTES, Header, StatusFlags};
 
+pub use change_user::ChangeUserHold;
 pub use event::{Event, LostReason, Violation};
+pub use phase::{Pipelining, Sequences};
 
-use crate::cutter::Cutter;
-use crate::reply::{ReplyState, ReplyStep};
-
-/// Commands in flight from which on no further one is let through.
-const PIPELINE_DEPTH: usize = 64;
-
-/// What is done with sequence ids.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sequences {
-    /// They must follow; bytes pass unchanged.
-    Checked,
-    /// They are written anew. Needed where one side compresses: the servers set the inner ids of
-    /// compressed packets to the frame's at each flush (`net_flush` in `net_serv.cc`), and only
-    /// compressing clients do not mind.
-    Renumbered,
-}
-
-/// How many commands may be on their way at once.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Pipelining {
-    /// As many as the client likes, within a bound.
-    Deep,
-    /// One after the other, each taken by a call of its own. A compressed backend needs it, which
-    /// counts its frames from 0 in every command, and whoever steps between two exchanges.
-    OneByOne,
-}
-
-/// What is to be done before the client's next bytes pass; see [`Tracker::holding_change_user`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ChangeUserHold {
-    /// Nothing.
-    Nothing,
-    /// More of them have to come.
-    Partly,
-    /// They begin with COM_CHANGE_USER, whose first packet's payload has so many bytes.
-    ChangeUser(usize),
-}
-
-/// What the client's bytes are at the moment.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum ClientMode {
-    /// Commands, each beginning with sequence id 0.
-    Commands,
-    /// A file, up to an empty packet.
-    Infile,
-    /// Its side of a dialogue, until the reply ends (login, acknowledgements of binlog events).
-    Dialogue,
-}
-
-/// The packets that come from the client.
-#[derive(Debug, Clone)]
-struct ClientPackets {
-    cutter: Cutter,
-    mode: ClientMode,
-    /// The sequence id that the next packet has.
-    sequence: u8,
-    /// Bytes of the current payload so far.
-    payload_bytes: u64,
-    /// The command that is coming in.
-    incoming: Command,
-}
-
-/// A command whose reply has not ended.
-#[derive(Debug, Clone, Copy)]
-struct Pending {
-    command: Command,
-    /// The sequence id that the reply begins with; unknown while the command is still coming.
-    reply_sequence: Option<u8>,
-}
+use crate::cutter::{Cut, Cutter, HEAD_BYTES};
+use crate::reply::{
+    Outcome, Payload, ReplyState, ReplyStep, UNASKED_FILE, expected, may_ask_for_files,
+};
+use phase::{ClientMode, ClientPackets, Pending};
 
 /// Where one connection stands. See the crate's first page.
 #[derive(Debug, Clone)]
@@ -105,165 +43,299 @@ pub struct Tracker {
 }
 
 impl Tracker {
-    /// Begins behind the login's OK. `capabilities` are what client and backend agreed on;
-    /// `status` came with the OK.
-    pub fn new(
-        capabilities: Capabilities,
-        status: StatusFlags,
-        sequences: Sequences,
-        pipelining: Pipelining,
-        payload_bytes_max: u64,
-    ) -> Self {
-        Self {
-            capabilities,
-            sequences,
-            pipelining,
-            holds_change_user: false,
-            payload_bytes_max,
-            status,
-            lost: false,
-            quit: false,
-            client: ClientPackets {
-                cutter: Cutter::default(),
-                mode: ClientMode::Commands,
-                sequence: 0,
-                payload_bytes: 0,
-                incoming: Command::SLEEP,
-            },
-            backend: Cutter::default(),
-            reply: None,
-            verdict: None,
-            backend_sequence: None,
-            aligned: None,
-            pending: VecDeque::new(),
-        }
-    }
-
-    /// COM_CHANGE_USER passes by [`Tracker::pass_change_user`] only, and what a dialogue's client says in it
-    /// behind the first word of its server: so no command passes for something else.
-    #[must_use]
-    pub fn holding_change_user(self) -> Self {
-        Self {
-            holds_change_user: true,
-            ..self
-        }
-    }
-
-    /// What is to be done before these next bytes of the client's pass.
-    #[inline]
-    pub fn held(&self, bytes: &[u8]) -> ChangeUserHold {
-        if !self.holds_change_user || bytes.is_empty() || !self.is_at_command() {
-            return ChangeUserHold::Nothing;
-        }
-        let Some((header, payload)) = bytes.split_first_chunk::<HEADER_BYTES>() else {
-            return ChangeUserHold::Partly;
-        };
-        let length = Header::decode(*header).length;
-        match payload.first() {
-            _ if length == 0 => ChangeUserHold::Nothing,
-            None => ChangeUserHold::Partly,
-            Some(first) if Command(*first) == Command::CHANGE_USER => {
-                ChangeUserHold::ChangeUser(length)
-            }
-            Some(_) => ChangeUserHold::Nothing,
-        }
-    }
-
-    /// Lets a held COM_CHANGE_USER pass; `bytes` are all of it.
-    ///
-    /// # Errors
-    /// As [`Tracker::client_bytes`].
-    pub fn pass_change_user(
+    /// Follows bytes on their way from the client. Returns how many may pass on now; the others
+    /// are to be offered again once [`Tracker::wants_client`].
+    pub fn client_bytes(
         &mut self,
         bytes: &mut [u8],
-        emit: impl FnMut(Event),
+        mut emit: impl FnMut(Event),
+    ) -> Result<usize, Violation> {
+        let mut at = 0;
+        while !self.lost
+            && self.wants_client()
+            && self.held(&bytes[at..]) == ChangeUserHold::Nothing
+        {
+            let (taken, cut) = self.client.cutter.step(&bytes[at..]);
+            let from = at;
+            at += taken;
+            match cut {
+                Cut::NeedMore => break,
+                Cut::Whole(header) => {
+                    self.client_header(header, &mut bytes[from + HEADER_BYTES - 1], true)?;
+                    self.client_head(bytes[from + HEADER_BYTES..at].first().copied(), &mut emit);
+                    self.client_payload_end(&mut emit);
+                }
+                Cut::Header {
+                    header,
+                    begins_payload,
+                } => {
+                    self.client_header(header, &mut bytes[at - 1], begins_payload)?;
+                    continue;
+                }
+                Cut::Head => {
+                    self.client_head(self.client.cutter.head().first().copied(), &mut emit);
+                    continue;
+                }
+                Cut::PacketEnd => continue,
+                Cut::PayloadEnd => self.client_payload_end(&mut emit),
+            }
+            if self.pipelining == Pipelining::OneByOne {
+                break;
+            }
+        }
+        Ok(if self.lost { bytes.len() } else { at })
+    }
+
+    fn client_header(
+        &mut self,
+        header: Header,
+        sequence_byte: &mut u8,
+        begins_payload: bool,
     ) -> Result<(), Violation> {
-        self.holds_change_user = false;
-        let passed = self.client_bytes(bytes, emit);
-        self.holds_change_user = true;
-        passed.map(drop)
+        let is_command = self.client.mode == ClientMode::Commands;
+        if begins_payload {
+            self.client.payload_bytes = 0;
+            if is_command {
+                self.client.sequence = 0;
+            }
+        }
+        self.client.payload_bytes += header.length as u64;
+        let limit = self.payload_bytes_max;
+        if is_command && self.client.payload_bytes > limit {
+            return Err(Violation::PayloadTooLarge { limit });
+        }
+        let next = self.client.sequence;
+        let sequence = self.sequence(sequence_byte, is_command.then_some(next), next)?;
+        self.client.sequence = sequence.wrapping_add(1);
+        Ok(())
     }
 
-    /// What is done with sequence ids.
-    pub fn sequences(&self) -> Sequences {
-        self.sequences
+    fn client_head(&mut self, first: Option<u8>, emit: &mut impl FnMut(Event)) {
+        if self.client.mode != ClientMode::Commands {
+            return;
+        }
+        // An empty payload counts as COM_SLEEP (`Protocol_classic::get_command`).
+        let command = first.map_or(Command::SLEEP, Command);
+        self.client.incoming = command;
+        self.quit |= command == Command::QUIT;
+        if expected(command).is_some() {
+            self.pending.push_back(Pending {
+                command,
+                reply_sequence: None,
+            });
+        }
+        emit(Event::CommandBegun(command));
     }
 
-    /// The flags of the last OK or EOF.
-    pub fn status(&self) -> StatusFlags {
-        self.status
+    fn client_payload_end(&mut self, emit: &mut impl FnMut(Event)) {
+        match self.client.mode {
+            ClientMode::Commands => self.command_end(emit),
+            ClientMode::Infile if self.client.payload_bytes == 0 => {
+                self.client.mode = ClientMode::Commands;
+                self.backend_sequence = Some(self.client.sequence);
+            }
+            ClientMode::Infile => {}
+            ClientMode::Dialogue => self.backend_sequence = Some(self.client.sequence),
+        }
     }
 
-    /// The oldest command without its whole reply.
-    pub fn command(&self) -> Option<Command> {
-        self.pending.front().map(|pending| pending.command)
+    fn command_end(&mut self, emit: &mut impl FnMut(Event)) {
+        let command = self.client.incoming;
+        if expected(command).is_some()
+            && let Some(pending) = self.pending.back_mut()
+        {
+            pending.reply_sequence = Some(self.client.sequence);
+        }
+        emit(Event::CommandEnded(command));
+        match command {
+            Command::CHANGE_USER
+            | Command::BINLOG_DUMP
+            | Command::BINLOG_DUMP_GTID
+            | Command::TABLE_DUMP => {
+                self.client.mode = ClientMode::Dialogue;
+            }
+            Command::CLONE | Command::SUBSCRIBE_GROUP_REPLICATION_STREAM => {
+                self.lose(LostReason::ForeignProtocol(command), emit);
+            }
+            _ => {}
+        }
     }
 
-    /// Whether the connection stands between two exchanges, and is known to.
-    pub fn is_idle(&self) -> bool {
-        !self.lost
-            && self.pending.is_empty()
-            && self.client.cutter.is_between_payloads()
-            && self.backend.is_between_payloads()
+    /// Follows bytes on their way from the backend.
+    pub fn backend_bytes(
+        &mut self,
+        bytes: &mut [u8],
+        mut emit: impl FnMut(Event),
+    ) -> Result<(), Violation> {
+        let mut at = 0;
+        while !self.lost {
+            at += self.skip_whole(&bytes[at..]);
+            let (taken, cut) = self.backend.step(&bytes[at..]);
+            let from = at;
+            at += taken;
+            match cut {
+                Cut::NeedMore => break,
+                Cut::Whole(header) => {
+                    self.backend_header(header, &mut bytes[from + HEADER_BYTES - 1], true)?;
+                    let payload = &bytes[from + HEADER_BYTES..at];
+                    let head = &payload[..payload.len().min(HEAD_BYTES)];
+                    let verdict = self.judge(head, header.length)?;
+                    self.backend_payload_end(verdict, &mut emit);
+                }
+                Cut::Header {
+                    header,
+                    begins_payload,
+                } => {
+                    self.backend_header(header, &mut bytes[at - 1], begins_payload)?;
+                }
+                Cut::Head => {
+                    self.verdict =
+                        Some(self.judge(self.backend.head(), self.backend.first_length())?);
+                }
+                Cut::PacketEnd => {}
+                Cut::PayloadEnd => {
+                    if let Some(verdict) = self.verdict.take() {
+                        self.backend_payload_end(verdict, &mut emit);
+                    }
+                }
+            }
+        }
+        Ok(())
     }
 
-    /// Whether the tracker gave up.
-    pub fn is_lost(&self) -> bool {
-        self.lost
-    }
-
-    /// Whether the client has said COM_QUIT.
-    pub fn has_quit(&self) -> bool {
-        self.quit
-    }
-
-    /// Whether the client's next bytes are wanted: false while enough commands are in flight.
-    pub fn wants_client(&self) -> bool {
-        let depth = match self.pipelining {
-            Pipelining::Deep => PIPELINE_DEPTH,
-            Pipelining::OneByOne => 1,
+    /// Passes over whole packets that are definitions of columns or rows and nothing else; the hot loop of results.
+    fn skip_whole(&mut self, bytes: &[u8]) -> usize {
+        if self.sequences == Sequences::Renumbered || !self.backend.is_between_payloads() {
+            return 0;
+        }
+        let (Some(state), Some(sequence)) = (&mut self.reply, self.backend_sequence) else {
+            return 0;
         };
-        let is_unheard = self.client.mode == ClientMode::Dialogue && self.reply.is_none();
-        if self.holds_change_user && is_unheard && !self.lost {
-            return false;
+        let Some(skipped) = state.skip_whole(sequence, bytes) else {
+            return 0;
+        };
+        self.backend_sequence = Some(skipped.next_sequence);
+        skipped.bytes
+    }
+
+    fn begin_reply(&mut self) {
+        match self.pending.front() {
+            Some(pending) => {
+                self.reply = expected(pending.command);
+                self.backend_sequence = pending.reply_sequence;
+            }
+            None => self.backend_sequence = None,
         }
-        self.lost || self.pending.len() < depth || !self.is_at_command()
     }
 
-    /// Whether the client's next byte would begin a command.
-    pub fn is_at_command(&self) -> bool {
-        !self.lost
-            && self.client.mode == ClientMode::Commands
-            && self.client.cutter.is_between_payloads()
-    }
-
-    /// Whether bytes of the current reply have passed.
-    pub fn has_reply_begun(&self) -> bool {
-        self.reply.is_some()
-    }
-
-    /// Whether the client could be sent an ERR packet now: no reply is under way.
-    /// Returns the sequence id that the packet needs.
-    pub fn error_sequence(&self) -> Option<u8> {
-        if self.lost || !self.backend.is_between_payloads() {
-            return None;
+    /// The id that the backend's next packet must have, where that is known.
+    fn checked_sequence(&self) -> Option<u8> {
+        match self.reply {
+            // Semi-synchronous replication and login restart their counting; a file's sender is
+            // answered when the server likes.
+            Some(ReplyState::Stream | ReplyState::Auth) | None => None,
+            _ if self.client.mode == ClientMode::Infile => None,
+            _ => self.backend_sequence,
         }
-        let asked = self
-            .pending
-            .front()
-            .and_then(|pending| pending.reply_sequence)
-            .unwrap_or(1);
-        Some(if self.reply.is_some() {
-            self.backend_sequence.unwrap_or(asked)
-        } else {
-            asked
-        })
     }
 
-    /// The backend's next bytes go to the client in a compressed frame with this number. When a
-    /// packet begins there, it gets the same ([`Sequences::Renumbered`]).
-    pub fn align(&mut self, frame_sequence: u8) {
-        self.aligned = self.backend.is_between_payloads().then_some(frame_sequence);
+    fn backend_header(
+        &mut self,
+        header: Header,
+        sequence_byte: &mut u8,
+        begins_payload: bool,
+    ) -> Result<(), Violation> {
+        if begins_payload && self.reply.is_none() {
+            self.begin_reply();
+        }
+        let counted = self.backend_sequence.unwrap_or(header.sequence);
+        let next = self.aligned.take().unwrap_or(counted);
+        let sequence = self.sequence(sequence_byte, self.checked_sequence(), next)?;
+        self.backend_sequence = Some(sequence.wrapping_add(1));
+        Ok(())
+    }
+
+    /// What the backend's current payload means, from its first bytes and its first packet's length.
+    fn judge(&self, head: &[u8], length: usize) -> Result<ReplyStep, Violation> {
+        let payload = Payload {
+            head,
+            length,
+            capabilities: self.capabilities,
+        };
+        let verdict = self.reply.unwrap_or(ReplyState::Simple).judge(&payload)?;
+        let command = self.pending.front().map(|pending| pending.command);
+        match (&verdict, command) {
+            (ReplyStep::LocalInfile, Some(command)) if !may_ask_for_files(command) => {
+                Err(UNASKED_FILE.into())
+            }
+            _ => Ok(verdict),
+        }
+    }
+
+    fn backend_payload_end(&mut self, verdict: ReplyStep, emit: &mut impl FnMut(Event)) {
+        let Some(Pending { command, .. }) = self.pending.front().copied() else {
+            return self.unsolicited(verdict, emit);
+        };
+        match verdict {
+            ReplyStep::Continue(state) => {
+                self.reply = Some(state);
+                if self.client.mode == ClientMode::Dialogue {
+                    self.client.sequence = self.backend_sequence.unwrap_or_default();
+                }
+            }
+            ReplyStep::ResultEnd(status) => {
+                self.status = status;
+                match status.contains(StatusFlags::MORE_RESULTS_EXISTS) {
+                    true => {
+                        self.reply = Some(ReplyState::First);
+                        emit(Event::ResultEnded(status));
+                    }
+                    false => self.reply_end(Outcome::Ok, emit),
+                }
+            }
+            ReplyStep::End(outcome, status) => {
+                self.status = status.unwrap_or(self.status);
+                self.reply_end(outcome, emit);
+            }
+            ReplyStep::LocalInfile => self.local_infile(command, emit),
+            ReplyStep::Unknown => self.lose(LostReason::UnknownReply(command), emit),
+        }
+    }
+
+    fn reply_end(&mut self, outcome: Outcome, emit: &mut impl FnMut(Event)) {
+        let Some(Pending { command, .. }) = self.pending.pop_front() else {
+            return;
+        };
+        self.reply = None;
+        self.backend_sequence = None;
+        if self.client.mode != ClientMode::Commands {
+            // An ERR in mid-file ends the dialogue only once the client has sent its empty packet.
+            if self.client.mode == ClientMode::Infile {
+                return self.lose(LostReason::UnknownReply(command), emit);
+            }
+            self.client.mode = ClientMode::Commands;
+        }
+        if self.pending.is_empty() {
+            self.pending.shrink_to(8);
+        }
+        emit(Event::ReplyEnded { command, outcome });
+    }
+
+    fn local_infile(&mut self, command: Command, emit: &mut impl FnMut(Event)) {
+        if self.pending.len() > 1 || !self.client.cutter.is_between_payloads() {
+            return self.lose(LostReason::PipelinedBehindDialogue(command), emit);
+        }
+        self.reply = Some(ReplyState::First);
+        self.client.mode = ClientMode::Infile;
+        self.client.sequence = self.backend_sequence.unwrap_or_default();
+        emit(Event::LocalInfile);
+    }
+
+    fn unsolicited(&mut self, verdict: ReplyStep, emit: &mut impl FnMut(Event)) {
+        match verdict {
+            ReplyStep::End(outcome @ Outcome::Err(_), _) => emit(Event::Unsolicited(outcome)),
+            _ => self.lose(LostReason::UnknownUnsolicited, emit),
+        }
     }
 
     /// Checks a packet's sequence id, or writes `next` in its place; returns the one that leaves.
@@ -280,15 +352,6 @@ impl Tracker {
             }
             (Sequences::Checked, _) => Ok(found),
         }
-    }
-
-    /// Notes that a dialogue that was relayed elsewhere ([`Command::CHANGE_USER`]) is over.
-    pub fn dialogue_ended(&mut self, status: Option<StatusFlags>) {
-        self.status = status.unwrap_or(self.status);
-        self.pending.pop_front();
-        self.reply = None;
-        self.backend_sequence = None;
-        self.client.mode = ClientMode::Commands;
     }
 
     fn lose(&mut self, reason: LostReason, emit: &mut impl FnMut(Event)) {

@@ -4,13 +4,11 @@
 //! client does not take them, nothing more is read for it.
 
 use std::future::poll_fn;
-use std::io;
 use std::pin::pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
 use session::{Piece, Progress, Reply};
-use tokio::io::ReadBuf;
 
 use crate::session::PooledSession;
 use backend::connection::BackendConn;
@@ -227,18 +225,6 @@ impl PooledSession {
             true => Err(Cut::Asked(Ask::KillStatement)),
             false => Ok(()),
         }
-    }
-
-    /// Reads ahead from the client; says how many bytes came, 0 at the end.
-    pub(crate) fn poll_client(&mut self, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
-        let mut scratch = self.env.pool_env.scratch.borrow_mut();
-        let mut buffer = ReadBuf::new(&mut scratch);
-        ready!(self.client.leg.poll_read(context, &mut buffer))?;
-        let store = &self.env.pool_env.store;
-        self.client
-            .inbox
-            .put_into(buffer.filled(), || store.take_bytes());
-        Poll::Ready(Ok(buffer.filled().len()))
     }
 
     /// Passes the client's packets on to the backend, unread, up to their end or the session's.

@@ -1,9 +1,10 @@
 //! A session between two commands: what may come then.
 
 use std::future::poll_fn;
+use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use pool::CloseReason;
 use tokio::io::{AsyncRead, ReadBuf};
@@ -75,7 +76,7 @@ impl PooledSession {
 
     /// Between two commands: the client, its unsent bytes, the connection it holds, the worker.
     fn poll_idle(&mut self, context: &mut Context<'_>) -> Poll<Result<IdleEvent, CutOff>> {
-        let lost = |error: std::io::Error| {
+        let lost = |error: io::Error| {
             let text = format!("the connection to the client is lost: {error}");
             CutOff::new(Failure::new(FailureKind::ClientLost, text), None)
         };
@@ -103,6 +104,18 @@ impl PooledSession {
             return Poll::Ready(Err(cut));
         }
         self.poll_held(context)
+    }
+
+    /// Reads ahead from the client; says how many bytes came, 0 at the end.
+    pub(crate) fn poll_client(&mut self, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
+        let mut scratch = self.env.pool_env.scratch.borrow_mut();
+        let mut buffer = ReadBuf::new(&mut scratch);
+        ready!(self.client.leg.poll_read(context, &mut buffer))?;
+        let store = &self.env.pool_env.store;
+        self.client
+            .inbox
+            .put_into(buffer.filled(), || store.take_bytes());
+        Poll::Ready(Ok(buffer.filled().len()))
     }
 
     /// What the worker asks of a session that is between two commands.

@@ -25,7 +25,6 @@ use backend::times::Times;
 use backend::worker_pool::WorkerPool;
 use engine::engine_env::EngineEnv;
 use lanes::lanes::Lanes;
-use link::future_arena::FutureArena;
 use login::known_host_names::HostNames;
 use login::login_env::LoginEnv;
 use registry::session_control::Ask;
@@ -294,7 +293,6 @@ fn engine_env(
         pool,
         definitions: RefCell::new(Arc::clone(&plane_context.definitions.borrow())),
         refused: RefusedReads::default(),
-        blocks: FutureArena::default(),
         script,
         shared: Arc::clone(of_engines),
         started: plane_context.started,

@@ -1,0 +1,73 @@
+//! COM_CHANGE_USER, which does not pass by itself.
+
+use wire::{Command, HEADER_BYTES, Header, StatusFlags};
+
+use super::phase::ClientMode;
+use super::{Event, Tracker, Violation};
+
+/// What is to be done before the client's next bytes pass; see [`Tracker::holding_change_user`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ChangeUserHold {
+    /// Nothing.
+    Nothing,
+    /// More of them have to come.
+    Partly,
+    /// They begin with COM_CHANGE_USER, whose first packet's payload has so many bytes.
+    ChangeUser(usize),
+}
+
+impl Tracker {
+    /// COM_CHANGE_USER passes by [`Tracker::pass_change_user`] only, and what a dialogue's client says in it
+    /// behind the first word of its server: so no command passes for something else.
+    #[must_use]
+    pub fn holding_change_user(self) -> Self {
+        Self {
+            holds_change_user: true,
+            ..self
+        }
+    }
+
+    /// What is to be done before these next bytes of the client's pass.
+    #[inline]
+    pub fn held(&self, bytes: &[u8]) -> ChangeUserHold {
+        if !self.holds_change_user || bytes.is_empty() || !self.is_at_command() {
+            return ChangeUserHold::Nothing;
+        }
+        let Some((header, payload)) = bytes.split_first_chunk::<HEADER_BYTES>() else {
+            return ChangeUserHold::Partly;
+        };
+        let length = Header::decode(*header).length;
+        match payload.first() {
+            _ if length == 0 => ChangeUserHold::Nothing,
+            None => ChangeUserHold::Partly,
+            Some(first) if Command(*first) == Command::CHANGE_USER => {
+                ChangeUserHold::ChangeUser(length)
+            }
+            Some(_) => ChangeUserHold::Nothing,
+        }
+    }
+
+    /// Lets a held COM_CHANGE_USER pass; `bytes` are all of it.
+    ///
+    /// # Errors
+    /// As [`Tracker::client_bytes`].
+    pub fn pass_change_user(
+        &mut self,
+        bytes: &mut [u8],
+        emit: impl FnMut(Event),
+    ) -> Result<(), Violation> {
+        self.holds_change_user = false;
+        let passed = self.client_bytes(bytes, emit);
+        self.holds_change_user = true;
+        passed.map(drop)
+    }
+
+    /// Notes that a dialogue that was relayed elsewhere ([`Command::CHANGE_USER`]) is over.
+    pub fn dialogue_ended(&mut self, status: Option<StatusFlags>) {
+        self.status = status.unwrap_or(self.status);
+        self.pending.pop_front();
+        self.reply = None;
+        self.backend_sequence = None;
+        self.client.mode = ClientMode::Commands;
+    }
+}
