@@ -254,6 +254,11 @@ impl BackendClient {
         Ok(self.connection.append_packet(bytes, bytes_max).await?)
     }
 
+    /// The next packet is counted as the first of a reply, to a packet that [`PacketWriter`] writes.
+    pub fn expect_reply(&mut self) {
+        self.connection.expect_reply();
+    }
+
     /// Splits off what writes packets, so that they can be written while others are awaited. The client can only read
     /// from then on.
     pub fn with_writer(self) -> (Self, PacketWriter) {

@@ -179,6 +179,11 @@ impl Connection {
         Ok(header.length)
     }
 
+    /// The next packet has the sequence id 1, as the first of a reply to a packet that something else writes.
+    pub(crate) fn expect_reply(&mut self) {
+        self.sequence = 1;
+    }
+
     /// Sends a command.
     pub(crate) async fn send_command(&mut self, payload: &[u8]) -> Result<(), Failure> {
         self.sequence = 0;
@@ -223,7 +228,7 @@ impl Connection {
 
     /// The first payload of the reply to the next of several statements.
     pub(crate) async fn reply(&mut self) -> Result<Vec<u8>, Failure> {
-        self.sequence = 1;
+        self.expect_reply();
         self.read("a reply").await
     }
 

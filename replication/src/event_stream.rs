@@ -93,6 +93,11 @@ impl EventStream {
             }
         }
         let wants_ack = self.wants_ack().map_err(|cause| self.fault(cause))?;
+        if wants_ack {
+            // Behind such an event the server counts its packets from the acknowledgement's on (`skipSlaveReply` and
+            // `flush_net` of the servers' `semisync_source.cc` and `semisync_master.cc`).
+            self.client.expect_reply();
+        }
         let checksum = self.checksum_of_event();
         let checksum = checksum.map_err(|cause| self.fault(cause))?;
         let bytes = self.event_bytes();

@@ -527,8 +527,10 @@ impl Stream {
     ) -> Result<(), StreamError> {
         let count = changes.len() as u64;
         if count > 0 {
-            // Replicas do not wait for what the server says of its objects.
+            // Replicas do not wait for what the server says of its objects. Nor does the server: a statement that waits
+            // for the acknowledgement has its objects locked, so the server would not say what they are.
             self.sync_relay()?;
+            self.acknowledge().await?;
             let observed = self.observe(&changes, backend, definition_reader).await?;
             let mut stored = self.stored.clone().ok_or(StreamError::Ended)?;
             stored.position.add(gtid);

@@ -55,6 +55,8 @@ fn commits_wait_for_the_proxy_and_go_on_when_it_is_back(product: Product) {
     root.run("CREATE TABLE shop.orders (id INT PRIMARY KEY, note TEXT)");
     fed.write(0, 5);
     assert_eq!(status(&mut root, product, "status"), "ON");
+    // A definition is locked until its statement is acknowledged, and the proxy asks for the definition.
+    assert_eq!(proxy.count_events("replication_failed"), 0);
     assert_eq!(status(&mut root, product, "no_tx"), "0");
 
     // While the proxy is stopped, a commit waits.

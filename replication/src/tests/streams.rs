@@ -51,10 +51,12 @@ async fn marks_of_semi_synchronous_replication_stand_in_front_of_events() {
     let marked = |flags: u8| [&[0, 0xef, flags][..], &xid].concat();
     let (plain, mut server) = stream(LIMITS);
     let mut stream_on = plain.semi_sync();
-    server.packet(0, &marked(0)).await;
-    server.packet(1, &marked(1)).await;
+    // Behind each that asks, packets are counted from 1 on.
+    for (sequence, flags) in [(0, 0), (1, 0), (2, 1), (1, 1), (1, 0)] {
+        server.packet(sequence, &marked(flags)).await;
+    }
     server.event(2, &xid).await;
-    for expected in [false, true] {
+    for expected in [false, false, true, true, false] {
         let (raw, asks) = stream_on.next_asking().await.unwrap();
         assert_eq!((raw.bytes(), asks), (&xid[..], expected));
     }
