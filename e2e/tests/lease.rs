@@ -18,6 +18,8 @@ fn a_cluster_is_used_again_unless_a_test_has_changed_its_servers(product: Produc
     first.primary.root().run("CREATE USER visitor");
     let port = first.primary.port();
     let mut left = first.primary.connect("d");
+    first.delay(0, 3600);
+    first.primary.root().run("DROP TABLE d.t");
     first.stop_replication(0);
     drop(first);
 

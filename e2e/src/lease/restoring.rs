@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::state::{ACCOUNTS, SCHEMAS, State, names, root_of, servers, try_run, value};
+use super::state::{ACCOUNTS, SCHEMAS, State, is_delayed, names, root_of, servers, try_run, value};
 use crate::cluster::{Cluster, is_connected, position, set_read_only};
 use crate::product::Product;
 use crate::raw::RawConn;
@@ -69,6 +69,7 @@ fn catch_up(cluster: &Cluster, root: &mut RawConn) -> Option<()> {
     let reached = value(root, own)?;
     for replica in &cluster.replicas {
         let mut root = root_of(replica)?;
+        end_delay(cluster.product(), &mut root)?;
         let start = match cluster.product().is_mariadb() {
             true => "START SLAVE",
             false => "START REPLICA",
@@ -80,6 +81,21 @@ fn catch_up(cluster: &Cluster, root: &mut RawConn) -> Option<()> {
         (value(&mut root, own)? == reached).then_some(())?;
     }
     Some(())
+}
+
+/// Has a replica execute at once what a test has delayed. It is to be started then.
+fn end_delay(product: Product, root: &mut RawConn) -> Option<()> {
+    let statements = match product.is_mariadb() {
+        true => ["STOP SLAVE", "CHANGE MASTER TO master_delay = 0"],
+        false => [
+            "STOP REPLICA",
+            "CHANGE REPLICATION SOURCE TO source_delay = 0",
+        ],
+    };
+    match is_delayed(product, root)? {
+        true => statements.iter().try_for_each(|sql| try_run(root, sql)),
+        false => Some(()),
+    }
 }
 
 fn is_connected_soon(replica: &Server) -> bool {

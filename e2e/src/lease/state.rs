@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::cluster::Cluster;
+use crate::product::Product;
 use crate::raw::{Address, Login, RawConn, Reply};
 use crate::server::Server;
 
@@ -47,20 +48,13 @@ impl State {
     pub(super) fn of(server: &Server) -> Option<Self> {
         let mut root = root_of(server)?;
         let mut all = vec![names(&mut root, ACCOUNTS)?];
-        let is_mariadb = server.product.is_mariadb();
-        let asked = if is_mariadb {
-            [
-                "SELECT user, host, priv FROM mysql.global_priv ORDER BY 1, 2",
-                "SHOW SLAVE STATUS",
-            ]
-        } else {
-            [
+        let accounts = match server.product.is_mariadb() {
+            true => "SELECT user, host, priv FROM mysql.global_priv ORDER BY 1, 2",
+            false => {
                 "SELECT user, host, plugin, HEX(authentication_string), account_locked, ssl_type, user_attributes \
-                 FROM mysql.user ORDER BY 1, 2",
-                "SHOW REPLICA STATUS",
-            ]
+                 FROM mysql.user ORDER BY 1, 2"
+            }
         };
-        let [accounts, replication] = asked;
         let common = [
             accounts,
             "SELECT * FROM mysql.db ORDER BY host, user, db",
@@ -73,7 +67,7 @@ impl State {
         }
         let mut variables = texts(&mut root, "SHOW GLOBAL VARIABLES")?;
         variables.retain(|row| !GROWING.contains(&row[0].to_lowercase().as_str()));
-        all.extend(columns_of(&root.try_query(replication).ok()?, &REPLICATION));
+        all.extend(replication(server.product, &mut root, &REPLICATION)?);
         Some(Self {
             variables,
             others: all,
@@ -97,6 +91,21 @@ impl State {
         };
         changed.map(statement).collect()
     }
+}
+
+/// Whether a server follows another with a delay.
+pub(super) fn is_delayed(product: Product, root: &mut RawConn) -> Option<bool> {
+    let delays = replication(product, root, &["sql_delay"])?.concat();
+    Some(delays.iter().any(|seconds| seconds != "0"))
+}
+
+/// What a server says of its replication, in the columns whose names end so.
+fn replication(product: Product, root: &mut RawConn, endings: &[&str]) -> Option<Vec<Vec<String>>> {
+    let status = match product.is_mariadb() {
+        true => "SHOW SLAVE STATUS",
+        false => "SHOW REPLICA STATUS",
+    };
+    Some(columns_of(&root.try_query(status).ok()?, endings))
 }
 
 /// All servers of a cluster, the primary first.
