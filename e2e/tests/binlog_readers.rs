@@ -5,7 +5,8 @@ use std::path::Path;
 use std::process::{Child, Stdio};
 
 use e2e::{
-    Cluster, PASSWORD, Product, Proxy, Server, Settings, follow, set_read_only, take_writes, wait,
+    Cluster, Folder, PASSWORD, Product, Proxy, Server, Settings, follow, set_read_only,
+    take_writes, wait,
 };
 
 both! {
@@ -158,7 +159,7 @@ fn a_reader_leaves_a_replica_that_becomes_the_primary(product: Product) {
         .map(|(key, value)| (*key, value.as_str()))
         .collect();
     let proxy = Proxy::start(&settings(&cluster).account_with("app", &account));
-    let folder = tempfile::tempdir().unwrap();
+    let folder = Folder::new("files");
     let output = |name| folder.path().join(name);
     let mut reader = Reader::start(product, &proxy, &behind, &output("one"));
     reader.wait_row(14);
@@ -201,7 +202,7 @@ fn a_rule_sends_readers_to_a_replica(product: Product) {
     let rule = [("user", "[\"app\"]"), ("routing.replicas", "\"replica\"")];
     let settings = settings(&cluster).account_with("app", &account);
     let proxy = Proxy::start(&settings.rule("readers", &rule));
-    let folder = tempfile::tempdir().unwrap();
+    let folder = Folder::new("files");
     let reader = Reader::start(product, &proxy, &behind, &folder.path().join("one"));
     reader.wait_row(14);
     assert!(is_dumping(&cluster.replicas[0]));

@@ -4,10 +4,9 @@ use std::path::{Path, PathBuf};
 
 use e2e::raw::{Address, Login, RawConn};
 use e2e::{
-    LeasedServer, PASSWORD, Product, Proxy, Server, Settings, follow, free_port, position, wait,
-    wait_reached,
+    Folder, LeasedServer, PASSWORD, Product, Proxy, Server, Settings, follow, free_port, position,
+    wait, wait_reached,
 };
-use tempfile::TempDir;
 
 mod chain;
 mod changes;
@@ -52,7 +51,7 @@ struct Fed {
     config: PathBuf,
     port: u16,
     admin: u16,
-    _folder: TempDir,
+    _folder: Folder,
 }
 
 impl Fed {
@@ -78,7 +77,7 @@ impl Fed {
             true => "RESET MASTER",
             false => "RESET BINARY LOGS AND GTIDS",
         });
-        let folder = tempfile::tempdir().unwrap();
+        let folder = Folder::new("files");
         std::fs::create_dir(folder.path().join("relay")).unwrap();
         let (port, admin) = (free_port(), free_port());
         let config = write_config(&primary, folder.path(), port, admin);

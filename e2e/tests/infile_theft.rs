@@ -1,7 +1,7 @@
 //! A server that asks for a file of the client that no statement names: it gets none.
 
 use e2e::raw::{Login, Outcome, RawConn, capability};
-use e2e::{Cut, Product, Proxy, Relay, Server, Settings, wait};
+use e2e::{Cut, Folder, Product, Proxy, Relay, Server, Settings, wait};
 
 /// What the client has heard: an error or the end of its connection, and no request for a file.
 #[track_caller]
@@ -30,7 +30,7 @@ both! {
 
 fn a_file_is_asked_for_only_if_the_statement_names_it(product: Product) {
     let server = Server::shared(product);
-    let folder = tempfile::tempdir().unwrap();
+    let folder = Folder::new("files");
     let relay = Relay::start(server.tcp());
     for settings in [
         Settings::pooled_behind(&relay, product, 2),
@@ -57,7 +57,7 @@ fn a_file_is_asked_for_only_if_the_statement_names_it(product: Product) {
 
 fn a_client_that_sends_no_files_is_not_asked(product: Product) {
     let server = Server::shared(product);
-    let folder = tempfile::tempdir().unwrap();
+    let folder = Folder::new("files");
     let relay = Relay::start(server.tcp());
     let login = Login::app().without(capability::LOCAL_FILES);
     for settings in [

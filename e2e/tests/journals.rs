@@ -5,13 +5,12 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use e2e::raw::{Login, RawConn};
-use e2e::{Product, Proxy, Server, Settings, free_port, wait};
+use e2e::{Folder, Product, Proxy, Server, Settings, free_port, wait};
 use serde_json::Value;
-use tempfile::TempDir;
 
 /// A proxy, and a folder that its logs are in.
 struct Logged {
-    folder: TempDir,
+    folder: Folder,
     proxy: Proxy,
     settings: Settings,
     admin: u16,
@@ -19,7 +18,7 @@ struct Logged {
 
 impl Logged {
     fn start(more: impl FnOnce(Settings, &dyn Fn(&str) -> PathBuf) -> Settings) -> Self {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = Folder::new("files");
         let admin = free_port();
         let settings = Settings::pooled(Server::shared(Product::MariaDb), 4).admin_on(admin);
         let settings = more(settings, &|name| folder.path().join(name));

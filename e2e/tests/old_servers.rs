@@ -3,7 +3,7 @@
 
 use e2e::raw::{Login, Outcome, RawConn, Shape, capability, command, lenenc};
 use e2e::scripted::{Dialogue, SCRAMBLE};
-use e2e::{Proxy, Scripted, Settings};
+use e2e::{Folder, Proxy, Scripted, Settings};
 
 const OLD_EOF: &[u8] = &[0xFE];
 
@@ -83,7 +83,7 @@ fn an_eof_of_one_byte_is_understood() {
 #[test]
 fn an_eof_of_one_byte_is_understood_by_scripts() {
     let server = Scripted::start(answer);
-    let folder = tempfile::tempdir().unwrap();
+    let folder = Folder::new("files");
     let file = folder.path().join("reads.lua");
     let script = "
         function read_query(packet)

@@ -5,9 +5,8 @@ use std::fs;
 use std::thread;
 
 use e2e::raw::{Execute, Login, Param, RawConn, Reply};
-use e2e::{PASSWORD, Product, Proxy, Server, Settings, free_port, wait};
+use e2e::{Folder, PASSWORD, Product, Proxy, Server, Settings, free_port, wait};
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
 use crate::lanes;
 
@@ -28,7 +27,7 @@ const SCHEMA: &str = "profiled";
 struct Site {
     server: &'static Server,
     proxy: Proxy,
-    folder: TempDir,
+    folder: Folder,
     admin: u16,
 }
 
@@ -48,7 +47,7 @@ impl Site {
             "REPLACE INTO Country VALUES ('BRA', 'South America', 170115000), ('CHN', 'Asia', 1277558000), \
              ('DEU', 'Europe', 82164700), ('FRA', 'Europe', 59225700), ('NGA', 'Africa', 111506000)",
         );
-        let folder = tempfile::tempdir().unwrap();
+        let folder = Folder::new("files");
         let admin = free_port();
         let settings = Settings::in_front_of([server])
             .account("app", PASSWORD)
@@ -89,7 +88,7 @@ impl Site {
     }
 }
 
-fn written(folder: &TempDir, count: usize) -> Vec<Value> {
+fn written(folder: &Folder, count: usize) -> Vec<Value> {
     e2e::written::json_lines(&folder.path().join("profiles"), count)
 }
 
@@ -331,7 +330,7 @@ fn what_a_server_has_kept_of_a_statement_is_asked(product: Product) {
         root.run("CREATE DATABASE IF NOT EXISTS profiled");
         root.run("CREATE TABLE profiled.things (Name VARCHAR(20), Size INT)");
         root.run("INSERT INTO profiled.things VALUES ('a', 5), ('b', 9), ('c', 8), ('d', 7)");
-        let folder = tempfile::tempdir().unwrap();
+        let folder = Folder::new("files");
         let admin = free_port();
         let settings = Settings::in_front_of([&server])
             .account("app", PASSWORD)
@@ -474,7 +473,7 @@ fn what_cannot_be_profiled_is_counted(product: Product) {
 }
 
 fn a_profiled_statement_is_alone_on_its_connection(product: Product) {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = Folder::new("files");
     let site = lanes::Site::at(Server::lease(product), 6, |settings| {
         settings
             .set("hints.accepted", "pilotfish")

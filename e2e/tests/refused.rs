@@ -3,7 +3,7 @@
 use std::thread;
 
 use e2e::raw::{Execute, Login, Param, RawConn, Reply};
-use e2e::{Cluster, Leased, PASSWORD, Product, Proxy, Settings, wait};
+use e2e::{Cluster, Folder, Leased, PASSWORD, Product, Proxy, Settings, wait};
 
 /// A cluster in which `SELECT n FROM d.v` writes a row, takes a lock and sets a user variable, and in which the
 /// account `lesser` may not write on a read-only server.
@@ -268,7 +268,7 @@ const SCRIPT: &str = r#"
 "#;
 
 fn a_script_sees_the_primarys_reply_only(product: Product) {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = Folder::new("files");
     let path = folder.path().join("script.lua");
     std::fs::write(&path, SCRIPT).unwrap();
     let file = path.display().to_string();

@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use e2e::raw::{Address, Login, RawConn};
-use e2e::{Cluster, LeasedServer, PASSWORD, Product, Proxy, Server, Settings, free_port, wait};
-use tempfile::TempDir;
+use e2e::{
+    Cluster, Folder, LeasedServer, PASSWORD, Product, Proxy, Server, Settings, free_port, wait,
+};
 
 mod accounts;
 mod authentication;
@@ -37,7 +38,7 @@ fn each_kind_of_change_is_a_row_on_mariadb_11_8() {
 struct Following {
     proxy: Proxy,
     settings: Settings,
-    folder: TempDir,
+    folder: Folder,
 }
 
 /// The password of the account that follows.
@@ -53,7 +54,7 @@ impl Following {
         for server in servers {
             make_account(server);
         }
-        let folder = tempfile::tempdir().unwrap();
+        let folder = Folder::new("files");
         let file = folder.path().join("schemas.db");
         let password = format!("{SECRET:?}");
         let own = [

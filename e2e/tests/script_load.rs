@@ -10,7 +10,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use e2e::raw::{Login, RawConn};
-use e2e::{Cluster, LeasedServer, PASSWORD, Product, Proxy, Server, Settings, sized, wait};
+use e2e::{Cluster, Folder, LeasedServer, PASSWORD, Product, Proxy, Server, Settings, sized, wait};
 
 const SHIPPED: &[&str] = &[
     "active-queries",
@@ -130,7 +130,7 @@ fn bears_a_load(server: &Server, names: &str) {
 
 /// What sysbench has said of each load, in both runs.
 fn bears(settings: Settings, names: &str, loads: &[&[&str]]) -> Vec<String> {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = Folder::new("files");
     let probe = folder.path().join("probe.lua");
     fs::write(&probe, PROBE).unwrap();
     let mut files = vec![probe.display().to_string()];

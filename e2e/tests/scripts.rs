@@ -5,7 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use e2e::raw::{Login, RawConn, Reply, Shape, capability, command};
-use e2e::{Product, Proxy, Server, Settings};
+use e2e::{Folder, Product, Proxy, Server, Settings};
 
 /// Runs a test on both families, in sessions that log in to a backend themselves and in sessions that
 /// take turns on connections.
@@ -71,7 +71,7 @@ mod waiting;
 struct Scripted {
     proxy: Proxy,
     script: PathBuf,
-    _folder: tempfile::TempDir,
+    _folder: Folder,
 }
 
 thread_local! {
@@ -103,7 +103,7 @@ impl Scripted {
     }
 
     fn with_workers(settings: Settings, workers: i32, script: &str) -> Self {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = Folder::new("files");
         let path = folder.path().join("script.lua");
         fs::write(&path, script).unwrap();
         let file = path.display().to_string();

@@ -3,13 +3,13 @@
 use std::fs;
 
 use e2e::raw::Shape;
-use e2e::{Product, Server, Settings, wait};
+use e2e::{Folder, Product, Server, Settings, wait};
 
 use super::{Watched, rows};
 
 #[test]
 fn what_a_busy_worker_has_is_missing_and_said_so() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = Folder::new("files");
     let (script, end) = (folder.path().join("busy.lua"), folder.path().join("end"));
     let text = format!(
         "function read_query(packet)\n  if packet:sub(2) ~= 'BUSY' then return end\n  \

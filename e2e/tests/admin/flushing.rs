@@ -4,13 +4,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use e2e::raw::command;
-use e2e::{Product, Server, Settings, Signal, wait};
+use e2e::{Folder, Product, Server, Settings, Signal, wait};
 
 use super::{Watched, refused};
 
 /// Files of logs in a folder that others move.
 struct Logs {
-    folder: tempfile::TempDir,
+    folder: Folder,
 }
 
 impl Logs {
@@ -38,7 +38,7 @@ fn has_open(pid: u32, path: &Path) -> bool {
 
 #[test]
 fn logs_that_were_moved_are_let_go_and_begun_anew() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = Folder::new("files");
     let logs = Logs { folder };
     let settings = Settings::pooled(Server::shared(Product::MariaDb), 2)
         .set("log.file", &logs.path("log"))
@@ -84,7 +84,7 @@ fn logs_that_were_moved_are_let_go_and_begun_anew() {
 
 #[test]
 fn a_signal_has_logs_opened_again_and_unsaved_changes_stay() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = Folder::new("files");
     let logs = Logs { folder };
     let backend = format!("127.0.0.1:{}", e2e::free_port());
     let settings = Settings::default().backend(backend);
@@ -105,7 +105,7 @@ fn a_signal_has_logs_opened_again_and_unsaved_changes_stay() {
 
 #[test]
 fn a_log_that_cannot_be_opened_is_told() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = Folder::new("files");
     let below = folder.path().join("below");
     fs::create_dir(&below).unwrap();
     let backend = format!("127.0.0.1:{}", e2e::free_port());

@@ -1,7 +1,7 @@
 //! The digests' history: what they have cost from interval to interval, over restarts.
 
 use e2e::http::Http;
-use e2e::{Product, Proxy, Server, Settings, free_port, wait};
+use e2e::{Folder, Product, Proxy, Server, Settings, free_port, wait};
 
 use super::{Watched, columns, rows};
 
@@ -31,7 +31,7 @@ fn wait_for(watched: &Watched, count: u64) -> u64 {
 
 #[test]
 fn every_face_reads_what_a_file_has_kept_over_a_restart() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = Folder::new("files");
     let file = folder.path().join("history.db");
     let (admin, http) = (free_port(), free_port());
     let settings = Settings::pooled(Server::shared(Product::MariaDb), 4)
@@ -120,7 +120,7 @@ fn without_a_file_it_is_in_memory_and_counting_anew_tells_nothing_twice() {
 
 #[test]
 fn a_folder_that_is_gone_is_told_and_stops_nobody() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = Folder::new("files");
     let missing = folder.path().join("missing");
     let settings = Settings::pooled(Server::shared(Product::MariaDb), 4)
         .set("statement_stats.history_interval", "1s")
@@ -149,7 +149,7 @@ fn a_folder_that_is_gone_is_told_and_stops_nobody() {
 
 #[test]
 fn the_load_is_kept_by_backend_and_over_a_restart() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = Folder::new("files");
     let file = folder.path().join("history.db");
     let admin = free_port();
     let settings = Settings::pooled(Server::shared(Product::MariaDb), 4)

@@ -4,14 +4,14 @@ use std::io::Write;
 use std::net::TcpStream;
 
 use e2e::raw::RawConn;
-use e2e::{Dice, Product, Settings, free_port};
+use e2e::{Dice, Folder, Product, Settings, free_port};
 
 use super::{Watched, refused};
 
 #[test]
 fn nothing_but_reading_is_done() {
     let watched = Watched::alone();
-    let folder = tempfile::tempdir().unwrap();
+    let folder = Folder::new("files");
     let file = folder.path().join("made");
     let path = file.display();
     for mut conn in [watched.root(), watched.look()] {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use e2e::raw::{Execute, Login, Param, RawConn, Shape, capability};
-use e2e::{Product, Server, Settings, wait};
+use e2e::{Folder, Product, Server, Settings, wait};
 
 use super::{Watched, refused, rows};
 
@@ -440,7 +440,7 @@ fn statements_of_sessions_that_are_not_pooled_are_seen_where_that_is_said(produc
     watched.proxy.connect_as(&login).run("SELECT 1");
     assert_eq!(watched.look().value("SELECT count(*) FROM digests"), "0");
 
-    let folder = tempfile::tempdir().unwrap();
+    let folder = Folder::new("files");
     let script = folder.path().join("idle.lua");
     std::fs::write(&script, "function read_query(packet) end\n").unwrap();
     let settings = settings.set("statement_stats.transparent", true);

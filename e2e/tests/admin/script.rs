@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use e2e::Folder;
+
 use super::*;
 
 both! {
@@ -33,8 +35,8 @@ fn the_shipped_script_answers_as_mysql_proxys_did(product: Product) {
 }
 
 /// A script in a file of its own.
-fn written(text: &str) -> (tempfile::TempDir, String) {
-    let folder = tempfile::tempdir().unwrap();
+fn written(text: &str) -> (Folder, String) {
+    let folder = Folder::new("files");
     let file = folder.path().join("admin.lua");
     fs::write(&file, text).unwrap();
     let name = file.display().to_string();

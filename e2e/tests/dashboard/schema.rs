@@ -1,19 +1,18 @@
 //! The time line of schema changes, and the streams that it comes from.
 
 use e2e::http::Http;
-use e2e::wait;
-use tempfile::TempDir;
+use e2e::{Folder, wait};
 
 use super::*;
 
 /// A proxy that follows a server, with the folder of its history.
-pub(super) fn following(port: u16, server: &Server) -> (Settings, TempDir) {
+pub(super) fn following(port: u16, server: &Server) -> (Settings, Folder) {
     let mut root = server.root();
     root.run("SET sql_log_bin = 0");
     root.run("CREATE OR REPLACE USER follower IDENTIFIED BY 'follows4711'");
     root.run("GRANT REPLICATION SLAVE, SELECT, SHOW VIEW, TRIGGER, EVENT ON *.* TO follower");
     root.run("GRANT BINLOG MONITOR ON *.* TO follower");
-    let folder = tempfile::tempdir().unwrap();
+    let folder = Folder::new("files");
     let file = folder.path().join("schemas.db");
     let settings = Settings::pooled(server, 4)
         .http_on(port)

@@ -10,7 +10,7 @@ both! {
 
 /// A file system of its own, in memory.
 pub(crate) struct SmallDisk {
-    folder: TempDir,
+    folder: Folder,
 }
 
 impl SmallDisk {
@@ -18,7 +18,7 @@ impl SmallDisk {
 
     pub(crate) fn new() -> Self {
         let disk = Self {
-            folder: tempfile::tempdir().unwrap(),
+            folder: Folder::new("files"),
         };
         let size = format!("size={},mode=1777", Self::BYTES);
         let place = disk.folder.path().to_str().unwrap();

@@ -49,7 +49,7 @@ fn check(replica: &Server, source: &Server) {
 
 fn replicas_keep_their_place_when_the_primary_changes(product: Product) {
     let mut cluster = Cluster::lease(product, 1);
-    let folder = tempfile::tempdir().unwrap();
+    let folder = Folder::new("files");
     std::fs::create_dir(folder.path().join("relay")).unwrap();
     let port = free_port();
     let text = settings(

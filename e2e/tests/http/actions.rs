@@ -3,7 +3,7 @@
 use std::fs;
 
 use e2e::http::{Answer, Http};
-use e2e::{Product, wait};
+use e2e::{Folder, Product, wait};
 use serde_json::{Value, json};
 
 use super::{LOOK, ROOT, Watched, rows, unserved};
@@ -254,7 +254,7 @@ fn what_is_counted_begins_again() {
 /// By the document itself: what it says is for administrators is, and the rest is for all.
 #[test]
 fn who_may_only_look_changes_nothing_and_is_noted() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = Folder::new("files");
     let log = folder.path().join("audit");
     let settings = unserved().set("audit_log.file", log.to_str().unwrap());
     let watched = Watched::with_admin_port(settings);

@@ -105,7 +105,7 @@ fn streams_log_in_by_each_authentication_plugin(product: Product) {
             // The first login by a plugin that keeps what it has seen is a full one.
             server.root().run("FLUSH PRIVILEGES");
         }
-        let folder = tempfile::tempdir().unwrap();
+        let folder = Folder::new("files");
         let file = folder.path().join("schemas.db");
         let password = format!("{SECRET:?}");
         let mut settings =
@@ -166,7 +166,7 @@ fn a_stream_logs_in_as_the_user_of_its_process_over_a_unix_socket(product: Produ
         ));
     }
     root.run(&format!("GRANT ALL ON *.* TO {account}"));
-    let folder = tempfile::tempdir().unwrap();
+    let folder = Folder::new("files");
     let file = folder.path().join("schemas.db");
     let settings = Settings::default()
         .backend(server.socket().display())

@@ -144,7 +144,7 @@ fn two_proxies_with_one_id_do_not_end_each_other_s_streams_all_the_time(product:
         folder,
     } = Following::start(&server, &[]);
     proxy.stop();
-    let copy = tempfile::tempdir().unwrap();
+    let copy = Folder::new("files");
     let file = copy.path().join("schemas.db");
     std::fs::copy(folder.path().join("schemas.db"), &file).unwrap();
     let first = Proxy::start(&settings);

@@ -13,7 +13,7 @@ both! {
 
 fn a_hook_is_told_of_each_change_and_again_until_it_takes_it(product: Product) {
     let server = start(product);
-    let hook = tempfile::tempdir().unwrap();
+    let hook = Folder::new("files");
     let [told, ready] = ["told", "ready"].map(|name| hook.path().join(name));
     let script = format!(
         "test -e {} || {{ echo not yet >&2; exit 3; }}; cat >> {}",
@@ -116,7 +116,7 @@ impl Listener {
 
 fn a_webhook_and_a_script_are_told_each_by_itself(product: Product) {
     let server = start(product);
-    let folder = tempfile::tempdir().unwrap();
+    let folder = Folder::new("files");
     let [script, told] = ["change.lua", "told"].map(|name| folder.path().join(name));
     let text = |body: &str| format!("function on_schema_change(change)\n{body}\nend\n");
     std::fs::write(&script, text("error('not yet')")).unwrap();

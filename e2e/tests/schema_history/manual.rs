@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use e2e::page::{blocks, is_like};
-use e2e::program;
+use e2e::{Folder, program};
 
 use super::*;
 
@@ -22,7 +22,7 @@ fn statements(block: &str) -> impl Iterator<Item = &str> {
 }
 
 /// The page's settings beside those of a proxy in front of the server, with files in this folder.
-fn settings(server: &Server, admin: u16, folder: &TempDir) -> String {
+fn settings(server: &Server, admin: u16, folder: &Folder) -> String {
     let [page, ..] = blocks(PAGE, "toml")[..] else {
         panic!("the page begins with a block of settings");
     };
@@ -59,7 +59,7 @@ fn the_page_of_the_manual_does_what_it_says(product: Product) {
     };
     assert!(PAGE.contains(more));
     root.run(more);
-    let folder = tempfile::tempdir().unwrap();
+    let folder = Folder::new("files");
     let admin = free_port();
     let text = settings(&server, admin, &folder);
     let config = folder.path().join("pilotfish.toml");
@@ -147,7 +147,7 @@ fn check_command(console: &str, config: &std::path::Path, from: &str) {
 
 fn a_difference_of_a_file_that_is_none_is_refused(product: Product) {
     let server = Server::shared(product);
-    let folder = tempfile::tempdir().unwrap();
+    let folder = Folder::new("files");
     let text = settings(server, free_port(), &folder);
     let config = folder.path().join("pilotfish.toml");
     std::fs::write(&config, text).unwrap();

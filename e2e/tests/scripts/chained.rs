@@ -147,7 +147,7 @@ fn some_old_servers_get_no_change_of_user() {
 /// A backend that says ERR instead of a greeting: it is passed on as it is, and no hook has seen it.
 #[test]
 fn a_backends_first_err_is_passed_on() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = Folder::new("files");
     let is_full = folder.path().join("is_full");
     let script = format!(
         r#"

@@ -5,7 +5,7 @@ use super::*;
 both! { an_installation_runs_with_its_own_files }
 
 fn an_installation_runs_with_its_own_files(product: Product) {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = Folder::new("files");
     let modules = folder.path().join("lib/mysql-proxy/lua");
     fs::create_dir_all(&modules).unwrap();
     fs::write(

@@ -10,12 +10,8 @@ in_both_ways! {
 }
 
 /// A script in a folder of its own, which has these modules besides.
-fn with_modules(
-    product: Product,
-    script: &str,
-    modules: &[(&str, &str)],
-) -> (Scripted, tempfile::TempDir) {
-    let folder = tempfile::tempdir().unwrap();
+fn with_modules(product: Product, script: &str, modules: &[(&str, &str)]) -> (Scripted, Folder) {
+    let folder = Folder::new("files");
     for (name, text) in modules {
         fs::write(folder.path().join(format!("{name}.lua")), text).unwrap();
     }
@@ -68,7 +64,7 @@ fn a_module_belongs_to_who_has_required_it_first(product: Product) {
         end
         "#,
     );
-    let folder = tempfile::tempdir().unwrap();
+    let folder = Folder::new("files");
     fs::create_dir(folder.path().join("proxy")).unwrap();
     fs::write(folder.path().join("proxy/own.lua"), module).unwrap();
     let path = folder.path().join("?.lua").display().to_string();

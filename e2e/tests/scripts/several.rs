@@ -10,8 +10,8 @@ in_both_ways! {
 }
 
 /// A proxy that runs these scripts one after the other.
-fn all(product: Product, scripts: &[&str]) -> (Proxy, tempfile::TempDir) {
-    let folder = tempfile::tempdir().unwrap();
+fn all(product: Product, scripts: &[&str]) -> (Proxy, Folder) {
+    let folder = Folder::new("files");
     let files = written(&folder, scripts);
     let files: Vec<&str> = files.iter().map(String::as_str).collect();
     let settings = usual(product).set("workers", 1);
@@ -21,7 +21,7 @@ fn all(product: Product, scripts: &[&str]) -> (Proxy, tempfile::TempDir) {
     )
 }
 
-fn written(folder: &tempfile::TempDir, scripts: &[&str]) -> Vec<String> {
+fn written(folder: &Folder, scripts: &[&str]) -> Vec<String> {
     let files = scripts.iter().zip(1..).map(|(script, number)| {
         let path = folder.path().join(format!("{number}.lua"));
         fs::write(&path, script).unwrap();
@@ -117,7 +117,7 @@ fn ones_queue_without_a_decision_is_told(product: Product) {
 
 #[test]
 fn a_listener_has_scripts_of_its_own() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = Folder::new("files");
     let files = written(
         &folder,
         &[&answers("all", "DO it"), &answers("own", "DO it")],
@@ -154,12 +154,8 @@ both! {
 }
 
 /// Accounts named so, with these scripts; all of them are one user of the servers.
-fn accounts(
-    product: Product,
-    scripts: &[&str],
-    accounts: &[(&str, &str)],
-) -> (Proxy, tempfile::TempDir) {
-    let folder = tempfile::tempdir().unwrap();
+fn accounts(product: Product, scripts: &[&str], accounts: &[(&str, &str)]) -> (Proxy, Folder) {
+    let folder = Folder::new("files");
     let files = written(&folder, scripts);
     let mut settings = Settings::pooled(Server::shared(product), 4);
     if !scripts[0].is_empty() {
@@ -247,7 +243,7 @@ fn who_becomes_another_user_asks_elsewhere_as_that(product: Product) {
     let server = Server::lease(product);
     let mut root = server.root();
     root.run("CREATE USER bob@'%' IDENTIFIED BY 'secret'");
-    let folder = tempfile::tempdir().unwrap();
+    let folder = Folder::new("files");
     let script = r#"
         function read_query(packet)
             if packet == "\003DO ask" then

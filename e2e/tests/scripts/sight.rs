@@ -14,7 +14,7 @@ both! {
 }
 
 /// Accounts of the server alone, and one that the proxy has a script for.
-fn settings(product: Product, folder: &tempfile::TempDir) -> Settings {
+fn settings(product: Product, folder: &Folder) -> Settings {
     let server = Server::shared(product);
     let mut root = server.root();
     for user in ["sighted", "stray", "stray2"] {
@@ -52,7 +52,7 @@ fn is_refused(conn: &mut RawConn) {
 }
 
 fn a_relayed_session_cannot_become_an_account_with_a_script(product: Product) {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = Folder::new("files");
     let proxy = Proxy::start(&settings(product, &folder));
     let mut conn = proxy.connect_as(&stray());
     assert_eq!(conn.value("SELECT 7"), "7");
@@ -79,7 +79,7 @@ fn change_of_user() -> Vec<u8> {
 }
 
 fn however_the_change_of_user_comes(product: Product) {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = Folder::new("files");
     let proxy = Proxy::start(&settings(product, &folder));
     let told = |conn: &mut RawConn| loop {
         let packet = conn.packet_of_any_order().unwrap();
@@ -115,7 +115,7 @@ fn however_the_change_of_user_comes(product: Product) {
 }
 
 fn another_account_may_follow_where_nobodys_script_is_evaded(product: Product) {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = Folder::new("files");
     let proxy = Proxy::start(&settings(product, &folder));
     let mut conn = proxy.connect_as(&stray());
     for _ in 0..2 {
@@ -129,7 +129,7 @@ fn another_account_may_follow_where_nobodys_script_is_evaded(product: Product) {
 }
 
 fn a_session_with_other_scripts_cannot_either(product: Product) {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = Folder::new("files");
     let scripted = Scripted::with(settings(product, &folder), "function read_query() end");
     let mut conn = scripted.connect_as(&stray());
     assert_eq!(conn.value("SELECT 7"), "7");
@@ -140,7 +140,7 @@ fn a_session_with_other_scripts_cannot_either(product: Product) {
 }
 
 fn a_transparent_listener_is_no_way_around(product: Product) {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = Folder::new("files");
     let port = e2e::free_port();
     let at = format!("127.0.0.1:{port}");
     let script = format!("[{:?}]", folder.path().join("other.lua").display());
@@ -170,7 +170,7 @@ fn a_transparent_listener_is_no_way_around(product: Product) {
 
 fn what_cannot_be_followed_is_the_end(product: Product) {
     const CLONE: u8 = 0x20;
-    let folder = tempfile::tempdir().unwrap();
+    let folder = Folder::new("files");
     let proxy = Proxy::start(&settings(product, &folder));
     let mut conn = proxy.connect_as(&stray());
     let reply = conn.command(CLONE, b"");

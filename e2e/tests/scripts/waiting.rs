@@ -137,7 +137,7 @@ fn a_result_hook_may_ask_as_well(product: Product) {
 }
 
 fn scripts_in_a_row_may_all_wait(product: Product) {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = Folder::new("files");
     let adds = |word: &str| {
         telling(&format!(
             r#"

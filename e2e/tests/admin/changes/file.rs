@@ -3,7 +3,7 @@
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
 use e2e::raw::Login;
-use e2e::{Settings, free_port};
+use e2e::{Folder, Settings, free_port};
 
 use super::super::Watched;
 use super::{changes, told, value};
@@ -80,7 +80,7 @@ fn at_a_reload_the_file_wins() {
 fn what_the_command_line_says_is_not_changed() {
     let port = free_port();
     let backend = free_port();
-    let folder = tempfile::tempdir().unwrap();
+    let folder = Folder::new("files");
     let file = folder.path().join("own.toml");
     let text = format!(
         "[admin]\naddress = \"127.0.0.1:{port}\"\nusername = \"root\"\npassword = \"all\"\n"
