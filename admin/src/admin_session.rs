@@ -18,7 +18,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::{Instant, timeout_at};
 use worker::{Killed, Window};
 
-use crate::editor::{Editor, What};
+use crate::editor::{EditRequest, Editor};
 use crate::engine::{self, Limits, PreparedSelect, ResultRows, alter};
 use crate::fault::Fault;
 use crate::functions::Asker;
@@ -178,7 +178,7 @@ impl AdminSession {
                 let rows = self.select(text, values).await?;
                 Ok(Outcome::Rows(rows, self.warnings.clone()))
             }
-            Statement::Warnings => Ok(Outcome::Rows(self.told_warnings(), Vec::new())),
+            Statement::Warnings => Ok(Outcome::Rows(self.warning_rows(), Vec::new())),
             Statement::WarningCount => Ok(Outcome::Rows(self.warning_count(), Vec::new())),
             Statement::Use(schema) => {
                 self.asker.schema = schema;
@@ -208,8 +208,8 @@ impl AdminSession {
                 let rows = self.differences().await?;
                 Ok(Outcome::Rows(rows, Vec::new()))
             }
-            Statement::Save => self.done("SAVE", What::Save).await,
-            Statement::Revert => self.done("REVERT", What::Revert).await,
+            Statement::Save => self.done("SAVE", EditRequest::Save).await,
+            Statement::Revert => self.done("REVERT", EditRequest::Revert).await,
             Statement::Kill(id, scope) => {
                 self.kill(id, scope).await?;
                 Ok(Outcome::Done)
@@ -227,7 +227,7 @@ impl AdminSession {
                 let prepared = self.prepare(query).await?;
                 Ok((prepared.parameters, prepared.columns))
             }
-            Statement::Warnings => Ok((0, names(&self.told_warnings()))),
+            Statement::Warnings => Ok((0, names(&self.warning_rows()))),
             Statement::WarningCount => Ok((0, names(&self.warning_count()))),
             Statement::Change(text) => {
                 let asker = self.asker.clone();
@@ -308,13 +308,13 @@ impl AdminSession {
         values: Vec<Value>,
     ) -> Result<ResultRows, Fault> {
         let limits = self.limits();
-        let _turn = self.place_to_run(limits.deadline).await;
+        let _turn = self.acquire_statement_slot(limits.deadline).await;
         aside(move || prepared.run(&material, values, limits)).await
     }
 
     /// Waits until another statement of the role `stats` has ended, if so many run. One that has no time left
     /// says so itself.
-    async fn place_to_run(&self, deadline: Instant) -> Option<SemaphorePermit<'static>> {
+    async fn acquire_statement_slot(&self, deadline: Instant) -> Option<SemaphorePermit<'static>> {
         if self.role == AdminRole::Admin {
             return None;
         }
@@ -369,7 +369,7 @@ impl AdminSession {
     /// FLUSH LOGS.
     async fn flush_logs(&mut self) -> Result<Outcome, Fault> {
         self.check_allowed("FLUSH LOGS")?;
-        self.warnings = self.applied(What::FlushLogs).await?;
+        self.warnings = self.applied(EditRequest::FlushLogs).await?;
         tracing::info!(
             kind = "admin_flush_logs",
             user = self.asker.user,
@@ -399,7 +399,7 @@ impl AdminSession {
     /// What is kept about statements is counted from nothing again.
     async fn forget(&self, kept: StatsTable) -> Result<(), Fault> {
         self.check_allowed("RESET")?;
-        let forgotten = self.window.insight(StatsRequest::Take(kept)).await;
+        let forgotten = self.window.statement_stats(StatsRequest::Take(kept)).await;
         // Where rows go takes longer than anybody should wait here.
         aside(move || {
             drop(forgotten);
@@ -476,7 +476,7 @@ impl AdminSession {
         }
     }
 
-    fn told_warnings(&self) -> ResultRows {
+    fn warning_rows(&self) -> ResultRows {
         let columns = [
             ("Level", CellType::Text),
             ("Code", CellType::Integer),

@@ -124,7 +124,7 @@ impl Authenticator {
         id: u32,
     ) -> Result<AdminClient, AdminClientError> {
         let settings = self.window.settings();
-        let session_registry = self.people_of_sql(&settings.config);
+        let session_registry = self.mysql_accounts(&settings.config);
         let admin_state = admin_state(&session_registry, &settings, id);
         self.reception.receive(accepted, &admin_state).await
     }
@@ -140,7 +140,7 @@ impl Authenticator {
         id: u32,
     ) -> Result<(), AdminClientError> {
         let settings = self.window.settings();
-        let session_registry = self.people_of_sql(&settings.config);
+        let session_registry = self.mysql_accounts(&settings.config);
         let admin_state = admin_state(&session_registry, &settings, id);
         self.reception
             .change_user(admin_client, argument, &admin_state)
@@ -176,15 +176,15 @@ impl Authenticator {
 
     /// The accounts that may log in over HTTP, by the current configuration.
     pub fn session_registry(&self, config: &Arc<Config>) -> Arc<Directory> {
-        self.known_people(config, |it| &it.all)
+        self.cached_directory(config, |it| &it.all)
     }
 
     /// Who may come in with MySQL's protocol.
-    fn people_of_sql(&self, config: &Arc<Config>) -> Arc<Directory> {
-        self.known_people(config, |it| &it.of_sql)
+    fn mysql_accounts(&self, config: &Arc<Config>) -> Arc<Directory> {
+        self.cached_directory(config, |it| &it.of_sql)
     }
 
-    fn known_people(
+    fn cached_directory(
         &self,
         config: &Arc<Config>,
         which: fn(&AdminDirectories) -> &Arc<Directory>,

@@ -50,9 +50,9 @@ impl Conversation {
 
     /// From the greeting's end until the admin client goes; who that was in the end.
     pub async fn run(mut self) -> String {
-        self.call_clerk().await;
+        self.start_script().await;
         let broken = self.commands().await;
-        self.send_clerk_home();
+        self.end_script();
         let user = self.admin_client.user.clone();
         if let Some(fault) = broken {
             self.admin_client.dismiss(&fault.payload()).await;
@@ -61,14 +61,14 @@ impl Conversation {
     }
 
     /// The script ends; its last hook runs where nobody else waits for it.
-    fn send_clerk_home(&mut self) {
+    fn end_script(&mut self) {
         if let Some(admin_script) = self.admin_script.take() {
             drop(tokio::task::spawn_blocking(move || drop(admin_script)));
         }
     }
 
     /// The script begins, if there is one.
-    async fn call_clerk(&mut self) {
+    async fn start_script(&mut self) {
         let Some(admin_script) = self
             .admin_session
             .window()
@@ -121,7 +121,7 @@ impl Conversation {
             let fault = Fault::new(ErrorCode::MALFORMED_PACKET, "The command is empty");
             return Answer::Packets(reply::fault(&fault));
         };
-        if let Some(packets) = self.ask_clerk(payload).await {
+        if let Some(packets) = self.ask_script(payload).await {
             return Answer::Packets(packets);
         }
         let answered = match Command(*command) {
@@ -138,10 +138,10 @@ impl Conversation {
                 Err(_) => return Answer::End,
             },
             Command::INIT_DB => self.use_schema(argument),
-            Command::QUERY => self.say(argument).await,
+            Command::QUERY => self.run_text(argument).await,
             Command::FIELD_LIST => self.fields(argument),
             Command::STATISTICS => Ok(self.statistics().await),
-            Command::PROCESS_INFO => self.say(b"SHOW PROCESSLIST").await,
+            Command::PROCESS_INFO => self.run_text(b"SHOW PROCESSLIST").await,
             Command::PROCESS_KILL => self.process_kill(argument).await,
             Command::REFRESH => self.refresh(argument).await,
             Command::SET_OPTION => Ok(reply::eof()),
@@ -201,13 +201,13 @@ impl Conversation {
         changed?;
         self.admin_session = admin_session(&self.admin_client, self.id, &self.authenticator);
         self.statements = Statements::default();
-        self.send_clerk_home();
-        self.call_clerk().await;
+        self.end_script();
+        self.start_script().await;
         Ok(())
     }
 
     /// What the script answers, if it is one for it.
-    async fn ask_clerk(&mut self, payload: &[u8]) -> Option<Vec<u8>> {
+    async fn ask_script(&mut self, payload: &[u8]) -> Option<Vec<u8>> {
         let mut admin_script = self.admin_script.take()?;
         let (payload, capabilities) = (payload.to_vec(), self.admin_client.capabilities);
         let (topology, connections_max) = self.admin_session.backends();
@@ -239,7 +239,7 @@ impl Conversation {
     }
 
     /// A statement without values, as COM_QUERY says it.
-    async fn say(&mut self, text: &[u8]) -> Result<Vec<u8>, Fault> {
+    async fn run_text(&mut self, text: &[u8]) -> Result<Vec<u8>, Fault> {
         self.query(text, Vec::new(), Format::Text).await
     }
 
@@ -315,7 +315,7 @@ impl Conversation {
                 ));
             }
         };
-        self.say(statement.as_bytes()).await
+        self.run_text(statement.as_bytes()).await
     }
 
     async fn process_kill(&mut self, argument: &[u8]) -> Result<Vec<u8>, Fault> {

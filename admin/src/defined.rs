@@ -12,7 +12,7 @@ use crate::table::{Alterable, Asks, Cell, CellType, ColumnFacts, Schema, Table, 
 /// A table that can be changed.
 pub struct Defined<T: 'static> {
     /// How things are.
-    pub sheet: TableDefinition<T>,
+    pub table: TableDefinition<T>,
     /// How they are changed.
     pub alterable: Alterable,
     /// How they are configured, where the sheet does not say so.
@@ -80,44 +80,44 @@ pub fn cells<C>(section: &Section<C>, item: Option<&C>) -> Vec<Cell> {
 impl<T> Defined<T> {
     /// Which columns of the definition are shown: those whose names the sheet has not got.
     fn is_shown(&self, column: &ColumnFacts) -> bool {
-        let mut columns = self.sheet.columns().into_iter();
+        let mut columns = self.table.columns().into_iter();
         columns.all(|it| it.name != column.name)
     }
 }
 
 impl<T> Table for Defined<T> {
     fn schema(&self) -> Schema {
-        self.sheet.schema
+        self.table.schema
     }
 
     fn name(&self) -> &'static str {
-        self.sheet.name
+        self.table.name
     }
 
     fn about(&self) -> &'static str {
-        self.sheet.about
+        self.table.about
     }
 
     fn asks(&self) -> Asks {
-        self.sheet.asks
+        self.table.asks
     }
 
     fn columns(&self) -> Vec<ColumnFacts> {
-        let mut columns = self.sheet.columns();
+        let mut columns = self.table.columns();
         let defined = self.definition.as_ref().map_or(&[][..], Definition::facts);
         columns.extend(defined.iter().filter(|column| self.is_shown(column)));
         columns
     }
 
     fn rows(&self, material: &Material) -> Vec<Vec<Cell>> {
-        let items = (self.sheet.items)(material);
+        let items = (self.table.items)(material);
         let Some(definition) = &self.definition else {
-            return items.iter().map(|item| self.sheet.row(item)).collect();
+            return items.iter().map(|item| self.table.row(item)).collect();
         };
         let facts = definition.facts().iter();
         let shown: Vec<bool> = facts.map(|column| self.is_shown(column)).collect();
         let row = |item: &T| {
-            let mut row = self.sheet.row(item);
+            let mut row = self.table.row(item);
             let cells = (definition.cells)(material, item).into_iter().zip(&shown);
             row.extend(cells.filter_map(|(cell, shown)| shown.then_some(cell)));
             row

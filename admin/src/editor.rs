@@ -16,7 +16,7 @@ pub struct Editor {
     to: mpsc::UnboundedSender<Wish>,
     events: Arc<Events>,
     /// Held by the statement whose turn it is to change something by itself.
-    turn: Arc<Mutex<()>>,
+    change_lock: Arc<Mutex<()>>,
 }
 
 /// One wish, and where its answer goes.
@@ -24,13 +24,13 @@ pub struct Wish {
     /// Who has it, for the log.
     pub user: String,
     /// What it is.
-    pub what: What,
+    pub request: EditRequest,
     /// Where the answer goes; nobody may be waiting any more.
     pub answer: oneshot::Sender<Result<EditOutcome, Refused>>,
 }
 
 /// What is wished.
-pub enum What {
+pub enum EditRequest {
     /// To see the configuration as it would be with these changes, whether it fits together or not.
     View(Vec<Edit>),
     /// To have these changes take effect, all or none.
@@ -102,17 +102,22 @@ pub enum Refused {
 }
 
 impl Editor {
-    /// A way to somebody who keeps the configuration, and a book of what has happened.
+    /// An editor, and the receiver of its requests, for the owner of the configuration.
     pub fn channel(events: Arc<Events>) -> (Self, mpsc::UnboundedReceiver<Wish>) {
         let (to, wishes) = mpsc::unbounded_channel();
-        let turn = Arc::default();
-        (Self { to, events, turn }, wishes)
+        let change_lock = Arc::default();
+        let editor = Self {
+            to,
+            events,
+            change_lock,
+        };
+        (editor, wishes)
     }
 
     /// Waits until no other statement is changing something by itself, so that they do not overtake one another
     /// again and again.
-    pub async fn turn(&self) -> OwnedMutexGuard<()> {
-        Arc::clone(&self.turn).lock_owned().await
+    pub async fn lock_for_change(&self) -> OwnedMutexGuard<()> {
+        Arc::clone(&self.change_lock).lock_owned().await
     }
 
     /// What has happened of late.
@@ -124,11 +129,11 @@ impl Editor {
     ///
     /// # Errors
     /// It is refused, or the proxy is ending.
-    pub async fn ask(&self, user: &str, what: What) -> Result<EditOutcome, Refused> {
+    pub async fn ask(&self, user: &str, request: EditRequest) -> Result<EditOutcome, Refused> {
         let (answer, told) = oneshot::channel();
         let wish = Wish {
             user: user.to_owned(),
-            what,
+            request,
             answer,
         };
         let gone = || Refused::Because(vec!["The proxy is ending".to_owned()]);

@@ -364,7 +364,7 @@ fn authorize(context: &AuthContext<'_>, mut reads: impl FnMut(usize)) -> Authori
         } => {
             // Of a table from which no column is read the schema may be left open.
             let schema = context.database_name.and_then(Schema::named);
-            let found = places(schema, table_name);
+            let found = table_indexes(schema, table_name);
             found.iter().copied().for_each(&mut reads);
             // A name of the statement's own (`WITH`) is told only where no column of it is read.
             let is_own = column_name.is_empty();
@@ -381,7 +381,7 @@ fn authorize(context: &AuthContext<'_>, mut reads: impl FnMut(usize)) -> Authori
 }
 
 /// Where the tables of a name are in the registry; more than one only if the schema is open.
-fn places(schema: Option<Schema>, name: &str) -> Vec<usize> {
+fn table_indexes(schema: Option<Schema>, name: &str) -> Vec<usize> {
     let is_it = |it: &&dyn Table| {
         it.name().eq_ignore_ascii_case(name) && schema.is_none_or(|schema| schema == it.schema())
     };

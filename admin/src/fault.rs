@@ -101,7 +101,7 @@ impl Fault {
     }
 
     /// ER_TABLEACCESS_DENIED_ERROR, for somebody who may look.
-    pub fn may_only_look(user: &str) -> Self {
+    pub fn read_only_user(user: &str) -> Self {
         let text = format!("Access denied for '{user}'; changes are for users with the role admin");
         Self::new(code(1142, b"42000"), text)
     }

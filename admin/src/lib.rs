@@ -20,6 +20,7 @@
 #![forbid(unsafe_code)]
 
 pub mod admin_session;
+mod admin_sources;
 mod assignments;
 pub mod authenticator;
 mod conversation;
@@ -43,15 +44,14 @@ pub mod recent;
 pub mod registry;
 mod replaced;
 mod reply;
-mod seen;
 mod show;
 mod sources;
 pub mod statement;
 pub mod table;
 pub mod tables;
 
-pub use editor::{Difference, EditOutcome, Editor, Refused, View, What, When, Wish};
+pub use admin_sources::AdminSources;
+pub use editor::{Difference, EditOutcome, EditRequest, Editor, Refused, View, When, Wish};
 pub use history::{EventKind, Events, History, StateFolder};
 pub use observed::keep_history;
 pub use port::AdminPort;
-pub use seen::Seen;

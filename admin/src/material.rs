@@ -38,7 +38,7 @@ pub struct Material {
     /// Workers that were asked and have not answered in time.
     pub silent: Vec<usize>,
     /// What workers keep about statements, if they were asked.
-    pub insight: MergedStatementStats,
+    pub statement_stats: MergedStatementStats,
     /// The admin port itself.
     pub port: PortFacts,
 }
@@ -87,11 +87,11 @@ impl Material {
             (false, true) => Some(StatsRequest::Errors),
             (false, false) => None,
         };
-        let mut insight = MergedStatementStats::default();
+        let mut statement_stats = MergedStatementStats::default();
         if let Some(wish) = wish {
-            let told = window.insight(wish).await;
+            let told = window.statement_stats(wish).await;
             silent.extend(all.filter(|it| !told.workers.contains(it)));
-            insight.take(told);
+            statement_stats.take(told);
         }
         let settings = window.settings();
         let config = view.as_ref().map(|view| Arc::clone(&view.config));
@@ -106,7 +106,7 @@ impl Material {
             window: window.clone(),
             workers,
             silent: silent.into_iter().collect(),
-            insight,
+            statement_stats,
             port,
         }
     }
@@ -127,7 +127,7 @@ impl Material {
     /// Which indexes statements use.
     pub fn index_usage(&self) -> Usage {
         let plans = self.window.plans();
-        Usage::of(&plans, &self.insight.digests, &self.topology)
+        Usage::of(&plans, &self.statement_stats.digests, &self.topology)
     }
 
     /// The backend of an id, while it is configured.

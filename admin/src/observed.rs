@@ -37,7 +37,7 @@ impl Observed for ObservedProxy {
     }
 
     async fn statements(&self) -> Option<StatementStatsView> {
-        let view = self.0.insight(StatsRequest::All).await;
+        let view = self.0.statement_stats(StatsRequest::All).await;
         (view.workers.len() == self.0.workers()).then_some(view)
     }
 

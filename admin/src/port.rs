@@ -13,9 +13,9 @@ use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
 use crate::admin_session::RUNNING_MAX;
+use crate::admin_sources::AdminSources;
 use crate::authenticator::{Authenticator, Count, PORT};
 use crate::conversation::Conversation;
-use crate::seen::Seen;
 
 /// Logins under way at once; whoever comes beyond that is turned away.
 const LOGINS_MAX: usize = 256;
@@ -47,7 +47,7 @@ struct Listening {
     bound: Bound,
     /// Whether MySQL's protocol is spoken: for a token alone it is not.
     has_guests: bool,
-    start: Option<oneshot::Sender<Seen>>,
+    start: Option<oneshot::Sender<AdminSources>>,
     stop: oneshot::Sender<()>,
     thread: JoinHandle<()>,
 }
@@ -85,10 +85,10 @@ impl AdminPort {
             callers: config.http.address.clone(),
         };
         let failed = |error: io::Error| format!("the admin port: {error}");
-        let (told, bound) = std::sync::mpsc::channel();
+        let (report_bound, bound) = std::sync::mpsc::channel();
         let (start, started) = oneshot::channel();
         let (stop, stopped) = oneshot::channel();
-        let live = move || live(&addresses, &told, started, stopped, http);
+        let live = move || live(&addresses, &report_bound, started, stopped, http);
         let thread = threads.start("admin", live).map_err(failed)?;
         let bound = bound.recv().map_err(io::Error::other).flatten();
         let bound = bound.map_err(failed)?;
@@ -107,7 +107,7 @@ impl AdminPort {
     }
 
     /// Lets people in.
-    pub fn open(&mut self, seen: &Seen) {
+    pub fn open(&mut self, admin_sources: &AdminSources) {
         let Some(listening) = &mut self.listening else {
             return;
         };
@@ -119,13 +119,13 @@ impl AdminPort {
                 tracing::info!(kind = "http_port_open", address, "the HTTP port is open");
             }
             // The thread has failed otherwise, and has said why.
-            let _ = start.send(seen.clone());
+            let _ = start.send(admin_sources.clone());
         }
     }
 
     /// After a reload: the first who may come in find it open. Who may not any more finds nobody.
-    pub fn follow(&mut self, seen: &Seen) {
-        let config = Arc::clone(&seen.sources.window.settings().config);
+    pub fn follow(&mut self, admin_sources: &AdminSources) {
+        let config = Arc::clone(&admin_sources.sources.window.settings().config);
         if let Some(listening) = &self.listening
             && (listening.has_guests || config.admins().is_empty())
         {
@@ -140,7 +140,7 @@ impl AdminPort {
                 tracing::error!(%error, "the proxy cannot open the admin port; correct the cause and reload")
             }
         }
-        self.open(seen);
+        self.open(admin_sources);
     }
 
     /// Closes it, and waits until all is over.
@@ -162,8 +162,8 @@ impl Listening {
 /// The thread's life: binds, says what is bound, waits until it may begin, and serves until it is to stop.
 fn live(
     addresses: &Addresses<ListenAddress>,
-    told: &std::sync::mpsc::Sender<io::Result<Bound>>,
-    started: oneshot::Receiver<Seen>,
+    report_bound: &std::sync::mpsc::Sender<io::Result<Bound>>,
+    started: oneshot::Receiver<AdminSources>,
     stopped: oneshot::Receiver<()>,
     http: OpenCallers,
 ) {
@@ -177,7 +177,7 @@ fn live(
         .build();
     let runtime = match runtime {
         Ok(runtime) => runtime,
-        Err(error) => return drop(told.send(Err(error))),
+        Err(error) => return drop(report_bound.send(Err(error))),
     };
     runtime.block_on(async {
         let guests = bind_all(&addresses.guests, "admin.address");
@@ -187,13 +187,14 @@ fn live(
             callers: endpoints(&callers),
         };
         // Whoever has started this thread may have given up.
-        let _ = told.send(Ok(bound.clone()));
-        let Ok(seen) = started.await else {
+        let _ = report_bound.send(Ok(bound.clone()));
+        let Ok(admin_sources) = started.await else {
             return;
         };
-        let authenticator = Authenticator::new(seen.sources.clone(), bound.guests, bound.callers);
+        let authenticator =
+            Authenticator::new(admin_sources.sources.clone(), bound.guests, bound.callers);
         let authenticator = Arc::new(authenticator);
-        *seen.open_ports() = Arc::downgrade(&authenticator);
+        *admin_sources.open_ports() = Arc::downgrade(&authenticator);
         let door = http(Arc::clone(&authenticator));
         tokio::select! {
             () = serve(guests, |accepted| welcome(&authenticator, accepted)) => {}

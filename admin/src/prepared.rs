@@ -20,7 +20,7 @@ const UNSIGNED: u16 = 0x8000;
 /// What a connection has prepared.
 #[derive(Default)]
 pub struct Statements {
-    known: HashMap<u32, PreparedStatement>,
+    statements: HashMap<u32, PreparedStatement>,
     last: u32,
 }
 
@@ -39,7 +39,7 @@ impl Statements {
     /// # Errors
     /// There are too many.
     pub fn add(&mut self, text: String, parameters: u16) -> Result<u32, Fault> {
-        if self.known.len() >= STATEMENTS_MAX {
+        if self.statements.len() >= STATEMENTS_MAX {
             let text = format!(
                 "A connection to the admin port has {STATEMENTS_MAX} prepared statements at most"
             );
@@ -52,14 +52,14 @@ impl Statements {
             types: Vec::new(),
             has_long_data: false,
         };
-        self.known.insert(self.last, known);
+        self.statements.insert(self.last, known);
         Ok(self.last)
     }
 
     /// Forgets one, if it is there.
     pub fn close(&mut self, argument: &[u8]) {
         if let Ok(id) = statement_id(argument) {
-            self.known.remove(&self.meant(id));
+            self.statements.remove(&self.meant(id));
         }
     }
 
@@ -128,7 +128,7 @@ impl Statements {
     fn find(&mut self, argument: &[u8]) -> Result<&mut PreparedStatement, Fault> {
         let id = statement_id(argument).map_err(|error| malformed(&error))?;
         let id = self.meant(id);
-        let known = self.known.get_mut(&id);
+        let known = self.statements.get_mut(&id);
         known.ok_or_else(|| {
             let text = format!("Unknown prepared statement handler ({id})");
             Fault::new(ErrorCode::UNKNOWN_STMT_HANDLER, text)

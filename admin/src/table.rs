@@ -114,7 +114,7 @@ pub struct Alterable {
     /// The settings by whose names columns are called.
     pub keys: fn() -> Vec<&'static str>,
     /// The column that says at which place a row stands.
-    pub place: Option<&'static str>,
+    pub position_column: Option<&'static str>,
     /// Which one of its kind a row is, or why it cannot be changed.
     pub title: fn(&Row<'_>) -> Result<String, String>,
 }

@@ -13,5 +13,5 @@
 mod suggestions;
 mod usage;
 
-pub use suggestions::{Suggestion, What, suggestions};
+pub use suggestions::{Advice, Suggestion, suggestions};
 pub use usage::{Explained, FullScan, IndexName, IndexUse, Usage};

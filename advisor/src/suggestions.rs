@@ -14,7 +14,7 @@ const ROWS_MIN: u64 = 100;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Suggestion {
     /// What is to be done.
-    pub what: What,
+    pub advice: Advice,
     /// The cluster.
     pub cluster: Arc<str>,
     /// The schema.
@@ -37,7 +37,7 @@ pub struct Suggestion {
 
 /// What is to be done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum What {
+pub enum Advice {
     /// Another index has the same columns.
     DropDuplicate,
     /// Another index begins with its columns.
@@ -48,7 +48,7 @@ pub enum What {
     Show,
 }
 
-impl What {
+impl Advice {
     /// As people are told it.
     pub fn name(self) -> &'static str {
         match self {
@@ -88,10 +88,10 @@ fn superfluous(indexes: &[(&IndexName, &IndexUse)]) -> Vec<Suggestion> {
         let mut others = known.iter().filter(|(other, _)| other.index != name.index);
         if let Some((other, _)) = others.clone().find(|(_, other)| is_duplicate(index, other)) {
             let because = format!("{} has the same columns", other.index);
-            found.push(drop_of(What::DropDuplicate, name, index, because));
+            found.push(drop_of(Advice::DropDuplicate, name, index, because));
         } else if let Some((other, longer)) = others.find(|(_, other)| is_prefix(index, other)) {
             let because = format!("{} begins with them: {}", other.index, longer.columns());
-            found.push(drop_of(What::DropPrefix, name, index, because));
+            found.push(drop_of(Advice::DropPrefix, name, index, because));
         }
     }
     found
@@ -121,9 +121,9 @@ fn is_prefix(index: &Index, other: &Index) -> bool {
         && begins == Some(&index.parts[..])
 }
 
-fn drop_of(what: What, name: &IndexName, index: &Index, because: String) -> Suggestion {
+fn drop_of(advice: Advice, name: &IndexName, index: &Index, because: String) -> Suggestion {
     Suggestion {
-        what,
+        advice,
         cluster: Arc::clone(&name.cluster),
         schema: name.schema.clone(),
         table: name.table.clone(),
@@ -167,9 +167,9 @@ fn lacking(usage: &Usage) -> Vec<Suggestion> {
         match same {
             Some(same) => same.rows = same.rows.saturating_add(scan.rows()),
             None => found.push(Suggestion {
-                what: match hidden {
-                    Some(_) => What::Show,
-                    None => What::Add,
+                advice: match hidden {
+                    Some(_) => Advice::Show,
+                    None => Advice::Add,
                 },
                 cluster: Arc::clone(&plan.cluster),
                 schema: schema.clone(),
@@ -203,9 +203,13 @@ fn lacking(usage: &Usage) -> Vec<Suggestion> {
 
 /// Whether the index that is suggested first is for more columns than the second, and begins with those.
 fn begins(longer: &Suggestion, it: &Suggestion) -> bool {
-    (longer.what, &longer.cluster, &longer.schema, &longer.table)
-        == (What::Add, &it.cluster, &it.schema, &it.table)
-        && it.what == What::Add
+    (
+        longer.advice,
+        &longer.cluster,
+        &longer.schema,
+        &longer.table,
+    ) == (Advice::Add, &it.cluster, &it.schema, &it.table)
+        && it.advice == Advice::Add
         && longer
             .columns
             .strip_prefix(&it.columns)
@@ -257,15 +261,15 @@ mod tests {
     fn told(plans: Vec<Vec<stats::Line>>, indexes: Vec<Index>) -> Vec<(&'static str, String)> {
         let all = suggestions(&usage(plans, indexes));
         all.into_iter()
-            .map(|it| (it.what.name(), it.statement))
+            .map(|it| (it.advice.name(), it.statement))
             .collect()
     }
 
     #[test]
     fn an_index_can_go_whose_work_another_does() {
-        let of = |what, index: &str| {
+        let of = |advice, index: &str| {
             (
-                what,
+                advice,
                 format!("ALTER TABLE `world`.`t` DROP INDEX `{index}`"),
             )
         };
@@ -341,9 +345,9 @@ mod tests {
         let b = || index("t", "b", false, &["x"]);
         let long = || index("t", "l", false, &["x", "y"]);
         let unique = || index("t", "u", true, &["x"]);
-        let drop = |what, name: &str| {
+        let drop = |advice, name: &str| {
             let statement = format!("ALTER TABLE `world`.`t` DROP INDEX `{name}`");
-            vec![(what, statement)]
+            vec![(advice, statement)]
         };
         for (about, indexes, expected) in [
             (

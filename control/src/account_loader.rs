@@ -80,7 +80,9 @@ pub(crate) async fn learn(
     secret: [u8; 32],
 ) -> Result<LoadedAccounts, LoadError> {
     if access.account.is_none() {
-        return Err(LoadError::of_nobody("there is no health.monitor_user"));
+        return Err(LoadError::without_teacher(
+            "there is no health.monitor_user",
+        ));
     }
     let mut trouble = None;
     for teacher in teachers {
@@ -93,7 +95,7 @@ pub(crate) async fn learn(
             Err(met) => trouble = trouble.or(Some(met)),
         }
     }
-    Err(trouble.unwrap_or_else(|| LoadError::of_nobody("no backend is up")))
+    Err(trouble.unwrap_or_else(|| LoadError::without_teacher("no backend is up")))
 }
 
 async fn learn_from(access: &Access, teacher: &Teacher) -> Result<Learned, LoadError> {
@@ -252,10 +254,10 @@ fn missing_grant(failure: &Failure, dialect: Dialect, current_user: &str) -> Opt
 impl LoadError {
     /// The attempt itself went wrong.
     pub(crate) fn of(panic: &tokio::task::JoinError) -> LoadError {
-        LoadError::of_nobody(&panic.to_string())
+        LoadError::without_teacher(&panic.to_string())
     }
 
-    fn of_nobody(cause: &str) -> LoadError {
+    fn without_teacher(cause: &str) -> LoadError {
         LoadError {
             backend: None,
             cause: cause.to_owned(),

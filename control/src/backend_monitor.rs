@@ -23,15 +23,15 @@ use crate::login::Destination;
 use crate::probe::ProbeResult;
 use crate::replication::Replication;
 
-mod asked;
+mod answers;
 mod location;
+mod published;
 mod schedules;
-mod seen;
 mod settings;
 
 use location::Location;
+use published::ReplicationView;
 use schedules::Schedules;
-use seen::Seen;
 pub(crate) use settings::{Questions, Rhythm, Settings};
 
 /// Something that takes time and is done beside the control loop.
@@ -66,11 +66,11 @@ pub(crate) struct BackendMonitor {
     pub load: Arc<Load>,
     replication: Replication,
     /// What workers have been told of that.
-    seen: Option<Seen>,
+    published: Option<ReplicationView>,
     /// Other primaries of its cluster that take writes as it does and do not replicate.
     pub rivals: Vec<String>,
     /// Under these settings, with whatever success.
-    has_been_asked: bool,
+    was_questioned: bool,
     location: Location,
     health: Health,
     returned: Option<Moment>,
@@ -89,25 +89,25 @@ impl BackendMonitor {
         settings: Settings,
         now: Moment,
     ) -> BackendMonitor {
-        let mut watched = BackendMonitor {
+        let mut monitor = BackendMonitor {
             id,
             name: name.to_owned(),
             role: settings.role,
             settings,
             load,
             replication: Replication::new(),
-            seen: None,
+            published: None,
             rivals: Vec::new(),
-            has_been_asked: false,
+            was_questioned: false,
             location: Location::new(address, epoch, now),
             health: Health::Unknown,
             returned: None,
             schedules: Schedules::default(),
             account_refused: false,
         };
-        watched.schedules.looks.schedule(now);
-        watched.ask_soon(now);
-        watched
+        monitor.schedules.probes.schedule(now);
+        monitor.ask_soon(now);
+        monitor
     }
 
     /// As workers see it.
@@ -147,15 +147,16 @@ impl BackendMonitor {
 
     /// What is to be done for it now, and is begun with this call.
     pub(crate) fn begin(&mut self, now: Moment) -> Option<Task> {
-        if self.location.is_nowhere() && self.schedules.looks.next().is_some_and(|due| due <= now) {
+        if self.location.is_nowhere() && self.schedules.probes.next().is_some_and(|due| due <= now)
+        {
             // Nothing to be seen before its place is found, which makes it due again.
-            self.schedules.looks.reschedule(None);
-            self.schedules.look_ups.schedule(now);
+            self.schedules.probes.reschedule(None);
+            self.schedules.lookups.schedule(now);
         }
-        if self.schedules.looks.begin(now) {
+        if self.schedules.probes.begin(now) {
             return Some(Task::Look(self.destination()));
         }
-        if self.schedules.look_ups.begin(now) {
+        if self.schedules.lookups.begin(now) {
             return Some(Task::LookUp(self.location.address.clone()));
         }
         if !self.is_usable() || self.location.is_nowhere() {
@@ -163,7 +164,7 @@ impl BackendMonitor {
             self.schedules.questions.reschedule(None);
         }
         let is_due = self.schedules.questions.begin(now);
-        is_due.then(|| Task::Ask(self.destination(), self.came_up()))
+        is_due.then(|| Task::Ask(self.destination(), self.up_since()))
     }
 
     /// When [`BackendMonitor::begin`] has something to give.
@@ -208,7 +209,7 @@ impl BackendMonitor {
     }
 
     /// Since when it is the same server, as far as is known: it has neither moved nor fallen.
-    fn came_up(&self) -> Moment {
+    fn up_since(&self) -> Moment {
         self.returned.map_or(self.location.placed, |returned| {
             returned.max(self.location.placed)
         })
@@ -242,10 +243,10 @@ impl BackendMonitor {
     pub(crate) fn suspected(&mut self, now: Moment, rhythm: &Rhythm) -> Change {
         let earliest = self
             .schedules
-            .looks
+            .probes
             .began()
             .map_or(now, |began| began + rhythm.probe_interval);
-        self.schedules.looks.schedule(now.max(earliest));
+        self.schedules.probes.schedule(now.max(earliest));
         Change::None
     }
 
@@ -257,10 +258,10 @@ impl BackendMonitor {
         rhythm: &Rhythm,
         dice: &mut Dice,
     ) -> Change {
-        self.schedules.looks.end();
+        self.schedules.probes.end();
         if self
             .schedules
-            .looks
+            .probes
             .began()
             .is_some_and(|began| began < self.location.placed)
         {
@@ -288,7 +289,7 @@ impl BackendMonitor {
             Health::Down { since, .. }
                 if self
                     .schedules
-                    .looks
+                    .probes
                     .began()
                     .is_some_and(|began| began < since) =>
             {
@@ -297,7 +298,7 @@ impl BackendMonitor {
             }
             Health::Down { .. } | Health::Unknown => self.rise(now, rhythm),
             Health::Up { .. } => {
-                self.look_regularly(now, rhythm);
+                self.schedule_next_probe(now, rhythm);
                 Change::None
             }
         }
@@ -345,7 +346,7 @@ impl BackendMonitor {
             since: now,
             cause: cause.to_owned(),
         };
-        self.schedules.looks.reschedule(None);
+        self.schedules.probes.reschedule(None);
         self.probe_later(now, rhythm, dice);
         self.replication.forget();
         Change::Visible
@@ -363,7 +364,7 @@ impl BackendMonitor {
                     "backend is up again"
                 );
                 self.returned = Some(now);
-                if self.has_company() {
+                if self.needs_lag() {
                     self.replication.presume_behind();
                 }
             }
@@ -372,7 +373,7 @@ impl BackendMonitor {
             }
         }
         self.health = Health::Up { since: now };
-        self.look_regularly(now, rhythm);
+        self.schedule_next_probe(now, rhythm);
         self.ask_soon(now);
         Change::Visible
     }
@@ -380,13 +381,13 @@ impl BackendMonitor {
     fn probe_later(&mut self, now: Moment, rhythm: &Rhythm, dice: &mut Dice) {
         let (first, max) = (rhythm.probe_interval, rhythm.probe_interval_max);
         self.schedules
-            .looks
+            .probes
             .schedule(now + self.schedules.backoff.next(first, max, dice));
     }
 
-    fn look_regularly(&mut self, now: Moment, rhythm: &Rhythm) {
+    fn schedule_next_probe(&mut self, now: Moment, rhythm: &Rhythm) {
         if let Some(interval) = rhythm.monitor_interval {
-            self.schedules.looks.schedule(now + interval);
+            self.schedules.probes.schedule(now + interval);
         }
     }
 
@@ -417,8 +418,8 @@ impl BackendMonitor {
         rhythm: &Rhythm,
         dice: &mut Dice,
     ) -> Change {
-        self.schedules.look_ups.end();
-        self.look_up_regularly(now, rhythm);
+        self.schedules.lookups.end();
+        self.schedule_next_lookup(now, rhythm);
         match found {
             Ok(endpoints) => self.found(endpoints, now),
             Err(failure) if self.location.is_nowhere() => self.failed(&failure, now, rhythm, dice),
@@ -452,15 +453,15 @@ impl BackendMonitor {
         self.location.endpoints = endpoints;
         self.location.placed = now;
         self.replication.forget();
-        self.schedules.looks.schedule(now);
+        self.schedules.probes.schedule(now);
         self.ask_soon(now);
         Change::Visible
     }
 
-    fn look_up_regularly(&mut self, now: Moment, rhythm: &Rhythm) {
+    fn schedule_next_lookup(&mut self, now: Moment, rhythm: &Rhythm) {
         let interval = rhythm.resolve_interval.filter(|_| self.location.has_name());
         self.schedules
-            .look_ups
+            .lookups
             .reschedule(interval.map(|interval| now + interval));
     }
 
@@ -468,25 +469,25 @@ impl BackendMonitor {
     pub(crate) fn resettle(&mut self, settings: Settings) {
         self.role = settings.role.or(self.role);
         self.settings = settings;
-        self.has_been_asked = false;
-        if !self.has_company() {
+        self.was_questioned = false;
+        if !self.needs_lag() {
             self.replication.forget();
         }
     }
 
     /// Another rhythm takes effect.
     pub(crate) fn keep_rhythm(&mut self, now: Moment, rhythm: &Rhythm) {
-        self.look_up_regularly(now, rhythm);
+        self.schedule_next_lookup(now, rhythm);
         self.account_refused = false;
         match self.health {
             Health::Up { .. } => {
-                self.schedules.looks.reschedule(None);
-                self.look_regularly(now, rhythm);
+                self.schedules.probes.reschedule(None);
+                self.schedule_next_probe(now, rhythm);
                 self.ask_soon(now);
             }
             Health::Down { .. } => {
                 self.schedules.backoff.reset();
-                self.schedules.looks.schedule(now);
+                self.schedules.probes.schedule(now);
             }
             Health::Unknown => (),
         }

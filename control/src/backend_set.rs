@@ -19,10 +19,10 @@ use crate::backend_monitor::{BackendMonitor, Change, Questions, Rhythm, Settings
 use crate::definitions::Teachers;
 use crate::failure::Failure;
 use crate::leaders::Leaders;
-use crate::plan::{Places, Plan};
+use crate::plan::{Plan, ResolvedAddresses};
 use crate::probe::ProbeResult;
 use crate::question::Answer;
-use crate::replication::{PrimarySeen, Suspicion};
+use crate::replication::{PrimaryHealth, Suspicion};
 use crate::roles::settle;
 
 #[cfg(test)]
@@ -40,9 +40,9 @@ pub(crate) struct Ticket {
 #[derive(Debug)]
 pub(crate) struct BackendSet {
     /// In the configuration's order.
-    watched: Vec<BackendMonitor>,
+    monitors: Vec<BackendMonitor>,
     /// Every name there ever was; one that comes back finds its sessions counted.
-    known: HashMap<String, (BackendId, Arc<Load>)>,
+    known_backends: HashMap<String, (BackendId, Arc<Load>)>,
     /// Every cluster there ever was.
     clusters: HashMap<String, Cluster>,
     leaders: Leaders,
@@ -60,8 +60,8 @@ impl BackendSet {
     pub(crate) fn new(seed: u64) -> BackendSet {
         let defaults = Config::default();
         BackendSet {
-            watched: Vec::new(),
-            known: HashMap::new(),
+            monitors: Vec::new(),
+            known_backends: HashMap::new(),
             clusters: HashMap::new(),
             leaders: Leaders::default(),
             balance: defaults.balance,
@@ -82,17 +82,17 @@ impl BackendSet {
         self.routing = config.routing.clone();
         self.rhythm = rhythm(&config.health);
         self.change = Change::Visible;
-        let mut before = std::mem::take(&mut self.watched);
+        let mut before = std::mem::take(&mut self.monitors);
         for backend in &config.backends {
             let kept = before
                 .iter()
                 .position(|w| w.name == backend.name && *w.address() == backend.address);
             let settings = self.settings(config, backend);
-            let watched = match kept {
+            let monitor = match kept {
                 Some(index) => self.keep(before.swap_remove(index), settings, now),
-                None => self.begin(backend, settings, &plan.places, now),
+                None => self.begin(backend, settings, &plan.resolved, now),
             };
-            self.watched.push(watched);
+            self.monitors.push(monitor);
         }
         self.settle();
     }
@@ -139,47 +139,47 @@ impl BackendSet {
         cluster.id
     }
 
-    fn keep(&self, mut watched: BackendMonitor, settings: Settings, now: Moment) -> BackendMonitor {
-        watched.resettle(settings);
-        watched.keep_rhythm(now, &self.rhythm);
-        watched
+    fn keep(&self, mut monitor: BackendMonitor, settings: Settings, now: Moment) -> BackendMonitor {
+        monitor.resettle(settings);
+        monitor.keep_rhythm(now, &self.rhythm);
+        monitor
     }
 
     fn begin(
         &mut self,
         backend: &BackendConfig,
         settings: Settings,
-        places: &Places,
+        resolved: &ResolvedAddresses,
         now: Moment,
     ) -> BackendMonitor {
         let identity = self.identity(&backend.name);
         self.epoch += 1;
         let address = backend.address.clone();
-        let found = places.get(&address).cloned().unwrap_or(Ok(Vec::new()));
-        let mut watched =
+        let found = resolved.get(&address).cloned().unwrap_or(Ok(Vec::new()));
+        let mut monitor =
             BackendMonitor::new(&backend.name, identity, address, self.epoch, settings, now);
         // The backend set's change is noted already.
-        let _ = watched.looked_up(found, now, &self.rhythm, &mut self.dice);
-        watched
+        let _ = monitor.looked_up(found, now, &self.rhythm, &mut self.dice);
+        monitor
     }
 
     fn identity(&mut self, name: &str) -> (BackendId, Arc<Load>) {
-        let next = BackendId(self.known.len() as u32);
-        let entry = self.known.entry(name.to_owned());
+        let next = BackendId(self.known_backends.len() as u32);
+        let entry = self.known_backends.entry(name.to_owned());
         entry.or_insert_with(|| (next, Arc::default())).clone()
     }
 
     /// Places that need not be looked up for a new configuration.
-    pub(crate) fn places(&self) -> Places {
+    pub(crate) fn resolved(&self) -> ResolvedAddresses {
         let known = |w: &BackendMonitor| {
             let endpoints: Vec<Endpoint> = w.endpoints().to_vec();
             (!endpoints.is_empty()).then(|| (w.address().clone(), Ok(endpoints)))
         };
-        self.watched.iter().filter_map(known).collect()
+        self.monitors.iter().filter_map(known).collect()
     }
 
     /// A worker's report, of which some change no health.
-    pub(crate) fn heard(&mut self, report: &Report, now: Moment) {
+    pub(crate) fn report(&mut self, report: &Report, now: Moment) {
         let (Report::ConnectFailed { backend, .. }
         | Report::Connected { backend }
         | Report::SessionBroken { backend, .. }
@@ -187,18 +187,18 @@ impl BackendSet {
         else {
             return;
         };
-        let Some(watched) = self.watched.iter_mut().find(|w| w.id == *backend) else {
+        let Some(monitor) = self.monitors.iter_mut().find(|w| w.id == *backend) else {
             return;
         };
         let (rhythm, dice) = (&self.rhythm, &mut self.dice);
         let change = match report {
-            Report::ConnectFailed { cause, .. } => watched.connect_failed(cause, now, rhythm, dice),
-            Report::Connected { .. } => watched.connected(now, rhythm),
+            Report::ConnectFailed { cause, .. } => monitor.connect_failed(cause, now, rhythm, dice),
+            Report::Connected { .. } => monitor.connected(now, rhythm),
             Report::SessionBroken { cause, .. } => {
-                tracing::debug!(backend = watched.name, cause, "a session broke");
-                watched.suspected(now, rhythm)
+                tracing::debug!(backend = monitor.name, cause, "a session broke");
+                monitor.suspected(now, rhythm)
             }
-            Report::WritesRefused { .. } => watched.writes_refused(now),
+            Report::WritesRefused { .. } => monitor.writes_refused(now),
             Report::KillStatement { .. }
             | Report::UnknownAccount { .. }
             | Report::CheckAccount { .. }
@@ -215,8 +215,8 @@ impl BackendSet {
         probe_result: Result<ProbeResult, Failure>,
         now: Moment,
     ) {
-        if let Some(watched) = find(&mut self.watched, of) {
-            let change = watched.looked(probe_result, now, &self.rhythm, &mut self.dice);
+        if let Some(monitor) = find(&mut self.monitors, of) {
+            let change = monitor.looked(probe_result, now, &self.rhythm, &mut self.dice);
             self.note_health(change);
         }
     }
@@ -228,30 +228,30 @@ impl BackendSet {
         found: Result<Vec<Endpoint>, Failure>,
         now: Moment,
     ) {
-        if let Some(watched) = find(&mut self.watched, of) {
-            let change = watched.looked_up(found, now, &self.rhythm, &mut self.dice);
+        if let Some(monitor) = find(&mut self.monitors, of) {
+            let change = monitor.looked_up(found, now, &self.rhythm, &mut self.dice);
             self.note_health(change);
         }
     }
 
     /// A question is over.
     pub(crate) fn answered(&mut self, of: Ticket, answer: Result<Answer, Failure>, now: Moment) {
-        let Some(cluster) = self.watched(of.backend).map(|w| w.settings.cluster) else {
+        let Some(cluster) = self.monitor(of.backend).map(|w| w.settings.cluster) else {
             return;
         };
         let is_up = |w: &BackendMonitor| w.role == Some(Role::Primary) && w.is_usable();
         let mut members = self
-            .watched
+            .monitors
             .iter()
             .filter(|w| w.settings.cluster == cluster);
         let primary = match members.any(is_up) {
-            true => PrimarySeen::Up,
-            false => PrimarySeen::Down,
+            true => PrimaryHealth::Up,
+            false => PrimaryHealth::Down,
         };
-        let Some(watched) = find(&mut self.watched, of) else {
+        let Some(monitor) = find(&mut self.monitors, of) else {
             return;
         };
-        match watched.replied(answer, primary, now, &self.rhythm) {
+        match monitor.replied(answer, primary, now, &self.rhythm) {
             Suspicion::None => (),
             Suspicion::Backend => self.note_suspicion(now, |w| w.id == of.backend),
             Suspicion::Primary => {
@@ -262,8 +262,8 @@ impl BackendSet {
     }
 
     fn note_suspicion(&mut self, now: Moment, concerns: impl Fn(&BackendMonitor) -> bool) {
-        for watched in self.watched.iter_mut().filter(|w| concerns(w)) {
-            let _ = watched.suspected(now, &self.rhythm);
+        for monitor in self.monitors.iter_mut().filter(|w| concerns(w)) {
+            let _ = monitor.suspected(now, &self.rhythm);
         }
     }
 
@@ -271,7 +271,7 @@ impl BackendSet {
     fn settle(&mut self) {
         for cluster in self.clusters() {
             let is_member = |w: &&mut BackendMonitor| w.settings.cluster == cluster.id;
-            let mut members: Vec<_> = self.watched.iter_mut().filter(is_member).collect();
+            let mut members: Vec<_> = self.monitors.iter_mut().filter(is_member).collect();
             let roles = settle(&members.iter().map(|w| w.member()).collect::<Vec<_>>());
             let mut change = Change::None;
             for (member, role) in members.iter_mut().zip(roles) {
@@ -280,19 +280,19 @@ impl BackendSet {
                 }
             }
             self.note(change);
-            let is_said = self.leaders.tell(&cluster, &mut self.watched);
+            let is_said = self.leaders.log_changes(&cluster, &mut self.monitors);
             self.note(is_said);
         }
     }
 
     /// Is there a role that is to be found out, and may be at any moment?
     pub(crate) fn awaits_roles(&self) -> bool {
-        self.watched.iter().any(BackendMonitor::is_role_awaited)
+        self.monitors.iter().any(BackendMonitor::is_role_awaited)
     }
 
     /// Is there a backend of which nothing is known yet, or not all?
     pub(crate) fn awaits_answers(&self) -> bool {
-        self.watched.iter().any(BackendMonitor::is_awaited)
+        self.monitors.iter().any(BackendMonitor::is_awaited)
     }
 
     /// Who falls, or returns, may leave another in another role.
@@ -312,12 +312,12 @@ impl BackendSet {
     /// All that is due, begun with this call.
     pub(crate) fn begin_due(&mut self, now: Moment) -> Vec<(Ticket, Task)> {
         let mut tasks = Vec::new();
-        for watched in &mut self.watched {
+        for monitor in &mut self.monitors {
             let ticket = Ticket {
-                backend: watched.id,
-                epoch: watched.epoch(),
+                backend: monitor.id,
+                epoch: monitor.epoch(),
             };
-            while let Some(task) = watched.begin(now) {
+            while let Some(task) = monitor.begin(now) {
                 tasks.push((ticket, task));
             }
         }
@@ -326,25 +326,25 @@ impl BackendSet {
 
     /// When [`BackendSet::begin_due`] has something to give.
     pub(crate) fn next_due(&self) -> Option<Moment> {
-        self.watched.iter().filter_map(BackendMonitor::next).min()
+        self.monitors.iter().filter_map(BackendMonitor::next).min()
     }
 
     /// The backend of this id, as long as it is configured.
-    pub(crate) fn watched(&self, id: BackendId) -> Option<&BackendMonitor> {
-        self.watched.iter().find(|w| w.id == id)
+    pub(crate) fn monitor(&self, id: BackendId) -> Option<&BackendMonitor> {
+        self.monitors.iter().find(|w| w.id == id)
     }
 
     /// Is a ticket still about a backend and its address?
-    pub(crate) fn knows(&self, ticket: Ticket) -> bool {
+    pub(crate) fn is_current(&self, ticket: Ticket) -> bool {
         let is_it = |w: &BackendMonitor| w.id == ticket.backend && w.epoch() == ticket.epoch;
-        self.watched.iter().any(is_it)
+        self.monitors.iter().any(is_it)
     }
 
     /// Those who may be asked for the accounts, the likeliest to know first: primaries before replicas,
     /// which may lag, and of each those that were seen to be up.
     pub(crate) fn teachers(&self) -> Vec<Teacher> {
         let mut usable: Vec<&BackendMonitor> =
-            self.watched.iter().filter(|w| w.is_usable()).collect();
+            self.monitors.iter().filter(|w| w.is_usable()).collect();
         usable.sort_by_key(|w| (w.role == Some(Role::Replica), !w.is_up()));
         usable.into_iter().map(BackendMonitor::teacher).collect()
     }
@@ -352,7 +352,7 @@ impl BackendSet {
     /// The same, cluster by cluster.
     pub(crate) fn teachers_by_cluster(&self) -> Vec<Teachers> {
         let of = |cluster: ClusterId| {
-            let mut usable: Vec<&BackendMonitor> = self.watched.iter().collect();
+            let mut usable: Vec<&BackendMonitor> = self.monitors.iter().collect();
             usable.retain(|w| w.is_usable() && w.settings.cluster == cluster);
             usable.sort_by_key(|w| (w.role == Some(Role::Replica), !w.is_up()));
             usable.into_iter().map(BackendMonitor::teacher).collect()
@@ -375,7 +375,11 @@ impl BackendSet {
         self.generation += 1;
         Some(Topology {
             generation: self.generation,
-            backends: self.watched.iter().map(|w| Arc::new(w.backend())).collect(),
+            backends: self
+                .monitors
+                .iter()
+                .map(|w| Arc::new(w.backend()))
+                .collect(),
             clusters: self.clusters(),
             default_cluster: self.default_cluster(),
             policy: policy(self.balance.policy),
@@ -396,8 +400,8 @@ impl BackendSet {
     /// Those that backends belong to, in the order of their first ones.
     fn clusters(&self) -> Vec<Cluster> {
         let mut clusters: Vec<Cluster> = Vec::new();
-        for watched in &self.watched {
-            let id = watched.settings.cluster;
+        for monitor in &self.monitors {
+            let id = monitor.settings.cluster;
             let known = || self.clusters.values().find(|cluster| cluster.id == id);
             if clusters.iter().all(|cluster| cluster.id != id) {
                 clusters.extend(known().cloned());
@@ -408,8 +412,8 @@ impl BackendSet {
 }
 
 /// The backend that a finding is about, unless it has gone or moved since.
-fn find(watched: &mut [BackendMonitor], of: Ticket) -> Option<&mut BackendMonitor> {
-    watched
+fn find(monitors: &mut [BackendMonitor], of: Ticket) -> Option<&mut BackendMonitor> {
+    monitors
         .iter_mut()
         .find(|w| w.id == of.backend && w.epoch() == of.epoch)
 }

@@ -20,15 +20,15 @@ const WAITING_MAX: usize = 10_000;
 pub(crate) struct Checks {
     waiting: Vec<String>,
     /// When each user was asked for, in the last second.
-    asked: HashMap<String, Moment>,
-    is_under_way: bool,
+    asked_at: HashMap<String, Moment>,
+    is_running: bool,
 }
 
 impl Checks {
     /// A client logs in as this user.
     pub(crate) fn wanted(&mut self, user: String, now: Moment) {
-        let is_recent = |asked: &Moment| now < *asked + INTERVAL;
-        let is_known = self.asked.get(&user).is_some_and(is_recent);
+        let is_recent = |asked_at: &Moment| now < *asked_at + INTERVAL;
+        let is_known = self.asked_at.get(&user).is_some_and(is_recent);
         if !is_known && !self.waiting.contains(&user) && self.waiting.len() < WAITING_MAX {
             self.waiting.push(user);
         }
@@ -36,21 +36,22 @@ impl Checks {
 
     /// The users that the next statement asks for. Until [`Checks::end`] there is no other statement.
     pub(crate) fn begin(&mut self, now: Moment) -> Option<Vec<String>> {
-        if self.is_under_way || self.waiting.is_empty() {
+        if self.is_running || self.waiting.is_empty() {
             return None;
         }
         let count = self.waiting.len().min(USERS_MAX);
         let users: Vec<String> = self.waiting.drain(..count).collect();
-        self.asked.retain(|_, asked| now < *asked + INTERVAL);
-        self.asked
+        self.asked_at
+            .retain(|_, asked_at| now < *asked_at + INTERVAL);
+        self.asked_at
             .extend(users.iter().map(|user| (user.clone(), now)));
-        self.is_under_way = true;
+        self.is_running = true;
         Some(users)
     }
 
     /// The statement was answered, or failed.
     pub(crate) fn end(&mut self) {
-        self.is_under_way = false;
+        self.is_running = false;
     }
 }
 

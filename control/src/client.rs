@@ -14,7 +14,7 @@ use wire::{ErrPacket, reply};
 use crate::connection::{Connection, PacketWriter};
 use crate::failure::{Failure, ServerError};
 use crate::login::{Access, Destination, Entry};
-use crate::resolve::{SystemResolver, look_up};
+use crate::resolve::{SystemResolver, resolve_address};
 use crate::rows::{Bounds, ResultSet, RowFormat};
 
 /// How much is read from the socket at once.
@@ -97,7 +97,7 @@ impl ClientOptions {
             BackendAddress::Unix(_) => None,
         };
         let address = self.address.clone();
-        let endpoints = look_up(Arc::new(SystemResolver), address, self.timeout).await?;
+        let endpoints = resolve_address(Arc::new(SystemResolver), address, self.timeout).await?;
         Ok(Destination { host, endpoints })
     }
 }

@@ -15,7 +15,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::backend_set::BackendSet;
 use crate::control_loop::{ControlLoop, Order};
-use crate::plan::{Places, Plan};
+use crate::plan::{Plan, ResolvedAddresses};
 use crate::resolve::{Resolver, SystemResolver};
 use crate::snapshot_publisher::SnapshotPublisher;
 
@@ -193,7 +193,7 @@ impl Control {
 pub fn as_configured(config: &Config) -> Topology {
     let plan = Plan {
         config: Arc::new(config.clone()),
-        places: Places::default(),
+        resolved: ResolvedAddresses::default(),
     };
     let mut backend_set = BackendSet::new(0);
     backend_set.apply(&plan, Moment::START);

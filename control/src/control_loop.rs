@@ -23,11 +23,11 @@ use crate::kill::{Kill, Kills, kill_all};
 use crate::learning::{Attempt, Learning};
 use crate::login::Access;
 use crate::monitor_connection::{Line, ask};
-use crate::plan::{Places, Plan, prepare};
+use crate::plan::{Plan, ResolvedAddresses, prepare};
 use crate::plan_progress::PlanProgress;
-use crate::probe::{ProbeResult, look};
+use crate::probe::{ProbeResult, probe};
 use crate::question::Answer;
-use crate::resolve::{Resolver, look_up};
+use crate::resolve::{Resolver, resolve_address};
 use crate::snapshot_publisher::SnapshotPublisher;
 
 /// What the handle asks.
@@ -63,7 +63,7 @@ enum Finding {
     },
     Defined {
         epoch: u64,
-        told: Vec<FetchedDefinitions>,
+        definitions: Vec<FetchedDefinitions>,
     },
 }
 
@@ -75,7 +75,7 @@ pub(crate) struct ControlLoop {
     access: Arc<Access>,
     kills: Kills,
     /// The log knows that there is no account to kill with.
-    told_no_account: bool,
+    logged_no_account: bool,
     plans: PlanProgress,
     learning: Learning,
     checks: Checks,
@@ -105,7 +105,7 @@ impl ControlLoop {
             backend_set: BackendSet::new(seed),
             access: Arc::new(Access::new(&Config::default(), entropy)),
             kills: Kills::default(),
-            told_no_account: false,
+            logged_no_account: false,
             plans: PlanProgress::default(),
             learning: Learning::new(seed.rotate_left(1)),
             checks: Checks::default(),
@@ -121,7 +121,7 @@ impl ControlLoop {
     /// Applies and publishes the first configuration. Where roles are to be found out, it waits for
     /// that, as long as a login and an answer may take: nobody could be given a primary before.
     pub(crate) async fn begin(&mut self, config: Arc<Config>) {
-        let plan = prepare(config, Places::new(), Arc::clone(&self.resolver)).await;
+        let plan = prepare(config, ResolvedAddresses::new(), Arc::clone(&self.resolver)).await;
         self.apply(&plan);
         self.find_out_while(BackendSet::awaits_roles).await;
         self.publish();
@@ -161,22 +161,22 @@ impl ControlLoop {
         loop {
             self.start_due();
             self.publish();
-            self.plans.tell_settled();
+            self.plans.notify_settled();
             let due = self.next_due();
             tokio::select! {
                 biased;
                 order = orders.recv() => match order {
                     Some(Order::Reconfigure(config)) => self.plan(config),
-                    Some(Order::TellWhenSettled(to)) => self.plans.tell_when_settled(to),
+                    Some(Order::TellWhenSettled(to)) => self.plans.notify_when_settled(to),
                     Some(Order::Stop) | None => break,
                 },
                 Some(finding) = self.tasks.join_next() => self.found(finding),
                 () = until(self.started, due) => (),
-                Some(report) = reports.recv() => self.heard(report),
+                Some(report) = reports.recv() => self.report(report),
             }
         }
         while let Ok(report) = reports.try_recv() {
-            self.heard(report);
+            self.report(report);
         }
         self.finish_kills().await;
         self.hang_up().await;
@@ -197,7 +197,7 @@ impl ControlLoop {
         let number = self.plans.ask();
         let planning = prepare(
             config,
-            self.backend_set.places(),
+            self.backend_set.resolved(),
             Arc::clone(&self.resolver),
         );
         self.tasks.spawn(async move {
@@ -208,7 +208,7 @@ impl ControlLoop {
 
     fn apply(&mut self, plan: &Plan) {
         self.access = Arc::new(self.access.reconfigured(&plan.config));
-        self.told_no_account = false;
+        self.logged_no_account = false;
         let now = self.now();
         self.backend_set.apply(plan, now);
         self.learning.apply(&plan.config, now);
@@ -224,49 +224,49 @@ impl ControlLoop {
         let backend_set = &self.backend_set;
         for (_, line) in self
             .lines
-            .extract_if(.., |ticket, _| !backend_set.knows(*ticket))
+            .extract_if(.., |ticket, _| !backend_set.is_current(*ticket))
         {
             tokio::spawn(line.hang_up());
         }
     }
 
-    fn heard(&mut self, report: Report) {
+    fn report(&mut self, report: Report) {
         let now = self.now();
         match report {
             Report::KillStatement {
                 backend,
                 thread_id,
                 why,
-            } => self.kill_asked(backend, thread_id, why),
+            } => self.kill_requested(backend, thread_id, why),
             Report::UnknownAccount { user } => {
                 tracing::debug!(user, "a login failed whose account may be new");
-                self.learning.asked(now);
+                self.learning.request(now);
             }
             Report::CheckAccount { user } if self.learning.is_on() => self.checks.wanted(user, now),
-            Report::DefinitionsChanged => self.definitions.asked(now),
+            Report::DefinitionsChanged => self.definitions.request(now),
             Report::CredentialRefused {
                 backend,
                 user,
                 cause,
             } => {
-                if let Some(watched) = self.backend_set.watched(backend) {
-                    self.learning.refused(backend, &watched.name, &user, &cause);
+                if let Some(monitor) = self.backend_set.monitor(backend) {
+                    self.learning.refused(backend, &monitor.name, &user, &cause);
                 }
-                self.learning.asked(now);
+                self.learning.request(now);
             }
-            report => self.backend_set.heard(&report, now),
+            report => self.backend_set.report(&report, now),
         }
     }
 
     /// On a backend that has fallen the statement may have fallen with it, and after a restart its
     /// number may be another's: then nothing is killed.
-    fn kill_asked(&mut self, backend: BackendId, thread_id: u32, why: KillReason) {
+    fn kill_requested(&mut self, backend: BackendId, thread_id: u32, why: KillReason) {
         let is_usable = self
             .backend_set
-            .watched(backend)
+            .monitor(backend)
             .is_some_and(|w| w.is_usable());
         if self.access.account.is_none() {
-            if !std::mem::replace(&mut self.told_no_account, true) {
+            if !std::mem::replace(&mut self.logged_no_account, true) {
                 tracing::info!(
                     %why,
                     "a statement nobody waits for runs on: there is no monitor account to kill it"
@@ -300,9 +300,9 @@ impl ControlLoop {
                 self.check_line = line;
                 self.publisher.teach_of(&users, found, begun);
             }
-            Ok(Finding::Defined { epoch, told }) => {
-                if self.definitions.ended(epoch, &told, now) {
-                    self.publisher.define(told);
+            Ok(Finding::Defined { epoch, definitions }) => {
+                if self.definitions.ended(epoch, &definitions, now) {
+                    self.publisher.define(definitions);
                 }
             }
             Ok(Finding::Planned { plan, number }) if self.plans.is_last(number) => {
@@ -352,22 +352,22 @@ impl ControlLoop {
         match task {
             Task::Look(destination) => {
                 access.reload_certificates();
-                let looking = tokio::spawn(async move { look(&access, &destination).await });
+                let looking = tokio::spawn(async move { probe(&access, &destination).await });
                 self.tasks.spawn(async move {
                     let panicked = |panic| Err(Failure::Io(format!("the look failed: {panic}")));
                     Finding::Looked(ticket, looking.await.unwrap_or_else(panicked))
                 });
             }
             Task::LookUp(address) => {
-                let asking = look_up(Arc::clone(&self.resolver), address, access.timeout);
+                let asking = resolve_address(Arc::clone(&self.resolver), address, access.timeout);
                 self.tasks
                     .spawn(async move { Finding::LookedUp(ticket, asking.await) });
             }
-            Task::Ask(destination, Moment(came_up)) => {
+            Task::Ask(destination, Moment(up_since)) => {
                 let line = self.lines.remove(&ticket);
-                let came_up = self.started + came_up;
+                let up_since = self.started + up_since;
                 let asking =
-                    tokio::spawn(async move { ask(&access, &destination, line, came_up).await });
+                    tokio::spawn(async move { ask(&access, &destination, line, up_since).await });
                 self.tasks.spawn(async move {
                     let (answer, line) = asking.await.unwrap_or_else(|panic| {
                         let failure = Failure::Io(format!("the question failed: {panic}"));
@@ -380,10 +380,10 @@ impl ControlLoop {
     }
 
     fn start_kills(&mut self, backend: BackendId, kills: Vec<Kill>) {
-        let Some(watched) = self.backend_set.watched(backend) else {
+        let Some(monitor) = self.backend_set.monitor(backend) else {
             return self.kills.end(backend);
         };
-        let (name, destination) = (watched.name.clone(), watched.destination());
+        let (name, destination) = (monitor.name.clone(), monitor.destination());
         let access = Arc::clone(&self.access);
         let killing =
             tokio::spawn(async move { kill_all(&access, &name, &destination, &kills).await });
@@ -437,11 +437,11 @@ impl ControlLoop {
         let clusters = self.backend_set.teachers_by_cluster();
         let asking = tokio::spawn(async move { ask_all(&access, clusters).await });
         self.tasks.spawn(async move {
-            let told = asking.await.unwrap_or_else(|panic| {
+            let definitions = asking.await.unwrap_or_else(|panic| {
                 tracing::error!(%panic, "the proxy has failed to read definitions of views and routines; please report this line");
                 Vec::new()
             });
-            Finding::Defined { epoch, told }
+            Finding::Defined { epoch, definitions }
         });
     }
 

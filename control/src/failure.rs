@@ -83,7 +83,7 @@ const NOT_ALLOWED: [u16; 4] = [
 
 impl Failure {
     /// Is the monitor account the cause, and not the server's state?
-    pub(crate) fn is_want_of_rights(&self) -> bool {
+    pub(crate) fn is_missing_privilege(&self) -> bool {
         match self {
             Failure::AccountRefused(_) => true,
             Failure::Refused { number, .. } => NOT_ALLOWED.contains(number),

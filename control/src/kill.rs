@@ -38,7 +38,7 @@ const WAITING_MAX: usize = 10_000;
 #[derive(Debug, Default)]
 pub(crate) struct Kills {
     waiting: BTreeMap<BackendId, Vec<Kill>>,
-    under_way: BTreeSet<BackendId>,
+    running: BTreeSet<BackendId>,
 }
 
 impl Kills {
@@ -55,20 +55,20 @@ impl Kills {
         let backend = *self
             .waiting
             .keys()
-            .find(|backend| !self.under_way.contains(backend))?;
+            .find(|backend| !self.running.contains(backend))?;
         let kills = self.waiting.remove(&backend)?;
-        self.under_way.insert(backend);
+        self.running.insert(backend);
         Some((backend, kills))
     }
 
     /// Those begun for this backend are done or given up.
     pub(crate) fn end(&mut self, backend: BackendId) {
-        self.under_way.remove(&backend);
+        self.running.remove(&backend);
     }
 
     /// Nothing waits, nothing is under way.
     pub(crate) fn is_idle(&self) -> bool {
-        self.waiting.is_empty() && self.under_way.is_empty()
+        self.waiting.is_empty() && self.running.is_empty()
     }
 }
 
@@ -106,7 +106,7 @@ async fn try_all(
     };
     for kill in kills {
         let done = access
-            .in_time(do_one(&mut connection, backend, *kill))
+            .in_time(run_kill(&mut connection, backend, *kill))
             .await;
         done.map_err(|failure| failure.to_string())?;
     }
@@ -117,7 +117,7 @@ async fn try_all(
 /// ER_NO_SUCH_THREAD: it has ended by itself.
 const NO_SUCH_THREAD: u16 = 1094;
 
-async fn do_one(connection: &mut Connection, backend: &str, kill: Kill) -> Result<(), Failure> {
+async fn run_kill(connection: &mut Connection, backend: &str, kill: Kill) -> Result<(), Failure> {
     let reply = connection.execute(&kill.to_string()).await?;
     let (thread_id, why) = (kill.thread_id, kill.why);
     match ErrPacket::decode(&reply) {

@@ -9,7 +9,7 @@ use crate::backend_monitor::{BackendMonitor, Change};
 /// What the log knows of each cluster.
 #[derive(Debug, Default)]
 pub(crate) struct Leaders {
-    told: HashMap<ClusterId, LoggedLeaders>,
+    logged: HashMap<ClusterId, LoggedLeaders>,
 }
 
 #[derive(Debug, Default)]
@@ -23,25 +23,25 @@ struct LoggedLeaders {
 
 impl Leaders {
     /// Tells what is new of a cluster, of whose backends some are `all`'s.
-    pub(crate) fn tell(&mut self, cluster: &Cluster, all: &mut [BackendMonitor]) -> Change {
-        self.tell_open(cluster, all);
-        self.tell_rivals(cluster, all)
+    pub(crate) fn log_changes(&mut self, cluster: &Cluster, all: &mut [BackendMonitor]) -> Change {
+        self.log_unknown_roles(cluster, all);
+        self.log_rivals(cluster, all)
     }
 
     /// Of backends whose roles are to be found out.
-    fn tell_open(&mut self, cluster: &Cluster, all: &[BackendMonitor]) {
+    fn log_unknown_roles(&mut self, cluster: &Cluster, all: &[BackendMonitor]) {
         let members = || all.iter().filter(|w| w.settings.cluster == cluster.id);
         let is_open = |w: &&BackendMonitor| w.settings.role.is_none();
         if members().find(is_open).is_none() || members().any(BackendMonitor::is_role_awaited) {
             return;
         }
-        let told = self.told.entry(cluster.id).or_default();
+        let logged = self.logged.entry(cluster.id).or_default();
         let primary = members().find(|w| w.role == Some(Role::Primary) && w.is_usable());
-        told.tell_primary(&cluster.name, primary);
+        logged.log_primary(&cluster.name, primary);
         let others = members()
             .filter(is_open)
             .filter(|w| w.member().writes == Writes::Taken && w.role.is_none());
-        told.tell_others(
+        logged.log_others(
             &cluster.name,
             primary,
             others.map(|w| w.name.clone()).collect(),
@@ -50,7 +50,7 @@ impl Leaders {
 
     /// Of configured primaries that all take writes and do not replicate from each other. What one of
     /// them is not asked about is not known, and not told.
-    fn tell_rivals(&mut self, cluster: &Cluster, all: &mut [BackendMonitor]) -> Change {
+    fn log_rivals(&mut self, cluster: &Cluster, all: &mut [BackendMonitor]) -> Change {
         let is_writer = |w: &BackendMonitor| {
             w.settings.cluster == cluster.id
                 && w.settings.role == Some(Role::Primary)
@@ -75,14 +75,14 @@ impl Leaders {
                 change = Change::Visible;
             }
         }
-        let told = self.told.entry(cluster.id).or_default();
-        told.tell_rivals(&cluster.name, names);
+        let logged = self.logged.entry(cluster.id).or_default();
+        logged.log_rivals(&cluster.name, names);
         change
     }
 }
 
 impl LoggedLeaders {
-    fn tell_primary(&mut self, cluster: &str, primary: Option<&BackendMonitor>) {
+    fn log_primary(&mut self, cluster: &str, primary: Option<&BackendMonitor>) {
         match (
             std::mem::replace(&mut self.has_none, primary.is_none()),
             primary,
@@ -106,7 +106,7 @@ impl LoggedLeaders {
         }
     }
 
-    fn tell_rivals(&mut self, cluster: &str, rivals: Vec<String>) {
+    fn log_rivals(&mut self, cluster: &str, rivals: Vec<String>) {
         if self.rivals == rivals {
             return;
         }
@@ -123,12 +123,7 @@ impl LoggedLeaders {
         self.rivals = rivals;
     }
 
-    fn tell_others(
-        &mut self,
-        cluster: &str,
-        primary: Option<&BackendMonitor>,
-        others: Vec<String>,
-    ) {
+    fn log_others(&mut self, cluster: &str, primary: Option<&BackendMonitor>, others: Vec<String>) {
         if self.others == others {
             return;
         }

@@ -38,7 +38,7 @@ pub(crate) struct Learning {
     /// The log knows of it.
     trouble: Option<LoadError>,
     /// The log knows that names would be wanted.
-    told_names: bool,
+    logged_names: bool,
     /// The log knows that these were refused.
     refused: HashSet<(BackendId, String)>,
 }
@@ -53,7 +53,7 @@ impl Learning {
             backoff: Backoff::default(),
             dice: Dice::new(seed),
             trouble: None,
-            told_names: false,
+            logged_names: false,
             refused: HashSet::new(),
         }
     }
@@ -75,7 +75,7 @@ impl Learning {
     }
 
     /// A worker met somebody whom it does not know, or not so.
-    pub(crate) fn asked(&mut self, now: Moment) {
+    pub(crate) fn request(&mut self, now: Moment) {
         if self.interval.is_some() {
             let began = self.task.began();
             let earliest = began.map_or(now, |began| (began + INTERVAL_MIN).max(now));
@@ -141,7 +141,7 @@ impl Learning {
         match &loaded_accounts.news {
             Some(directory) => {
                 self.refused.clear();
-                tell(backend, directory);
+                log_changes(backend, directory);
                 self.note_names(directory.wants_names());
             }
             None if was_in_trouble => tracing::info!(backend, "accounts are learned again"),
@@ -150,13 +150,13 @@ impl Learning {
     }
 
     fn note_names(&mut self, are_wanted: bool) {
-        if are_wanted && !self.told_names {
+        if are_wanted && !self.logged_names {
             tracing::info!(
                 "accounts of hosts known by name are matched as far as names are known; where one \
                  might count and the client's host has no name, the login passes through"
             );
         }
-        self.told_names = are_wanted;
+        self.logged_names = are_wanted;
     }
 
     fn note_trouble(&mut self, trouble: &LoadError) {
@@ -194,7 +194,7 @@ pub(crate) enum Attempt {
     Outdated,
 }
 
-fn tell(backend: &str, directory: &Directory) {
+fn log_changes(backend: &str, directory: &Directory) {
     let accounts = directory.accounts().count();
     let reasons = reasons(directory);
     let passed_through: usize = reasons.values().sum();

@@ -70,17 +70,17 @@ const AGE_MAX_IN_NEED: Duration = Duration::from_secs(5);
 /// does not say so.
 const PATIENCE: Duration = Duration::from_secs(300);
 
-/// Asks over `line`, if it was opened after the backend `came_up`, or over a new one; what it returns
+/// Asks over `line`, if it was opened after the backend `up_since`, or over a new one; what it returns
 /// may be asked over again. A line that has broken meanwhile says nothing of the backend, so it is asked
 /// once more over a new one.
 pub(crate) async fn ask(
     access: &Arc<Access>,
     destination: &Destination,
     line: Option<Line>,
-    came_up: Instant,
+    up_since: Instant,
 ) -> (Result<Answer, Failure>, Option<Line>) {
     match line {
-        Some(line) if line.is_of_use(access, destination, came_up) => {
+        Some(line) if line.is_of_use(access, destination, up_since) => {
             let (answer, line) = line.ask().await;
             if answer.is_ok() || line.is_some() {
                 return (answer, line);
@@ -112,7 +112,12 @@ impl Line {
         }
     }
 
-    fn is_of_use(&self, access: &Arc<Access>, destination: &Destination, came_up: Instant) -> bool {
+    fn is_of_use(
+        &self,
+        access: &Arc<Access>,
+        destination: &Destination,
+        up_since: Instant,
+    ) -> bool {
         let origin = &self.origin;
         let expires = match self.state {
             State::Free(_) => origin.expires,
@@ -120,7 +125,7 @@ impl Line {
         };
         Arc::ptr_eq(&origin.access, access)
             && origin.endpoints == destination.endpoints
-            && origin.opened >= came_up
+            && origin.opened >= up_since
             && net::clock::now() < expires
     }
 
@@ -129,10 +134,10 @@ impl Line {
     async fn ask(self) -> (Result<Answer, Failure>, Option<Line>) {
         let Line { state, mut origin } = self;
         let outcome = match state {
-            State::Free(connection) => Outcome::asked(connection, &origin.access).await,
+            State::Free(connection) => Outcome::of_question(connection, &origin.access).await,
             State::Asked(asked) => match Outcome::of(asked, &origin.access).await {
                 Outcome::Answered(connection, _) => {
-                    Outcome::asked(connection, &origin.access).await
+                    Outcome::of_question(connection, &origin.access).await
                 }
                 outcome => outcome,
             },
@@ -164,7 +169,7 @@ impl Line {
 
 impl Outcome {
     /// Of a new question.
-    async fn asked(mut connection: Connection, access: &Access) -> Outcome {
+    async fn of_question(mut connection: Connection, access: &Access) -> Outcome {
         let mut asked = JoinSet::new();
         asked.spawn(async move {
             let answer = question(&mut connection).await;

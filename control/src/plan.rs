@@ -1,4 +1,4 @@
-//! A configuration about to be applied, with the places of its backends found out beforehand, so
+//! A configuration about to be applied, with the addresses of its backends found out beforehand, so
 //! that it can take effect at once and as a whole.
 
 use std::collections::HashMap;
@@ -8,32 +8,32 @@ use config::{BackendAddress, Config};
 use route::Endpoint;
 
 use crate::failure::Failure;
-use crate::resolve::{Resolver, look_up};
+use crate::resolve::{Resolver, resolve_address};
 
 /// What is known of an address's place.
-pub(crate) type Places = HashMap<BackendAddress, Result<Vec<Endpoint>, Failure>>;
+pub(crate) type ResolvedAddresses = HashMap<BackendAddress, Result<Vec<Endpoint>, Failure>>;
 
 /// A configuration and where its backends are.
 #[derive(Debug)]
 pub(crate) struct Plan {
     pub config: Arc<Config>,
     /// For each backend's address.
-    pub places: Places,
+    pub resolved: ResolvedAddresses,
 }
 
-/// Looks up what is not in `places` already, all names at once, within the connect time-out.
+/// Looks up what is not in `resolved` already, all names at once, within the connect time-out.
 pub(crate) async fn prepare(
     config: Arc<Config>,
-    mut places: Places,
+    mut resolved: ResolvedAddresses,
     resolver: Arc<dyn Resolver>,
 ) -> Plan {
     let asked: Vec<_> = config
         .backends
         .iter()
         .map(|backend| &backend.address)
-        .filter(|address| !places.contains_key(address))
+        .filter(|address| !resolved.contains_key(address))
         .map(|address| {
-            let asking = look_up(
+            let asking = resolve_address(
                 Arc::clone(&resolver),
                 address.clone(),
                 config.health.timeout_connect,
@@ -45,7 +45,7 @@ pub(crate) async fn prepare(
         let found = asking
             .await
             .unwrap_or_else(|panic| Err(Failure::Io(format!("the look-up failed: {panic}"))));
-        places.insert(address, found);
+        resolved.insert(address, found);
     }
-    Plan { config, places }
+    Plan { config, resolved }
 }

@@ -6,7 +6,7 @@ use tokio::sync::oneshot;
 #[derive(Debug, Default)]
 pub(crate) struct PlanProgress {
     /// The number of the last plan that was asked for.
-    asked: u64,
+    requested: u64,
     /// The number of the plan that has taken effect.
     applied: u64,
     /// Senders for those who wait until that is the last one.
@@ -16,13 +16,13 @@ pub(crate) struct PlanProgress {
 impl PlanProgress {
     /// Another configuration is asked for: the number of its plan.
     pub(crate) fn ask(&mut self) -> u64 {
-        self.asked += 1;
-        self.asked
+        self.requested += 1;
+        self.requested
     }
 
     /// Is this the last plan that was asked for?
     pub(crate) fn is_last(&self, number: u64) -> bool {
-        number == self.asked
+        number == self.requested
     }
 
     /// The plan of this number is applied.
@@ -31,13 +31,13 @@ impl PlanProgress {
     }
 
     /// To be told when the last plan has taken effect.
-    pub(crate) fn tell_when_settled(&mut self, to: oneshot::Sender<()>) {
+    pub(crate) fn notify_when_settled(&mut self, to: oneshot::Sender<()>) {
         self.awaiting.push(to);
     }
 
     /// Tells those who wait for it that what was configured has taken effect.
-    pub(crate) fn tell_settled(&mut self) {
-        if self.applied == self.asked {
+    pub(crate) fn notify_settled(&mut self) {
+        if self.applied == self.requested {
             for to in self.awaiting.drain(..) {
                 // Nobody may be waiting any more.
                 let _ = to.send(());

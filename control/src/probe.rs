@@ -27,7 +27,7 @@ const MUST_CHANGE_PASSWORD: u16 = 1820;
 ///
 /// # Errors
 /// Why the backend cannot be used.
-pub(crate) async fn look(
+pub(crate) async fn probe(
     access: &Access,
     destination: &Destination,
 ) -> Result<ProbeResult, Failure> {

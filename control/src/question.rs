@@ -203,7 +203,7 @@ async fn member(
     let head = connection.reply().await?;
     if let Ok(err) = ErrPacket::decode(&head) {
         let refused = Failure::refused(&err);
-        return match refused.is_want_of_rights() {
+        return match refused.is_missing_privilege() {
             true => Ok(Group::Untold(grant(
                 "SELECT ON performance_schema.replication_group_members",
                 user,
@@ -277,7 +277,7 @@ async fn following(
     user: &str,
 ) -> Result<Following, Failure> {
     if let Ok(err) = ErrPacket::decode(head) {
-        let lacks = Failure::refused(&err).is_want_of_rights();
+        let lacks = Failure::refused(&err).is_missing_privilege();
         return Ok(Following::Untold {
             missing: lacks.then(|| missing_grant(family, version, user)),
         });

@@ -26,12 +26,12 @@ pub(crate) struct Replication {
     /// Of the last answer, not yet taken.
     positions: Option<Positions>,
     /// When it told its lag last, and what it told.
-    told_lag: Option<(Moment, Lag)>,
+    reported_lag: Option<(Moment, Lag)>,
     /// It has lost whom it follows, and that is not known to be down.
     lost: Lost,
     /// What became of its lag since then, while its primary counted as up.
     cut_off: Option<CutOff>,
-    told: LoggedReplication,
+    logged: LoggedReplication,
 }
 
 /// How long a replica could not reach a primary that counted as up. Should that turn out to be down, it
@@ -69,7 +69,7 @@ struct LoggedReplication {
     is_silent: bool,
     missing: bool,
     writable: bool,
-    nobody: bool,
+    without_source: bool,
     stopped: bool,
     lagging: bool,
 }
@@ -85,7 +85,7 @@ enum Failing {
 
 /// Is anybody of the cluster up to be followed?
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum PrimarySeen {
+pub(crate) enum PrimaryHealth {
     Up,
     Down,
 }
@@ -114,10 +114,10 @@ impl Replication {
             has_followed: false,
             is_member: false,
             positions: None,
-            told_lag: None,
+            reported_lag: None,
             lost: Lost::No,
             cut_off: None,
-            told: LoggedReplication::default(),
+            logged: LoggedReplication::default(),
         }
     }
 
@@ -126,9 +126,9 @@ impl Replication {
         self.writes = Writes::Unknown;
         self.following = None;
         self.positions = None;
-        self.told_lag = None;
+        self.reported_lag = None;
         self.is_found();
-        self.told.is_silent = false;
+        self.logged.is_silent = false;
         self.complaint = None;
         self.standing.forget();
     }
@@ -139,13 +139,13 @@ impl Replication {
     }
 
     /// Has it been asked, and has it answered, since it came up?
-    pub(crate) fn is_known(&self) -> bool {
+    pub(crate) fn has_answered(&self) -> bool {
         self.following.is_some()
     }
 
     /// Has it answered the last question?
     pub(crate) fn answers(&self) -> bool {
-        self.is_known() && !self.told.is_silent && self.told.failure.is_none()
+        self.has_answered() && !self.logged.is_silent && self.logged.failure.is_none()
     }
 
     /// Does it follow another server, or try to?
@@ -162,12 +162,12 @@ impl Replication {
     pub(crate) fn answered(
         &mut self,
         answer: Answer,
-        primary: PrimarySeen,
+        primary: PrimaryHealth,
         (backend, role): (&str, Option<Role>),
         now: Moment,
     ) -> Suspicion {
-        self.told.is_silent = false;
-        if self.told.failure.take().is_some() {
+        self.logged.is_silent = false;
+        if self.logged.failure.take().is_some() {
             tracing::info!(
                 kind = "replication_status_known",
                 backend,
@@ -186,7 +186,7 @@ impl Replication {
             }
         };
         self.standing.set_lag(lag);
-        self.told_lag = Some((now, lag));
+        self.reported_lag = Some((now, lag));
         self.complaint = self.complaint_of(&answer.following, &answer.group);
         self.following = Some(answer.following);
         self.positions = Some(Positions {
@@ -241,18 +241,18 @@ impl Replication {
         backend: &str,
         now: Moment,
     ) -> Suspicion {
-        let failing = match failure.is_want_of_rights() {
+        let failing = match failure.is_missing_privilege() {
             true => Failing::NotAllowed,
             false => Failing::Silent,
         };
-        match (failing, self.told_lag) {
+        match (failing, self.reported_lag) {
             (Failing::NotAllowed, _) => self.standing.set_lag(Lag::Unknown),
             (Failing::Silent, Some((then, Lag::Behind(lag)))) => {
                 self.standing.set_lag(Lag::Behind(lag + now.since(then)));
             }
             (Failing::Silent, _) => (),
         }
-        self.tell_failure(failing, failure, backend);
+        self.log_failure(failing, failure, backend);
         match failing {
             Failing::NotAllowed => Suspicion::None,
             Failing::Silent => Suspicion::Backend,
@@ -261,7 +261,7 @@ impl Replication {
 
     /// A replica that has nobody to follow because the primary is down falls behind no further: it
     /// keeps the lag that it had.
-    fn lag(&mut self, following: &Following, primary: PrimarySeen, now: Moment) -> Lag {
+    fn lag(&mut self, following: &Following, primary: PrimaryHealth, now: Moment) -> Lag {
         let (applier, behind) = match following {
             Following::Nobody if self.has_followed => {
                 self.is_found();
@@ -287,11 +287,11 @@ impl Replication {
             Lost::No => Lost::Lately,
             Lost::Lately | Lost::Yes => Lost::Yes,
         };
-        let (then, before) = self.told_lag.unwrap_or((now, Lag::Unknown));
+        let (then, before) = self.reported_lag.unwrap_or((now, Lag::Unknown));
         match (self.lost, primary) {
             (Lost::Lately, _) => before,
-            (_, PrimarySeen::Down) => self.cut_off.take().map_or(before, CutOff::lag),
-            (_, PrimarySeen::Up) => {
+            (_, PrimaryHealth::Down) => self.cut_off.take().map_or(before, CutOff::lag),
+            (_, PrimaryHealth::Up) => {
                 let begun = CutOff {
                     lag: before,
                     since: then,
@@ -322,27 +322,36 @@ impl Replication {
     }
 
     /// Tells the log once what is new in an answer, for a backend of this role.
-    pub(crate) fn tell(&mut self, backend: &str, role: Option<Role>, lag_max: Option<Duration>) {
+    pub(crate) fn log_changes(
+        &mut self,
+        backend: &str,
+        role: Option<Role>,
+        lag_max: Option<Duration>,
+    ) {
         let Some(following) = self.following.clone() else {
             return;
         };
-        self.tell_missing(backend, &following);
-        self.tell_writes(backend, role);
+        self.log_missing(backend, &following);
+        self.log_writes(backend, role);
         if role == Some(Role::Primary) {
-            (self.told.nobody, self.told.stopped, self.told.lagging) = Default::default();
+            (
+                self.logged.without_source,
+                self.logged.stopped,
+                self.logged.lagging,
+            ) = Default::default();
             return;
         }
-        self.tell_following(backend, role, &following);
-        self.tell_lag(backend, lag_max);
+        self.log_following(backend, role, &following);
+        self.log_lag(backend, lag_max);
     }
 
-    fn tell_failure(&mut self, failing: Failing, failure: &Failure, backend: &str) {
-        let is_first = !std::mem::replace(&mut self.told.is_silent, true);
+    fn log_failure(&mut self, failing: Failing, failure: &Failure, backend: &str) {
+        let is_first = !std::mem::replace(&mut self.logged.is_silent, true);
         if failing == Failing::Silent && is_first {
             return;
         }
         self.complaint = Some(format!("cannot be asked about replication: {failure}"));
-        if self.told.failure.replace(failing) == Some(failing) {
+        if self.logged.failure.replace(failing) == Some(failing) {
             return;
         }
         let cause = failure.to_string();
@@ -363,9 +372,9 @@ impl Replication {
         }
     }
 
-    fn tell_missing(&mut self, backend: &str, following: &Following) {
+    fn log_missing(&mut self, backend: &str, following: &Following) {
         let Following::Untold { missing } = following else {
-            if std::mem::take(&mut self.told.missing) {
+            if std::mem::take(&mut self.logged.missing) {
                 tracing::info!(
                     kind = "lag_known",
                     backend,
@@ -374,7 +383,7 @@ impl Replication {
             }
             return;
         };
-        if !std::mem::replace(&mut self.told.missing, true) {
+        if !std::mem::replace(&mut self.logged.missing, true) {
             let missing = missing.as_deref();
             tracing::warn!(
                 kind = "lag_unknown",
@@ -385,12 +394,12 @@ impl Replication {
         }
     }
 
-    fn tell_writes(&mut self, backend: &str, role: Option<Role>) {
+    fn log_writes(&mut self, backend: &str, role: Option<Role>) {
         let is_strange = matches!(
             (role, self.writes),
             (Some(Role::Primary), Writes::Refused) | (Some(Role::Replica), Writes::Taken)
         );
-        if std::mem::replace(&mut self.told.writable, is_strange) || !is_strange {
+        if std::mem::replace(&mut self.logged.writable, is_strange) || !is_strange {
             return;
         }
         match role {
@@ -407,10 +416,10 @@ impl Replication {
         }
     }
 
-    fn tell_following(&mut self, backend: &str, role: Option<Role>, following: &Following) {
+    fn log_following(&mut self, backend: &str, role: Option<Role>, following: &Following) {
         let follows_nobody =
             *following == Following::Nobody && role == Some(Role::Replica) && !self.is_member;
-        if !std::mem::replace(&mut self.told.nobody, follows_nobody) && follows_nobody {
+        if !std::mem::replace(&mut self.logged.without_source, follows_nobody) && follows_nobody {
             tracing::warn!(
                 kind = "replica_without_source",
                 backend,
@@ -425,7 +434,7 @@ impl Replication {
         };
         let is_stopped = self.standing.lag() == Lag::Stopped;
         match (
-            std::mem::replace(&mut self.told.stopped, is_stopped),
+            std::mem::replace(&mut self.logged.stopped, is_stopped),
             is_stopped,
         ) {
             (false, true) => {
@@ -447,11 +456,11 @@ impl Replication {
         }
     }
 
-    fn tell_lag(&mut self, backend: &str, lag_max: Option<Duration>) {
+    fn log_lag(&mut self, backend: &str, lag_max: Option<Duration>) {
         let lag = self.standing.lag();
         let is_lagging = self.standing.is_lagging(lag_max);
         match (
-            std::mem::replace(&mut self.told.lagging, is_lagging),
+            std::mem::replace(&mut self.logged.lagging, is_lagging),
             is_lagging,
         ) {
             (false, true) => {

@@ -43,7 +43,7 @@ pub(crate) enum AddressKind {
 }
 
 /// Tells addresses from names.
-pub(crate) fn place(address: BackendAddress) -> AddressKind {
+pub(crate) fn address_kind(address: BackendAddress) -> AddressKind {
     match address {
         BackendAddress::Unix(path) => AddressKind::Known(Endpoint::Unix(path)),
         BackendAddress::Tcp { host, port } => match host.parse::<IpAddr>() {
@@ -54,12 +54,12 @@ pub(crate) fn place(address: BackendAddress) -> AddressKind {
 }
 
 /// Where `address` is, asking the resolver when it is a name; at least one endpoint.
-pub(crate) async fn look_up(
+pub(crate) async fn resolve_address(
     resolver: Arc<dyn Resolver>,
     address: BackendAddress,
     timeout: Duration,
 ) -> Result<Vec<Endpoint>, Failure> {
-    let (host, port) = match place(address) {
+    let (host, port) = match address_kind(address) {
         AddressKind::Known(endpoint) => return Ok(vec![endpoint]),
         AddressKind::Named { host, port } => (host, port),
     };

@@ -18,7 +18,7 @@ pub struct Grown {
     /// Digests, those that have taken the longest first.
     pub rows: Vec<DigestRow>,
     /// All the others together.
-    pub others: Counts,
+    pub other_digests: Counts,
     /// What to compare with the next time.
     pub counted: Counted,
 }
@@ -60,7 +60,7 @@ impl Counted {
         let all = since(&counted.all, Some(&self.all));
         Grown {
             rows,
-            others: all.since(&kept),
+            other_digests: all.since(&kept),
             counted,
         }
     }

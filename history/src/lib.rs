@@ -27,7 +27,7 @@ mod facts;
 mod load;
 mod load_store;
 mod load_view;
-mod place;
+mod location;
 mod recorder;
 mod span;
 mod store;
@@ -52,7 +52,7 @@ pub use events::{Event, EventKind, Events};
 pub use facts::{Facts, HistoryFacts, facts_of};
 use load::LoadCounts;
 pub use load_view::LOAD_HISTORY;
-pub use place::StateFolder;
+pub use location::StateFolder;
 use recorder::HistoryRecorder;
 pub use view::{HistoryColumn, HistoryValue, HistoryView};
 
@@ -100,7 +100,7 @@ impl History {
         let (stop, stopped) = oneshot::channel();
         let (has_ended, ended) = channel::<()>();
         let system = observed.system();
-        let keeper = HistoryRecorder::new(
+        let recorder = HistoryRecorder::new(
             Arc::clone(&facts),
             Arc::clone(events),
             folder,
@@ -110,7 +110,7 @@ impl History {
             .enable_time()
             .build()?;
         system.threads.start("history", move || {
-            runtime.block_on(keep(keeper, observed, stopped, has_ended));
+            runtime.block_on(keep(recorder, observed, stopped, has_ended));
         })?;
         Ok(Self {
             facts,
@@ -134,25 +134,25 @@ impl History {
 
 /// The thread's life.
 async fn keep(
-    mut keeper: HistoryRecorder,
+    mut recorder: HistoryRecorder,
     observed: impl Observed,
     mut stopped: oneshot::Receiver<()>,
     has_ended: Sender<()>,
 ) {
-    let beginning = keeper.clock.steady();
+    let beginning = recorder.clock.steady();
     let first = observed.config();
     if first.has_http_callers() {
         // What an earlier process has written is there at once.
-        keeper.begin(&first.statement_stats);
+        recorder.begin(&first.statement_stats);
     }
     loop {
         let is_over = tokio::time::timeout(TICK, &mut stopped).await.is_ok();
         let config = observed.config();
         if config.has_http_callers() {
-            note_load(&mut keeper, &observed, &config, (beginning, is_over)).await;
-            note_digests(&mut keeper, &observed, &config, (beginning, is_over)).await;
+            note_load(&mut recorder, &observed, &config, (beginning, is_over)).await;
+            note_digests(&mut recorder, &observed, &config, (beginning, is_over)).await;
         } else {
-            keeper.forget();
+            recorder.forget();
         }
         if is_over {
             return drop(has_ended);
@@ -162,35 +162,36 @@ async fn keep(
 
 /// Writes what digests have cost, if it is time.
 async fn note_digests(
-    keeper: &mut HistoryRecorder,
+    recorder: &mut HistoryRecorder,
     observed: &impl Observed,
     config: &Config,
     (beginning, is_over): (Instant, bool),
 ) {
     if !config.statement_stats.digests {
-        return keeper.forget_digests();
+        return recorder.forget_digests();
     }
-    if !is_over && !keeper.is_due(&config.statement_stats, Now::wall_clock(&keeper.clock)) {
+    if !is_over && !recorder.is_due(&config.statement_stats, Now::wall_clock(&recorder.clock)) {
         return;
     }
     if let Some(view) = observed.statements().await {
-        let now = Now::since(beginning, &keeper.clock);
-        keeper.note(&config.statement_stats, view, now);
+        let now = Now::since(beginning, &recorder.clock);
+        recorder.note(&config.statement_stats, view, now);
     }
 }
 
 /// Writes the load, if it is time.
 async fn note_load(
-    keeper: &mut HistoryRecorder,
+    recorder: &mut HistoryRecorder,
     observed: &impl Observed,
     config: &Config,
     (beginning, is_over): (Instant, bool),
 ) {
-    if !is_over && !keeper.is_load_due(&config.statement_stats, Now::wall_clock(&keeper.clock)) {
+    if !is_over && !recorder.is_load_due(&config.statement_stats, Now::wall_clock(&recorder.clock))
+    {
         return;
     }
     let workers = observed.workers().await;
     let counts = LoadCounts::new(observed.times(), workers.as_deref(), observed.usage());
-    let now = Now::since(beginning, &keeper.clock);
-    keeper.note_load(config, counts, now);
+    let now = Now::since(beginning, &recorder.clock);
+    recorder.note_load(config, counts, now);
 }

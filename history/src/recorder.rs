@@ -11,7 +11,7 @@ use crate::digest_deltas::{Counted, Grown};
 use crate::events::{EventKind, Events};
 use crate::facts::{Facts, HistoryFacts};
 use crate::load::{LoadCounts, LoadRecorder, LoadRow};
-use crate::place::StateFolder;
+use crate::location::StateFolder;
 use crate::span::Span;
 use crate::store::{Bounds, Store};
 
@@ -69,7 +69,7 @@ impl HistoryRecorder {
     /// Nothing is kept any more.
     pub fn forget(&mut self) {
         if self.store.take().is_some() {
-            self.tell(|facts| facts.source = None);
+            self.publish(|facts| facts.source = None);
         }
         self.forget_digests();
         self.load = LoadRecorder::new(Now::wall_clock(&self.clock));
@@ -129,7 +129,7 @@ impl HistoryRecorder {
             Ok(rows) => {
                 self.counted = grown.counted;
                 (self.start, self.steady) = (now.wall, now.steady);
-                self.tell(|facts| facts.written += rows);
+                self.publish(|facts| facts.written += rows);
                 self.trouble(config, None);
             }
             Err(error) => self.has_failed(config, error),
@@ -138,11 +138,11 @@ impl HistoryRecorder {
 
     /// An interval could not be written.
     fn has_failed(&mut self, config: &StatementStatsConfig, error: String) {
-        self.tell(|facts| facts.failed += 1);
+        self.publish(|facts| facts.failed += 1);
         if self.folder.file(config).is_some() {
             // The next try begins with a file that is opened anew. What is in memory would be gone.
             self.store = None;
-            self.tell(|facts| facts.source = None);
+            self.publish(|facts| facts.source = None);
         }
         self.trouble(config, Some(error));
     }
@@ -182,7 +182,7 @@ impl HistoryRecorder {
             None => self.opened(config)?,
         };
         let (source, file) = (Some(store.source.clone()), store.file.clone());
-        self.tell(|facts| (facts.source, facts.file) = (source, file));
+        self.publish(|facts| (facts.source, facts.file) = (source, file));
         Ok(self.store.insert(store))
     }
 
@@ -200,7 +200,7 @@ impl HistoryRecorder {
         }
     }
 
-    fn tell(&self, change: impl FnOnce(&mut HistoryFacts)) {
+    fn publish(&self, change: impl FnOnce(&mut HistoryFacts)) {
         change(&mut self.facts.lock().unwrap_or_else(PoisonError::into_inner));
     }
 

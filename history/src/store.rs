@@ -1,11 +1,7 @@
 //! The SQLite database that keeps the history: a file, or memory of this process. One writes, whoever asks
 //! reads beside it.
 
-use std::fs::OpenOptions;
-use std::io;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use rusqlite::{Connection, params};
@@ -94,14 +90,10 @@ impl Store {
     pub fn open(file: Option<&Path>) -> Result<Self, String> {
         let source = match file {
             Some(file) => {
-                make(file).map_err(|error| error.to_string())?;
-                format!("file:{}", encoded(file))
+                sqlite_file::create(file).map_err(|error| error.to_string())?;
+                sqlite_file::uri(file)
             }
-            None => {
-                static COUNT: AtomicU64 = AtomicU64::new(0);
-                let number = COUNT.fetch_add(1, Ordering::Relaxed);
-                format!("file:/pilotfish-history-{number}?vfs=memdb")
-            }
+            None => sqlite_file::memory_uri("history"),
         };
         let database = Connection::open(&source).map_err(|error| error.to_string())?;
         let store = Self {
@@ -162,8 +154,8 @@ impl Store {
             add(&writing, span, Some(row), &row.counts)?;
             rows += 1;
         }
-        if grown.others.count > 0 {
-            add(&writing, span, None, &grown.others)?;
+        if grown.other_digests.count > 0 {
+            add(&writing, span, None, &grown.other_digests)?;
             rows += 1;
         }
         writing.execute("DELETE FROM intervals WHERE start < ?", [bounds.oldest])?;
@@ -309,25 +301,4 @@ fn add(
         us(counts.max_ns),
     ])?;
     Ok(())
-}
-
-/// An empty file that nobody else may read, where there is none.
-fn make(file: &Path) -> io::Result<()> {
-    let mut options = OpenOptions::new();
-    options.append(true).create(true).mode(0o600).open(file)?;
-    Ok(())
-}
-
-/// A path as a URI has it.
-fn encoded(path: &Path) -> String {
-    let mut encoded = String::new();
-    for byte in path.as_os_str().as_encoded_bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'.' | b'-' | b'_' => {
-                encoded.push(char::from(*byte));
-            }
-            _ => encoded.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    encoded
 }

@@ -60,14 +60,14 @@ fn what_has_come_since_is_told_of_all_workers_together() {
     ];
     let grown = Counted::default().grown(looked(first, 0), 10);
     assert_eq!(told(&grown), [(1, 15), (2, 3)]);
-    assert_eq!(grown.others.count, 0);
+    assert_eq!(grown.other_digests.count, 0);
     let second = vec![
         (0, row(1, "a", 10)),
         (1, row(1, "a", 7)),
         (0, row(2, "a", 9)),
     ];
     let grown = grown.counted.grown(looked(second, 0), 1);
-    assert_eq!((told(&grown), grown.others.count), (vec![(2, 6)], 2));
+    assert_eq!((told(&grown), grown.other_digests.count), (vec![(2, 6)], 2));
 }
 
 #[test]
@@ -77,21 +77,21 @@ fn what_made_room_is_among_the_others_and_what_begins_anew_is_told_whole() {
     // The second worker's made room after two more, and is counted again.
     let second = vec![(0, row(1, "a", 11)), (1, row(1, "a", 1))];
     let grown = counted.grown(looked(second, 7), 10);
-    assert_eq!((told(&grown), grown.others.count), (vec![(1, 2)], 2));
+    assert_eq!((told(&grown), grown.other_digests.count), (vec![(1, 2)], 2));
     // FLUSH STATUS.
     let grown = grown
         .counted
         .grown(looked(vec![(0, row(1, "a", 4))], 0), 10);
-    assert_eq!((told(&grown), grown.others.count), (vec![(1, 4)], 0));
+    assert_eq!((told(&grown), grown.other_digests.count), (vec![(1, 4)], 0));
 }
 
-fn grown(counts: &[(u64, u64)], others: u64) -> Grown {
+fn grown(counts: &[(u64, u64)], other_digests: u64) -> Grown {
     Grown {
         rows: counts
             .iter()
             .map(|(it, count)| row(*it, "a", *count))
             .collect(),
-        others: row(0, "", others).counts,
+        other_digests: row(0, "", other_digests).counts,
         counted: Counted::default(),
     }
 }
@@ -184,27 +184,27 @@ fn the_oldest_rows_go_by_age_and_for_room() {
 #[test]
 fn a_clock_that_jumps_ahead_costs_nothing_that_was_written() {
     let config = config(None);
-    let mut keeper = keeper();
+    let mut recorder = started_recorder();
     let ahead = |time: i64| Now {
         wall: time + 1_000_000,
         steady: time,
     };
-    let note = |keeper: &mut HistoryRecorder, count: u64, now: Now| {
-        keeper.note(&config, looked(vec![(0, row(1, "a", count))], 0), now);
-        let rows = shown(keeper.store.as_ref().unwrap());
+    let note = |recorder: &mut HistoryRecorder, count: u64, now: Now| {
+        recorder.note(&config, looked(vec![(0, row(1, "a", count))], 0), now);
+        let rows = shown(recorder.store.as_ref().unwrap());
         rows.iter().map(|row| row.0).collect::<Vec<_>>()
     };
-    assert_eq!(note(&mut keeper, 1, at(160)), [100]);
-    assert_eq!(note(&mut keeper, 2, ahead(220)), [100, 160]);
-    let reader = Connection::open(&keeper.store.as_ref().unwrap().source).unwrap();
+    assert_eq!(note(&mut recorder, 1, at(160)), [100]);
+    assert_eq!(note(&mut recorder, 2, ahead(220)), [100, 160]);
+    let reader = Connection::open(&recorder.store.as_ref().unwrap().source).unwrap();
     let seconds = "SELECT seconds FROM intervals WHERE start = 160";
     assert_eq!(reader.query_row(seconds, [], |row| row.get(0)), Ok(60));
-    let starts = note(&mut keeper, 3, ahead(280));
+    let starts = note(&mut recorder, 3, ahead(280));
     assert_eq!(starts, [100, 160, 1_000_220]);
     // Each has its time.
-    let starts = note(&mut keeper, 4, ahead(1110));
+    let starts = note(&mut recorder, 4, ahead(1110));
     assert_eq!(starts, [160, 1_000_220, 1_000_280]);
-    let starts = note(&mut keeper, 5, ahead(1240));
+    let starts = note(&mut recorder, 5, ahead(1240));
     assert_eq!(starts, [1_000_280, 1_001_110]);
 }
 
@@ -244,15 +244,15 @@ fn a_file_of_something_else_is_left_as_it_is() {
     assert!(error.contains("something else"), "{error}");
 }
 
-fn recorder(folder: StateFolder) -> HistoryRecorder {
+fn recorder_in(folder: StateFolder) -> HistoryRecorder {
     let events = Arc::new(Events::new(clock()));
     HistoryRecorder::new(Facts::default(), events, folder, clock())
 }
 
-fn keeper() -> HistoryRecorder {
-    let mut keeper = recorder(StateFolder::default());
-    (keeper.start, keeper.steady, keeper.tried) = (100, 100, 100);
-    keeper
+fn started_recorder() -> HistoryRecorder {
+    let mut recorder = recorder_in(StateFolder::default());
+    (recorder.start, recorder.steady, recorder.tried) = (100, 100, 100);
+    recorder
 }
 
 /// The machine's clock.
@@ -281,29 +281,35 @@ fn what_cannot_be_written_is_told_once_and_comes_with_the_next_interval() {
     let folder = tempfile::tempdir().unwrap();
     let missing = folder.path().join("missing");
     let config = config(Some(&missing.join("history.db")));
-    let mut keeper = keeper();
-    keeper.note(&config, looked(vec![(0, row(1, "a", 3))], 0), at(120));
-    assert!(!keeper.is_due(&config, 150) && keeper.is_due(&config, 180));
-    keeper.note(&config, looked(vec![(0, row(1, "a", 4))], 0), at(180));
-    let facts = facts_of(&keeper.facts);
+    let mut recorder = started_recorder();
+    recorder.note(&config, looked(vec![(0, row(1, "a", 3))], 0), at(120));
+    assert!(!recorder.is_due(&config, 150) && recorder.is_due(&config, 180));
+    recorder.note(&config, looked(vec![(0, row(1, "a", 4))], 0), at(180));
+    let facts = facts_of(&recorder.facts);
     assert_eq!((facts.failed, facts.written, &facts.source), (2, 0, &None));
     assert!(facts.trouble.is_some());
-    assert_eq!(keeper.events.all().len(), 1);
+    assert_eq!(recorder.events.all().len(), 1);
 
     std::fs::create_dir(&missing).unwrap();
-    keeper.note(&config, looked(vec![(0, row(1, "a", 9))], 0), at(240));
-    let facts = facts_of(&keeper.facts);
+    recorder.note(&config, looked(vec![(0, row(1, "a", 9))], 0), at(240));
+    let facts = facts_of(&recorder.facts);
     assert_eq!((facts.failed, facts.written, facts.trouble), (2, 1, None));
-    assert_eq!(keeper.events.all().len(), 2);
-    assert_eq!(shown(keeper.store.as_ref().unwrap()), [(100, digest(1), 9)]);
+    assert_eq!(recorder.events.all().len(), 2);
+    assert_eq!(
+        shown(recorder.store.as_ref().unwrap()),
+        [(100, digest(1), 9)]
+    );
 
     // Gone under its feet.
     std::fs::remove_dir_all(&missing).unwrap();
-    keeper.note(&config, looked(vec![(0, row(1, "a", 10))], 0), at(300));
-    assert!(facts_of(&keeper.facts).trouble.is_some());
+    recorder.note(&config, looked(vec![(0, row(1, "a", 10))], 0), at(300));
+    assert!(facts_of(&recorder.facts).trouble.is_some());
     std::fs::create_dir(&missing).unwrap();
-    keeper.note(&config, looked(vec![(0, row(1, "a", 12))], 0), at(360));
-    assert_eq!(shown(keeper.store.as_ref().unwrap()), [(240, digest(1), 3)]);
+    recorder.note(&config, looked(vec![(0, row(1, "a", 12))], 0), at(360));
+    assert_eq!(
+        shown(recorder.store.as_ref().unwrap()),
+        [(240, digest(1), 3)]
+    );
 }
 
 #[test]
@@ -390,15 +396,15 @@ fn a_state_directory_that_cannot_be_written_leaves_the_history_in_memory() {
     let folder = tempfile::tempdir().unwrap();
     let missing = folder.path().join("missing");
     let unset = config(None);
-    let mut keeper = recorder(StateFolder::first_of(missing.to_str().unwrap()));
-    keeper.begin(&unset);
-    let facts = facts_of(&keeper.facts);
+    let mut recorder = recorder_in(StateFolder::first_of(missing.to_str().unwrap()));
+    recorder.begin(&unset);
+    let facts = facts_of(&recorder.facts);
     assert_eq!((facts.file, facts.trouble), (None, None));
     assert!(facts.source.is_some_and(|it| it.contains("memdb")));
     let state = StateFolder::first_of(folder.path().to_str().unwrap());
-    let mut keeper = recorder(state);
-    keeper.begin(&unset);
-    let file = facts_of(&keeper.facts).file;
+    let mut recorder = recorder_in(state);
+    recorder.begin(&unset);
+    let file = facts_of(&recorder.facts).file;
     assert_eq!(file, Some(folder.path().join("history.db")));
 }
 

@@ -44,7 +44,7 @@ pub async fn changes(
     if let Some(last) = last_event(headers) {
         wanted.start = last;
     }
-    let (content_type, format): (_, Box<dyn ChangeFormat>) = match wants_events(headers) {
+    let (content_type, format): (_, Box<dyn ChangeFormat>) = match accepts_event_stream(headers) {
         true => (EVENT_STREAM, Box::new(ServerSentEvents)),
         false => (LINES, Box::new(ChangeLines)),
     };
@@ -126,7 +126,7 @@ fn last_event(headers: &HeaderMap) -> Option<ChangeStart> {
     (!id.is_empty()).then(|| start(id))
 }
 
-fn wants_events(headers: &HeaderMap) -> bool {
+fn accepts_event_stream(headers: &HeaderMap) -> bool {
     let accepted = headers.get_all(header::ACCEPT).iter();
     let mut accepted = accepted.filter_map(|it| it.to_str().ok());
     accepted.any(|it| it.contains(EVENT_STREAM))
@@ -199,13 +199,13 @@ mod tests {
     fn a_browser_that_comes_again_says_where_it_was() {
         let mut headers = HeaderMap::new();
         assert_eq!(last_event(&headers), None);
-        assert!(!wants_events(&headers));
+        assert!(!accepts_event_stream(&headers));
         headers.insert("last-event-id", "0-1-7".parse().unwrap());
         headers.insert("accept", EVENT_STREAM.parse().unwrap());
         assert_eq!(
             last_event(&headers),
             Some(ChangeStart::Behind("0-1-7".to_owned()))
         );
-        assert!(wants_events(&headers));
+        assert!(accepts_event_stream(&headers));
     }
 }

@@ -2,7 +2,7 @@
 //! tables and of actions add theirs.
 
 mod actions;
-mod parts;
+mod components;
 
 use axum::response::Response;
 use serde_json::{Map, Value, json};
@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use super::tables::{RESERVED, full_name, json_response};
 use admin::registry::TABLES;
 use admin::table::Table;
-use parts::{responses, shared};
+use components::{responses, shared};
 
 /// `GET /api/openapi.json`
 pub async fn document() -> Response {

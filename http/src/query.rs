@@ -34,7 +34,7 @@ pub async fn query(
     request: Request,
 ) -> Result<Response, Refusal> {
     let asked = body::read(request).await?;
-    let asked = asked_in(asked).map_err(|text| Refusal::new(StatusCode::BAD_REQUEST, text))?;
+    let asked = read_request(asked).map_err(|text| Refusal::new(StatusCode::BAD_REQUEST, text))?;
     let mut admin_session = known.admin_session(&state, &caller);
     let outcome = match asked.check {
         true => {
@@ -43,14 +43,14 @@ pub async fn query(
         }
         false => admin_session.run(&asked.sql, asked.values).await?,
     };
-    told(&state, outcome, admin_session.warnings).await
+    outcome_response(&state, outcome, admin_session.warnings).await
 }
 
 /// What has come of a statement, with its warnings.
 ///
 /// # Errors
 /// The answer cannot be written.
-pub async fn told(
+pub async fn outcome_response(
     state: &HttpState,
     outcome: Outcome,
     warnings: Vec<String>,
@@ -80,7 +80,7 @@ pub async fn told(
     }
 }
 
-fn asked_in(Object(fields): Object) -> Result<QueryRequest, String> {
+fn read_request(Object(fields): Object) -> Result<QueryRequest, String> {
     let (mut sql, mut values, mut check) = (None, Vec::new(), false);
     for (name, value) in fields {
         match (name.as_str(), value) {
@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     fn parse(body: &[u8]) -> Result<QueryRequest, String> {
-        asked_in(body::parse(body)?)
+        read_request(body::parse(body)?)
     }
 
     #[test]

@@ -52,7 +52,7 @@ fn route(proxy: &Proxy) -> Route {
 }
 
 fn backends(proxies: &[Proxy], fleet: &Fleet, output: &mut Output<'_>) {
-    let is_watched = output.has("health.monitor_user");
+    let has_monitored_roles = output.has("health.monitor_user");
     for (address, cluster, role) in &fleet.servers {
         let mut servers = proxies
             .iter()
@@ -73,7 +73,11 @@ fn backends(proxies: &[Proxy], fleet: &Fleet, output: &mut Output<'_>) {
             .servers
             .iter()
             .any(|(_, of, role)| of == cluster && *role == "replica");
-        let role = if is_watched && is_split { "auto" } else { role };
+        let role = if has_monitored_roles && is_split {
+            "auto"
+        } else {
+            role
+        };
         table.text("role", role);
         if role == "primary" && fleet.independent.contains(cluster) {
             table.set("independent", Toml::Truth(true));
@@ -84,7 +88,7 @@ fn backends(proxies: &[Proxy], fleet: &Fleet, output: &mut Output<'_>) {
         }
         output.backends.push(table);
     }
-    if !is_watched && fleet.servers.iter().any(|(.., role)| *role == "replica") {
+    if !has_monitored_roles && fleet.servers.iter().any(|(.., role)| *role == "replica") {
         let origin = Origin::named(None, "the roles of servers");
         let reason = "the primary is the server of the address with standby servers or with the fewest servers";
         output.differs(

@@ -40,7 +40,7 @@ pub fn from_file<'a>(source: &'a Source<'a>) -> Result<Output<'a>, Refusal> {
     for section in &sections {
         options::translate(section, &mut output);
     }
-    watched(&members, &routings, &mut output);
+    add_members(&members, &routings, &mut output);
     let fleet = fixed(&routings, &mut output);
     listeners(&routings, &fleet, &mut output);
     output.set(
@@ -53,7 +53,7 @@ pub fn from_file<'a>(source: &'a Source<'a>) -> Result<Output<'a>, Refusal> {
 }
 
 /// The members of an InnoDB cluster: the proxy finds out their roles.
-fn watched(members: &[String], routings: &[Routing], output: &mut Output<'_>) {
+fn add_members(members: &[String], routings: &[Routing], output: &mut Output<'_>) {
     if !routings
         .iter()
         .any(|it| matches!(it.destination, Destination::Metadata { .. }))

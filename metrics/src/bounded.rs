@@ -11,24 +11,24 @@ const OTHER: &str = "other";
 /// The values of a label that are told apart.
 pub struct Bounded<'a> {
     /// None: they are few enough.
-    told: Option<BTreeSet<&'a str>>,
+    kept: Option<BTreeSet<&'a str>>,
 }
 
 impl<'a> Bounded<'a> {
     /// Of all that occur.
     pub fn of(values: impl Iterator<Item = &'a str>) -> Self {
         let all: BTreeSet<_> = values.collect();
-        let told = match all.len() > VALUES_MAX {
+        let kept = match all.len() > VALUES_MAX {
             true => Some(all.into_iter().take(VALUES_MAX).collect()),
             false => None,
         };
-        Self { told }
+        Self { kept }
     }
 
     /// What a value is called.
     pub fn name<'b>(&self, value: &'b str) -> &'b str {
-        match &self.told {
-            Some(told) if !told.contains(value) => OTHER,
+        match &self.kept {
+            Some(kept) if !kept.contains(value) => OTHER,
             Some(_) | None => value,
         }
     }

@@ -317,7 +317,7 @@ impl AdminClient {
         let falls_back = self.address.kind == PortKind::Server;
         self.runtime.block_on(async {
             match timeout(TIMEOUT_ANSWER, query(client, options, falls_back, sql)).await {
-                Ok(answer) => answer.map_err(|error| told(&self.address, &error)),
+                Ok(answer) => answer.map_err(|error| describe(&self.address, &error)),
                 Err(_) => {
                     let text = format!(
                         "{} has not answered within {TIMEOUT_ANSWER:?}",
@@ -391,7 +391,7 @@ async fn connect(options: &ClientOptions, falls_back: bool) -> Result<BackendCli
 }
 
 /// What has happened, and what to do.
-fn told(address: &AdminAddress, error: &ClientError) -> AdminError {
+fn describe(address: &AdminAddress, error: &ClientError) -> AdminError {
     let (title, hint) = (address.kind.title(), address.kind.hint());
     match &error.server {
         Some(server) if matches!(server.number, 1040 | 1044 | 1045 | 1129 | 1130) => {

@@ -35,7 +35,7 @@ pub use admin::AdminArguments;
 pub use ask::{AskerArguments, ExplainArguments, HealthArguments, PlanArguments, ProbeArguments};
 pub use binlog::BinlogArguments;
 pub use check::check;
-pub use console::{Console, OneBackend};
+pub use console::{BackendArguments, Console};
 pub use import::ImportArguments;
 pub use init::InitArguments;
 pub use lua::LuaArguments;
@@ -123,7 +123,7 @@ pub struct SandboxArguments {
 #[derive(Clone)]
 struct ParsedOption {
     index: usize,
-    option: KnownOption,
+    option: SettingOption,
     words: Vec<String>,
 }
 
@@ -136,7 +136,7 @@ impl fmt::Debug for ParsedOption {
 
 /// An option that the command line can have.
 #[derive(Clone, Copy)]
-enum KnownOption {
+enum SettingOption {
     /// A setting or a list of backends, under our name for it.
     Ours(&'static str),
     /// A setting, under the name that it had in the last version, and under today's.
@@ -196,7 +196,7 @@ impl Command {
         let arguments = ServeArguments {
             config: matches.get_one::<PathBuf>("config").cloned(),
             defaults_file: matches.get_one::<PathBuf>("defaults-file").cloned(),
-            options: given_options(&matches),
+            options: parsed_options(&matches),
         };
         if matches.get_flag("check") {
             Ok(Self::Check(arguments))
@@ -248,7 +248,7 @@ impl ServeArguments {
     }
 
     /// Settings that win over our file's, each with its option.
-    pub fn given_settings(&self) -> Vec<(&'static str, String)> {
+    pub fn setting_overrides(&self) -> Vec<(&'static str, String)> {
         if self.config.is_none() {
             return Vec::new();
         }
@@ -301,17 +301,17 @@ impl ServeArguments {
         for ParsedOption { option, words, .. } in self.options.iter().cloned() {
             let name = format!("--{}", option.name());
             match option {
-                KnownOption::Theirs(legacy) => {
+                SettingOption::Theirs(legacy) => {
                     translation.add(legacy, name, SourceLocation::COMMAND_LINE, words)
                 }
-                KnownOption::Ours(setting) => translation.overrides.push(Override {
+                SettingOption::Ours(setting) => translation.overrides.push(Override {
                     setting,
                     name,
                     place: SourceLocation::COMMAND_LINE,
                     words,
                 }),
-                KnownOption::Old(_, setting) => {
-                    let new = format!("--{}", KnownOption::Ours(setting).name());
+                SettingOption::Old(_, setting) => {
+                    let new = format!("--{}", SettingOption::Ours(setting).name());
                     translation.warnings.push(old_option(&name, &new));
                     translation.overrides.push(Override {
                         setting,
@@ -345,7 +345,7 @@ fn joined(overrides: Vec<Override>) -> Vec<Override> {
     joined
 }
 
-impl KnownOption {
+impl SettingOption {
     /// Every option that gives a setting; where MySQL Proxy's has our name, it is ours.
     fn all() -> impl Iterator<Item = Self> {
         let ours = LIST_OPTIONS.iter().map(|list| list.list);
@@ -415,8 +415,8 @@ impl KnownOption {
 }
 
 /// The options given, in their order, so that the last of two for one setting wins.
-fn given_options(matches: &ArgMatches) -> Vec<ParsedOption> {
-    let mut given: Vec<_> = KnownOption::all()
+fn parsed_options(matches: &ArgMatches) -> Vec<ParsedOption> {
+    let mut given: Vec<_> = SettingOption::all()
         .filter_map(|known| known.given(matches))
         .collect();
     given.sort_by_key(|given| given.index);
@@ -469,7 +469,7 @@ pub fn command_line() -> clap::Command {
                 .help("Print every fault of the settings, and end")
                 .action(ArgAction::SetTrue),
         )
-        .args(KnownOption::all().map(KnownOption::arg))
+        .args(SettingOption::all().map(SettingOption::arg))
         .subcommand(SandboxArguments::augment_args(below("sandbox")))
         .subcommand(ExplainArguments::augment_args(below("explain")))
         .subcommand(PlanArguments::augment_args(below("plan")))

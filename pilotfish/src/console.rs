@@ -7,7 +7,7 @@ use std::io::Write as _;
 use std::process::ExitCode;
 
 use crate::admin_client::{AdminAddress, AdminClient, AdminError, Cell, ResultRows};
-use crate::arguments::{Console, OneBackend};
+use crate::arguments::{BackendArguments, Console};
 use crate::table::{Style, table};
 use shown::Shown;
 
@@ -149,7 +149,7 @@ fn saved(client: &mut AdminClient, save: bool, setting: &str) -> Result<&'static
 /// Drains or disables a backend, or takes it back.
 fn switch(
     client: &mut AdminClient,
-    one: &OneBackend,
+    one: &BackendArguments,
     column: &str,
     json: bool,
 ) -> Result<Shown, AdminError> {

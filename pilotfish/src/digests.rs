@@ -114,12 +114,12 @@ pub fn read(file: &Path) -> Result<Vec<SeenDigest>, String> {
         .filter(|(_, it)| !it.starts_with('#'));
     lines
         .map(|(number, line)| {
-            seen(line).ok_or_else(|| fault(&format_args!("line {number} is no digest")))
+            parse_line(line).ok_or_else(|| fault(&format_args!("line {number} is no digest")))
         })
         .collect()
 }
 
-fn seen(line: &str) -> Option<SeenDigest> {
+fn parse_line(line: &str) -> Option<SeenDigest> {
     let mut columns = line.splitn(4, '\t');
     let count = columns.next()?.parse().ok()?;
     let mut text = || columns.next().map(str::to_owned);

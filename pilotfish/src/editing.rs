@@ -7,7 +7,7 @@ mod guard;
 
 use std::sync::Arc;
 
-use admin::{Difference, EditOutcome, EventKind, Events, Refused, View, What, When, Wish};
+use admin::{Difference, EditOutcome, EditRequest, EventKind, Events, Refused, View, When, Wish};
 use config::{Applies, Change, Config, Draft, Edit, Fault, Loaded, SourceLocation, diff};
 use tokio::time::{Duration, timeout};
 
@@ -115,19 +115,23 @@ impl<'a> Editing<'a> {
 
     /// Grants a wish, or says why not.
     pub fn answer(&mut self, wish: Wish, reloading: &Reloading<'_>) {
-        let Wish { user, what, answer } = wish;
-        let is_applied = matches!(what, What::Apply { .. } | What::Revert);
-        let told = match what {
-            What::View(edits) => self.view(&edits),
-            What::Compare(edits) => self.compare(&edits),
-            What::Check(edits) => self.check(&user, &edits, reloading),
-            What::Apply { edits, basis } => match reloading.is_current(&basis) {
+        let Wish {
+            user,
+            request,
+            answer,
+        } = wish;
+        let is_applied = matches!(request, EditRequest::Apply { .. } | EditRequest::Revert);
+        let told = match request {
+            EditRequest::View(edits) => self.view(&edits),
+            EditRequest::Compare(edits) => self.compare(&edits),
+            EditRequest::Check(edits) => self.check(&user, &edits, reloading),
+            EditRequest::Apply { edits, basis } => match reloading.is_current(&basis) {
                 true => self.apply(&user, &edits, reloading),
                 false => Err(Refused::Outdated),
             },
-            What::Save => self.save(&user),
-            What::Revert => self.revert(&user, reloading),
-            What::FlushLogs => {
+            EditRequest::Save => self.save(&user),
+            EditRequest::Revert => self.revert(&user, reloading),
+            EditRequest::FlushLogs => {
                 let opened = reloading.reopen_logs();
                 let done = opened.map(|()| EditOutcome::Done(Vec::new()));
                 done.map_err(|error| Refused::Because(vec![error]))

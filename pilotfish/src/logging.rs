@@ -28,7 +28,7 @@ pub struct Log {
 impl Drop for Log {
     /// What was kept back in the last second is told.
     fn drop(&mut self) {
-        self.bound.tell();
+        self.bound.log_kept();
     }
 }
 
@@ -60,7 +60,7 @@ impl Log {
                 "panic: a fault in Pilotfish has ended a session or a task; please report this line"
             );
         }));
-        bound.tell_each_second()?;
+        bound.log_each_second()?;
         Ok(Log {
             level,
             output,

@@ -16,7 +16,7 @@ use crate::explain::{ExplainedStatement, Outlook};
 
 /// Prints the plan; the exit code is 1 when either file is faulty, or the list cannot be read.
 pub fn plan(arguments: &PlanArguments) -> ExitCode {
-    match told(arguments) {
+    match describe_plan(arguments) {
         Ok(plan) => {
             // Nobody is left to hear of it when standard output is closed.
             let _ = std::io::stdout().write_all(plan.as_bytes());
@@ -31,13 +31,13 @@ pub fn plan(arguments: &PlanArguments) -> ExitCode {
     }
 }
 
-fn told(arguments: &PlanArguments) -> Result<String, Vec<String>> {
+fn describe_plan(arguments: &PlanArguments) -> Result<String, Vec<String>> {
     let lines =
         |faults: Vec<Fault>| -> Vec<String> { faults.iter().map(ToString::to_string).collect() };
     let old = Outlook::load(Some(&arguments.config)).map_err(lines)?;
     let new = Outlook::load(Some(&arguments.new)).map_err(lines)?;
     let mut plan = String::new();
-    tell_settings(&mut plan, &old.config, &new.config);
+    write_setting_changes(&mut plan, &old.config, &new.config);
     for warning in &new.warnings {
         let _ = writeln!(plan, "warning: {warning}");
     }
@@ -53,14 +53,14 @@ fn told(arguments: &PlanArguments) -> Result<String, Vec<String>> {
             )
         }));
     }
-    asked.extend(seen(&old.config, &arguments.asker)?);
+    asked.extend(read_digests(&old.config, &arguments.asker)?);
     let new = old.reloaded(new);
-    tell_statements(&mut plan, &old, &new, &asked);
+    write_statement_changes(&mut plan, &old, &new, &asked);
     Ok(plan)
 }
 
 /// The digests that a running proxy has seen, if its settings have it write them.
-fn seen(
+fn read_digests(
     config: &Config,
     asker: &AskerArguments,
 ) -> Result<Vec<(String, ExplainedStatement)>, Vec<String>> {
@@ -96,7 +96,7 @@ fn read(list: &Path) -> std::io::Result<String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-fn tell_settings(plan: &mut String, old: &Config, new: &Config) {
+fn write_setting_changes(plan: &mut String, old: &Config, new: &Config) {
     let changes = config::diff(old, new);
     let _ = match changes.len() {
         0 => writeln!(plan, "No setting changes."),
@@ -124,7 +124,7 @@ fn statements(config: &Config, asker: &AskerArguments) -> Vec<(String, Explained
     statements
 }
 
-fn tell_statements(
+fn write_statement_changes(
     plan: &mut String,
     old: &Outlook,
     new: &Outlook,
@@ -148,7 +148,7 @@ fn tell_statements(
         for difference in differences {
             let side = |side: Option<String>| side.unwrap_or_else(|| "(nothing)".to_owned());
             let (from, to) = (side(difference.from), side(difference.to));
-            let _ = writeln!(differ, "    {}: {from} becomes {to}", difference.what);
+            let _ = writeln!(differ, "    {}: {from} becomes {to}", difference.topic);
         }
     }
     let looked_at = seen.len();

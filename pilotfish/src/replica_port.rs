@@ -193,7 +193,7 @@ impl ReplicaConnection for Replica {
         self.admin_client.command().await.ok().flatten()
     }
 
-    async fn say(&mut self, packets: &[u8]) -> bool {
+    async fn send_packets(&mut self, packets: &[u8]) -> bool {
         self.admin_client.say(packets).await.is_ok()
     }
 

@@ -1,7 +1,7 @@
 //! The rules of a configuration, looked at before it counts: those that cannot be made ready and those
 //! whose tests fail are faults like any other, with file and line.
 
-mod ways_past;
+mod boundary_gaps;
 
 use config::{Config, Fault, Loaded, Written};
 use route::rules::{Compiled, Fault as RuleFault, Rules};
@@ -47,7 +47,7 @@ pub fn compiled(mut loaded: Loaded) -> Result<(Loaded, Compiled), Vec<Fault>> {
     }
     let warnings = placed(&compiled.warnings);
     loaded.warnings.extend(warnings);
-    let ways = ways_past::ways_past(&loaded.config, &loaded.written, &compiled.rules);
+    let ways = boundary_gaps::boundary_gaps(&loaded.config, &loaded.written, &compiled.rules);
     loaded.warnings.extend(ways);
     Ok((loaded, compiled))
 }

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use admin::{AdminPort, Editor, Events, Seen, StateFolder, Wish, keep_history};
+use admin::{AdminPort, AdminSources, Editor, Events, StateFolder, Wish, keep_history};
 use config::{Config, Draft, Fault, Serves, SessionMode};
 use control::Control;
 use net::watch;
@@ -149,10 +149,10 @@ async fn play(config: Config, mut serving: Serving<'_>, log: &Log) -> Result<(),
         .map_err(|error| format!("the history cannot be kept: {error}"))?;
     let streams = follow_clusters(&config, &control, &outlets.origins, &plane_context)?;
     let views = Arc::clone(streams.borrow().streams());
-    let seen = Seen::new(plane.window(), &editor, &history, &views);
-    admin.open(&seen);
-    let metrics = MetricsExporter::start(publish.subscribe(), &seen, started)?;
-    tell_ready(&mut serving);
+    let admin_sources = AdminSources::new(plane.window(), &editor, &history, &views);
+    admin.open(&admin_sources);
+    let metrics = MetricsExporter::start(publish.subscribe(), &admin_sources, started)?;
+    announce_ready(&mut serving);
 
     let replicas = ReplicaPort::start(&listeners, plane.window(), &views)?;
     let mut listening = Listening::start(listeners);
@@ -173,7 +173,7 @@ async fn play(config: Config, mut serving: Serving<'_>, log: &Log) -> Result<(),
         &mut signals,
         &mut serving,
         (&reloading, &mut notes, &end),
-        (&mut editing, &mut wishes, &mut admin, &seen),
+        (&mut editing, &mut wishes, &mut admin, &admin_sources),
     )
     .await;
 
@@ -238,7 +238,7 @@ async fn stop_accepting(
     last: &Config,
 ) {
     plane.window().stops();
-    tell_manager(&[NotifyState::Stopping, NotifyState::Status("draining")]);
+    notify_manager(&[NotifyState::Stopping, NotifyState::Status("draining")]);
     listening.stop().await;
     notes.write(&last.statement_stats, plane).await;
     // Workers that have ended have no figures.
@@ -252,8 +252,8 @@ async fn stop_accepting(
 }
 
 /// Clients can connect.
-fn tell_ready(serving: &mut Serving<'_>) {
-    tell_manager(&[NotifyState::Ready, NotifyState::Status("serving")]);
+fn announce_ready(serving: &mut Serving<'_>) {
+    notify_manager(&[NotifyState::Ready, NotifyState::Status("serving")]);
     if let Some(ready) = serving.ready.take() {
         ready();
     }
@@ -266,11 +266,11 @@ async fn wait(
     signals: &mut Signals,
     serving: &mut Serving<'_>,
     (reloading, notes, end): (&Reloading<'_>, &mut Notes, &Notify),
-    (editing, wishes, admin, seen): (
+    (editing, wishes, admin, admin_sources): (
         &mut Editing<'_>,
         &mut UnboundedReceiver<Wish>,
         &mut AdminPort,
-        &Seen,
+        &AdminSources,
     ),
 ) -> Result<(), String> {
     let mut look = interval(CERTIFICATES_INTERVAL);
@@ -282,14 +282,14 @@ async fn wait(
                 Serves::Replication => replicas.take(client),
             },
             wish = signals.next() => match wish {
-                Want::Stop => return Ok(()),
-                Want::Reload => {
-                    tell_reloading();
+                SignalRequest::Stop => return Ok(()),
+                SignalRequest::Reload => {
+                    announce_reload();
                     editing.reload(reloading);
-                    tell_manager(&[NotifyState::Ready]);
-                    admin.follow(seen);
+                    notify_manager(&[NotifyState::Ready]);
+                    admin.follow(admin_sources);
                 }
-                Want::Logs => match reloading.reopen_logs() {
+                SignalRequest::Logs => match reloading.reopen_logs() {
                     Ok(()) => tracing::info!("SIGUSR1: log files are opened again"),
                     Err(error) => tracing::error!(error, "SIGUSR1: the proxy cannot open the log again and writes to the old file"),
                 },
@@ -394,16 +394,16 @@ async fn stopped(stop: &mut Option<oneshot::Receiver<()>>) {
     }
 }
 
-fn tell_manager(states: &[NotifyState<'_>]) {
+fn notify_manager(states: &[NotifyState<'_>]) {
     if let Err(error) = notify(states) {
         tracing::warn!(%error, "the proxy cannot send its state to the service manager (systemd), which may take it for not ready");
     }
 }
 
 /// A service manager orders the messages of a reload by the monotonic clock.
-fn tell_reloading() {
+fn announce_reload() {
     match NotifyState::monotonic_usec_now() {
-        Ok(now) => tell_manager(&[NotifyState::Reloading, now]),
+        Ok(now) => notify_manager(&[NotifyState::Reloading, now]),
         Err(error) => {
             tracing::warn!(%error, "the proxy cannot read the monotonic clock and does not tell the service manager that it reloads")
         }
@@ -429,24 +429,24 @@ impl Signals {
     }
 
     /// The next of them.
-    async fn next(&mut self) -> Want {
+    async fn next(&mut self) -> SignalRequest {
         tokio::select! {
-            _ = self.terminate.recv() => Want::Stop,
-            _ = self.interrupt.recv() => Want::Stop,
-            _ = self.hang_up.recv() => Want::Reload,
-            _ = self.user1.recv() => Want::Logs,
+            _ = self.terminate.recv() => SignalRequest::Stop,
+            _ = self.interrupt.recv() => SignalRequest::Stop,
+            _ = self.hang_up.recv() => SignalRequest::Reload,
+            _ = self.user1.recv() => SignalRequest::Logs,
         }
     }
 
     /// The next that wants an end: while draining, it wants a quick one.
     async fn stop(&mut self) {
-        while self.next().await != Want::Stop {}
+        while self.next().await != SignalRequest::Stop {}
     }
 }
 
 /// What a signal wants.
 #[derive(PartialEq, Eq)]
-enum Want {
+enum SignalRequest {
     /// SIGTERM, SIGINT.
     Stop,
     /// SIGHUP.

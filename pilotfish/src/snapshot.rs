@@ -21,19 +21,19 @@ pub fn snapshot(config: Arc<Config>, before: Option<&Settings>) -> Result<Settin
     let rules = crate::rules::ready(&config)?;
     if let Some(ca) = &config.tracing.ca {
         // It is read with each batch; what is faulty about it is told here.
-        crate::telemetry::secured(Some(ca)).map_err(told)?;
+        crate::telemetry::secured(Some(ca)).map_err(describe)?;
     }
     let client_tls = match same_client_tls {
         Some(before) => before.client_tls.clone(),
-        None => client_tls(&config).map_err(told)?.map(Arc::new),
+        None => client_tls(&config).map_err(describe)?.map(Arc::new),
     };
     let backend_tls = match same_backend_tls {
         Some(before) => before.backend_tls.clone(),
-        None => backend_tls(&config).map_err(told)?.map(Arc::new),
+        None => backend_tls(&config).map_err(describe)?.map(Arc::new),
     };
     let password_tls = match same_backend_tls {
         Some(before) => before.password_tls.clone(),
-        None => password_tls(&config).map_err(told)?.map(Arc::new),
+        None => password_tls(&config).map_err(describe)?.map(Arc::new),
     };
     let backend_key = backend_key(&config)?;
     Ok(Settings {
@@ -46,7 +46,7 @@ pub fn snapshot(config: Arc<Config>, before: Option<&Settings>) -> Result<Settin
     })
 }
 
-fn told(error: Error) -> String {
+fn describe(error: Error) -> String {
     error.to_string()
 }
 

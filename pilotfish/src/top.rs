@@ -24,7 +24,7 @@ pub fn top(arguments: &TopArguments) -> ExitCode {
     let shown = AdminAddress::of(&arguments.admin).and_then(|place| {
         let mut source = Source::new(&place)?;
         // What fails at once is better told on an ordinary screen.
-        let first = source.look(0)?;
+        let first = source.sample(0)?;
         let mut figures = Figures::new();
         figures.take(first);
         let mut terminal = ratatui::try_init()
@@ -69,7 +69,7 @@ fn live(
                 continue;
             }
         }
-        match source.look(figures.screen) {
+        match source.sample(figures.screen) {
             Ok(look) => figures.take(look),
             Err(fault) => figures.fault = Some(fault),
         }
@@ -104,11 +104,11 @@ fn pressed(figures: &mut Figures, code: KeyCode, modifiers: KeyModifiers) -> The
     match code {
         KeyCode::Char('q') => return Then::Quit,
         KeyCode::Char(digit @ '1'..='9') => {
-            figures.turn_to(usize::from(digit as u8 - b'1'));
+            figures.show_screen(usize::from(digit as u8 - b'1'));
         }
-        KeyCode::Tab => figures.turn_to((figures.screen + 1) % SCREENS.len()),
+        KeyCode::Tab => figures.show_screen((figures.screen + 1) % SCREENS.len()),
         KeyCode::BackTab => {
-            figures.turn_to((figures.screen + SCREENS.len() - 1) % SCREENS.len());
+            figures.show_screen((figures.screen + SCREENS.len() - 1) % SCREENS.len());
         }
         KeyCode::Right | KeyCode::Char('s') => figures.sort_by(1),
         KeyCode::Left => figures.sort_by(-1),

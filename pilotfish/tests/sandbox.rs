@@ -465,7 +465,7 @@ fn a_sandbox_that_is_killed_leaves_nothing_behind() {
     let mut sandbox = Sandbox::start(&scratch.path().join("s"), 1, &[]);
     sandbox.process.kill().unwrap();
     sandbox.process.wait().unwrap();
-    // The keeper's end cannot be awaited from here: it is nobody's child any more.
+    // The cleaner's end cannot be awaited from here: it is no longer a child of this process.
     let deadline = std::time::Instant::now() + PATIENCE;
     while sandbox.folder.exists() || sandbox.has_servers() {
         assert!(std::time::Instant::now() < deadline, "something is left");

@@ -115,9 +115,9 @@ impl DefinitionReader {
         object: &ObjectName,
     ) -> Result<(ObjectKind, Definition), StreamError> {
         Ok(match self.answer(&object.show_statement()).await? {
-            Answer::Result(result) => told(object.kind, &result),
+            Answer::Result(result) => parse_definition(object.kind, &result),
             Answer::NotThere => (object.kind, Definition::Gone),
-            Answer::Refused(text) => (object.kind, Definition::Untold(text)),
+            Answer::Refused(text) => (object.kind, Definition::Unreadable(text)),
         })
     }
 
@@ -139,7 +139,7 @@ impl DefinitionReader {
         let (user, host) = account.user_and_host();
         let created = match self.answer(&account.show_statement()).await? {
             Answer::Result(result) => lines(&result),
-            Answer::Refused(text) => return Ok(Definition::Untold(text)),
+            Answer::Refused(text) => return Ok(Definition::Unreadable(text)),
             Answer::NotThere if host == "'%'" => return self.ask_role(&user).await,
             Answer::NotThere => return Ok(Definition::Gone),
         };
@@ -161,7 +161,7 @@ impl DefinitionReader {
                     Definition::Is([created, lines(&result)].concat().join(";\n"))
                 }
                 Answer::NotThere => Definition::Gone,
-                Answer::Refused(text) => Definition::Untold(text),
+                Answer::Refused(text) => Definition::Unreadable(text),
             },
         )
     }
@@ -293,7 +293,7 @@ fn named(row: &[Option<Vec<u8>>]) -> Option<ObjectName> {
 }
 
 /// The definition stands in a column of another name for each kind. A table that is a view is told as one.
-fn told(kind: ObjectKind, result: &ResultSet) -> (ObjectKind, Definition) {
+fn parse_definition(kind: ObjectKind, result: &ResultSet) -> (ObjectKind, Definition) {
     let is_view = result.names.first().is_some_and(|name| name == "View");
     let kind = match kind {
         ObjectKind::Table | ObjectKind::View if is_view => ObjectKind::View,
@@ -308,7 +308,7 @@ fn told(kind: ObjectKind, result: &ResultSet) -> (ObjectKind, Definition) {
     let value = column.and_then(|at| result.rows.first()?.get(at)?.as_ref());
     let Some(value) = value else {
         let text = "the account of the stream may not see the definition";
-        return (kind, Definition::Untold(text.to_owned()));
+        return (kind, Definition::Unreadable(text.to_owned()));
     };
     (kind, Definition::Is(without_counter(&masked(value))))
 }

@@ -74,14 +74,14 @@ impl EventStream {
     /// # Errors
     /// The server has ended the stream, or sent something that is no event.
     pub async fn next(&mut self) -> Result<RawEvent<'_>, StreamError> {
-        Ok(self.next_asking().await?.0)
+        Ok(self.next_with_ack_request().await?.0)
     }
 
     /// The same, and whether the server waits for an acknowledgement of the event.
     ///
     /// # Errors
     /// As of [`EventStream::next`].
-    pub async fn next_asking(&mut self) -> Result<(RawEvent<'_>, bool), StreamError> {
+    pub async fn next_with_ack_request(&mut self) -> Result<(RawEvent<'_>, bool), StreamError> {
         self.read_packets().await?;
         match self.packet.split_first() {
             Some((&reply::OK, _)) => {}
@@ -92,8 +92,8 @@ impl EventStream {
                 return Err(self.fault(cause));
             }
         }
-        let wants_ack = self.wants_ack().map_err(|cause| self.fault(cause))?;
-        if wants_ack {
+        let needs_ack = self.needs_ack().map_err(|cause| self.fault(cause))?;
+        if needs_ack {
             // Behind such an event the server counts its packets from the acknowledgement's on (`skipSlaveReply` and
             // `flush_net` of the servers' `semisync_source.cc` and `semisync_master.cc`).
             self.client.expect_reply();
@@ -115,12 +115,12 @@ impl EventStream {
             event: String::new(),
             cause,
         });
-        Ok((event?, wants_ack))
+        Ok((event?, needs_ack))
     }
 
     /// Reads the bytes of semi-synchronous replication. A server that does not know it begins with an event of the time
     /// 0, whose first byte is another one.
-    fn wants_ack(&mut self) -> Result<bool, EventError> {
+    fn needs_ack(&mut self) -> Result<bool, EventError> {
         let has_mark = self.packet.get(1) == Some(&SEMI_SYNC);
         self.semi_sync = match (self.semi_sync, has_mark) {
             (SemiSync::Off, _) | (SemiSync::Asked, false) => SemiSync::Off,

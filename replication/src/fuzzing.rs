@@ -60,19 +60,19 @@ pub fn filter(
     }
 }
 
-/// Events through the change feed, each change as JSON to `told`.
+/// Events through the change feed, each change as JSON to `output`.
 pub fn translate(
     events: &[Vec<u8>],
     family: Family,
     limits: Limits,
     clock: &Clock,
-    told: &mut dyn FnMut(&str),
+    output: &mut dyn FnMut(&str),
 ) {
     let Ok(mut translation) = Translation::new(family, Tables::new(&[]), limits, clock.clone())
     else {
         return;
     };
-    let mut out = Telling(told);
+    let mut out = TextOutput(output);
     for bytes in events {
         let checksum = match bytes.get(4) {
             Some(&it) if it == EventType::FORMAT_DESCRIPTION.0 => Checksum::Crc32,
@@ -115,9 +115,9 @@ impl EventSink for Checking<'_> {
     }
 }
 
-struct Telling<'a>(&'a mut dyn FnMut(&str));
+struct TextOutput<'a>(&'a mut dyn FnMut(&str));
 
-impl Output for Telling<'_> {
+impl Output for TextOutput<'_> {
     fn change(&mut self, change: &ChangeRecord<'_>) -> Result<(), ChangeError> {
         (self.0)(change.json);
         Ok(())
@@ -127,7 +127,7 @@ impl Output for Telling<'_> {
         Ok(())
     }
 
-    fn is_gone(&self) -> bool {
+    fn is_closed(&self) -> bool {
         true
     }
 }

@@ -57,7 +57,7 @@ mod tests;
 pub use alter::migration;
 pub use changes::{
     ChangeFormat, ChangeLines, ChangeReaderView, ChangeReaders, ChangeRefusal, ChangeRequest,
-    ChangeStart, ChangeState, ChangeWay, OLDEST_POSITION, ServerSentEvents, subscribe,
+    ChangeStart, ChangeState, ChangeTransport, OLDEST_POSITION, ServerSentEvents, subscribe,
 };
 pub use difference::{Line, Side, differences};
 pub use error::{Purged, StreamError};

@@ -33,7 +33,10 @@ impl Tool {
 
 /// The part that a statement has in the change of a table, and the table; none if it is an ordinary statement. A
 /// renamed table is among its objects in pairs: the old name, the new name.
-pub fn part(kind: &str, objects: &[ObjectName]) -> Option<(OnlineChangeStep, ObjectName)> {
+pub fn online_change_step(
+    kind: &str,
+    objects: &[ObjectName],
+) -> Option<(OnlineChangeStep, ObjectName)> {
     if kind == "RENAME TABLE" {
         return cut_over(objects);
     }
@@ -126,8 +129,8 @@ mod tests {
     }
 
     fn told(kind: &str, names: &[&str]) -> Option<(OnlineChangeStep, String)> {
-        let part = part(kind, &tables(names));
-        part.map(|(part, table)| (part, table.name))
+        let online_change_step = online_change_step(kind, &tables(names));
+        online_change_step.map(|(online_change_step, table)| (online_change_step, table.name))
     }
 
     #[test]
@@ -165,7 +168,8 @@ mod tests {
                 name: name.to_owned(),
                 kind: ObjectKind::Trigger,
             };
-            part("CREATE TRIGGER", &[trigger]).map(|(part, table)| (part, table.to_string()))
+            online_change_step("CREATE TRIGGER", &[trigger])
+                .map(|(online_change_step, table)| (online_change_step, table.to_string()))
         };
         let step = OnlineChangeStep::Step(Tool::PtOnlineSchemaChange);
         assert_eq!(

@@ -14,7 +14,7 @@ use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, LocalSet};
 
 use crate::changes::{ChangeReaders, ChangeSinks, ChangeSource};
-use crate::receiver::{Receiver, tell_changes};
+use crate::receiver::{Receiver, deliver_changes};
 use crate::status::{StreamStatus, Streams};
 use crate::store::Store;
 use crate::stream::{Shared, Stream};
@@ -142,7 +142,7 @@ async fn live(
             for receiver in Receiver::ALL {
                 let (store, written) = (Rc::clone(&store), written.subscribe());
                 let clock = system.clock.clone();
-                let telling = tell_changes(receiver, configs.subscribe(), store, written, clock);
+                let telling = deliver_changes(receiver, configs.subscribe(), store, written, clock);
                 tokio::task::spawn_local(telling);
             }
             configs

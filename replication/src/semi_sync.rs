@@ -20,16 +20,16 @@ const WRAP: u64 = 1 << 32;
 /// See the module. It is for one connection.
 pub struct Acknowledger {
     writer: PacketWriter,
-    place: LogPlace,
+    current: LogPosition,
     /// The event that has asked last, and may be within a transaction.
-    asked: Option<LogPlace>,
+    requested: Option<LogPosition>,
     /// The same of a transaction that is whole in the relay files.
-    whole: Option<LogPlace>,
+    whole: Option<LogPosition>,
 }
 
 /// A place in the primary's log, as its own replicas name it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct LogPlace {
+struct LogPosition {
     file: Vec<u8>,
     position: u64,
 }
@@ -39,20 +39,20 @@ impl Acknowledger {
     pub fn new(writer: PacketWriter) -> Self {
         Self {
             writer,
-            place: LogPlace::default(),
-            asked: None,
+            current: LogPosition::default(),
+            requested: None,
             whole: None,
         }
     }
 
     /// An event was taken, and may have asked; whether the relay is between two transactions now.
     pub fn note(&mut self, raw: &RawEvent<'_>, asks: bool, is_between: bool) {
-        self.place.follow(raw);
+        self.current.follow(raw);
         if asks {
-            self.asked = Some(self.place.clone());
+            self.requested = Some(self.current.clone());
         }
-        if is_between && let Some(asked) = self.asked.take() {
-            self.whole = Some(asked);
+        if is_between && let Some(requested) = self.requested.take() {
+            self.whole = Some(requested);
         }
     }
 
@@ -67,13 +67,13 @@ impl Acknowledger {
     /// The connection is broken.
     pub async fn send(&mut self) -> Result<(), StreamError> {
         match self.whole.take() {
-            Some(place) => answered(self.writer.write(&place.payload())).await,
+            Some(current) => answered(self.writer.write(&current.payload())).await,
             None => Ok(()),
         }
     }
 }
 
-impl LogPlace {
+impl LogPosition {
     /// Behind this event.
     fn follow(&mut self, raw: &RawEvent<'_>) {
         let header: &EventHeader = raw.header();
@@ -161,10 +161,10 @@ mod tests {
 
     #[test]
     fn positions_go_on_beyond_32_bits_and_begin_anew_with_each_file() {
-        let mut place = LogPlace::default();
+        let mut current = LogPosition::default();
         let mut follow = |bytes: &[u8]| {
-            place.follow(&RawEvent::parse(bytes, Checksum::None).unwrap());
-            place.position
+            current.follow(&RawEvent::parse(bytes, Checksum::None).unwrap());
+            current.position
         };
         assert_eq!(follow(&rotate("a")), 4);
         assert_eq!(follow(&xid(4_000_000_000)), 4_000_000_000);

@@ -5,14 +5,10 @@ mod definitions;
 mod read;
 mod receivers;
 mod revisions;
-mod untold;
+mod undelivered;
 
-use std::fs::OpenOptions;
-use std::io;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use route::Family;
@@ -20,7 +16,7 @@ use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
 use crate::change::Change;
 use crate::object::{ObjectKind, ObjectName};
-use crate::online_change::{OnlineChangeStep, part};
+use crate::online_change::{OnlineChangeStep, online_change_step};
 use crate::position::{Gtid, Position};
 
 pub use definitions::{CHANGES, VERSIONS};
@@ -28,7 +24,7 @@ pub use definitions::{CHANGES, VERSIONS};
 use read::versions_at;
 pub use read::{ObjectVersion, SavedHistory, schema_at};
 pub use revisions::{Revision, RevisionMark, SavedChange};
-pub use untold::Untold;
+pub use undelivered::UndeliveredChange;
 
 /// Bytes of a history that no file keeps.
 const MEMORY_BYTES_MAX: u64 = 16 << 20;
@@ -91,7 +87,7 @@ pub enum Definition {
     /// There is none.
     Gone,
     /// The server does not say; its words.
-    Untold(String),
+    Unreadable(String),
 }
 
 impl Store {
@@ -102,14 +98,10 @@ impl Store {
     pub fn open(file: Option<&Path>, bytes_max: u64) -> Result<Self, String> {
         let source = match file {
             Some(file) => {
-                make(file).map_err(|error| error.to_string())?;
-                format!("file:{}", encoded(file))
+                sqlite_file::create(file).map_err(|error| error.to_string())?;
+                sqlite_file::uri(file)
             }
-            None => {
-                static COUNT: AtomicU64 = AtomicU64::new(0);
-                let number = COUNT.fetch_add(1, Ordering::Relaxed);
-                format!("file:/pilotfish-schemas-{number}?vfs=memdb")
-            }
+            None => sqlite_file::memory_uri("schemas"),
         };
         let database = Connection::open(&source).map_err(|error| error.to_string())?;
         let store = Self {
@@ -339,8 +331,8 @@ fn put_change(
     gtid: &str,
     change: &Change,
 ) -> rusqlite::Result<i64> {
-    let part = part(&change.kind, &change.objects);
-    match &part {
+    let online_change_step = online_change_step(&change.kind, &change.objects);
+    match &online_change_step {
         Some((OnlineChangeStep::CutOver(tool), table)) => {
             let steps = take_steps(writing, name, table)?;
             let change = Change {
@@ -483,7 +475,7 @@ fn put_version(
     }
     let (definition, fault) = match &observed.definition {
         Definition::Is(text) => (Some(text), None),
-        Definition::Untold(text) => (None, Some(text)),
+        Definition::Unreadable(text) => (None, Some(text)),
         Definition::Gone => (None, None),
     };
     // Tables, views and sequences share their names.
@@ -536,27 +528,6 @@ fn put_version(
             observed.read_at.as_deref(),
         ])?;
     Ok(())
-}
-
-/// An empty file that nobody else may read, where there is none.
-fn make(file: &Path) -> io::Result<()> {
-    let mut options = OpenOptions::new();
-    options.append(true).create(true).mode(0o600).open(file)?;
-    Ok(())
-}
-
-/// A path as a URI has it.
-fn encoded(path: &Path) -> String {
-    let mut encoded = String::new();
-    for byte in path.as_os_str().as_encoded_bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'.' | b'-' | b'_' => {
-                encoded.push(char::from(*byte));
-            }
-            _ => encoded.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    encoded
 }
 
 #[cfg(test)]

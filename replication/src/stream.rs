@@ -75,7 +75,7 @@ pub(crate) struct Stream {
     /// The next wait.
     wait: Duration,
     /// When the server began to send events last, in microseconds since 1970.
-    begun: i64,
+    began_at: i64,
     displacements: Displacements,
     /// Where the server's log ended when the server was last asked for definitions; none once the stream is there.
     read_up_to: Option<Position>,
@@ -98,7 +98,7 @@ impl Stream {
             stored: None,
             saved: 0,
             wait: WAIT_FIRST,
-            begun: 0,
+            began_at: 0,
             displacements: Displacements::default(),
             read_up_to: None,
             clock_ahead: 0,
@@ -115,14 +115,14 @@ impl Stream {
             tracing::error!(stream = self.settings.name, %error, "the proxy cannot open the relay files of a stream; replicas get nothing from it until it can");
         }
         loop {
-            let Err(error) = self.follow_one().await;
+            let Err(error) = self.follow_connection().await;
             if matches!(error, StreamError::Relay(_) | StreamError::Store(_)) {
                 // What was not written may have been taken back, and what failed may have been written. The store is
                 // behind the files always.
                 self.stored = None;
             }
             if matches!(error, StreamError::Displaced(_)) {
-                let lasted = self.shared.system.clock.unix_micros() - self.begun;
+                let lasted = self.shared.system.clock.unix_micros() - self.began_at;
                 let lasted = Duration::from_micros(u64::try_from(lasted).unwrap_or(0));
                 self.wait = self.displacements.wait(lasted);
             }
@@ -210,7 +210,7 @@ impl Stream {
     }
 
     /// From one connection to its end.
-    async fn follow_one(&mut self) -> Result<std::convert::Infallible, StreamError> {
+    async fn follow_connection(&mut self) -> Result<std::convert::Infallible, StreamError> {
         self.status
             .change(|view| view.state = StreamState::Connecting);
         let backend = self.choose()?;
@@ -286,8 +286,8 @@ impl Stream {
     ) -> Result<Brought, StreamError> {
         let mut topology = self.shared.topology.clone();
         topology.mark_unchanged();
-        let (raw, wants_ack) = {
-            let mut next = std::pin::pin!(events.next_asking());
+        let (raw, needs_ack) = {
+            let mut next = std::pin::pin!(events.next_with_ack_request());
             loop {
                 let sync_due = self.relay.as_ref().and_then(RelayWriter::sync_due);
                 let is_ack_due = self.acknowledger.as_ref().is_some_and(Acknowledger::is_due);
@@ -322,7 +322,7 @@ impl Stream {
                 None => relay.take(&raw, &brought)?,
             }
             if let Some(acknowledger) = &mut self.acknowledger {
-                acknowledger.note(&raw, wants_ack, relay.is_between());
+                acknowledger.note(&raw, needs_ack, relay.is_between());
             }
             if relay.sync_if_due()? {
                 self.acknowledge().await?;
@@ -619,7 +619,7 @@ impl Stream {
 
     fn note_begin(&mut self, backend: &Backend, greeted: Greeted, position: &Position) {
         let now = self.shared.system.clock.unix_micros();
-        self.begun = now;
+        self.began_at = now;
         let server_time = i64::try_from(greeted.server_time).unwrap_or(0);
         self.clock_ahead = server_time - now / 1_000_000;
         let text = position.to_string();

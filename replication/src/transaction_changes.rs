@@ -71,11 +71,11 @@ impl Changes {
 
     fn sender_of(&self, change: &Change, text: &[u8]) -> Option<(String, String)> {
         let own = [self.followed.id];
-        let others;
+        let other_servers;
         let backends = match self.server_id {
             Some(id) if id != change.server_id => {
-                others = self.others();
-                &others[..]
+                other_servers = self.other_servers();
+                &other_servers[..]
             }
             _ => &own[..],
         };
@@ -88,12 +88,12 @@ impl Changes {
     }
 
     /// The other servers of the cluster: one of them has executed what this one has from a source.
-    fn others(&self) -> Vec<BackendId> {
+    fn other_servers(&self) -> Vec<BackendId> {
         let topology = self.topology.borrow();
         let backends = topology.backends.iter();
-        let others =
+        let other_servers =
             backends.filter(|it| it.cluster == self.followed.cluster && it.id != self.followed.id);
-        others.map(|it| it.id).collect()
+        other_servers.map(|it| it.id).collect()
     }
 }
 

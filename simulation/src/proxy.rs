@@ -110,7 +110,7 @@ impl SimulatedProxy {
 
     /// What it has counted of statements.
     pub async fn counts(&self) -> StatementStatsView {
-        self.plane.window().insight(StatsRequest::All).await
+        self.plane.window().statement_stats(StatsRequest::All).await
     }
 
     /// What its sessions keep in memory.

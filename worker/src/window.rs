@@ -85,7 +85,7 @@ impl Window {
     }
 
     /// What workers keep about statements; one that does not answer in time is left out.
-    pub async fn insight(&self, wish: StatsRequest) -> StatementStatsView {
+    pub async fn statement_stats(&self, wish: StatsRequest) -> StatementStatsView {
         let (to, mut told) = mpsc::unbounded_channel();
         self.workers
             .send_all(|| Message::StatementStats(wish, to.clone()));

@@ -12,6 +12,7 @@ const FLOORS: &[(&str, Floor)] = &[
     ("wire", Floor::At(0)),
     ("config", Floor::At(0)),
     ("sql", Floor::At(0)),
+    ("sqlite_file", Floor::At(0)),
     ("auth", Floor::At(1)),
     ("session", Floor::At(1)),
     ("route", Floor::At(1)),

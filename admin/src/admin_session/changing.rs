@@ -11,7 +11,7 @@ use super::AdminSession;
 use super::aside::aside;
 use super::outcome::Outcome;
 use super::transaction::Transaction;
-use crate::editor::{Difference, EditOutcome, Refused, What};
+use crate::editor::{Difference, EditOutcome, EditRequest, Refused};
 use crate::engine::ResultRows;
 use crate::engine::alter::{self, Alteration};
 use crate::fault::Fault;
@@ -43,7 +43,7 @@ impl AdminSession {
     pub(super) fn check_role(&self) -> Result<(), Fault> {
         match self.may_change() {
             true => Ok(()),
-            false => Err(Fault::may_only_look(&self.asker.user)),
+            false => Err(Fault::read_only_user(&self.asker.user)),
         }
     }
 
@@ -60,10 +60,10 @@ impl AdminSession {
     }
 
     /// The turn of a statement that changes something by itself; what a transaction gathers needs none.
-    async fn turn(&self) -> Option<OwnedMutexGuard<()>> {
+    async fn lock_for_change(&self) -> Option<OwnedMutexGuard<()>> {
         match self.transaction {
             Some(_) => None,
-            None => Some(self.editor.turn().await),
+            None => Some(self.editor.lock_for_change().await),
         }
     }
 
@@ -74,7 +74,7 @@ impl AdminSession {
         values: Vec<Value>,
     ) -> Result<Outcome, Fault> {
         self.check_role()?;
-        let _turn = self.turn().await;
+        let _turn = self.lock_for_change().await;
         for _ in 0..ATTEMPTS {
             let asker = self.asker.clone();
             let again = text.clone();
@@ -110,7 +110,7 @@ impl AdminSession {
         let edits: Vec<_> = edits
             .map(|(setting, value)| Edit::Set { setting, value })
             .collect();
-        let _turn = self.turn().await;
+        let _turn = self.lock_for_change().await;
         for _ in 0..ATTEMPTS {
             let basis = Arc::clone(&self.window.settings().config);
             match self.take(edits.clone(), basis).await {
@@ -127,7 +127,7 @@ impl AdminSession {
         self.warnings.clear();
         self.changed = edits.iter().flat_map(Edit::names).collect();
         let Some(transaction) = &self.transaction else {
-            self.warnings = self.applied(What::Apply { edits, basis }).await?;
+            self.warnings = self.applied(EditRequest::Apply { edits, basis }).await?;
             return Ok(());
         };
         if transaction.edits.len() + edits.len() > EDITS_MAX {
@@ -135,7 +135,7 @@ impl AdminSession {
             return Err(Refused::Because(vec![text]));
         }
         let edits = [transaction.edits.clone(), edits].concat();
-        let view = What::View(edits.clone());
+        let view = EditRequest::View(edits.clone());
         if let EditOutcome::View(view) = self.editor.ask(&self.asker.user, view).await?
             && let Some(transaction) = &mut self.transaction
         {
@@ -145,7 +145,7 @@ impl AdminSession {
         Ok(())
     }
 
-    pub(super) async fn applied(&self, what: What) -> Result<Vec<String>, Refused> {
+    pub(super) async fn applied(&self, what: EditRequest) -> Result<Vec<String>, Refused> {
         match self.editor.ask(&self.asker.user, what).await? {
             EditOutcome::Done(warnings) => Ok(warnings),
             EditOutcome::View(_) | EditOutcome::Differences(_) | EditOutcome::Checked(..) => {
@@ -182,13 +182,13 @@ impl AdminSession {
         {
             self.check_role()?;
             self.changed = edits.iter().flat_map(Edit::names).collect();
-            self.warnings = self.applied(What::Apply { edits, basis }).await?;
+            self.warnings = self.applied(EditRequest::Apply { edits, basis }).await?;
         }
         Ok(Outcome::Changed(0, self.warnings.len()))
     }
 
     /// SAVE and REVERT.
-    pub(super) async fn done(&mut self, name: &str, what: What) -> Result<Outcome, Fault> {
+    pub(super) async fn done(&mut self, name: &str, what: EditRequest) -> Result<Outcome, Fault> {
         self.check_role()?;
         if self.transaction.is_some() {
             let text = format!("{name} cannot run in a transaction; COMMIT or ROLLBACK first");
@@ -204,7 +204,7 @@ impl AdminSession {
         let edits = transaction.map(|it| it.edits.clone()).unwrap_or_default();
         let told = self
             .editor
-            .ask(&self.asker.user, What::Compare(edits))
+            .ask(&self.asker.user, EditRequest::Compare(edits))
             .await?;
         let EditOutcome::Differences(differences) = told else {
             return Ok(ResultRows::default());

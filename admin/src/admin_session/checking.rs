@@ -5,7 +5,7 @@ use rusqlite::types::Value;
 
 use super::changing::rows_of;
 use super::{AdminSession, Outcome};
-use crate::editor::{EditOutcome, What};
+use crate::editor::{EditOutcome, EditRequest};
 use crate::engine::ResultRows;
 use crate::fault::Fault;
 use crate::statement::Statement;
@@ -21,7 +21,7 @@ impl AdminSession {
     /// Those that the statement would have.
     pub async fn check(&mut self, text: &str, values: Vec<Value>) -> Result<ResultRows, Fault> {
         let statement = self.read(text).await?;
-        let (_, differences) = self.foresee(statement, values).await?;
+        let (_, differences) = self.check_changes(statement, values).await?;
         Ok(differences)
     }
 
@@ -29,7 +29,7 @@ impl AdminSession {
     ///
     /// # Errors
     /// Those that the statement would have.
-    pub async fn foresee(
+    pub async fn check_changes(
         &mut self,
         statement: Statement,
         values: Vec<Value>,
@@ -44,7 +44,7 @@ impl AdminSession {
         }
         let told = self
             .editor
-            .ask(&self.asker.user, What::Check(edits))
+            .ask(&self.asker.user, EditRequest::Check(edits))
             .await?;
         let EditOutcome::Checked(differences, warnings) = told else {
             return Ok((rows, rows_of(&[], BEFORE)));

@@ -9,7 +9,7 @@ use rusqlite::hooks::{Action, AuthAction, AuthContext, Authorization};
 use rusqlite::types::{Value, ValueRef};
 use rusqlite::{Connection, params_from_iter};
 
-use super::{Limits, authorize, check_count, end_by, fill, listed, open, places};
+use super::{Limits, authorize, check_count, end_by, fill, listed, open, table_indexes};
 use crate::fault::Fault;
 use crate::functions::Asker;
 use crate::material::Material;
@@ -97,7 +97,7 @@ fn authorize_change(
         }
     };
     let schema = context.database_name.and_then(crate::table::Schema::named);
-    let mut places = places(schema, name).into_iter();
+    let mut places = table_indexes(schema, name).into_iter();
     let Some(table) = places.find(|it| TABLES[*it].alterable().is_some()) else {
         return Authorization::Deny;
     };
@@ -154,7 +154,7 @@ impl PreparedChange {
             .authorizer(None::<fn(AuthContext<'_>) -> Authorization>)?;
         let after = self.rows()?;
         let touched = std::mem::take(&mut *lock(&touched));
-        self.told(&before, &after, &touched)
+        self.alteration(&before, &after, &touched)
     }
 
     /// The rows of the table, by SQLite's number for each.
@@ -177,7 +177,7 @@ impl PreparedChange {
         Ok(found)
     }
 
-    fn told(
+    fn alteration(
         &self,
         before: &BTreeMap<i64, Vec<Cell>>,
         after: &BTreeMap<i64, Vec<Cell>>,
@@ -186,7 +186,7 @@ impl PreparedChange {
         let table = self.target();
         let how = table.alterable().ok_or_else(Fault::read_only)?;
         let columns = table.columns();
-        let telling = Telling {
+        let builder = EditBuilder {
             table,
             how,
             columns: &columns,
@@ -196,18 +196,18 @@ impl PreparedChange {
         let mut rows = 0;
         for (number, cells) in before {
             if !after.contains_key(number) {
-                edits.push(telling.gone(cells)?);
+                edits.push(builder.removal(cells)?);
                 rows += 1;
             }
         }
         for (number, cells) in after {
             match before.get(number) {
                 None => {
-                    edits.push(telling.come(cells)?);
+                    edits.push(builder.addition(cells)?);
                     rows += 1;
                 }
                 Some(before) if touched.contains(number) => {
-                    edits.extend(telling.changed(before, cells)?);
+                    edits.extend(builder.changed(before, cells)?);
                     rows += 1;
                 }
                 Some(_) => {}
@@ -222,15 +222,15 @@ impl PreparedChange {
 }
 
 /// How rows of one table become changes of the configuration.
-struct Telling<'a> {
+struct EditBuilder<'a> {
     table: &'static dyn Table,
     how: &'static Alterable,
     columns: &'a [ColumnFacts],
     assigned: &'a BTreeSet<String>,
 }
 
-impl Telling<'_> {
-    fn gone(&self, cells: &[Cell]) -> Result<Edit, Fault> {
+impl EditBuilder<'_> {
+    fn removal(&self, cells: &[Cell]) -> Result<Edit, Fault> {
         let title = self.title(cells)?;
         match self.how.target {
             Target::List(list) => Ok(Edit::Remove { list, title }),
@@ -241,7 +241,7 @@ impl Telling<'_> {
         }
     }
 
-    fn come(&self, cells: &[Cell]) -> Result<Edit, Fault> {
+    fn addition(&self, cells: &[Cell]) -> Result<Edit, Fault> {
         let Target::List(list) = self.how.target else {
             return Err(Fault::not_alterable(
                 "Settings cannot be inserted, because each has a row; UPDATE settings SET value = '…' WHERE name = '…'",
@@ -254,7 +254,7 @@ impl Telling<'_> {
                 continue;
             };
             match self.meaning(column.name)? {
-                Meaning::Place => place = Some(self.place(cell)?),
+                Meaning::Place => place = Some(self.position(cell)?),
                 Meaning::Key(key) => values.push((key.to_owned(), value)),
             }
         }
@@ -274,7 +274,7 @@ impl Telling<'_> {
                 continue;
             }
             match self.meaning(column.name)? {
-                Meaning::Place => place = Some(self.place(cell)?),
+                Meaning::Place => place = Some(self.position(cell)?),
                 Meaning::Key(key) => values.push((key.to_owned(), text(cell))),
             }
         }
@@ -301,7 +301,7 @@ impl Telling<'_> {
     }
 
     fn meaning(&self, column: &'static str) -> Result<Meaning, Fault> {
-        if self.how.place == Some(column) {
+        if self.how.position_column == Some(column) {
             return Ok(Meaning::Place);
         }
         match self.how.key(column) {
@@ -313,7 +313,7 @@ impl Telling<'_> {
         }
     }
 
-    fn place(&self, cell: &Cell) -> Result<usize, Fault> {
+    fn position(&self, cell: &Cell) -> Result<usize, Fault> {
         let place = match cell {
             Cell::Integer(place) => usize::try_from(*place).ok().filter(|it| *it > 0),
             _ => None,

@@ -12,12 +12,12 @@ use crate::table::{Alterable, Asks, Schema, TableDefinition, Target, columns};
 
 /// See the module.
 pub static TABLE: Defined<AccountRow> = Defined {
-    sheet: SHEET,
+    table: SHEET,
     alterable: Alterable {
         target: Target::List(ACCOUNT.name),
         aliases: &[("db", "schema"), ("mode", "session")],
         keys: || ACCOUNT.settings.iter().map(|it| it.column()).collect(),
-        place: None,
+        position_column: None,
         title: |row| {
             let title = format!("'{}'@'{}'", row.text("user"), row.text("host"));
             match &*row.text("source") {

@@ -7,7 +7,7 @@ use crate::table::{Alterable, Asks, Schema, TableDefinition, Target, columns};
 
 /// See the module.
 pub static TABLE: Defined<AdminAccountConfig> = Defined {
-    sheet: SHEET,
+    table: SHEET,
     alterable: Alterable {
         target: Target::List(ADMIN_ACCOUNT.name),
         aliases: &[],
@@ -18,7 +18,7 @@ pub static TABLE: Defined<AdminAccountConfig> = Defined {
                 .map(|it| it.column())
                 .collect()
         },
-        place: None,
+        position_column: None,
         title: |row| Ok(row.text("user")),
     },
     definition: Some(Definition::new(

@@ -27,7 +27,7 @@ pub static TABLE: TableDefinition<AdmissionRow> = TableDefinition {
             |it| it.idle_transactions.into();
         integer "kept_connections_ended",
             "Idle sessions that were made to give up a connection because their account kept most of them and others \
-             waited (`pool.account_kept_percent_max`).", |it| it.kept_for_others.into();
+             waited (`pool.account_kept_percent_max`).", |it| it.reserved_for_others.into();
     },
     items,
 };
@@ -36,7 +36,7 @@ pub static TABLE: TableDefinition<AdmissionRow> = TableDefinition {
 pub struct AdmissionRow {
     memory: MemoryView,
     idle_transactions: u64,
-    kept_for_others: u64,
+    reserved_for_others: u64,
 }
 
 fn items(material: &Material) -> Vec<AdmissionRow> {
@@ -44,6 +44,6 @@ fn items(material: &Material) -> Vec<AdmissionRow> {
     vec![AdmissionRow {
         memory: material.window.memory(),
         idle_transactions: ends.idle_transactions(),
-        kept_for_others: ends.kept_for_others(),
+        reserved_for_others: ends.kept_for_others(),
     }]
 }

@@ -16,12 +16,12 @@ use crate::table::{
 
 /// See the module.
 pub static TABLE: Defined<BackendRow> = Defined {
-    sheet: SHEET,
+    table: SHEET,
     alterable: Alterable {
         target: Target::List(BACKEND.name),
         aliases: &[("draining", "drain"), ("disabled", "disable")],
         keys: || BACKEND.settings.iter().map(|it| it.column()).collect(),
-        place: Some("backend_ndx"),
+        position_column: Some("backend_ndx"),
         title: |row| Ok(row.text("name")),
     },
     definition: Some(Definition::new(

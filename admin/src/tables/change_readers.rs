@@ -12,7 +12,7 @@ pub static TABLE: TableDefinition<ChangeReaderView> = TableDefinition {
     about: "Those who get the change feed now: clients over HTTP, the files of [[replication.change_file]], and the clusters of [[replication.kafka]].",
     asks: Asks::Nothing,
     columns: columns! {
-        text "way", "http: a client; file: a change file; kafka: topics of Kafka.", |it| it.way.name().into();
+        text "way", "http: a client; file: a change file; kafka: topics of Kafka.", |it| it.transport.name().into();
         text "reader", "The account and the address of the client, the file, or the topic and the brokers.",
             |it| (&it.name).into();
         text "cluster", "The cluster whose changes it gets.", |it| (&it.cluster).into();

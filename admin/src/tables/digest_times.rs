@@ -55,5 +55,7 @@ fn items(material: &Material) -> Vec<DigestTimesRow> {
             count,
         })
     };
-    Tallied::all(&material.insight).flat_map(bars).collect()
+    Tallied::all(&material.statement_stats)
+        .flat_map(bars)
+        .collect()
 }

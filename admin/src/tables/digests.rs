@@ -95,12 +95,12 @@ pub fn us(nanoseconds: u64) -> Cell {
 }
 
 fn items(material: &Material) -> Vec<DigestTotalsRow> {
-    let insight = &material.insight;
+    let statement_stats = &material.statement_stats;
     let times = |counts: &Counts| {
-        let time = |at| insight.time(at);
+        let time = |at| statement_stats.time(at);
         (time(counts.first_seen), time(counts.last_seen))
     };
-    let examined = examined(&insight.profiles);
+    let examined = examined(&statement_stats.profiles);
     let item = |tallied: Tallied| {
         let examined = tallied.row().and_then(|row| examined.get(&row.digest));
         DigestTotalsRow {
@@ -109,7 +109,7 @@ fn items(material: &Material) -> Vec<DigestTotalsRow> {
             tallied,
         }
     };
-    Tallied::all(insight).map(item).collect()
+    Tallied::all(statement_stats).map(item).collect()
 }
 
 /// Rows that statements have looked at, and of how many that is known, by digest.

@@ -38,7 +38,7 @@ pub static TABLE: TableDefinition<ErrorTotalsRow> = TableDefinition {
             };
         text "message",
             "The last text of the error. Values that it quotes are left out, unless they can only be names or \
-             insight.samples allows them.", |it| it.of(|row| (&row.message).into());
+             statement_stats.samples allows them.", |it| it.of(|row| (&row.message).into());
     },
     items,
 };
@@ -61,12 +61,15 @@ impl ErrorTotalsRow {
 }
 
 fn items(material: &Material) -> Vec<ErrorTotalsRow> {
-    let insight = &material.insight;
-    let rows = insight.errors.iter().map(|row| {
-        let (first, last) = (insight.time(row.first_seen), insight.time(row.last_seen));
+    let statement_stats = &material.statement_stats;
+    let rows = statement_stats.errors.iter().map(|row| {
+        let (first, last) = (
+            statement_stats.time(row.first_seen),
+            statement_stats.time(row.last_seen),
+        );
         ErrorTotalsRow::Row(Arc::clone(row), first, last)
     });
-    let others = insight.other_errors;
+    let others = statement_stats.other_errors;
     rows.chain((others > 0).then_some(ErrorTotalsRow::Others(others)))
         .collect()
 }

@@ -10,7 +10,7 @@ pub static TABLE: TableDefinition<FullScan> = TableDefinition {
     schema: Schema::Pilotfish,
     name: "full_scans",
     about: "Statements, by digest, that read a whole table, or the whole of an index: those that look at most \
-            rows first. Empty without insight.index_usage.",
+            rows first. Empty without statement_stats.index_usage.",
     asks: Asks::Insight,
     columns: columns! {
         text "digest", "As in digests.", |it| hexadecimal(it.explained.plan.digest).into();

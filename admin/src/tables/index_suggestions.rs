@@ -10,13 +10,13 @@ pub static TABLE: TableDefinition<Suggestion> = TableDefinition {
     schema: Schema::Pilotfish,
     name: "index_suggestions",
     about: "Indexes that statements lack, and indexes whose work others do: to be thought about, not to be \
-            followed blindly. Empty without insight.index_usage.",
+            followed blindly. Empty without statement_stats.index_usage.",
     asks: Asks::Insight,
     columns: columns! {
         text "suggestion",
             "`add`: statements look for rows in a whole table. `drop duplicate`: another index has the same columns. \
              `drop prefix`: another index begins with its columns. `show`: the statements may not use an index that \
-             exists.", |it| it.what.name().into();
+             exists.", |it| it.advice.name().into();
         text "cluster", "The cluster.", |it| (&*it.cluster).into();
         text "schema_name", "The schema.", |it| (&it.schema).into();
         text "table_name", "The table.", |it| (&it.table).into();

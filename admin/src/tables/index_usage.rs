@@ -9,7 +9,7 @@ pub static TABLE: TableDefinition<IndexUsageRow> = TableDefinition {
     schema: Schema::Pilotfish,
     name: "index_usage",
     about: "Indexes that statements use, by the servers' EXPLAIN, as MySQL Proxy 0.5 showed them; indexes has \
-            more of each. Empty without insight.index_usage.",
+            more of each. Empty without statement_stats.index_usage.",
     asks: Asks::Insight,
     columns: columns! {
         text "name", "Schema, table and index.",

@@ -11,7 +11,7 @@ pub static TABLE: TableDefinition<IndexRow> = TableDefinition {
     schema: Schema::Pilotfish,
     name: "indexes",
     about: "Indexes of the schemas in which statements were explained, and what uses them; the most used \
-            first. Empty without insight.index_usage.",
+            first. Empty without statement_stats.index_usage.",
     asks: Asks::Insight,
     columns: columns! {
         text "cluster", "Its cluster.", |it| (&*it.name.cluster).into();
@@ -56,7 +56,7 @@ fn items(material: &Material) -> Vec<IndexRow> {
     let indexes = material.index_usage().indexes.into_iter();
     let mut items: Vec<_> = indexes
         .map(|(name, index)| IndexRow {
-            last: index.last.map(|at| material.insight.time(at)),
+            last: index.last.map(|at| material.statement_stats.time(at)),
             name,
             index,
         })

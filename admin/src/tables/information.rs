@@ -69,7 +69,7 @@ pub static COLUMNS: TableDefinition<InformationColumnRow> = TableDefinition {
         text "TABLE_SCHEMA", "The schema.", |it| it.table.schema().name().into();
         text "TABLE_NAME", "The table.", |it| it.table.name().into();
         text "COLUMN_NAME", "The column.", |it| it.column.name.into();
-        integer "ORDINAL_POSITION", "Its place in the table, from 1.", |it| it.place.into();
+        integer "ORDINAL_POSITION", "Its place in the table, from 1.", |it| it.position.into();
         text "COLUMN_DEFAULT", "Nothing here.", |_| Cell::Null;
         text "IS_NULLABLE", "Always YES.", |_| "YES".into();
         text "DATA_TYPE", "bigint or text.", |it| it.column.kind.mysql().into();
@@ -95,7 +95,7 @@ pub static COLUMNS: TableDefinition<InformationColumnRow> = TableDefinition {
 /// One column.
 pub struct InformationColumnRow {
     table: &'static dyn Table,
-    place: usize,
+    position: usize,
     column: ColumnFacts,
 }
 
@@ -125,7 +125,7 @@ fn columns(_: &Material) -> Vec<InformationColumnRow> {
         let columns = table.columns().into_iter().enumerate();
         columns.map(|(index, column)| InformationColumnRow {
             table: *table,
-            place: index + 1,
+            position: index + 1,
             column,
         })
     });

@@ -12,7 +12,7 @@ pub static TABLE: TableDefinition<PlanRow> = TableDefinition {
     schema: Schema::Pilotfish,
     name: "plans",
     about: "The lines of the last EXPLAIN of each digest; the digest that runs most often comes first. Empty \
-            without insight.index_usage.",
+            without statement_stats.index_usage.",
     asks: Asks::Insight,
     columns: columns! {
         text "digest", "As in digests.", |it| hexadecimal(it.explained.plan.digest).into();
@@ -26,7 +26,7 @@ pub static TABLE: TableDefinition<PlanRow> = TableDefinition {
             };
         integer "count", "How often the statements have run.", |it| it.explained.executions.into();
         integer "explained", "How often one of them was explained.", |it| it.explained.plan.explained.into();
-        text "asked", "When one of them was explained last, in UTC.", |it| it.asked.clone().into();
+        text "asked", "When one of them was explained last, in UTC.", |it| it.explained_at.clone().into();
         text "error", "Why that has failed, if it has; then the plan is the one before.",
             |it| it.explained.plan.error.as_deref().into();
         integer "line", "Which line of the plan; NULL: there is none.",
@@ -66,7 +66,7 @@ pub static TABLE: TableDefinition<PlanRow> = TableDefinition {
 /// One line, or a plan without any.
 pub struct PlanRow {
     explained: Explained,
-    asked: String,
+    explained_at: String,
     line: Option<(usize, Line)>,
 }
 
@@ -81,10 +81,10 @@ impl PlanRow {
 fn items(material: &Material) -> Vec<PlanRow> {
     let mut items = Vec::new();
     for explained in material.index_usage().plans {
-        let asked = material.insight.time(explained.plan.at);
+        let explained_at = material.statement_stats.time(explained.plan.at);
         let item = |line| PlanRow {
             explained: explained.clone(),
-            asked: asked.clone(),
+            explained_at: explained_at.clone(),
             line,
         };
         let lines = explained.plan.lines.iter().cloned();

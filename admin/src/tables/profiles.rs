@@ -51,11 +51,11 @@ pub struct ProfileRow {
 }
 
 fn items(material: &Material) -> Vec<ProfileRow> {
-    let insight = &material.insight;
-    let profiles = insight.profiles.iter();
+    let statement_stats = &material.statement_stats;
+    let profiles = statement_stats.profiles.iter();
     profiles
         .map(|profile| ProfileRow {
-            ended: insight.time(profile.at),
+            ended: statement_stats.time(profile.at),
             profile: Arc::clone(profile),
         })
         .collect()

@@ -18,7 +18,7 @@ pub static TABLE: TableDefinition<Route> = TableDefinition {
             settings of their own, and all others.",
     asks: Asks::Sessions,
     columns: columns! {
-        integer "route", "Its place, from 1.", |it| it.place.into();
+        integer "route", "Its place, from 1.", |it| it.position.into();
         text "rule", "The rule that says so; NULL: none does.", |it| it.rule.clone().into();
         text "listener", "The address of the listener by which the sessions come; NULL: any.",
             |it| it.listener.clone().into();
@@ -44,7 +44,7 @@ pub static TABLE: TableDefinition<Route> = TableDefinition {
 /// Statements that go the same way.
 #[derive(Default)]
 pub struct Route {
-    place: usize,
+    position: usize,
     rule: Option<String>,
     listener: Option<String>,
     account: Option<String>,
@@ -70,8 +70,8 @@ fn items(material: &Material) -> Vec<Route> {
     let mut routes = by_rules(material);
     routes.extend(by_listeners(material));
     for (index, route) in routes.iter_mut().enumerate() {
-        route.place = index + 1;
-        route.look_at(&material.config, &backends);
+        route.position = index + 1;
+        route.resolve_backends(&material.config, &backends);
     }
     routes
 }
@@ -144,7 +144,7 @@ impl Route {
     }
 
     /// Finds out which backends that is now.
-    fn look_at(&mut self, config: &Config, backends: &[(Arc<Backend>, String)]) {
+    fn resolve_backends(&mut self, config: &Config, backends: &[(Arc<Backend>, String)]) {
         let replicas = self.replicas.unwrap_or(config.routing.replicas);
         let (writes, reads) = match replicas {
             ReplicaUse::Split => (Roles::Primary, Roles::Replica),

@@ -10,12 +10,12 @@ use crate::table::{Alterable, Asks, Schema, TableDefinition, Target, columns};
 
 /// See the module.
 pub static TABLE: Defined<RuleRow> = Defined {
-    sheet: SHEET,
+    table: SHEET,
     alterable: Alterable {
         target: Target::List(RULE.name),
         aliases: &[("rule", "name"), ("role", "replicas")],
         keys: || RULE.settings.iter().map(|it| it.column()).collect(),
-        place: Some("place"),
+        position_column: Some("place"),
         title: |row| Ok(row.text("rule")),
     },
     definition: Some(Definition::new(
@@ -75,7 +75,7 @@ fn items(material: &Material) -> Vec<RuleRow> {
     rules
         .map(|(index, rule)| {
             let tally = tallies.iter().find(|tally| *tally.name == *rule.name);
-            let (conditions, actions) = said(rule);
+            let (conditions, actions) = conditions_and_actions(rule);
             RuleRow {
                 place: index + 1,
                 effect: effect(rule),
@@ -92,7 +92,7 @@ fn items(material: &Material) -> Vec<RuleRow> {
 
 /// What a rule says of which statements, and of what becomes of them: its settings as far as they are not at
 /// their default. Conditions stand in front.
-fn said(rule: &RuleConfig) -> (String, String) {
+fn conditions_and_actions(rule: &RuleConfig) -> (String, String) {
     let bare = RuleConfig::default();
     let first = RULE.settings.iter().position(|it| it.key == FIRST_ACTION);
     let (conditions, actions) = RULE.settings.split_at(first.unwrap_or_default());

@@ -55,7 +55,7 @@ pub static TABLE: TableDefinition<Rule> = TableDefinition {
         integer "gtid_from_hostgroup", "routing.consistency says it: NULL.", |_| Cell::Null;
         integer "log", "Whether it is logged.", |it| it.config.log.into();
         integer "apply", "Whether rules behind it are left unread.", |it| it.config.stop.into();
-        text "attributes", "The other settings of the rule, as JSON.", |it| others(&it.config).into();
+        text "attributes", "The other settings of the rule, as JSON.", |it| other_settings(&it.config).into();
         text "comment", "Its name behind the number.", |it| Some(it.comment.clone()).filter(|it| !it.is_empty()).into();
     },
     items: rules,
@@ -109,7 +109,7 @@ fn parted(name: &str) -> (Option<u32>, String) {
 }
 
 /// What no other column tells.
-fn others(rule: &RuleConfig) -> String {
+fn other_settings(rule: &RuleConfig) -> String {
     let is_told = |key: &str| TOLD.split(' ').any(|told| told == key);
     let bare = RuleConfig::default();
     let settings = RULE.settings.iter();

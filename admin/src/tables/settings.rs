@@ -12,12 +12,12 @@ use crate::table::{Alterable, Asks, Schema, TableDefinition, Target, columns};
 
 /// See the module.
 pub static TABLE: Defined<SettingRow> = Defined {
-    sheet: SHEET,
+    table: SHEET,
     alterable: Alterable {
         target: Target::Settings,
         aliases: &[],
         keys: || vec!["value"],
-        place: None,
+        position_column: None,
         title: |row| Ok(row.text("name")),
     },
     definition: None,

@@ -13,7 +13,7 @@ pub static TABLE: TableDefinition<SlowStatementRow> = TableDefinition {
     schema: Schema::Pilotfish,
     name: "slow_statements",
     about: "Statements that took statement_stats.slow_statements or longer, the latest first, as many as \
-            insight.slow_statements_max says of each worker.",
+            statement_stats.slow_statements_max says of each worker.",
     asks: Asks::Insight,
     columns: columns! {
         text "ended", "When it had ended, in UTC.", |it| it.ended.clone().into();
@@ -65,10 +65,10 @@ pub struct SlowStatementRow {
 }
 
 fn items(material: &Material) -> Vec<SlowStatementRow> {
-    let insight = &material.insight;
-    let slow = insight.slow.iter();
+    let statement_stats = &material.statement_stats;
+    let slow = statement_stats.slow.iter();
     slow.map(|statement| SlowStatementRow {
-        ended: insight.time(statement.at),
+        ended: statement_stats.time(statement.at),
         statement: Arc::clone(statement),
     })
     .collect()

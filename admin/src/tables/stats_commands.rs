@@ -62,15 +62,15 @@ impl StatsCommandRow {
 }
 
 fn items(material: &Material) -> Vec<StatsCommandRow> {
-    let insight = &material.insight;
+    let statement_stats = &material.statement_stats;
     let mut facts = Facts::default();
     let mut sums: BTreeMap<&'static str, Counts> = BTreeMap::new();
     let mut add = |command, counts: &Counts| sums.entry(command).or_default().add(counts);
-    for row in &insight.digests {
+    for row in &statement_stats.digests {
         facts.read(row.text.as_bytes(), Flags::default());
         add(command(facts.kind, &row.text), &row.counts);
     }
-    let (remainder, evicted) = &insight.remainder;
+    let (remainder, evicted) = &statement_stats.remainder;
     if *evicted > 0 {
         add(UNKNOWN, remainder);
     }

@@ -23,8 +23,8 @@ pub static TABLE: TableDefinition<StatsQueryDigestRow> = TableDefinition {
             |it| it.of(|row| hexadecimal(row.digest).into());
         text "digest_text", "The normalised text.", |it| it.tallied.text().into();
         integer "count_star", "How many.", |it| it.counts().count.into();
-        measure "first_seen" ["s"], "When the first had ended, since 1970.", |it| it.seen.0.into();
-        measure "last_seen" ["s"], "When the last had ended, since 1970.", |it| it.seen.1.into();
+        measure "first_seen" ["s"], "When the first had ended, since 1970.", |it| it.first_and_last.0.into();
+        measure "last_seen" ["s"], "When the last had ended, since 1970.", |it| it.first_and_last.1.into();
         measure "sum_time" ["us"], "All of their time, from when they came to when their replies had ended.",
             |it| us(it.counts().whole_ns());
         measure "min_time" ["us"], "The fastest.", |it| us(it.counts().min_ns);
@@ -39,7 +39,7 @@ pub static TABLE: TableDefinition<StatsQueryDigestRow> = TableDefinition {
 pub struct StatsQueryDigestRow {
     tallied: Tallied,
     server: Option<Server>,
-    seen: (i64, i64),
+    first_and_last: (i64, i64),
 }
 
 impl StatsQueryDigestRow {
@@ -54,19 +54,19 @@ impl StatsQueryDigestRow {
 }
 
 fn items(material: &Material) -> Vec<StatsQueryDigestRow> {
-    let insight = &material.insight;
+    let statement_stats = &material.statement_stats;
     let item = |tallied: Tallied| {
         let ran = tallied.row().and_then(|row| row.backend.as_ref());
         let backend = ran.and_then(|ran| material.backend(ran.backend));
         let counts = tallied.counts();
         StatsQueryDigestRow {
             server: backend.map(Server::of),
-            seen: (
-                insight.second(counts.first_seen),
-                insight.second(counts.last_seen),
+            first_and_last: (
+                statement_stats.second(counts.first_seen),
+                statement_stats.second(counts.last_seen),
             ),
             tallied,
         }
     };
-    Tallied::all(insight).map(item).collect()
+    Tallied::all(statement_stats).map(item).collect()
 }

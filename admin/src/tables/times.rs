@@ -10,7 +10,7 @@ pub static TABLE: TableDefinition<TimesView> = TableDefinition {
     schema: Schema::Pilotfish,
     name: "times",
     about: "The times that statements have waited in the proxy and taken at backends, and the bytes of statements and \
-            replies, since the start. Statements of sessions that are not pooled need insight.transparent.",
+            replies, since the start. Statements of sessions that are not pooled need statement_stats.transparent.",
     asks: Asks::Nothing,
     columns: columns! {
         text "cluster", "The backend's cluster.", |it| it.cluster.clone().into();

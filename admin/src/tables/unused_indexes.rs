@@ -11,7 +11,7 @@ pub static TABLE: TableDefinition<UnusedIndexRow> = TableDefinition {
     schema: Schema::Pilotfish,
     name: "unused_indexes",
     about: "Indexes of the schemas in which statements were explained that none of them uses, those of tables \
-            that are read most first. Empty without insight.index_usage.",
+            that are read most first. Empty without statement_stats.index_usage.",
     asks: Asks::Insight,
     columns: columns! {
         text "cluster", "Its cluster.", |it| (&*it.name.cluster).into();

@@ -9,9 +9,9 @@ use crate::task::TaskSchedule;
 #[derive(Debug, Default)]
 pub(super) struct Schedules {
     /// Is it well?
-    pub(super) looks: TaskSchedule,
+    pub(super) probes: TaskSchedule,
     /// Where is it?
-    pub(super) look_ups: TaskSchedule,
+    pub(super) lookups: TaskSchedule,
     /// How is its replication?
     pub(super) questions: TaskSchedule,
     /// The wait before the next look at a backend that is down.
@@ -21,10 +21,10 @@ pub(super) struct Schedules {
 impl Schedules {
     /// When the first of them is due.
     pub(super) fn next(&self) -> Option<Moment> {
-        self.looks
+        self.probes
             .next()
             .into_iter()
-            .chain(self.look_ups.next())
+            .chain(self.lookups.next())
             .chain(self.questions.next())
             .min()
     }

@@ -5,7 +5,7 @@ use route::Health;
 
 use super::*;
 
-mod asked;
+mod answers;
 
 fn at(milliseconds: u64) -> Moment {
     Moment(Duration::from_millis(milliseconds))
@@ -44,7 +44,7 @@ fn plan(config: &Config) -> Plan {
         (backend.address.clone(), found)
     });
     Plan {
-        places: places.collect(),
+        resolved: places.collect(),
         config: Arc::new(config.clone()),
     }
 }
@@ -131,9 +131,9 @@ fn a_session_that_connected_shows_an_unseen_backend_to_be_up() {
     let connected = Report::Connected {
         backend: ticket.backend,
     };
-    backend_set.heard(&connected, at(1));
+    backend_set.report(&connected, at(1));
     assert_eq!(health(&mut backend_set), Health::Up { since: at(1) });
-    backend_set.heard(&connected, at(2));
+    backend_set.report(&connected, at(2));
     assert!(backend_set.snapshot().is_none(), "no news");
 }
 
@@ -141,7 +141,7 @@ fn a_session_that_connected_shows_an_unseen_backend_to_be_up() {
 fn probes_come_after_waits_that_double_up_to_their_bound() {
     let config = config(&["a"]);
     let (mut backend_set, ticket) = well(&config);
-    backend_set.heard(&connect_failed(ticket), at(0));
+    backend_set.report(&connect_failed(ticket), at(0));
     assert!(matches!(health(&mut backend_set), Health::Down { .. }));
     let mut now = at(0);
     for seconds in [1, 2, 4, 8, 16, 30, 30] {
@@ -166,7 +166,7 @@ fn a_backend_that_falls_again_soon_keeps_its_long_waits() {
     let mut now = at(0);
     let mut waits = Vec::new();
     for _ in 0..4 {
-        backend_set.heard(&connect_failed(ticket), now);
+        backend_set.report(&connect_failed(ticket), now);
         let due = backend_set.next_due().unwrap();
         waits.push(due.since(now));
         now = due;
@@ -176,7 +176,7 @@ fn a_backend_that_falls_again_soon_keeps_its_long_waits() {
     assert!(waits.windows(2).all(|pair| pair[1] > pair[0]), "{waits:?}");
     // After a long good time it begins with the first wait again.
     let later = now + config.health.probe_interval_max;
-    backend_set.heard(&connect_failed(ticket), later);
+    backend_set.report(&connect_failed(ticket), later);
     assert!(backend_set.next_due().unwrap().since(later) <= config.health.probe_interval);
 }
 
@@ -184,7 +184,7 @@ fn a_backend_that_falls_again_soon_keeps_its_long_waits() {
 fn a_look_begun_before_the_fall_does_not_raise_the_backend() {
     let mut backend_set = backend_set(&config(&["a"]));
     let ticket = looks(&mut backend_set, at(0))[0];
-    backend_set.heard(&connect_failed(ticket), at(10));
+    backend_set.report(&connect_failed(ticket), at(10));
     backend_set.looked(ticket, Ok(ProbeResult::Well), at(20));
     assert!(matches!(health(&mut backend_set), Health::Down { since, .. } if since == at(10)));
     let due = backend_set.next_due().unwrap();
@@ -200,7 +200,7 @@ fn many_broken_sessions_make_few_looks() {
     let (mut backend_set, ticket) = well(&config(&["a"]));
     let mut count = 0;
     for millisecond in 0..3 * SECOND {
-        backend_set.heard(&session_broken(ticket), at(5 * SECOND + millisecond));
+        backend_set.report(&session_broken(ticket), at(5 * SECOND + millisecond));
         for ticket in looks(&mut backend_set, at(5 * SECOND + millisecond)) {
             count += 1;
             backend_set.looked(ticket, Ok(ProbeResult::Well), at(5 * SECOND + millisecond));
@@ -212,7 +212,7 @@ fn many_broken_sessions_make_few_looks() {
 #[test]
 fn a_backend_that_does_not_answer_a_hints_look_is_down() {
     let (mut backend_set, ticket) = well(&config(&["a"]));
-    backend_set.heard(&session_broken(ticket), at(5 * SECOND));
+    backend_set.report(&session_broken(ticket), at(5 * SECOND));
     assert!(
         backend_set.snapshot().is_none(),
         "a hint alone changes nothing"
@@ -235,7 +235,7 @@ fn by_name() -> Config {
 }
 
 /// Has the look-up that is due find this.
-fn look_up(backend_set: &mut BackendSet, found: Result<Vec<Endpoint>, Failure>) {
+fn resolve_address(backend_set: &mut BackendSet, found: Result<Vec<Endpoint>, Failure>) {
     let due = backend_set.next_due().unwrap();
     let tasks = backend_set.begin_due(due);
     let asked = tasks
@@ -257,32 +257,32 @@ fn a_lost_name_keeps_its_addresses() {
         reason: "no such name".into(),
     };
     for _ in 0..3 {
-        look_up(&mut backend_set, Err(lost.clone()));
+        resolve_address(&mut backend_set, Err(lost.clone()));
         assert!(backend_set.snapshot().is_none());
     }
-    look_up(&mut backend_set, Ok(vec![endpoint(9)]));
+    resolve_address(&mut backend_set, Ok(vec![endpoint(9)]));
     assert!(backend_set.snapshot().is_none(), "found again where it was");
 }
 
 #[test]
 fn other_addresses_make_a_snapshot_and_a_look_but_another_order_does_not() {
     let (mut backend_set, ticket) = well(&by_name());
-    look_up(&mut backend_set, Ok(vec![endpoint(1), endpoint(2)]));
+    resolve_address(&mut backend_set, Ok(vec![endpoint(1), endpoint(2)]));
     let backend = backend_set.snapshot().unwrap().backends[0].clone();
     assert_eq!(backend.location.endpoints, [endpoint(1), endpoint(2)]);
     assert!(backend.is_usable());
     let due = backend_set.next_due().unwrap();
     assert_eq!(looks(&mut backend_set, due), [ticket]);
-    look_up(&mut backend_set, Ok(vec![endpoint(2), endpoint(1)]));
+    resolve_address(&mut backend_set, Ok(vec![endpoint(2), endpoint(1)]));
     assert!(backend_set.snapshot().is_none());
 }
 
 #[test]
 fn a_look_at_former_addresses_says_nothing_about_the_new_ones() {
     let (mut backend_set, ticket) = well(&by_name());
-    backend_set.heard(&session_broken(ticket), at(SECOND));
+    backend_set.report(&session_broken(ticket), at(SECOND));
     assert_eq!(looks(&mut backend_set, at(SECOND)), [ticket]);
-    look_up(&mut backend_set, Ok(vec![endpoint(1)]));
+    resolve_address(&mut backend_set, Ok(vec![endpoint(1)]));
     backend_set.snapshot().unwrap();
     let later = at(60 * SECOND);
     backend_set.looked(ticket, Err(refused()), later);
@@ -293,7 +293,7 @@ fn a_look_at_former_addresses_says_nothing_about_the_new_ones() {
 #[test]
 fn a_reload_keeps_id_load_and_health_of_a_backend_that_stays() {
     let (mut backend_set, ticket) = well(&config(&["a"]));
-    backend_set.heard(&connect_failed(ticket), at(SECOND));
+    backend_set.report(&connect_failed(ticket), at(SECOND));
     let before = backend_set.snapshot().unwrap().backends[0].clone();
     let _slot = before.begin().unwrap();
     let mut config = config(&["a", "b"]);
@@ -313,7 +313,7 @@ fn a_backend_that_moved_is_seen_anew_and_what_was_asked_before_does_not_count() 
     let (mut backend_set, _) = well(&config(&["a"]));
     let mut moved = config(&["a"]);
     moved.backends[0].address = BackendAddress::Unix("/run/a.sock".into());
-    backend_set.heard(
+    backend_set.report(
         &session_broken(Ticket {
             backend: BackendId(0),
             epoch: 0,

@@ -106,7 +106,7 @@ pub(crate) async fn ask_all(access: &Access, clusters: Vec<Teachers>) -> Vec<Fet
         teachers,
     } in clusters
     {
-        let outcome = ask_one_of(access, &teachers).await.map(Arc::new);
+        let outcome = ask_first_usable(access, &teachers).await.map(Arc::new);
         all.push(FetchedDefinitions {
             cluster,
             name,
@@ -116,16 +116,18 @@ pub(crate) async fn ask_all(access: &Access, clusters: Vec<Teachers>) -> Vec<Fet
     all
 }
 
-async fn ask_one_of(
+async fn ask_first_usable(
     access: &Access,
     teachers: &[Teacher],
 ) -> Result<ClusterDefinitions, FetchError> {
-    let of_nobody = |cause: &str| FetchError {
+    let without_teacher = |cause: &str| FetchError {
         backend: None,
         cause: cause.to_owned(),
     };
     if access.account.is_none() {
-        return Err(of_nobody("there is no health.monitor_user to read them"));
+        return Err(without_teacher(
+            "there is no health.monitor_user to read them",
+        ));
     }
     let mut trouble = None;
     for teacher in teachers {
@@ -137,7 +139,7 @@ async fn ask_one_of(
             }
         }
     }
-    Err(trouble.unwrap_or_else(|| of_nobody("no backend is up")))
+    Err(trouble.unwrap_or_else(|| without_teacher("no backend is up")))
 }
 
 async fn ask_teacher(access: &Access, teacher: &Teacher) -> Result<ClusterDefinitions, String> {

@@ -69,7 +69,7 @@ pub(super) fn resolve(objects: Vec<Object>) -> ClusterDefinitions {
     }
     graph.doubt_unknown();
     graph.spread();
-    graph.known(&objects)
+    graph.cluster_definitions(&objects)
 }
 
 impl Graph {
@@ -166,7 +166,7 @@ impl Graph {
         }
     }
 
-    fn known(&self, objects: &[Object]) -> ClusterDefinitions {
+    fn cluster_definitions(&self, objects: &[Object]) -> ClusterDefinitions {
         let mut known = ClusterDefinitions::default();
         for ((event, key), number) in &self.numbers {
             let does = self.nodes[*number].does;

@@ -49,7 +49,7 @@ impl Schedule {
     }
 
     /// A worker has seen DDL.
-    pub(crate) fn asked(&mut self, now: Moment) {
+    pub(crate) fn request(&mut self, now: Moment) {
         if self.interval.is_some() {
             let pause = (self.took * SHARE).clamp(INTERVAL_MIN, PAUSE_MAX);
             let earliest = self.task.began().map_or(now, |began| began + pause);
@@ -134,14 +134,14 @@ mod tests {
         let epoch = schedule.begin(at(0)).unwrap();
         assert!(schedule.ended(epoch, &[], at(1)));
         assert_eq!(schedule.next(), Some(at(601)));
-        schedule.asked(at(2));
+        schedule.request(at(2));
         assert_eq!(
             schedule.next(),
             Some(at(20)),
             "the last one has taken a second"
         );
         let epoch = schedule.begin(at(20)).unwrap();
-        schedule.asked(at(20));
+        schedule.request(at(20));
         assert_eq!(schedule.next(), None, "one is under way");
         assert!(schedule.ended(epoch, &[], at(20)));
         assert!(schedule.next().is_some_and(|next| next <= at(40)));
@@ -151,12 +151,12 @@ mod tests {
     fn after_a_slow_attempt_ddl_is_learned_of_within_half_a_minute() {
         let mut schedule = schedule();
         let epoch = schedule.begin(at(0)).unwrap();
-        schedule.asked(at(5));
+        schedule.request(at(5));
         assert!(schedule.ended(epoch, &[], at(9)));
         assert_eq!(schedule.next(), Some(at(5)), "asked while it ran");
         let epoch = schedule.begin(at(9)).unwrap();
         assert!(schedule.ended(epoch, &[], at(18)));
-        schedule.asked(at(19));
+        schedule.request(at(19));
         assert_eq!(schedule.next(), Some(at(39)));
     }
 
@@ -168,7 +168,7 @@ mod tests {
             config.balance.learn_definitions = definitions;
             let mut schedule = Schedule::default();
             schedule.apply(&config, at(0));
-            schedule.asked(at(1));
+            schedule.request(at(1));
             assert_eq!((schedule.next(), schedule.is_on()), (None, false));
         }
     }

@@ -55,12 +55,12 @@ fn accounts_are_learned_at_once_and_then_from_time_to_time() {
 fn whoever_asks_is_answered_at_once_but_once_a_second_at_most() {
     let mut learning = learning();
     attempt(&mut learning, &nothing_new(), at(0));
-    learning.asked(at(400));
-    learning.asked(at(500));
+    learning.request(at(400));
+    learning.request(at(500));
     assert_eq!(learning.next(), Some(at(1_000)));
     attempt(&mut learning, &nothing_new(), at(1_000));
     assert_eq!(learning.next(), Some(at(31_000)));
-    learning.asked(at(9_000));
+    learning.request(at(9_000));
     assert_eq!(learning.next(), Some(at(9_000)));
 }
 
@@ -69,7 +69,7 @@ fn whoever_asks_is_answered_at_once_but_once_a_second_at_most() {
 fn a_question_during_an_attempt_makes_another() {
     let mut learning = learning();
     let epoch = learning.begin(at(0)).unwrap();
-    learning.asked(at(100));
+    learning.request(at(100));
     assert_eq!(learning.next(), None);
     let _ = learning.ended(epoch, &nothing_new(), at(200));
     assert_eq!(learning.next(), Some(at(1_000)));
@@ -96,7 +96,7 @@ fn what_was_in_vain_is_tried_again_soon_and_then_less_often() {
 fn without_the_wish_nothing_is_learned_whoever_asks() {
     let mut learning = Learning::new(1);
     learning.apply(&config(false), at(0));
-    learning.asked(at(1));
+    learning.request(at(1));
     assert_eq!(learning.next(), None);
 }
 

@@ -171,15 +171,15 @@ async fn a_server_that_hangs_is_not_asked_over_more_and_more_connections() {
         host: None,
         endpoints: vec![Endpoint::Tcp(scripted.address)],
     };
-    let (mut line, came_up) = (None, Instant::now());
+    let (mut line, up_since) = (None, Instant::now());
     // A busy machine may need several attempts to log in.
     for _ in 0..50 {
         if line.is_none() {
-            line = ask(&access, &destination, line, came_up.into()).await.1;
+            line = ask(&access, &destination, line, up_since.into()).await.1;
         }
     }
     for _ in 0..3 {
-        let (answer, kept) = ask(&access, &destination, line, came_up.into()).await;
+        let (answer, kept) = ask(&access, &destination, line, up_since.into()).await;
         assert!(matches!(answer, Err(Failure::NoAnswer(_))), "{answer:?}");
         line = kept;
     }

@@ -144,7 +144,7 @@ impl Means {
     /// The statement for what the path names and the body has.
     pub fn order(&self, named: &str, fields: Object) -> Result<Order, Refusal> {
         let wrong = |text: String| Refusal::new(StatusCode::BAD_REQUEST, text);
-        let given = values::given(&self.parameters(), fields).map_err(wrong)?;
+        let given = values::body_values(&self.parameters(), fields).map_err(wrong)?;
         let of_list = |made: Result<(String, Vec<Value>), String>| {
             made.map_err(wrong).map(|(text, values)| Order {
                 statement: Statement::Change(text.clone()),

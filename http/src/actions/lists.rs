@@ -14,7 +14,7 @@ use admin::tables::{accounts, admin_accounts, backends, rules};
 pub struct List {
     table: &'static dyn Table,
     /// What one of its rows is.
-    one: &'static str,
+    row_noun: &'static str,
     /// The columns by which a path names a row; two with an `@` between them.
     keys: &'static [&'static str],
     settings: fn() -> Vec<Parameter>,
@@ -23,7 +23,7 @@ pub struct List {
 /// See the module.
 pub static BACKENDS: List = List {
     table: &backends::TABLE,
-    one: "backend",
+    row_noun: "backend",
     keys: &["name"],
     settings: || Parameter::columns(&config::BACKEND),
 };
@@ -31,7 +31,7 @@ pub static BACKENDS: List = List {
 /// See the module.
 pub static RULES: List = List {
     table: &rules::TABLE,
-    one: "rule",
+    row_noun: "rule",
     keys: &["name"],
     settings: || Parameter::columns(&config::RULE),
 };
@@ -39,7 +39,7 @@ pub static RULES: List = List {
 /// See the module.
 pub static ACCOUNTS: List = List {
     table: &accounts::TABLE,
-    one: "account",
+    row_noun: "account",
     keys: &["user", "host"],
     settings: || Parameter::columns(&config::ACCOUNT),
 };
@@ -47,7 +47,7 @@ pub static ACCOUNTS: List = List {
 /// See the module.
 pub static ADMIN_ACCOUNTS: List = List {
     table: &admin_accounts::TABLE,
-    one: "user of the admin port",
+    row_noun: "user of the admin port",
     keys: &["user"],
     settings: || Parameter::columns(&config::ADMIN_ACCOUNT),
 };
@@ -55,9 +55,9 @@ pub static ADMIN_ACCOUNTS: List = List {
 impl List {
     /// What a row may be given.
     pub fn parameters(&self) -> Vec<Parameter> {
-        let place = self.table.alterable().and_then(|it| it.place);
+        let place = self.table.alterable().and_then(|it| it.position_column);
         let mut parameters = (self.settings)();
-        parameters.extend(place.map(Parameter::place));
+        parameters.extend(place.map(Parameter::position));
         parameters
     }
 
@@ -131,7 +131,7 @@ impl List {
     /// It has nothing of them.
     pub fn changed(&self, named: &str, given: BodyValues) -> Result<(String, Vec<Value>), String> {
         if given.is_empty() {
-            return Err(format!("The body says nothing of the {}", self.one));
+            return Err(format!("The body says nothing of the {}", self.row_noun));
         }
         let (columns, mut values) = parted(given);
         values.extend(self.key(named));
@@ -140,7 +140,7 @@ impl List {
 
     /// What is told of a row that is not there.
     pub fn no_row(&self, named: &str) -> Refusal {
-        let (one, table) = (self.one, self.table.name());
+        let (one, table) = (self.row_noun, self.table.name());
         let named = echoed(named);
         let text = format!("There is no {one} {named}; /api/tables/{table} lists what there is");
         Refusal::new(StatusCode::NOT_FOUND, text)

@@ -20,7 +20,7 @@ use super::HttpState;
 use super::accept::Caller;
 use super::body::{self, Object, echoed};
 use super::guard::AuthenticatedUser;
-use super::query::told;
+use super::query::outcome_response;
 use super::refusal::Refusal;
 use action::Order;
 pub use action::{Action, Method};
@@ -78,7 +78,7 @@ impl Action {
         } = self.means.order(named, fields)?;
         let (outcome, rows) = match only_checks {
             true => {
-                let (rows, differences) = admin_session.foresee(statement, values).await?;
+                let (rows, differences) = admin_session.check_changes(statement, values).await?;
                 (
                     Outcome::Rows(differences, admin_session.warnings.clone()),
                     rows,
@@ -101,7 +101,7 @@ impl Action {
                 state.recent.forget().await;
                 Ok(StatusCode::NO_CONTENT.into_response())
             }
-            outcome => told(state, outcome, admin_session.warnings).await,
+            outcome => outcome_response(state, outcome, admin_session.warnings).await,
         }
     }
 }

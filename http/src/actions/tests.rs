@@ -54,7 +54,10 @@ fn whatever_a_body_may_have_is_a_column_that_can_be_set() {
             let columns = table.columns();
             let column = columns.iter().find(|it| it.name == parameter.name);
             let name = column.unwrap_or_else(|| panic!("{}", parameter.name)).name;
-            assert!(how.place == Some(name) || how.key(name).is_some(), "{name}");
+            assert!(
+                how.position_column == Some(name) || how.key(name).is_some(),
+                "{name}"
+            );
         }
     }
 }

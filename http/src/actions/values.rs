@@ -43,7 +43,7 @@ impl Parameter {
     }
 
     /// The place of a row.
-    pub fn place(name: &'static str) -> Self {
+    pub fn position(name: &'static str) -> Self {
         Self {
             name,
             kind: ValueType::Count,
@@ -58,7 +58,7 @@ impl Parameter {
 ///
 /// # Errors
 /// A name that is not among these, or a value of another type.
-pub fn given(parameters: &[Parameter], Object(fields): Object) -> Result<BodyValues, String> {
+pub fn body_values(parameters: &[Parameter], Object(fields): Object) -> Result<BodyValues, String> {
     let read = |(name, value): (String, Value)| {
         let known = parameters.iter().find(|it| it.name == name);
         let known = known.ok_or_else(|| unknown(parameters, &name))?;

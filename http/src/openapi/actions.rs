@@ -4,7 +4,7 @@ use config::AdminRole;
 use serde_json::{Map, Value, json};
 
 use super::super::actions::{ACTIONS, Action, CHECK, Method, Parameter, schema};
-use super::parts::{responses, shared};
+use super::components::{responses, shared};
 
 /// Adds each action to the paths.
 pub fn describe(paths: &mut Map<String, Value>) {

@@ -115,7 +115,7 @@ fn rules(
     from: &Origin,
     output: &mut Output<'_>,
 ) {
-    for (index, (pattern, action)) in parts(module, section).into_iter().enumerate() {
+    for (index, (pattern, action)) in expressions(module, section).into_iter().enumerate() {
         let mut table = Table::new(format!("[{}], line {}", section.name, section.line));
         let count = if index == 0 {
             String::new()
@@ -171,7 +171,7 @@ enum Action {
 }
 
 /// Each expression of a filter with what follows.
-fn parts(module: &str, section: &Section) -> Vec<(Option<String>, Action)> {
+fn expressions(module: &str, section: &Section) -> Vec<(Option<String>, Action)> {
     let get = |key: &str| section.value(key).map(str::to_owned);
     match module {
         "regexfilter" => vec![(
@@ -222,7 +222,7 @@ impl Action {
                 table.set("stop", Toml::Truth(false));
             }
             Self::Target(target) => {
-                if !place(&target, table, output) {
+                if !set_target(&target, table, output) {
                     output.lost(
                         from,
                         format!("no backend is \"{target}\""),
@@ -246,7 +246,7 @@ impl Action {
     }
 }
 
-fn place(target: &str, table: &mut Table, output: &Output<'_>) -> bool {
+fn set_target(target: &str, table: &mut Table, output: &Output<'_>) -> bool {
     match target {
         "->master" => table.text("routing.replicas", "primary"),
         "->slave" => table.text("routing.replicas", "replica"),

@@ -264,7 +264,7 @@ fn monitor(key: &str, value: &str, from: &Origin, output: &mut Output<'_>) {
 
 /// Writes a backend for each server.
 pub fn servers(objects: &Objects, output: &mut Output<'_>) {
-    let is_watched = output.has("health.monitor_user");
+    let has_monitored_roles = output.has("health.monitor_user");
     let mut is_first = true;
     for section in objects.of("server") {
         let mut table = Table::new(format!("[{}], line {}", section.name, section.line));
@@ -295,12 +295,12 @@ pub fn servers(objects: &Objects, output: &mut Output<'_>) {
         }
         table.text("address", place);
         table.text("cluster", objects.cluster(&section.name));
-        let role = match (is_watched, is_first) {
+        let role = match (has_monitored_roles, is_first) {
             (true, _) => "auto",
             (false, true) => "primary",
             (false, false) => "replica",
         };
-        if !is_watched && !is_first {
+        if !has_monitored_roles && !is_first {
             output.differs(
                 &from,
                 "without a monitor the first server is the primary",

@@ -70,7 +70,7 @@ fn account(
     table.text("user", user);
     password(row, &mut table, "password", output);
     backend_password(tables, row, user, &mut table, output);
-    place(row, groups, &mut table, output);
+    set_routing(row, groups, &mut table, output);
     if let Some(schema) = row.get("default_schema").or(schema) {
         table.text("schema", schema);
     }
@@ -178,7 +178,7 @@ fn backend_password(
 }
 
 /// Where its statements go, as far as no rule says otherwise.
-fn place(row: &Row, groups: &Groups, table: &mut Table, output: &mut Output<'_>) {
+fn set_routing(row: &Row, groups: &Groups, table: &mut Table, output: &mut Output<'_>) {
     let group = row.number("default_hostgroup").unwrap_or(0);
     let Some(target) = groups.target(group) else {
         let origin = row.origin(TABLE, "default_hostgroup");

@@ -18,7 +18,7 @@ pub struct Target {
 pub struct Groups {
     targets: BTreeMap<u64, Target>,
     /// Clusters whose servers' roles the proxy finds out.
-    watched: BTreeSet<String>,
+    monitored: BTreeSet<String>,
     /// Pairs of writer and reader that only the rules show.
     inferred: Vec<(u64, u64)>,
 }
@@ -36,7 +36,7 @@ impl Groups {
     pub fn of(tables: &Tables) -> Self {
         let mut groups = Self {
             targets: BTreeMap::new(),
-            watched: BTreeSet::new(),
+            monitored: BTreeSet::new(),
             inferred: Vec::new(),
         };
         let used = used(tables);
@@ -84,7 +84,7 @@ impl Groups {
         put(row.number("reader_hostgroup"), "replica");
         put(row.number("backup_writer_hostgroup"), "primary");
         put(row.number("offline_hostgroup"), "replica");
-        self.watched.insert(cluster);
+        self.monitored.insert(cluster);
     }
 
     /// A rule that sends `^SELECT` from the users' host group to another one makes the two a pair.
@@ -143,8 +143,8 @@ impl Groups {
     }
 
     /// Whether the proxy finds out the roles of a cluster's servers.
-    pub fn is_watched(&self, cluster: &str) -> bool {
-        self.watched.contains(cluster)
+    pub fn has_monitored_roles(&self, cluster: &str) -> bool {
+        self.monitored.contains(cluster)
     }
 
     /// Whether a cluster has replicas of its own.
@@ -173,7 +173,7 @@ impl Groups {
     }
 
     /// Says what differs about the host groups.
-    pub fn tell(&self, tables: &Tables, output: &mut Output<'_>) {
+    pub fn note_groups(&self, tables: &Tables, output: &mut Output<'_>) {
         for (writer, reader) in &self.inferred {
             let origin = Origin::named(None, format!("hostgroups {writer} and {reader}"));
             let reason = "the rules show that one has the primary and the other the replicas, so both are one cluster";
@@ -185,14 +185,14 @@ impl Groups {
         }
         for table in TOPOLOGIES {
             for row in tables.rows(table) {
-                tell_topology(table, row, output);
+                note_topology(table, row, output);
             }
         }
-        tell_attributes(tables, output);
+        note_attributes(tables, output);
     }
 }
 
-fn tell_topology(table: &str, row: &Row, output: &mut Output<'_>) {
+fn note_topology(table: &str, row: &Row, output: &mut Output<'_>) {
     for column in row.names() {
         let origin = row.origin(table, column);
         match column {
@@ -224,7 +224,7 @@ fn tell_topology(table: &str, row: &Row, output: &mut Output<'_>) {
     }
 }
 
-fn tell_attributes(tables: &Tables, output: &mut Output<'_>) {
+fn note_attributes(tables: &Tables, output: &mut Output<'_>) {
     const TABLE: &str = "mysql_hostgroup_attributes";
     for row in tables.rows(TABLE) {
         for column in row.names() {

@@ -42,10 +42,10 @@ fn translate<'a>(source: &'a Source<'a>, tables: &tables::Tables) -> Result<Outp
     let mut output = Output::new(source);
     variables::translate(tables, &mut output);
     let groups = groups::Groups::of(tables);
-    groups.tell(tables, &mut output);
+    groups.note_groups(tables, &mut output);
     servers::translate(tables, &groups, &mut output);
     accounts::translate(tables, &groups, &mut output);
     rules::translate(tables, &groups, &mut output);
-    tables.tell_the_rest(&mut output);
+    tables.note_other_tables(&mut output);
     Ok(output)
 }

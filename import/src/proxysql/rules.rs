@@ -13,7 +13,7 @@ const TABLE: &str = "mysql_query_rules";
 /// Writes all rules, and the default timeout, which is a rule here.
 pub fn translate(tables: &Tables, groups: &Groups, output: &mut Output<'_>) {
     hints(tables, groups, output);
-    tell_unreached(tables, output);
+    note_unreachable(tables, output);
     let Some(chained) = unfold(tables) else {
         let origin = Origin::named(None, TABLE);
         output.lost(
@@ -54,7 +54,7 @@ fn hints(tables: &Tables, groups: &Groups, output: &mut Output<'_>) {
     );
 }
 
-fn tell_unreached(tables: &Tables, output: &mut Output<'_>) {
+fn note_unreachable(tables: &Tables, output: &mut Output<'_>) {
     for row in tables.rows(TABLE) {
         let origin = Origin::named(row.line, format!("{TABLE} {}", title(row)));
         let flag = row.number("flagIN").unwrap_or(0);

@@ -105,7 +105,7 @@ fn backend(
     let mut table = Table::new(format!("{TABLE}, {line}hostgroup {group}{comment}"));
     table.text("address", address);
     table.text("cluster", &target.cluster);
-    let role = match (groups.is_watched(&target.cluster), target.role) {
+    let role = match (groups.has_monitored_roles(&target.cluster), target.role) {
         (true, _) => "auto",
         (false, "replica") => "replica",
         // A host group that shares servers with the primary's has others besides: these are replicas.

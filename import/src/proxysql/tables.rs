@@ -217,7 +217,7 @@ impl Tables {
     }
 
     /// Says what becomes of tables that are nobody else's.
-    pub fn tell_the_rest(&self, output: &mut Output<'_>) {
+    pub fn note_other_tables(&self, output: &mut Output<'_>) {
         for (table, rows) in &self.tables {
             let Some(row) = rows.first() else { continue };
             let (reason, nearest) = match table.as_str() {

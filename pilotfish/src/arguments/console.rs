@@ -86,7 +86,7 @@ Example:
   pilotfish drain db2 --undo -c pilotfish.toml
 
 Exit codes: 0 done, 1 refused, 2 the arguments are wrong, 3 the admin port cannot be reached.")]
-    Drain(OneBackend),
+    Drain(BackendArguments),
 
     /// Takes a backend out of use: all that runs there ends at once
     #[command(after_help = "\
@@ -95,7 +95,7 @@ Example:
   pilotfish disable db2 --undo -c pilotfish.toml
 
 Exit codes: 0 done, 1 refused, 2 the arguments are wrong, 3 the admin port cannot be reached.")]
-    Disable(OneBackend),
+    Disable(BackendArguments),
 
     /// Ends a session, or only its statement
     #[command(after_help = "\
@@ -178,7 +178,7 @@ Exit codes: 0 done, 1 refused, 2 the arguments are wrong, 3 the admin port canno
 
 /// A backend to drain or disable.
 #[derive(Clone, Debug, Args)]
-pub struct OneBackend {
+pub struct BackendArguments {
     /// The backend's name
     #[arg(value_name = "BACKEND")]
     pub backend: String,

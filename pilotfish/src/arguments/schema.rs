@@ -8,7 +8,7 @@ use clap::{Args, Subcommand};
 #[derive(Debug, Args)]
 pub struct SchemaArguments {
     #[command(subcommand)]
-    pub what: SchemaCommand,
+    pub command: SchemaCommand,
 }
 
 #[derive(Debug, Subcommand)]

@@ -22,7 +22,7 @@ pub fn locked_out(user: &str, config: &Config) -> Option<String> {
 
 /// The option of the command line that says what one of these changes would.
 pub fn overridden(arguments: &ServeArguments, edits: &[Edit]) -> Option<String> {
-    let given = arguments.given_settings();
+    let given = arguments.setting_overrides();
     let meant = |setting: &str, edit: &Edit| match edit {
         Edit::Set { setting: name, .. } => name == setting || is_backend(setting, name),
         Edit::Add { list, .. } | Edit::Change { list, .. } | Edit::Remove { list, .. } => {

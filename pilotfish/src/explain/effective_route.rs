@@ -67,7 +67,7 @@ impl<'a> EffectiveRoute<'a> {
         &self,
         (topology, fallback): (&Topology, Fallback),
         wanted: Option<Wanted>,
-        told: &mut Explanation,
+        explanation: &mut Explanation,
         verdict: &mut Verdict,
     ) {
         let roles = match (wanted, self.replicas) {
@@ -79,22 +79,22 @@ impl<'a> EffectiveRoute<'a> {
         match (self.by, wanted) {
             (By::Order, _) => {
                 let role = format!("{roles:?}").to_lowercase();
-                told.find("role", role, "as a rule or a hint says");
+                explanation.find("role", role, "as a rule or a hint says");
             }
-            (By::Session, Some(wanted)) => told.wanted(Some(wanted)),
+            (By::Session, Some(wanted)) => explanation.wanted(Some(wanted)),
             (By::Session, None) => {
                 let why = "its reads and writes are not split";
-                told.find("role", self.replicas.name(), why);
+                explanation.find("role", self.replicas.name(), why);
             }
         }
         let role = match wanted {
             Some(Wanted::Same(_)) if self.by == By::Session => "the last backend".to_owned(),
             _ => format!("{roles:?}").to_lowercase(),
         };
-        verdict.say("cluster", self.cluster);
-        verdict.say("role", role);
+        verdict.add("cluster", self.cluster);
+        verdict.add("role", role);
         if roles == Roles::Replica {
-            verdict.say("consistency", self.consistency.name());
+            verdict.add("consistency", self.consistency.name());
         }
         let fallback = match (wanted, fallback) {
             (Some(Wanted::Replica(Why::BeginsOptimistic)), _) | (_, Fallback::Primary) => {
@@ -102,7 +102,7 @@ impl<'a> EffectiveRoute<'a> {
             }
             (_, Fallback::Wait | Fallback::Error) => route::Fallback::Nobody,
         };
-        let (names, how) = match self.backends(topology, roles, fallback, told) {
+        let (names, how) = match self.backends(topology, roles, fallback, explanation) {
             Err(none) => ("(none)".to_owned(), none),
             Ok((names, way)) => {
                 let how = match (wanted, way) {
@@ -116,23 +116,28 @@ impl<'a> EffectiveRoute<'a> {
                 (names.join(" or "), how.to_owned())
             }
         };
-        told.find("decision", &names, how);
-        verdict.say("backend", names);
+        explanation.find("decision", &names, how);
+        verdict.add("backend", names);
     }
 
     /// Tells whether the statement may share a connection with others, as far as it decides itself.
-    pub fn board(&self, facts: &Facts, told: &mut Explanation, verdict: &mut Verdict) {
-        verdict.say("lanes", self.lanes.name());
+    pub fn check_lane_use(
+        &self,
+        facts: &Facts,
+        explanation: &mut Explanation,
+        verdict: &mut Verdict,
+    ) {
+        verdict.add("lanes", self.lanes.name());
         if self.lanes == LaneUse::Off {
             return;
         }
         match may_use_lane(facts, Server::Unknown, Transaction::None) {
-            Ok(()) => told.find(
+            Ok(()) => explanation.find(
                 "lane",
                 "",
                 "uses a lane, once statements with its digest are known to be short",
             ),
-            Err(why) => told.find("lane", "", format!("uses no lane: {why}")),
+            Err(why) => explanation.find("lane", "", format!("uses no lane: {why}")),
         }
     }
 
@@ -142,7 +147,7 @@ impl<'a> EffectiveRoute<'a> {
         topology: &Topology,
         roles: Roles,
         fallback: route::Fallback,
-        told: &mut Explanation,
+        explanation: &mut Explanation,
     ) -> Result<(Vec<String>, PlacementOutcome), String> {
         let named = self.backend.map(|name| {
             let mut backends = topology.backends.iter();
@@ -181,7 +186,7 @@ impl<'a> EffectiveRoute<'a> {
             known.push((it.id, it.verdict));
             is_new
         });
-        told.candidates(&found);
+        explanation.candidates(&found);
         let way = placed.map_err(|none| none.to_string())?.way;
         let fitting = found
             .iter()

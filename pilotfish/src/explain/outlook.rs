@@ -57,15 +57,15 @@ impl Outlook {
     }
 
     /// Judges a statement, and tells how.
-    pub fn judge(&self, asked: &ExplainedStatement, told: &mut Explanation) -> Verdict {
+    pub fn judge(&self, asked: &ExplainedStatement, explanation: &mut Explanation) -> Verdict {
         asked.as_occasion(&self.compiled.functions, |occasion, analysis| {
-            told.statement(occasion.facts, occasion.text);
-            told.digest(&analysis.digest);
+            explanation.statement(occasion.facts, occasion.text);
+            explanation.digest(&analysis.digest);
             let account = asked.account(&self.config);
-            self.tell_account(asked, account, told);
+            self.explain_account(asked, account, explanation);
             match self.mode(asked, account) {
-                SessionMode::Transparent => relayed(told),
-                _ => self.judge_pooled(asked, account, occasion, told),
+                SessionMode::Transparent => relayed(explanation),
+                _ => self.judge_pooled(asked, account, occasion, explanation),
             }
         })
     }
@@ -85,11 +85,11 @@ impl Outlook {
         self.config.accounts.learn || !self.config.configured_accounts.is_empty()
     }
 
-    fn tell_account(
+    fn explain_account(
         &self,
         asked: &ExplainedStatement,
         account: Option<&AccountConfig>,
-        told: &mut Explanation,
+        explanation: &mut Explanation,
     ) {
         let text = match (account, &asked.asker.user) {
             _ if !self.answers_logins() => {
@@ -106,11 +106,11 @@ impl Outlook {
             (None, Some(_)) => "is not configured: its sessions are relayed, and no rule is asked",
         };
         let user = asked.asker.user.as_deref().unwrap_or("(any)");
-        told.find("account", user, text);
+        explanation.find("account", user, text);
     }
 
     /// Names the backends whose role only their servers know.
-    fn tell_assumed_roles(&self, told: &mut Explanation) {
+    fn explain_assumed_roles(&self, explanation: &mut Explanation) {
         let assumed = with_assumed_roles(&self.config).backends;
         for (backend, it) in self.config.backends.iter().zip(&assumed) {
             let role = match it.role {
@@ -119,7 +119,7 @@ impl Outlook {
             };
             if backend.role == Role::Auto {
                 let text = format!("is taken for {role}: its role is auto, and no server is asked");
-                told.find("assumed", &backend.name, text);
+                explanation.find("assumed", &backend.name, text);
             }
         }
     }
@@ -130,20 +130,20 @@ impl Outlook {
         asked: &ExplainedStatement,
         account: Option<&AccountConfig>,
         occasion: &Occasion<'_>,
-        told: &mut Explanation,
+        explanation: &mut Explanation,
     ) -> Verdict {
         let accepted = account.and_then(|it| it.hints.as_ref());
         let accepted = accepted.unwrap_or(&self.config.hints.accepted);
         let hints = &self.compiled.hints;
         let hints = hints.read(occasion.text, occasion.facts, accepted);
-        told.hints(&hints);
+        explanation.hints(&hints);
         let (rules, mut record) = (&self.compiled.rules, Record::default());
         let judgement = rules.judge(occasion, &Counters::default(), &mut record);
-        told.rules(rules, &record, &judgement);
+        explanation.rules(rules, &record, &judgement);
         let mut verdict = Verdict::default();
-        verdict.say_actions(&judgement);
+        verdict.add_rule_actions(&judgement);
         if judgement.reply.is_some() {
-            told.find("decision", "(none)", "the proxy answers it itself");
+            explanation.find("decision", "(none)", "the proxy answers it itself");
             return verdict;
         }
         // What a rule puts in its place goes where that belongs.
@@ -155,7 +155,7 @@ impl Outlook {
             facts
         });
         let facts = rewritten.as_ref().unwrap_or(occasion.facts);
-        self.tell_assumed_roles(told);
+        self.explain_assumed_roles(explanation);
         let listener = asked.listener(&self.config);
         let destination = self.config.destination(account, listener);
         let place = EffectiveRoute::of(&hints, &judgement, destination);
@@ -169,17 +169,17 @@ impl Outlook {
             wanted => wanted,
         });
         let known = (&self.topology, self.config.balance.fallback);
-        place.choose(known, wanted, told, &mut verdict);
-        place.board(facts, told, &mut verdict);
+        place.choose(known, wanted, explanation, &mut verdict);
+        place.check_lane_use(facts, explanation, &mut verdict);
         verdict
     }
 }
 
-fn relayed(told: &mut Explanation) -> Verdict {
+fn relayed(explanation: &mut Explanation) -> Verdict {
     let why = "its session is relayed as a whole: no rule is asked, no statement goes elsewhere";
-    told.find("decision", "the session's backend", why);
+    explanation.find("decision", "the session's backend", why);
     let mut verdict = Verdict::default();
-    verdict.say("session", SessionMode::Transparent.name());
+    verdict.add("session", SessionMode::Transparent.name());
     verdict
 }
 

@@ -2,7 +2,7 @@
 
 use route::rules::Judgement;
 
-/// Where a statement goes and what is done about it.
+/// The backend that a statement goes to, and what the rules do about the statement.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Verdict {
     lines: Vec<(&'static str, String)>,
@@ -11,8 +11,8 @@ pub struct Verdict {
 /// What differs between two verdicts of one statement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
-    /// In what.
-    pub what: &'static str,
+    /// The subject of the two texts: cluster, role, backend, …
+    pub topic: &'static str,
     /// What was said of it; nothing where nothing was.
     pub from: Option<String>,
     /// What is said of it now.
@@ -21,15 +21,15 @@ pub struct Difference {
 
 impl Verdict {
     /// Says one thing more.
-    pub fn say(&mut self, what: &'static str, text: impl Into<String>) {
-        self.lines.push((what, text.into()));
+    pub fn add(&mut self, topic: &'static str, text: impl Into<String>) {
+        self.lines.push((topic, text.into()));
     }
 
-    /// Says what the rules do besides choosing a place.
-    pub fn say_actions(&mut self, judgement: &Judgement<'_>) {
+    /// Adds what the rules do apart from the choice of a backend.
+    pub fn add_rule_actions(&mut self, judgement: &Judgement<'_>) {
         for said in judgement.said() {
             if !matches!(said.setting, "cluster" | "role" | "backend") {
-                self.say(said.setting, said.text);
+                self.add(said.setting, said.text);
             }
         }
     }
@@ -37,19 +37,19 @@ impl Verdict {
     /// What another verdict says otherwise.
     pub fn differences(&self, other: &Self) -> Vec<Difference> {
         let mine = self.lines.iter().map(|it| it.0);
-        let is_new = |what: &&str| self.of(what).is_none();
+        let is_new = |topic: &&str| self.of(topic).is_none();
         let theirs = other.lines.iter().map(|it| it.0).filter(is_new);
-        let all = mine.chain(theirs).map(|what| Difference {
-            what,
-            from: self.of(what).map(str::to_owned),
-            to: other.of(what).map(str::to_owned),
+        let all = mine.chain(theirs).map(|topic| Difference {
+            topic,
+            from: self.of(topic).map(str::to_owned),
+            to: other.of(topic).map(str::to_owned),
         });
         all.filter(|it| it.from != it.to).collect()
     }
 
-    fn of(&self, what: &str) -> Option<&str> {
+    fn of(&self, topic: &str) -> Option<&str> {
         let mut lines = self.lines.iter();
-        lines.find(|it| it.0 == what).map(|it| &*it.1)
+        lines.find(|it| it.0 == topic).map(|it| &*it.1)
     }
 }
 
@@ -60,14 +60,14 @@ mod tests {
     #[test]
     fn verdicts_differ_in_what_is_said_otherwise_or_by_one_alone() {
         let (mut one, mut other) = (Verdict::default(), Verdict::default());
-        one.say("cluster", "main");
-        one.say("role", "replica");
-        one.say("timeout", "1s");
-        other.say("cluster", "main");
-        other.say("role", "primary");
-        other.say("delay", "2s");
-        let differs = |what, from: Option<&str>, to: Option<&str>| Difference {
-            what,
+        one.add("cluster", "main");
+        one.add("role", "replica");
+        one.add("timeout", "1s");
+        other.add("cluster", "main");
+        other.add("role", "primary");
+        other.add("delay", "2s");
+        let differs = |topic, from: Option<&str>, to: Option<&str>| Difference {
+            topic,
             from: from.map(str::to_owned),
             to: to.map(str::to_owned),
         };

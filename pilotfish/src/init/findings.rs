@@ -172,7 +172,7 @@ fn neighbours(client: &mut AdminClient, own: &AdminAddress) -> Vec<AdminAddress>
     let usable = found.into_iter().filter_map(|(host, port)| {
         let port = port.parse().ok().filter(|it| *it != 0)?;
         let is_known = !host.is_empty() && host != "AUTO";
-        is_known.then(|| beside(own, same_machine(&host, own), port))
+        is_known.then(|| same_user_at(own, same_machine(&host, own), port))
     });
     usable.collect()
 }
@@ -216,7 +216,7 @@ fn same_machine<'a>(host: &'a str, own: &'a AdminAddress) -> &'a str {
 }
 
 /// Another server, asked as the same user.
-fn beside(address: &AdminAddress, host: &str, port: u16) -> AdminAddress {
+fn same_user_at(address: &AdminAddress, host: &str, port: u16) -> AdminAddress {
     AdminAddress {
         host: host.to_owned(),
         port: Some(port),

@@ -45,7 +45,7 @@ impl Journals {
             entries,
             settings,
             started,
-            logs: Log::ALL.map(OneLog::new).into(),
+            logs: Log::ALL.map(JournalFile::new).into(),
             has_ended,
         };
         thread::Builder::new()
@@ -75,13 +75,13 @@ struct Writer {
     entries: Receiver<Entry>,
     settings: watch::Receiver<Arc<Settings>>,
     started: Instant,
-    logs: Vec<OneLog>,
+    logs: Vec<JournalFile>,
     /// Dropped when it has.
     has_ended: Sender<()>,
 }
 
 /// One of the logs: what is to be written to it, and where.
-struct OneLog {
+struct JournalFile {
     log: Log,
     format: StatementFormat,
     file: Option<LogFile>,
@@ -89,7 +89,7 @@ struct OneLog {
     entries: u64,
 }
 
-impl OneLog {
+impl JournalFile {
     fn new(log: Log) -> Self {
         Self {
             log,

@@ -29,12 +29,12 @@ const RECORDS: [&str; 2] = ["statement_recorded", "rule_statement"];
 /// The filter; clones share what is counted.
 #[derive(Clone, Default)]
 pub(super) struct LineBound {
-    seen: Arc<Mutex<Seen>>,
+    lines_of_second: Arc<Mutex<SecondOfLines>>,
 }
 
 /// What was seen in this second, and what is still repeated.
 #[derive(Default)]
-struct Seen {
+struct SecondOfLines {
     lines: HashMap<UntimedLine, u64>,
     kinds: HashMap<String, OfKind>,
 }
@@ -66,11 +66,14 @@ impl LineBound {
     ///
     /// # Errors
     /// The kernel's: no thread can be had.
-    pub(super) fn tell_each_second(&self) -> io::Result<()> {
-        let seen = Arc::downgrade(&self.seen);
+    pub(super) fn log_each_second(&self) -> io::Result<()> {
+        let seen = Arc::downgrade(&self.lines_of_second);
         let run = move || {
             while let Some(seen) = Weak::upgrade(&seen) {
-                LineBound { seen }.tell();
+                LineBound {
+                    lines_of_second: seen,
+                }
+                .log_kept();
                 std::thread::sleep(Duration::from_secs(1));
             }
         };
@@ -79,10 +82,10 @@ impl LineBound {
     }
 
     /// Tells what was kept back, and begins another second.
-    pub(super) fn tell(&self) {
+    pub(super) fn log_kept(&self) {
         let Kept { repeated, left_out } = self.take();
         for (line, count) in repeated {
-            line.tell(count);
+            line.log_kept(count);
         }
         for (of, count) in left_out {
             tracing::warn!(
@@ -95,7 +98,10 @@ impl LineBound {
     }
 
     fn take(&self) -> Kept {
-        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut seen = self
+            .lines_of_second
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         // One that has not come again is forgotten.
         seen.lines.retain(|_, count| *count > 0);
         let mut repeated = Vec::new();
@@ -118,8 +124,11 @@ impl LineBound {
 
     /// Whether a line is written now.
     fn admits(&self, line: UntimedLine, callsite: &str) -> bool {
-        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        let Seen { lines, kinds } = &mut *seen;
+        let mut seen = self
+            .lines_of_second
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let SecondOfLines { lines, kinds } = &mut *seen;
         if let Some(count) = lines.get_mut(&line) {
             *count += 1;
             return false;
@@ -143,7 +152,7 @@ impl LineBound {
 
 impl UntimedLine {
     /// Tells that it has come so many times more.
-    fn tell(&self, repeated: u64) {
+    fn log_kept(&self, repeated: u64) {
         let (kind, text) = (self.kind.as_deref(), &*self.text);
         match self.level {
             Level::ERROR => tracing::error!(kind, repeated, "{text}"),
@@ -175,7 +184,7 @@ impl<S: Subscriber> Filter<S> for LineBound {
         let line = UntimedLine {
             level,
             kind: fields.kind,
-            text: fields.message + &fields.others,
+            text: fields.message + &fields.other_fields,
         };
         self.admits(line, event.metadata().name())
     }
@@ -186,7 +195,7 @@ impl<S: Subscriber> Filter<S> for LineBound {
 struct Fields {
     kind: Option<String>,
     message: String,
-    others: String,
+    other_fields: String,
     /// It tells of lines that were kept back.
     is_own: bool,
 }
@@ -207,7 +216,7 @@ impl Visit for Fields {
                 self.is_own = true;
                 Ok(())
             }
-            name => write!(self.others, " {name}={value:?}"),
+            name => write!(self.other_fields, " {name}={value:?}"),
         };
     }
 }
@@ -270,7 +279,10 @@ mod tests {
         for number in 0..100_000 {
             bound.admits(line(&format!("{}", number % 1000), &number.to_string()), "");
         }
-        let seen = bound.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let seen = bound
+            .lines_of_second
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         assert!(seen.lines.len() <= LINES_MAX && seen.kinds.len() <= 1000);
     }
 }

@@ -1,4 +1,4 @@
-//! The sandbox's folder and its keeper, the small process that ends the servers and removes the
+//! The sandbox's folder and its cleaner, the small process that ends the servers and removes the
 //! folder when the sandbox is over: after Ctrl-C, after a failed start, after SIGKILL.
 
 use std::fs::{self, DirBuilder};
@@ -17,7 +17,7 @@ const SOCKET_PATH_BYTES_MAX: usize = 103;
 #[derive(Debug)]
 pub struct Folder {
     path: PathBuf,
-    keeper: Child,
+    cleaner: Child,
 }
 
 impl Folder {
@@ -34,10 +34,10 @@ impl Folder {
                 .during("make a temporary folder")?
                 .keep(),
         };
-        // Links are resolved once, so that command lines and the keeper spell the path alike.
+        // Links are resolved once, so that command lines and the cleaner spell the path alike.
         let path = path.canonicalize().during("find the sandbox's folder")?;
-        let keeper = keeper(&path).during("start the sandbox's keeper (sh)")?;
-        Ok(Self { path, keeper })
+        let cleaner = cleaner(&path).during("start the sandbox's cleaner (sh)")?;
+        Ok(Self { path, cleaner })
     }
 
     /// Where it is: absolute, without links.
@@ -50,8 +50,8 @@ impl Folder {
     /// # Errors
     /// When something of it is left.
     pub fn remove(mut self) -> Result<(), Fault> {
-        drop(self.keeper.stdin.take());
-        let _ = self.keeper.wait();
+        drop(self.cleaner.stdin.take());
+        let _ = self.cleaner.wait();
         if self.path.exists() {
             return Err(Fault::new(format!(
                 "could not remove all of {}",
@@ -81,10 +81,14 @@ fn make(path: &Path) -> Result<PathBuf, Fault> {
     }
 }
 
-/// Starts the keeper, in a process group of its own so that the terminal's Ctrl-C passes it by.
-fn keeper(folder: &Path) -> io::Result<Child> {
+/// Starts the cleaner, in a process group of its own so that the terminal's Ctrl-C passes it by.
+fn cleaner(folder: &Path) -> io::Result<Child> {
     Command::new("sh")
-        .args(["-c", include_str!("keeper.sh"), "pilotfish-sandbox-keeper"])
+        .args([
+            "-c",
+            include_str!("cleaner.sh"),
+            "pilotfish-sandbox-cleaner",
+        ])
         .env("SANDBOX", folder)
         .current_dir("/")
         .stdin(Stdio::piped())

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use config::{Config, ReplicationConfig, Secret};
 
-use super::messages::tell;
+use super::messages::print_error;
 use super::replication::HISTORY_PASSWORD;
 
 /// No server of the sandbox has this id.
@@ -35,7 +35,7 @@ pub fn keep(config: &mut Config, folder: &Path) {
     let settings = config::manual::differences(config);
     let written = opened.and_then(|mut it| it.write_all(settings.as_bytes()));
     if let Err(error) = written {
-        tell(format_args!(
+        print_error(format_args!(
             "the settings cannot be written to {}: {error}",
             file.display()
         ));

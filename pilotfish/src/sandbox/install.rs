@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use super::fault::{During, Fault};
-use super::messages::say;
+use super::messages::print;
 
 /// Names of the packages over the releases, newest first. They hold the programs alone: unlike
 /// `mariadb-server` they bring no service, so nothing starts on port 3306.
@@ -34,16 +34,16 @@ pub fn install() -> Result<(), Fault> {
              as root: apt-get install mariadb-server-core mariadb-client-core",
         ));
     }
-    say("no MariaDB or MySQL server here: installing MariaDB from the distribution's packages");
+    print("no MariaDB or MySQL server here: installing MariaDB from the distribution's packages");
     // Lists are often missing in a container and out of date elsewhere.
     if let Err(fault) = apt_get(root, &["update"]) {
-        say(format_args!(
+        print(format_args!(
             "{fault}; going on with the lists that are here"
         ));
     }
     let packages = PACKAGES
         .iter()
-        .find(|packages| is_known(packages[0]))
+        .find(|packages| is_available(packages[0]))
         .ok_or_else(|| Fault::new("this distribution's packages hold no MariaDB server"))?;
     let mut arguments = vec!["install", "-y", "--no-install-recommends"];
     arguments.extend(packages);
@@ -58,7 +58,7 @@ fn apt_get(root: bool, arguments: &[&str]) -> Result<(), Fault> {
         words.insert(0, "sudo");
     }
     let line = words.join(" ");
-    say(&line);
+    print(&line);
     let status = Command::new(words[0])
         .args(&words[1..])
         .status()
@@ -70,7 +70,7 @@ fn apt_get(root: bool, arguments: &[&str]) -> Result<(), Fault> {
 }
 
 /// Whether apt could install `package`.
-fn is_known(package: &str) -> bool {
+fn is_available(package: &str) -> bool {
     Command::new("apt-cache")
         .args(["show", package])
         .stderr(Stdio::null())

@@ -4,12 +4,12 @@ use std::fmt::Display;
 use std::io::Write as _;
 
 /// A line for the person at the terminal. Nobody listening is no reason to stop.
-pub fn say(text: impl Display) {
+pub fn print(text: impl Display) {
     let _ = writeln!(std::io::stdout(), "sandbox: {text}");
 }
 
 /// The same on standard error, for what went wrong.
-pub fn tell(text: impl Display) {
+pub fn print_error(text: impl Display) {
     let _ = writeln!(std::io::stderr(), "sandbox: {text}");
 }
 

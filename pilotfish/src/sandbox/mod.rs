@@ -3,13 +3,13 @@
 //!
 //! ```text
 //! run ──► find or install a server program        server.rs, install.rs
-//!     ──► make a folder and its keeper            folder.rs, keeper.sh
+//!     ──► make a folder and its cleaner            folder.rs, cleaner.sh
 //!     ──► start the servers, make them replicate  replication.rs, server.rs
 //!     ──► serve: the proxy, as the plain command runs it; print the guide     guide.rs
 //!         meanwhile: revive servers that were killed, pass on Ctrl-C          watch.rs
 //!         if asked to: clients that use what there is                         load.rs
 //!         if asked to: the history of the schemas                             history.rs
-//!     ──► the keeper ends the servers and removes the folder
+//!     ──► the cleaner ends the servers and removes the folder
 //! ```
 
 mod fault;
@@ -40,7 +40,7 @@ use crate::arguments::SandboxArguments;
 use fault::{During, Fault};
 use folder::Folder;
 use guide::{Doors, GuideOptions, guide};
-use messages::{say, show, tell};
+use messages::{print, print_error, show};
 use replication::{Cluster, MONITOR_PASSWORD};
 use server::{Program, Server, ServerRole};
 use watch::{Interrupts, ThreadChannels};
@@ -62,7 +62,7 @@ pub fn run(arguments: &SandboxArguments, serve: impl FnOnce(Assignment) -> ExitC
     match play(arguments, serve) {
         Ok(code) => code,
         Err(fault) => {
-            tell(fault);
+            print_error(fault);
             ExitCode::FAILURE
         }
     }
@@ -96,7 +96,7 @@ fn play(
         .block_on(async { Interrupts::listen() })
         .during("listen for signals")?;
     let folder = Folder::create(arguments.folder.as_deref())?;
-    say(format_args!(
+    print(format_args!(
         "starting {} servers ({program}) in {}",
         arguments.replicas + 1,
         folder.path().display()
@@ -125,7 +125,7 @@ fn play(
     let removed = folder.remove();
     let code = played?;
     removed?;
-    say("everything is removed");
+    print("everything is removed");
     Ok(code)
 }
 
@@ -155,7 +155,7 @@ fn hold(named: Option<SocketAddr>, usual: u16) -> Result<TcpListener, Fault> {
         (Err(error), None) => {
             let free = hold_free()?;
             let port = free.local_addr().during("read a socket's address")?.port();
-            say(format_args!(
+            print(format_args!(
                 "{usual} cannot be had ({error}); taking port {port} instead"
             ));
             Ok(free)
@@ -309,7 +309,7 @@ fn backend(server: &Server) -> BackendConfig {
         host: server.address().ip().to_string(),
         port: server.port,
     };
-    let role = match server.part() {
+    let role = match server.role() {
         ServerRole::Primary => Role::Primary,
         ServerRole::Replica => Role::Replica,
     };

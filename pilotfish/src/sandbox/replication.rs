@@ -35,7 +35,7 @@ impl Cluster {
     ///
     /// # Errors
     /// When a server does not start or does not follow. What runs by then is left to the folder's
-    /// keeper.
+    /// cleaner.
     pub async fn start(program: Program, folder: &Path, replicas: usize) -> Result<Self, Fault> {
         let program = Arc::new(program);
         let servers = (1..=replicas + 1)

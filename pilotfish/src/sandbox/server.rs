@@ -204,7 +204,7 @@ fn read_version(text: &str) -> Result<(Family, String), String> {
     };
     let mut numbers = version
         .split(['.', '-'])
-        .map_while(|part| part.parse::<u32>().ok());
+        .map_while(|text| text.parse::<u32>().ok());
     let release = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
     match family {
         Family::MariaDb if release < (10, 5) => Err(format!(
@@ -235,7 +235,7 @@ pub struct Server {
     program: Arc<Program>,
     /// What the sandbox calls it: `primary`, `replica-1`, …
     pub name: String,
-    part: ServerRole,
+    role: ServerRole,
     /// Tells servers that replicate one another apart; from 1.
     id: usize,
     folder: PathBuf,
@@ -251,7 +251,7 @@ impl Server {
     /// # Errors
     /// When the folder cannot be made.
     pub fn new(program: &Arc<Program>, sandbox: &Path, id: usize) -> Result<Self, Fault> {
-        let (name, part) = match id {
+        let (name, role) = match id {
             1 => ("primary".to_owned(), ServerRole::Primary),
             _ => (format!("replica-{}", id - 1), ServerRole::Replica),
         };
@@ -266,7 +266,7 @@ impl Server {
         Ok(Self {
             program: program.clone(),
             name,
-            part,
+            role,
             id,
             folder,
             port: 0,
@@ -395,8 +395,8 @@ impl Server {
     }
 
     /// What it is to the others.
-    pub fn part(&self) -> ServerRole {
-        self.part
+    pub fn role(&self) -> ServerRole {
+        self.role
     }
 
     /// Which of the two families it belongs to.
@@ -463,7 +463,7 @@ impl Server {
         if self.program.family == Family::MariaDb {
             flags.push(flag("init-file", &self.folder.join("init.sql")));
         }
-        if self.part == ServerRole::Replica {
+        if self.role == ServerRole::Replica {
             flags.push("--read-only=ON".to_owned());
         }
         flags

@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 use tokio::time::sleep;
 
 use super::load;
-use super::messages::{say, tell};
+use super::messages::{print, print_error};
 use super::replication::Cluster;
 use super::server::Server;
 
@@ -105,19 +105,21 @@ async fn pass_on(
 async fn revive(mut server: Server) {
     loop {
         match server.ended().await {
-            Ok(status) => say(format_args!(
+            Ok(status) => print(format_args!(
                 "{} has ended ({status}); it starts again in {} s",
                 server.name,
                 AWAY.as_secs()
             )),
-            Err(error) => return tell(format_args!("{} is out of sight: {error}", server.name)),
+            Err(error) => {
+                return print_error(format_args!("{} is out of sight: {error}", server.name));
+            }
         }
         sleep(AWAY).await;
         while let Err(fault) = server.start().await {
-            tell(&fault);
+            print_error(&fault);
             sleep(AWAY).await;
         }
-        say(format_args!(
+        print(format_args!(
             "{} is back, pid {}",
             server.name,
             server.pid().unwrap_or_default()

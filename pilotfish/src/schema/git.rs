@@ -141,11 +141,11 @@ fn put_commit(input: &mut Vec<u8>, branch: &str, follows: Option<&str>, revision
     if let Some(parent) = follows {
         line(format!("from {parent}^0"));
     }
-    let is_there = |old: &ObjectVersion| revision.begun.iter().any(|new| path(new) == path(old));
+    let is_there = |old: &ObjectVersion| revision.created.iter().any(|new| path(new) == path(old));
     for object in revision.ended.iter().filter(|old| !is_there(old)) {
         line(format!("D {}", path(object)));
     }
-    for object in &revision.begun {
+    for object in &revision.created {
         line(format!("M 100644 inline {}", path(object)));
         let text = match &object.definition {
             Some(definition) => format!("{definition};\n"),

@@ -22,7 +22,7 @@ const CONTEXT: usize = 3;
 
 /// Prints what was found; the exit code is 1 if the history cannot be read.
 pub fn schema(arguments: &SchemaArguments) -> ExitCode {
-    let done = match &arguments.what {
+    let done = match &arguments.command {
         SchemaCommand::Diff(arguments) => diff(arguments),
         SchemaCommand::Export(arguments) => export(arguments),
     };
@@ -57,11 +57,11 @@ fn open(config: &Path, cluster: &str) -> Result<SavedHistory, Vec<String>> {
     let file = loaded.config.schema_history.file.ok_or_else(|| {
         one("schema_history.file is not set, so there is no history to read".to_owned())
     })?;
-    let told = |error: String| one(format!("{}: {error}", file.display()));
-    let history = SavedHistory::open(&file).map_err(told)?;
-    match history.knows(cluster).map_err(told)? {
+    let failed = |error: String| one(format!("{}: {error}", file.display()));
+    let history = SavedHistory::open(&file).map_err(failed)?;
+    match history.has_cluster(cluster).map_err(failed)? {
         true => Ok(history),
-        false => Err(told(format!(
+        false => Err(failed(format!(
             "the history has nothing of a cluster \"{cluster}\""
         ))),
     }
@@ -78,12 +78,12 @@ fn diff(arguments: &SchemaDiffArguments) -> Result<String, Vec<String>> {
     let after = history.objects_at(cluster, schema, to).map_err(one)?;
     Ok(match arguments.sql {
         true => migration(&before, &after),
-        false => told(&before, &after),
+        false => describe_differences(&before, &after),
     })
 }
 
 /// The differences for readers.
-fn told(before: &[ObjectVersion], after: &[ObjectVersion]) -> String {
+fn describe_differences(before: &[ObjectVersion], after: &[ObjectVersion]) -> String {
     let mut text = String::new();
     for (object, lines) in differences(before, after) {
         let name = match object.kind.as_str() {

@@ -64,7 +64,7 @@ impl Figures {
     }
 
     /// Another screen.
-    pub fn turn_to(&mut self, screen: usize) {
+    pub fn show_screen(&mut self, screen: usize) {
         if self.screen != screen && screen < SCREENS.len() {
             self.screen = screen;
             self.marked = 0;

@@ -23,7 +23,7 @@ impl Source {
     ///
     /// # Errors
     /// In words; the connection is made again next time.
-    pub fn look(&mut self, screen: usize) -> Result<Sample, String> {
+    pub fn sample(&mut self, screen: usize) -> Result<Sample, String> {
         let mut ask = |sql: &str| self.0.query(sql).map_err(|error| error.to_string());
         let totals = ask(TOTALS)?.rows.into_iter().next().unwrap_or_default();
         let rows = ask(SCREENS[screen].sql)?.rows;

@@ -8,7 +8,7 @@ use ratatui::backend::TestBackend;
 use super::figures::Sample;
 use super::*;
 
-fn look(screen: usize, at: Instant, statements: u64, rows: &[&[&str]]) -> Sample {
+fn sample(screen: usize, at: Instant, statements: u64, rows: &[&[&str]]) -> Sample {
     let row = |row: &&[&str]| row.iter().map(|it| (*it).to_owned()).collect();
     Sample {
         at,
@@ -28,10 +28,10 @@ fn figures() -> Figures {
     let two = [
         "db2", "down", "replica", "main", "0", "0", "3", "500", "5", "50", "5000", "gone",
     ];
-    figures.take(look(0, start, 1500, &[&one, &two]));
+    figures.take(sample(0, start, 1500, &[&one, &two]));
     let mut later = [one, two];
     (later[0][7], later[1][7]) = ("1010", "2500");
-    figures.take(look(
+    figures.take(sample(
         0,
         start + Duration::from_secs(1),
         3510,

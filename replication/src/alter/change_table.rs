@@ -60,10 +60,10 @@ pub fn change_table(name: &str, before: &str, after: &str) -> TableSteps {
             .filter_map(statement),
     );
     steps.statements.extend(partitions(name, &old, &new));
-    if old.others != new.others {
+    if old.other_elements != new.other_elements {
         steps.remarks.push(format!(
             "these parts are not derived: {:?} to {:?}",
-            old.others, new.others
+            old.other_elements, new.other_elements
         ));
     }
     steps
@@ -72,9 +72,10 @@ pub fn change_table(name: &str, before: &str, after: &str) -> TableSteps {
 /// Those of the first that are not in the second as they are.
 fn without<'a>(
     all: &'a [Element<'a>],
-    others: &'a [Element<'a>],
+    other_elements: &'a [Element<'a>],
 ) -> impl Iterator<Item = &'a Element<'a>> {
-    all.iter().filter(|element| !others.contains(element))
+    all.iter()
+        .filter(|element| !other_elements.contains(element))
 }
 
 fn find<'a>(all: &[Element<'a>], name: &str) -> Option<Element<'a>> {

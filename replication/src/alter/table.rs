@@ -12,7 +12,7 @@ pub struct Table<'a> {
     /// CHECK constraints.
     pub checks: Vec<Element<'a>>,
     /// Whatever else stands between the parentheses: `PERIOD FOR SYSTEM_TIME …`.
-    pub others: Vec<&'a str>,
+    pub other_elements: Vec<&'a str>,
     /// `ENGINE=InnoDB`, `DEFAULT CHARSET=utf8mb4`, each with its name.
     pub options: Vec<Element<'a>>,
     /// `PARTITION BY …`, with the comment around it.
@@ -60,7 +60,7 @@ impl<'a> Table<'a> {
                 self.foreign_keys.push(named(first_name()));
             }
             "CONSTRAINT" if text.contains(" CHECK ") => self.checks.push(named(first_name())),
-            _ => self.others.push(text),
+            _ => self.other_elements.push(text),
         }
     }
 
@@ -80,7 +80,7 @@ fn quoted_name(text: &str) -> Option<&str> {
 
 /// Where partitions begin in what stands behind the columns.
 fn partitions(tail: &str) -> Option<usize> {
-    let mut words = Places::of(tail);
+    let mut words = UnquotedChars::of(tail);
     words.find_map(|(at, _)| {
         let rest = &tail[at..];
         let is_comment = rest.starts_with("/*!") && rest.contains(" PARTITION BY ");
@@ -100,7 +100,7 @@ fn options_of(text: &str) -> Option<Vec<Element<'_>>> {
             continue;
         }
         let equals = rest.find('=')?;
-        let end = Places::of(&rest[equals + 1..])
+        let end = UnquotedChars::of(&rest[equals + 1..])
             .find(|(_, character)| *character == ' ')
             .map_or(rest.len(), |(at, _)| equals + 1 + at);
         options.push(Element {
@@ -114,7 +114,7 @@ fn options_of(text: &str) -> Option<Vec<Element<'_>>> {
 
 /// Where a character stands outside of quotes and inner parentheses; a closing parenthesis is that of the text itself.
 fn find(text: &str, wanted: char) -> Option<usize> {
-    let mut places = Places::of(text);
+    let mut places = UnquotedChars::of(text);
     places.find_map(|(at, character)| (character == wanted).then_some(at))
 }
 
@@ -122,7 +122,7 @@ fn find(text: &str, wanted: char) -> Option<usize> {
 fn split(text: &str, separator: char) -> Vec<&str> {
     let mut pieces = Vec::new();
     let mut begin = 0;
-    for (at, character) in Places::of(text) {
+    for (at, character) in UnquotedChars::of(text) {
         if character == separator {
             pieces.push(&text[begin..at]);
             begin = at + 1;
@@ -133,12 +133,12 @@ fn split(text: &str, separator: char) -> Vec<&str> {
 }
 
 /// The characters outside of quotes and inner parentheses, with their places. The opening parenthesis is one of them.
-struct Places<'a> {
+struct UnquotedChars<'a> {
     text: &'a str,
     at: usize,
 }
 
-impl<'a> Places<'a> {
+impl<'a> UnquotedChars<'a> {
     fn of(text: &'a str) -> Self {
         Self { text, at: 0 }
     }
@@ -167,7 +167,7 @@ impl<'a> Places<'a> {
     }
 }
 
-impl Iterator for Places<'_> {
+impl Iterator for UnquotedChars<'_> {
     type Item = (usize, char);
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -233,7 +233,7 @@ mod tests {
                 .partitions
                 .is_some_and(|it| it.starts_with("/*!50100 PARTITION BY HASH"))
         );
-        assert_eq!(table.others, [] as [&str; 0]);
+        assert_eq!(table.other_elements, [] as [&str; 0]);
     }
 
     #[test]

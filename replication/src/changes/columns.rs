@@ -41,7 +41,7 @@ pub fn declared_table(definition: &str) -> Option<DeclaredTable> {
     let columns = table.columns.iter();
     let mut columns: Vec<_> = columns.map(|it| declared(it, charset)).collect();
     let has_period = table
-        .others
+        .other_elements
         .iter()
         .any(|it| it.starts_with("PERIOD FOR SYSTEM_TIME"));
     if table.option("WITH SYSTEM VERSIONING").is_some() && !has_period {

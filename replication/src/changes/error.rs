@@ -74,10 +74,10 @@ pub enum ChangeError {
     #[error("{0}")]
     Refused(#[from] ChangeRefusal),
     /// The file that gets the changes cannot be written.
-    #[error("{what} cannot be written: {error}")]
+    #[error("{target} cannot be written: {error}")]
     Io {
         /// Which file.
-        what: String,
+        target: String,
         /// The system's words.
         error: std::io::Error,
     },

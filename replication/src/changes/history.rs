@@ -32,7 +32,7 @@ pub struct Moment<'a> {
 
 /// What the history says of a table at a moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum KnownDefinition {
+pub enum DefinitionLookup {
     /// As SHOW CREATE TABLE or SHOW CREATE SEQUENCE prints it.
     Is(String),
     /// The history does not know it.
@@ -71,7 +71,7 @@ struct Version {
     /// Whether it has rows: tables and sequences have them, views do not.
     has_rows: bool,
     /// When it began, and the GTID of the change that made it, if both are known.
-    begun: (i64, Option<String>),
+    began: (i64, Option<String>),
     /// The change that made it; none if it was read without one.
     made_by: Option<i64>,
     ended_by: Option<i64>,
@@ -124,31 +124,31 @@ impl History {
         table: (&str, &str),
         moment: Moment<'_>,
         position: Option<&Position>,
-    ) -> rusqlite::Result<KnownDefinition> {
+    ) -> rusqlite::Result<DefinitionLookup> {
         let versions = self.versions(table)?;
         let first = versions.len().saturating_sub(1);
         let holding = versions.into_iter().enumerate().find_map(|(index, it)| {
             // The first reading of all objects comes a little behind the begin of the stream.
             let is_first_reading = index == first && it.made_by.is_none();
-            (is_first_reading || self.is_past(&it.begun, moment)).then_some(it)
+            (is_first_reading || self.is_past(&it.began, moment)).then_some(it)
         });
         let Some(version) = holding else {
-            return Ok(KnownDefinition::Unknown);
+            return Ok(DefinitionLookup::Unknown);
         };
         let is_over = version
             .ended
             .as_ref()
             .is_some_and(|end| self.is_past(end, moment));
         if is_over || !version.has_rows || self.may_be_late(table, &version, moment)? {
-            return Ok(KnownDefinition::Unknown);
+            return Ok(DefinitionLookup::Unknown);
         }
         if let (Some(read_at), Some(position)) = (&version.read_at, position)
             && position.missing(read_at).is_some()
         {
-            return Ok(KnownDefinition::NotYet);
+            return Ok(DefinitionLookup::NotYet);
         }
-        let definition = version.definition.map(KnownDefinition::Is);
-        Ok(definition.unwrap_or(KnownDefinition::Unknown))
+        let definition = version.definition.map(DefinitionLookup::Is);
+        Ok(definition.unwrap_or(DefinitionLookup::Unknown))
     }
 
     /// Whether a version may already be what a later change has made of the table: the server was asked when that had
@@ -209,7 +209,7 @@ impl History {
             Ok(Version {
                 definition: row.get(0)?,
                 has_rows: kind != "view",
-                begun: (row.get(2)?, row.get(3)?),
+                began: (row.get(2)?, row.get(3)?),
                 made_by: row.get(4)?,
                 ended_by: row.get(7)?,
                 ended: until.map(|until| (until, ended_at)),

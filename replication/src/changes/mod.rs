@@ -37,7 +37,7 @@ pub(crate) mod tests;
 pub use error::{ChangeError, ChangeRefusal};
 pub use format::{ChangeLines, OLDEST_POSITION, ServerSentEvents};
 pub use reader::ChangeStart;
-pub use readers::{ChangeReaderView, ChangeReaders, ChangeState, ChangeWay};
+pub use readers::{ChangeReaderView, ChangeReaders, ChangeState, ChangeTransport};
 pub use sink::ChangeSinks;
 pub use source::ChangeSource;
 pub use subscription::{ChangeFormat, ChangeRequest, subscribe};

@@ -11,8 +11,8 @@ use super::error::{ChangeError, ChangeRefusal};
 use super::event::StreamOrigin;
 use super::history::History;
 use super::source::ChangeSource;
-use super::tables::KnownTables;
-use super::translator::{EventPlace, Output, Translator};
+use super::tables::TableCache;
+use super::translator::{EventLocation, Output, Translator};
 use crate::position::Position;
 use crate::relay::{Next, RelayLog, RelayReader, Start};
 
@@ -105,7 +105,7 @@ impl ChangeReader {
         let family = log.family();
         let history = History::open(source.history(), source.stream(), family);
         let history = history.map_err(|error| ChangeRefusal::System(error.to_string()))?;
-        let tables = KnownTables::new(history, source.filters().to_vec());
+        let tables = TableCache::new(history, source.filters().to_vec());
         let origin = StreamOrigin {
             family,
             cluster: source.cluster().to_owned(),
@@ -158,23 +158,23 @@ impl ChangeReader {
     /// # Errors
     /// The files cannot be read, an event cannot be told, or the output does not take it.
     pub fn step(&mut self, out: &mut dyn Output) -> Result<Progress, ChangeError> {
-        let is_left = self.log.is_left();
+        let is_closed = self.log.is_closed();
         self.additions.mark_unchanged();
         self.bytes.clear();
         self.bytes.shrink_to(BUFFER_BYTES);
         match self.reader.next(&mut self.bytes)? {
-            Next::End if is_left => Ok(Progress::IsLeft),
+            Next::End if is_closed => Ok(Progress::IsLeft),
             Next::End => Ok(Progress::IsLive),
             Next::File(_) => Ok(Progress::Goes),
             Next::Event => {
-                let (file, end) = self.reader.place();
+                let (file, end) = self.reader.file_position();
                 let raw = RawEvent::parse(&self.bytes, CHECKSUM)?;
                 raw.verify()?;
-                let place = EventPlace {
+                let location = EventLocation {
                     file,
                     offset: end.saturating_sub(self.bytes.len() as u64),
                 };
-                self.translator.take(&raw, &place, out)?;
+                self.translator.take(&raw, &location, out)?;
                 Ok(Progress::Goes)
             }
         }

@@ -10,7 +10,7 @@ pub struct ChangeReaders {
 
 /// How a reader gets changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum ChangeWay {
+pub enum ChangeTransport {
     /// Over HTTP.
     #[default]
     Http,
@@ -36,7 +36,7 @@ pub enum ChangeState {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ChangeReaderView {
     /// How it gets them.
-    pub way: ChangeWay,
+    pub transport: ChangeTransport,
     /// The account and the address, the file, or the brokers.
     pub name: String,
     /// The cluster whose changes it gets.
@@ -79,10 +79,13 @@ impl ChangeReaders {
 
     /// The same, unless `max` readers of its way are there already.
     pub fn begin_within(self: &Arc<Self>, view: ChangeReaderView, max: usize) -> Option<Reading> {
-        let way = view.way;
+        let transport = view.transport;
         let view = Arc::new(Mutex::new(view));
         let mut reading = locked(&self.reading);
-        let count = reading.iter().filter(|it| locked(it).way == way).count();
+        let count = reading
+            .iter()
+            .filter(|it| locked(it).transport == transport)
+            .count();
         if count >= max {
             return None;
         }
@@ -114,7 +117,7 @@ impl Drop for Reading {
     }
 }
 
-impl ChangeWay {
+impl ChangeTransport {
     /// In one word.
     pub fn name(self) -> &'static str {
         match self {
@@ -148,7 +151,7 @@ mod tests {
     fn readers_over_http_are_bounded_and_those_that_go_make_room() {
         let readers = Arc::new(ChangeReaders::default());
         let file = ChangeReaderView {
-            way: ChangeWay::File,
+            transport: ChangeTransport::File,
             ..ChangeReaderView::default()
         };
         let _file = readers.begin(file);

@@ -30,7 +30,11 @@ pub struct StatementMeaning {
 }
 
 /// What a statement means for a reader who wants these tables.
-pub fn said(header: &EventHeader, query: &Query<'_>, wanted: &Tables) -> StatementMeaning {
+pub fn statement_meaning(
+    header: &EventHeader,
+    query: &Query<'_>,
+    wanted: &Tables,
+) -> StatementMeaning {
     let facts = sql::facts(&query.text, query_flags(query));
     match facts.kind {
         StatementKind::Empty
@@ -55,7 +59,7 @@ impl StatementMeaning {
     /// What another event means.
     pub fn of_event(header: &EventHeader, event: &Event<'_>, wanted: &Tables) -> Self {
         let note = match event {
-            Event::ExecuteLoad(load) => return said(header, &load.query, wanted),
+            Event::ExecuteLoad(load) => return statement_meaning(header, &load.query, wanted),
             Event::XaPrepare(prepare) => {
                 let (verb, end) = match prepare.is_one_phase {
                     true => ("COMMIT", " ONE PHASE"),

@@ -11,7 +11,7 @@ use tokio::time::sleep;
 use super::error::{ChangeError, ChangeRefusal};
 use super::event::{error_event, heartbeat};
 use super::reader::{ChangeReader, ChangeStart, Progress};
-use super::readers::{ChangeReaderView, ChangeState, ChangeWay, Reading};
+use super::readers::{ChangeReaderView, ChangeState, ChangeTransport, Reading};
 use super::translator::{ChangeRecord, Output};
 use crate::status::Streams;
 
@@ -65,7 +65,7 @@ pub fn subscribe(
     let reader = ChangeReader::begin(&source, &request.start, &request.tables)?;
     let max = request.readers_max;
     let view = ChangeReaderView {
-        way: ChangeWay::Http,
+        transport: ChangeTransport::Http,
         name: request.name.clone(),
         cluster: source.cluster().to_owned(),
         tables: request.tables.join(","),
@@ -138,7 +138,7 @@ impl Subscription {
                 "the changes that a client reads end with an error"
             );
             // If the client is gone, it hears of the error when it comes again.
-            let _ = self.tell_error(&error, reader.as_deref());
+            let _ = self.send_error(&error, reader.as_deref());
         }
         tracing::info!(
             kind = "change_reader_ends",
@@ -198,11 +198,11 @@ impl Subscription {
         for _ in 0..REOPENS_MAX {
             let source = self.streams.change_source(Some(&cluster));
             if let Ok(source) = source
-                && source.log().is_some_and(|it| !it.is_left())
+                && source.log().is_some_and(|it| !it.is_closed())
             {
                 return Ok(reader.begin_again(&source, &self.request.tables)?);
             }
-            if self.out.is_gone() {
+            if self.out.is_closed() {
                 return Err(ChangeError::Gone);
             }
             std::thread::sleep(REOPEN_WAIT);
@@ -212,7 +212,7 @@ impl Subscription {
         Err(ChangeRefusal::NoStream(text).into())
     }
 
-    fn tell_error(
+    fn send_error(
         &mut self,
         error: &ChangeError,
         reader: Option<&ChangeReader>,
@@ -298,7 +298,7 @@ impl Output for Queue {
         Ok(())
     }
 
-    fn is_gone(&self) -> bool {
+    fn is_closed(&self) -> bool {
         self.sender.is_closed()
     }
 }

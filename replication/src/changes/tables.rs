@@ -10,7 +10,7 @@ use route::Family;
 
 use super::columns::{DeclaredTable, complete, declared_table, is_complete, may_have_native};
 use super::error::ChangeError;
-use super::history::{History, KnownDefinition, Moment};
+use super::history::{DefinitionLookup, History, Moment};
 
 /// The most tables whose columns are remembered.
 const TABLES_MAX: usize = 10_000;
@@ -20,14 +20,14 @@ const WAIT: Duration = Duration::from_millis(100);
 const WAITS_MAX: u32 = 300;
 
 /// What is known of tables.
-pub struct KnownTables {
+pub struct TableCache {
     history: History,
     filters: Vec<ReplicationFilterConfig>,
     /// By schema and name; none if the history does not know the table. DDL empties it.
     declared: HashMap<(String, String), Option<Arc<DeclaredTable>>>,
 }
 
-impl KnownTables {
+impl TableCache {
     /// Nothing is known yet. The filters of the stream may give tables other names than the history has.
     pub fn new(history: History, filters: Vec<ReplicationFilterConfig>) -> Self {
         Self {
@@ -45,20 +45,22 @@ impl KnownTables {
     /// The table with names, signs, character sets and labels.
     ///
     /// # Errors
-    /// Neither the server nor the history tells them; `is_gone` says that nobody waits for them any more.
+    /// Neither the server nor the history tells them; `is_closed` says that nobody waits for them any more.
     pub fn complete(
         &mut self,
         map: &Arc<TableMap>,
         moment: Moment<'_>,
-        is_gone: &dyn Fn() -> bool,
+        is_closed: &dyn Fn() -> bool,
     ) -> Result<Arc<TableMap>, ChangeError> {
         if is_complete(map) {
             return match self.history.family() {
-                Family::MariaDb if may_have_native(map) => self.with_natives(map, moment, is_gone),
+                Family::MariaDb if may_have_native(map) => {
+                    self.with_natives(map, moment, is_closed)
+                }
                 _ => Ok(Arc::clone(map)),
             };
         }
-        match self.by_history(map, moment, is_gone)? {
+        match self.by_history(map, moment, is_closed)? {
             Some(table) => Ok(table),
             None => {
                 let (schema, table) = (&map.schema, &map.table);
@@ -73,9 +75,9 @@ impl KnownTables {
         &mut self,
         map: &Arc<TableMap>,
         moment: Moment<'_>,
-        is_gone: &dyn Fn() -> bool,
+        is_closed: &dyn Fn() -> bool,
     ) -> Result<Arc<TableMap>, ChangeError> {
-        let known = self.by_history(map, moment, is_gone)?;
+        let known = self.by_history(map, moment, is_closed)?;
         Ok(known.unwrap_or_else(|| Arc::clone(map)))
     }
 
@@ -84,7 +86,7 @@ impl KnownTables {
         &mut self,
         map: &TableMap,
         moment: Moment<'_>,
-        is_gone: &dyn Fn() -> bool,
+        is_closed: &dyn Fn() -> bool,
     ) -> Result<Option<Arc<TableMap>>, ChangeError> {
         let key = (map.schema.clone(), map.table.clone());
         let fitting = |declared: &Option<Arc<DeclaredTable>>| {
@@ -97,7 +99,7 @@ impl KnownTables {
                 return Ok(table);
             }
         }
-        let declared = self.declared_at(map, moment, is_gone)?;
+        let declared = self.declared_at(map, moment, is_closed)?;
         let table = fitting(&declared);
         if self.declared.len() >= TABLES_MAX {
             self.forget();
@@ -113,7 +115,7 @@ impl KnownTables {
         &self,
         map: &TableMap,
         moment: Moment<'_>,
-        is_gone: &dyn Fn() -> bool,
+        is_closed: &dyn Fn() -> bool,
     ) -> Result<Option<Arc<DeclaredTable>>, ChangeError> {
         if self.is_renamed(map) {
             return Ok(None);
@@ -128,13 +130,13 @@ impl KnownTables {
                 .zip(moment.gtid)
                 .is_some_and(|(position, gtid)| !position.contains(gtid));
             match found {
-                KnownDefinition::Is(text) if !is_behind || !moment.has_changes => {
+                DefinitionLookup::Is(text) if !is_behind || !moment.has_changes => {
                     return Ok(declared_table(&text).map(Arc::new));
                 }
-                KnownDefinition::Unknown if !is_behind => return Ok(None),
+                DefinitionLookup::Unknown if !is_behind => return Ok(None),
                 _ => {}
             }
-            if is_gone() {
+            if is_closed() {
                 return Err(ChangeError::Gone);
             }
             std::thread::sleep(WAIT);

@@ -8,7 +8,7 @@ use route::Family;
 use serde_json::{Value, json};
 
 use super::error::ChangeError;
-use super::history::{History, KnownDefinition, Moment};
+use super::history::{DefinitionLookup, History, Moment};
 use super::reader::{ChangeReader, ChangeStart, Progress};
 use super::source::ChangeSource;
 use super::translator::{self, Output};
@@ -122,7 +122,7 @@ impl Output for All {
         Ok(())
     }
 
-    fn is_gone(&self) -> bool {
+    fn is_closed(&self) -> bool {
         false
     }
 }
@@ -392,8 +392,8 @@ fn a_definition_is_that_of_the_position() {
             has_changes: false,
         };
         let found = history.definition_at(("shop", "a"), moment, None).unwrap();
-        let expected = expected.map(|it| KnownDefinition::Is(it.to_owned()));
-        let expected = expected.unwrap_or(KnownDefinition::Unknown);
+        let expected = expected.map(|it| DefinitionLookup::Is(it.to_owned()));
+        let expected = expected.unwrap_or(DefinitionLookup::Unknown);
         assert_eq!(found, expected, "{sequence}");
     }
     assert_eq!(history.position().unwrap(), position(17).ok());
@@ -434,7 +434,7 @@ fn history_of(changes: &[(u64, &str, &str, &str, u64)]) -> (Store, History) {
     (store, history)
 }
 
-fn told_at(history: &History, sequence: u64) -> KnownDefinition {
+fn told_at(history: &History, sequence: u64) -> DefinitionLookup {
     let had = position(sequence).unwrap();
     let moment = Moment {
         had: &had,
@@ -470,9 +470,9 @@ fn a_definition_that_was_read_behind_a_later_change_is_not_told_between_the_two(
             (12, "ALTER TABLE", "ALTER TABLE a ADD d INT", "last", 12),
         ];
         let (_store, history) = history_of(&changes);
-        assert_eq!(told_at(&history, 5), KnownDefinition::Unknown, "{kind}");
-        assert_eq!(told_at(&history, 8), KnownDefinition::Unknown, "{kind}");
-        let late = KnownDefinition::Is("late".to_owned());
+        assert_eq!(told_at(&history, 5), DefinitionLookup::Unknown, "{kind}");
+        assert_eq!(told_at(&history, 8), DefinitionLookup::Unknown, "{kind}");
+        let late = DefinitionLookup::Is("late".to_owned());
         assert_eq!(told_at(&history, 9), late, "{kind}");
         assert_eq!(told_at(&history, 11), late, "{kind}");
     }
@@ -486,7 +486,7 @@ fn a_definition_that_was_read_before_a_later_change_is_told_up_to_that() {
         (9, "ALTER TABLE", "ALTER TABLE a MODIFY b INT", "first", 9),
     ];
     let (_store, history) = history_of(&changes);
-    let first = KnownDefinition::Is("first".to_owned());
+    let first = DefinitionLookup::Is("first".to_owned());
     assert_eq!(told_at(&history, 5), first);
     assert_eq!(told_at(&history, 8), first);
 }
@@ -495,5 +495,5 @@ fn a_definition_that_was_read_before_a_later_change_is_told_up_to_that() {
 fn a_definition_waits_until_the_history_has_all_changes_that_it_may_have_in_it() {
     // What the stream has not read yet may be another change of the table.
     let (_store, history) = history_of(&[(5, "CREATE TABLE", "CREATE TABLE a (b INT)", "late", 9)]);
-    assert_eq!(told_at(&history, 5), KnownDefinition::NotYet);
+    assert_eq!(told_at(&history, 5), DefinitionLookup::NotYet);
 }

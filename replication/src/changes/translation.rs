@@ -8,8 +8,8 @@ use system::Clock;
 use super::error::ChangeError;
 use super::event::StreamOrigin;
 use super::history::History;
-use super::tables::KnownTables;
-use super::translator::{EventPlace, Output, Translator};
+use super::tables::TableCache;
+use super::translator::{EventLocation, Output, Translator};
 use crate::position::Position;
 use crate::store::Store;
 
@@ -38,7 +38,7 @@ impl Translation {
             family,
             cluster: "main".to_owned(),
         };
-        let tables = KnownTables::new(history, Vec::new());
+        let tables = TableCache::new(history, Vec::new());
         let translator = Translator::new(
             origin,
             Position::empty(family),
@@ -57,6 +57,6 @@ impl Translation {
     /// # Errors
     /// It is damaged, or cannot be told.
     pub fn take(&mut self, raw: &RawEvent<'_>, out: &mut dyn Output) -> Result<(), ChangeError> {
-        self.translator.take(raw, &EventPlace::default(), out)
+        self.translator.take(raw, &EventLocation::default(), out)
     }
 }

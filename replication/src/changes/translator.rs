@@ -17,8 +17,8 @@ use super::event::{
 };
 use super::history::Moment;
 use super::key::row_key;
-use super::statement::{StatementMeaning, said};
-use super::tables::KnownTables;
+use super::statement::{StatementMeaning, statement_meaning};
+use super::tables::TableCache;
 use crate::position::{Gtid, Position};
 use binlog::{GroupStep, GroupTracker};
 
@@ -59,17 +59,17 @@ pub trait Output {
     fn end_of_transaction(&mut self, position: &str) -> Result<(), ChangeError>;
 
     /// Whether nobody waits for changes any more.
-    fn is_gone(&self) -> bool;
+    fn is_closed(&self) -> bool;
 
     /// Whether each change has its subject.
-    fn wants_subjects(&self) -> bool {
+    fn needs_subjects(&self) -> bool {
         false
     }
 }
 
 /// Where an event stands in the relay files.
 #[derive(Debug, Clone, Default)]
-pub struct EventPlace {
+pub struct EventLocation {
     /// The file.
     pub file: String,
     /// Where the event begins.
@@ -80,7 +80,7 @@ pub struct EventPlace {
 pub struct Translator {
     origin: StreamOrigin,
     wanted: Tables,
-    tables: KnownTables,
+    tables: TableCache,
     clock: Clock,
     decoder: Decoder,
     groups: GroupTracker,
@@ -124,7 +124,7 @@ impl Translator {
         origin: StreamOrigin,
         position: Position,
         wanted: Tables,
-        (tables, clock): (KnownTables, Clock),
+        (tables, clock): (TableCache, Clock),
         limits: Limits,
     ) -> Self {
         Self {
@@ -169,15 +169,15 @@ impl Translator {
     pub fn take(
         &mut self,
         raw: &RawEvent<'_>,
-        place: &EventPlace,
+        location: &EventLocation,
         out: &mut dyn Output,
     ) -> Result<(), ChangeError> {
         self.transaction.row = 0;
         self.written = i64::from(raw.header().time) * 1_000_000;
         let event = self.decoder.decode(raw)?;
         match &event {
-            Event::TransactionPayload(payload) => self.take_payload(payload, place, out)?,
-            _ => self.tell((raw.header(), &event), place, out)?,
+            Event::TransactionPayload(payload) => self.take_payload(payload, location, out)?,
+            _ => self.translate_event((raw.header(), &event), location, out)?,
         }
         match self.groups.take(&event) {
             GroupStep::Within => Ok(()),
@@ -192,14 +192,14 @@ impl Translator {
     fn take_payload(
         &mut self,
         payload: &TransactionPayload<'_>,
-        place: &EventPlace,
+        location: &EventLocation,
         out: &mut dyn Output,
     ) -> Result<(), ChangeError> {
         let mut events = payload.events(self.decoder.limits())?;
         while let Some(bytes) = events.next_event()? {
             let raw = RawEvent::parse(bytes, Checksum::None)?;
             let event = self.decoder.decode_within(&raw)?;
-            self.tell((raw.header(), &event), place, out)?;
+            self.translate_event((raw.header(), &event), location, out)?;
         }
         Ok(())
     }
@@ -252,7 +252,7 @@ impl Translator {
         subject: impl FnOnce() -> ChangeSubject,
         out: &mut dyn Output,
     ) -> Result<(), ChangeError> {
-        let subject = out.wants_subjects().then(subject);
+        let subject = out.needs_subjects().then(subject);
         match self.held.replace(HeldChange { json, subject }) {
             Some(before) => self.send(before, out),
             None => Ok(()),
@@ -260,15 +260,15 @@ impl Translator {
     }
 
     /// Tells what an event has changed.
-    fn tell(
+    fn translate_event(
         &mut self,
         (header, event): (&EventHeader, &Event<'_>),
-        place: &EventPlace,
+        location: &EventLocation,
         out: &mut dyn Output,
     ) -> Result<(), ChangeError> {
         match event {
             Event::Rows(rows, Some(table)) if self.is_wanted(table) => {
-                self.tell_rows(header, (rows, table), place, out)
+                self.translate_rows(header, (rows, table), location, out)
             }
             Event::Query(query) => {
                 if self.transaction.thread.is_none() {
@@ -277,12 +277,17 @@ impl Translator {
                 if self.transaction.is_half_alter {
                     return Ok(());
                 }
-                self.tell_said(header, said(header, query, &self.wanted), place, out)
+                self.translate_meaning(
+                    header,
+                    statement_meaning(header, query, &self.wanted),
+                    location,
+                    out,
+                )
             }
-            other => self.tell_said(
+            other => self.translate_meaning(
                 header,
                 StatementMeaning::of_event(header, other, &self.wanted),
-                place,
+                location,
                 out,
             ),
         }
@@ -294,11 +299,11 @@ impl Translator {
             && !system.any(|it| it.eq_ignore_ascii_case(&table.schema))
     }
 
-    fn tell_rows(
+    fn translate_rows(
         &mut self,
         header: &EventHeader,
         (rows, table): (&RowsEvent<'_>, &Arc<TableMap>),
-        place: &EventPlace,
+        location: &EventLocation,
         out: &mut dyn Output,
     ) -> Result<(), ChangeError> {
         let moment = Moment {
@@ -307,11 +312,11 @@ impl Translator {
             time: i64::from(header.time) * 1_000_000,
             has_changes: self.transaction.has_changes,
         };
-        let table = self.tables.complete(table, moment, &|| out.is_gone())?;
+        let table = self.tables.complete(table, moment, &|| out.is_closed())?;
         for change in rows.changes(&table, self.decoder.limits())? {
             let change = change?;
             let about = (table.schema.as_str(), Some(table.table.as_str()));
-            let event = self.event(header, about, place, |source, order, now| {
+            let event = self.event(header, about, location, |source, order, now| {
                 row_event(&change, &table, source, order, now)
             });
             let subject = || ChangeSubject {
@@ -323,29 +328,29 @@ impl Translator {
         Ok(())
     }
 
-    fn tell_said(
+    fn translate_meaning(
         &mut self,
         header: &EventHeader,
-        said: StatementMeaning,
-        place: &EventPlace,
+        meaning: StatementMeaning,
+        location: &EventLocation,
         out: &mut dyn Output,
     ) -> Result<(), ChangeError> {
-        if said.changes_objects {
+        if meaning.changes_objects {
             self.tables.forget();
             self.transaction.has_changes = true;
         }
-        for (schema, table) in &said.truncated {
+        for (schema, table) in &meaning.truncated {
             let about = (schema.as_str(), Some(table.as_str()));
-            let event = self.event(header, about, place, truncate_event);
+            let event = self.event(header, about, location, truncate_event);
             let subject = || ChangeSubject {
                 table: Some((schema.clone(), table.clone())),
                 key: None,
             };
             self.hold(event, subject, out)?;
         }
-        if let Some(note) = &said.note {
-            let about = (said.schema.as_str(), said.table.as_deref());
-            let event = self.event(header, about, place, |source, order, now| {
+        if let Some(note) = &meaning.note {
+            let about = (meaning.schema.as_str(), meaning.table.as_deref());
+            let event = self.event(header, about, location, |source, order, now| {
                 note_event(note, source, order, now)
             });
             let subject = || ChangeSubject {
@@ -362,7 +367,7 @@ impl Translator {
         &mut self,
         header: &EventHeader,
         (schema, table): (&str, Option<&str>),
-        place: &EventPlace,
+        location: &EventLocation,
         write: impl FnOnce(&Source<'_>, Order, i64) -> String,
     ) -> String {
         let transaction = &mut self.transaction;
@@ -384,8 +389,8 @@ impl Translator {
             table,
             server_id: header.server_id,
             gtid: &transaction.gtid_text,
-            file: &place.file,
-            offset: place.offset,
+            file: &location.file,
+            offset: location.offset,
             row: transaction.row,
             thread: transaction.thread,
         };

@@ -11,7 +11,7 @@ pub trait ReplicaConnection: Send {
     fn command(&mut self) -> impl Future<Output = Option<Vec<u8>>> + Send;
 
     /// Sends packets with their headers; false when it is gone.
-    fn say(&mut self, packets: &[u8]) -> impl Future<Output = bool> + Send;
+    fn send_packets(&mut self, packets: &[u8]) -> impl Future<Output = bool> + Send;
 
     /// What the packets of answers look like.
     fn capabilities(&self) -> Capabilities;

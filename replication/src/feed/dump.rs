@@ -12,8 +12,8 @@ use wire::reply::put_eof;
 use wire::write::put_packets;
 use wire::{Command, Reader, StatusFlags};
 
+use super::artificial::{put_heartbeat, put_rotate};
 use super::connection::{FIRST, ReplicaConnection};
-use super::made_up::{put_heartbeat, put_rotate};
 use super::running::Feeding;
 use super::variables::Variables;
 use crate::position::Position;
@@ -223,13 +223,13 @@ impl Dump {
         let mut additions = self.log.additions();
         loop {
             additions.mark_unchanged();
-            if self.log.is_left() {
+            if self.log.is_closed() {
                 // The replica connects again, and finds the relay that has taken its place.
                 return Ok(false);
             }
             let (is_end, events) = self.gather()?;
             if !self.out.is_empty() {
-                if !connection.say(&self.out).await {
+                if !connection.send_packets(&self.out).await {
                     return Ok(false);
                 }
                 self.note(&feeding, events);
@@ -247,7 +247,7 @@ impl Dump {
                 let mut eof = Vec::new();
                 put_eof(&mut eof, StatusFlags::AUTOCOMMIT, 0);
                 put_packets(&mut self.out, self.sequence, &eof);
-                return Ok(connection.say(&self.out).await);
+                return Ok(connection.send_packets(&self.out).await);
             }
             feeding.change(|view| view.is_live = is_end);
             tokio::select! {
@@ -258,7 +258,7 @@ impl Dump {
                 () = silence(self.request.heartbeat) => self.beat()?,
                 _ = &mut feeding.ended => return Err(self.replaced()),
             }
-            if !self.out.is_empty() && !connection.say(&self.out).await {
+            if !self.out.is_empty() && !connection.send_packets(&self.out).await {
                 return Ok(false);
             }
             self.out.clear();
@@ -267,7 +267,7 @@ impl Dump {
 
     /// What was sent is shown.
     fn note(&self, feeding: &Feeding, events: u64) {
-        let (file, position) = self.reader.place();
+        let (file, position) = self.reader.file_position();
         let bytes = self.out.len() as u64;
         feeding.change(|view| {
             view.is_live = false;
@@ -288,11 +288,11 @@ impl Dump {
                 Ok(Next::End) => return Ok((true, events)),
                 Ok(Next::File(name)) => {
                     let put = put_rotate(&mut self.payload, self.log.server_id(), &name);
-                    put.map_err(|error| self.told(error.to_string()))?;
+                    put.map_err(|error| self.refusal(error.to_string()))?;
                 }
                 Ok(Next::Event) if !self.is_wanted() => continue,
                 Ok(Next::Event) => events += 1,
-                Err(error) => return Err(self.told(describe_read(&error, &self.log))),
+                Err(error) => return Err(self.refusal(describe_read(&error, &self.log))),
             }
             self.sequence = put_packets(&mut self.out, self.sequence, &self.payload);
         }
@@ -309,16 +309,16 @@ impl Dump {
     fn beat(&mut self) -> Result<(), Refusal> {
         self.payload.clear();
         self.payload.push(0);
-        let (file, position) = self.reader.place();
+        let (file, position) = self.reader.file_position();
         let place = (file.as_str(), position);
         let is_v2 = self.request.is_heartbeat_v2;
         let put = put_heartbeat(&mut self.payload, self.log.server_id(), place, is_v2);
-        put.map_err(|error| self.told(error.to_string()))?;
+        put.map_err(|error| self.refusal(error.to_string()))?;
         self.sequence = put_packets(&mut self.out, self.sequence, &self.payload);
         Ok(())
     }
 
-    fn told(&self, text: impl Into<String>) -> Refusal {
+    fn refusal(&self, text: impl Into<String>) -> Refusal {
         Refusal {
             sequence: self.sequence,
             ..Refusal::new(text)
@@ -326,7 +326,7 @@ impl Dump {
     }
 
     fn replaced(&self) -> Refusal {
-        self.told(format!(
+        self.refusal(format!(
             "A replica with the same server_uuid/server_id as this replica has connected to the source ({})",
             self.request.identity
         ))

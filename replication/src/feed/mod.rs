@@ -7,9 +7,9 @@
 //! How a replica is connected and has logged in is another's affair ([`ReplicaConnection`]). A replica that comes again
 //! under the same identity ends its older stream, as on servers.
 
+mod artificial;
 mod connection;
 mod dump;
-mod made_up;
 mod running;
 mod session;
 mod statement;

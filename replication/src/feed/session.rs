@@ -69,7 +69,7 @@ impl Session {
             }
             _ => not_here(),
         };
-        connection.say(&packets).await
+        connection.send_packets(&packets).await
     }
 
     async fn dump<C: ReplicaConnection>(&mut self, payload: &[u8], connection: &mut C) -> bool {
@@ -106,7 +106,7 @@ impl Session {
         let mut packets = Vec::new();
         let payload = error(refusal.number, *b"HY000", &refusal.text);
         put_packets(&mut packets, refusal.sequence, &payload);
-        connection.say(&packets).await && refusal.sequence == FIRST
+        connection.send_packets(&packets).await && refusal.sequence == FIRST
     }
 
     fn query(&mut self, text: &str) -> Vec<u8> {

@@ -44,7 +44,7 @@ pub fn read(text: &str) -> Statement {
 
 fn set(text: &str) -> Statement {
     let mut all = Vec::new();
-    for part in parts(text) {
+    for part in split_at_commas(text) {
         // SET NAMES and its like have no equals sign. There is no text here whose character set counts.
         let Some((name, value)) = part.split_once('=') else {
             continue;
@@ -65,7 +65,7 @@ fn select(text: &str) -> Statement {
         None => text,
     };
     let mut all = Vec::new();
-    for part in parts(text) {
+    for part in split_at_commas(text) {
         let Some(value) = read_value(part.trim()) else {
             return Statement::Unknown;
         };
@@ -95,7 +95,7 @@ fn show(text: &str) -> Statement {
 }
 
 /// The parts between commas that stand in no string.
-fn parts(text: &str) -> impl Iterator<Item = &str> {
+fn split_at_commas(text: &str) -> impl Iterator<Item = &str> {
     let mut quote = None;
     text.split(move |letter: char| {
         match quote {

@@ -15,7 +15,7 @@ use net::watch;
 use system::Clock;
 use tokio::time::sleep;
 
-use crate::store::{Store, Untold};
+use crate::store::{Store, UndeliveredChange};
 use script::Scripts;
 
 /// The first wait after a failure. It doubles up to the longest.
@@ -58,11 +58,11 @@ impl Receiver {
     }
 
     /// Tells it of one change. It has taken the change if this returns Ok.
-    async fn tell(
+    async fn deliver(
         self,
         config: &Arc<Config>,
         scripts: &mut Scripts,
-        change: &Untold,
+        change: &UndeliveredChange,
     ) -> Result<(), String> {
         let history = &config.schema_history;
         match self {
@@ -74,7 +74,7 @@ impl Receiver {
 }
 
 /// Tells a receiver of changes until the streams end.
-pub async fn tell_changes(
+pub async fn deliver_changes(
     receiver: Receiver,
     mut configs: watch::Receiver<Arc<Config>>,
     store: Rc<RefCell<Store>>,
@@ -88,8 +88,8 @@ pub async fn tell_changes(
         written.borrow_and_update();
         let told = match due(receiver, &store, &config) {
             Ok(Some(change)) => {
-                let told = receiver.tell(&config, &mut scripts, &change).await;
-                told.and_then(|()| mark_told(receiver, &store, change.id))
+                let told = receiver.deliver(&config, &mut scripts, &change).await;
+                told.and_then(|()| mark_delivered(receiver, &store, change.id))
             }
             Ok(None) => {
                 tokio::select! {
@@ -125,16 +125,16 @@ fn due(
     receiver: Receiver,
     store: &RefCell<Store>,
     config: &Config,
-) -> Result<Option<Untold>, String> {
+) -> Result<Option<UndeliveredChange>, String> {
     let store = store.borrow();
     let due = match receiver.is_set(config) {
-        true => store.next_untold(receiver.name()),
-        false => store.forget_told(receiver.name()).map(|()| None),
+        true => store.next_undelivered(receiver.name()),
+        false => store.forget_receiver(receiver.name()).map(|()| None),
     };
     due.map_err(|error| error.to_string())
 }
 
-fn mark_told(receiver: Receiver, store: &RefCell<Store>, id: i64) -> Result<(), String> {
-    let marked = store.borrow().mark_told(receiver.name(), id);
+fn mark_delivered(receiver: Receiver, store: &RefCell<Store>, id: i64) -> Result<(), String> {
+    let marked = store.borrow().mark_delivered(receiver.name(), id);
     marked.map_err(|error| error.to_string())
 }

@@ -7,13 +7,17 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::Command;
 use tokio::time::timeout;
 
-use crate::store::Untold;
+use crate::store::UndeliveredChange;
 
 /// How much of the program's error output goes into the log.
 const ERRORS_BYTES_MAX: u64 = 1000;
 
 /// Runs the program with the change on its standard input. It must end with 0 within the limit, or it is killed.
-pub(super) async fn run(hook: &[String], limit: Duration, change: &Untold) -> Result<(), String> {
+pub(super) async fn run(
+    hook: &[String],
+    limit: Duration,
+    change: &UndeliveredChange,
+) -> Result<(), String> {
     let [program, arguments @ ..] = hook else {
         return Ok(());
     };
@@ -66,8 +70,8 @@ pub(super) async fn run(hook: &[String], limit: Duration, change: &Untold) -> Re
 mod tests {
     use super::*;
 
-    fn change() -> Untold {
-        Untold {
+    fn change() -> UndeliveredChange {
+        UndeliveredChange {
             id: 1,
             json: "{\"id\":1}".to_owned(),
         }

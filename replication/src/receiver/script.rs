@@ -8,7 +8,7 @@ use script::mlua::{self, Lua, Table};
 use system::Clock;
 
 use crate::script_file::ScriptFile;
-use crate::store::Untold;
+use crate::store::UndeliveredChange;
 
 /// The function that is called.
 const FUNCTION: &str = "on_schema_change";
@@ -29,14 +29,18 @@ impl Scripts {
     }
 
     /// Calls the script with a change. It has taken the change if it raises no error.
-    pub(super) async fn call(&mut self, config: &Config, change: &Untold) -> Result<(), String> {
+    pub(super) async fn call(
+        &mut self,
+        config: &Config,
+        change: &UndeliveredChange,
+    ) -> Result<(), String> {
         let Some(file) = config.schema_history.script.clone() else {
             return Ok(());
         };
         let script = self.script(&config.script)?;
         let json = change.json.clone();
         // A script may run for a second and longer, and streams go on meanwhile.
-        let called = tokio::task::spawn_blocking(move || tell(&script, &file, &json));
+        let called = tokio::task::spawn_blocking(move || deliver(&script, &file, &json));
         called.await.map_err(|error| error.to_string())?
     }
 
@@ -53,7 +57,7 @@ impl Scripts {
 }
 
 /// Runs the file, and then its function.
-fn tell(script: &ScriptFile, file: &Path, json: &str) -> Result<(), String> {
+fn deliver(script: &ScriptFile, file: &Path, json: &str) -> Result<(), String> {
     script.forget();
     script.load(file, FUNCTION)?;
     script.call(FUNCTION, |lua, function| function.call(change(lua, json)?))
@@ -88,7 +92,7 @@ mod tests {
         std::fs::write(file, text).unwrap();
         let mut config = Config::default();
         config.schema_history.script = Some(file.to_owned());
-        let change = Untold {
+        let change = UndeliveredChange {
             id: 1,
             json: json.to_owned(),
         };

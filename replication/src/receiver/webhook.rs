@@ -3,13 +3,16 @@
 use config::SchemaHistoryConfig;
 use net::post::{self, Authorities, Destination};
 
-use crate::store::Untold;
+use crate::store::UndeliveredChange;
 
 /// How much of an answer goes into the log.
 const ANSWER_BYTES_MAX: usize = 200;
 
 /// Posts a change. The server must answer with a status that says success.
-pub(super) async fn post(history: &SchemaHistoryConfig, change: &Untold) -> Result<(), String> {
+pub(super) async fn post(
+    history: &SchemaHistoryConfig,
+    change: &UndeliveredChange,
+) -> Result<(), String> {
     let Some(target) = history.webhook_target() else {
         return Ok(());
     };
@@ -56,7 +59,7 @@ mod tests {
             webhook: Some(Secret::new(format!("http://127.0.0.1:{port}/hooks?key=k"))),
             ..SchemaHistoryConfig::default()
         };
-        let change = Untold {
+        let change = UndeliveredChange {
             id: 1,
             json: "{\"id\":1}".to_owned(),
         };

@@ -18,11 +18,11 @@ pub struct RelayLog {
     /// As whom replicas know the proxy.
     server_id: u32,
     uuid: String,
-    known: Mutex<LogState>,
+    state: Mutex<LogState>,
     /// How often something has been added, or the writer has left.
     additions: watch::Sender<u64>,
     /// Whether nobody writes any more.
-    is_left: AtomicBool,
+    is_closed: AtomicBool,
 }
 
 #[derive(Debug)]
@@ -56,18 +56,18 @@ impl RelayLog {
             folder: folder.to_owned(),
             server_id,
             uuid: uuid.to_owned(),
-            known: Mutex::new(LogState {
+            state: Mutex::new(LogState {
                 files,
                 position,
                 version: String::new(),
             }),
             additions: watch::Sender::new(0),
-            is_left: AtomicBool::new(false),
+            is_closed: AtomicBool::new(false),
         }
     }
 
-    fn known(&self) -> std::sync::MutexGuard<'_, LogState> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> std::sync::MutexGuard<'_, LogState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// `server_id`, which no replica may have.
@@ -82,38 +82,38 @@ impl RelayLog {
 
     /// Whose servers' files these are.
     pub fn family(&self) -> Family {
-        self.known().position.family()
+        self.state().position.family()
     }
 
     /// All transactions up to the end of the last file.
     pub fn position(&self) -> Position {
-        self.known().position.clone()
+        self.state().position.clone()
     }
 
     /// Whether there is a file, so that replicas can be fed, and the server's version is known.
     pub fn has_begun(&self) -> bool {
-        !self.known().files.is_empty()
+        !self.state().files.is_empty()
     }
 
     /// What the server calls itself whose events these are; empty before the first.
     pub fn version(&self) -> String {
-        self.known().version.clone()
+        self.state().version.clone()
     }
 
     /// How many files there are, and their bytes.
     pub fn size(&self) -> (usize, u64) {
-        let known = self.known();
+        let state = self.state();
         (
-            known.files.len(),
-            known.files.iter().map(|it| it.bytes).sum(),
+            state.files.len(),
+            state.files.iter().map(|it| it.bytes).sum(),
         )
     }
 
     /// The transactions that are not in any file any more.
     pub fn deleted(&self) -> Position {
-        let known = self.known();
-        let first = known.files.front().map(|it| it.before.clone());
-        first.unwrap_or_else(|| known.position.clone())
+        let state = self.state();
+        let first = state.files.front().map(|it| it.before.clone());
+        first.unwrap_or_else(|| state.position.clone())
     }
 
     /// Told of each addition, and when the writer has left.
@@ -122,13 +122,13 @@ impl RelayLog {
     }
 
     /// Whether nobody writes any more: another relay has taken its place, or will.
-    pub fn is_left(&self) -> bool {
-        self.is_left.load(Ordering::Acquire)
+    pub fn is_closed(&self) -> bool {
+        self.is_closed.load(Ordering::Acquire)
     }
 
     /// The writer is gone.
     pub(super) fn leave(&self) {
-        self.is_left.store(true, Ordering::Release);
+        self.is_closed.store(true, Ordering::Release);
         self.additions.send_modify(|count| *count += 1);
     }
 
@@ -142,8 +142,8 @@ impl RelayLog {
 
     /// The newest file that a replica which has `had` can begin with; none if its next transactions are deleted.
     pub(super) fn first_for(&self, had: &Position) -> Option<RelayFile> {
-        let known = self.known();
-        let mut newest_first = known.files.iter().rev();
+        let state = self.state();
+        let mut newest_first = state.files.iter().rev();
         newest_first
             .find(|it| had.missing(&it.before).is_none())
             .cloned()
@@ -151,42 +151,42 @@ impl RelayLog {
 
     /// A file, and whether another comes behind it; none if it is deleted.
     pub(super) fn file(&self, number: u64) -> Option<(RelayFile, bool)> {
-        let known = self.known();
-        let first = known.files.front()?.number;
+        let state = self.state();
+        let first = state.files.front()?.number;
         let index = usize::try_from(number.checked_sub(first)?).ok()?;
-        let file = known.files.get(index)?.clone();
-        Some((file, index + 1 < known.files.len()))
+        let file = state.files.get(index)?.clone();
+        Some((file, index + 1 < state.files.len()))
     }
 
     /// How many bytes of the last file are durable.
     pub(super) fn last_bytes(&self) -> u64 {
-        self.known().files.back().map_or(0, |it| it.bytes)
+        self.state().files.back().map_or(0, |it| it.bytes)
     }
 
     /// Whether the last file has no transactions, if the files go up to `position`.
     pub(super) fn is_last_empty(&self, position: &Position) -> bool {
-        let known = self.known();
-        known.files.back().is_some_and(|it| it.before == *position)
+        let state = self.state();
+        state.files.back().is_some_and(|it| it.before == *position)
     }
 
     pub(super) fn set_version(&self, version: String) {
-        self.known().version = version;
+        self.state().version = version;
     }
 
     /// The last file is durable up to there.
     pub(super) fn extend(&self, bytes: u64, position: &Position) {
-        let mut known = self.known();
-        if let Some(last) = known.files.back_mut() {
+        let mut state = self.state();
+        if let Some(last) = state.files.back_mut() {
             last.bytes = bytes;
         }
-        known.position.clone_from(position);
-        drop(known);
+        state.position.clone_from(position);
+        drop(state);
         self.additions.send_modify(|count| *count += 1);
     }
 
     /// Another file has begun.
     pub(super) fn begin(&self, file: RelayFile) {
-        self.known().files.push_back(file);
+        self.state().files.push_back(file);
         self.additions.send_modify(|count| *count += 1);
     }
 
@@ -195,10 +195,10 @@ impl RelayLog {
         &self,
         is_due: impl Fn(&RelayFile, u64) -> bool,
     ) -> Option<RelayFile> {
-        let mut known = self.known();
-        let all = known.files.iter().map(|it| it.bytes).sum();
-        let first = known.files.front()?;
-        let takes = known.files.len() > 1 && is_due(first, all);
-        takes.then(|| known.files.pop_front()).flatten()
+        let mut state = self.state();
+        let all = state.files.iter().map(|it| it.bytes).sum();
+        let first = state.files.front()?;
+        let takes = state.files.len() > 1 && is_due(first, all);
+        takes.then(|| state.files.pop_front()).flatten()
     }
 }

@@ -82,7 +82,7 @@ impl RelayReader {
     }
 
     /// The file that is read, and where its next event begins.
-    pub fn place(&self) -> (String, u64) {
+    pub fn file_position(&self) -> (String, u64) {
         (files::name(self.number), self.offset)
     }
 

@@ -65,7 +65,7 @@ pub fn recover(folder: &Path, limits: Limits) -> Result<Option<Recovered>, Relay
         return Ok(None);
     };
     let path = folder.join(files::name(last.number));
-    let (bytes, position) = whole_part(&path, last.before.clone(), limits)?;
+    let (bytes, position) = whole_transactions(&path, last.before.clone(), limits)?;
     if bytes < last.bytes {
         truncate(&path, bytes)?;
         last.bytes = bytes;
@@ -94,7 +94,7 @@ impl Statements for Unread {
 }
 
 /// Up to where a file's transactions are whole, and which are behind that. What is damaged counts as not written.
-fn whole_part(
+fn whole_transactions(
     path: &Path,
     before: Position,
     limits: Limits,

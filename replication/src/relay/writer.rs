@@ -85,7 +85,7 @@ struct Current {
     whole: u64,
     /// Since when a whole transaction waits to be synced.
     unsynced: Option<Instant>,
-    begun: Instant,
+    opened_at: Instant,
     /// Whether the system has failed to write: nobody knows how much of the last bytes is there.
     has_failed: bool,
 }
@@ -316,7 +316,7 @@ impl RelayWriter {
         }
         let head = self.log.file_head_bytes();
         self.current.as_ref().is_some_and(|it| {
-            let is_old = is_look_due && it.begun.elapsed() > age && it.whole > head;
+            let is_old = is_look_due && it.opened_at.elapsed() > age && it.whole > head;
             it.whole > limit || is_old
         })
     }
@@ -381,7 +381,7 @@ impl Current {
             buffer: Vec::new(),
             whole: bytes,
             unsynced: None,
-            begun: clock::now(),
+            opened_at: clock::now(),
             has_failed: false,
         }
     }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use rusqlite::{Connection, OpenFlags, params};
 
-use super::{APPLICATION, VERSION, encoded};
+use super::{APPLICATION, VERSION};
 
 /// An object as it was.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,7 +46,7 @@ impl SavedHistory {
     /// It cannot be read, or is something else.
     pub fn open(file: &Path) -> Result<Self, String> {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
-        let source = format!("file:{}", encoded(file));
+        let source = sqlite_file::uri(file);
         let opened = Connection::open_with_flags(source, flags);
         let database = opened.map_err(|error| error.to_string())?;
         let number = |text: &str| database.query_row(text, [], |row| row.get(0));
@@ -76,7 +76,7 @@ impl SavedHistory {
     ///
     /// # Errors
     /// The file cannot be read.
-    pub fn knows(&self, cluster: &str) -> Result<bool, String> {
+    pub fn has_cluster(&self, cluster: &str) -> Result<bool, String> {
         let text = "SELECT EXISTS (SELECT 1 FROM versions WHERE cluster = ?)";
         let known = self.database.query_row(text, [cluster], |row| row.get(0));
         known.map_err(|error| error.to_string())

@@ -48,7 +48,7 @@ pub struct Revision {
     /// Objects that no longer are what they were.
     pub ended: Vec<ObjectVersion>,
     /// What objects are from here on.
-    pub begun: Vec<ObjectVersion>,
+    pub created: Vec<ObjectVersion>,
 }
 
 impl SavedHistory {
@@ -143,7 +143,7 @@ fn of_change(
             |row| Ok((row.get::<_, i64>(0)?, saved_change(row)?)),
         )
         .optional()?;
-    let begun = versions(
+    let created = versions(
         database,
         "made_by = ?3",
         params![cluster, schema, mark.change],
@@ -165,7 +165,7 @@ fn of_change(
         time,
         change: change.map(|(_, change)| change),
         ended,
-        begun,
+        created,
     })
 }
 
@@ -181,7 +181,7 @@ fn of_reading(
         time: mark.read_at,
         change: None,
         ended: versions(database, "until = ?3 AND ended_by IS NULL", keys)?,
-        begun: versions(database, "since = ?3 AND made_by IS NULL", keys)?,
+        created: versions(database, "since = ?3 AND made_by IS NULL", keys)?,
     })
 }
 

@@ -219,7 +219,7 @@ fn a_hook_is_told_of_each_change_once_from_when_it_is_set() {
         &change(1, "CREATE TABLE", &["t"], "CREATE TABLE t (a INT)"),
         &[],
     );
-    assert_eq!(store.next_untold(HOOK).unwrap(), None);
+    assert_eq!(store.next_undelivered(HOOK).unwrap(), None);
     record(
         &mut store,
         2,
@@ -232,7 +232,7 @@ fn a_hook_is_told_of_each_change_once_from_when_it_is_set() {
         &change(3, "DROP TABLE", &["t"], "DROP TABLE t"),
         &[],
     );
-    let first = store.next_untold(HOOK).unwrap().unwrap();
+    let first = store.next_undelivered(HOOK).unwrap().unwrap();
     assert!(
         first
             .json
@@ -246,23 +246,23 @@ fn a_hook_is_told_of_each_change_once_from_when_it_is_set() {
         first.json
     );
     // It has not been taken, so it comes again.
-    assert_eq!(store.next_untold(HOOK).unwrap().as_ref(), Some(&first));
-    store.mark_told(HOOK, first.id).unwrap();
+    assert_eq!(store.next_undelivered(HOOK).unwrap().as_ref(), Some(&first));
+    store.mark_delivered(HOOK, first.id).unwrap();
     // Another receiver is behind it.
-    assert_eq!(store.next_untold("webhook").unwrap(), None);
-    let second = store.next_untold(HOOK).unwrap().unwrap();
+    assert_eq!(store.next_undelivered("webhook").unwrap(), None);
+    let second = store.next_undelivered(HOOK).unwrap().unwrap();
     assert!(second.id > first.id);
-    store.mark_told(HOOK, second.id).unwrap();
-    assert_eq!(store.next_untold(HOOK).unwrap(), None);
+    store.mark_delivered(HOOK, second.id).unwrap();
+    assert_eq!(store.next_undelivered(HOOK).unwrap(), None);
     // Without a hook changes are not kept for the next one.
-    store.forget_told(HOOK).unwrap();
+    store.forget_receiver(HOOK).unwrap();
     record(
         &mut store,
         4,
         &change(4, "CREATE TABLE", &["u"], "CREATE TABLE u (a INT)"),
         &[],
     );
-    assert_eq!(store.next_untold(HOOK).unwrap(), None);
+    assert_eq!(store.next_undelivered(HOOK).unwrap(), None);
 }
 
 #[test]
@@ -281,9 +281,9 @@ fn a_file_of_a_proxy_with_one_receiver_is_taken_over() {
     store.database.execute_batch(text).unwrap();
     drop(store);
     let store = Store::open(Some(&file), 1 << 30).unwrap();
-    let next = store.next_untold("hook").unwrap().unwrap();
+    let next = store.next_undelivered("hook").unwrap().unwrap();
     assert_eq!(next.id, 2);
-    assert_eq!(store.next_untold("script").unwrap(), None);
+    assert_eq!(store.next_undelivered("script").unwrap(), None);
 }
 
 #[test]
@@ -321,7 +321,7 @@ fn the_history_is_a_sequence_of_revisions() {
             (
                 it.change.map(|it| it.kind),
                 it.ended.len(),
-                it.begun.len(),
+                it.created.len(),
                 it.time / 1_000_000,
             )
         })
@@ -382,5 +382,5 @@ fn the_work_of_a_tool_is_one_revision() {
     let revision = history.revision("main", None, marks[1]).unwrap();
     let names = |all: &[ObjectVersion]| all.iter().map(|it| it.name.clone()).collect::<Vec<_>>();
     assert_eq!(names(&revision.ended), ["t"]);
-    assert_eq!(names(&revision.begun), ["t"]);
+    assert_eq!(names(&revision.created), ["t"]);
 }

@@ -57,7 +57,7 @@ async fn marks_of_semi_synchronous_replication_stand_in_front_of_events() {
     }
     server.event(2, &xid).await;
     for expected in [false, false, true, true, false] {
-        let (raw, asks) = stream_on.next_asking().await.unwrap();
+        let (raw, asks) = stream_on.next_with_ack_request().await.unwrap();
         assert_eq!((raw.bytes(), asks), (&xid[..], expected));
     }
     // What has begun with marks goes on with them.
@@ -72,7 +72,7 @@ async fn marks_of_semi_synchronous_replication_stand_in_front_of_events() {
     server.event(0, &xid).await;
     server.event(1, &odd).await;
     for bytes in [&xid, &odd] {
-        let (raw, asks) = stream_off.next_asking().await.unwrap();
+        let (raw, asks) = stream_off.next_with_ack_request().await.unwrap();
         assert_eq!((raw.bytes(), asks), (&bytes[..], false));
     }
 }

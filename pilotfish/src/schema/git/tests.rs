@@ -80,7 +80,7 @@ fn a_commit_says_what_was_done_and_where_it_stands() {
             object("table", "shop", "goods"),
             object("table", "shop", "old"),
         ],
-        begun: vec![object("table", "shop", "goods")],
+        created: vec![object("table", "shop", "goods")],
     };
     let mut input = Vec::new();
     put_commit(&mut input, "refs/heads/main", None, &revision);

@@ -17,9 +17,9 @@ pub struct Starts {
     /// The time of the last message.
     before: u64,
     /// What each series had in the last message, and since when it counts.
-    known: HashMap<SeriesKey, Count>,
+    last_message: HashMap<SeriesKey, Count>,
     /// The same in the message that is made.
-    seen: HashMap<SeriesKey, Count>,
+    this_message: HashMap<SeriesKey, Count>,
 }
 
 /// A metric's name and the labels of one of its series.
@@ -37,8 +37,8 @@ impl Starts {
         Self {
             process,
             before: process,
-            known: HashMap::new(),
-            seen: HashMap::new(),
+            last_message: HashMap::new(),
+            this_message: HashMap::new(),
         }
     }
 
@@ -46,7 +46,7 @@ impl Starts {
     pub fn messages(&mut self, metrics: &[Metric], now: u64) -> Vec<Message> {
         let messages = metrics.iter().map(|it| self.message(it, now)).collect();
         // A series that is not there any more is forgotten.
-        self.known = std::mem::take(&mut self.seen);
+        self.last_message = std::mem::take(&mut self.this_message);
         self.before = now;
         messages
     }
@@ -97,12 +97,12 @@ impl Starts {
     /// Since when a counter counts. One that has less than in the last message was set back after that message.
     fn start(&mut self, metric: &Metric, series: &Series, value: f64) -> u64 {
         let key = (metric.name.to_string(), series.labels.clone());
-        let start = match self.known.get(&key) {
+        let start = match self.last_message.get(&key) {
             Some(last) if value < last.value => self.before,
             Some(last) => last.start,
             None => self.process,
         };
-        self.seen.insert(key, Count { value, start });
+        self.this_message.insert(key, Count { value, start });
         start
     }
 }

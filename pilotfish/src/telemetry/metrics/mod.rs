@@ -11,7 +11,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use admin::material::Material;
 use admin::table::demands_of;
-use admin::{EventKind, Seen, metrics};
+use admin::{AdminSources, EventKind, metrics};
 use config::{Config, HttpTarget};
 use hyper::body::Bytes;
 use net::watch;
@@ -43,7 +43,7 @@ impl MetricsExporter {
     /// The kernel's, in words: there is no thread to be had.
     pub fn start(
         settings: watch::Receiver<Arc<Settings>>,
-        seen: &Seen,
+        admin_sources: &AdminSources,
         started: Instant,
     ) -> Result<Self, String> {
         let failed = |error: std::io::Error| format!("metrics cannot be sent: {error}");
@@ -54,7 +54,7 @@ impl MetricsExporter {
         let exporting = Exporting {
             starts: Starts::new(nanoseconds(began.unwrap_or(now))),
             settings,
-            seen: seen.clone(),
+            admin_sources: admin_sources.clone(),
             ends,
             has_trouble: false,
             has_ended,
@@ -79,7 +79,7 @@ impl MetricsExporter {
 
 struct Exporting {
     settings: watch::Receiver<Arc<Settings>>,
-    seen: Seen,
+    admin_sources: AdminSources,
     starts: Starts,
     ends: watch::Receiver<bool>,
     /// Whether the last figures were not taken.
@@ -117,11 +117,11 @@ impl Exporting {
         let Some(Ok(target)) = config.tracing.metrics_target() else {
             return;
         };
-        let seen = &self.seen;
+        let admin_sources = &self.admin_sources;
         let material = Material::gather(
-            &seen.sources.window,
+            &admin_sources.sources.window,
             demands_of(&metrics::tables()),
-            seen.facts(),
+            admin_sources.facts(),
             None,
         )
         .await;
@@ -200,7 +200,7 @@ impl Exporting {
                 "metrics are sent again".to_owned()
             }
         };
-        let events = self.seen.sources.editor.events();
+        let events = self.admin_sources.sources.editor.events();
         events.note(EventKind::Metrics, &place, text, None);
     }
 }

@@ -51,15 +51,15 @@ impl Maker<'_> {
         let left = begin + it.times.proxy + it.times.queue;
         let first_byte = (left + it.times.first_byte).min(end);
         let whole = self.whole(it, (begin, end));
-        let waited = self.part(&whole, "wait", (begin, left));
+        let waited = self.child_span(&whole, "wait", (begin, left));
         let is_queued = attribute("pilotfish.queued", it.times.queue > Duration::ZERO);
         let mut spans = vec![Span {
             attributes: vec![is_queued],
             ..waited
         }];
         if it.backend.is_some() {
-            spans.push(self.part(&whole, "backend", (left, first_byte)));
-            spans.push(self.part(&whole, "reply", (first_byte, end)));
+            spans.push(self.child_span(&whole, "backend", (left, first_byte)));
+            spans.push(self.child_span(&whole, "reply", (first_byte, end)));
         }
         spans.insert(0, whole);
         spans
@@ -96,7 +96,12 @@ impl Maker<'_> {
         }
     }
 
-    fn part(&mut self, whole: &Span, name: &str, (begin, end): (SystemTime, SystemTime)) -> Span {
+    fn child_span(
+        &mut self,
+        whole: &Span,
+        name: &str,
+        (begin, end): (SystemTime, SystemTime),
+    ) -> Span {
         Span {
             trace_id: whole.trace_id.clone(),
             span_id: self.id(),

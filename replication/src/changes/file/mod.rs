@@ -17,7 +17,7 @@ use config::{ChangeFileConfig, ChangeFileStart};
 use tokio::sync::watch;
 
 use super::error::ChangeError;
-use super::readers::ChangeWay;
+use super::readers::ChangeTransport;
 use super::sink::SinkSettings;
 use super::source::ChangeSource;
 use writer::ChangeFileWriter;
@@ -25,7 +25,7 @@ use writer::ChangeFileWriter;
 impl SinkSettings for ChangeFileConfig {
     type Sink = ChangeFileWriter;
 
-    const WAY: ChangeWay = ChangeWay::File;
+    const TRANSPORT: ChangeTransport = ChangeTransport::File;
     const THREAD: &'static str = "change file";
 
     fn name(&self) -> String {
@@ -48,7 +48,7 @@ impl SinkSettings for ChangeFileConfig {
         ChangeFileWriter::open(self, stopped.clone())
     }
 
-    fn tell_begin(&self, position: &str) {
+    fn log_start(&self, position: &str) {
         tracing::info!(
             kind = "change_file_begins",
             file = %self.path.display(),
@@ -57,7 +57,7 @@ impl SinkSettings for ChangeFileConfig {
         );
     }
 
-    fn tell_failure(&self, error: &ChangeError, wait: Duration) {
+    fn log_retry(&self, error: &ChangeError, wait: Duration) {
         tracing::warn!(
             kind = "change_file_failed",
             file = %self.path.display(),

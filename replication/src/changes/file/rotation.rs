@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::changes::sink::position_file::{beside, folder_of, sync_folder};
+use crate::changes::sink::position_file::{folder_of, sync_folder, with_suffix};
 
 /// The renamed files, the oldest first, with their numbers.
 pub fn rotated(path: &Path) -> io::Result<Vec<(u64, PathBuf)>> {
@@ -30,7 +30,7 @@ pub fn rotated(path: &Path) -> io::Result<Vec<(u64, PathBuf)>> {
 pub fn rotate(path: &Path, files_max: usize) -> io::Result<()> {
     let mut all = rotated(path)?;
     let number = all.last().map_or(1, |(number, _)| number + 1);
-    let next = beside(path, &format!("{number:06}"));
+    let next = with_suffix(path, &format!("{number:06}"));
     std::fs::rename(path, &next)?;
     all.push((number, next));
     let surplus = all.len().saturating_sub(files_max);

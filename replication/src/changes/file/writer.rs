@@ -12,7 +12,7 @@ use tokio::sync::watch;
 use super::rotation::{rotate, rotated};
 use crate::changes::error::ChangeError;
 use crate::changes::sink::position_file::{
-    beside, io_error, lock, opened, save_position, saved_position,
+    io_error, lock, opened, save_position, saved_position, with_suffix,
 };
 use crate::changes::sink::{Sink, SyncTimer};
 use crate::changes::translator::{ChangeRecord, Output};
@@ -56,7 +56,7 @@ impl ChangeFileWriter {
         stopped: watch::Receiver<()>,
     ) -> Result<Self, ChangeError> {
         let path = &settings.path;
-        let lock = lock(&beside(path, "lock"))?;
+        let lock = lock(&with_suffix(path, "lock"))?;
         let mut file = opened(path)?;
         let mut last = last_position(&mut file).map_err(io_error(path))?;
         if last.is_none()
@@ -66,7 +66,7 @@ impl ChangeFileWriter {
             let mut file = opened(&newest)?;
             last = last_position(&mut file).map_err(io_error(&newest))?;
         }
-        let saved = saved_position(&beside(path, "position"))?;
+        let saved = saved_position(&with_suffix(path, "position"))?;
         let bytes = file.seek(SeekFrom::End(0)).map_err(io_error(path))?;
         Ok(Self {
             settings: settings.clone(),
@@ -142,7 +142,7 @@ impl Sink for ChangeFileWriter {
             return Ok(());
         }
         if let Some(position) = &self.position {
-            save_position(&beside(&self.settings.path, "position"), position)?;
+            save_position(&with_suffix(&self.settings.path, "position"), position)?;
         }
         self.saved.clone_from(&self.position);
         Ok(())
@@ -172,7 +172,7 @@ impl Output for ChangeFileWriter {
         self.rotate_if_due()
     }
 
-    fn is_gone(&self) -> bool {
+    fn is_closed(&self) -> bool {
         self.stopped.has_changed().is_err()
     }
 }

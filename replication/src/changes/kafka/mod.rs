@@ -24,7 +24,7 @@ use config::{ChangeFileStart, KafkaConfig};
 use tokio::sync::watch;
 
 use super::error::ChangeError;
-use super::readers::ChangeWay;
+use super::readers::ChangeTransport;
 use super::sink::SinkSettings;
 use super::source::ChangeSource;
 use writer::KafkaWriter;
@@ -32,7 +32,7 @@ use writer::KafkaWriter;
 impl SinkSettings for KafkaConfig {
     type Sink = KafkaWriter;
 
-    const WAY: ChangeWay = ChangeWay::Kafka;
+    const TRANSPORT: ChangeTransport = ChangeTransport::Kafka;
     const THREAD: &'static str = "kafka";
 
     fn name(&self) -> String {
@@ -55,7 +55,7 @@ impl SinkSettings for KafkaConfig {
         KafkaWriter::open(self, source, stopped.clone())
     }
 
-    fn tell_begin(&self, position: &str) {
+    fn log_start(&self, position: &str) {
         tracing::info!(
             kind = "kafka_begins",
             brokers = self.brokers.join(","),
@@ -65,7 +65,7 @@ impl SinkSettings for KafkaConfig {
         );
     }
 
-    fn tell_failure(&self, error: &ChangeError, wait: Duration) {
+    fn log_retry(&self, error: &ChangeError, wait: Duration) {
         tracing::warn!(
             kind = "kafka_failed",
             brokers = self.brokers.join(","),

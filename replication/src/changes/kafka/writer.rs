@@ -11,7 +11,7 @@ use super::batch::Batch;
 use super::producer::Producer;
 use super::topic::Topics;
 use crate::changes::error::ChangeError;
-use crate::changes::sink::position_file::{beside, lock, save_position, saved_position};
+use crate::changes::sink::position_file::{lock, save_position, saved_position, with_suffix};
 use crate::changes::sink::{Sink, SyncTimer};
 use crate::changes::source::ChangeSource;
 use crate::changes::translator::{ChangeRecord, Output};
@@ -37,7 +37,7 @@ pub struct KafkaWriter {
     /// Changes and bytes that nobody was told of.
     counts: (u64, u64),
     /// A request has failed: what the brokers have is not known any more.
-    is_broken: bool,
+    has_failed: bool,
 }
 
 impl KafkaWriter {
@@ -50,7 +50,7 @@ impl KafkaWriter {
         source: &ChangeSource,
         stopped: watch::Receiver<()>,
     ) -> Result<Self, ChangeError> {
-        let lock = lock(&beside(&settings.position_file, "lock"))?;
+        let lock = lock(&with_suffix(&settings.position_file, "lock"))?;
         let saved = saved_position(&settings.position_file)?;
         Ok(Self {
             settings: settings.clone(),
@@ -65,7 +65,7 @@ impl KafkaWriter {
             saved,
             timer: SyncTimer::default(),
             counts: (0, 0),
-            is_broken: false,
+            has_failed: false,
         })
     }
 
@@ -78,7 +78,7 @@ impl KafkaWriter {
         for (topic, mut records) in self.batch.take() {
             let bytes = records.size();
             if let Err(error) = self.producer.send(&topic, &mut records) {
-                self.is_broken = true;
+                self.has_failed = true;
                 return Err(error);
             }
             self.counts.0 += u64::from(records.count());
@@ -117,7 +117,7 @@ impl Sink for KafkaWriter {
 
     /// If a request has failed, or the sink is to end, only what was acknowledged before is kept.
     fn sync(&mut self) -> Result<(), ChangeError> {
-        if !self.is_broken && !self.is_gone() {
+        if !self.has_failed && !self.is_closed() {
             self.write_piece()?;
         }
         self.timer.clear();
@@ -160,11 +160,11 @@ impl Output for KafkaWriter {
         Ok(())
     }
 
-    fn is_gone(&self) -> bool {
+    fn is_closed(&self) -> bool {
         self.stopped.has_changed().is_err()
     }
 
-    fn wants_subjects(&self) -> bool {
+    fn needs_subjects(&self) -> bool {
         true
     }
 }

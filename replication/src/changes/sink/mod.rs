@@ -21,7 +21,7 @@ use tokio::time::{sleep, timeout};
 
 use super::error::{ChangeError, ChangeRefusal};
 use super::reader::{ChangeReader, ChangeStart, Progress};
-use super::readers::{ChangeReaderView, ChangeReaders, ChangeState, ChangeWay, Reading};
+use super::readers::{ChangeReaderView, ChangeReaders, ChangeState, ChangeTransport, Reading};
 use super::source::ChangeSource;
 use super::translator::Output;
 
@@ -71,7 +71,7 @@ pub trait SinkSettings: Clone + Send + 'static {
     type Sink: Sink;
 
     /// As tables show it.
-    const WAY: ChangeWay;
+    const TRANSPORT: ChangeTransport;
     /// The name of its thread, and what the log calls it.
     const THREAD: &'static str;
 
@@ -95,10 +95,10 @@ pub trait SinkSettings: Clone + Send + 'static {
     ) -> Result<Self::Sink, ChangeError>;
 
     /// Tells the log that changes are written behind this position.
-    fn tell_begin(&self, position: &str);
+    fn log_start(&self, position: &str);
 
     /// Tells the log that the proxy tries again after a wait.
-    fn tell_failure(&self, error: &ChangeError, wait: Duration);
+    fn log_retry(&self, error: &ChangeError, wait: Duration);
 }
 
 /// The threads of all sinks of one stream. They end when this is dropped.
@@ -144,7 +144,7 @@ impl ChangeSinks {
         readers: &Arc<ChangeReaders>,
     ) {
         let view = ChangeReaderView {
-            way: S::WAY,
+            transport: S::TRANSPORT,
             name: settings.name(),
             cluster: source.cluster().to_owned(),
             tables: settings.tables().join(","),
@@ -202,7 +202,7 @@ impl<S: SinkSettings> SinkThread<S> {
             let text = error.to_string();
             // The stream may not have reached its server yet, which it says itself.
             if !matches!(error, ChangeError::Refused(ChangeRefusal::NotBegun(_))) {
-                self.settings.tell_failure(&error, wait);
+                self.settings.log_retry(&error, wait);
             }
             self.reading.change(|view| {
                 view.state = ChangeState::Waiting;
@@ -242,7 +242,7 @@ impl<S: SinkSettings> SinkThread<S> {
         };
         let mut reader = ChangeReader::begin(&self.source, &start, self.settings.tables())?;
         sink.begin(reader.position())?;
-        self.settings.tell_begin(reader.position());
+        self.settings.log_start(reader.position());
         loop {
             let progress = reader.step(&mut sink);
             if progress.is_err() || self.is_stopped() {

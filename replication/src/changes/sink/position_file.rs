@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use crate::changes::error::ChangeError;
 
 /// `PATH.suffix`
-pub fn beside(path: &Path, suffix: &str) -> PathBuf {
+pub fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".");
     name.push(suffix);
@@ -61,7 +61,7 @@ pub fn save_position(path: &Path, position: &str) -> Result<(), ChangeError> {
 }
 
 fn replace(path: &Path, position: &str) -> io::Result<()> {
-    let next = beside(path, "next");
+    let next = with_suffix(path, "next");
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(true).mode(0o600);
     let mut file = options.open(&next)?;
@@ -92,7 +92,7 @@ pub fn folder_of(path: &Path) -> &Path {
 pub fn io_error(path: &Path) -> impl Fn(io::Error) -> ChangeError {
     let path: PathBuf = path.to_owned();
     move |error| ChangeError::Io {
-        what: path.display().to_string(),
+        target: path.display().to_string(),
         error,
     }
 }

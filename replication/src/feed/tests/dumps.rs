@@ -34,7 +34,7 @@ impl ReplicaConnection for Script {
         }
     }
 
-    async fn say(&mut self, packets: &[u8]) -> bool {
+    async fn send_packets(&mut self, packets: &[u8]) -> bool {
         self.said.lock().unwrap().extend_from_slice(packets);
         true
     }

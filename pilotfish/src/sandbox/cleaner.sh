@@ -1,4 +1,4 @@
-# The sandbox's keeper: outlives the sandbox by a moment, whatever ended it, and clears up.
+# The sandbox's cleaner: outlives the sandbox by a moment, whatever ended it, and clears up.
 #
 # Standard input is a pipe whose other end only the sandbox holds; it ends when the sandbox closes
 # it or dies. $SANDBOX is the folder. Every server of the sandbox names its data folder on its

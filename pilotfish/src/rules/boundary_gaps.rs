@@ -6,7 +6,7 @@ use config::{
 use route::rules::{Rules, Then};
 
 /// A warning for each way past a rule that is a boundary; none where there is no such rule.
-pub fn ways_past(config: &Config, written: &Written, rules: &Rules) -> Vec<Fault> {
+pub fn boundary_gaps(config: &Config, written: &Written, rules: &Rules) -> Vec<Fault> {
     let is_boundary = |rule: &route::rules::Rule| {
         rule.when_unsure == WhenUnsure::Refuse && rule.then != Then::Watch
     };
@@ -19,7 +19,7 @@ pub fn ways_past(config: &Config, written: &Written, rules: &Rules) -> Vec<Fault
         rule: &rule.name,
     };
     let mut ways = Vec::new();
-    ways.extend(look.others());
+    ways.extend(look.unknown_users());
     ways.extend(look.transparent_listeners());
     ways.extend(look.accounts());
     ways
@@ -33,13 +33,13 @@ struct BoundaryCheck<'a> {
 }
 
 impl BoundaryCheck<'_> {
-    fn way(&self, setting: &str, text: &str) -> Fault {
+    fn gap(&self, setting: &str, text: &str) -> Fault {
         let text = format!("{text}, past rule \"{}\"", self.rule);
         self.written.fault(setting, text)
     }
 
     /// Users that the proxy does not know.
-    fn others(&self) -> Option<Fault> {
+    fn unknown_users(&self) -> Option<Fault> {
         let accounts = &self.config.accounts;
         if accounts.others == OtherAccounts::Refuse {
             return None;
@@ -59,7 +59,7 @@ impl BoundaryCheck<'_> {
                 "accounts.others = \"refuse\"",
             ),
         };
-        Some(self.way("accounts.others", text).hint(hint))
+        Some(self.gap("accounts.others", text).hint(hint))
     }
 
     fn transparent_listeners(&self) -> Vec<Fault> {
@@ -71,11 +71,11 @@ impl BoundaryCheck<'_> {
                 SessionMode::Transaction | SessionMode::Statement => return None,
             };
             let setting = Written::of("listener", index, "routing.session");
-            Some(self.way(&setting, text))
+            Some(self.gap(&setting, text))
         });
         let all = self.config.routing.session == SessionMode::Transparent;
         let all = all.then(|| {
-            self.way("routing.session", "is \"transparent\": sessions are relayed unread, unless a listener or an account says otherwise")
+            self.gap("routing.session", "is \"transparent\": sessions are relayed unread, unless a listener or an account says otherwise")
         });
         ways.chain(all).collect()
     }
@@ -91,14 +91,14 @@ impl BoundaryCheck<'_> {
         let key = |key| Written::of("account", index, key);
         if account.routing.session == Some(SessionMode::Transparent) {
             let text = "is \"transparent\": the account's sessions are relayed unread";
-            return Some(self.way(&key("routing.session"), text));
+            return Some(self.gap(&key("routing.session"), text));
         }
         let is_dead_end =
             account.hash_form() == Some(HashForm::Ed25519) && account.backend_user.is_none();
         is_dead_end.then(|| {
             let text = "is of ed25519, and the account has no backend_user: a backend answers its logins, and its \
                         sessions are relayed unread";
-            self.way(&key("hash"), text)
+            self.gap(&key("hash"), text)
         })
     }
 }

@@ -73,7 +73,7 @@ impl Stage {
 
     /// The backend answers so.
     fn hear(&mut self, backend: u32, answer: Result<Answer, Failure>) {
-        let known = self.backend_set.watched(BackendId(backend)).unwrap();
+        let known = self.backend_set.monitor(BackendId(backend)).unwrap();
         let ticket = Ticket {
             backend: known.id,
             epoch: known.epoch(),
@@ -84,13 +84,13 @@ impl Stage {
 
     fn backend(&self, index: u32) -> Backend {
         self.backend_set
-            .watched(BackendId(index))
+            .monitor(BackendId(index))
             .unwrap()
             .backend()
     }
 
     fn roles(&self) -> Vec<Option<Role>> {
-        self.backend_set.watched.iter().map(|w| w.role).collect()
+        self.backend_set.monitors.iter().map(|w| w.role).collect()
     }
 }
 
@@ -175,7 +175,7 @@ fn a_primary_that_falls_stays_it_unless_another_takes_over() {
     stage.hear(0, leads());
     stage.hear(1, lags(0));
     let ticket = stage.asked(0);
-    stage.backend_set.heard(&connect_failed(ticket), stage.now);
+    stage.backend_set.report(&connect_failed(ticket), stage.now);
     assert_eq!(stage.roles(), [PRIMARY, REPLICA]);
     stage.hear(1, leads());
     assert_eq!(stage.roles(), [None, PRIMARY]);
@@ -234,7 +234,7 @@ fn a_replica_that_returns_is_left_out_until_it_has_told_its_lag() {
     stage.hear(1, lags(0));
     let fallen = |stage: &mut Stage| {
         let ticket = stage.asked(1);
-        stage.backend_set.heard(&connect_failed(ticket), stage.now);
+        stage.backend_set.report(&connect_failed(ticket), stage.now);
         stage.hear(1, silent());
         stage.asked(1);
         assert!(stage.backend(1).is_usable() && stage.backend(1).is_left_out());
@@ -248,7 +248,7 @@ fn a_replica_that_returns_is_left_out_until_it_has_told_its_lag() {
     assert!(!stage.backend(1).is_left_out());
     // It has nobody to follow, and nothing to miss.
     let ticket = stage.asked(0);
-    stage.backend_set.heard(&connect_failed(ticket), stage.now);
+    stage.backend_set.report(&connect_failed(ticket), stage.now);
     fallen(&mut stage);
     stage.hear(1, cut_off());
     assert!(!stage.backend(1).is_left_out());
@@ -266,7 +266,7 @@ fn a_replica_without_its_primary_keeps_its_lag_where_that_is_down() {
         "for one answer it may be so"
     );
     let ticket = stage.asked(0);
-    stage.backend_set.heard(&connect_failed(ticket), stage.now);
+    stage.backend_set.report(&connect_failed(ticket), stage.now);
     stage.hear(1, cut_off());
     assert_eq!(stage.backend(1).standing.lag(), behind(2));
     assert!(!stage.backend(1).is_left_out());
@@ -298,7 +298,7 @@ fn a_replica_has_its_lag_back_when_the_primary_that_it_cannot_reach_is_found_to_
     }
     let cut_off_for = stage.now.since(since);
     let ticket = stage.asked(0);
-    stage.backend_set.heard(&connect_failed(ticket), stage.now);
+    stage.backend_set.report(&connect_failed(ticket), stage.now);
     for _ in 0..2 {
         stage.hear(1, cut_off());
         let lag = Lag::Behind(Duration::from_secs(2) + cut_off_for);
@@ -505,7 +505,7 @@ fn a_refused_write_makes_a_primary_read_only_until_it_is_asked() {
     let id = stage.backend(0).id;
     stage
         .backend_set
-        .heard(&Report::WritesRefused { backend: id }, stage.now);
+        .report(&Report::WritesRefused { backend: id }, stage.now);
     assert!(stage.backend(0).is_read_only_primary());
     let now = stage.now;
     stage.asked(0);

@@ -4,7 +4,7 @@ use route::{Role, Server, Writes};
 
 /// What workers see of what is found out by asking.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Seen {
+pub(super) struct ReplicationView {
     pub(super) role: Option<Role>,
     pub(super) server: Option<Server>,
     pub(super) writes: Writes,

@@ -13,7 +13,7 @@ use history::{History, facts_of};
 
 /// What is seen through the ports.
 #[derive(Clone)]
-pub struct Seen {
+pub struct AdminSources {
     /// Where they look.
     pub sources: Sources,
     /// The ports' own counts, while the ports are open.
@@ -23,7 +23,7 @@ pub struct Seen {
 /// Set when the ports open.
 type OpenPorts = Arc<Mutex<Weak<Authenticator>>>;
 
-impl Seen {
+impl AdminSources {
     /// All that there is to see.
     pub fn new(
         window: &Window,

@@ -2,28 +2,29 @@
 
 use route::{Health, Moment, Role, Writes};
 
-use super::seen::Seen;
+use super::published::ReplicationView;
 use super::settings::{Questions, Rhythm};
 use super::{BackendMonitor, Change};
 use crate::failure::Failure;
 use crate::question::{Answer, Following};
-use crate::replication::{PrimarySeen, Suspicion};
+use crate::replication::{PrimaryHealth, Suspicion};
 use crate::roles::{Follows, Member, Presence};
 
 impl BackendMonitor {
     /// Is there anything to be asked about its replication?
-    pub(super) fn is_asked(&self) -> bool {
+    pub(super) fn is_questioned(&self) -> bool {
         self.settings.questions != Questions::Spared
     }
 
     /// Is there another in its cluster, so that its lag matters?
-    pub(super) fn has_company(&self) -> bool {
+    pub(super) fn needs_lag(&self) -> bool {
         self.settings.questions == Questions::Asked
     }
 
     /// A server has refused a write because it is read-only: that holds until it is asked, which is soon.
     pub(crate) fn writes_refused(&mut self, now: Moment) -> Change {
-        if !self.is_asked() || !self.is_usable() || self.replication.writes == Writes::Refused {
+        if !self.is_questioned() || !self.is_usable() || self.replication.writes == Writes::Refused
+        {
             return Change::None;
         }
         self.replication.writes = Writes::Refused;
@@ -46,7 +47,7 @@ impl BackendMonitor {
 
     /// It is asked at once, if it is asked at all.
     pub(super) fn ask_soon(&mut self, now: Moment) {
-        match self.is_asked() {
+        match self.is_questioned() {
             true => self.schedules.questions.schedule(now),
             false => self.schedules.questions.reschedule(None),
         }
@@ -54,42 +55,42 @@ impl BackendMonitor {
 
     /// Is its role to be found out, and might that be so at any moment?
     pub(crate) fn is_role_awaited(&self) -> bool {
-        let is_open = self.settings.role.is_none() && self.has_company();
-        is_open && self.is_usable() && !self.replication.is_known() && !self.has_been_asked
+        let is_open = self.settings.role.is_none() && self.needs_lag();
+        is_open && self.is_usable() && !self.replication.has_answered() && !self.was_questioned
     }
 
     /// Has it been neither seen nor found missing, or has it not yet answered?
     pub(crate) fn is_awaited(&self) -> bool {
-        let is_silent = !self.replication.is_known() && !self.has_been_asked;
-        self.health == Health::Unknown || (self.is_asked() && self.is_usable() && is_silent)
+        let is_silent = !self.replication.has_answered() && !self.was_questioned;
+        self.health == Health::Unknown || (self.is_questioned() && self.is_usable() && is_silent)
     }
 
     /// A question is over.
     pub(crate) fn replied(
         &mut self,
         answer: Result<Answer, Failure>,
-        primary: PrimarySeen,
+        primary: PrimaryHealth,
         now: Moment,
         rhythm: &Rhythm,
     ) -> Suspicion {
         self.schedules.questions.end();
-        let came_up = self.came_up();
+        let up_since = self.up_since();
         let is_outdated = self
             .schedules
             .questions
             .began()
-            .is_some_and(|began| began < came_up);
+            .is_some_and(|began| began < up_since);
         if !self.is_usable() || is_outdated {
             // It has fallen meanwhile, or moved, or is to be left alone.
             self.ask_soon(now);
             return Suspicion::None;
         }
-        self.has_been_asked = true;
+        self.was_questioned = true;
         self.ask_later(&answer, now, rhythm);
         match answer {
-            _ if !self.is_asked() => Suspicion::None,
+            _ if !self.is_questioned() => Suspicion::None,
             Ok(answer) => {
-                let answer = match self.has_company() {
+                let answer = match self.needs_lag() {
                     true => answer,
                     false => answer.of_writes(),
                 };
@@ -112,9 +113,9 @@ impl BackendMonitor {
     fn ask_later(&mut self, answer: &Result<Answer, Failure>, now: Moment, rhythm: &Rhythm) {
         let is_refused = answer
             .as_ref()
-            .is_err_and(|failure| failure.is_want_of_rights());
+            .is_err_and(|failure| failure.is_missing_privilege());
         let least = rhythm.monitor_interval.filter(|_| is_refused);
-        let interval = rhythm.replication_interval.filter(|_| self.is_asked());
+        let interval = rhythm.replication_interval.filter(|_| self.is_questioned());
         let wait = interval.map(|interval| interval.max(least.unwrap_or_default()));
         self.schedules
             .questions
@@ -123,12 +124,12 @@ impl BackendMonitor {
 
     /// Has it told of its replication since it came up?
     pub(crate) fn has_answered(&self) -> bool {
-        self.is_usable() && self.has_company() && self.replication.is_known()
+        self.is_usable() && self.needs_lag() && self.replication.has_answered()
     }
 
     /// Has it answered the monitor account's last question?
     pub(super) fn is_monitored(&self) -> bool {
-        self.is_asked() && self.is_usable() && self.replication.answers()
+        self.is_questioned() && self.is_usable() && self.replication.answers()
     }
 
     /// Does it get what others write: does it follow one, or belong to a group?
@@ -141,7 +142,7 @@ impl BackendMonitor {
         Member {
             configured: self.settings.role,
             role: self.role,
-            presence: match (self.is_usable(), self.replication.is_known()) {
+            presence: match (self.is_usable(), self.replication.has_answered()) {
                 (false, _) => Presence::Down,
                 (true, true) => Presence::Known,
                 (true, false) => Presence::Awaited,
@@ -157,13 +158,13 @@ impl BackendMonitor {
     /// Its role is this; the log is told of what is new.
     pub(crate) fn settle(&mut self, role: Option<Role>) -> Change {
         let was = std::mem::replace(&mut self.role, role);
-        self.tell_role(was);
+        self.log_role(was);
         self.replication.take_position(role);
         let (max, back) = (self.settings.lag_max, self.settings.lag_return);
         self.replication.standing.limit_lag(max, back);
         self.replication
-            .tell(&self.name, self.role, self.settings.lag_max);
-        let seen = Seen {
+            .log_changes(&self.name, self.role, self.settings.lag_max);
+        let published = ReplicationView {
             role,
             server: self.replication.server.clone(),
             writes: self.replication.writes,
@@ -171,16 +172,16 @@ impl BackendMonitor {
             is_monitored: self.is_monitored(),
             complaint: self.complaint(),
         };
-        match self.seen.as_ref() == Some(&seen) {
+        match self.published.as_ref() == Some(&published) {
             true => Change::None,
             false => {
-                self.seen = Some(seen);
+                self.published = Some(published);
                 Change::Visible
             }
         }
     }
 
-    fn tell_role(&self, was: Option<Role>) {
+    fn log_role(&self, was: Option<Role>) {
         if was == self.role || self.settings.role.is_some() {
             return;
         }

@@ -6,7 +6,7 @@ use super::Store;
 
 /// A change that a receiver is to be told of.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Untold {
+pub struct UndeliveredChange {
     /// The change.
     pub id: i64,
     /// All that is known of it, as one JSON object without line breaks.
@@ -18,7 +18,7 @@ impl Store {
     ///
     /// # Errors
     /// SQLite's.
-    pub fn next_untold(&self, receiver: &str) -> rusqlite::Result<Option<Untold>> {
+    pub fn next_undelivered(&self, receiver: &str) -> rusqlite::Result<Option<UndeliveredChange>> {
         self.database.execute(
             "INSERT OR IGNORE INTO told_to SELECT ?1, coalesce(max(id), 0) FROM changes",
             [receiver],
@@ -33,7 +33,7 @@ impl Store {
              WHERE id > (SELECT id FROM told_to WHERE receiver = ?1) AND step_of IS NULL ORDER BY id LIMIT 1",
         )?;
         let row = statement.query_row([receiver], |row| {
-            Ok(Untold {
+            Ok(UndeliveredChange {
                 id: row.get(0)?,
                 json: row.get(1)?,
             })
@@ -45,7 +45,7 @@ impl Store {
     ///
     /// # Errors
     /// SQLite's.
-    pub fn mark_told(&self, receiver: &str, id: i64) -> rusqlite::Result<()> {
+    pub fn mark_delivered(&self, receiver: &str, id: i64) -> rusqlite::Result<()> {
         let text = "UPDATE told_to SET id = ?2 WHERE receiver = ?1";
         let marked = self.database.execute(text, params![receiver, id]);
         marked.map(drop)
@@ -55,7 +55,7 @@ impl Store {
     ///
     /// # Errors
     /// SQLite's.
-    pub fn forget_told(&self, receiver: &str) -> rusqlite::Result<()> {
+    pub fn forget_receiver(&self, receiver: &str) -> rusqlite::Result<()> {
         let text = "DELETE FROM told_to WHERE receiver = ?1";
         self.database.execute(text, [receiver]).map(drop)
     }
