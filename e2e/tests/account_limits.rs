@@ -14,11 +14,11 @@ fn first_error(proxy: &Proxy) -> Option<u16> {
 }
 
 both! {
-    a_limit_of_an_account_is_told_in_the_servers_words
-    a_limit_that_an_open_session_meets_is_told_in_the_servers_words
+    an_account_limit_gives_the_servers_error_message
+    an_account_limit_in_an_open_session_gives_the_servers_error_message
 }
 
-fn a_limit_of_an_account_is_told_in_the_servers_words(product: Product) {
+fn an_account_limit_gives_the_servers_error_message(product: Product) {
     let server = Server::lease(product);
     let mut root = server.root();
     root.run(&format!(
@@ -56,7 +56,7 @@ fn error_within(conn: &mut RawConn, statement: &str) -> String {
 
 /// The session has set a variable, so that the proxy has statements of its own to send on a connection that another
 /// session has used.
-fn a_limit_that_an_open_session_meets_is_told_in_the_servers_words(product: Product) {
+fn an_account_limit_in_an_open_session_gives_the_servers_error_message(product: Product) {
     let server = Server::lease(product);
     let mut root = server.root();
     root.run("CREATE DATABASE d");

@@ -78,7 +78,7 @@ fn answered(client: &mut RawConn, value: &str) {
 }
 
 #[test]
-fn who_begins_waits_its_turn_and_who_has_begun_goes_on() {
+fn new_transactions_wait_and_open_transactions_continue() {
     let limited = Limited::start(2);
     let mut inside = limited.proxy.connect();
     inside.run("BEGIN");

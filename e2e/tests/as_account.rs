@@ -273,7 +273,7 @@ fn an_account_that_is_not_known_is_judged_by_the_backend(product: Product) {
 }
 
 /// An account of the configuration that says nothing of TLS.
-fn a_configured_account_has_to_meet_what_its_servers_demand(product: Product) {
+fn a_configured_account_has_to_meet_its_servers_tls_requirements(product: Product) {
     let server = Server::shared(product);
     let settings = Settings::in_front_of([server])
         .set("client_tls.mode", "as_account")
@@ -319,5 +319,5 @@ on_each_product! {
     an_account_that_changes_demands_tls_from_then_on
     the_proxys_tls_meets_what_an_account_demands
     an_account_that_is_not_known_is_judged_by_the_backend
-    a_configured_account_has_to_meet_what_its_servers_demand
+    a_configured_account_has_to_meet_its_servers_tls_requirements
 }

@@ -31,12 +31,12 @@ macro_rules! on_all {
 on_all! {
     writes_wait_while_the_primary_is_read_only
     writes_wait_for_a_read_only_primary_without_a_monitor_account
-    a_write_within_a_transaction_hears_of_a_read_only_primary
-    a_transaction_that_has_only_begun_outlives_its_connection
-    a_write_that_waits_in_vain_hears_the_reason
+    a_write_within_a_transaction_gets_the_error_of_a_read_only_primary
+    a_transaction_without_statements_survives_its_connection
+    a_write_that_times_out_gets_the_reason_as_its_error
     a_login_waits_while_the_server_is_full
     a_server_that_refuses_after_the_login_is_full_as_well
-    primaries_that_do_not_replicate_are_told
+    primaries_that_do_not_replicate_are_logged
 }
 
 /// An account that `read_only` holds for.
@@ -238,7 +238,7 @@ fn writes_wait_for_a_read_only_primary_without_a_monitor_account(product: Produc
     write_while_read_only(&server, &proxy);
 }
 
-fn a_write_within_a_transaction_hears_of_a_read_only_primary(product: Product) {
+fn a_write_within_a_transaction_gets_the_error_of_a_read_only_primary(product: Product) {
     let server = server(product);
     let proxy = Proxy::start(&monitored(pooled(&server)));
     let mut conn = writer(&proxy);
@@ -268,7 +268,7 @@ fn a_write_within_a_transaction_hears_of_a_read_only_primary(product: Product) {
 }
 
 /// The server ends the connection between BEGIN and the next statement. Only a transaction that has read is lost.
-fn a_transaction_that_has_only_begun_outlives_its_connection(product: Product) {
+fn a_transaction_without_statements_survives_its_connection(product: Product) {
     let server = server(product);
     let proxy = Proxy::start(&pooled(&server));
     let mut conn = writer(&proxy);
@@ -301,7 +301,7 @@ fn a_transaction_that_has_only_begun_outlives_its_connection(product: Product) {
     assert_eq!(rows(&server), "1");
 }
 
-fn a_write_that_waits_in_vain_hears_the_reason(product: Product) {
+fn a_write_that_times_out_gets_the_reason_as_its_error(product: Product) {
     let server = server(product);
     let settings = monitored(pooled(&server)).set("balance.timeout_backend_wait", "300ms");
     let proxy = Proxy::start(&settings);
@@ -401,7 +401,7 @@ fn fill(server: &Server, login: &Login) -> Vec<RawConn> {
 /// After `health.timeout_down` was waited once, the others do not wait for it again. A server that is stopped is like any
 /// other, so one is enough.
 #[test]
-fn each_command_for_a_server_that_is_down_hears_so_at_once() {
+fn each_command_for_a_server_that_is_down_fails_at_once() {
     let server = Server::start(Product::MariaDb, &[]);
     let folder = Folder::new("ways");
     let settings = Settings::in_front_of([&server]).set("health.timeout_down", "12s");
@@ -515,7 +515,7 @@ fn each_state_of_a_backend_has_its_own_word() {
     wait_told([["a", "up", "0", "0"], b, c, d]);
 }
 
-fn primaries_that_do_not_replicate_are_told(product: Product) {
+fn primaries_that_do_not_replicate_are_logged(product: Product) {
     let servers = [Server::lease(product), Server::lease(product)];
     let settings =
         monitored(Settings::in_front_of(servers.iter().map(|it| &**it))).admin_on(free_port());
@@ -536,7 +536,7 @@ fn primaries_that_do_not_replicate_are_told(product: Product) {
 
 /// Whoever starts the program looks at standard error, wherever the log goes.
 #[test]
-fn a_start_that_fails_is_told_on_standard_error_beside_a_log_file() {
+fn a_failed_start_is_reported_on_standard_error_and_in_the_log_file() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port();
     let folder = Folder::new("failed-start");

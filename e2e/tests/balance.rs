@@ -118,7 +118,7 @@ fn the_first_that_is_up_is_taken_in_order() {
 }
 
 #[test]
-fn roles_are_used_as_told() {
+fn routing_replicas_chooses_the_roles() {
     for (replicas, expected) in [("primary", "a"), ("replica", "bc"), ("any", "abc")] {
         let backends = three();
         let replica = [("role", "\"replica\"")];

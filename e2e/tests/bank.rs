@@ -374,13 +374,13 @@ fn told(books: &Books) -> String {
     text
 }
 
-fn nobody_reads_what_is_older_than_his_own_writes(product: Product) {
+fn no_read_is_older_than_the_sessions_own_writes(product: Product) {
     let books = play(product, "session", |me, _| me);
     let told = told(&books);
     assert!(books.stale.lock().unwrap().is_empty(), "{told}");
 }
 
-fn nobody_reads_what_is_older_than_anybodys_finished_write(product: Product) {
+fn no_read_is_older_than_any_finished_write(product: Product) {
     let books = play(product, "global", |_, dice| dice.index(CLIENTS));
     let told = told(&books);
     assert!(books.stale.lock().unwrap().is_empty(), "{told}");
@@ -394,7 +394,7 @@ fn without_consistency_old_rows_are_read(product: Product) {
 }
 
 both! {
-    nobody_reads_what_is_older_than_his_own_writes
-    nobody_reads_what_is_older_than_anybodys_finished_write
+    no_read_is_older_than_the_sessions_own_writes
+    no_read_is_older_than_any_finished_write
     without_consistency_old_rows_are_read
 }

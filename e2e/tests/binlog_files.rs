@@ -13,11 +13,11 @@ use serde_json::{Value, json};
 both! {
     a_table_of_all_types_is_in_the_log_as_the_server_has_it
     compressed_and_minimal_rows_are_in_the_log_as_the_server_has_them
-    events_and_rows_are_those_that_the_servers_program_finds
+    events_and_rows_equal_the_output_of_mariadb_binlog
     statements_that_change_objects_are_printed_as_in_the_article
     no_output_has_a_password_or_its_hash
     schema_table_and_positions_choose_events
-    a_file_that_ends_within_an_event_is_told
+    a_file_that_ends_within_an_event_gives_an_error
     the_page_of_the_manual_prints_what_it_says
 }
 
@@ -621,7 +621,7 @@ fn printed_by_the_server(product: Product, file: &Path) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-fn events_and_rows_are_those_that_the_servers_program_finds(product: Product) {
+fn events_and_rows_equal_the_output_of_mariadb_binlog(product: Product) {
     let mut logging = Logging::start(product);
     logging.run(&[
         "CREATE TABLE goods (id INT PRIMARY KEY, name VARCHAR(20))",
@@ -805,7 +805,7 @@ fn schema_table_and_positions_choose_events(product: Product) {
     );
 }
 
-fn a_file_that_ends_within_an_event_is_told(product: Product) {
+fn a_file_that_ends_within_an_event_gives_an_error(product: Product) {
     let mut logging = Logging::start(product);
     logging.run(&[
         "CREATE TABLE goods (id INT)",

@@ -5,11 +5,11 @@ use e2e::raw::{Login, RawConn, command};
 use e2e::{Cluster, Leased, PASSWORD, Product, Proxy, Settings};
 
 both! {
-    a_refused_table_is_reached_in_no_way
-    commands_that_stand_for_statements_are_ruled_like_them
+    no_statement_reaches_a_refused_table
+    rules_apply_to_commands_that_have_an_equivalent_statement
     an_unknown_command_ends_no_rule
     replication_is_for_accounts_that_may_and_never_past_a_rule
-    what_is_not_understood_passes_where_a_rule_says_so
+    statements_that_are_not_understood_pass_if_a_rule_allows_them
 }
 
 const RULE: [(&str, &str); 2] = [("tables", "\"secret\""), ("refuse", "\"no secrets here\"")];
@@ -44,7 +44,7 @@ fn refused(conn: &mut RawConn, text: &[u8]) -> Option<u16> {
     reply.error().map(|error| error.code)
 }
 
-fn a_refused_table_is_reached_in_no_way(product: Product) {
+fn no_statement_reaches_a_refused_table(product: Product) {
     let (_cluster, proxy) = guarded(product, |it| it.rule("no secrets", &RULE));
     for text in [
         &b"SELECT * FROM secret"[..],
@@ -85,7 +85,7 @@ fn a_refused_table_is_reached_in_no_way(product: Product) {
     assert_eq!(prepared.error().map(|it| it.code), Some(1227));
 }
 
-fn commands_that_stand_for_statements_are_ruled_like_them(product: Product) {
+fn rules_apply_to_commands_that_have_an_equivalent_statement(product: Product) {
     let kinds = "[\"USE\", \"FLUSH\", \"SHUTDOWN\", \"KILL\", \"DROP SCHEMA\"]";
     let rule = [("kind", kinds), ("refuse", "\"not here\"")];
     let (_cluster, proxy) = guarded(product, |it| {
@@ -154,7 +154,7 @@ fn replication_is_for_accounts_that_may_and_never_past_a_rule(product: Product) 
     assert_eq!(answer(&proxy, "other", 0x15), (Some(1227), true));
 }
 
-fn what_is_not_understood_passes_where_a_rule_says_so(product: Product) {
+fn statements_that_are_not_understood_pass_if_a_rule_allows_them(product: Product) {
     let passes = [RULE[0], RULE[1], ("when_unsure", "\"pass\"")];
     let (_cluster, proxy) = guarded(product, |it| it.rule("no secrets", &passes));
     let mut conn = client(&proxy);

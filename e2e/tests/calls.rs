@@ -56,7 +56,7 @@ fn own_words(conn: &mut RawConn, product: Product) -> Vec<String> {
 }
 
 #[test]
-fn the_table_of_calls_is_what_the_servers_say() {
+fn the_table_of_calls_matches_the_servers() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../sql/tests/calls.tsv");
     let old = std::fs::read_to_string(&path).unwrap();
     let mut conns = PRODUCTS.map(|product| Server::shared(product).root());

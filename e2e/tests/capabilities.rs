@@ -123,8 +123,8 @@ fn progress_is_reported(site: &Site) -> Transcript {
     conn.transcript()
 }
 
-scenario!(progress_is_not_reported_unasked on mariadb);
-fn progress_is_not_reported_unasked(site: &Site) -> Transcript {
+scenario!(progress_is_reported_only_to_clients_with_the_capability on mariadb);
+fn progress_is_reported_only_to_clients_with_the_capability(site: &Site) -> Transcript {
     let mut conn = site.connect();
     let reply = load_slowly(site, &mut conn);
     assert!(matches!(
@@ -158,8 +158,8 @@ fn session_changes_are_tracked(site: &Site) -> Transcript {
     conn.transcript()
 }
 
-scenario!(trackers_stay_silent_unasked on mariadb, mysql);
-fn trackers_stay_silent_unasked(site: &Site) -> Transcript {
+scenario!(session_tracking_is_reported_only_to_clients_with_the_capability on mariadb, mysql);
+fn session_tracking_is_reported_only_to_clients_with_the_capability(site: &Site) -> Transcript {
     let mut conn = site.connect();
     assert!(!conn.can(capability::SESSION_TRACK));
     conn.run("SET session_track_system_variables = '*'");

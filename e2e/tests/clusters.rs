@@ -19,8 +19,8 @@ both! {
     positions_are_known_of_every_backend
     writes_without_gtids_are_read_where_they_were_made
     how_backends_are_can_be_asked_beside_a_proxy
-    a_privilege_that_is_missing_is_told_and_may_be_given_later
-    an_account_that_is_refused_is_told
+    a_missing_privilege_is_logged_and_can_be_granted_later
+    a_refused_monitor_account_is_logged
 }
 
 /// The replicas in a site's cluster.
@@ -363,7 +363,7 @@ fn how_backends_are_can_be_asked_beside_a_proxy(product: Product) {
     );
 }
 
-fn a_privilege_that_is_missing_is_told_and_may_be_given_later(product: Product) {
+fn a_missing_privilege_is_logged_and_can_be_granted_later(product: Product) {
     let site = Site::start(product, |settings| {
         settings
             .set("health.monitor_user", "looker")
@@ -389,7 +389,7 @@ fn a_privilege_that_is_missing_is_told_and_may_be_given_later(product: Product) 
     site.wait_found("replica1", "has stopped replicating");
 }
 
-fn an_account_that_is_refused_is_told(product: Product) {
+fn a_refused_monitor_account_is_logged(product: Product) {
     let cluster = Cluster::lease(product, REPLICAS);
     let settings = Settings::of_cluster(&cluster)
         .account("app", PASSWORD)

@@ -200,8 +200,8 @@ fn change_user_to_an_account_that_only_the_server_knows_and_back(site: &Site) ->
     conn.transcript()
 }
 
-scenario!(a_failed_change_user_to_an_account_that_only_the_server_knows_is_told on mariadb, mysql except pooled_scripted: "what passes through would be out of the script's sight");
-fn a_failed_change_user_to_an_account_that_only_the_server_knows_is_told(
+scenario!(a_failed_change_user_to_a_passed_through_account_gives_the_servers_error on mariadb, mysql except pooled_scripted: "what passes through would be out of the script's sight");
+fn a_failed_change_user_to_a_passed_through_account_gives_the_servers_error(
     site: &Site,
 ) -> Transcript {
     let stranger = create_stranger(site);
@@ -224,8 +224,8 @@ fn a_failed_change_user_to_an_account_that_only_the_server_knows_is_told(
     transcript
 }
 
-scenario!(a_failed_change_user_is_told on mariadb, mysql);
-fn a_failed_change_user_is_told(site: &Site) -> Transcript {
+scenario!(a_failed_change_user_gives_the_servers_error on mariadb, mysql);
+fn a_failed_change_user_gives_the_servers_error(site: &Site) -> Transcript {
     let mut conn = site.connect();
     let refused = conn
         .change_user(&Login::with("other", "wrong"))
@@ -262,8 +262,8 @@ fn after_three_refused_changes_of_user_mariadb_takes_none(site: &Site) -> Transc
     transcript
 }
 
-scenario!(change_user_to_a_missing_schema_is_told on mariadb, mysql);
-fn change_user_to_a_missing_schema_is_told(site: &Site) -> Transcript {
+scenario!(change_user_to_a_missing_schema_gives_the_servers_error on mariadb, mysql);
+fn change_user_to_a_missing_schema_gives_the_servers_error(site: &Site) -> Transcript {
     let mut conn = site.connect();
     let login = Login::with("other", "another password").schema("no_such_schema");
     let refused = conn.change_user(&login).unwrap_err().refusal();

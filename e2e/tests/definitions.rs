@@ -109,11 +109,11 @@ fn role(client: &mut RawConn, statement: &str) -> String {
 }
 
 both! {
-    what_does_more_than_read_is_listed
-    reads_of_views_are_placed_and_pinned_by_what_the_views_do
-    writes_of_tables_with_triggers_are_pinned_by_what_the_triggers_do
+    objects_that_do_more_than_read_are_listed
+    reads_of_views_are_routed_and_pinned_by_the_effects_of_the_views
+    writes_of_tables_with_triggers_are_pinned_by_the_effects_of_the_triggers
     ddl_that_passes_is_learned_of
-    a_monitor_account_that_may_not_see_definitions_is_told_of
+    a_monitor_account_without_the_privilege_for_definitions_is_logged
     nothing_is_learned_where_that_is_off
 }
 
@@ -133,7 +133,7 @@ fn a_default_that_moves_a_sequence_is_known() {
     assert_eq!(client.value("SELECT LASTVAL(s)"), "1");
 }
 
-fn what_does_more_than_read_is_listed(product: Product) {
+fn objects_that_do_more_than_read_are_listed(product: Product) {
     let site = Site::start(product, |settings| settings);
     site.wait_learned();
     let listed = site.listed();
@@ -156,7 +156,7 @@ fn what_does_more_than_read_is_listed(product: Product) {
     site.proxy.assert_sound();
 }
 
-fn reads_of_views_are_placed_and_pinned_by_what_the_views_do(product: Product) {
+fn reads_of_views_are_routed_and_pinned_by_the_effects_of_the_views(product: Product) {
     let site = Site::start(product, |settings| settings);
     site.wait_learned();
     let mut client = site.client();
@@ -197,7 +197,7 @@ fn reads_of_views_are_placed_and_pinned_by_what_the_views_do(product: Product) {
     site.proxy.assert_sound();
 }
 
-fn writes_of_tables_with_triggers_are_pinned_by_what_the_triggers_do(product: Product) {
+fn writes_of_tables_with_triggers_are_pinned_by_the_effects_of_the_triggers(product: Product) {
     let site = Site::start(product, |settings| settings);
     site.wait_learned();
     for write in ["INSERT INTO triggered VALUES (5)", "CALL inserts()"] {
@@ -234,7 +234,7 @@ fn ddl_that_passes_is_learned_of(product: Product) {
     site.proxy.assert_sound();
 }
 
-fn a_monitor_account_that_may_not_see_definitions_is_told_of(product: Product) {
+fn a_monitor_account_without_the_privilege_for_definitions_is_logged(product: Product) {
     let site = Site::start(product, |settings| {
         settings.set("health.monitor_user", "lesser")
     });

@@ -109,7 +109,7 @@ fn a_server_that_closes_between_packets_of_a_reply_is_named_in_the_log() {
 }
 
 #[test]
-fn a_server_that_closes_within_a_packet_leaves_no_way_to_say_so() {
+fn if_a_server_closes_within_a_packet_the_client_gets_no_error_packet() {
     let server = answering(|dialogue| {
         dialogue.send_rows("n", &["1", "2"])?;
         dialogue.send_bytes(&[100, 0, 0, dialogue.sequence, b'h', b'a', b'l', b'f'])
@@ -139,7 +139,7 @@ fn a_server_that_breaks_the_order_of_packets_is_not_believed() {
 }
 
 #[test]
-fn a_server_that_talks_unasked_is_survived() {
+fn the_client_gets_an_error_that_the_server_sends_unprompted() {
     let server = Scripted::start(|dialogue| {
         dialogue.welcome()?;
         // What a server says before it closes a session it has enough of.
@@ -219,7 +219,7 @@ fn a_killed_mysql_is_named_and_comes_back() {
     a_killed_server_is_named(Product::MySql);
 }
 
-fn a_server_that_shuts_down_says_so_itself(product: Product) {
+fn the_client_gets_the_shutdown_error_of_the_server(product: Product) {
     let mut server = Server::lease(product);
     let proxy = Proxy::start(&Settings::in_front_of([&*server]));
     let mut conn = proxy.connect();
@@ -237,12 +237,12 @@ fn a_server_that_shuts_down_says_so_itself(product: Product) {
 
 #[test]
 fn a_mariadb_that_shuts_down_ends_its_sessions() {
-    a_server_that_shuts_down_says_so_itself(Product::MariaDb);
+    the_client_gets_the_shutdown_error_of_the_server(Product::MariaDb);
 }
 
 #[test]
 fn a_mysql_that_shuts_down_ends_its_sessions() {
-    a_server_that_shuts_down_says_so_itself(Product::MySql);
+    the_client_gets_the_shutdown_error_of_the_server(Product::MySql);
 }
 
 /// Waits until the backend has no session of this id.

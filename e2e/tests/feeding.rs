@@ -17,7 +17,7 @@ mod switch;
 mod versions;
 
 both! {
-    replicas_are_fed_and_go_on_after_restarts_and_kills
+    replicas_continue_after_restarts_and_kills_of_the_proxy
     a_replica_begins_where_its_backup_ended
 }
 
@@ -192,7 +192,7 @@ fn start(product: Product, id: u32) -> LeasedServer {
     Server::lease_with(product, &options)
 }
 
-fn replicas_are_fed_and_go_on_after_restarts_and_kills(product: Product) {
+fn replicas_continue_after_restarts_and_kills_of_the_proxy(product: Product) {
     let fed = Fed::new(product);
     let proxy = fed.proxy();
     fed.primary.root().run("CREATE DATABASE shop");

@@ -109,7 +109,7 @@ fn a_cold_cache_is_warmed_over_tls() {
 }
 
 #[test]
-fn without_tls_the_two_other_ways_lead_in() {
+fn without_tls_an_rsa_key_authenticates() {
     let server = Server::start(Product::MySql, &["--tls-version="]);
     account(&server, Product::MySql);
     let shown = "SHOW STATUS LIKE 'Caching_sha2_password_rsa_public_key'";

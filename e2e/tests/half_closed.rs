@@ -42,7 +42,7 @@ fn query_then_close(mut conn: RawConn, way: &str) {
 both! {
     a_client_that_closes_its_sending_side_gets_its_reply
     a_client_that_closes_its_sending_side_gets_its_reply_from_a_lane
-    the_statement_of_a_client_that_is_gone_is_ended
+    the_statement_of_a_disconnected_client_is_killed
     without_time_for_half_closed_clients_a_statement_is_ended_at_once
 }
 
@@ -98,7 +98,7 @@ fn is_ended(server: &Server, settings: Settings, mark: &str) {
     proxy.wait_event("client_left", &["side=client"]);
 }
 
-fn the_statement_of_a_client_that_is_gone_is_ended(product: Product) {
+fn the_statement_of_a_disconnected_client_is_killed(product: Product) {
     let server = Server::lease(product);
     for (number, (_, settings)) in ways(&server).into_iter().enumerate() {
         let settings = settings.set("limits.timeout_half_closed", "1s");

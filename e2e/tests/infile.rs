@@ -50,8 +50,8 @@ fn an_empty_local_file_is_loaded(site: &Site) -> Transcript {
     conn.transcript()
 }
 
-scenario!(the_server_may_refuse_what_the_local_file_has on mariadb, mysql);
-fn the_server_may_refuse_what_the_local_file_has(site: &Site) -> Transcript {
+scenario!(the_server_may_refuse_the_content_of_the_local_file on mariadb, mysql);
+fn the_server_may_refuse_the_content_of_the_local_file(site: &Site) -> Transcript {
     let mut conn = prepared(site);
     conn.run("CREATE TRIGGER tr BEFORE INSERT ON t FOR EACH ROW SIGNAL SQLSTATE '45000'");
     let reply = load(&mut conn, LOAD, &[b"1,one\n", b"2,two\n"]);

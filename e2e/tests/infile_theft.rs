@@ -25,7 +25,7 @@ fn scripted(relay: &Relay, folder: &std::path::Path) -> Settings {
 
 both! {
     a_file_is_asked_for_only_if_the_statement_names_it
-    a_client_that_sends_no_files_is_not_asked
+    a_client_without_the_capability_is_not_asked_for_files
 }
 
 fn a_file_is_asked_for_only_if_the_statement_names_it(product: Product) {
@@ -55,7 +55,7 @@ fn a_file_is_asked_for_only_if_the_statement_names_it(product: Product) {
     wait::until("each request was made", wait::SOON, || relay.cuts() == 8);
 }
 
-fn a_client_that_sends_no_files_is_not_asked(product: Product) {
+fn a_client_without_the_capability_is_not_asked_for_files(product: Product) {
     let server = Server::shared(product);
     let folder = Folder::new("files");
     let relay = Relay::start(server.tcp());

@@ -6,18 +6,18 @@ use e2e::{PASSWORD, Product, Proxy, Server, Settings};
 use serde_json::Value;
 
 both! {
-    what_has_changed_is_logged
+    changes_by_injected_statements_are_logged
     results_are_logged_whole
     executions_are_explained_with_their_values
-    nothing_of_it_can_be_asked
-    what_is_set_is_set_back
-    a_transaction_is_neither_begun_nor_ended
+    injected_statements_leave_no_diagnostics
+    variables_that_injected_statements_set_are_restored
+    injected_statements_neither_begin_nor_end_a_transaction
     nothing_of_it_pins
-    what_fails_fails_alone
-    what_takes_too_long_is_killed
+    a_failed_injected_statement_does_not_fail_the_statement
+    injected_statements_that_take_too_long_are_killed
     a_kill_is_for_the_clients_statement
     others_come_and_go_between
-    explain_route_says_what_would_be_sent
+    explain_route_shows_the_injected_statements
 }
 
 /// A proxy with one rule, which means what bears the tag `looked`.
@@ -110,7 +110,7 @@ const STATUS: [(&str, &str); 3] = [
     ("injected", "\"diff\""),
 ];
 
-fn what_has_changed_is_logged(product: Product) {
+fn changes_by_injected_statements_are_logged(product: Product) {
     let rule = [&STATUS[..], &[("set_tag", "\"query-cost\"")]].concat();
     let site = Site::start(product, &rule);
     site.table("injected_diff", 20);
@@ -224,7 +224,7 @@ const NOISY: [(&str, &str); 3] = [
     ("injected", "\"discard\""),
 ];
 
-fn nothing_of_it_can_be_asked(product: Product) {
+fn injected_statements_leave_no_diagnostics(product: Product) {
     let site = Site::with(product, &NOISY, |settings| {
         settings.set("routing.session", "statement")
     });
@@ -290,7 +290,7 @@ fn nothing_of_it_can_be_asked(product: Product) {
     site.proxy.assert_sound();
 }
 
-fn what_is_set_is_set_back(product: Product) {
+fn variables_that_injected_statements_set_are_restored(product: Product) {
     let site = Site::start(
         product,
         &[
@@ -328,7 +328,7 @@ fn what_is_set_is_set_back(product: Product) {
     assert_eq!(site.counts(&mut client).1, "0");
 }
 
-fn a_transaction_is_neither_begun_nor_ended(product: Product) {
+fn injected_statements_neither_begin_nor_end_a_transaction(product: Product) {
     let site = Site::start(
         product,
         &[
@@ -415,7 +415,7 @@ fn nothing_of_it_pins(product: Product) {
     }
 }
 
-fn what_fails_fails_alone(product: Product) {
+fn a_failed_injected_statement_does_not_fail_the_statement(product: Product) {
     let site = Site::start(
         product,
         &[
@@ -451,7 +451,7 @@ fn what_fails_fails_alone(product: Product) {
     site.proxy.assert_sound();
 }
 
-fn what_takes_too_long_is_killed(product: Product) {
+fn injected_statements_that_take_too_long_are_killed(product: Product) {
     let site = Site::start(
         product,
         &[
@@ -527,7 +527,7 @@ fn others_come_and_go_between(product: Product) {
     site.proxy.assert_sound();
 }
 
-fn explain_route_says_what_would_be_sent(product: Product) {
+fn explain_route_shows_the_injected_statements(product: Product) {
     let site = Site::start(product, &STATUS);
     let mut client = site.client();
     let told = client

@@ -311,7 +311,7 @@ fn changes_of_user_and_failed_logins_over_http_are_in_the_audit_log() {
 }
 
 #[test]
-fn a_folder_that_has_gone_is_told_once_and_its_return_noticed() {
+fn a_missing_log_folder_is_logged_once_and_its_return_too() {
     let logged = Logged::start(|settings, path| {
         fs::create_dir(path("below")).unwrap();
         settings.set("query_log.file", &path("below/queries"))
@@ -342,7 +342,7 @@ fn a_folder_that_has_gone_is_told_once_and_its_return_noticed() {
 }
 
 #[test]
-fn a_file_that_was_moved_is_begun_anew() {
+fn a_moved_log_file_is_reopened() {
     let logged = Logged::start(|settings, path| settings.set("query_log.file", &path("queries")));
     let mut client = logged.proxy.connect();
     client.run("SELECT 1");
@@ -357,7 +357,7 @@ fn a_file_that_was_moved_is_begun_anew() {
 
 /// A device that takes no byte, from the first entry on.
 #[test]
-fn a_disk_that_is_full_stops_nobody_and_is_told_once() {
+fn a_full_disk_stops_no_session_and_is_logged_once() {
     const LOGS: [&str; 3] = ["query_log", "slow_log", "audit_log"];
     let logged = Logged::start(|settings, _| {
         let full =
@@ -403,7 +403,7 @@ fn a_disk_that_is_full_stops_nobody_and_is_told_once() {
 }
 
 #[test]
-fn a_folder_that_is_not_there_yet_keeps_nobody_from_starting() {
+fn a_missing_log_folder_does_not_stop_the_start() {
     let logged = Logged::start(|settings, path| {
         settings
             .set("query_log.file", &path("later/queries"))

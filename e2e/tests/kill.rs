@@ -82,8 +82,8 @@ fn a_session_may_kill_itself(site: &Site) -> Transcript {
     transcript
 }
 
-scenario!(killing_nobody_is_an_error on mariadb, mysql);
-fn killing_nobody_is_an_error(site: &Site) -> Transcript {
+scenario!(killing_an_unknown_session_is_an_error on mariadb, mysql);
+fn killing_an_unknown_session_is_an_error(site: &Site) -> Transcript {
     let mut conn = site.connect();
     assert_eq!(conn.query("KILL 4294967290").error().unwrap().code, 1094);
     conn.transcript()

@@ -17,12 +17,12 @@ fn site(product: Product) -> Site {
 }
 
 both! {
-    who_asks_without_end_starves_nobody
-    who_does_not_listen_keeps_nobody
+    a_session_with_endless_statements_does_not_starve_others_on_the_lane
+    a_client_that_does_not_read_delays_no_other_session_on_the_lane
     whose_client_leaves_is_killed
-    who_is_killed_behind_a_head_is_killed_alone
-    what_others_have_asked_is_not_forgotten_aboard
-    what_riders_leave_is_shown_to_nobody_else
+    a_kill_of_a_waiting_statement_leaves_other_sessions_alone
+    diagnostics_of_other_sessions_survive_statements_on_the_lane
+    diagnostics_of_a_statement_on_a_lane_are_shown_to_its_own_session_only
 }
 
 /// Statements that the flood has under way without waiting for a reply.
@@ -31,7 +31,7 @@ const FLOOD: usize = 500;
 /// What each of the others reads, one after the other.
 const READS: u32 = 150;
 
-fn who_asks_without_end_starves_nobody(product: Product) {
+fn a_session_with_endless_statements_does_not_starve_others_on_the_lane(product: Product) {
     let site = site(product);
     let reading = AtomicUsize::new(8);
     let flooded = AtomicU32::new(0);
@@ -88,7 +88,7 @@ impl Drop for CountedDown<'_> {
 }
 
 /// Its like have small replies. This one has 32 MB, and its client does not read them.
-fn who_does_not_listen_keeps_nobody(product: Product) {
+fn a_client_that_does_not_read_delays_no_other_session_on_the_lane(product: Product) {
     const MANY: usize = 32 << 20;
     let mut site = site(product);
     let pid = site.proxy.process().pid();
@@ -185,7 +185,7 @@ fn whose_client_leaves_is_killed(product: Product) {
 }
 
 /// Whether it waits on the lane, or has gone elsewhere by then.
-fn who_is_killed_behind_a_head_is_killed_alone(product: Product) {
+fn a_kill_of_a_waiting_statement_leaves_other_sessions_alone(product: Product) {
     let site = site(product);
     let mut behind: Vec<_> = (0..4).map(|_| site.client()).collect();
     let mut killer = site.client();
@@ -228,7 +228,7 @@ fn narrow(product: Product, teach: impl FnOnce(&mut RawConn)) -> (Site, RawConn,
 
 /// Another session has taken a connection and asked there for the last insert id of the one before, which
 /// rides next.
-fn what_others_have_asked_is_not_forgotten_aboard(product: Product) {
+fn diagnostics_of_other_sessions_survive_statements_on_the_lane(product: Product) {
     let (site, mut holder, mut first) = narrow(product, |_| {});
     let [mut client, mut second, mut third] = [(); 3].map(|()| site.client());
     client.run("DO LAST_INSERT_ID(9)");
@@ -246,7 +246,7 @@ fn what_others_have_asked_is_not_forgotten_aboard(product: Product) {
 }
 
 /// A rider's warnings are on the connection that another session has used without one.
-fn what_riders_leave_is_shown_to_nobody_else(product: Product) {
+fn diagnostics_of_a_statement_on_a_lane_are_shown_to_its_own_session_only(product: Product) {
     let warns = |value: &str| format!("SELECT CAST('{value}' AS SIGNED) FROM t WHERE id < 3");
     let (site, mut holder, mut first) = narrow(product, |client| {
         wait::until(

@@ -158,12 +158,12 @@ pub(crate) fn answered(client: &mut RawConn, id: u32) {
 
 both! {
     each_has_its_own_reply
-    executions_ride_too
-    what_a_ridden_execution_leaves_may_be_asked_for
-    what_a_ridden_read_leaves_may_be_asked_for
-    who_is_killed_aboard_is_killed_alone
+    executions_of_prepared_statements_use_lanes
+    diagnostics_of_an_execution_on_a_lane_are_available
+    diagnostics_of_a_read_on_a_lane_are_available
+    a_kill_of_a_statement_on_a_lane_leaves_other_sessions_alone
     a_lane_that_breaks_costs_no_read
-    what_must_not_be_repeated_stays_ashore
+    statements_that_must_not_be_repeated_do_not_use_lanes
     lanes_may_be_off
 }
 
@@ -233,7 +233,7 @@ fn assert_row(reply: &Reply, id: u32) {
 
 /// Statements prepared by many, with parameters of other types, types left out, tables that change,
 /// and statements that are closed and prepared anew.
-fn executions_ride_too(product: Product) {
+fn executions_of_prepared_statements_use_lanes(product: Product) {
     let site = Site::start(product, 6);
     until_ridden(&site, 500, || {
         thread::scope(|scope| {
@@ -322,7 +322,7 @@ fn beside_readers(site: &Site, act: impl FnOnce(&mut RawConn)) {
     });
 }
 
-fn what_a_ridden_execution_leaves_may_be_asked_for(product: Product) {
+fn diagnostics_of_an_execution_on_a_lane_are_available(product: Product) {
     let site = Site::start(product, 6);
     until_ridden(&site, 100, || beside_readers(&site, execute_and_ask));
     site.proxy.assert_sound();
@@ -350,7 +350,7 @@ fn execute_and_ask(client: &mut RawConn) {
 }
 
 /// Warnings, errors and counts are those of the session's own last statement.
-fn what_a_ridden_read_leaves_may_be_asked_for(product: Product) {
+fn diagnostics_of_a_read_on_a_lane_are_available(product: Product) {
     let site = Site::start(product, 6);
     until_ridden(&site, 100, || beside_readers(&site, read_and_ask));
     site.proxy.assert_sound();
@@ -409,7 +409,7 @@ pub(crate) fn waiting<const N: usize>(site: &Site) -> [RawConn; N] {
     })
 }
 
-fn who_is_killed_aboard_is_killed_alone(product: Product) {
+fn a_kill_of_a_statement_on_a_lane_leaves_other_sessions_alone(product: Product) {
     let site = Site::start(product, 6);
     site.teach();
     let mut holder = hold(&site);
@@ -500,7 +500,7 @@ impl Drop for CountedDown<'_> {
     }
 }
 
-fn what_must_not_be_repeated_stays_ashore(product: Product) {
+fn statements_that_must_not_be_repeated_do_not_use_lanes(product: Product) {
     let server = Server::lease(product);
     let site = Site::at(server, 4, |settings| {
         let once = [("regex", "\"id < 3\""), ("retry", "0")];

@@ -71,10 +71,10 @@ fn big_parameters_are_taken_and_given_back(site: &Site) -> Transcript {
     conn.transcript()
 }
 
-both! { a_pooled_session_is_told_of_a_statement_beyond_the_servers_limit }
+both! { a_statement_beyond_max_allowed_packet_gives_the_servers_error }
 
 /// Also of one that is longer than a packet, or than what the proxy holds of a statement.
-fn a_pooled_session_is_told_of_a_statement_beyond_the_servers_limit(product: Product) {
+fn a_statement_beyond_max_allowed_packet_gives_the_servers_error(product: Product) {
     const MIB: usize = 1 << 20;
     for (limit, lengths) in [
         (MIB, &[MIB + 1, 3 * MIB, 17 * MIB, 40 * MIB][..]),

@@ -216,7 +216,7 @@ fn sets(conns: &mut [RawConn; 3]) -> BTreeSet<(String, bool)> {
 }
 
 #[test]
-fn the_table_of_letters_is_what_the_servers_say() {
+fn the_table_of_letters_matches_the_servers() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../sql/src/charsets/rows.rs");
     let old = std::fs::read_to_string(&path).unwrap();
     let mut conns = PRODUCTS.map(|product| Server::shared(product).root());

@@ -72,7 +72,7 @@ fn a_stop_lets_a_transaction_finish() {
 }
 
 #[test]
-fn a_stop_ends_what_takes_too_long() {
+fn a_stop_ends_sessions_that_take_too_long() {
     for tls in [false, true] {
         let mut proxy = Proxy::start(&settings().set("timeout_drain", "300ms"));
         let mut login = Login::app();
@@ -219,7 +219,7 @@ fn systemd_may_hand_over_the_sockets() {
 }
 
 #[test]
-fn version_and_help_are_told() {
+fn version_and_help_are_printed() {
     let (status, text) = Proxy::run_to_the_end(&["--version"]);
     assert!(status.success() && text.contains("ilotfish"), "{text}");
     let (status, text) = Proxy::run_to_the_end(&["--help"]);

@@ -186,8 +186,8 @@ fn the_products_own_client_logs_in(site: &Site) -> Transcript {
     transcript
 }
 
-scenario!(a_refused_login_tells_what_the_server_told on mariadb, mariadb_next, mysql);
-fn a_refused_login_tells_what_the_server_told(site: &Site) -> Transcript {
+scenario!(a_refused_login_gives_the_servers_error on mariadb, mariadb_next, mysql);
+fn a_refused_login_gives_the_servers_error(site: &Site) -> Transcript {
     let mut users = vec![
         ("app", "wrong"),
         ("app", ""),
@@ -214,8 +214,8 @@ fn a_refused_login_tells_what_the_server_told(site: &Site) -> Transcript {
     transcript
 }
 
-scenario!(a_login_to_a_missing_schema_tells_what_the_server_told on mariadb, mysql);
-fn a_login_to_a_missing_schema_tells_what_the_server_told(site: &Site) -> Transcript {
+scenario!(a_login_to_a_missing_schema_gives_the_servers_error on mariadb, mysql);
+fn a_login_to_a_missing_schema_gives_the_servers_error(site: &Site) -> Transcript {
     let login = site.login().schema("no_such_schema");
     let refused = RawConn::connect(&site.address, &login)
         .unwrap_err()
@@ -297,7 +297,7 @@ fn an_unknown_plugin_is_relayed_byte_for_byte() {
 
 /// The server answers the connect with an error instead of a greeting.
 #[test]
-fn a_server_that_is_full_says_so_itself() {
+fn a_login_at_max_connections_gives_the_servers_error() {
     for product in [Product::MariaDb, Product::MySql] {
         let server = Server::lease_set(product, &[("max_connections", "10")]);
         let settings = Settings::in_front_of([&*server]).set("pool.timeout_wait", "1s");

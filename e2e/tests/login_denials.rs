@@ -58,11 +58,11 @@ fn logins() -> Vec<Login> {
 }
 
 both! {
-    a_refused_client_hears_of_the_host_that_the_server_would_name
+    a_refused_login_names_the_host_as_the_server_does
     a_refused_change_of_user_names_the_host_that_the_server_would_name
 }
 
-fn a_refused_client_hears_of_the_host_that_the_server_would_name(product: Product) {
+fn a_refused_login_names_the_host_as_the_server_does(product: Product) {
     for server in servers(product) {
         for settings in [configured(&server), learning(&server)] {
             let socket = server.folder().join(format!("p{}", free_port()));

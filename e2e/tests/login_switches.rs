@@ -275,12 +275,12 @@ fn a_changed_account_is_known_soon_and_asked_by_one_switch(product: Product) {
 
 both! {
     a_changed_account_is_known_soon_and_asked_by_one_switch
-    a_client_without_plugins_is_told_that_it_is_too_old
+    a_client_without_authentication_plugins_gets_the_error_for_old_clients
     a_changed_plugin_is_examined_at_once
 }
 
 /// It is asked for nothing that it could not understand.
-fn a_client_without_plugins_is_told_that_it_is_too_old(product: Product) {
+fn a_client_without_authentication_plugins_gets_the_error_for_old_clients(product: Product) {
     let server = Server::shared(product);
     let proxy = started(&learning(server));
     let mut login = login(passed_on(product)[0], NATIVE, false);

@@ -12,7 +12,7 @@ const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/every_other.l
 
 both! {
     compressed_half_statements_stay_within_the_bound
-    what_there_is_no_room_for_is_refused_and_the_session_goes_on
+    a_statement_beyond_the_memory_limit_is_refused_and_the_session_continues
 }
 
 /// A number of the table of bounds.
@@ -85,7 +85,7 @@ fn compressed_half_statements_stay_within_the_bound(product: Product) {
     });
 }
 
-fn what_there_is_no_room_for_is_refused_and_the_session_goes_on(product: Product) {
+fn a_statement_beyond_the_memory_limit_is_refused_and_the_session_continues(product: Product) {
     let server = Server::lease(product);
     let bounded = |settings: Settings| settings.set("limits.memory_bytes_max", "1MiB");
     let large = |bytes: usize| format!("SELECT LENGTH('{}')", "x".repeat(bytes));

@@ -19,9 +19,9 @@ use small_disk::SmallDisk;
 use tokio::net::{TcpStream, UnixStream};
 
 both! {
-    the_model_says_what_the_server_says
+    the_model_gives_the_replies_of_the_server
     the_model_fills_its_disk_as_the_server_does
-    the_models_replica_says_what_the_servers_replica_says
+    the_models_replica_gives_the_replies_of_the_servers_replica
 }
 
 /// The dialogue with a disk that can be full.
@@ -171,7 +171,7 @@ fn family(product: Product) -> (Family, &'static str) {
     }
 }
 
-fn the_model_says_what_the_server_says(product: Product) {
+fn the_model_gives_the_replies_of_the_server(product: Product) {
     let mut cluster = server(product);
     let place = RealPlace {
         family: family(product).0,
@@ -216,7 +216,7 @@ fn the_model_fills_its_disk_as_the_server_does(product: Product) {
     assert!(differences.is_empty(), "{}", differences.join("\n"));
 }
 
-fn the_models_replica_says_what_the_servers_replica_says(product: Product) {
+fn the_models_replica_gives_the_replies_of_the_servers_replica(product: Product) {
     let mut cluster = Cluster::lease(product, 1);
     make_plain(&cluster.primary);
     let place = RealPlace {

@@ -96,7 +96,7 @@ fn said(server: &Server, text: &str) -> &'static str {
 }
 
 #[test]
-fn the_table_of_names_is_what_the_servers_say() {
+fn the_table_of_names_matches_the_servers() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../sql/tests/names.tsv");
     let old = std::fs::read_to_string(&path).unwrap();
     let servers = PRODUCTS.map(set_up);

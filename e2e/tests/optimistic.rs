@@ -111,21 +111,21 @@ fn assert_changed(reply: &Reply) {
 
 both! {
     the_first_write_goes_to_the_primary_and_all_that_follows
-    what_only_reads_ends_on_its_replica
-    what_was_read_and_is_not_so_is_error_1213
+    a_transaction_that_only_reads_ends_on_its_replica
+    a_read_that_has_become_stale_gives_error_1213
     a_replica_that_is_behind_is_found_out
     a_replica_that_dies_costs_no_transaction
     a_replica_that_dies_within_a_read_costs_no_transaction
-    clients_of_every_kind_go_on
+    clients_of_every_kind_continue
     prepared_reads_are_repeated_too
-    what_is_no_plain_read_is_done_at_the_primary
-    what_cannot_be_repeated_begins_at_the_primary
-    ones_own_writes_are_seen
+    statements_that_are_no_plain_reads_run_at_the_primary
+    transactions_that_cannot_be_optimistic_begin_at_the_primary
+    a_session_reads_its_own_writes
     too_much_to_repeat_ends_it_early
     savepoints_are_the_primarys
-    what_a_read_left_may_be_asked_for
-    a_primary_that_is_gone_is_told
-    rules_have_their_say
+    diagnostics_of_a_read_are_available
+    a_lost_primary_gives_an_error
+    rules_apply_to_optimistic_transactions
     the_proxy_tells_where_a_transaction_is
 }
 
@@ -157,7 +157,7 @@ fn the_first_write_goes_to_the_primary_and_all_that_follows(product: Product) {
     assert_eq!(client.run("SELECT 1").status() & 1, 0);
 }
 
-fn what_only_reads_ends_on_its_replica(product: Product) {
+fn a_transaction_that_only_reads_ends_on_its_replica(product: Product) {
     let site = Site::start(product, |settings| settings);
     let mut client = site.client();
     for end in ["COMMIT", "ROLLBACK", "commit and no chain"] {
@@ -183,7 +183,7 @@ fn what_only_reads_ends_on_its_replica(product: Product) {
     assert_eq!(client.run("SELECT 1").status() & 1, 0);
 }
 
-fn what_was_read_and_is_not_so_is_error_1213(product: Product) {
+fn a_read_that_has_become_stale_gives_error_1213(product: Product) {
     let site = Site::start(product, |settings| settings);
     let mut client = site.client();
     for (way, ending) in [
@@ -306,7 +306,7 @@ fn a_replica_that_dies_within_a_read_costs_no_transaction(product: Product) {
     assert_eq!(client.value(COUNT), "1");
 }
 
-fn clients_of_every_kind_go_on(product: Product) {
+fn clients_of_every_kind_continue(product: Product) {
     let site = Site::start(product, |settings| settings);
     let logins = || {
         [
@@ -394,7 +394,7 @@ fn prepared_reads_are_repeated_too(product: Product) {
     client.run("COMMIT");
 }
 
-fn what_is_no_plain_read_is_done_at_the_primary(product: Product) {
+fn statements_that_are_no_plain_reads_run_at_the_primary(product: Product) {
     let site = Site::start(product, |settings| settings);
     let mut client = site.client();
     for other in [
@@ -448,7 +448,7 @@ fn what_is_no_plain_read_is_done_at_the_primary(product: Product) {
     client.run("COMMIT");
 }
 
-fn what_cannot_be_repeated_begins_at_the_primary(product: Product) {
+fn transactions_that_cannot_be_optimistic_begin_at_the_primary(product: Product) {
     let site = Site::start(product, |settings| settings);
     let mut client = site.client();
     for begin in [
@@ -487,7 +487,7 @@ fn what_cannot_be_repeated_begins_at_the_primary(product: Product) {
     assert_eq!(site.count(), "0");
 }
 
-fn ones_own_writes_are_seen(product: Product) {
+fn a_session_reads_its_own_writes(product: Product) {
     let site = Site::start(product, |settings| {
         settings.set("balance.timeout_consistency", "50ms")
     });
@@ -559,7 +559,7 @@ fn savepoints_are_the_primarys(product: Product) {
     assert_eq!(site.count(), "1");
 }
 
-fn what_a_read_left_may_be_asked_for(product: Product) {
+fn diagnostics_of_a_read_are_available(product: Product) {
     let site = Site::start(product, |settings| settings);
     let mut client = site.client();
     client.run("BEGIN");
@@ -577,7 +577,7 @@ fn what_a_read_left_may_be_asked_for(product: Product) {
     client.run("COMMIT");
 }
 
-fn a_primary_that_is_gone_is_told(product: Product) {
+fn a_lost_primary_gives_an_error(product: Product) {
     let mut site = Site::start(product, |settings| settings);
     let mut client = site.client();
     begin(&mut client);
@@ -603,7 +603,7 @@ fn a_primary_that_is_gone_is_told(product: Product) {
     assert_eq!(client.value(COUNT), "1");
 }
 
-fn rules_have_their_say(product: Product) {
+fn rules_apply_to_optimistic_transactions(product: Product) {
     let site = Site::start(product, |settings| {
         settings
             .rule(

@@ -79,8 +79,8 @@ fn long_data_is_collected_until_it_is_reset(site: &Site) -> Transcript {
     conn.transcript()
 }
 
-scenario!(a_statement_is_gone_once_closed on mariadb, mysql);
-fn a_statement_is_gone_once_closed(site: &Site) -> Transcript {
+scenario!(a_closed_statement_cannot_be_executed on mariadb, mysql);
+fn a_closed_statement_cannot_be_executed(site: &Site) -> Transcript {
     let mut conn = site.connect();
     let id = conn.prepare("SELECT ?").statement();
     conn.close_statement(id);
@@ -99,9 +99,9 @@ fn a_statement_is_gone_once_closed(site: &Site) -> Transcript {
     conn.transcript()
 }
 
-scenario!(what_writes_may_be_refused_where_a_transaction_only_reads on mariadb, mysql);
+scenario!(writes_are_refused_in_read_only_transactions on mariadb, mysql);
 /// MySQL refuses to prepare it, MariaDB to execute it.
-fn what_writes_may_be_refused_where_a_transaction_only_reads(site: &Site) -> Transcript {
+fn writes_are_refused_in_read_only_transactions(site: &Site) -> Transcript {
     let mut conn = site.connect();
     conn.run("CREATE TABLE t (n INT)");
     let update = "UPDATE t SET n = 1";
@@ -116,8 +116,8 @@ fn what_writes_may_be_refused_where_a_transaction_only_reads(site: &Site) -> Tra
     conn.transcript()
 }
 
-scenario!(what_cannot_be_prepared_is_an_error on mariadb, mysql);
-fn what_cannot_be_prepared_is_an_error(site: &Site) -> Transcript {
+scenario!(a_statement_that_cannot_be_prepared_gives_an_error on mariadb, mysql);
+fn a_statement_that_cannot_be_prepared_gives_an_error(site: &Site) -> Transcript {
     let mut conn = site.connect();
     for sql in [
         "SELECT nonsense",

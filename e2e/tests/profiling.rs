@@ -12,12 +12,12 @@ use crate::lanes;
 
 both! {
     the_articles_profile_is_written
-    who_is_profiled_can_be_chosen
-    values_are_told_only_where_they_may_be
-    everything_can_be_asked
-    what_a_server_has_kept_of_a_statement_is_asked
-    nothing_of_a_profile_can_be_asked
-    what_cannot_be_profiled_is_counted
+    the_profiled_users_digests_and_sessions_are_configurable
+    values_are_shown_only_if_the_settings_allow_them
+    a_profile_has_every_kind_of_result
+    the_performance_schema_row_of_a_statement_is_fetched
+    profiling_leaves_no_diagnostics
+    statements_that_cannot_be_profiled_are_counted
     a_profiled_statement_is_alone_on_its_connection
 }
 
@@ -156,7 +156,7 @@ fn the_articles_profile_is_written(product: Product) {
     site.proxy.assert_sound();
 }
 
-fn who_is_profiled_can_be_chosen(product: Product) {
+fn the_profiled_users_digests_and_sessions_are_configurable(product: Product) {
     let site = Site::start(product, |settings| {
         settings.rule("asked", &[("tag", "\"looked\""), ("profile", "true")])
     });
@@ -214,7 +214,7 @@ fn who_is_profiled_can_be_chosen(product: Product) {
     assert_eq!(site.root().value("SELECT count(*) FROM profiles"), "0");
 }
 
-fn values_are_told_only_where_they_may_be(product: Product) {
+fn values_are_shown_only_if_the_settings_allow_them(product: Product) {
     let more = |settings: Settings| {
         settings.set("profiling.one_of", 1).set(
             "profiling.asks",
@@ -259,7 +259,7 @@ fn values_are_told_only_where_they_may_be(product: Product) {
     assert!(filled.contains("Code = 'hidden' AND"), "{filled}");
 }
 
-fn everything_can_be_asked(product: Product) {
+fn a_profile_has_every_kind_of_result(product: Product) {
     let asks = ["status", "warnings", "explain", "profile", "trace"];
     let site = Site::start(product, |settings| {
         settings
@@ -312,7 +312,7 @@ fn of_event(event: &Value, column: &str) -> i64 {
     value.parse().unwrap()
 }
 
-fn what_a_server_has_kept_of_a_statement_is_asked(product: Product) {
+fn the_performance_schema_row_of_a_statement_is_fetched(product: Product) {
     let switch = |on: bool| match on {
         true => &[
             "--performance-schema=ON",
@@ -386,7 +386,7 @@ fn what_a_server_has_kept_of_a_statement_is_asked(product: Product) {
 }
 
 /// Each with what is asked afterwards.
-fn nothing_of_a_profile_can_be_asked(product: Product) {
+fn profiling_leaves_no_diagnostics(product: Product) {
     let site = Site::start(product, |settings| {
         settings.set("profiling.one_of", 1).set(
             "profiling.asks",
@@ -443,7 +443,7 @@ fn nothing_of_a_profile_can_be_asked(product: Product) {
     site.proxy.assert_sound();
 }
 
-fn what_cannot_be_profiled_is_counted(product: Product) {
+fn statements_that_cannot_be_profiled_are_counted(product: Product) {
     let site = Site::start(product, |settings| {
         settings
             .set("profiling.one_of", 1)

@@ -87,7 +87,7 @@ fn a_connection_without_its_header_is_cut_off() {
 }
 
 #[test]
-fn the_server_is_told_where_the_client_is() {
+fn the_server_gets_the_clients_address() {
     let server = Server::start(
         Product::MariaDb,
         &["--proxy-protocol-networks=127.0.0.1,localhost"],

@@ -6,9 +6,9 @@ use e2e::raw::{Login, RawConn, capability};
 use e2e::{Product, Proxy, Server, Settings, free_port};
 
 both! {
-    clients_are_told_of_the_backend_of_their_session
-    clients_whose_login_the_proxy_answers_are_told_of_another_proxy
-    clients_whose_login_passes_through_are_told_of_another_proxy
+    clients_get_the_backend_address_of_their_session
+    clients_with_a_login_answered_by_the_proxy_get_the_address_of_another_proxy
+    clients_with_a_passed_through_login_get_the_address_of_another_proxy
 }
 
 /// Tells of changes of its state.
@@ -38,7 +38,7 @@ fn connect(address: SocketAddr, login: &Login) -> RawConn {
     RawConn::connect(&address.into(), login).unwrap()
 }
 
-fn clients_are_told_of_the_backend_of_their_session(product: Product) {
+fn clients_get_the_backend_address_of_their_session(product: Product) {
     let server = Server::shared(product);
     let transparent = [("routing.session", "\"transparent\"")];
     let (proxy, address) = with_listener(Settings::pooled(server, 4), "backend", &transparent);
@@ -63,7 +63,7 @@ fn clients_are_told_of_the_backend_of_their_session(product: Product) {
     proxy.assert_sound();
 }
 
-fn clients_whose_login_the_proxy_answers_are_told_of_another_proxy(product: Product) {
+fn clients_with_a_login_answered_by_the_proxy_get_the_address_of_another_proxy(product: Product) {
     let server = Server::shared(product);
     let (proxy, address) = with_listener(Settings::pooled(server, 4), "proxy2:4040", &[]);
     let mut conn = connect(address, &tracked(Login::app()));
@@ -77,7 +77,7 @@ fn clients_whose_login_the_proxy_answers_are_told_of_another_proxy(product: Prod
     proxy.assert_sound();
 }
 
-fn clients_whose_login_passes_through_are_told_of_another_proxy(product: Product) {
+fn clients_with_a_passed_through_login_get_the_address_of_another_proxy(product: Product) {
     let server = Server::shared(product);
     let learned = Settings::in_front_of([server])
         .account_with("app", &[("routing.session", "\"transparent\"")]);

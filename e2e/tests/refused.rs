@@ -92,10 +92,10 @@ fn assert_refused(reply: &Reply) {
 both! {
     a_read_that_a_replica_refuses_runs_on_the_primary
     a_prepared_read_that_a_replica_refuses_runs_on_the_primary
-    what_the_session_has_set_is_there_when_it_runs_again
-    in_a_transaction_and_behind_other_results_the_client_hears_the_error
+    a_repeated_statement_has_the_session_state
+    in_a_transaction_and_after_other_results_the_client_gets_the_error
     an_optimistic_transaction_goes_to_the_primary_with_a_refused_read
-    a_rule_that_says_once_is_kept
+    a_rule_with_retry_0_prevents_the_repetition
     a_script_sees_the_primarys_reply_only
     a_read_on_a_lane_that_a_replica_refuses_runs_on_the_primary
 }
@@ -154,7 +154,7 @@ fn a_prepared_read_that_a_replica_refuses_runs_on_the_primary(product: Product) 
     site.proxy.assert_sound();
 }
 
-fn what_the_session_has_set_is_there_when_it_runs_again(product: Product) {
+fn a_repeated_statement_has_the_session_state(product: Product) {
     let site = Site::start(product, |settings| settings);
     let mut client = site.client();
     client.run("SET @own = 'mine', time_zone = '+03:00'");
@@ -174,7 +174,7 @@ fn what_the_session_has_set_is_there_when_it_runs_again(product: Product) {
     assert_eq!(row, ["replica1", "NULL", "NULL"]);
 }
 
-fn in_a_transaction_and_behind_other_results_the_client_hears_the_error(product: Product) {
+fn in_a_transaction_and_after_other_results_the_client_gets_the_error(product: Product) {
     let site = Site::start(product, |settings| settings);
     let mut client = site.client();
     client.run("START TRANSACTION READ ONLY");
@@ -234,7 +234,7 @@ fn an_optimistic_transaction_goes_to_the_primary_with_a_refused_read(product: Pr
     site.proxy.assert_sound();
 }
 
-fn a_rule_that_says_once_is_kept(product: Product) {
+fn a_rule_with_retry_0_prevents_the_repetition(product: Product) {
     let site = Site::start(product, |settings| settings.rule("once", &[("retry", "0")]));
     let mut client = site.client();
     assert_refused(&client.query(READ));

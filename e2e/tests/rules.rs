@@ -44,8 +44,8 @@ const WHO: &str = "SELECT name FROM d.whoami";
 both! {
     answers_ask_no_backend
     statements_are_rewritten
-    places_are_where_a_rule_says
-    hints_say_where_to_go
+    rules_route_statements
+    hints_route_statements
     sessions_keep_their_connection_by_rule
     each_match_is_looked_at
     statements_are_mirrored_in_order
@@ -141,7 +141,7 @@ fn statements_are_rewritten(product: Product) {
     assert_eq!(counts[2][3], "1", "its rewriting gave no statement");
 }
 
-fn places_are_where_a_rule_says(product: Product) {
+fn rules_route_statements(product: Product) {
     let site = Site::start(product, |settings| {
         settings
             .rule(
@@ -189,7 +189,7 @@ fn places_are_where_a_rule_says(product: Product) {
     assert!(said("decision", "replica1"), "{explained:?}");
 }
 
-fn hints_say_where_to_go(product: Product) {
+fn hints_route_statements(product: Product) {
     let site = Site::start(product, |settings| {
         settings
             .set("hints.accepted", ["pilotfish"])
@@ -536,7 +536,7 @@ fn slow_and_failed_statements_are_recorded() {
 }
 
 #[test]
-fn a_plan_looks_at_what_a_running_proxy_has_seen() {
+fn a_plan_reads_the_digests_of_a_running_proxy() {
     let folder = e2e::Folder::new("digests");
     let file = folder.path().join("seen");
     let site = Site::start(Product::MariaDb, |settings| {

@@ -20,7 +20,7 @@ mod replicant;
 
 both! {
     each_kind_of_change_is_a_row_and_the_server_is_asked_what_the_object_is
-    a_schema_is_told_as_it_was
+    a_past_schema_can_be_printed
     the_work_of_gh_ost_is_one_change
     the_work_of_pt_online_schema_change_is_one_change
     passwords_are_nowhere
@@ -340,7 +340,7 @@ fn check_versions(following: &Following, product: Product) {
     assert_eq!(present, [["last_one"], ["shop"]]);
 }
 
-fn a_schema_is_told_as_it_was(product: Product) {
+fn a_past_schema_can_be_printed(product: Product) {
     let server = start(product);
     run(
         &server,

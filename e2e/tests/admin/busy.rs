@@ -8,7 +8,7 @@ use e2e::{Folder, Product, Server, Settings, wait};
 use super::{Watched, rows};
 
 #[test]
-fn what_a_busy_worker_has_is_missing_and_said_so() {
+fn rows_of_a_busy_worker_are_missing_with_a_warning() {
     let folder = Folder::new("files");
     let (script, end) = (folder.path().join("busy.lua"), folder.path().join("end"));
     let text = format!(

@@ -38,7 +38,7 @@ fn value(conn: &mut RawConn, setting: &str) -> String {
 }
 
 #[test]
-fn a_setting_changes_at_once_and_is_saved_when_told_to() {
+fn a_setting_changes_at_once_and_save_writes_it_to_the_file() {
     let watched = Watched::alone();
     let file = watched.proxy.config_file();
     let text = std::fs::read_to_string(&file).unwrap();
@@ -72,7 +72,7 @@ fn a_setting_changes_at_once_and_is_saved_when_told_to() {
 }
 
 #[test]
-fn what_is_wrong_is_refused_whole_and_says_why() {
+fn an_invalid_change_is_refused_as_a_whole_with_the_reason() {
     let watched = Watched::alone();
     let mut root = watched.root();
     let before = root.run("SELECT * FROM settings").texts();
@@ -179,7 +179,7 @@ fn what_is_wrong_is_refused_whole_and_says_why() {
 }
 
 #[test]
-fn who_may_look_may_not_change() {
+fn a_user_with_the_role_stats_cannot_change_settings() {
     let watched = Watched::alone();
     let mut look = watched.look();
     for sql in [
@@ -209,7 +209,7 @@ fn who_may_look_may_not_change() {
 }
 
 #[test]
-fn nobody_locks_himself_out() {
+fn an_administrator_cannot_remove_the_own_access() {
     let watched = Watched::alone();
     let mut root = watched.root();
     root.run("INSERT INTO admin_accounts (user, password, role) VALUES ('boss', 'b', 'admin')");

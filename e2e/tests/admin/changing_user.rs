@@ -5,7 +5,7 @@ use e2e::raw::{Login, RawConn, command};
 use super::{Watched, refused};
 
 #[test]
-fn whoever_changes_is_another_with_the_rights_of_that_one() {
+fn a_change_of_user_gives_the_new_users_privileges() {
     let watched = Watched::alone();
     let mut conn = watched.look();
     let id = conn.id.to_string();
@@ -46,7 +46,7 @@ fn execution(statement: u32) -> Vec<u8> {
 }
 
 #[test]
-fn who_fails_is_told_and_sent_away() {
+fn a_failed_change_of_user_gives_an_error_and_ends_the_session() {
     let watched = Watched::alone();
     for (login, code) in [
         (Login::with("root", "some"), 1045),
@@ -68,7 +68,7 @@ fn who_fails_is_told_and_sent_away() {
 }
 
 #[test]
-fn what_is_no_change_of_user_is_refused_and_ends() {
+fn a_malformed_change_of_user_ends_the_session() {
     let watched = Watched::alone();
     let whole = b"root\0\x20aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaastats\0\x2d\0caching_sha2_password\0";
     for length in 0..whole.len() {
@@ -88,7 +88,7 @@ fn what_is_no_change_of_user_is_refused_and_ends() {
 }
 
 #[test]
-fn a_reset_forgets_all_but_who_it_is_and_the_schema() {
+fn a_reset_keeps_only_the_user_and_the_schema() {
     let watched = Watched::alone();
     let mut conn: RawConn = watched.root();
     conn.run("USE stats");

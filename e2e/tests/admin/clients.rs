@@ -28,8 +28,8 @@ fn output(mut command: Command) -> String {
     text(&stdout)
 }
 
-both!(the_command_line_client_asks_what_it_likes);
-fn the_command_line_client_asks_what_it_likes(product: Product) {
+both!(the_command_line_client_works_with_completion);
+fn the_command_line_client_works_with_completion(product: Product) {
     let watched = Watched::alone();
     let ask = |database: &str, sql: &str| {
         let mut client = to(product.client(), &watched);

@@ -7,7 +7,7 @@ use super::{Watched, refused, rows};
 
 both! {
     pooled_sessions_leave_a_disabled_backend
-    reads_go_to_another_backend_and_nobody_notices
+    reads_go_to_another_backend_without_errors
     relayed_sessions_end_with_a_disabled_backend
     sessions_with_scripts_end_with_a_disabled_backend
 }
@@ -139,7 +139,7 @@ fn pooled_sessions_leave_a_disabled_backend(product: Product) {
     watched.proxy.assert_sound();
 }
 
-fn reads_go_to_another_backend_and_nobody_notices(product: Product) {
+fn reads_go_to_another_backend_without_errors(product: Product) {
     let server = Server::shared(product);
     let mut root = server.root();
     // Nobody else's: it is locked for as long as the read has to last.

@@ -37,7 +37,7 @@ fn has_open(pid: u32, path: &Path) -> bool {
 }
 
 #[test]
-fn logs_that_were_moved_are_let_go_and_begun_anew() {
+fn moved_log_files_are_reopened() {
     let folder = Folder::new("files");
     let logs = Logs { folder };
     let settings = Settings::pooled(Server::shared(Product::MariaDb), 2)
@@ -104,7 +104,7 @@ fn a_signal_has_logs_opened_again_and_unsaved_changes_stay() {
 }
 
 #[test]
-fn a_log_that_cannot_be_opened_is_told() {
+fn a_log_that_cannot_be_opened_gives_an_error() {
     let folder = Folder::new("files");
     let below = folder.path().join("below");
     fs::create_dir(&below).unwrap();
@@ -126,7 +126,7 @@ fn a_log_that_cannot_be_opened_is_told() {
 }
 
 #[test]
-fn what_proxysql_does_otherwise_is_told() {
+fn commands_of_proxysql_are_refused_with_an_alternative() {
     let watched = Watched::alone();
     let mut root = watched.root();
     for (sql, expected) in [

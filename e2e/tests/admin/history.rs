@@ -30,7 +30,7 @@ fn wait_for(watched: &Watched, count: u64) -> u64 {
 }
 
 #[test]
-fn every_face_reads_what_a_file_has_kept_over_a_restart() {
+fn sql_http_and_dashboard_read_the_history_of_before_a_restart() {
     let folder = Folder::new("files");
     let file = folder.path().join("history.db");
     let (admin, http) = (free_port(), free_port());
@@ -119,7 +119,7 @@ fn without_a_file_it_is_in_memory_and_counting_anew_tells_nothing_twice() {
 }
 
 #[test]
-fn a_folder_that_is_gone_is_told_and_stops_nobody() {
+fn a_missing_folder_of_the_history_is_logged_and_stops_no_session() {
     let folder = Folder::new("files");
     let missing = folder.path().join("missing");
     let settings = Settings::pooled(Server::shared(Product::MariaDb), 4)

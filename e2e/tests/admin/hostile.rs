@@ -81,7 +81,7 @@ fn nothing_but_reading_is_done() {
 }
 
 #[test]
-fn what_takes_too_much_is_given_up() {
+fn statements_that_take_too_much_time_or_memory_are_stopped() {
     let port = free_port();
     let settings = Settings::default()
         .backend(format!("127.0.0.1:{}", free_port()))
@@ -125,7 +125,7 @@ fn what_takes_too_much_is_given_up() {
 }
 
 #[test]
-fn a_statement_that_is_too_long_is_told_so() {
+fn a_statement_that_is_too_long_gives_an_error() {
     let watched = Watched::alone();
     let mut look = watched.look();
     let long = format!("SELECT '{}'", "x".repeat((1 << 20) - 100));
@@ -177,7 +177,7 @@ fn garbage_ends_its_own_connection_and_nothing_else() {
 
 /// Texts that clients and administrators have chosen are values wherever they are shown, compared and changed.
 #[test]
-fn what_tables_say_is_never_run() {
+fn values_in_tables_are_never_executed() {
     const HOSTILE: &str = "x'); DELETE FROM rules; -- \" ` \\ ; %_";
     let watched = Watched::pooled(Product::MariaDb);
     let quoted = |text: &str| format!("'{}'", text.replace('\\', "\\\\").replace('\'', "''"));

@@ -8,14 +8,14 @@ use e2e::{Cluster, PASSWORD, Product, Server, Settings, wait};
 use super::{Watched, columns, refused, rows};
 
 both! {
-    the_articles_listing_is_what_it_was
-    what_is_read_whole_and_what_is_of_no_use_is_told
-    replicas_are_asked_and_nothing_is_run
+    index_usage_equals_the_listing_of_the_article
+    full_scans_and_unused_indexes_are_listed
+    explain_runs_on_replicas_and_executes_no_statement
     executions_are_explained_with_their_values
     a_client_finds_nothing_of_it_on_its_connection
-    an_error_is_told_and_harms_nobody
-    it_is_off_until_it_is_wanted_and_begins_anew
-    what_cannot_be_planned_safely_is_not_explained
+    a_failed_explain_is_counted_and_disturbs_no_session
+    index_usage_is_off_by_default_and_can_be_reset
+    statements_that_are_unsafe_to_explain_are_not_explained
 }
 
 /// A schema like the one of old that everybody knows.
@@ -82,7 +82,7 @@ fn world(watched: &Watched, schema: &str) -> RawConn {
     watched.proxy.connect_as(&Login::app().schema(schema))
 }
 
-fn the_articles_listing_is_what_it_was(product: Product) {
+fn index_usage_equals_the_listing_of_the_article(product: Product) {
     let server = Server::lease(product);
     make_world(&server, "world");
     let watched = watched(&server, 4);
@@ -131,7 +131,7 @@ fn the_articles_listing_is_what_it_was(product: Product) {
     );
 }
 
-fn what_is_read_whole_and_what_is_of_no_use_is_told(product: Product) {
+fn full_scans_and_unused_indexes_are_listed(product: Product) {
     let server = Server::shared(product);
     let schema = "index_advice";
     make_world(server, schema);
@@ -231,7 +231,7 @@ fn explained_at(server: &Server) -> Vec<String> {
     rows.flatten().collect()
 }
 
-fn replicas_are_asked_and_nothing_is_run(product: Product) {
+fn explain_runs_on_replicas_and_executes_no_statement(product: Product) {
     let cluster = Cluster::start_with(product, 1, &["--log-output=TABLE", "--general-log=ON"]);
     make_world(&cluster.primary, "world");
     cluster.wait_caught_up();
@@ -369,7 +369,7 @@ fn a_client_finds_nothing_of_it_on_its_connection(product: Product) {
     assert_eq!(look.run(asked).texts(), [["0"]]);
 }
 
-fn an_error_is_told_and_harms_nobody(product: Product) {
+fn a_failed_explain_is_counted_and_disturbs_no_session(product: Product) {
     let server = Server::shared(product);
     let schema = "index_refused";
     make_world(server, schema);
@@ -408,7 +408,7 @@ fn an_error_is_told_and_harms_nobody(product: Product) {
     });
 }
 
-fn it_is_off_until_it_is_wanted_and_begins_anew(product: Product) {
+fn index_usage_is_off_by_default_and_can_be_reset(product: Product) {
     let server = Server::shared(product);
     let schema = "index_wanted";
     make_world(server, schema);
@@ -436,7 +436,7 @@ fn it_is_off_until_it_is_wanted_and_begins_anew(product: Product) {
     assert!(root.run("SELECT * FROM plans").texts().is_empty());
 }
 
-fn what_cannot_be_planned_safely_is_not_explained(product: Product) {
+fn statements_that_are_unsafe_to_explain_are_not_explained(product: Product) {
     let server = Server::shared(product);
     let schema = "index_unsafe";
     make_world(server, schema);

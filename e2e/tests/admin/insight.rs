@@ -135,8 +135,8 @@ fn prepared_statements_count_when_they_are_executed(product: Product) {
     assert_eq!((number(&row, "count"), number(&row, "rows_sent")), (3, 6));
 }
 
-both!(riders_of_lanes_count);
-fn riders_of_lanes_count(product: Product) {
+both!(statements_on_lanes_are_counted);
+fn statements_on_lanes_are_counted(product: Product) {
     let settings = Settings::pooled(with_data(product), 4).set("workers", 1);
     let watched = Watched::start(settings.set("routing.lanes", "reads"));
     let mut look = watched.look();
@@ -165,8 +165,8 @@ fn riders_of_lanes_count(product: Product) {
     });
 }
 
-both!(errors_are_counted_and_what_they_quote_is_not_shown);
-fn errors_are_counted_and_what_they_quote_is_not_shown(product: Product) {
+both!(errors_are_counted_without_the_values_that_they_quote);
+fn errors_are_counted_without_the_values_that_they_quote(product: Product) {
     let server = with_data(product);
     let settings = Settings::pooled(server, 4);
     let watched = Watched::start(settings.clone());
@@ -218,7 +218,7 @@ fn errors_are_counted_and_what_they_quote_is_not_shown(product: Product) {
 }
 
 #[test]
-fn what_reaches_no_backend_counts_as_an_error_of_the_proxys() {
+fn a_statement_that_reaches_no_backend_counts_as_an_error_of_the_proxy() {
     let settings = Settings::pooled(with_data(Product::MariaDb), 1).set("workers", 1);
     let watched = Watched::start(settings.set("pool.timeout_wait", "100ms"));
     let mut look = watched.look();
@@ -233,7 +233,7 @@ fn what_reaches_no_backend_counts_as_an_error_of_the_proxys() {
 }
 
 #[test]
-fn what_rules_answer_and_refuse_counts_without_a_backend() {
+fn statements_that_rules_answer_or_refuse_are_counted_without_a_backend() {
     let settings = Settings::pooled(with_data(Product::MariaDb), 2)
         .set("workers", 1)
         .rule(
@@ -287,8 +287,8 @@ fn what_rules_answer_and_refuse_counts_without_a_backend() {
     assert_eq!(look.run(errors).texts(), [["1227", "3", "-"]]);
 }
 
-both!(who_runs_what_is_seen);
-fn who_runs_what_is_seen(product: Product) {
+both!(statements_are_counted_by_account);
+fn statements_are_counted_by_account(product: Product) {
     let settings = Settings::pooled(with_data(product), 2).set("statement_stats.transparent", true);
     let watched = Watched::start(settings);
     let mut look = watched.look();
@@ -324,7 +324,7 @@ fn who_runs_what_is_seen(product: Product) {
 }
 
 #[test]
-fn what_is_counted_begins_anew_when_somebody_says_so() {
+fn statement_stats_can_be_reset() {
     let watched =
         Watched::start(Settings::pooled(with_data(Product::MariaDb), 4).set("workers", 2));
     let (mut root, mut look) = (watched.root(), watched.look());
@@ -357,7 +357,7 @@ fn what_is_counted_begins_anew_when_somebody_says_so() {
 }
 
 #[test]
-fn memory_is_bounded_and_what_made_room_is_counted() {
+fn memory_is_bounded_and_evictions_are_counted() {
     let settings = Settings::pooled(with_data(Product::MariaDb), 4).set("workers", 1);
     let watched = Watched::start(settings.set("statement_stats.digests_bytes_max", "1MiB"));
     let mut look = watched.look();
@@ -378,7 +378,7 @@ fn memory_is_bounded_and_what_made_room_is_counted() {
 }
 
 #[test]
-fn nothing_is_counted_where_it_is_not_wanted() {
+fn no_statement_is_counted_if_statement_stats_are_off() {
     let settings = Settings::pooled(with_data(Product::MariaDb), 4);
     let watched = Watched::start(settings.set("statement_stats.digests", false));
     let mut look = watched.look();

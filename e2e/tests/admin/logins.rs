@@ -26,7 +26,7 @@ fn both_roles_get_in_by_either_plugin_with_tls_and_without() {
 }
 
 #[test]
-fn nobody_else_gets_in() {
+fn wrong_users_and_passwords_cannot_log_in() {
     let watched = Watched::alone();
     for (user, password) in [
         ("root", "some"),
@@ -108,7 +108,7 @@ fn connections_have_a_limit() {
 }
 
 #[test]
-fn a_port_that_is_taken_stops_nobody() {
+fn an_admin_port_in_use_does_not_stop_the_proxy() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port();
     let settings = Settings::default().backend(format!("127.0.0.1:{}", free_port()));

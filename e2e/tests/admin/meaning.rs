@@ -3,7 +3,7 @@
 use super::{Watched, columns};
 
 #[test]
-fn what_client_libraries_send_by_themselves_is_answered() {
+fn statements_that_client_libraries_send_at_login_are_answered() {
     let watched = Watched::alone();
     let mut look = watched.look();
     for (sql, expected) in [
@@ -60,7 +60,7 @@ fn what_client_libraries_send_by_themselves_is_answered() {
 }
 
 #[test]
-fn what_is_not_here_is_refused_with_what_to_say_instead() {
+fn unsupported_statements_are_refused_with_an_alternative() {
     let watched = Watched::alone();
     let mut root = watched.root();
     for (sql, code, instead) in [

@@ -59,7 +59,7 @@ fn values_come_and_results_go_in_binary() {
 }
 
 #[test]
-fn what_cannot_be_prepared_or_executed_is_an_error() {
+fn statements_that_cannot_be_prepared_or_executed_give_an_error() {
     let watched = Watched::alone();
     let mut conn = watched.root();
     for (sql, code) in [

@@ -67,8 +67,8 @@ fn figures_of_the_whole_proxy_have_the_names_of_proxysql(product: Product) {
     );
 }
 
-both!(statements_are_counted_by_what_they_are);
-fn statements_are_counted_by_what_they_are(product: Product) {
+both!(statements_are_counted_by_command);
+fn statements_are_counted_by_command(product: Product) {
     let watched = Watched::pooled(product);
     let mut look = watched.look();
     let mut client = watched.proxy.connect();
@@ -144,7 +144,7 @@ fn bytes_of_statements_and_replies_are_counted(product: Product) {
 }
 
 #[test]
-fn bytes_are_counted_whichever_way_statements_go() {
+fn bytes_are_counted_for_every_kind_of_session() {
     let server = Server::shared(Product::MariaDb);
     let settings = Settings::pooled(server, 4).set("workers", 1);
     let mut root = server.root();
@@ -182,8 +182,8 @@ fn bytes_are_counted_whichever_way_statements_go() {
     });
 }
 
-both!(counts_of_pools_begin_anew_when_an_administrator_says_so);
-fn counts_of_pools_begin_anew_when_an_administrator_says_so(product: Product) {
+both!(counts_of_pools_can_be_reset);
+fn counts_of_pools_can_be_reset(product: Product) {
     let watched = Watched::pooled(product);
     let (mut root, mut look) = (watched.root(), watched.look());
     let mut clients: Vec<_> = (0..4).map(|_| watched.proxy.connect()).collect();
@@ -219,7 +219,7 @@ fn counts_of_pools_begin_anew_when_an_administrator_says_so(product: Product) {
 }
 
 #[test]
-fn its_runtime_tables_show_what_holds_and_are_not_changed() {
+fn runtime_tables_show_the_configuration_and_are_read_only() {
     let settings = Settings::default()
         .backend_with("127.0.0.1:7", &[("name", "\"b\""), ("weight", "5")])
         .account("app", "secret")

@@ -8,8 +8,8 @@ use super::*;
 
 both! {
     the_shipped_script_answers_as_mysql_proxys_did
-    it_shares_what_sessions_scripts_know
-    what_it_does_not_answer_the_port_does
+    the_admin_script_shares_the_tables_of_session_scripts
+    the_admin_port_answers_statements_that_the_script_leaves
 }
 
 const SHIPPED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../scripts/admin.lua");
@@ -70,7 +70,7 @@ const TELLS: &str = r#"
     end
 "#;
 
-fn it_shares_what_sessions_scripts_know(product: Product) {
+fn the_admin_script_shares_the_tables_of_session_scripts(product: Product) {
     let counts = r#"
         function read_query() proxy.global.count = (proxy.global.count or 0) + 1 end
     "#;
@@ -90,7 +90,7 @@ fn it_shares_what_sessions_scripts_know(product: Product) {
     }
 }
 
-fn what_it_does_not_answer_the_port_does(product: Product) {
+fn the_admin_port_answers_statements_that_the_script_leaves(product: Product) {
     let (_folder, file) = written(TELLS);
     let settings = Settings::in_front_of([Server::shared(product)]);
     let watched = Watched::start(settings.clone().set("admin.script", file.as_str()));

@@ -81,8 +81,8 @@ fn a_pinned_session_is_seen_with_its_pin(product: Product) {
     client.run("DROP DATABASE admin_pins");
 }
 
-both!(pools_and_backends_say_who_uses_what);
-fn pools_and_backends_say_who_uses_what(product: Product) {
+both!(pools_and_backends_show_their_users);
+fn pools_and_backends_show_their_users(product: Product) {
     let watched = Watched::pooled(product);
     let mut look = watched.look();
     let mut client = watched.proxy.connect();
@@ -157,8 +157,8 @@ fn sessions_that_are_not_pooled_are_seen_and_killed(product: Product) {
     });
 }
 
-both!(statements_and_sessions_are_killed_by_whoever_may);
-fn statements_and_sessions_are_killed_by_whoever_may(product: Product) {
+both!(statements_and_sessions_are_killed_by_users_with_the_privilege);
+fn statements_and_sessions_are_killed_by_users_with_the_privilege(product: Product) {
     let watched = Watched::pooled(product);
     let (mut root, mut look) = (watched.root(), watched.look());
     let mut client = watched.proxy.connect();
@@ -190,7 +190,7 @@ fn statements_and_sessions_are_killed_by_whoever_may(product: Product) {
 }
 
 #[test]
-fn settings_are_told_and_secrets_are_not() {
+fn settings_are_shown_without_secrets() {
     let watched = Watched::start(
         Settings::default()
             .backend_with("127.0.0.1:9", &[("name", "\"it's; DROP TABLE x\"")])
@@ -269,7 +269,7 @@ fn rules_and_lanes_are_counted() {
 }
 
 #[test]
-fn routes_say_where_statements_go_and_which_backends_that_is_now() {
+fn routes_show_the_rule_and_its_current_backends() {
     let server = Server::shared(Product::MariaDb);
     let socket = server.socket().display().to_string();
     let settings = Settings::default()

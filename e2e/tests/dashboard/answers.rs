@@ -11,7 +11,7 @@ fn is_answered(browser: &Browser, question: &str, words: &str) {
 }
 
 #[test]
-fn a_proxy_that_is_well_says_so_with_its_name_and_its_version() {
+fn a_healthy_proxy_shows_its_name_and_its_version() {
     let port = free_port();
     let proxy = start(port);
     let browser = visit(&format!("http://127.0.0.1:{port}/"));
@@ -39,7 +39,7 @@ fn a_proxy_that_is_well_says_so_with_its_name_and_its_version() {
 }
 
 #[test]
-fn a_backend_that_is_down_and_a_statement_that_lasts_are_told_in_words() {
+fn the_answers_name_a_backend_that_is_down_and_a_long_statement() {
     let port = free_port();
     let mut server = Server::lease(Product::MariaDb);
     let settings = Settings::pooled(&server, 4).set("limits.sessions_max", 77);

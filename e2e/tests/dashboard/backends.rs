@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_backend_is_put_out_of_use_when_somebody_says_so_twice() {
+fn a_backend_is_disabled_after_a_confirmation() {
     let port = free_port();
     let proxy = start(port);
     let browser = visit(&format!("http://127.0.0.1:{port}/"));
@@ -41,7 +41,7 @@ fn a_backend_is_put_out_of_use_when_somebody_says_so_twice() {
 }
 
 #[test]
-fn a_backend_without_a_connection_left_is_told_as_full_and_not_as_down() {
+fn a_backend_at_max_connections_is_shown_as_full_and_not_as_down() {
     let mut server = Server::lease(Product::MariaDb);
     let port = free_port();
     let limit = [("name", "\"db1\""), ("sessions_max", "1")];

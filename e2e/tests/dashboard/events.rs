@@ -5,7 +5,7 @@ use e2e::Signal;
 use super::*;
 
 #[test]
-fn events_are_told_the_latest_first() {
+fn the_latest_event_comes_first() {
     under_load(|browser, proxy, address| {
         browser.open(&format!("{address}#errors"));
         let events = "[...document.querySelectorAll('main section')]\

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn indexes_are_told_and_lead_to_the_statements_that_read_whole_tables() {
+fn indexes_are_listed_with_links_to_statements_that_scan_whole_tables() {
     const HOSTILE_INDEX: &str = "<img src=x onerror=document.title='owned'>";
     let mut root = Server::shared(Product::MariaDb).root();
     let rows: Vec<_> = (1..500)

@@ -60,7 +60,7 @@ fn rows_of_every_table_are_walked_through_and_tell_all_of_themselves() {
 }
 
 #[test]
-fn from_the_last_row_of_a_table_the_arrow_leads_into_the_next_and_no_refresh_takes_the_focus() {
+fn the_arrow_key_moves_from_the_last_row_to_the_next_table_and_a_refresh_keeps_the_focus() {
     under_load(|browser, _, address| {
         browser.open(&format!("{address}#errors"));
         let tables = "document.querySelectorAll('main table')";
@@ -96,7 +96,7 @@ fn from_the_last_row_of_a_table_the_arrow_leads_into_the_next_and_no_refresh_tak
 }
 
 #[test]
-fn tab_leads_to_one_row_of_a_table_and_from_it_to_its_buttons() {
+fn tab_moves_to_one_row_of_a_table_and_then_to_its_buttons() {
     under_load(|browser, _, address| {
         go_to_rows(browser, address, "settings");
         browser.press(&format!("{DOWN}{DOWN}{TAB}"));

@@ -21,7 +21,7 @@ fn figures_lines_and_flows_are_seen_in_light_and_dark() {
 }
 
 #[test]
-fn relayed_statements_have_figures_or_it_is_said_what_gives_them() {
+fn relayed_statements_have_figures_or_a_hint_names_the_setting() {
     let port = free_port();
     let settings = Settings::in_front_of([Server::shared(Product::MariaDb)]).http_on(port);
     let proxy = Proxy::start(&settings);

@@ -67,7 +67,7 @@ fn a_statement_has_a_result_or_an_error_and_is_offered_again() {
 }
 
 #[test]
-fn a_statement_that_changes_something_is_asked_about_and_is_not_kept() {
+fn a_statement_that_changes_data_needs_a_confirmation_and_is_not_saved() {
     let port = free_port();
     let _proxy = start(port);
     let browser = visit(&format!("http://127.0.0.1:{port}/#query"));

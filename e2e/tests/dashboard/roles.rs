@@ -11,7 +11,7 @@ const ACTING: &str = "return [...document.querySelectorAll('main button, dialog 
     .filter(it => /^(Drain|Disable|Use|End|Stop|Change|Undo|Save to.*|Back to.*|Show what.*)$/.test(it))";
 
 #[test]
-fn a_user_who_may_only_look_sees_no_button_that_acts() {
+fn a_user_with_the_role_stats_sees_no_buttons_for_actions() {
     let port = free_port();
     let settings = Settings::pooled(Server::shared(Product::MariaDb), 4).http_on(port);
     let proxy = Proxy::start(&settings);

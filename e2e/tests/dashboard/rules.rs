@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_rule_says_whom_it_means_and_what_it_does() {
+fn a_rule_shows_its_conditions_and_its_actions() {
     let port = free_port();
     let settings = Settings::pooled(Server::shared(Product::MariaDb), 2).http_on(port);
     let rule = [

@@ -107,7 +107,7 @@ fn a_change_is_on_the_time_line_and_shows_the_table_before_and_after_it() {
 }
 
 #[test]
-fn without_a_stream_the_page_says_what_makes_one() {
+fn without_a_stream_the_page_names_the_setting_that_starts_one() {
     let port = free_port();
     let _proxy = start(port);
     let address = format!("http://127.0.0.1:{port}/");

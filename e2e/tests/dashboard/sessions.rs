@@ -21,7 +21,7 @@ fn button(row: &str, title: &str) -> String {
 const SLOW: &str = "SELECT SLEEP(600) AS slow";
 
 #[test]
-fn a_statement_is_stopped_and_a_session_ends_when_somebody_says_so_twice() {
+fn a_statement_or_a_session_is_killed_after_a_confirmation() {
     under_load(|browser, proxy, address| {
         let mut client = proxy.connect();
         client.run("SELECT 1");
@@ -60,7 +60,7 @@ fn a_statement_is_stopped_and_a_session_ends_when_somebody_says_so_twice() {
 }
 
 #[test]
-fn what_a_session_runs_leads_to_its_digest_and_its_pin_to_those_who_have_it() {
+fn a_sessions_statement_links_to_its_digest_and_its_pin_to_the_sessions_with_that_pin() {
     under_load(|browser, proxy, address| {
         browser.open(&format!("{address}#sessions"));
         let mut slow = proxy.connect();

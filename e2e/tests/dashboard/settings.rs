@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_setting_changes_after_it_was_said_what_that_comes_to() {
+fn a_setting_changes_after_a_preview_of_its_effect() {
     under_load(|browser, _, address| {
         browser.open(&format!("{address}#settings"));
         let row = "[...document.querySelectorAll('main tr')].find(it => it.dataset.key == 'limits.sessions_max')";

@@ -54,7 +54,7 @@ fn every_text_is_read_easily_and_every_control_has_a_name() {
 }
 
 #[test]
-fn nothing_moves_for_those_who_do_not_want_it() {
+fn reduced_motion_disables_all_animations() {
     under_load(|browser, _, _| {
         browser.emulate("prefers-reduced-motion", "no-preference");
         // While nothing flows, there is none.

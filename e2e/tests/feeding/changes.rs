@@ -15,13 +15,13 @@ mod types;
 
 both! {
     the_page_of_the_change_feed_does_what_it_says
-    changes_are_told_in_order_and_again_from_each_position
+    changes_arrive_in_order_and_can_be_read_again_from_each_position
     values_are_the_same_whether_the_server_or_the_history_names_the_columns
-    a_reader_goes_on_after_the_proxy_was_killed
-    a_reader_that_was_away_for_too_long_is_told_what_is_missing
+    a_reader_continues_after_a_kill_of_the_proxy
+    a_reader_whose_position_was_purged_gets_an_error_with_the_missing_gtids
     masked_values_and_passwords_are_nowhere_in_the_feed
     only_the_roles_changes_and_admin_read_the_feed
-    a_change_file_rotates_and_goes_on_after_the_proxy_was_killed
+    a_change_file_rotates_and_continues_after_a_kill_of_the_proxy
 }
 
 const FEED: &str = include_str!("../../../docs/manual/src/change-feed.md");
@@ -284,7 +284,7 @@ const MANY: [&str; 16] = [
     "DROP TABLE shop.old_orders",
 ];
 
-fn changes_are_told_in_order_and_again_from_each_position(product: Product) {
+fn changes_arrive_in_order_and_can_be_read_again_from_each_position(product: Product) {
     let feed = Feed::new(product);
     let proxy = feed.fed.proxy();
     let mut root = feed.fed.primary.root();
@@ -423,7 +423,7 @@ fn values_are_the_same_whether_the_server_or_the_history_names_the_columns(produ
     proxy.stop();
 }
 
-fn a_reader_goes_on_after_the_proxy_was_killed(product: Product) {
+fn a_reader_continues_after_a_kill_of_the_proxy(product: Product) {
     let feed = Feed::new(product);
     let proxy = feed.fed.proxy();
     feed.run(&[
@@ -486,7 +486,7 @@ fn a_reader_goes_on_after_the_proxy_was_killed(product: Product) {
     proxy.stop();
 }
 
-fn a_reader_that_was_away_for_too_long_is_told_what_is_missing(product: Product) {
+fn a_reader_whose_position_was_purged_gets_an_error_with_the_missing_gtids(product: Product) {
     let feed = Feed::with(product, "relay_bytes_max = 1048576");
     let proxy = feed.fed.proxy();
     feed.run(&[
@@ -630,7 +630,7 @@ fn in_files(folder: &Path) -> Vec<Value> {
     all
 }
 
-fn a_change_file_rotates_and_goes_on_after_the_proxy_was_killed(product: Product) {
+fn a_change_file_rotates_and_continues_after_a_kill_of_the_proxy(product: Product) {
     let below = blocks("toml")[1].replace("256MiB", "20KiB");
     let feed = Feed::with(product, &below);
     let folder = feed.fed.config.parent().unwrap().to_owned();

@@ -5,7 +5,7 @@ use std::process::Command;
 use super::*;
 
 both! {
-    a_full_disk_stops_the_stream_and_room_lets_it_go_on
+    a_full_disk_stops_the_stream_and_free_space_continues_it
 }
 
 /// A file system of its own, in memory.
@@ -63,7 +63,7 @@ fn as_root(command: &[&str]) {
     assert!(output.status.success(), "{command:?}: {output:?}");
 }
 
-fn a_full_disk_stops_the_stream_and_room_lets_it_go_on(product: Product) {
+fn a_full_disk_stops_the_stream_and_free_space_continues_it(product: Product) {
     const FULL: &str = "No space left on device";
     let disk = SmallDisk::new();
     let fed = Fed::new(product);

@@ -4,7 +4,7 @@ use super::*;
 
 both! {
     the_filters_of_the_manual_do_what_it_says
-    tables_differ_only_where_a_filter_says_so
+    tables_differ_only_by_the_filters
     the_script_of_the_manual_does_what_it_says
     a_script_writes_values_of_all_types
     a_stream_that_cannot_be_filtered_waits_for_another_filter
@@ -260,7 +260,7 @@ tables = [\"old.*\"]
 rename_schema = \"new\"
 ";
 
-fn tables_differ_only_where_a_filter_says_so(product: Product) {
+fn tables_differ_only_by_the_filters(product: Product) {
     let fed = filtered(product, MANY);
     let mut root = fed.primary.root();
     for setting in match product.is_mariadb() {

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use super::*;
 
 both! {
-    commits_wait_for_the_proxy_and_go_on_when_it_is_back
+    semi_sync_commits_wait_for_the_proxy_and_continue_after_its_restart
     nothing_that_was_acknowledged_is_lost
 }
 
@@ -46,7 +46,7 @@ fn wait_status(fed: &Fed, name: &str, expected: &str) {
     });
 }
 
-fn commits_wait_for_the_proxy_and_go_on_when_it_is_back(product: Product) {
+fn semi_sync_commits_wait_for_the_proxy_and_continue_after_its_restart(product: Product) {
     let fed = waiting(product);
     let proxy = fed.proxy();
     wait_status(&fed, "clients", "1");

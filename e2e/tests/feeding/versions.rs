@@ -31,7 +31,7 @@ fn follow_over_tls(replica: &Server, port: u16, check: &str) {
     root.run("START SLAVE");
 }
 
-fn new_replicas_have_what_their_primary_has(product: Product) {
+fn newer_replicas_have_the_data_of_their_primary(product: Product) {
     let fed = Fed::new(product);
     let certs = Certs::shared();
     let text = std::fs::read_to_string(&fed.config).unwrap();
@@ -68,11 +68,11 @@ fn new_replicas_have_what_their_primary_has(product: Product) {
 }
 
 #[test]
-fn replicas_of_11_8_have_what_a_primary_of_10_11_has() {
-    new_replicas_have_what_their_primary_has(Product::MariaDb);
+fn replicas_of_11_8_have_the_data_of_a_primary_of_10_11() {
+    newer_replicas_have_the_data_of_their_primary(Product::MariaDb);
 }
 
 #[test]
-fn replicas_of_11_8_have_what_a_primary_of_11_8_has() {
-    new_replicas_have_what_their_primary_has(Product::MariaDbNext);
+fn replicas_of_11_8_have_the_data_of_a_primary_of_11_8() {
+    newer_replicas_have_the_data_of_their_primary(Product::MariaDbNext);
 }

@@ -220,7 +220,7 @@ fn rules_and_accounts_come_change_and_go() {
 }
 
 #[test]
-fn what_is_counted_begins_again() {
+fn counts_can_be_reset_over_http() {
     let watched = Watched::pooled_with_admin_port(Product::MariaDb);
     let root = Doer::new(&watched, ROOT);
     let mut client = watched.proxy.connect();
@@ -253,7 +253,7 @@ fn what_is_counted_begins_again() {
 
 /// By the document itself: what it says is for administrators is, and the rest is for all.
 #[test]
-fn who_may_only_look_changes_nothing_and_is_noted() {
+fn a_user_with_the_role_stats_changes_nothing_and_the_attempt_is_logged() {
     let folder = Folder::new("files");
     let log = folder.path().join("audit");
     let settings = unserved().set("audit_log.file", log.to_str().unwrap());
@@ -302,7 +302,7 @@ fn who_may_only_look_changes_nothing_and_is_noted() {
 }
 
 #[test]
-fn bodies_that_nobody_means_well_with_are_told_so() {
+fn malformed_and_hostile_bodies_give_an_error() {
     let watched = Watched::with_admin_port(unserved());
     let root = Doer::new(&watched, ROOT);
     let deep = format!("{{\"zone\": {}", "[".repeat(200_000));

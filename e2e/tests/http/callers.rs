@@ -23,7 +23,7 @@ fn users_of_the_admin_port_get_in_with_tls_and_without() {
 }
 
 #[test]
-fn nobody_else_gets_in() {
+fn wrong_users_and_passwords_cannot_log_in() {
     let watched = Watched::alone();
     // root:some, look:all, nobody:all, root:, nothing, no base 64
     for shown in [
@@ -54,7 +54,7 @@ fn nobody_else_gets_in() {
 }
 
 #[test]
-fn who_has_the_token_may_look_and_no_more() {
+fn the_token_allows_reading_only() {
     let (port, token) = (free_port(), "0123456789abcdef");
     let address = format!("127.0.0.1:{port}");
     let admin = format!("127.0.0.1:{}", free_port());
@@ -88,7 +88,7 @@ fn who_has_the_token_may_look_and_no_more() {
 }
 
 #[test]
-fn health_is_told_to_everybody() {
+fn health_needs_no_login() {
     let watched = Watched::alone();
     let stranger = watched.stranger();
     let lives = stranger.get("/healthz");
@@ -148,7 +148,7 @@ fn a_proxy_that_stops_is_not_ready_while_a_transaction_ends() {
 
 /// Beside a backend there may be more that somebody needs.
 #[test]
-fn readiness_is_told_for_what_is_asked_for() {
+fn readiness_is_answered_for_the_requested_cluster() {
     let server = Server::lease(Product::MariaDb);
     let settings = Settings::in_front_of([&*server]);
     let monitored = settings
@@ -230,7 +230,7 @@ fn tls_is_demanded_where_it_is_configured_so() {
 }
 
 #[test]
-fn a_port_that_is_taken_stops_nobody() {
+fn an_admin_port_in_use_does_not_stop_the_proxy() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port();
     let settings = Settings::pooled(Server::shared(Product::MariaDb), 4);
@@ -241,7 +241,7 @@ fn a_port_that_is_taken_stops_nobody() {
 }
 
 #[test]
-fn who_fails_often_waits() {
+fn a_client_with_many_failed_logins_is_delayed() {
     let watched = Watched::alone();
     let wrong = watched.stranger().basic("bG9vazphbGw=");
     for _ in 0..3 {
@@ -255,7 +255,7 @@ fn who_fails_often_waits() {
 }
 
 #[test]
-fn health_is_told_when_there_is_no_place_left() {
+fn health_is_answered_if_all_connections_are_in_use() {
     let watched = Watched::start(unserved().set("http.connections_max", 2));
     let hold = || std::net::TcpStream::connect(("127.0.0.1", watched.port)).unwrap();
     let held: Vec<_> = (0..40).map(|_| hold()).collect();

@@ -11,7 +11,7 @@ use serde_json::json;
 use super::{Watched, rows, unserved};
 
 #[test]
-fn a_name_that_somebody_has_led_here_is_refused() {
+fn a_request_with_a_foreign_host_header_is_refused() {
     let watched = Watched::start(unserved().set("http.names", ["proxy.example"]));
     let ask = |host: &str| watched.look().header("host", host).get("/api/tables");
     for host in [
@@ -66,7 +66,7 @@ fn pages_of_other_sites_get_nothing() {
 }
 
 #[test]
-fn what_is_too_large_is_told_so() {
+fn requests_that_are_too_large_give_an_error() {
     let watched = Watched::start(unserved().set("admin.rows_max", 1000));
     let look = watched.look();
     let body = json!({"sql": " ".repeat(1 << 20)});
@@ -194,7 +194,7 @@ fn slow_scraper(watched: &Watched) -> TcpStream {
 /// Each has a place of those there are, and holds nobody else. Who takes nothing for half a minute, or not all
 /// of it in two, is given up: `admin/src/http/patient.rs` has the tests.
 #[test]
-fn slow_scrapers_hold_nobody() {
+fn slow_scrapers_delay_no_other_client() {
     const PLACES: i32 = 10;
     let watched = Watched::start(unserved().set("http.connections_max", PLACES));
     let look = watched.look();

@@ -101,7 +101,7 @@ fn prometheus_understands_them_and_they_count() {
 }
 
 #[test]
-fn who_may_read_them_is_configured() {
+fn access_to_the_metrics_is_configured() {
     let watched = Watched::alone();
     assert_eq!(watched.stranger().get("/metrics").status, 401);
     assert_eq!(watched.look().get("/metrics").status, 200);

@@ -122,10 +122,10 @@ fn is_restless(name: &str) -> bool {
 }
 
 both! {
-    a_collector_gets_what_the_page_shows
+    a_collector_gets_the_figures_of_the_metrics_page
 }
 
-fn a_collector_gets_what_the_page_shows(product: Product) {
+fn a_collector_gets_the_figures_of_the_metrics_page(product: Product) {
     let collector = Collector::start();
     let watched = Watched::start(settings(product, &collector.endpoint()));
     let mut client = watched.proxy.connect();

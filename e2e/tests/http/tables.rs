@@ -13,7 +13,7 @@ both! {
 }
 
 #[test]
-fn each_table_is_told_with_what_its_columns_mean() {
+fn each_table_has_descriptions_of_its_columns() {
     let watched = Watched::pooled(Product::MariaDb);
     let look = watched.look();
     let tables = look.get("/api/tables").json();
@@ -66,7 +66,7 @@ fn rows_are_picked_ordered_and_cut() {
 }
 
 #[test]
-fn what_is_not_there_is_said() {
+fn unknown_tables_and_columns_give_an_error() {
     let watched = Watched::alone();
     let look = watched.look();
     for (path, status, words) in [
@@ -136,7 +136,7 @@ fn what_is_not_there_is_said() {
 }
 
 #[test]
-fn what_a_change_would_come_to_is_told_and_nothing_changes() {
+fn a_checked_change_returns_its_effect_and_changes_nothing() {
     let watched = Watched::with_admin_port(super::unserved());
     let root = watched.root();
     let check =
@@ -249,7 +249,7 @@ fn sessions_are_seen_and_ended(product: Product) {
 
 /// Somebody else's idea of OpenAPI is not at hand; that it says what there is can be seen.
 #[test]
-fn the_document_describes_what_is_there() {
+fn the_openapi_document_describes_all_paths() {
     let watched = Watched::alone();
     let look = watched.look();
     let document = look.get("/api/openapi.json").json();

@@ -19,7 +19,7 @@ const TESTED_ELSEWHERE: &[(&str, &str)] = &[
     ),
     (
         "feeding-replicas",
-        "replicas_are_fed_and_go_on_after_restarts_and_kills",
+        "replicas_continue_after_restarts_and_kills_of_the_proxy",
     ),
     ("pilotfish-lua", "the_ledger_is_closed"),
     (

@@ -6,12 +6,12 @@ use e2e::raw::{Execute, Login, RawConn, Shape, Transcript, command};
 use e2e::{LeasedServer, Product, Proxy, Server, Settings, wait};
 
 both! {
-    what_others_ask_is_waited_for
+    diagnostics_survive_a_wait_for_another_connection
     one_of_many_idle_connections_is_found
     a_session_of_another_kind_knows_it
     a_limit_of_no_rows_hides_nothing
-    what_is_lost_is_said_to_be
-    how_a_transaction_stands_is_told_after_an_error
+    diagnostics_of_a_killed_connection_are_reported_as_lost
+    the_transaction_status_after_an_error_is_correct
 }
 
 /// Makes LAST_INSERT_ID() what no OK packet tells.
@@ -77,7 +77,7 @@ fn answered(client: &mut RawConn) {
 
 /// A session's connection goes to somebody who waits, and the session waits for another one: by the time
 /// that it gets that, its answer has been asked for.
-fn what_others_ask_is_waited_for(product: Product) {
+fn diagnostics_survive_a_wait_for_another_connection(product: Product) {
     let site = Site::start(product, 2);
     let (mut client, mut before, mut behind) = (site.client(), site.client(), site.client());
     let [one, two, three] = ["one", "two", "three"].map(|table| site.locked(table));
@@ -163,7 +163,7 @@ fn a_limit_of_no_rows_hides_nothing(product: Product) {
 }
 
 /// The connection is killed while it lies idle: who asks hears that nobody knows.
-fn what_is_lost_is_said_to_be(product: Product) {
+fn diagnostics_of_a_killed_connection_are_reported_as_lost(product: Product) {
     let site = Site::start(product, 1);
     let mut root = site.server.root();
     let mut client = site.client();
@@ -198,7 +198,7 @@ fn what_is_lost_is_said_to_be(product: Product) {
 }
 
 /// A statement that fails may have begun a transaction, and does not say so.
-fn how_a_transaction_stands_is_told_after_an_error(product: Product) {
+fn the_transaction_status_after_an_error_is_correct(product: Product) {
     let site = Site::start(product, 2);
     let login = Login::app()
         .schema("d")

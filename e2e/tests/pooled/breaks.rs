@@ -120,7 +120,7 @@ fn a_prepared_insert_is_not_executed_twice_when_its_reply_is_lost() {
 }
 
 #[test]
-fn a_read_that_was_partly_told_is_not_told_again() {
+fn a_read_is_not_repeated_after_a_part_of_its_reply() {
     for product in PRODUCTS {
         let chain = Chain::start(product);
         let mut conn = chain.connect();
@@ -148,7 +148,7 @@ fn a_read_that_was_partly_told_is_not_told_again() {
 }
 
 #[test]
-fn a_batch_is_not_begun_anew_after_a_part_of_its_reply() {
+fn a_batch_is_not_repeated_after_a_part_of_its_reply() {
     for product in PRODUCTS {
         let chain = Chain::start(product);
         let mut conn = chain.connect();

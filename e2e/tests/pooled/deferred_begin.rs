@@ -105,8 +105,10 @@ fn autocommit_is_switched_off_alike(site: &Site) -> Transcript {
     transcript
 }
 
-shared!(the_first_statement_of_a_transaction_finds_it_begun on mariadb, mysql);
-fn the_first_statement_of_a_transaction_finds_it_begun(site: &Site) -> Transcript {
+shared!(the_first_statement_after_a_deferred_begin_runs_within_the_transaction on mariadb, mysql);
+fn the_first_statement_after_a_deferred_begin_runs_within_the_transaction(
+    site: &Site,
+) -> Transcript {
     let mut conn = site.connect();
     conn.run("CREATE TABLE t (n INT PRIMARY KEY)");
     conn.run("INSERT INTO t VALUES (1)");
@@ -148,8 +150,8 @@ fn the_first_statement_of_a_transaction_finds_it_begun(site: &Site) -> Transcrip
     conn.transcript()
 }
 
-shared!(commands_find_a_transaction_begun on mariadb, mysql);
-fn commands_find_a_transaction_begun(site: &Site) -> Transcript {
+shared!(commands_after_a_deferred_begin_run_within_the_transaction on mariadb, mysql);
+fn commands_after_a_deferred_begin_run_within_the_transaction(site: &Site) -> Transcript {
     let mut conn = site.connect();
     conn.run("CREATE TABLE t (n INT PRIMARY KEY)");
     let insert = conn.prepare("INSERT INTO t VALUES (?)").statement();
@@ -187,8 +189,8 @@ fn commands_find_a_transaction_begun(site: &Site) -> Transcript {
     conn.transcript()
 }
 
-shared!(what_a_client_hears_of_transactions_is_the_same on mariadb, mysql);
-fn what_a_client_hears_of_transactions_is_the_same(site: &Site) -> Transcript {
+shared!(the_transaction_status_of_replies_is_unchanged_by_a_deferred_begin on mariadb, mysql);
+fn the_transaction_status_of_replies_is_unchanged_by_a_deferred_begin(site: &Site) -> Transcript {
     let login = site.login().and(capability::SESSION_TRACK);
     let mut conn = site.connect_as(&login);
     conn.run("CREATE TABLE t (n INT PRIMARY KEY)");
@@ -289,12 +291,12 @@ impl Chain {
 
 both! {
     a_begin_costs_no_round_trip
-    a_deferred_begin_is_told_and_counted
-    a_begin_that_fails_is_told_to_the_first_statement
+    a_deferred_begin_is_logged_and_counted
+    a_failed_begin_is_the_error_of_the_first_statement
     a_connection_that_breaks_before_the_first_statement_costs_nothing
-    a_backend_that_is_gone_at_the_first_statement_is_told
-    what_another_session_has_asked_for_survives_a_begin
-    what_rules_are_for_is_sent_at_once
+    a_backend_that_is_down_at_the_first_statement_gives_an_error
+    pending_diagnostics_of_another_session_survive_a_begin
+    a_begin_that_a_rule_matches_is_sent_at_once
     reads_of_a_deferred_transaction_use_no_lane
 }
 
@@ -324,7 +326,7 @@ fn a_begin_costs_no_round_trip(product: Product) {
     assert_eq!(chain.round_trips(&["BEGIN", READ, "COMMIT"]), 3);
 }
 
-fn a_deferred_begin_is_told_and_counted(product: Product) {
+fn a_deferred_begin_is_logged_and_counted(product: Product) {
     let mut chain = Chain::start(product, |settings| settings);
     chain.conn.run("BEGIN");
     assert_eq!(chain.told("transaction"), DEFERRED);
@@ -343,7 +345,7 @@ fn a_deferred_begin_is_told_and_counted(product: Product) {
     assert_eq!(chain.server.root().run(count).texts(), begun);
 }
 
-fn a_begin_that_fails_is_told_to_the_first_statement(product: Product) {
+fn a_failed_begin_is_the_error_of_the_first_statement(product: Product) {
     let mut chain = Chain::start(product, |settings| settings);
     for (number, first) in [(2, READ), (3, "INSERT INTO t VALUES (2)")] {
         chain.conn.run("BEGIN");
@@ -382,7 +384,7 @@ fn a_connection_that_breaks_before_the_first_statement_costs_nothing(product: Pr
     }
 }
 
-fn a_backend_that_is_gone_at_the_first_statement_is_told(product: Product) {
+fn a_backend_that_is_down_at_the_first_statement_gives_an_error(product: Product) {
     let mut chain = Chain::start(product, |settings| {
         settings.set("balance.timeout_backend_wait", "100ms")
     });
@@ -399,7 +401,7 @@ fn a_backend_that_is_gone_at_the_first_statement_is_told(product: Product) {
     assert_eq!(chain.rows(), "1");
 }
 
-fn what_another_session_has_asked_for_survives_a_begin(product: Product) {
+fn pending_diagnostics_of_another_session_survive_a_begin(product: Product) {
     let mut chain = Chain::start(product, |settings| {
         settings.set("pool.backend_connections_max", 1)
     });
@@ -420,7 +422,7 @@ fn what_another_session_has_asked_for_survives_a_begin(product: Product) {
     }
 }
 
-fn what_rules_are_for_is_sent_at_once(product: Product) {
+fn a_begin_that_a_rule_matches_is_sent_at_once(product: Product) {
     let mut chain = Chain::start(product, |settings| {
         settings.rule(
             "of_begin",

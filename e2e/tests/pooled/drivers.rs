@@ -139,8 +139,8 @@ fn look(site: &Site, conn: &mut e2e::raw::RawConn) {
     site.assert_unpinned();
 }
 
-shared!(what_drivers_say_at_login_does_not_pin on mariadb, mariadb_next, mysql);
-fn what_drivers_say_at_login_does_not_pin(site: &Site) -> Transcript {
+shared!(statements_of_drivers_at_login_do_not_pin on mariadb, mariadb_next, mysql);
+fn statements_of_drivers_at_login_do_not_pin(site: &Site) -> Transcript {
     let mut transcript = Transcript::default();
     for (driver, statements) in LOGINS {
         let mut conn = site.connect_as(&site.login().and(capability::SESSION_TRACK));
@@ -161,8 +161,8 @@ fn what_drivers_say_at_login_does_not_pin(site: &Site) -> Transcript {
     transcript
 }
 
-shared!(the_settings_of_what_is_told_do_not_pin on mariadb, mariadb_next, mysql);
-fn the_settings_of_what_is_told_do_not_pin(site: &Site) -> Transcript {
+shared!(settings_of_session_tracking_do_not_pin on mariadb, mariadb_next, mysql);
+fn settings_of_session_tracking_do_not_pin(site: &Site) -> Transcript {
     let mut transcript = Transcript::default();
     for statements in CONNECTOR_J {
         let mut conn = site.connect_as(&site.login().and(capability::SESSION_TRACK));

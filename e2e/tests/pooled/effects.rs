@@ -5,8 +5,8 @@ use e2e::Site;
 use e2e::raw::{Execute, Login, Outcome, Param, Transcript, command};
 use e2e::steps::note_variables;
 
-shared!(the_last_insert_id_is_ones_own on mariadb, mysql);
-fn the_last_insert_id_is_ones_own(site: &Site) -> Transcript {
+shared!(the_last_insert_id_belongs_to_its_session on mariadb, mysql);
+fn the_last_insert_id_belongs_to_its_session(site: &Site) -> Transcript {
     let mut one = site.connect();
     let mut two = site.connect();
     one.run("CREATE TABLE t (id INT PRIMARY KEY AUTO_INCREMENT, n INT)");
@@ -71,8 +71,8 @@ fn the_last_insert_id_of_a_prepared_insert_is_known(site: &Site) -> Transcript {
     conn.transcript()
 }
 
-shared!(counts_and_warnings_are_ones_own on mariadb, mysql);
-fn counts_and_warnings_are_ones_own(site: &Site) -> Transcript {
+shared!(row_counts_and_warnings_belong_to_their_session on mariadb, mysql);
+fn row_counts_and_warnings_belong_to_their_session(site: &Site) -> Transcript {
     let mut conn = site.connect();
     conn.run("CREATE TABLE t (id INT PRIMARY KEY AUTO_INCREMENT, n TINYINT, UNIQUE (n))");
     // Before a connection's first result MariaDB's FOUND_ROWS() is another client's.
@@ -132,8 +132,8 @@ fn of_several_statements_each_is_whole(site: &Site) -> Transcript {
     conn.transcript()
 }
 
-shared!(warnings_of_prepared_statements_are_ones_own on mariadb, mysql);
-fn warnings_of_prepared_statements_are_ones_own(site: &Site) -> Transcript {
+shared!(warnings_of_prepared_statements_belong_to_their_session on mariadb, mysql);
+fn warnings_of_prepared_statements_belong_to_their_session(site: &Site) -> Transcript {
     let mut conn = site.connect();
     let id = conn.prepare("SELECT CAST(? AS SIGNED)").statement();
     for text in ["12 monkeys", "13", "fish"] {

@@ -40,7 +40,7 @@ fn wait_sleeping(server: &Server, count: usize) {
 }
 
 #[test]
-fn a_killed_idle_session_hears_nothing() {
+fn a_killed_idle_session_gets_no_packet() {
     for product in PRODUCTS {
         let server = Server::lease(product);
         for before in BEFORE {
@@ -63,7 +63,7 @@ fn a_killed_idle_session_hears_nothing() {
 /// By a client of the proxy, and by one of the server, whose KILL the proxy does not see: only a session that shares
 /// no connection ends by that.
 #[test]
-fn a_session_that_is_killed_within_a_statement_hears_nothing() {
+fn a_session_that_is_killed_within_a_statement_gets_no_packet() {
     for product in PRODUCTS {
         let server = Server::lease(product);
         let script = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/every_other.lua");
@@ -96,7 +96,7 @@ fn a_session_that_is_killed_within_a_statement_hears_nothing() {
 
 /// What a pinned session has on its connection is gone with that: the session ends as its server has ended it.
 #[test]
-fn a_pinned_session_whose_idle_connection_is_killed_hears_nothing() {
+fn a_pinned_session_whose_idle_connection_is_killed_gets_no_packet() {
     for product in PRODUCTS {
         let server = Server::lease(product);
         let proxy = Proxy::start(&Settings::pooled(&server, 6));
@@ -113,7 +113,7 @@ fn a_pinned_session_whose_idle_connection_is_killed_hears_nothing() {
 }
 
 #[test]
-fn a_session_that_kills_itself_hears_what_a_server_says() {
+fn a_session_that_kills_itself_gets_the_servers_error() {
     for product in PRODUCTS {
         let server = Server::lease(product);
         let told = |conn: &mut RawConn| {
@@ -130,7 +130,7 @@ fn a_session_that_kills_itself_hears_what_a_server_says() {
 }
 
 #[test]
-fn a_transaction_that_is_idle_when_the_proxy_stops_hears_nothing() {
+fn an_idle_transaction_gets_no_packet_if_the_proxy_stops() {
     for product in PRODUCTS {
         let server = Server::lease(product);
         for settings in [

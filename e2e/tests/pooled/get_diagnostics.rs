@@ -128,7 +128,7 @@ impl Compared {
 }
 
 #[test]
-fn each_form_does_what_it_does_directly() {
+fn each_form_of_get_diagnostics_gives_the_servers_result() {
     for product in PRODUCTS {
         let mut compared = Compared::start(product, 1);
         // MySQL does not know it.

@@ -62,7 +62,7 @@ fn assert_all(sessions: &mut [RawConn], sql: &str, wanted: &str, when: &str) {
 both! {
     set_global_holds_for_sessions_to_come_in_every_form
     a_temporary_set_global_does_not_stay_in_connections
-    what_sessions_inherit_follows_set_global
+    new_sessions_inherit_set_global
     a_set_global_past_the_proxy_holds_after_a_time
     a_session_that_begins_anew_inherits_anew
 }
@@ -147,7 +147,7 @@ fn a_temporary_set_global_does_not_stay_in_connections(product: Product) {
     site.assert_new_sessions(LENGTH, &at_first, "sessions of meanwhile have left");
 }
 
-fn what_sessions_inherit_follows_set_global(product: Product) {
+fn new_sessions_inherit_set_global(product: Product) {
     let site = Site::start(product, "reads");
     let mut variables = vec![
         ("sql_mode", "'ANSI_QUOTES,NO_BACKSLASH_ESCAPES'"),

@@ -114,7 +114,7 @@ fn kill_ends_the_right_session_from_any_worker() {
 }
 
 #[test]
-fn what_an_idle_session_is_killed_for_does_not_hit_its_next_statement() {
+fn kill_query_of_an_idle_session_does_not_hit_its_next_statement() {
     for product in PRODUCTS {
         let (_server, proxy) = start(product, 2);
         let mut idle = proxy.connect();
@@ -133,7 +133,7 @@ fn what_an_idle_session_is_killed_for_does_not_hit_its_next_statement() {
 }
 
 #[test]
-fn a_statement_that_moves_is_hit_and_nobody_elses() {
+fn a_kill_hits_the_statement_on_its_new_connection_and_no_other() {
     for product in PRODUCTS {
         let (_server, proxy) = start(product, 3);
         let stop = AtomicBool::new(false);
@@ -194,7 +194,7 @@ fn process_kill_knows_the_ids_that_clients_see() {
 }
 
 #[test]
-fn others_sessions_are_killed_by_those_who_may() {
+fn sessions_of_other_users_are_killed_by_users_with_the_privilege() {
     for product in PRODUCTS {
         let server = Server::lease(product);
         let mut root = server.root();
@@ -263,7 +263,7 @@ fn a_killed_transaction_is_rolled_back() {
 
 /// The proxy asks for grants where another session has left its warnings.
 #[test]
-fn who_asks_to_kill_others_takes_nobodys_warnings() {
+fn a_kill_does_not_take_warnings_of_another_session() {
     for product in PRODUCTS {
         let server = Server::lease(product);
         let proxy = Proxy::start(&Settings::pooled(&server, 1));

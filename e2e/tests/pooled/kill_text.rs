@@ -313,7 +313,7 @@ fn kill_user_ends_the_sessions_of_that_user() {
 
 /// The ids that the proxy gives out do not reach a server, whose own may be the same.
 #[test]
-fn an_id_of_nobodys_is_answered_here() {
+fn the_proxy_answers_a_kill_of_an_unknown_id() {
     for product in PRODUCTS {
         let (server, proxy) = start(product);
         let mut root = server.root();

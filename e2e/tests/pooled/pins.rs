@@ -261,8 +261,8 @@ fn an_open_cursor_stays_where_it_is(site: &Site) -> Transcript {
     conn.transcript()
 }
 
-shared!(two_who_pin_take_turns on mariadb, mysql);
-fn two_who_pin_take_turns(site: &Site) -> Transcript {
+shared!(pinned_sessions_alternate on mariadb, mysql);
+fn pinned_sessions_alternate(site: &Site) -> Transcript {
     let mut one = site.connect();
     let mut two = site.connect();
     let mut transcript = Transcript::default();

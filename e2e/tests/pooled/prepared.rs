@@ -7,8 +7,8 @@ use e2e::raw::{Execute, Login, PACKET_MAX, Param, Shape, Transcript, capability,
 
 use crate::data;
 
-shared!(a_statement_of_many_clients_is_each_ones_own on mariadb, mysql);
-fn a_statement_of_many_clients_is_each_ones_own(site: &Site) -> Transcript {
+shared!(a_statement_that_many_clients_prepare_belongs_to_each_of_them on mariadb, mysql);
+fn a_statement_that_many_clients_prepare_belongs_to_each_of_them(site: &Site) -> Transcript {
     let mut conns = [site.connect(), site.connect(), site.connect()];
     let sql = "SELECT ? + 1, @who, CONNECTION_ID() = @id";
     let ids: Vec<u32> = conns
@@ -411,8 +411,8 @@ fn a_prepared_call_gives_results_and_out_parameters(site: &Site) -> Transcript {
     conn.transcript()
 }
 
-shared!(statements_prepared_by_statements_are_ones_own on mariadb, mysql);
-fn statements_prepared_by_statements_are_ones_own(site: &Site) -> Transcript {
+shared!(statements_prepared_by_text_belong_to_their_session on mariadb, mysql);
+fn statements_prepared_by_text_belong_to_their_session(site: &Site) -> Transcript {
     let mut one = site.connect();
     let mut two = site.connect();
     one.run("PREPARE s FROM 'SELECT \"of one\", ?'");

@@ -62,7 +62,7 @@ both! {
     changed_privileges_hold_for_sessions_to_come
     a_connection_in_use_is_not_given_to_others_after_a_change
     privileges_that_were_changed_on_the_server_hold_after_a_time
-    a_session_that_changes_its_own_password_goes_on
+    a_session_that_changes_its_own_password_continues
 }
 
 fn changed_privileges_hold_for_sessions_to_come(product: Product) {
@@ -150,7 +150,7 @@ fn privileges_that_were_changed_on_the_server_hold_after_a_time(product: Product
     }
 }
 
-fn a_session_that_changes_its_own_password_goes_on(product: Product) {
+fn a_session_that_changes_its_own_password_continues(product: Product) {
     let site = Site::start(product, "1h");
     let mut user = site.user();
     let change = match product.is_mariadb() {

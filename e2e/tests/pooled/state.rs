@@ -208,8 +208,8 @@ fn an_invalid_set_fails_at_once(site: &Site) -> Transcript {
     conn.transcript()
 }
 
-shared!(character_sets_and_collations_are_ones_own on mariadb, mysql);
-fn character_sets_and_collations_are_ones_own(site: &Site) -> Transcript {
+shared!(character_sets_and_collations_belong_to_their_session on mariadb, mysql);
+fn character_sets_and_collations_belong_to_their_session(site: &Site) -> Transcript {
     let mut conn = site.connect();
     for sql in [
         "SET NAMES latin1",
@@ -307,8 +307,8 @@ fn variables_set_in_routines_are_tracked(site: &Site) -> Transcript {
     conn.transcript()
 }
 
-shared!(variables_set_by_triggers_are_tracked_whatever_stands_beside on mariadb, mysql);
-fn variables_set_by_triggers_are_tracked_whatever_stands_beside(site: &Site) -> Transcript {
+shared!(variables_set_by_triggers_are_tracked_in_every_statement on mariadb, mysql);
+fn variables_set_by_triggers_are_tracked_in_every_statement(site: &Site) -> Transcript {
     let mut conn = site.connect();
     conn.run("CREATE TABLE t (n INT)");
     conn.run("CREATE TRIGGER tr BEFORE INSERT ON t FOR EACH ROW SET @t = NEW.n");
@@ -358,8 +358,8 @@ fn variables_set_by_prepared_statements_are_tracked(site: &Site) -> Transcript {
     conn.transcript()
 }
 
-shared!(an_idle_session_ends_when_its_own_wait_timeout_says_so on mariadb, mysql);
-fn an_idle_session_ends_when_its_own_wait_timeout_says_so(site: &Site) -> Transcript {
+shared!(an_idle_session_ends_by_its_own_wait_timeout on mariadb, mysql);
+fn an_idle_session_ends_by_its_own_wait_timeout(site: &Site) -> Transcript {
     let mut conn = site.connect();
     conn.run("SET wait_timeout = 1, net_read_timeout = 31, net_write_timeout = 61");
     // MySQL says why, MariaDB only closes.
@@ -375,8 +375,8 @@ fn an_idle_session_ends_when_its_own_wait_timeout_says_so(site: &Site) -> Transc
     transcript
 }
 
-shared!(user_variables_are_kept_and_ones_own on mariadb, mysql);
-fn user_variables_are_kept_and_ones_own(site: &Site) -> Transcript {
+shared!(user_variables_belong_to_their_session on mariadb, mysql);
+fn user_variables_belong_to_their_session(site: &Site) -> Transcript {
     let mut one = site.connect();
     let mut two = site.connect();
     one.run("CREATE TABLE t (n INT, s VARCHAR(20) CHARACTER SET latin1)");
@@ -421,8 +421,8 @@ fn a_user_variable_that_its_character_set_does_not_allow_is_kept(site: &Site) ->
     conn.transcript()
 }
 
-shared!(user_variables_of_a_client_that_left_are_gone on mariadb, mysql);
-fn user_variables_of_a_client_that_left_are_gone(site: &Site) -> Transcript {
+shared!(user_variables_of_a_disconnected_client_are_cleared on mariadb, mysql);
+fn user_variables_of_a_disconnected_client_are_cleared(site: &Site) -> Transcript {
     let mut one = site.connect();
     one.run("SET @a = 'secret', @b = 2");
     one.quit();

@@ -40,8 +40,8 @@ fn statements_prepared_by_text_do_not_pin(site: &Site) -> Transcript {
     conn.transcript()
 }
 
-shared!(statements_prepared_by_text_mean_what_they_meant on mariadb, mysql);
-fn statements_prepared_by_text_mean_what_they_meant(site: &Site) -> Transcript {
+shared!(statements_prepared_by_text_keep_the_settings_of_their_preparation on mariadb, mysql);
+fn statements_prepared_by_text_keep_the_settings_of_their_preparation(site: &Site) -> Transcript {
     let mut conn = site.connect();
     let schema = &site.schema;
     conn.run("CREATE TABLE own (n INT)");
@@ -75,8 +75,8 @@ fn statements_prepared_by_text_mean_what_they_meant(site: &Site) -> Transcript {
     conn.transcript()
 }
 
-shared!(a_statement_whose_schema_is_gone_harms_no_transaction on mariadb, mysql);
-fn a_statement_whose_schema_is_gone_harms_no_transaction(site: &Site) -> Transcript {
+shared!(a_statement_whose_schema_was_dropped_ends_no_transaction on mariadb, mysql);
+fn a_statement_whose_schema_was_dropped_ends_no_transaction(site: &Site) -> Transcript {
     let mut conn = site.connect();
     let schema = &site.schema;
     conn.run("CREATE TABLE t (n INT)");
@@ -100,8 +100,8 @@ fn a_statement_whose_schema_is_gone_harms_no_transaction(site: &Site) -> Transcr
     conn.transcript()
 }
 
-shared!(a_procedure_finds_what_its_session_has_prepared on mariadb, mysql);
-fn a_procedure_finds_what_its_session_has_prepared(site: &Site) -> Transcript {
+shared!(a_procedure_can_execute_statements_that_its_session_prepared on mariadb, mysql);
+fn a_procedure_can_execute_statements_that_its_session_prepared(site: &Site) -> Transcript {
     let mut conn = site.connect();
     let mut other = site.connect();
     conn.run("CREATE PROCEDURE runs () EXECUTE s");

@@ -6,8 +6,8 @@ use e2e::raw::{Login, RawConn, Shape, command};
 use e2e::{Cluster, PASSWORD, Product, Proxy, Server, Settings, wait};
 
 both! {
-    who_waits_for_the_only_connection_waits_in_the_proxy
-    who_waits_for_a_replica_waits_in_the_proxy
+    waits_for_a_connection_count_as_time_in_the_proxy
+    waits_for_a_replica_count_as_time_in_the_proxy
 }
 
 /// A line of EXPLAIN TIMES, in microseconds.
@@ -73,7 +73,7 @@ fn assert_waited(line: &Line, held: Duration, others: Duration) {
     assert!(line.backend[3] <= others.as_micros(), "{others:?} {line:?}");
 }
 
-fn who_waits_for_the_only_connection_waits_in_the_proxy(product: Product) {
+fn waits_for_a_connection_count_as_time_in_the_proxy(product: Product) {
     let server = Server::shared(product);
     let settings = Settings::pooled(server, 1)
         .set("accounts.explain", true)
@@ -119,7 +119,7 @@ fn milliseconds(text: &str) -> f64 {
     }
 }
 
-fn who_waits_for_a_replica_waits_in_the_proxy(product: Product) {
+fn waits_for_a_replica_count_as_time_in_the_proxy(product: Product) {
     let cluster = Cluster::lease(product, 1);
     cluster.tell_apart(&["CREATE TABLE d.t (n INT)"]);
     let settings = Settings::of_cluster(&cluster)

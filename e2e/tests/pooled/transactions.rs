@@ -102,8 +102,8 @@ fn savepoints_hold_with_and_without_autocommit(site: &Site) -> Transcript {
     conn.transcript()
 }
 
-shared!(what_is_set_for_the_next_transaction_holds_for_the_next_only on mariadb, mysql);
-fn what_is_set_for_the_next_transaction_holds_for_the_next_only(site: &Site) -> Transcript {
+shared!(set_transaction_holds_for_the_next_transaction_only on mariadb, mysql);
+fn set_transaction_holds_for_the_next_transaction_only(site: &Site) -> Transcript {
     let mut conn = site.connect();
     conn.run("CREATE TABLE t (n INT)");
     for set in [
@@ -143,8 +143,8 @@ fn what_is_set_for_the_next_transaction_holds_for_the_next_only(site: &Site) -> 
     conn.transcript()
 }
 
-shared!(isolation_is_ones_own on mariadb, mysql);
-fn isolation_is_ones_own(site: &Site) -> Transcript {
+shared!(the_isolation_level_belongs_to_its_session on mariadb, mysql);
+fn the_isolation_level_belongs_to_its_session(site: &Site) -> Transcript {
     let name = if site.is_mariadb() {
         "tx_isolation"
     } else {
@@ -165,8 +165,8 @@ fn isolation_is_ones_own(site: &Site) -> Transcript {
     transcript
 }
 
-shared!(a_chained_transaction_goes_on on mariadb, mysql);
-fn a_chained_transaction_goes_on(site: &Site) -> Transcript {
+shared!(a_chained_transaction_stays_on_its_connection on mariadb, mysql);
+fn a_chained_transaction_stays_on_its_connection(site: &Site) -> Transcript {
     let mut conn = site.connect();
     conn.run("CREATE TABLE t (n INT)");
     conn.run("BEGIN");
@@ -256,8 +256,8 @@ fn the_flags_of_a_transaction_are_in_every_reply(site: &Site) -> Transcript {
     transcript
 }
 
-shared!(a_transaction_begun_in_a_procedure_goes_on on mariadb, mysql);
-fn a_transaction_begun_in_a_procedure_goes_on(site: &Site) -> Transcript {
+shared!(a_transaction_begun_in_a_procedure_stays_open on mariadb, mysql);
+fn a_transaction_begun_in_a_procedure_stays_open(site: &Site) -> Transcript {
     let mut conn = site.connect();
     conn.run("CREATE TABLE t (n INT)");
     conn.run("CREATE PROCEDURE p () BEGIN START TRANSACTION; INSERT INTO t VALUES (1); END");

@@ -76,7 +76,7 @@ fn pairs(product: Product) -> Vec<(&'static str, &'static str)> {
 }
 
 #[test]
-fn what_nobody_else_may_be_let_into_pins_until_it_ends() {
+fn exclusive_session_state_pins_until_it_ends() {
     for product in PRODUCTS {
         let server = Server::lease(product);
         let mut root = server.root();

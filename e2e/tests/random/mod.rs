@@ -305,12 +305,12 @@ fn see_nothing_of_what_is_injected(product: Product) {
 }
 
 #[test]
-fn random_sessions_see_nothing_of_what_is_injected_on_mariadb() {
+fn random_sessions_see_no_effect_of_injected_statements_on_mariadb() {
     see_nothing_of_what_is_injected(Product::MariaDb);
 }
 
 #[test]
-fn random_sessions_see_nothing_of_what_is_injected_on_mysql() {
+fn random_sessions_see_no_effect_of_injected_statements_on_mysql() {
     see_nothing_of_what_is_injected(Product::MySql);
 }
 

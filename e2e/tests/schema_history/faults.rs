@@ -9,18 +9,18 @@ use e2e::{Cut, Relay};
 use super::*;
 
 both! {
-    a_stream_goes_on_where_it_was_after_the_proxy_has_ended
-    a_stream_goes_on_after_the_server_has_been_killed
-    a_stream_goes_on_behind_a_cut_connection
+    a_stream_continues_at_its_position_after_a_restart_of_the_proxy
+    a_stream_continues_after_a_kill_of_the_server
+    a_stream_continues_after_a_lost_connection
     a_stream_moves_to_the_new_primary
     two_proxies_with_one_id_do_not_end_each_other_s_streams_all_the_time
-    deleted_logs_are_told_and_can_be_left_out
+    purged_logs_give_an_error_and_can_be_skipped
     an_event_of_several_packets_is_read
     a_reload_begins_and_ends_streams
     the_program_prints_what_a_server_changes_while_it_runs
 }
 
-fn a_stream_goes_on_where_it_was_after_the_proxy_has_ended(product: Product) {
+fn a_stream_continues_at_its_position_after_a_restart_of_the_proxy(product: Product) {
     let server = start(product);
     let following = Following::start(&server, &[]);
     run(
@@ -54,7 +54,7 @@ fn a_stream_goes_on_where_it_was_after_the_proxy_has_ended(product: Product) {
     );
 }
 
-fn a_stream_goes_on_after_the_server_has_been_killed(product: Product) {
+fn a_stream_continues_after_a_kill_of_the_server(product: Product) {
     let mut server = start(product);
     let following = Following::start(&server, &[]);
     run(&server, &["CREATE DATABASE shop"]);
@@ -75,7 +75,7 @@ fn a_stream_goes_on_after_the_server_has_been_killed(product: Product) {
     );
 }
 
-fn a_stream_goes_on_behind_a_cut_connection(product: Product) {
+fn a_stream_continues_after_a_lost_connection(product: Product) {
     let server = start(product);
     let relay = Relay::start(server.tcp());
     let settings = Settings::default().backend(relay.tcp());
@@ -174,7 +174,7 @@ fn two_proxies_with_one_id_do_not_end_each_other_s_streams_all_the_time(product:
     following.wait_change("CREATE DATABASE", "shop");
 }
 
-fn deleted_logs_are_told_and_can_be_left_out(product: Product) {
+fn purged_logs_give_an_error_and_can_be_skipped(product: Product) {
     let server = start(product);
     let following = Following::start(&server, &[]);
     run(&server, &["CREATE DATABASE shop"]);

@@ -7,11 +7,11 @@ use std::sync::{Arc, Mutex};
 use super::*;
 
 both! {
-    a_hook_is_told_of_each_change_and_again_until_it_takes_it
-    a_webhook_and_a_script_are_told_each_by_itself
+    a_hook_gets_each_change_until_it_succeeds
+    a_webhook_and_a_script_get_changes_independently
 }
 
-fn a_hook_is_told_of_each_change_and_again_until_it_takes_it(product: Product) {
+fn a_hook_gets_each_change_until_it_succeeds(product: Product) {
     let server = start(product);
     let hook = Folder::new("files");
     let [told, ready] = ["told", "ready"].map(|name| hook.path().join(name));
@@ -114,7 +114,7 @@ impl Listener {
     }
 }
 
-fn a_webhook_and_a_script_are_told_each_by_itself(product: Product) {
+fn a_webhook_and_a_script_get_changes_independently(product: Product) {
     let server = start(product);
     let folder = Folder::new("files");
     let [script, told] = ["change.lua", "told"].map(|name| folder.path().join(name));

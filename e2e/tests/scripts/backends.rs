@@ -35,7 +35,7 @@ both! {
     a_backend_that_is_down_is_left_for_the_next
     a_script_chooses_a_replica
     clients_go_where_there_are_fewest
-    what_is_down_by_a_scripts_word_is_tried_again
+    a_backend_that_a_script_marked_down_is_tried_again
 }
 
 /// The same server twice.
@@ -62,7 +62,7 @@ fn clients_go_where_there_are_fewest(product: Product) {
 }
 
 /// DOWN is UNKNOWN again after four seconds, when a client comes: what a script sets as well.
-fn what_is_down_by_a_scripts_word_is_tried_again(product: Product) {
+fn a_backend_that_a_script_marked_down_is_tried_again(product: Product) {
     let scripted = Scripted::with(
         two(product),
         &seeing(
@@ -126,7 +126,7 @@ fn a_backend_that_is_not_there_is_none() {
 }
 
 #[test]
-fn what_a_script_notes_of_a_backend_stays() {
+fn a_scripts_notes_about_a_backend_are_kept() {
     let scripted = Scripted::start(
         Product::MariaDb,
         &seeing(
@@ -201,7 +201,7 @@ fn a_session_with_a_script_may_be_over_tls_and_compressed() {
 }
 
 #[test]
-fn the_proxy_ends_where_a_script_wants_it() {
+fn a_script_can_stop_the_proxy() {
     let mut scripted = Scripted::with(
         usual(Product::MariaDb).set("timeout_drain", "60s"),
         r#"

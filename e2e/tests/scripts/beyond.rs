@@ -12,7 +12,7 @@ in_both_ways! {
     timers_run_without_a_session
     a_timers_mistake_is_its_own
     fields_are_logged_beside_a_line
-    what_scripts_count_is_a_table
+    counters_of_scripts_are_a_table
 }
 
 const PATIENCE: Duration = e2e::wait::SOON;
@@ -141,7 +141,7 @@ fn fields_are_logged_beside_a_line(product: Product) {
         .wait_logged(&["WARN", "a line", "rows", "3", "ok"]);
 }
 
-fn what_scripts_count_is_a_table(product: Product) {
+fn counters_of_scripts_are_a_table(product: Product) {
     let script = r#"
         function read_query(packet)
             pilotfish.count("commands_total", 1, { kind = packet:byte() == proxy.COM_QUERY and "query" or "other" })

@@ -6,15 +6,15 @@ use e2e::raw::{Execute, query_with_attributes};
 use super::*;
 
 in_both_ways! {
-    scripts_read_what_they_know_and_clients_what_they_can
-    whoever_would_do_without_columns_gets_them
+    scripts_and_clients_each_get_a_format_that_they_understand
+    clients_that_could_omit_columns_get_them
 }
 
 both! {
     a_parked_connection_is_for_clients_of_its_kind_alone
 }
 
-fn scripts_read_what_they_know_and_clients_what_they_can(product: Product) {
+fn scripts_and_clients_each_get_a_format_that_they_understand(product: Product) {
     let scripted = Scripted::start(
         product,
         &seeing(
@@ -55,7 +55,7 @@ fn scripts_read_what_they_know_and_clients_what_they_can(product: Product) {
 }
 
 /// Clients that could remember columns, or leave them out, are not offered it, and get them all.
-fn whoever_would_do_without_columns_gets_them(product: Product) {
+fn clients_that_could_omit_columns_get_them(product: Product) {
     let scripted = Scripted::start(
         product,
         &seeing(

@@ -86,7 +86,7 @@ fn ok_from_connect_server_lets_everybody_in() {
 
 /// What a server said before 4.1 had SQLSTATEs, and the number such clients know.
 #[test]
-fn a_client_of_before_4_1_is_told_so() {
+fn a_client_older_than_4_1_gets_an_error() {
     let product = Product::MariaDb;
     for settings in [
         Settings::in_front_of([Server::shared(product)]),
@@ -246,7 +246,7 @@ const RESULT: &str = r#"
 
 /// A row that is no row, an ERR within rows, rows of length 0.
 #[test]
-fn replies_of_a_strange_server_are_told_as_far_as_they_go() {
+fn malformed_replies_are_given_to_the_script_as_far_as_they_are_valid() {
     let answers = format!(
         r#"
         ["ERR within"] = function() return raw({RESULT}, "\254\0\0\2\0", "\1x", "\255\1\4#HY000late") end,

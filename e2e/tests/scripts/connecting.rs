@@ -7,7 +7,7 @@ in_both_ways! {
     a_connection_that_was_not_taken_is_opened
 }
 
-both! { connect_server_is_asked_again an_injected_dump_streams }
+both! { connect_server_is_called_again an_injected_dump_streams }
 
 fn answers_that_cannot_be_built_refuse_a_login(product: Product) {
     for hook in [
@@ -63,7 +63,7 @@ fn a_connection_that_was_not_taken_is_opened(product: Product) {
 }
 
 /// The backend that a script has chosen has gone: it is down, and the script chooses again.
-fn connect_server_is_asked_again(product: Product) {
+fn connect_server_is_called_again(product: Product) {
     let gone = Scripted::with(
         Settings::default(),
         r#"function connect_server()

@@ -9,11 +9,11 @@ in_both_ways! {
     answers_are_made_of_lua_values
     raw_packets_are_sent_as_they_are
     errors_have_their_number
-    what_is_answered_ends_nothing
+    an_answer_of_a_script_does_not_end_the_session
     the_schema_is_known
-    constants_are_those_of_the_original
+    constants_equal_those_of_mysql_proxy
     older_names_are_known
-    the_session_ends_where_a_script_says
+    a_script_can_end_the_session
 }
 
 fn a_script_answers_itself(product: Product) {
@@ -181,7 +181,7 @@ fn errors_have_their_number(product: Product) {
     assert_eq!(conn.value("SELECT 1"), "1");
 }
 
-fn what_is_answered_ends_nothing(product: Product) {
+fn an_answer_of_a_script_does_not_end_the_session(product: Product) {
     let scripted = Scripted::start(
         product,
         r#"
@@ -252,7 +252,7 @@ fn older_names_are_known(product: Product) {
     );
 }
 
-fn constants_are_those_of_the_original(product: Product) {
+fn constants_equal_those_of_mysql_proxy(product: Product) {
     let scripted = Scripted::start(
         product,
         &seeing(
@@ -280,7 +280,7 @@ fn constants_are_those_of_the_original(product: Product) {
     );
 }
 
-fn the_session_ends_where_a_script_says(product: Product) {
+fn a_script_can_end_the_session(product: Product) {
     let scripted = Scripted::start(
         product,
         r#"

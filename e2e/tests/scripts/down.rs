@@ -6,13 +6,13 @@ use e2e::wait::{SOON, until};
 use super::sharing::{CHOOSES, WHO, cluster, on, pooled};
 use super::*;
 
-in_both_ways! { whoever_begins_at_no_backend_is_refused }
+in_both_ways! { a_session_that_begins_without_a_backend_is_refused }
 
 both! {
     a_statement_for_no_backend_is_refused_where_turns_are_taken
     what_a_session_begins_with_binds_nothing_where_turns_are_taken
-    a_connection_stays_where_the_number_is_nobodys
-    what_a_script_has_put_down_is_left_alone
+    an_unknown_backend_number_keeps_the_connection
+    a_backend_that_a_script_marked_down_gets_no_statement
     a_transaction_stays_where_a_script_puts_it_down
     where_all_are_down_statements_are_refused
 }
@@ -33,7 +33,7 @@ const SETS: &str = r#"
     end
 "#;
 
-fn whoever_begins_at_no_backend_is_refused(product: Product) {
+fn a_session_that_begins_without_a_backend_is_refused(product: Product) {
     let script = "function connect_server() proxy.connection.backend_ndx = 9 end";
     let scripted = Scripted::start(product, script);
     assert_eq!(scripted.refusal(), (1105, NOWHERE.to_owned()));
@@ -74,7 +74,7 @@ fn is_refused(conn: &mut RawConn, statement: &str) {
     assert_eq!((error.code, &*error.text), (1105, NOWHERE), "{statement}");
 }
 
-fn a_connection_stays_where_the_number_is_nobodys(product: Product) {
+fn an_unknown_backend_number_keeps_the_connection(product: Product) {
     let settings = Settings::in_front_of([Server::shared(product)]);
     let scripted = Scripted::with(settings, CHOOSES);
     let mut conn = scripted.connect();
@@ -103,7 +103,7 @@ fn set(conn: &mut RawConn, index: usize, word: &str) -> String {
     reply.error().unwrap().text.clone()
 }
 
-fn what_a_script_has_put_down_is_left_alone(product: Product) {
+fn a_backend_that_a_script_marked_down_gets_no_statement(product: Product) {
     let (_cluster, _scripted, [mut conn, mut other]) = start(product);
     let id = other.prepare(WHO).statement();
     assert_eq!(conn.value(&on(2, WHO)), "replica1");

@@ -16,15 +16,15 @@ in_both_ways! {
     kill_query_ends_the_command_whose_hook_asks
     the_admin_port_ends_a_hook_that_waits
     a_result_hook_that_is_killed_sends_no_result
-    who_waits_is_not_idle
-    what_was_said_before_a_wait_does_not_wait
+    a_session_whose_hook_waits_is_not_idle
+    a_reply_of_before_a_wait_is_sent_before_it
 }
 
 both! {
-    kill_query_ends_what_is_asked_elsewhere
+    kill_query_ends_a_scripts_query_on_another_connection
     a_statement_of_a_scripts_own_has_its_time
     a_statement_in_a_session_of_its_own_has_its_time
-    whoever_sends_a_file_can_be_killed
+    a_session_that_sends_a_file_can_be_killed
 }
 
 const WAITS: &str = r#"
@@ -150,7 +150,7 @@ fn kill_query_ends_the_command_whose_hook_asks(product: Product) {
     until_asleep(product, &user, 0);
 }
 
-fn kill_query_ends_what_is_asked_elsewhere(product: Product) {
+fn kill_query_ends_a_scripts_query_on_another_connection(product: Product) {
     take_turns();
     let user = user_of("elsewhere");
     let login = own_account(product, &user);
@@ -182,7 +182,7 @@ fn a_result_hook_that_is_killed_sends_no_result(product: Product) {
     is_interrupted(&mut victim);
 }
 
-fn who_waits_is_not_idle(product: Product) {
+fn a_session_whose_hook_waits_is_not_idle(product: Product) {
     let settings = usual(product).set("limits.timeout_idle", "6s");
     let scripted = Scripted::with(settings, &script());
     let _idle = scripted.connect();
@@ -193,7 +193,7 @@ fn who_waits_is_not_idle(product: Product) {
     scripted.proxy.wait_event("idle_timeout", &[]);
 }
 
-fn what_was_said_before_a_wait_does_not_wait(product: Product) {
+fn a_reply_of_before_a_wait_is_sent_before_it(product: Product) {
     let scripted = Scripted::start(product, &script());
     let mut conn = scripted.connect();
     // In one write, so that they come together.
@@ -289,7 +289,7 @@ fn a_kill_that_comes_late_ends_the_session() {
     assert!(conn.is_closed_by_server());
 }
 
-fn whoever_sends_a_file_can_be_killed(product: Product) {
+fn a_session_that_sends_a_file_can_be_killed(product: Product) {
     let script = r#"
         function read_query(packet)
             proxy.queries:append(1, packet, { resultset_is_needed = true })

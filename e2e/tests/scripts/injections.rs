@@ -6,9 +6,9 @@ in_both_ways! {
     results_are_shown_to_the_script
     an_injected_statement_is_hidden
     a_result_is_replaced
-    queries_may_be_added_on_the_way
-    figures_are_told_without_the_result
-    what_is_ignored_is_answered_all_the_same
+    a_result_hook_can_add_queries
+    figures_of_a_query_are_available_without_its_result
+    a_query_with_an_ignored_result_is_answered
     a_second_result_is_not_sent
     a_queue_without_end_is_an_error
     a_change_of_user_is_the_clients_own
@@ -108,7 +108,7 @@ fn a_result_is_replaced(product: Product) {
     assert_eq!(conn.value("SELECT 5"), "5");
 }
 
-fn queries_may_be_added_on_the_way(product: Product) {
+fn a_result_hook_can_add_queries(product: Product) {
     let scripted = Scripted::start(
         product,
         r#"
@@ -133,7 +133,7 @@ fn queries_may_be_added_on_the_way(product: Product) {
     assert_eq!(conn.value("SELECT sum"), "22");
 }
 
-fn figures_are_told_without_the_result(product: Product) {
+fn figures_of_a_query_are_available_without_its_result(product: Product) {
     let scripted = Scripted::start(
         product,
         &seeing(
@@ -165,7 +165,7 @@ fn figures_are_told_without_the_result(product: Product) {
     }
 }
 
-fn what_is_ignored_is_answered_all_the_same(product: Product) {
+fn a_query_with_an_ignored_result_is_answered(product: Product) {
     let scripted = Scripted::start(
         product,
         r#"

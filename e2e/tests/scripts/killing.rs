@@ -14,7 +14,7 @@ both! {
     a_running_statement_is_killed_from_anywhere
     a_session_is_ended_from_anywhere
     a_session_that_shares_connections_is_killed_as_well
-    who_may_not_is_told
+    a_kill_without_the_privilege_gives_an_error
     a_session_without_a_backend_is_found
     the_admin_port_knows_it_by_the_same_id
 }
@@ -169,7 +169,7 @@ fn a_session_that_shares_connections_is_killed_as_well(product: Product) {
     has_ended(&mut victim);
 }
 
-fn who_may_not_is_told(product: Product) {
+fn a_kill_without_the_privilege_gives_an_error(product: Product) {
     let scripted = start(product);
     let mut chief = connect(&scripted, "k_chief");
     let mut stray = connect(&scripted, "k_stray");

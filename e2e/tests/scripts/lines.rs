@@ -6,7 +6,7 @@ use super::*;
 
 in_both_ways! {
     each_constant_has_its_number
-    what_is_one_clients_no_other_sees
+    script_globals_of_a_client_are_not_shared
     nothing_is_sent_behind_a_command_without_reply
     a_command_without_reply_follows_a_result
     a_queue_may_end_the_session
@@ -14,14 +14,14 @@ in_both_ways! {
     an_answer_on_the_wire
     answers_end_where_lists_do
     an_answer_may_be_left_for_the_result
-    a_result_is_judged_in_every_way
+    a_result_hook_can_return_every_decision
     a_reply_tells_all_it_has
     figures_count_all_results
     an_error_of_an_execution_has_no_rows
     process_info_is_a_result
     unknown_keys_are_nil
-    a_file_that_a_script_asks_for_is_nobodys
-    a_file_that_a_result_hook_asks_for_is_nobodys
+    a_file_that_a_script_requests_is_read_and_discarded
+    a_file_that_a_result_hook_requests_is_read_and_discarded
     a_queue_without_its_decision_is_not_sent
 }
 
@@ -128,7 +128,7 @@ fn each_constant_has_its_number(product: Product) {
 }
 
 /// `proxy.x` and a script's globals are each client's own; `proxy.global` and `_G.x` are everybody's.
-fn what_is_one_clients_no_other_sees(product: Product) {
+fn script_globals_of_a_client_are_not_shared(product: Product) {
     let scripted = Scripted::start(
         product,
         &seeing(
@@ -372,7 +372,7 @@ fn an_answer_may_be_left_for_the_result(product: Product) {
 }
 
 /// The returns of read_query_result, for results that were kept and that were not.
-fn a_result_is_judged_in_every_way(product: Product) {
+fn a_result_hook_can_return_every_decision(product: Product) {
     let scripted = Scripted::start(
         product,
         r#"
@@ -554,7 +554,7 @@ fn unknown_keys_are_nil(product: Product) {
 }
 
 /// An answer that begins with 0xfb: the client sends its file, which is read and forgotten, and gets OK.
-fn a_file_that_a_script_asks_for_is_nobodys(product: Product) {
+fn a_file_that_a_script_requests_is_read_and_discarded(product: Product) {
     let scripted = Scripted::start(product, ASKS_FOR_FILE);
     sends_its_file(&scripted);
 }
@@ -605,7 +605,7 @@ fn sends_its_file(scripted: &Scripted) {
 }
 
 /// The same in place of a result.
-fn a_file_that_a_result_hook_asks_for_is_nobodys(product: Product) {
+fn a_file_that_a_result_hook_requests_is_read_and_discarded(product: Product) {
     let scripted = Scripted::start(
         product,
         r#"

@@ -4,10 +4,10 @@ use super::*;
 
 in_both_ways! {
     a_greeting_may_be_refused
-    a_login_may_be_refused_before_the_server_hears_of_it
+    a_login_can_be_refused_before_the_server_gets_it
     the_servers_answer_may_be_replaced
     a_refused_login_is_seen
-    addresses_are_told
+    a_script_gets_the_addresses
     another_account_may_log_in_later
     a_deprecated_answer_to_the_greeting_is_one
     scramble_and_challenge_are_as_on_the_wire
@@ -15,7 +15,7 @@ in_both_ways! {
     a_decision_that_means_nothing_lets_a_login_pass
 }
 
-both! { credentials_may_be_replaced a_replaced_login_keeps_what_its_script_says }
+both! { credentials_may_be_replaced a_replaced_login_has_the_scripts_values }
 
 fn a_greeting_may_be_refused(product: Product) {
     let scripted = Scripted::start(
@@ -30,7 +30,7 @@ fn a_greeting_may_be_refused(product: Product) {
     assert_eq!(scripted.refusal().0, 1129);
 }
 
-fn a_login_may_be_refused_before_the_server_hears_of_it(product: Product) {
+fn a_login_can_be_refused_before_the_server_gets_it(product: Product) {
     let scripted = Scripted::start(
         product,
         r#"
@@ -111,7 +111,7 @@ fn a_refused_login_is_seen(product: Product) {
     assert_eq!(seen(&mut scripted.connect()), ["app refused"]);
 }
 
-fn addresses_are_told(product: Product) {
+fn a_script_gets_the_addresses(product: Product) {
     let scripted = Scripted::start(
         product,
         &seeing(
@@ -216,7 +216,7 @@ fn read_auth_may_let_a_client_in(product: Product) {
 }
 
 /// The character set is the script's, where it names one; else the client's.
-fn a_replaced_login_keeps_what_its_script_says(product: Product) {
+fn a_replaced_login_has_the_scripts_values(product: Product) {
     if product == Product::MySql {
         return;
     }

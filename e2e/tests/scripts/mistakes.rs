@@ -8,18 +8,18 @@ use super::*;
 in_both_ways! {
     answers_that_cannot_be_built_are_errors
     decisions_that_mean_nothing_let_the_command_pass
-    what_is_raised_is_logged_with_its_line
+    errors_of_scripts_are_logged_with_their_line
     a_runaway_script_costs_its_own_client_only
     endless_recursion_is_an_error_of_lua
-    what_was_queued_before_an_error_is_not_sent
+    queries_queued_before_an_error_are_not_sent
     a_script_that_cannot_be_loaded_refuses_clients
-    a_changed_script_is_for_those_who_come
-    packets_that_are_none_harm_nobody
-    what_is_kept_beyond_its_hook_is_gone_or_harmless
+    a_changed_script_applies_to_new_sessions
+    malformed_packets_of_a_script_disturb_no_other_session
+    objects_that_outlive_their_hook_are_harmless
     an_error_in_a_hook_is_as_if_it_were_not_there
     a_hook_holds_others_for_so_many_instructions
     a_command_of_the_shell_holds_others_for_so_long
-    nobody_types_what_a_hook_reads
+    a_hook_reads_an_empty_standard_input
 }
 
 /// A script that does something wrong when it is asked "DO wrong".
@@ -110,7 +110,7 @@ fn decisions_that_mean_nothing_let_the_command_pass(product: Product) {
     }
 }
 
-fn what_is_raised_is_logged_with_its_line(product: Product) {
+fn errors_of_scripts_are_logged_with_their_line(product: Product) {
     let mistakes = [
         ("error('on purpose')", "on purpose"),
         ("error({})", "table: "),
@@ -278,7 +278,7 @@ fn whichever_hook_passes_a_limit_it_lets_nothing_pass() {
 }
 
 #[test]
-fn what_a_script_takes_from_all_is_put_back() {
+fn changes_of_a_script_to_builtins_are_undone() {
     for body in [
         "proxy.global = nil",
         "proxy.global.backends = nil",
@@ -341,7 +341,7 @@ fn endless_recursion_is_an_error_of_lua(product: Product) {
         .wait_logged(&["(read_query)", "stack overflow"]);
 }
 
-fn what_was_queued_before_an_error_is_not_sent(product: Product) {
+fn queries_queued_before_an_error_are_not_sent(product: Product) {
     let scripted = Scripted::start(
         product,
         &wrong("proxy.queries:append(1, '\\003SELECT 1') error('late')"),
@@ -376,7 +376,7 @@ fn a_script_that_cannot_be_loaded_refuses_clients(product: Product) {
     assert_eq!(before.value("SELECT 'still'"), "still");
 }
 
-fn a_changed_script_is_for_those_who_come(product: Product) {
+fn a_changed_script_applies_to_new_sessions(product: Product) {
     let say = |word: &str| {
         format!(
             r#"function read_query(packet)
@@ -395,7 +395,7 @@ fn a_changed_script_is_for_those_who_come(product: Product) {
 }
 
 /// Commands that no server knows, or that end too soon: the session has an error or an end, and no other.
-fn packets_that_are_none_harm_nobody(product: Product) {
+fn malformed_packets_of_a_script_disturb_no_other_session(product: Product) {
     let script = r#"
         local garbage = { "", "\000", "\003", "\255", "\023", "\023\1\0", "\025\1", "\028x", "\002", "\005x", "\200abc",
             ("\3x"):rep(1000), "\022" }
@@ -435,7 +435,7 @@ fn packets_that_are_none_harm_nobody(product: Product) {
 }
 
 /// Objects of one hook in the hands of another, of another session's, and after the session's end.
-fn what_is_kept_beyond_its_hook_is_gone_or_harmless(product: Product) {
+fn objects_that_outlive_their_hook_are_harmless(product: Product) {
     let script = r#"
         local kept = proxy.global
         function read_query(packet)
@@ -564,7 +564,7 @@ fn a_command_of_the_shell_holds_others_for_so_long(product: Product) {
 }
 
 /// The proxy's own standard input is one that never ends.
-fn nobody_types_what_a_hook_reads(product: Product) {
+fn a_hook_reads_an_empty_standard_input(product: Product) {
     let body = "assert(io.read() == nil and io.stdin:read(1) == nil and io.read('*a') == '') error('read all')";
     let scripted = Scripted::start(product, &wrong(body));
     let mut conn = scripted.connect();

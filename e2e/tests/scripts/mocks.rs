@@ -87,7 +87,7 @@ fn a_client_may_be_sent_away_at_once() {
 }
 
 #[test]
-fn without_a_backend_a_client_is_told() {
+fn without_a_backend_a_client_gets_an_error() {
     let scripted = Scripted::with(Settings::default(), "function read_query() end");
     let (code, text) = scripted.refusal();
     assert_eq!(

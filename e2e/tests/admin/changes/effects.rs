@@ -109,7 +109,7 @@ fn a_backend_comes_and_goes_under_load_and_no_client_notices() {
 }
 
 #[test]
-fn what_happens_is_told_as_events() {
+fn changes_appear_in_the_events_table() {
     let watched = Watched::pooled(Product::MariaDb);
     let mut root = watched.root();
     let mut look = watched.look();
@@ -159,7 +159,7 @@ fn what_happens_is_told_as_events() {
 }
 
 #[test]
-fn counts_begin_again_when_told_to() {
+fn counts_can_be_reset() {
     let settings = Settings::pooled(Server::shared(Product::MariaDb), 4)
         .set("workers", 2)
         .rule("all", &[("log", "false"), ("stop", "false")]);

@@ -9,7 +9,7 @@ use super::super::Watched;
 use super::{changes, told, value};
 
 #[test]
-fn what_somebody_else_wrote_is_not_overwritten() {
+fn changes_that_others_made_to_the_file_are_not_overwritten() {
     let watched = Watched::alone();
     let mut root = watched.root();
     root.run("SET GLOBAL limits.sessions_max = 700");
@@ -38,7 +38,7 @@ fn what_somebody_else_wrote_is_not_overwritten() {
 }
 
 #[test]
-fn a_file_that_cannot_be_written_is_told() {
+fn an_unwritable_configuration_file_gives_an_error() {
     let port = free_port();
     let settings = Settings::default().backend(format!("127.0.0.1:{}", free_port()));
     let is_root = std::fs::metadata("/proc/self").unwrap().uid() == 0;
@@ -77,7 +77,7 @@ fn at_a_reload_the_file_wins() {
 }
 
 #[test]
-fn what_the_command_line_says_is_not_changed() {
+fn settings_of_the_command_line_cannot_be_changed() {
     let port = free_port();
     let backend = free_port();
     let folder = Folder::new("files");
@@ -142,7 +142,7 @@ fn without_a_file_all_can_be_changed_and_nothing_saved() {
 }
 
 #[test]
-fn what_a_value_says_makes_no_other_setting() {
+fn a_value_cannot_add_another_setting() {
     let watched = Watched::alone();
     let mut root = watched.root();
     let quoted = |text: &str| format!("'{}'", text.replace('\\', "\\\\").replace('\'', "''"));

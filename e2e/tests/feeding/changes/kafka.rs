@@ -124,7 +124,7 @@ fn changes_are_in_topics_in_order_after_kills_of_the_proxy_and_absences_of_kafka
 }
 
 #[test]
-fn changes_reach_a_broker_over_tls_with_each_way_to_log_in() {
+fn changes_reach_a_broker_over_tls_with_each_sasl_mechanism() {
     let starting = std::thread::spawn(Kafka::start);
     let fed = Fed::new(Product::MariaDb);
     let Some(kafka) = starting.join().unwrap() else {

@@ -3,7 +3,7 @@
 use super::*;
 
 both! {
-    rows_between_two_changes_of_a_table_are_not_told_by_the_later_definition
+    rows_between_two_alter_tables_use_the_earlier_definition
 }
 
 /// The documents of a table, after each of these updates, as the server prints them.
@@ -19,7 +19,7 @@ fn documents(feed: &Feed, settings: &str, updates: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn a_document_that_is_updated_in_part_is_told_whole() {
+fn a_partial_json_update_gives_the_whole_document() {
     let feed = Feed::new(Product::MySql);
     let proxy = feed.fed.proxy();
     feed.run(&[
@@ -57,7 +57,7 @@ fn a_document_that_is_updated_in_part_is_told_whole() {
 }
 
 #[test]
-fn vectors_of_mariadb_are_told_as_numbers() {
+fn vectors_of_mariadb_are_arrays_of_numbers() {
     let feed = Feed::new(Product::MariaDbNext);
     let proxy = feed.fed.proxy();
     feed.run(&[
@@ -83,7 +83,7 @@ fn vectors_of_mariadb_are_told_as_numbers() {
 }
 
 /// The server logs the numbers that it takes from a sequence as a row of a table.
-fn numbers_of_a_sequence_are_told(product: Product, statement: &str, maximum: u64) {
+fn changes_of_a_sequence_have_its_values(product: Product, statement: &str, maximum: u64) {
     let feed = Feed::new(product);
     let proxy = feed.fed.proxy();
     feed.run(&["CREATE DATABASE shop", statement]);
@@ -109,19 +109,19 @@ fn numbers_of_a_sequence_are_told(product: Product, statement: &str, maximum: u6
 }
 
 #[test]
-fn numbers_of_a_sequence_are_told_on_mariadb() {
+fn changes_of_a_sequence_have_its_values_on_mariadb() {
     let create = "CREATE SEQUENCE shop.s INCREMENT BY 5 NOCACHE MAXVALUE 1000";
-    numbers_of_a_sequence_are_told(Product::MariaDb, create, 1000);
+    changes_of_a_sequence_have_its_values(Product::MariaDb, create, 1000);
 }
 
 #[test]
-fn numbers_of_a_sequence_without_a_sign_are_told_on_mariadb_11_8() {
+fn changes_of_an_unsigned_sequence_have_its_values_on_mariadb_11_8() {
     let create = "CREATE SEQUENCE shop.s AS BIGINT UNSIGNED INCREMENT BY 5 NOCACHE \
                   MAXVALUE 18446744073709551614";
-    numbers_of_a_sequence_are_told(Product::MariaDbNext, create, u64::MAX - 1);
+    changes_of_a_sequence_have_its_values(Product::MariaDbNext, create, u64::MAX - 1);
 }
 
-fn rows_between_two_changes_of_a_table_are_not_told_by_the_later_definition(product: Product) {
+fn rows_between_two_alter_tables_use_the_earlier_definition(product: Product) {
     let feed = Feed::new(product);
     let proxy = feed.fed.proxy();
     feed.run(&["CREATE DATABASE shop"]);
