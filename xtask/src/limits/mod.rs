@@ -60,6 +60,12 @@ const MEASURES: &[Measure] = &[
         list: Some(names::list_empty),
     },
     Measure {
+        name: "function and field names that say nothing",
+        limit: 0,
+        figures: names::empty_members,
+        list: Some(names::list_empty_members),
+    },
+    Measure {
         name: "files and types named by a picture",
         limit: 0,
         figures: names::pictures,
@@ -79,6 +85,7 @@ const CRATES: &[&str] = &[
     "wire",
     "config",
     "sql",
+    "sqlite_file",
     "auth",
     "session",
     "route",

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use syn::Item;
+use syn::{ImplItem, Item, TraitItem, Visibility};
 
 use super::Figures;
 use super::source::{Crate, Module};
@@ -11,6 +11,88 @@ use super::source::{Crate, Module};
 /// Type names that fit anything.
 const EMPTY: &[&str] = &[
     "Item", "Kind", "Place", "Part", "Told", "Said", "Look", "Way", "Asked", "Known",
+];
+
+/// Names of functions and fields that fit anything.
+const EMPTY_MEMBERS: &[&str] = &[
+    "told", "said", "say", "says", "tell", "tells", "look", "looks", "asked", "known", "knows",
+    "begun", "way", "ways", "place", "places", "part", "parts", "item", "thing", "others", "what",
+    "who", "whom", "whose", "somebody", "nobody", "sight",
+];
+
+/// Functions and fields with such a name: the field calls them so, or they are still to be renamed. A name that the
+/// crates do not have is an error, so the list can only shrink.
+const EMPTY_MEMBERS_LEFT: &[&str] = &[
+    "auth::account::way",
+    "auth::caching_sha2::parts",
+    "auth::learned::columns::way",
+    "auth::verifier::parts",
+    "backend::ask_globals::look",
+    "backend::diagnostics::tell",
+    "backend::exchange_outcome::told",
+    "backend::injected_results::told",
+    "backend::prepared_statement::asked",
+    "backend::recorded_reads::said",
+    "backend::running_limit::look",
+    "backend::times::way",
+    "command::command_policy::begun",
+    "command::job::part",
+    "command::statement::part",
+    "config::define::part",
+    "config::fault::place",
+    "config::load::options::place",
+    "config::load::written::places",
+    "config::raw_setting::place",
+    "config::time::place",
+    "engine::command::unknown_statements::asked",
+    "engine::session::identity::place",
+    "engine::session::own_answers::say",
+    "link::failure::told",
+    "link::query_command::part",
+    "link::session_end::tell",
+    "login::known_host_names::known",
+    "login::passthrough_auth::who",
+    "login::reception::say",
+    "login::relayed_login::who",
+    "login::server_login::who",
+    "pool::adaptive_limit::look",
+    "pool::lane::begun",
+    "pool::opening_time::known",
+    "pool::places::places",
+    "registry::session_control::says",
+    "registry::session_info::way",
+    "registry::session_registry::said",
+    "registry::worker_view::way",
+    "relay::relayed_session::place",
+    "route::place::place",
+    "route::place::way",
+    "route::rules::names::look",
+    "route::rules::needle::look",
+    "route::rules::rule_effects::said",
+    "script::decision::place",
+    "script::functions::look",
+    "script::session_fault::told",
+    "script::stack::place",
+    "script_hooks::stage::say",
+    "script_host::bridge::told",
+    "script_host::login_hooks::say",
+    "script_host::script_route::place",
+    "scripted::begin::tell",
+    "scripted::begin::who",
+    "session::state::baseline::told",
+    "session::state::statement_diagnostics::told",
+    "sql::facts::parts",
+    "sql::question::part",
+    "stats::errors::told",
+    "stats::errors::whose",
+    "stats::plans::schema::parts",
+    "stats::profiles::told",
+    "stats::slow::told",
+    "stats::slow::whose",
+    "stats::table::whose",
+    "worker::serve::facts::tell",
+    "worker::serve::facts::who",
+    "worker::window::look",
 ];
 
 /// Parts of names that are pictures. Words that the field uses as well are not here: order, line, cut, prefix,
@@ -103,6 +185,27 @@ pub fn list_empty(of: &Crate) -> Vec<String> {
     full_names(of, empty_types(of))
 }
 
+/// How many functions and fields that others can use have a name that fits anything.
+pub fn empty_members(of: &Crate) -> Figures {
+    of_crate(of, list_empty_members(of).len())
+}
+
+/// The functions and fields that others can use and whose name fits anything, and names of `EMPTY_MEMBERS_LEFT` that the
+/// crate does not have any more.
+pub fn list_empty_members(of: &Crate) -> Vec<String> {
+    let found = of.modules.iter().flat_map(|module| {
+        members(&module.items)
+            .into_iter()
+            .filter(|name| EMPTY_MEMBERS.contains(&name.as_str()))
+            .map(|name| module.item(&of.name, &name))
+    });
+    let found: BTreeSet<String> = found.collect();
+    let left = EMPTY_MEMBERS_LEFT.iter().map(|name| (*name).to_owned());
+    let is_of_crate = |name: &String| name.split("::").next() == Some(of.name.as_str());
+    let left: BTreeSet<String> = left.filter(is_of_crate).collect();
+    found.symmetric_difference(&left).cloned().collect()
+}
+
 /// How many files and types have a picture in their name.
 pub fn pictures(of: &Crate) -> Figures {
     of_crate(of, pictured(of).count())
@@ -183,6 +286,35 @@ fn type_names(module: &Module) -> impl Iterator<Item = String> + '_ {
     })
 }
 
+/// The functions, methods and fields of a file that are not private, without those of traits that others define.
+fn members(items: &[Item]) -> Vec<String> {
+    let is_open = |visibility: &Visibility| !matches!(visibility, Visibility::Inherited);
+    let mut names = Vec::new();
+    for item in items {
+        match item {
+            Item::Fn(it) if is_open(&it.vis) => names.push(it.sig.ident.to_string()),
+            Item::Struct(it) => {
+                let open = it.fields.iter().filter(|field| is_open(&field.vis));
+                names.extend(open.filter_map(|field| Some(field.ident.as_ref()?.to_string())));
+            }
+            Item::Impl(it) if it.trait_.is_none() => {
+                names.extend(it.items.iter().filter_map(|item| match item {
+                    ImplItem::Fn(it) if is_open(&it.vis) => Some(it.sig.ident.to_string()),
+                    _ => None,
+                }));
+            }
+            Item::Trait(it) if is_open(&it.vis) => {
+                names.extend(it.items.iter().filter_map(|item| match item {
+                    TraitItem::Fn(it) => Some(it.sig.ident.to_string()),
+                    _ => None,
+                }));
+            }
+            _ => {}
+        }
+    }
+    names
+}
+
 /// The words of a name, in lower case: of `WaitingPlace` and of `waiting_place`.
 fn words(name: &str) -> impl Iterator<Item = String> {
     let mut spaced = String::new();
@@ -205,7 +337,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_is_taken_apart() {
+    fn open_functions_and_fields_are_found() {
+        let text = "pub struct A { pub told: u8, said: u8 } impl A { pub(crate) fn look(&self) {} fn way(&self) {} }
+            pub trait B { fn asked(&self); } impl B for A { fn asked(&self) {} } pub fn known() {} fn place() {}";
+        let module = Module::of_text(&[], text);
+        assert_eq!(members(&module.items), ["told", "look", "asked", "known"]);
+    }
+
+    #[test]
+    fn a_name_is_split_into_words() {
         let found: Vec<_> = words("WaitingPlace").chain(words("lane_counts")).collect();
         assert_eq!(found, ["waiting", "place", "lane", "counts"]);
     }
