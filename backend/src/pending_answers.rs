@@ -164,9 +164,14 @@ impl Question {
                 PendingAnswer::FoundRows => owner.found_rows.set(number(0)),
             }
         }
-        // A kill that was meant for the taker's statement may have hit this one.
-        self.is_answered =
-            self.pending != PendingAnswer::InsertId || owner.insert_id.get().is_some();
+        // A shutdown may have ended this question, or a kill that was meant for the taker's statement.
+        self.is_answered = match self.pending {
+            PendingAnswer::Warnings => owner.list.borrow().is_some(),
+            PendingAnswer::FoundRows => owner.found_rows.get().is_some(),
+            PendingAnswer::InsertId => owner.insert_id.get().is_some(),
+            // The list is as long as it is.
+            PendingAnswer::Counts => true,
+        };
     }
 
     pub(crate) fn is_current(&self) -> bool {

@@ -116,6 +116,27 @@ fn what_the_session_before_may_ask_is_asked_first() {
 }
 
 #[test]
+fn a_list_that_a_server_no_longer_tells_is_lost() {
+    play(async {
+        let world = World::new(1);
+        let before = Rc::new(PendingAnswers::default());
+        let mut held = world.take().await;
+        before.takes(&mut held.conn);
+        let left = StatementDiagnostics {
+            list: List::Fresh,
+            found_rows: Some(0),
+            ..StatementDiagnostics::default()
+        };
+        before.note(&left, &Tally::default());
+        world.server.shuts_down.set(true);
+        let (env, after) = (&world.pool.env, Rc::default());
+        settle(env, &mut held.conn, &after).await.unwrap();
+        assert!(before.list().is_none());
+        assert!(before.take_saved().is_lost);
+    });
+}
+
+#[test]
 fn a_session_that_takes_its_connection_again_is_not_asked_for() {
     play(async {
         let world = World::new(1);

@@ -101,6 +101,13 @@ mod found {
         hold(WorldKind::Rough, 102, 1500);
     }
 
+    /// A server that shut down refused a SHOW WARNINGS that another session had to send first on the connection. Then the
+    /// list was taken for empty.
+    #[test]
+    fn warnings_that_a_server_no_longer_tells_are_not_empty() {
+        hold(WorldKind::Links, 490_599_188, 4000);
+    }
+
     /// `pool.waiters_max` held for each kind of connection of an account, not for the account.
     #[test]
     fn only_so_many_sessions_of_an_account_wait() {

@@ -53,6 +53,8 @@ pub struct ScriptedServer {
     logins: Cell<u32>,
     /// It greets with error 1040.
     pub is_full: Cell<bool>,
+    /// It answers queries with error 1053.
+    pub shuts_down: Cell<bool>,
 }
 
 impl ScriptedServer {
@@ -65,6 +67,7 @@ impl ScriptedServer {
             news: Notify::new(),
             logins: Cell::new(0),
             is_full: Cell::new(false),
+            shuts_down: Cell::new(false),
         });
         let own = Rc::clone(&server);
         tokio::task::spawn_local(async move {
@@ -142,7 +145,11 @@ impl ScriptedServer {
             };
             self.heard.borrow_mut().push((id, text.clone()));
             self.news.notify_waiters();
-            if stream.write_packets(&answer(&text)).await.is_err() {
+            let packets = match self.shuts_down.get() {
+                true => error(1053, b"Server shutdown in progress"),
+                false => answer(&text),
+            };
+            if stream.write_packets(&packets).await.is_err() {
                 return;
             }
         }
@@ -161,6 +168,19 @@ fn greeting_of(thread_id: u32) -> Greeting {
         status: StatusFlags::AUTOCOMMIT,
         plugin: b"mysql_native_password".to_vec(),
     }
+}
+
+fn error(number: u16, text: &[u8]) -> Vec<u8> {
+    let mut payload = Vec::new();
+    let error = ErrPacket {
+        number,
+        sqlstate: Some(*b"08S01"),
+        text,
+    };
+    error.encode(&mut payload);
+    let mut packets = Vec::new();
+    wire::write::put_packets(&mut packets, 1, &payload);
+    packets
 }
 
 /// A row of ones for what asks for variables, an empty list of warnings, OK for the rest.
