@@ -53,9 +53,14 @@ pub async fn look(env: &PoolEnv, conn: &mut BackendConn) -> Result<(), Connectio
 }
 
 fn question(names: &Names) -> String {
-    let columns: Vec<String> = names.iter().map(|it| format!("@@global.`{it}`")).collect();
+    let mut question = "SELECT ".to_owned();
+    for (at, name) in names.iter().enumerate() {
+        let before = if at > 0 { ",@@global.`" } else { "@@global.`" };
+        question.extend([before, &**name, "`"]);
+    }
     // The session may have set `sql_select_limit` to 0.
-    format!("SELECT {} LIMIT 1", columns.join(","))
+    question.push_str(" LIMIT 1");
+    question
 }
 
 /// The global variables that have a session variable beside them.

@@ -64,8 +64,9 @@ impl Pipe {
         if first > now {
             return (0, Some(first));
         }
-        let arrived = self.arrivals.iter().take_while(|it| it.1 <= now);
-        let until = arrived.last().map_or(self.taken, |it| it.0);
+        let arrived = self.arrivals.partition_point(|it| it.1 <= now);
+        let last = arrived.checked_sub(1).and_then(|it| self.arrivals.get(it));
+        let until = last.map_or(self.taken, |it| it.0);
         ((until - self.taken) as usize, None)
     }
 

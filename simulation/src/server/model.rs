@@ -20,7 +20,7 @@ use super::parsed_texts::ParsedTexts;
 use super::parser::{Parsed, Reading, parse};
 use super::table::{Key, Table};
 use super::value::Value;
-use super::variables::Definitions;
+use super::variables::{Definitions, VariableId};
 
 /// A model of a MySQL or MariaDB server, on one thread.
 pub struct Server {
@@ -245,9 +245,13 @@ impl Server {
     /// A global variable.
     pub(super) fn global(&self, name: &str) -> Value {
         let id = self.definitions.id(name);
-        let globals = self.globals.borrow();
-        id.and_then(|id| globals.get(usize::from(id)).cloned())
-            .unwrap_or(Value::Null)
+        id.map_or(Value::Null, |id| self.global_of(id))
+    }
+
+    /// The same by its number.
+    pub(super) fn global_of(&self, id: VariableId) -> Value {
+        let value = self.globals.borrow().get(usize::from(id)).cloned();
+        value.unwrap_or(Value::Null)
     }
 
     /// Sets a global variable.

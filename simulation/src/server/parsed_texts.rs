@@ -7,9 +7,10 @@ use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
 use super::parser::{Parsed, Reading};
 
-/// Texts whose statements are remembered, and how long they may be.
+/// Texts whose statements are remembered, and how long they may be: a proxy asks for all global variables in one statement
+/// again and again.
 const TEXTS_MAX: usize = 4096;
-const BYTES_MAX: usize = 512;
+const BYTES_MAX: usize = 32 * 1024;
 
 /// Remembers the statements of texts that have come twice: most clients' texts have a number that comes once.
 #[derive(Debug, Default)]

@@ -118,12 +118,12 @@ pub struct Session {
 impl Session {
     /// One that has logged in.
     pub fn new(server: &Rc<Server>, control: &Rc<Control>, login: LoggedIn) -> Self {
-        let variables = SessionVariables::new(&server.globals.borrow());
+        let variables = variables_of(server, &login);
         let settings = Settings::of(&server.definitions, &variables);
-        let mut session = Self {
+        let session = Self {
             server: Rc::clone(server),
             control: Rc::clone(control),
-            login: login.clone(),
+            login,
             variables,
             settings,
             user_variables: BTreeMap::new(),
@@ -136,30 +136,23 @@ impl Session {
             sent_columns: Vec::new(),
             is_over: false,
         };
-        session.renew(login);
+        session.announce();
         session
     }
 
     /// The state that a login leaves, without a schema.
     pub fn renew(&mut self, login: LoggedIn) {
-        *self.control.user.borrow_mut() = Rc::clone(&login.user);
-        *self.control.schema.borrow_mut() = None;
-        self.variables = SessionVariables::new(&self.server.globals.borrow());
-        if let Some((charset, collation)) = self.family().charset_of_id(login.collation) {
-            for (name, value) in [
-                ("character_set_client", charset),
-                ("character_set_results", charset),
-                ("character_set_connection", charset),
-                ("collation_connection", collation),
-            ] {
-                if let Some(id) = self.server.definitions.id(name) {
-                    self.variables.set(id, Value::text(value));
-                }
-            }
-        }
+        self.variables = variables_of(&self.server, &login);
         self.settings = Settings::of(&self.server.definitions, &self.variables);
         self.tracker = Tracker::default();
         self.login = login;
+        self.announce();
+    }
+
+    /// Others see whose it is, and no schema.
+    fn announce(&self) {
+        *self.control.user.borrow_mut() = Rc::clone(&self.login.user);
+        *self.control.schema.borrow_mut() = None;
     }
 
     /// The server's family.
@@ -270,6 +263,24 @@ impl Session {
         self.diagnostics = Diagnostics::default();
         self.transaction = Transaction::default();
     }
+}
+
+/// The variables of a session that begins.
+fn variables_of(server: &Server, login: &LoggedIn) -> SessionVariables {
+    let mut variables = SessionVariables::new(&server.globals.borrow());
+    if let Some((charset, collation)) = server.family().charset_of_id(login.collation) {
+        for (name, value) in [
+            ("character_set_client", charset),
+            ("character_set_results", charset),
+            ("character_set_connection", charset),
+            ("collation_connection", collation),
+        ] {
+            if let Some(id) = server.definitions.id(name) {
+                variables.set(id, Value::text(value));
+            }
+        }
+    }
+    variables
 }
 
 /// What a killed statement says.

@@ -24,7 +24,7 @@ impl Session {
         }
         let is_global = scope == Scope::Global || !definition.is_session;
         Ok(match is_global {
-            true => self.server.global(name),
+            true => self.server.global_of(id),
             false => self.variables.get(id).clone(),
         })
     }

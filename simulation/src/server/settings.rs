@@ -1,5 +1,7 @@
 //! What a session's variables mean to the server, read again after each change.
 
+use std::borrow::Cow;
+use std::rc::Rc;
 use std::time::Duration;
 
 use sql::{Charset, Flags};
@@ -69,8 +71,8 @@ pub enum GtidTracking {
 /// What changes are told to the client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tracking {
-    /// Names in small letters; `*` for all.
-    pub variables: Vec<String>,
+    /// Names with commas between them; `*` for all.
+    pub variables: Rc<[u8]>,
     /// Whether the schema is told.
     pub schema: bool,
     /// Whether it is told that something has changed.
@@ -208,8 +210,12 @@ impl<'a> Reader<'a> {
         self.value(name).and_then(Value::is_true) == Some(true)
     }
 
-    fn text(&self, name: &str) -> Vec<u8> {
-        self.value(name).map(Value::to_bytes).unwrap_or_default()
+    fn text(&self, name: &str) -> Cow<'a, [u8]> {
+        match self.value(name) {
+            Some(Value::Text(bytes) | Value::Binary(bytes)) => Cow::Borrowed(bytes),
+            Some(other) => Cow::Owned(other.to_bytes()),
+            None => Cow::default(),
+        }
     }
 
     fn seconds(&self, name: &str) -> Duration {
@@ -219,7 +225,11 @@ impl<'a> Reader<'a> {
 
     fn tracking(&self) -> Tracking {
         Tracking {
-            variables: names(&self.text("session_track_system_variables")),
+            variables: match self.value("session_track_system_variables") {
+                Some(Value::Text(names) | Value::Binary(names)) => Rc::clone(names),
+                Some(other) => Rc::from(other.to_bytes()),
+                None => Rc::default(),
+            },
             schema: self.is_on("session_track_schema"),
             state_change: self.is_on("session_track_state_change"),
             transaction: match &self.text("session_track_transaction_info")[..] {
@@ -242,12 +252,10 @@ impl<'a> Reader<'a> {
 impl Tracking {
     /// Whether a variable is told.
     pub fn tells(&self, name: &str) -> bool {
-        self.variables.iter().any(|it| it == "*" || it == name)
+        let mut names = self.variables.split(|it| *it == b',');
+        names.any(|it| {
+            let it = it.trim_ascii();
+            it == b"*" || it.eq_ignore_ascii_case(name.as_bytes())
+        })
     }
-}
-
-fn names(list: &[u8]) -> Vec<String> {
-    let list = String::from_utf8_lossy(list).to_ascii_lowercase();
-    let names = list.split(',').map(str::trim).filter(|it| !it.is_empty());
-    names.map(str::to_owned).collect()
 }

@@ -8,6 +8,8 @@ mod meaning;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
+use rustc_hash::FxHashMap;
+
 use super::ast::Scope;
 use super::error::{SqlError, SqlResult};
 use super::family::Family;
@@ -56,7 +58,7 @@ pub struct Definitions {
     /// Whose they are.
     pub family: Family,
     all: Vec<Definition>,
-    ids: BTreeMap<&'static str, VariableId>,
+    ids: FxHashMap<&'static str, VariableId>,
 }
 
 impl Definitions {

@@ -220,8 +220,9 @@ fn over_known(function: Function, values: Vec<Value>) -> Value {
     let first = values.first().cloned().unwrap_or(Value::Null);
     match function {
         Function::Concat => {
-            let texts: Vec<Vec<u8>> = values.iter().map(Value::to_bytes).collect();
-            Value::text(texts.concat())
+            let mut text = Vec::new();
+            values.iter().for_each(|it| it.write_text(&mut text));
+            Value::text(text)
         }
         Function::Length | Function::OctetLength => Value::Int(first.to_bytes().len() as i64),
         Function::Upper => Value::text(first.to_text().to_uppercase()),

@@ -255,9 +255,10 @@ impl Parser<'_> {
             0 => digits.to_vec(),
             _ => [b"0", digits].concat(),
         };
-        let pairs = padded.chunks(2).map(|pair| {
-            let pair = std::str::from_utf8(pair).ok()?;
-            u8::from_str_radix(pair, 16).ok()
+        let digit = |byte: u8| char::from(byte).to_digit(16);
+        let pairs = padded.chunks(2).map(|pair| match *pair {
+            [high, low] => Some((digit(high)? << 4 | digit(low)?) as u8),
+            _ => None,
         });
         let bytes = pairs.collect::<Option<_>>().ok_or_else(|| self.error())?;
         self.advance();
