@@ -91,7 +91,37 @@ impl Inbox {
 
     /// Bytes that have just been read.
     pub fn put(&mut self, bytes: &[u8]) {
+        if self.bytes.capacity() - self.bytes.len() < bytes.len() {
+            self.make_room(bytes.len());
+        }
         self.bytes.extend_from_slice(bytes);
+    }
+
+    /// A long packet gets its whole memory as soon as an eighth of it has come: growing further would copy the whole packet
+    /// again and again. Before that its header is not believed.
+    #[cold]
+    fn make_room(&mut self, count: usize) {
+        let whole = HEADER_BYTES + self.packet_bytes().unwrap_or(0);
+        if self.bytes.len() + count < whole && self.bytes.len() >= whole / 8 {
+            self.reserve(whole - self.bytes.len());
+        }
+    }
+
+    /// So many bytes are about to come.
+    pub fn reserve(&mut self, count: usize) {
+        // Without so much memory it grows as the bytes come.
+        let _ = self.bytes.try_reserve_exact(count);
+    }
+
+    /// How many bytes of the next command's first packet are to come. Zero: that is not known yet, or the packet is longer than
+    /// `bytes_max`.
+    pub fn missing_bytes(&self, bytes_max: usize) -> usize {
+        match self.packet_bytes() {
+            Some(length) if length <= bytes_max => {
+                (HEADER_BYTES + length).saturating_sub(self.bytes.len())
+            }
+            _ => 0,
+        }
     }
 
     /// The same, in memory of the caller's where there is none yet.
@@ -339,6 +369,33 @@ mod tests {
         assert_eq!(incoming.packets, bytes[..100]);
         let mut inbox = Inbox::new(bytes[..100].to_vec());
         assert!(inbox.command(500, 999).is_err());
+    }
+
+    #[test]
+    fn a_long_packet_has_its_memory_when_an_eighth_of_it_is_there() {
+        let bytes = packets(&vec![b'x'; 80_000]);
+        let mut inbox = Inbox::default();
+        let mut capacities = Vec::new();
+        for piece in bytes.chunks(1_000) {
+            inbox.put(piece);
+            capacities.push(inbox.held_bytes());
+        }
+        assert!(capacities[9] < 20_000, "a header alone is not believed");
+        assert_eq!(
+            capacities[20..],
+            vec![bytes.len(); bytes.len() / 1_000 - 19]
+        );
+    }
+
+    #[test]
+    fn what_is_missing_of_a_packet_is_known_from_its_header_on() {
+        let bytes = packets(b"\x03SELECT 1");
+        let mut inbox = Inbox::new(bytes[..3].to_vec());
+        assert_eq!(inbox.missing_bytes(9), 0);
+        inbox.put(&bytes[3..6]);
+        assert_eq!((inbox.missing_bytes(9), inbox.missing_bytes(8)), (7, 0));
+        inbox.put(&bytes[6..]);
+        assert_eq!(inbox.missing_bytes(9), 0);
     }
 
     #[test]

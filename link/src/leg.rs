@@ -84,6 +84,19 @@ impl Leg {
         listening.poll_read(&mut self.transport, context, buffer)
     }
 
+    /// The same for a reader that can do nothing with less than `wanted` bytes, see [`Transport::poll_read_wanting`].
+    pub fn poll_read_wanting(
+        &mut self,
+        wanted: usize,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        match self.transport.is_compressed() {
+            true => self.transport.poll_read_wanting(wanted, context, buffer),
+            false => self.poll_read(context, buffer),
+        }
+    }
+
     /// Sends `bytes` behind what is left over, as far as this side takes them.
     #[inline]
     pub fn push(&mut self, bytes: &[u8], context: &mut Context<'_>) -> io::Result<()> {

@@ -8,6 +8,8 @@
 //! written may stay here until it is flushed: after writing what belongs together, flush.
 
 mod compressed;
+mod packed_frames;
+mod unpack_queue;
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -20,6 +22,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use wire::compression::Codec;
 
 use compressed::Compressed;
+pub use unpack_queue::serve_unpack_queue;
 
 /// A connection's bytes as the packets they carry.
 ///
@@ -139,6 +142,20 @@ impl Transport {
         }
     }
 
+    /// Reads for a reader that can do nothing with less than `wanted` bytes: compressed frames are not unpacked before they have
+    /// so many. What comes without compression is given at once.
+    pub fn poll_read_wanting(
+        &mut self,
+        wanted: usize,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        match self {
+            Transport::Compressed(stream) => stream.poll_read_wanting(wanted, context, buffer),
+            other => Pin::new(other).poll_read(context, buffer),
+        }
+    }
+
     /// Whether frames are compressed.
     pub fn is_compressed(&self) -> bool {
         matches!(self, Transport::Compressed(_))
@@ -152,8 +169,13 @@ impl Transport {
     /// The kernel's or TLS's: the other side is gone.
     pub async fn close(&mut self) -> io::Result<()> {
         self.shutdown().await?;
+        let below = match self {
+            // What is thrown away is not unpacked before.
+            Transport::Compressed(compressed) => compressed.inner_mut(),
+            other => other,
+        };
         let mut thrown_away = [0; 4096];
-        while self.read(&mut thrown_away).await? > 0 {}
+        while below.read(&mut thrown_away).await? > 0 {}
         Ok(())
     }
 

@@ -17,9 +17,9 @@ settings! {
         backend_sessions_max: Option<u32> = None,
             Traits::RELOAD.within(1, 1_000_000).nothing("no limit");
 
-        /// Bytes of clients and servers that the process keeps for all sessions together. Statements that have not
-        /// come whole count unpacked. Logins, long data, prepared texts and replies for scripts count as well. Pieces
-        /// below 32 KiB do not count. Over it, new statements are refused with error 1037, or the session that keeps
+        /// Bytes of clients and servers that the process keeps for all sessions together: statements that have not
+        /// come whole, logins, long data, prepared texts and replies for scripts. Compressed frames count as long as
+        /// they came until they are unpacked, and unpacked from then on. Pieces below 32 KiB do not count. Over it, new statements are refused with error 1037, or the session that keeps
         /// most ends.
         memory_bytes_max: u64 = default_memory_bytes_max(), Traits::RELOAD.within(1 << 20, 1 << 50)
             .nothing("no limit").default_text("three quarters of the memory of the machine or the container");

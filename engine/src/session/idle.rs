@@ -21,6 +21,8 @@ use relay::outcome::CutOff;
 /// What ends a pooled session's wait for a command.
 enum IdleEvent {
     Bytes,
+    /// There is no memory for the frames that are kept packed.
+    NoMemory,
     Closed,
 }
 
@@ -61,9 +63,11 @@ impl PooledSession {
                 Ok(None) => {}
                 Err(violation) => return Err(Box::pin(self.violated(violation)).await),
             }
-            match poll_fn(|context| self.poll_idle(context)).await? {
+            match poll_fn(|context| self.poll_idle(held, context)).await? {
                 IdleEvent::Bytes if self.has_memory_for_command() => {}
-                IdleEvent::Bytes => Box::pin(self.refuse_next_command()).await?,
+                IdleEvent::Bytes | IdleEvent::NoMemory => {
+                    Box::pin(self.refuse_next_command()).await?
+                }
                 IdleEvent::Closed if self.client.inbox.is_empty() => return Ok(None),
                 IdleEvent::Closed => {
                     let text = "the client has closed the connection within a command";
@@ -75,7 +79,11 @@ impl PooledSession {
     }
 
     /// Between two commands: the client, its unsent bytes, the connection it holds, the worker.
-    fn poll_idle(&mut self, context: &mut Context<'_>) -> Poll<Result<IdleEvent, CutOff>> {
+    fn poll_idle(
+        &mut self,
+        held_max: usize,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<IdleEvent, CutOff>> {
         let lost = |error: io::Error| {
             let text = format!("the connection to the client is lost: {error}");
             CutOff::new(Failure::new(FailureKind::ClientLost, text), None)
@@ -85,7 +93,7 @@ impl PooledSession {
         }
         // Its next command is not wanted before it has taken the reply to the last one.
         if self.client.leg.is_drained() {
-            match self.poll_client(context) {
+            match self.poll_command_bytes(held_max, context) {
                 Poll::Ready(Ok(0)) => return Poll::Ready(Ok(IdleEvent::Closed)),
                 Poll::Ready(Ok(_)) => {
                     self.watch.has_spoken();
@@ -93,6 +101,9 @@ impl PooledSession {
                 }
                 // A reset is an end like any other here.
                 Poll::Ready(Err(_)) => return Poll::Ready(Ok(IdleEvent::Closed)),
+                Poll::Pending if self.keeps_too_much_packed() => {
+                    return Poll::Ready(Ok(IdleEvent::NoMemory));
+                }
                 Poll::Pending => {}
             }
         }
@@ -108,14 +119,51 @@ impl PooledSession {
 
     /// Reads ahead from the client; says how many bytes came, 0 at the end.
     pub(crate) fn poll_client(&mut self, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
+        self.poll_client_wanting(0, context)
+    }
+
+    /// The same while nothing can be done with less than `wanted` bytes, see [`link::transport::Transport::poll_read_wanting`].
+    pub(crate) fn poll_client_wanting(
+        &mut self,
+        wanted: usize,
+        context: &mut Context<'_>,
+    ) -> Poll<io::Result<usize>> {
         let mut scratch = self.env.pool_env.scratch.borrow_mut();
         let mut buffer = ReadBuf::new(&mut scratch);
-        ready!(self.client.leg.poll_read(context, &mut buffer))?;
+        ready!(
+            self.client
+                .leg
+                .poll_read_wanting(wanted, context, &mut buffer)
+        )?;
         let store = &self.env.pool_env.store;
         self.client
             .inbox
             .put_into(buffer.filled(), || store.take_bytes());
         Poll::Ready(Ok(buffer.filled().len()))
+    }
+
+    /// Reads from the client. Of a command that is held whole, compressed frames are unpacked when all of them have come.
+    fn poll_command_bytes(
+        &mut self,
+        held_max: usize,
+        context: &mut Context<'_>,
+    ) -> Poll<io::Result<usize>> {
+        if !self.client.leg.transport.is_compressed() {
+            return self.poll_client(context);
+        }
+        let wanted = self.client.inbox.missing_bytes(held_max);
+        let read = ready!(self.poll_client_wanting(wanted, context))?;
+        if read > 0 {
+            self.client.inbox.reserve(wanted.saturating_sub(read));
+        }
+        Poll::Ready(Ok(read))
+    }
+
+    /// Whether the frames that are kept packed until the command is whole are more than the process may keep.
+    fn keeps_too_much_packed(&self) -> bool {
+        self.client.leg.transport.is_compressed()
+            && !self.client.inbox.is_empty()
+            && !self.has_memory_for_command()
     }
 
     /// What the worker asks of a session that is between two commands.

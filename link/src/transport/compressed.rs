@@ -1,9 +1,10 @@
 //! A transport whose packets travel in compressed frames.
 //!
-//! What arrives is decompressed straight into the reader's buffer. What is written gathers until a
-//! frame is full or flushed, since small frames compress badly. Buffers exist only while something
-//! is in them: an idle session has none.
+//! What arrives is decompressed straight into the reader's buffer, as far as the connection has its turn
+//! ([`super::unpack_queue`]). What is written gathers until a frame is full or flushed, since small frames compress badly.
+//! Buffers exist only while something is in them: an idle session has none.
 
+use std::cell::Cell;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -11,8 +12,14 @@ use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use wire::compression::{Codec, FRAME_PAYLOAD_BYTES};
 
-/// How much is read from below at once.
-const READ_BYTES: usize = 16 * 1024;
+use super::packed_frames::{PIECE_BYTES_MAX, PackedFrames};
+use super::unpack_queue::UnpackAllowance;
+
+thread_local! {
+    /// What is read from below at once goes here first.
+    static READ_BUFFER: Cell<Vec<u8>> = Cell::default();
+}
+
 /// How much is decompressed into the reader's buffer at once.
 const DECODE_BYTES_MAX: usize = 64 * 1024;
 
@@ -22,7 +29,12 @@ pub struct Compressed<S> {
     inner: S,
     codec: Codec,
     /// Frames as they came.
-    arrived: Queue,
+    arrived: PackedFrames,
+    /// How many bytes were unpacked, from the first one on.
+    unpacked_bytes: u64,
+    /// The last read was filled, so there may be more without further frames.
+    has_filled: bool,
+    allowance: UnpackAllowance,
     /// What the next frame will carry, one frame at most.
     gathered: Vec<u8>,
     /// Frames to send; a new one is made only when these are gone.
@@ -56,13 +68,15 @@ impl Queue {
 
 impl<S> Compressed<S> {
     pub fn new(inner: S, codec: Codec, read_ahead: &[u8]) -> Compressed<S> {
+        let mut allowance = UnpackAllowance::default();
+        allowance.arrived(read_ahead.len());
         Compressed {
             inner,
             codec,
-            arrived: Queue {
-                bytes: read_ahead.to_vec(),
-                taken: 0,
-            },
+            arrived: PackedFrames::new(read_ahead),
+            unpacked_bytes: 0,
+            has_filled: false,
+            allowance,
             gathered: Vec::new(),
             frames: Queue::default(),
         }
@@ -72,13 +86,17 @@ impl<S> Compressed<S> {
         &self.inner
     }
 
+    pub fn inner_mut(&mut self) -> &mut S {
+        &mut self.inner
+    }
+
     pub fn into_inner(self) -> S {
         self.inner
     }
 
     /// Memory in its buffers, and in a frame that is not complete.
     pub fn held_bytes(&self) -> usize {
-        let queues = self.arrived.bytes.capacity() + self.frames.bytes.capacity();
+        let queues = self.arrived.held_bytes() + self.frames.bytes.capacity();
         queues + self.gathered.capacity() + self.codec.held_bytes()
     }
 
@@ -131,13 +149,71 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Compressed<S> {
 
     /// Reads more frames; says how many bytes, 0 at the end.
     fn poll_arrival(&mut self, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
-        let mut bytes = vec![0; READ_BYTES];
+        let mut bytes = READ_BUFFER.take();
+        bytes.resize(PIECE_BYTES_MAX, 0);
         let mut buffer = ReadBuf::new(&mut bytes);
-        ready!(Pin::new(&mut self.inner).poll_read(context, &mut buffer))?;
+        let read = Pin::new(&mut self.inner).poll_read(context, &mut buffer);
         let count = buffer.filled().len();
-        bytes.truncate(count);
-        self.arrived = Queue { bytes, taken: 0 };
+        self.arrived.put(buffer.filled());
+        READ_BUFFER.set(bytes);
+        ready!(read)?;
+        self.allowance.arrived(count);
         Poll::Ready(Ok(count))
+    }
+
+    /// As `poll_read`, for a reader that can do nothing with less than `wanted` bytes: frames stay packed until they have so
+    /// many, or take as much memory as these would.
+    pub fn poll_read_wanting(
+        &mut self,
+        wanted: usize,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        while self.lacks(wanted) {
+            if ready!(self.poll_arrival(context))? == 0 {
+                return Poll::Ready(Err(io::ErrorKind::UnexpectedEof.into()));
+            }
+        }
+        if buffer.remaining() == 0 {
+            return Poll::Ready(Ok(()));
+        }
+        loop {
+            if !self.arrived.is_empty() || self.has_filled {
+                let allowed = ready!(self.allowance.poll(context));
+                let count = self.unpack(allowed, buffer)?;
+                if count > 0 {
+                    return Poll::Ready(Ok(()));
+                }
+            }
+            if self.arrived.is_empty() && ready!(self.poll_arrival(context))? == 0 {
+                let whole = self.codec.check_end();
+                return Poll::Ready(
+                    whole.map_err(|cut| io::Error::new(io::ErrorKind::UnexpectedEof, cut)),
+                );
+            }
+        }
+    }
+
+    /// Whether the frames that have come whole are fewer bytes than that.
+    fn lacks(&self, wanted: usize) -> bool {
+        wanted > 0
+            && self.arrived.whole_bytes() < self.unpacked_bytes + wanted as u64
+            && self.arrived.held_bytes() < wanted
+    }
+
+    /// Fills the buffer with so many bytes at most; says with how many.
+    fn unpack(&mut self, allowed: usize, buffer: &mut ReadBuf<'_>) -> io::Result<usize> {
+        let room = buffer.remaining().min(DECODE_BYTES_MAX).min(allowed);
+        let output = buffer.initialize_unfilled_to(room);
+        let progress = self.codec.decode(self.arrived.next(), output);
+        let progress =
+            progress.map_err(|malformed| io::Error::new(io::ErrorKind::InvalidData, malformed))?;
+        self.arrived.take(progress.consumed);
+        self.unpacked_bytes += progress.produced as u64;
+        self.has_filled = progress.produced == room;
+        self.allowance.spend(progress.produced);
+        buffer.advance(progress.produced);
+        Ok(progress.produced)
     }
 }
 
@@ -147,25 +223,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Compressed<S> {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        let this = self.get_mut();
-        let room = buffer.remaining().min(DECODE_BYTES_MAX);
-        loop {
-            let output = buffer.initialize_unfilled_to(room);
-            let progress = this.codec.decode(this.arrived.rest(), output);
-            let progress = progress
-                .map_err(|malformed| io::Error::new(io::ErrorKind::InvalidData, malformed))?;
-            this.arrived.take(progress.consumed);
-            if progress.produced > 0 || room == 0 {
-                buffer.advance(progress.produced);
-                return Poll::Ready(Ok(()));
-            }
-            if ready!(this.poll_arrival(context))? == 0 {
-                let whole = this.codec.check_end();
-                return Poll::Ready(
-                    whole.map_err(|cut| io::Error::new(io::ErrorKind::UnexpectedEof, cut)),
-                );
-            }
-        }
+        self.get_mut().poll_read_wanting(0, context, buffer)
     }
 }
 

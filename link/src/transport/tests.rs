@@ -335,3 +335,56 @@ async fn an_aborted_tcp_connection_is_reset_through_every_layer() {
 fn a_transport_is_small() {
     assert!(size_of::<Transport>() <= 40, "{}", size_of::<Transport>());
 }
+
+#[tokio::test]
+async fn frames_stay_packed_until_they_have_what_is_wanted() {
+    let (near, far) = sockets();
+    let codec = Codec::new(Algorithm::Zlib, 6, Remote::Client);
+    let (mut server, mut client) = (Transport::from(near).compress(codec, b""), far);
+    let mut frames = Vec::new();
+    let mut codec = Codec::new(Algorithm::Zlib, 6, Remote::Backend);
+    codec.encode(&vec![b' '; 4 * FRAME_PAYLOAD_BYTES], &mut frames);
+    let (all_but_one_byte, last_byte) = frames.split_at(frames.len() - 1);
+    let wanted = 3 * FRAME_PAYLOAD_BYTES + 1;
+    let mut buffer = [0; 1024];
+    let mut room = ReadBuf::new(&mut buffer);
+    client.write_all(all_but_one_byte).await.unwrap();
+    // Frames are there, and nothing is read of them.
+    while server.held_bytes() == 0 {
+        let read = poll_once(|it| server.poll_read_wanting(wanted, it, &mut room)).await;
+        assert!(read.is_pending());
+        tokio::task::yield_now().await;
+    }
+    client.write_all(last_byte).await.unwrap();
+    let read = std::future::poll_fn(|it| server.poll_read_wanting(wanted, it, &mut room));
+    read.await.unwrap();
+    assert_eq!(room.filled(), [b' '; 1024]);
+}
+
+#[tokio::test]
+async fn frames_that_take_as_much_memory_as_is_wanted_are_unpacked() {
+    let (near, far) = sockets();
+    let codec = Codec::new(Algorithm::Zlib, 6, Remote::Client);
+    let (mut server, mut client) = (Transport::from(near).compress(codec, b""), far);
+    // Frames of one byte each.
+    let frames = b"\x01\0\0\0\0\0\0x".repeat(1_000);
+    client.write_all(&frames).await.unwrap();
+    let mut buffer = [0; 10];
+    let mut room = ReadBuf::new(&mut buffer);
+    let read = std::future::poll_fn(|it| server.poll_read_wanting(5_000, it, &mut room));
+    read.await.unwrap();
+    assert!(!room.filled().is_empty());
+}
+
+#[tokio::test]
+async fn a_client_that_closes_before_it_has_sent_what_is_wanted_is_noticed() {
+    let (near, far) = sockets();
+    let codec = Codec::new(Algorithm::Zlib, 6, Remote::Client);
+    let (mut server, mut client) = (Transport::from(near).compress(codec, b""), far);
+    client.write_all(b"\x01\0\0\0\0\0\0x").await.unwrap();
+    drop(client);
+    let mut buffer = [0; 10];
+    let mut room = ReadBuf::new(&mut buffer);
+    let read = std::future::poll_fn(|it| server.poll_read_wanting(100, it, &mut room));
+    assert_eq!(read.await.unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
+}

@@ -25,6 +25,7 @@ use backend::times::Times;
 use backend::worker_pool::WorkerPool;
 use engine::engine_env::EngineEnv;
 use lanes::lanes::Lanes;
+use link::transport::serve_unpack_queue;
 use login::known_host_names::HostNames;
 use login::login_env::LoginEnv;
 use registry::session_control::Ask;
@@ -94,6 +95,7 @@ impl Worker {
     /// What it does besides its sessions, for as long as it lives.
     fn begin_tasks(self: &Rc<Self>) {
         spawn_local(Rc::clone(self).sweep());
+        spawn_local(serve_unpack_queue());
         if self.index == 0
             && let Some(of_admin) = self.plane_context.scripts.of_admin()
             && let Some(timekeeper) = of_admin.timekeeper()
