@@ -233,7 +233,7 @@ fn counts<'a>(
         let Some(cluster) = clusters.find(|it| it.id == backend.cluster) else {
             continue;
         };
-        let key = (row.digest, &*row.whose.schema, &*cluster.name);
+        let key = (row.digest, &*row.attribution.schema, &*cluster.name);
         *counts.entry(key).or_default() += row.counts.count - row.counts.errors;
     }
     counts

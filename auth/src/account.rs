@@ -22,7 +22,7 @@ pub struct Account {
     /// Where it is known from.
     pub source: Source,
     /// How the client proves that it is this user.
-    pub way: LoginMethod,
+    pub login_method: LoginMethod,
     /// The schema to begin with where the client names none.
     pub schema: Option<String>,
     /// On which conditions a client that has proven itself gets in.
@@ -216,7 +216,7 @@ impl Account {
             user: user.into(),
             host,
             source: Source::Configured,
-            way: LoginMethod::Examined(verifiers.into()),
+            login_method: LoginMethod::Examined(verifiers.into()),
             schema: None,
             conditions: Conditions::default(),
             default_role: None,
@@ -237,7 +237,7 @@ impl Account {
             Expiry::Expired => true,
             Expiry::At(time) => time <= now,
         };
-        match &self.way {
+        match &self.login_method {
             LoginMethod::PassedThrough(reason) => Treatment::PassThrough(reason.clone()),
             LoginMethod::Examined(_) if has_expired => Treatment::PassThrough(PassThrough::Expired),
             LoginMethod::Examined(verifiers) => Treatment::Examine(Arc::clone(verifiers)),
@@ -294,7 +294,7 @@ impl Account {
         if let Some(login) = &self.backend {
             return Some(Credential::Password(login.password.clone()));
         }
-        let LoginMethod::Examined(verifiers) = &self.way else {
+        let LoginMethod::Examined(verifiers) = &self.login_method else {
             return None;
         };
         verifiers.iter().find_map(|verifier| match verifier {
@@ -312,8 +312,8 @@ impl Account {
             Source::Learned => b"learned",
         };
         let mut parts = vec![source, self.user.as_bytes(), self.host.as_str().as_bytes()];
-        if let LoginMethod::Examined(verifiers) = &self.way {
-            parts.extend(verifiers.iter().flat_map(Verifier::parts));
+        if let LoginMethod::Examined(verifiers) = &self.login_method {
+            parts.extend(verifiers.iter().flat_map(Verifier::fingerprint_bytes));
         }
         if let Some(login) = &self.backend {
             parts.extend([b"backend", login.user.as_bytes(), login.password.expose()]);
@@ -329,8 +329,8 @@ impl Account {
     }
 
     /// Whether a client must be known by its host's name to be found out.
-    pub(crate) fn wants_name(&self, names: Names) -> bool {
-        names == Names::Resolved && self.host.wants_name()
+    pub(crate) fn needs_host_name(&self, names: Names) -> bool {
+        names == Names::Resolved && self.host.needs_host_name()
     }
 }
 

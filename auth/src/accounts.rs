@@ -180,7 +180,7 @@ impl Accounts {
         }
         // A backend may know a user that the proxy does not. But a user of an `[[account]]` does not get past the
         // proxy because it comes from another host.
-        let is_refused = self.configured.refuses_others() || self.configured.names(user);
+        let is_refused = self.configured.refuses_unknown_users() || self.configured.names(user);
         let unknown = match is_refused {
             true => Found::Nobody,
             false => Found::PassThrough,
@@ -232,7 +232,7 @@ impl Accounts {
         let Found::Account(account) = self.find(user, origin) else {
             return decoy;
         };
-        match &account.way {
+        match &account.login_method {
             LoginMethod::Examined(verifiers) if !verifiers.is_empty() => {
                 let random = sha256(&[user]);
                 verifiers.iter().map(|it| it.unknown(random)).collect()
@@ -271,9 +271,9 @@ impl Accounts {
         self.asked_at
     }
 
-    /// Whether some account is from a host known by name, see [`Directory::wants_names`].
-    pub fn wants_names(&self) -> bool {
-        self.configured.wants_names() || self.learned().is_some_and(|it| it.wants_names())
+    /// Whether some account is from a host known by name, see [`Directory::needs_host_names`].
+    pub fn needs_host_names(&self) -> bool {
+        self.configured.needs_host_names() || self.learned().is_some_and(|it| it.needs_host_names())
     }
 }
 
@@ -371,7 +371,7 @@ mod tests {
     #[test]
     fn others_are_refused_where_that_is_said() {
         for learned in [Learned::Off, Learned::Awaited] {
-            let configured = configured(&["app@%"]).refusing_others(true);
+            let configured = configured(&["app@%"]).refusing_unknown_users(true);
             let accounts = Accounts::new(configured, learned);
             assert_eq!(found(&accounts, "b"), "nobody");
         }
@@ -397,7 +397,7 @@ mod tests {
                 "c@%.example",
             ]),
         );
-        assert!(accounts.wants_names());
+        assert!(accounts.needs_host_names());
         assert_eq!(found(&accounts, "a"), "passed through");
         assert_eq!(found(&accounts, "b"), "'b'@'10.0.0.1' (Learned)");
         assert_eq!(found(&accounts, "c"), "passed through");

@@ -71,7 +71,7 @@ impl CachingSha2Hash {
             )
     }
 
-    pub(crate) fn parts(&self) -> [&[u8]; 2] {
+    pub(crate) fn fingerprint_bytes(&self) -> [&[u8]; 2] {
         [&self.salt, &self.digest]
     }
 }

@@ -68,7 +68,7 @@ pub fn configured(
 
 fn account(config: &AccountConfig) -> Result<Account, AccountFault> {
     Ok(Account {
-        way: way(config)?,
+        login_method: login_method(config)?,
         schema: config.schema.clone(),
         conditions: Conditions {
             tls: match config.tls {
@@ -106,7 +106,7 @@ fn account(config: &AccountConfig) -> Result<Account, AccountFault> {
 
 /// An ed25519 hash proves a client and logs in nowhere; without another backend login the backend
 /// itself has to examine the client.
-fn way(config: &AccountConfig) -> Result<LoginMethod, AccountFault> {
+fn login_method(config: &AccountConfig) -> Result<LoginMethod, AccountFault> {
     let verifier = verifier(config)?;
     let is_dead_end = matches!(verifier, Verifier::Ed25519(_)) && config.backend_user.is_none();
     Ok(match is_dead_end {
@@ -131,7 +131,7 @@ fn verifier(config: &AccountConfig) -> Result<Verifier, AccountFault> {
 fn host(config: &AccountConfig) -> Result<HostPattern, AccountFault> {
     let host = HostPattern::new(&config.host, CONFIGURED_RULES.dialect);
     match (config.host.contains('/'), host.network()) {
-        _ if host.wants_name() => Err(AccountFault::HostName),
+        _ if host.needs_host_name() => Err(AccountFault::HostName),
         (true, None) => Err(AccountFault::Network),
         (true, Some((bits, mask))) if bits & !mask != 0 => Err(AccountFault::EmptyNetwork),
         _ => Ok(host),
@@ -230,7 +230,7 @@ mod tests {
             BTreeSet::from([UnpinRule::Routines])
         );
         let secret = Verifier::Password(Password::new("secret"));
-        assert_eq!(account.way, LoginMethod::Examined([secret].into()));
+        assert_eq!(account.login_method, LoginMethod::Examined([secret].into()));
     }
 
     #[test]

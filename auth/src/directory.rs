@@ -21,7 +21,7 @@ pub struct Directory {
     kinds: Vec<Verifier>,
     secret: [u8; 32],
     secure_transport: SecureTransport,
-    refuses_others: bool,
+    refuses_unknown_users: bool,
 }
 
 impl fmt::Debug for Directory {
@@ -55,7 +55,7 @@ impl Directory {
             accounts: by_user,
             secret,
             secure_transport: SecureTransport::Optional,
-            refuses_others: false,
+            refuses_unknown_users: false,
         }
     }
 
@@ -82,16 +82,16 @@ impl Directory {
 
     /// The same accounts, with no others beside them if `refuses`: users that are not known are refused.
     #[must_use]
-    pub fn refusing_others(self, refuses: bool) -> Self {
+    pub fn refusing_unknown_users(self, refuses: bool) -> Self {
         Self {
-            refuses_others: refuses,
+            refuses_unknown_users: refuses,
             ..self
         }
     }
 
     /// Whether users that are not known are refused.
-    pub(crate) fn refuses_others(&self) -> bool {
-        self.refuses_others
+    pub(crate) fn refuses_unknown_users(&self) -> bool {
+        self.refuses_unknown_users
     }
 
     /// Whether there is an account of this user for some host.
@@ -143,14 +143,15 @@ impl Directory {
         self.rules == other.rules
             && self.secret == other.secret
             && self.secure_transport == other.secure_transport
-            && self.refuses_others == other.refuses_others
+            && self.refuses_unknown_users == other.refuses_unknown_users
             && self.accounts == other.accounts
     }
 
     /// Whether a client's host must be known by name before [`Directory::find`] can find as the server
     /// does.
-    pub fn wants_names(&self) -> bool {
-        self.accounts().any(|it| it.wants_name(self.rules.names))
+    pub fn needs_host_names(&self) -> bool {
+        self.accounts()
+            .any(|it| it.needs_host_name(self.rules.names))
     }
 
     /// The account that a server would take for `user` from `origin`: of those that match, the one
@@ -191,7 +192,7 @@ impl Directory {
     /// that nobody has take as long.
     pub fn proves(&self, user: &[u8], origin: &Origin, password: &Password) -> bool {
         let account = self.find(user, origin);
-        let verifiers = match account.map(|account| &account.way) {
+        let verifiers = match account.map(|account| &account.login_method) {
             Some(LoginMethod::Examined(verifiers)) => Arc::clone(verifiers),
             Some(LoginMethod::PassedThrough(_)) | None => self.decoy(user),
         };
@@ -207,7 +208,7 @@ impl Directory {
     pub(crate) fn search(&self, user: &[u8], origin: &Origin) -> Search<'_> {
         let found = self.find(user, origin);
         let user = std::str::from_utf8(user).ok();
-        let is_rival = |it: &&Arc<KnownAccount>| it.wants_name(self.rules.names);
+        let is_rival = |it: &&Arc<KnownAccount>| it.needs_host_name(self.rules.names);
         let is_nearer = |it: &Arc<KnownAccount>| match found {
             Some(found) => order(it, self.rules.dialect) < order(found, self.rules.dialect),
             None => true,
@@ -269,7 +270,7 @@ fn kinds(by_user: &HashMap<String, Vec<Arc<KnownAccount>>>) -> Vec<Verifier> {
 
 /// The verifier that decides how an account's exam looks from outside, without its secret.
 fn kind(account: &Account) -> Option<Verifier> {
-    let LoginMethod::Examined(verifiers) = &account.way else {
+    let LoginMethod::Examined(verifiers) = &account.login_method else {
         return None;
     };
     verifiers.first().map(|verifier| verifier.unknown([0; 32]))
@@ -343,7 +344,7 @@ mod tests {
         assert_eq!(found("h2").as_deref(), Some("'jeffrey'@'%'"));
         assert_eq!(directory.find(b"joe", &host("h2")), None);
         assert_eq!(directory.find(b"\xff", &host("h2")), None);
-        assert!(directory.wants_names());
+        assert!(directory.needs_host_names());
     }
 
     #[test]
@@ -371,7 +372,7 @@ mod tests {
     fn a_stranger_meets_always_the_same_plugin_and_all_meet_some() {
         let accounts = || {
             let mut passed = account("pam", "%", native("x"));
-            passed.way = LoginMethod::PassedThrough(PassThrough::Factors);
+            passed.login_method = LoginMethod::PassedThrough(PassThrough::Factors);
             let plain = Verifier::Password(Password::new("c"));
             [
                 account("a", "%", native("a")),

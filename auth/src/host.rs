@@ -156,7 +156,7 @@ impl HostPattern {
     }
 
     /// Whether it can only be matched by somebody's name.
-    pub fn wants_name(&self) -> bool {
+    pub fn needs_host_name(&self) -> bool {
         let is_name = |byte: u8| !(byte.is_ascii_digit() || b".:%_/".contains(&byte));
         self.text.bytes().any(is_name) && self.text != LOCALHOST && !self.text.contains(':')
     }

@@ -46,7 +46,7 @@ pub struct Candidate<'a> {
 #[derive(Debug)]
 #[must_use]
 pub enum Verdict {
-    /// Send this payload; the client's next one is for [`ServerAuthentication::hear`].
+    /// Send this payload; the client's next one is for [`ServerAuthentication::receive`].
     Send {
         /// A whole payload, without packet header.
         payload: Vec<u8>,
@@ -187,7 +187,7 @@ impl ServerAuthentication {
     }
 
     /// Takes the client's next payload.
-    pub fn hear(self, payload: &[u8]) -> Verdict {
+    pub fn receive(self, payload: &[u8]) -> Verdict {
         let paper = self.paper;
         let work = match self.awaits {
             Awaits::Answer => return paper.judge(payload),
@@ -215,7 +215,7 @@ impl Work {
         match self.task {
             Task::Check(password) => paper.judge_password(password),
             Task::OfferKey => match own_key.public_pem() {
-                Ok(pem) => paper.say(pem, Awaits::Ciphertext),
+                Ok(pem) => paper.send_plugin_data(pem, Awaits::Ciphertext),
                 Err(_) => paper.fail(None),
             },
             Task::Decrypt(ciphertext) => match own_key.decrypt(&ciphertext, &paper.challenge) {
@@ -254,7 +254,7 @@ impl Paper {
     fn judge(mut self, answer: &[u8]) -> Verdict {
         self.password_used = match self.plugin {
             Plugin::Native => !answer.is_empty(),
-            Plugin::CachingSha2 => !says_nothing(answer),
+            Plugin::CachingSha2 => !is_empty_password(answer),
             Plugin::Ed25519 => true,
         };
         match self.plugin {
@@ -284,7 +284,7 @@ impl Paper {
     }
 
     fn judge_scrambled(self, answer: &[u8]) -> Verdict {
-        if says_nothing(answer) {
+        if is_empty_password(answer) {
             return match self.if_empty() {
                 Some(credential) => self.accept(None, Some(credential)),
                 None => self.fail(Some(Proof::Answer(answer.to_vec()))),
@@ -299,7 +299,7 @@ impl Paper {
                 let done = vec![MORE_DATA, FAST_AUTHENTICATION_DONE];
                 self.accept(Some(done), Some(credential))
             }
-            None => self.say(&[FULL_AUTHENTICATION], Awaits::Password),
+            None => self.send_plugin_data(&[FULL_AUTHENTICATION], Awaits::Password),
         }
     }
 
@@ -378,7 +378,7 @@ impl Paper {
     }
 
     /// Sends plugin data.
-    fn say(self, data: &[u8], awaits: Awaits) -> Verdict {
+    fn send_plugin_data(self, data: &[u8], awaits: Awaits) -> Verdict {
         self.send([&[MORE_DATA], data].concat(), awaits)
     }
 
@@ -392,7 +392,7 @@ impl Paper {
 }
 
 /// caching_sha2_password's "no password".
-fn says_nothing(answer: &[u8]) -> bool {
+fn is_empty_password(answer: &[u8]) -> bool {
     matches!(answer, [] | [0])
 }
 

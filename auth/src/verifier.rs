@@ -166,17 +166,17 @@ impl Verifier {
     }
 
     /// The bytes that make it what it is, for a fingerprint.
-    pub(crate) fn parts(&self) -> Vec<&[u8]> {
+    pub(crate) fn fingerprint_bytes(&self) -> Vec<&[u8]> {
         match self {
             Self::Native(hash) => vec![b"native", hash.as_bytes()],
             Self::CachingSha2(hash) => [b"sha2".as_slice()]
                 .into_iter()
-                .chain(hash.parts())
+                .chain(hash.fingerprint_bytes())
                 .collect(),
             Self::Ed25519(key) => vec![b"ed25519", key.as_bytes()],
             Self::Password(password) => vec![b"password", password.expose()],
             Self::Empty(plugin) => vec![b"empty", plugin.client_name()],
-            Self::Never(inner) => inner.parts(),
+            Self::Never(inner) => inner.fingerprint_bytes(),
         }
     }
 }

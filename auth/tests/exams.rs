@@ -169,7 +169,7 @@ impl<'a> Replay<'a> {
                 Verdict::Send { payload, exam } => {
                     self.note(&payload);
                     let words = said.next().unwrap();
-                    exam.hear(&self.client_says(words))
+                    exam.receive(&self.client_says(words))
                 }
                 Verdict::Accepted(passed) => return self.accepted(passed),
                 Verdict::Denied(denial, _) => return self.denied(denial),

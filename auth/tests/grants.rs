@@ -161,12 +161,12 @@ fn examine(verifiers: Arc<[Verifier]>, password: &str, own_key: &OwnKey) -> Resu
             Verdict::Send { payload, exam } if payload[0] == 0xfe => {
                 let end = payload.iter().position(|byte| *byte == 0).unwrap();
                 challenge = Challenge::switched(&payload[1..end], &payload[end + 1..]);
-                exam.hear(&challenge.answer(&credential, channel).unwrap())
+                exam.receive(&challenge.answer(&credential, channel).unwrap())
             }
             Verdict::Send { payload, exam } => {
                 let answer =
                     challenge.answer_to(&payload[1..], &credential, channel, &Entropy::seeded(1));
-                exam.hear(&answer.unwrap().unwrap())
+                exam.receive(&answer.unwrap().unwrap())
             }
         };
     }

@@ -209,11 +209,11 @@ pub fn have_accounts_changed(before: &Accounts, after: &Accounts) -> bool {
         count += 1;
         let before = known.get(&key(account)).copied();
         before.is_some_and(|before| {
-            let way = before.way.clone();
+            let login_method = before.login_method.clone();
             let account: &Account = account;
             *before
                 == Account {
-                    way,
+                    login_method,
                     ..account.clone()
                 }
         })

@@ -33,8 +33,8 @@ impl StatementLimits {
     }
 
     /// When a statement may go by its limit's rate.
-    pub fn turn(&self, limited: &Limited<'_>, now: Moment) -> Admission {
-        self.counted().rates.turn(limited, now)
+    pub fn admit(&self, limited: &Limited<'_>, now: Moment) -> Admission {
+        self.counted().rates.admit(limited, now)
     }
 }
 

@@ -23,8 +23,8 @@ use std::path::PathBuf;
 use crate::load::written::Written;
 use crate::setting::{BACKEND, LISTENER};
 use crate::{
-    BackendAddress, BackendTlsMode, ClientCertificate, ClientTlsMode, Config, Fault, HistoryPlace,
-    ListenAddress,
+    BackendAddress, BackendTlsMode, ClientCertificate, ClientTlsMode, Config, Fault,
+    HistoryStorage, ListenAddress,
 };
 use files::{folder_fault, pem_fault};
 
@@ -78,7 +78,7 @@ fn unknown_accounts(config: &Config, written: &Written) -> Option<Fault> {
 
 /// A history in memory has no file.
 fn history(config: &Config, written: &Written, faults: &mut Vec<Fault>) {
-    if config.statement_stats.history == HistoryPlace::Memory
+    if config.statement_stats.history == HistoryStorage::Memory
         && config.statement_stats.history_file.is_some()
     {
         let text = "is of no use with statement_stats.history = \"memory\"";

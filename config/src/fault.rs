@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
     /// Where it was written.
-    pub place: SourceLocation,
+    pub location: SourceLocation,
     /// The setting, as it was written: `limits.sessions_max`, `--limits-sessions-max`.
     pub setting: Option<String>,
     /// What is wrong.
@@ -56,12 +56,12 @@ impl SourceLocation {
 impl Fault {
     /// A fault of one setting.
     pub(crate) fn new(
-        place: SourceLocation,
+        location: SourceLocation,
         setting: impl Into<String>,
         text: impl Into<String>,
     ) -> Self {
         Self {
-            place,
+            location,
             setting: Some(setting.into()),
             text: text.into(),
             hint: None,
@@ -69,9 +69,9 @@ impl Fault {
     }
 
     /// A fault of the whole.
-    pub(crate) fn general(place: SourceLocation, text: impl Into<String>) -> Self {
+    pub(crate) fn general(location: SourceLocation, text: impl Into<String>) -> Self {
         Self {
-            place,
+            location,
             setting: None,
             text: text.into(),
             hint: None,
@@ -102,8 +102,8 @@ impl fmt::Display for SourceLocation {
 impl fmt::Display for Fault {
     /// One line: `pilotfish.toml:12:9: limits.sessions_max: must be …; hint: …`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.place != SourceLocation::COMMAND_LINE {
-            write!(f, "{}: ", self.place)?;
+        if self.location != SourceLocation::COMMAND_LINE {
+            write!(f, "{}: ", self.location)?;
         }
         if let Some(setting) = &self.setting {
             write!(f, "{setting}: ")?;

@@ -109,12 +109,12 @@ impl Reading {
                 .extend(check::faults_of_files(&self.config, &self.written));
         }
         self.faults
-            .sort_by(|one, other| one.place.cmp(&other.place));
+            .sort_by(|one, other| one.location.cmp(&other.location));
         if self.faults.is_empty() {
             self.warnings
                 .extend(check::warnings(&self.config, &self.written));
             self.warnings
-                .sort_by(|one, other| one.place.cmp(&other.place));
+                .sort_by(|one, other| one.location.cmp(&other.location));
             Ok(Loaded {
                 config: self.config,
                 warnings: self.warnings,

@@ -225,7 +225,7 @@ impl Translation {
         &mut self,
         option: &'static Legacy,
         name: String,
-        place: SourceLocation,
+        location: SourceLocation,
         words: Vec<String>,
     ) {
         match option.meaning {
@@ -233,7 +233,7 @@ impl Translation {
                 self.overrides.push(Override {
                     setting,
                     name,
-                    place,
+                    location,
                     words,
                 });
             }
@@ -242,19 +242,19 @@ impl Translation {
                 self.overrides.push(Override {
                     setting: "listen",
                     name,
-                    place,
+                    location,
                     words,
                 });
             }
-            Meaning::BaseFolder => self.set_base_folder(name, place, words),
-            Meaning::Plugins => self.set_plugins(&name, &place, &words),
-            Meaning::Replicant(option) => self.set_replicant(option, (&name, &place), &words),
-            Meaning::Unneeded(text) => self.warnings.push(Fault::new(place, name, text)),
-            Meaning::Refused(text) => self.faults.push(Fault::new(place, name, text)),
+            Meaning::BaseFolder => self.set_base_folder(name, location, words),
+            Meaning::Plugins => self.set_plugins(&name, &location, &words),
+            Meaning::Replicant(option) => self.set_replicant(option, (&name, &location), &words),
+            Meaning::Unneeded(text) => self.warnings.push(Fault::new(location, name, text)),
+            Meaning::Refused(text) => self.faults.push(Fault::new(location, name, text)),
         }
     }
 
-    fn set_base_folder(&mut self, name: String, place: SourceLocation, words: Vec<String>) {
+    fn set_base_folder(&mut self, name: String, location: SourceLocation, words: Vec<String>) {
         let Some(folder) = words.last().map(PathBuf::from) else {
             return;
         };
@@ -263,19 +263,19 @@ impl Translation {
             self.overrides.push(Override {
                 setting: "script.base_folder",
                 name,
-                place,
+                location,
                 words,
             });
         } else {
             self.faults
-                .push(Fault::new(place, name, "must be an absolute path"));
+                .push(Fault::new(location, name, "must be an absolute path"));
         }
     }
 
-    fn set_plugins(&mut self, name: &str, place: &SourceLocation, words: &[String]) {
+    fn set_plugins(&mut self, name: &str, location: &SourceLocation, words: &[String]) {
         let plugins = words.iter().flat_map(|word| word.split(',')).map(str::trim);
         let plugins: Vec<_> = plugins.filter(|plugin| !plugin.is_empty()).collect();
-        let mut refuse = |text| self.faults.push(Fault::new(place.clone(), name, text));
+        let mut refuse = |text| self.faults.push(Fault::new(location.clone(), name, text));
         for plugin in &plugins {
             if !matches!(*plugin, "proxy" | "admin" | "replicant") {
                 refuse(format!("there is no plugin \"{plugin}\""));
@@ -321,23 +321,23 @@ impl Translation {
     }
 
     /// One key of the defaults file.
-    fn add_key(&mut self, key: &str, place: SourceLocation, text: String) {
+    fn add_key(&mut self, key: &str, location: SourceLocation, text: String) {
         let plain = key.replace('_', "-");
         let Some(option) = OPTIONS.iter().find(|option| option.name == plain) else {
             let meant = nearest(&plain, OPTIONS.iter().map(|option| option.name));
-            let fault = Fault::new(place, key, "is no option, and left out");
+            let fault = Fault::new(location, key, "is no option, and left out");
             let hint = meant.map(did_you_mean);
             return self.warnings.push(Fault { hint, ..fault });
         };
         if option.takes_value {
-            return self.add(option, key.to_owned(), place, vec![text]);
+            return self.add(option, key.to_owned(), location, vec![text]);
         }
         match text.as_str() {
-            "true" | "1" => self.add(option, key.to_owned(), place, Vec::new()),
+            "true" | "1" => self.add(option, key.to_owned(), location, Vec::new()),
             "false" | "0" => {}
             _ => self
                 .faults
-                .push(Fault::new(place, key, "must be true or false")),
+                .push(Fault::new(location, key, "must be true or false")),
         }
     }
 }
@@ -375,7 +375,7 @@ pub fn read_defaults_text(path: &Path, text: &str) -> Translation {
     let mut ours = false;
     for (index, line) in text.lines().enumerate() {
         let column = 1 + line.chars().take_while(|it| it.is_whitespace()).count();
-        let place = SourceLocation {
+        let location = SourceLocation {
             file: Some(path.to_owned()),
             position: Some((index + 1, column)),
         };
@@ -393,17 +393,17 @@ pub fn read_defaults_text(path: &Path, text: &str) -> Translation {
         }
         match (line.split_once('='), group) {
             (_, None) => {
-                let fault = Fault::general(place, "stands before the first group");
+                let fault = Fault::general(location, "stands before the first group");
                 translation
                     .faults
                     .push(fault.hint("write [mysql-proxy] above it"));
                 return translation;
             }
             (Some((key, value)), Some(GROUP)) => {
-                translation.add_key(key.trim(), place, unescaped(value.trim()));
+                translation.add_key(key.trim(), location, unescaped(value.trim()));
             }
             (None, Some(GROUP)) => {
-                let fault = Fault::general(place, "is neither \"key = value\" nor \"[group]\"");
+                let fault = Fault::general(location, "is neither \"key = value\" nor \"[group]\"");
                 translation.faults.push(fault);
             }
             (_, Some(_)) => {}

@@ -14,7 +14,7 @@ pub struct RawSetting<'a> {
     /// The value itself.
     pub(crate) raw: Raw<'a>,
     /// Where it stands.
-    pub(crate) place: SourceLocation,
+    pub(crate) location: SourceLocation,
     /// The setting as it was written, for faults.
     pub(crate) name: &'a str,
     /// Range and such.
@@ -41,7 +41,7 @@ pub(crate) enum Raw<'a> {
 impl<'a> RawSetting<'a> {
     /// A fault of this value.
     pub(crate) fn fault(&self, text: impl Into<String>) -> Fault {
-        Fault::new(self.place.clone(), self.name, text)
+        Fault::new(self.location.clone(), self.name, text)
     }
 
     /// The fault that this is no value of `kind`.
@@ -125,7 +125,7 @@ impl<'a> RawSetting<'a> {
     pub(crate) fn with(&self, raw: Raw<'a>) -> RawSetting<'a> {
         RawSetting {
             raw,
-            place: self.place.clone(),
+            location: self.location.clone(),
             ..*self
         }
     }
@@ -146,7 +146,7 @@ pub(crate) struct Source<'a> {
 }
 
 impl Source<'_> {
-    pub(crate) fn place(&self, offset: usize) -> SourceLocation {
+    pub(crate) fn location(&self, offset: usize) -> SourceLocation {
         SourceLocation::within(self.path, self.text, offset)
     }
 }
@@ -177,7 +177,7 @@ pub(crate) fn given<'a>(
     };
     RawSetting {
         raw,
-        place: source.place(value.span().start),
+        location: source.location(value.span().start),
         name,
         traits,
         folder: source.folder,
@@ -192,7 +192,7 @@ pub(crate) fn option_given<'a>(
 ) -> RawSetting<'a> {
     let word = |word: &'a str| RawSetting {
         raw: Raw::Word(word),
-        place: option.place.clone(),
+        location: option.location.clone(),
         name: &option.name,
         traits,
         folder: Path::new(""),

@@ -98,8 +98,8 @@ pub fn old_option(option: &str, new: &str) -> Fault {
 }
 
 /// The warning about an old name.
-pub(crate) fn warning(place: SourceLocation, old: &str, new: &str) -> Fault {
-    let fault = Fault::new(place, old, "has another name now");
+pub(crate) fn warning(location: SourceLocation, old: &str, new: &str) -> Fault {
+    let fault = Fault::new(location, old, "has another name now");
     fault.hint(format!(
         "write {new}; the next version knows it by that alone"
     ))

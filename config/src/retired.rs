@@ -11,13 +11,13 @@ const RETIRED: &[(&[&str], &[&str], &str)] = &[(
 )];
 
 /// The warning about a setting that is gone.
-pub(crate) fn retired(place: &SourceLocation, table: &str, key: &str) -> Option<Fault> {
+pub(crate) fn retired(location: &SourceLocation, table: &str, key: &str) -> Option<Fault> {
     let is_meant = |(tables, keys, _): &&(&[&str], &[&str], &str)| {
         tables.contains(&table) && keys.contains(&key)
     };
     let (_, _, instead) = RETIRED.iter().find(is_meant)?;
     let fault = Fault::new(
-        place.clone(),
+        location.clone(),
         format!("{table}.{key}"),
         "is not read any more",
     );

@@ -70,7 +70,7 @@ fn option(setting: &'static str, words: &[&str]) -> Override {
     Override {
         setting,
         name: format!("--{}", setting.replace(['.', '_'], "-")),
-        place: SourceLocation::COMMAND_LINE,
+        location: SourceLocation::COMMAND_LINE,
         words: words.iter().map(|&word| word.to_owned()).collect(),
     }
 }

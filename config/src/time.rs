@@ -57,7 +57,7 @@ pub enum Within {
 
 impl TimeSpan {
     /// Where `time` lies.
-    pub fn place(self, time: TimeOfDay) -> Within {
+    pub fn locate(self, time: TimeOfDay) -> Within {
         if self.from < self.to {
             return match self.from <= time && time < self.to {
                 true => Within::SameDay,
@@ -196,7 +196,7 @@ mod tests {
             ("05:59:59", Within::DayAfter),
             ("06:00", Within::No),
         ] {
-            assert_eq!(span.place(time.parse().unwrap()), place, "{time}");
+            assert_eq!(span.locate(time.parse().unwrap()), place, "{time}");
         }
     }
 
@@ -209,11 +209,11 @@ mod tests {
             ("16:59:59", Within::SameDay),
             ("17:00", Within::No),
         ] {
-            assert_eq!(span.place(time.parse().unwrap()), place, "{time}");
+            assert_eq!(span.locate(time.parse().unwrap()), place, "{time}");
         }
         let evening: TimeSpan = "18:00-24:00".parse().unwrap();
-        assert_eq!(evening.place("23:59:59".parse().unwrap()), Within::SameDay);
-        assert_eq!(evening.place("00:00".parse().unwrap()), Within::No);
+        assert_eq!(evening.locate("23:59:59".parse().unwrap()), Within::SameDay);
+        assert_eq!(evening.locate("00:00".parse().unwrap()), Within::No);
     }
 
     #[test]

@@ -10,8 +10,8 @@ use crate::setting::Section;
 use crate::{Config, Fault, SECTIONS, SourceLocation};
 
 /// The fault that a section's name is given to something else.
-pub(crate) fn no_table(place: SourceLocation, name: &str, value: &DeValue<'_>) -> Fault {
-    let fault = Fault::new(place, name, "must be a table");
+pub(crate) fn no_table(location: SourceLocation, name: &str, value: &DeValue<'_>) -> Fault {
+    let fault = Fault::new(location, name, "must be a table");
     let list = nearest(name, LISTS).filter(|_| value.is_array());
     match list {
         Some(list) => fault.hint(format!("did you mean [[{list}]]?")),
@@ -21,8 +21,8 @@ pub(crate) fn no_table(place: SourceLocation, name: &str, value: &DeValue<'_>) -
     }
 }
 
-pub(crate) fn unknown(place: SourceLocation, name: &str, meant: Option<&str>) -> Fault {
-    let fault = Fault::new(place, name, "is no setting");
+pub(crate) fn unknown(location: SourceLocation, name: &str, meant: Option<&str>) -> Fault {
+    let fault = Fault::new(location, name, "is no setting");
     match meant {
         Some(meant) => fault.hint(did_you_mean(meant)),
         None => fault,
@@ -30,13 +30,13 @@ pub(crate) fn unknown(place: SourceLocation, name: &str, meant: Option<&str>) ->
 }
 
 pub(crate) fn unknown_in_section(
-    place: SourceLocation,
+    location: SourceLocation,
     section: &Section<Config>,
     key: &str,
 ) -> Fault {
     let name = format!("{}.{key}", section.name);
     let keys = section.settings.iter().map(|setting| setting.key);
-    let fault = unknown(place, &name, nearest(key, keys));
+    let fault = unknown(location, &name, nearest(key, keys));
     match (&fault.hint, elsewhere(key)) {
         (None, Some("")) => fault.hint("it belongs above the first table"),
         (None, Some(other)) => fault.hint(format!("it belongs in [{other}]")),
@@ -44,7 +44,11 @@ pub(crate) fn unknown_in_section(
     }
 }
 
-pub(crate) fn unknown_above_tables(place: SourceLocation, key: &str, value: &DeValue<'_>) -> Fault {
+pub(crate) fn unknown_above_tables(
+    location: SourceLocation,
+    key: &str,
+    value: &DeValue<'_>,
+) -> Fault {
     let is_table = |it: &Spanned<DeValue<'_>>| it.get_ref().is_table();
     let is_list = value
         .as_array()
@@ -58,7 +62,7 @@ pub(crate) fn unknown_above_tables(place: SourceLocation, key: &str, value: &DeV
             true => format!("[[{key}]]"),
             false => format!("[{key}]"),
         };
-        let fault = Fault::new(place, shown, "is no table of settings");
+        let fault = Fault::new(location, shown, "is no table of settings");
         return match nearest(key, names.chain(LISTS)) {
             Some(meant) if LISTS.contains(&meant) => {
                 fault.hint(format!("did you mean [[{meant}]]?"))
@@ -68,7 +72,7 @@ pub(crate) fn unknown_above_tables(place: SourceLocation, key: &str, value: &DeV
         };
     }
     let keys = Config::SECTION.settings.iter().map(|setting| setting.key);
-    let fault = unknown(place, key, nearest(key, keys));
+    let fault = unknown(location, key, nearest(key, keys));
     match (&fault.hint, elsewhere(key)) {
         (None, Some(section)) => fault.hint(format!("it belongs in [{section}]")),
         _ => fault,

@@ -142,7 +142,7 @@ impl Learning {
             Some(directory) => {
                 self.refused.clear();
                 log_changes(backend, directory);
-                self.note_names(directory.wants_names());
+                self.note_names(directory.needs_host_names());
             }
             None if was_in_trouble => tracing::info!(backend, "accounts are learned again"),
             None => (),
@@ -213,7 +213,7 @@ fn log_changes(backend: &str, directory: &Directory) {
 fn reasons(directory: &Directory) -> BTreeMap<String, usize> {
     let mut reasons = BTreeMap::new();
     for account in directory.accounts() {
-        let reason = match (&account.way, account.conditions.expiry) {
+        let reason = match (&account.login_method, account.conditions.expiry) {
             (LoginMethod::PassedThrough(reason), _) => reason.to_string(),
             (LoginMethod::Examined(_), Expiry::Expired) => auth::PassThrough::Expired.to_string(),
             (LoginMethod::Examined(_), _) => continue,

@@ -122,9 +122,9 @@ impl SnapshotPublisher {
 
 /// The directory of the configured accounts.
 fn configured(config: &Config, secret: [u8; 32]) -> Result<Directory, Vec<FaultyAccount>> {
-    let refuses_others = config.accounts.others == OtherAccounts::Refuse;
+    let refuses_unknown_users = config.accounts.others == OtherAccounts::Refuse;
     let configured = auth::configured(&config.configured_accounts, secret)?;
-    Ok(configured.refusing_others(refuses_others))
+    Ok(configured.refusing_unknown_users(refuses_unknown_users))
 }
 
 fn list(faulty: &[FaultyAccount]) -> String {

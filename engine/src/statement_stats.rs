@@ -183,7 +183,7 @@ impl PooledSession {
     fn note_end(&mut self, subject: &Subject, end: &StatementEnd<'_>) -> bool {
         let env = &self.env;
         let keys = &env.relay.recorder.stats.keys;
-        let whose = self.identity.attribution.of(
+        let attribution = self.identity.attribution.of(
             keys,
             &self.identity.account,
             self.sql_state.session.values(),
@@ -191,6 +191,6 @@ impl PooledSession {
         let server = || self.sql_state.session.flags().server;
         let session = || session_of(self.watch.card().as_ref(), server());
         let recorder = &env.relay.recorder;
-        recorder.note(subject, end, whose, &env.pool_env.topology, session)
+        recorder.note(subject, end, attribution, &env.pool_env.topology, session)
     }
 }

@@ -22,7 +22,7 @@ pub fn config(data: &[u8]) {
             let lines = 1 + data.iter().filter(|byte| **byte == b'\n').count();
             for fault in faults {
                 assert!(!fault.to_string().is_empty());
-                let (line, column) = fault.place.position.unwrap_or((1, 1));
+                let (line, column) = fault.location.position.unwrap_or((1, 1));
                 assert!((1..=lines).contains(&line) && column > 0, "{fault}");
             }
         }

@@ -162,7 +162,7 @@ fn check_rules(occasion: &Occasion<'_>) {
     let mut record = Record::default();
     let slow = rules.judge(occasion, &counters, &mut record);
     assert_eq!(quick.matched, slow.matched);
-    assert_eq!(quick.said(), slow.said());
+    assert_eq!(quick.effects(), slow.effects());
     if let Some(rewritten) = &quick.rewritten {
         let facts = sql::facts(&rewritten.value.text, occasion.flags);
         assert_eq!(facts.parts.len(), 1, "one statement comes of it");

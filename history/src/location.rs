@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use config::{HistoryPlace, StatementStatsConfig};
+use config::{HistoryStorage, StatementStatsConfig};
 
 /// The file's name in the state directory.
 const FILE: &str = "history.db";
@@ -31,8 +31,8 @@ impl StateFolder {
     /// The file that keeps the history; none: memory does.
     pub fn file(&self, config: &StatementStatsConfig) -> Option<PathBuf> {
         match config.history {
-            HistoryPlace::Memory => None,
-            HistoryPlace::File => {
+            HistoryStorage::Memory => None,
+            HistoryStorage::File => {
                 let own = || self.0.as_ref().map(|folder| folder.join(FILE));
                 config.history_file.clone().or_else(own)
             }
@@ -41,7 +41,7 @@ impl StateFolder {
 
     /// Whether the settings do not name the file, so that memory may keep the history instead.
     pub fn is_own(&self, config: &StatementStatsConfig) -> bool {
-        config.history == HistoryPlace::File && config.history_file.is_none() && self.0.is_some()
+        config.history == HistoryStorage::File && config.history_file.is_none() && self.0.is_some()
     }
 
     /// Nothing is kept there any more.
@@ -65,12 +65,12 @@ mod tests {
             let file = StateFolder::first_of(named).file(config);
             file.map(|file| file.display().to_string())
         };
-        let set = of(HistoryPlace::File, Some("/a/h.db"));
+        let set = of(HistoryStorage::File, Some("/a/h.db"));
         assert_eq!(file("/s:/t", &set).as_deref(), Some("/a/h.db"));
-        let unset = of(HistoryPlace::File, None);
+        let unset = of(HistoryStorage::File, None);
         assert_eq!(file("/s:/t", &unset).as_deref(), Some("/s/history.db"));
         assert_eq!(file("", &unset), None);
-        assert_eq!(file("/s", &of(HistoryPlace::Memory, None)), None);
+        assert_eq!(file("/s", &of(HistoryStorage::Memory, None)), None);
         assert!(StateFolder::first_of("/s").is_own(&unset));
         assert!(!StateFolder::first_of("/s").is_own(&set));
     }

@@ -266,8 +266,8 @@ fn add(
 ) -> rusqlite::Result<()> {
     let (digest, text) = row.map(named).unzip();
     let text = text.unwrap_or_else(|| "(all others)".into());
-    let whose = row.map(|row| (&*row.whose.schema, &*row.whose.account));
-    let (db, account) = whose.unwrap_or_default();
+    let attribution = row.map(|row| (&*row.attribution.schema, &*row.attribution.account));
+    let (db, account) = attribution.unwrap_or_default();
     let backend = row.and_then(|row| row.backend.as_ref());
     let backend = backend.map_or("", |ran| &*ran.name);
     let names = params![digest, &*text, db, account, backend];

@@ -22,8 +22,8 @@ const BOUNDS: Bounds = Bounds {
 };
 
 fn row(digest: u64, account: &str, count: u64) -> DigestRow {
-    let mut whose = Attribution::default();
-    account.clone_into(&mut whose.account);
+    let mut attribution = Attribution::default();
+    account.clone_into(&mut attribution.account);
     let name = Arc::from("db1");
     let backend = BackendId(1);
     let mut counts = Counts::default();
@@ -31,7 +31,7 @@ fn row(digest: u64, account: &str, count: u64) -> DigestRow {
     DigestRow {
         digest,
         text: format!("SELECT {digest}").into(),
-        whose: Arc::new(whose),
+        attribution: Arc::new(attribution),
         backend: Some(stats::Ran { backend, name }),
         counts,
         sample: None,

@@ -55,7 +55,7 @@ pub fn from_file<'a>(source: &'a Source<'a>) -> Result<Output<'a>, Refusal> {
 }
 
 fn line(fault: &Fault) -> Option<usize> {
-    fault.place.position.map(|(line, _)| line)
+    fault.location.position.map(|(line, _)| line)
 }
 
 fn notes(translation: &Translation, output: &mut Output<'_>) {
@@ -83,7 +83,7 @@ fn notes(translation: &Translation, output: &mut Output<'_>) {
 }
 
 fn put(given: &Override, output: &mut Output<'_>) {
-    let line = given.place.position.map(|(line, _)| line);
+    let line = given.location.position.map(|(line, _)| line);
     let value = given.words.join(",");
     let origin = Origin::new(line, &given.name, &value);
     let role = match given.setting {

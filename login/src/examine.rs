@@ -45,7 +45,7 @@ where
                 was_asked = true;
                 let sent = client.write(&payload).await;
                 sent.map_err(|error| client_broke(error.into()))?;
-                exam.hear(&client.read().await.map_err(client_broke)?)
+                exam.receive(&client.read().await.map_err(client_broke)?)
             }
             Verdict::Work(work) => {
                 let own_key = Arc::clone(own_key);

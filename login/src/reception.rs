@@ -288,7 +288,7 @@ impl Reception {
         claim: &Claim<'_>,
     ) -> Result<Result<Option<Vec<u8>>, Denial>, Failure> {
         let account = admin_state.accounts.find(claim.user, origin);
-        let verifiers = match account.map(|account| &account.way) {
+        let verifiers = match account.map(|account| &account.login_method) {
             Some(auth::LoginMethod::Examined(verifiers)) => Arc::clone(verifiers),
             Some(auth::LoginMethod::PassedThrough(_)) | None => {
                 admin_state.accounts.decoy(claim.user)

@@ -307,7 +307,7 @@ impl ServeArguments {
                 SettingOption::Ours(setting) => translation.overrides.push(Override {
                     setting,
                     name,
-                    place: SourceLocation::COMMAND_LINE,
+                    location: SourceLocation::COMMAND_LINE,
                     words,
                 }),
                 SettingOption::Old(_, setting) => {
@@ -316,7 +316,7 @@ impl ServeArguments {
                     translation.overrides.push(Override {
                         setting,
                         name,
-                        place: SourceLocation::COMMAND_LINE,
+                        location: SourceLocation::COMMAND_LINE,
                         words,
                     });
                 }

@@ -343,7 +343,7 @@ fn refused(faults: Vec<Fault>) -> Refused {
 fn placeless(faults: &[Fault]) -> Vec<String> {
     let faults = faults.iter().cloned();
     let place = |fault| Fault {
-        place: SourceLocation::COMMAND_LINE,
+        location: SourceLocation::COMMAND_LINE,
         ..fault
     };
     faults.map(|fault| place(fault).to_string()).collect()

@@ -37,7 +37,7 @@ pub fn checked(loaded: Loaded) -> Result<Loaded, Vec<Fault>> {
 pub fn compiled(mut loaded: Loaded) -> Result<(Loaded, Compiled), Vec<Fault>> {
     let placed = |faults: &[RuleFault]| -> Vec<Fault> {
         let mut placed: Vec<_> = faults.iter().map(|it| it.placed(&loaded.written)).collect();
-        placed.sort_by(|one, other| one.place.cmp(&other.place));
+        placed.sort_by(|one, other| one.location.cmp(&other.location));
         placed
     };
     let compiled = Rules::compile(&loaded.config).map_err(|faults| placed(&faults))?;

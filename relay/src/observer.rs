@@ -27,7 +27,7 @@ const PREPARED_MAX: usize = 256;
 pub struct Observer {
     env: Rc<RelayEnv>,
     card: SessionInfo,
-    whose: Arc<Attribution>,
+    attribution: Arc<Attribution>,
     backend: Option<BackendId>,
     capabilities: Capabilities,
     facts: Facts,
@@ -53,10 +53,11 @@ impl Observer {
         let insight = &env.recorder.stats;
         let card = card.filter(|_| insight.wants().transparent)?;
         let schema = card.schema.as_bytes();
-        let whose = Attribution::new(&insight.keys, card.user.to_string(), &card.user, schema);
+        let attribution =
+            Attribution::new(&insight.keys, card.user.to_string(), &card.user, schema);
         Some(Box::new(Self {
             env: Rc::clone(env),
-            whose: Arc::new(whose),
+            attribution: Arc::new(attribution),
             card,
             backend: None,
             capabilities: Capabilities::default(),
@@ -219,7 +220,7 @@ impl Observer {
         let session = || session_of(Some(&self.card), Server::Unknown);
         let (env, topology) = (&self.env, &self.env.pool.topology);
         env.recorder
-            .note(&current.subject, &end, &self.whose, topology, session);
+            .note(&current.subject, &end, &self.attribution, topology, session);
     }
 
     fn keep_prepared(&mut self, current: Current) {

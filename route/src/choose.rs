@@ -52,7 +52,9 @@ pub fn choose(
     };
     let chosen = match topology.policy {
         Policy::FewestSessions => fewest_sessions(&candidates),
-        Policy::RoundRobin => in_turn(&candidates, topology.backends.len(), whole.cluster, dice),
+        Policy::RoundRobin => {
+            round_robin(&candidates, topology.backends.len(), whole.cluster, dice)
+        }
         Policy::Weighted => weighted(&candidates, dice),
         Policy::RandomOfTwo => random_of_two(&candidates, dice),
         Policy::Ordered => candidates.iter().find(|c| c.takes_its_share(dice)),
@@ -154,13 +156,13 @@ fn fewest_sessions<'c, 'a>(
 
 /// The turn goes on behind the backend that took it, so that one which is left out does not give
 /// its neighbour a double share.
-fn in_turn<'c, 'a>(
+fn round_robin<'c, 'a>(
     candidates: &'c [SessionCandidate<'a>],
     round: usize,
     cluster: ClusterId,
     dice: &mut Dice,
 ) -> Option<&'c SessionCandidate<'a>> {
-    let turn = dice.turn(cluster, round);
+    let turn = dice.next_index(cluster, round);
     let next = candidates.iter().position(|c| c.place >= turn).unwrap_or(0);
     let (before, from_next) = candidates.split_at(next);
     let chosen = from_next
@@ -168,7 +170,7 @@ fn in_turn<'c, 'a>(
         .chain(before)
         .find(|c| c.takes_its_share(dice))
         .or(from_next.first())?;
-    dice.turn_taken(cluster, chosen.place);
+    dice.set_last_index(cluster, chosen.place);
     Some(chosen)
 }
 

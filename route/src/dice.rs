@@ -10,7 +10,7 @@ pub struct Dice {
     /// Of each cluster, by its id.
     turns: Vec<usize>,
     /// Where the turns of a cluster begin.
-    first_turn: usize,
+    first_index: usize,
 }
 
 /// 2⁶⁴ divided by the golden ratio: steps of this length fill the circle evenly at any count.
@@ -24,10 +24,10 @@ impl Dice {
             random: seed,
             spread: 0,
             turns: Vec::new(),
-            first_turn: 0,
+            first_index: 0,
         };
         dice.spread = dice.next();
-        dice.first_turn = dice.next() as usize;
+        dice.first_index = dice.next() as usize;
         dice
     }
 
@@ -49,16 +49,16 @@ impl Dice {
     }
 
     /// The place in a cluster's round of `count` whose turn it is.
-    pub(crate) fn turn(&self, cluster: ClusterId, count: usize) -> usize {
+    pub(crate) fn next_index(&self, cluster: ClusterId, count: usize) -> usize {
         let turn = self.turns.get(cluster.0 as usize);
-        turn.copied().unwrap_or(self.first_turn) % count.max(1)
+        turn.copied().unwrap_or(self.first_index) % count.max(1)
     }
 
     /// Lets a cluster's round go on behind `place`.
-    pub(crate) fn turn_taken(&mut self, cluster: ClusterId, place: usize) {
+    pub(crate) fn set_last_index(&mut self, cluster: ClusterId, place: usize) {
         let index = cluster.0 as usize;
         if self.turns.len() <= index {
-            self.turns.resize(index + 1, self.first_turn);
+            self.turns.resize(index + 1, self.first_index);
         }
         self.turns[index] = place + 1;
     }

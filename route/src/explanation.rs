@@ -106,7 +106,7 @@ impl Explanation {
         for rule in record.unasked(rules) {
             self.find("rule", &*rule.name, "is not asked: one before it decides");
         }
-        for said in judgement.said() {
+        for said in judgement.effects() {
             let text = format!("{} (rule \"{}\")", said.text, rules.name(said.rule));
             self.find("rules say", said.setting, text);
         }

@@ -82,7 +82,7 @@ pub struct Placed<'t> {
     /// Whether it has what the statement must see.
     pub arrival: Arrival,
     /// Whether it is what was wished.
-    pub way: PlacementOutcome,
+    pub outcome: PlacementOutcome,
 }
 
 /// Whether a backend has what a statement must see.
@@ -254,7 +254,7 @@ struct Round<'a, 't> {
 impl<'t> Round<'_, 't> {
     fn play(
         &self,
-        way: PlacementOutcome,
+        outcome: PlacementOutcome,
         dice: &mut Dice,
         recorder: &mut impl PlacementRecorder,
     ) -> Option<Placed<'t>> {
@@ -300,7 +300,7 @@ impl<'t> Round<'_, 't> {
         Some(Placed {
             backend,
             arrival: chosen.arrival,
-            way,
+            outcome,
         })
     }
 

@@ -3,14 +3,14 @@
 mod change_user;
 mod event;
 mod phase;
+mod questions;
 
 use std::collections::VecDeque;
 
 use wire::{Capabilities, Command, HEADER_BYTES, Header, StatusFlags};
 
-pub use change_user::ChangeUserHold;
 pub use event::{Event, LostReason, Violation};
-pub use phase::{Pipelining, Sequences};
+pub use phase::{ChangeUserHold, Pipelining, Sequences};
 
 use crate::cutter::{Cut, Cutter, HEAD_BYTES};
 use crate::reply::{

@@ -50,7 +50,7 @@ pub struct SessionAttribution(Option<CachedAttribution>);
 struct CachedAttribution {
     account: Arc<KnownAccount>,
     values: Rc<Values>,
-    whose: Arc<Attribution>,
+    attribution: Arc<Attribution>,
 }
 
 impl SessionAttribution {
@@ -74,7 +74,7 @@ impl SessionAttribution {
             }
         }
         let made = || CachedAttribution::made_of(None, keys, account, values);
-        &self.0.get_or_insert_with(made).whose
+        &self.0.get_or_insert_with(made).attribution
     }
 }
 
@@ -96,11 +96,11 @@ impl CachedAttribution {
         let is_same = |known: &Self| {
             known.values.schema() == values.schema() && Arc::ptr_eq(&known.account, account)
         };
-        let whose = before.filter(is_same).map(|known| known.whose);
+        let attribution = before.filter(is_same).map(|known| known.attribution);
         Self {
             account: Arc::clone(account),
             values: Rc::clone(values),
-            whose: whose.unwrap_or_else(|| {
+            attribution: attribution.unwrap_or_else(|| {
                 Arc::new(Attribution::new(keys, id.to_string(), id.user(), schema))
             }),
         }

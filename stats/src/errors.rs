@@ -45,7 +45,7 @@ pub struct Failed<'a> {
     /// The message as the server wrote it.
     pub message: &'a [u8],
     /// The account and the schema of the session.
-    pub whose: &'a Arc<Attribution>,
+    pub attribution: &'a Arc<Attribution>,
     /// The backend that answered, if one did.
     pub backend: Option<BackendId>,
 }
@@ -69,15 +69,19 @@ impl ErrorTable {
         at: Duration,
         shows_values: bool,
     ) {
-        let key = (failed.number, failed.backend, failed.whose.account.clone());
+        let key = (
+            failed.number,
+            failed.backend,
+            failed.attribution.account.clone(),
+        );
         if !self.rows.contains_key(&key) && self.rows.len() >= ROWS_MAX {
             self.make_room();
         }
         let row = self.rows.entry(key).or_insert_with(|| ErrorRow {
             number: failed.number,
             sqlstate: String::new(),
-            account: failed.whose.account.clone(),
-            user: failed.whose.user.clone(),
+            account: failed.attribution.account.clone(),
+            user: failed.attribution.user.clone(),
             backend: ran,
             count: 0,
             first_seen: at,
@@ -105,12 +109,12 @@ impl ErrorTable {
     }
 
     /// All of them, and how many others there were.
-    pub fn told(&self) -> (Vec<ErrorRow>, u64) {
+    pub fn snapshot(&self) -> (Vec<ErrorRow>, u64) {
         (self.rows.values().cloned().collect(), self.others)
     }
 
     /// Errors of kinds that have made room.
-    pub fn into_told(self) -> (Vec<ErrorRow>, u64) {
+    pub fn into_snapshot(self) -> (Vec<ErrorRow>, u64) {
         (self.rows.into_values().collect(), self.others)
     }
 }
@@ -122,19 +126,19 @@ mod tests {
     #[test]
     fn those_seen_last_are_kept_and_the_others_counted() {
         let keys = std::hash::RandomState::new();
-        let whose = Arc::new(Attribution::new(&keys, "'a'@'%'".into(), "a", b""));
+        let attribution = Arc::new(Attribution::new(&keys, "'a'@'%'".into(), "a", b""));
         let mut table = ErrorTable::default();
         for number in 0..=1000u16 {
             let failed = Failed {
                 number,
                 sqlstate: Some(*b"HY000"),
                 message: b"no value",
-                whose: &whose,
+                attribution: &attribution,
                 backend: Some(BackendId(1)),
             };
             table.note(&failed, None, Duration::from_secs(number.into()), false);
         }
-        let (rows, others) = table.told();
+        let (rows, others) = table.snapshot();
         assert_eq!((rows.len(), others), (ROWS_MAX, 1));
         assert!(rows.iter().all(|row| row.number > 0));
         assert!(rows.iter().all(|row| row.message == "..."));

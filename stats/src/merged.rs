@@ -95,7 +95,7 @@ impl Alike {
     /// Those of a row.
     pub fn of(row: &DigestRow) -> Self {
         let ran = row.backend.as_ref().map(|ran| ran.backend);
-        Self(row.digest, ran, Arc::clone(&row.whose))
+        Self(row.digest, ran, Arc::clone(&row.attribution))
     }
 
     fn names(&self) -> (u64, Option<BackendId>, &str, &str) {

@@ -100,7 +100,7 @@ impl ProfileRing {
     }
 
     /// All of them.
-    pub fn told(&self) -> Vec<Arc<ProfileView>> {
+    pub fn snapshot(&self) -> Vec<Arc<ProfileView>> {
         self.latest.iter().map(Arc::clone).collect()
     }
 
@@ -232,7 +232,7 @@ mod tests {
     fn the_latest_stay_as_far_as_there_is_room() {
         let mut ring = ProfileRing::default();
         let seconds = |ring: &ProfileRing| -> Vec<_> {
-            ring.told().iter().map(|it| it.at.as_secs()).collect()
+            ring.snapshot().iter().map(|it| it.at.as_secs()).collect()
         };
         ring.note(profile(0, String::new()));
         assert!(seconds(&ring).is_empty(), "none may stay");

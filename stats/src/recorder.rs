@@ -55,7 +55,7 @@ impl StatementRecorder {
         &self,
         subject: &Subject,
         end: &StatementEnd<'_>,
-        whose: &Arc<Attribution>,
+        attribution: &Arc<Attribution>,
         topology: &RefCell<Arc<Topology>>,
         session: impl Fn() -> SessionOfStatement,
     ) -> bool {
@@ -65,7 +65,7 @@ impl StatementRecorder {
             let parent = subject.parent.as_deref();
             self.tell_single(&wants, (end.ended.whole(), parent), |values| {
                 let ran = end.backend.map(|backend| insight.ran(backend, topology));
-                view(subject, end, whose, ran, session(), values)
+                view(subject, end, attribution, ran, session(), values)
             });
         }
         if !wants.counts {
@@ -74,7 +74,7 @@ impl StatementRecorder {
         let said = EndedStatement {
             digest: subject.digest,
             text: &subject.text,
-            whose,
+            attribution,
             backend: end.backend,
             sample: subject.sample.as_deref().filter(|_| wants.values),
         };
@@ -86,7 +86,7 @@ impl StatementRecorder {
                 number,
                 sqlstate,
                 message: end.message,
-                whose,
+                attribution,
                 backend: end.backend,
             };
             insight.note_error(&failed, end.ended.at, topology);
@@ -136,7 +136,7 @@ impl StatementRecorder {
 fn view(
     subject: &Subject,
     end: &StatementEnd<'_>,
-    whose: &Arc<Attribution>,
+    attribution: &Arc<Attribution>,
     ran: Option<Ran>,
     session: SessionOfStatement,
     values: bool,
@@ -153,7 +153,7 @@ fn view(
         at: ended.at,
         session: session.id,
         client: session.client,
-        whose: Arc::clone(whose),
+        attribution: Arc::clone(attribution),
         server: session.server,
         backend: ran,
         digest: subject.digest,

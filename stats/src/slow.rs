@@ -20,7 +20,7 @@ pub struct StatementView {
     /// Where its client is.
     pub client: Arc<str>,
     /// Whose it was.
-    pub whose: Arc<Attribution>,
+    pub attribution: Arc<Attribution>,
     /// What kind of server its session's is, where that is known.
     pub server: Server,
     /// Where it ran; none: it reached no backend.
@@ -106,7 +106,7 @@ impl SlowRing {
     }
 
     /// All of them.
-    pub fn told(&self) -> Vec<Arc<StatementView>> {
+    pub fn snapshot(&self) -> Vec<Arc<StatementView>> {
         self.latest.iter().map(Arc::clone).collect()
     }
 
@@ -124,14 +124,14 @@ mod tests {
 
     #[test]
     fn the_latest_stay() {
-        let whose = Attribution::new(&RandomState::new(), "'a'@'%'".into(), "a", b"");
-        let whose = Arc::new(whose);
+        let attribution = Attribution::new(&RandomState::new(), "'a'@'%'".into(), "a", b"");
+        let attribution = Arc::new(attribution);
         let slow = |second| {
             Arc::new(StatementView {
                 at: Duration::from_secs(second),
                 session: 1,
                 client: "c".into(),
-                whose: Arc::clone(&whose),
+                attribution: Arc::clone(&attribution),
                 server: Server::Unknown,
                 backend: None,
                 digest: 1,
@@ -154,18 +154,18 @@ mod tests {
             })
         };
         let seconds = |ring: &SlowRing| -> Vec<_> {
-            let told = ring.told().into_iter();
+            let told = ring.snapshot().into_iter();
             told.map(|it| it.at.as_secs()).collect()
         };
         let mut ring = SlowRing::default();
         ring.note(slow(0));
-        assert!(ring.told().is_empty(), "none may stay");
+        assert!(ring.snapshot().is_empty(), "none may stay");
         ring.resize(3);
         (1..=5).for_each(|second| ring.note(slow(second)));
         assert_eq!(seconds(&ring), [3, 4, 5]);
         ring.resize(1);
         assert_eq!(seconds(&ring), [5]);
         assert_eq!(ring.take().len(), 1);
-        assert!(ring.told().is_empty());
+        assert!(ring.snapshot().is_empty());
     }
 }

@@ -138,7 +138,7 @@ impl StatementStatsView {
         let bytes = digests.bytes();
         let rows = digests.into_rows().into_iter();
         self.digests.extend(rows.map(|row| (worker, row)));
-        let (errors, other_errors) = errors.into_told();
+        let (errors, other_errors) = errors.into_snapshot();
         self.errors.extend(errors);
         self.take(StatsPart::End(StatsEnd {
             worker,
@@ -178,7 +178,7 @@ pub fn send(
 }
 
 fn tell_errors(stats: &StatementStats, worker: usize, to: &UnboundedSender<StatsPart>) {
-    let (errors, other_errors) = stats.errors.borrow().told();
+    let (errors, other_errors) = stats.errors.borrow().snapshot();
     let _ = to.send(StatsPart::Errors(errors));
     let _ = to.send(StatsPart::End(StatsEnd {
         worker,
@@ -200,11 +200,11 @@ async fn tell_copies(stats: Rc<StatementStats>, worker: usize, to: UnboundedSend
         next = rest;
         yield_now().await;
     }
-    let (errors, other_errors) = stats.errors.borrow().told();
+    let (errors, other_errors) = stats.errors.borrow().snapshot();
     let (remainder, evicted) = stats.digests.borrow().remainder();
     let _ = to.send(StatsPart::Errors(errors));
-    let _ = to.send(StatsPart::Slow(stats.slow.borrow().told()));
-    let _ = to.send(StatsPart::Profiles(stats.profiles.borrow().told()));
+    let _ = to.send(StatsPart::Slow(stats.slow.borrow().snapshot()));
+    let _ = to.send(StatsPart::Profiles(stats.profiles.borrow().snapshot()));
     let _ = to.send(StatsPart::End(StatsEnd {
         worker,
         remainder,

@@ -32,7 +32,7 @@ pub struct DigestRow {
     /// The normalised text; cut behind 2 KiB.
     pub text: Arc<str>,
     /// Whose they were.
-    pub whose: Arc<Attribution>,
+    pub attribution: Arc<Attribution>,
     /// Where they ran; none: they reached no backend.
     pub backend: Option<Ran>,
     /// What they were.
@@ -59,7 +59,7 @@ pub struct Ran {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct DigestKey {
     digest: u64,
-    whose: u64,
+    attribution: u64,
     backend: Option<BackendId>,
 }
 
@@ -70,7 +70,7 @@ pub struct EndedStatement<'a> {
     /// The normalised text.
     pub text: &'a Arc<str>,
     /// The account and the schema of the session.
-    pub whose: &'a Arc<Attribution>,
+    pub attribution: &'a Arc<Attribution>,
     /// The backend that answered, if one did.
     pub backend: Option<BackendId>,
     /// As it was said, where that may be seen.
@@ -200,7 +200,7 @@ impl DigestTable {
     ) -> bool {
         let key = DigestKey {
             digest: said.digest,
-            whose: said.whose.hash(),
+            attribution: said.attribution.hash(),
             backend: said.backend,
         };
         let at = match self.index.get(&key) {
@@ -260,13 +260,13 @@ impl DigestTable {
             row: DigestRow {
                 digest: said.digest,
                 text: Arc::clone(said.text),
-                whose: Arc::clone(said.whose),
+                attribution: Arc::clone(said.attribution),
                 backend,
                 counts: Counts::default(),
                 sample: None,
             },
         });
-        self.bytes += ROW_BYTES + said.whose.bytes();
+        self.bytes += ROW_BYTES + said.attribution.bytes();
         self.make_room();
         let at = self.free.pop().unwrap_or_else(|| {
             self.rows.push(None);
@@ -314,7 +314,7 @@ impl DigestTable {
         self.index.remove(&place.key);
         let row = &place.row;
         let sample = row.sample.as_ref().map_or(0, |sample| sample.len() + 16);
-        let freed = ROW_BYTES + row.whose.bytes() + row.counts.heap_bytes() + sample;
+        let freed = ROW_BYTES + row.attribution.bytes() + row.counts.heap_bytes() + sample;
         self.bytes = self.bytes.saturating_sub(freed);
         if let Some(text) = self.texts.get_mut(&row.digest) {
             text.rows = text.rows.saturating_sub(1);
@@ -380,7 +380,7 @@ pub fn shortened(text: &[u8], bytes_max: usize) -> String {
 
 impl std::hash::Hash for DigestKey {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        state.write_u64(self.digest ^ self.whose.rotate_left(32));
+        state.write_u64(self.digest ^ self.attribution.rotate_left(32));
         state.write_u32(self.backend.map_or(u32::MAX, |backend| backend.0));
     }
 }

@@ -51,7 +51,7 @@ const SHEET: TableDefinition<AccountRow> = TableDefinition {
                 }
             };
         text "login", "pooled; or why the login passes through to a backend.",
-            |it| match &it.account.way {
+            |it| match &it.account.login_method {
                 LoginMethod::Examined(_) => "answered".into(),
                 LoginMethod::PassedThrough(why) => passed_through(why).into(),
             };

@@ -18,11 +18,11 @@ pub static TABLE: TableDefinition<DigestTimesRow> = TableDefinition {
         text "db", "The default schema; NULL: none.",
             |it| {
                 it.of(|row| {
-                    let schema = Some(&*row.whose.schema);
+                    let schema = Some(&*row.attribution.schema);
                     schema.filter(|it| !it.is_empty()).into()
                 })
             };
-        text "account", "The account of the statements.", |it| it.of(|row| (&row.whose.account).into());
+        text "account", "The account of the statements.", |it| it.of(|row| (&row.attribution.account).into());
         text "backend", "The backend that ran them; NULL: they reached no backend.",
             |it| it.of(|row| row.backend.as_ref().map(|ran| &*ran.name).into());
         measure "up_to_us" ["us"],

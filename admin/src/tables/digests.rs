@@ -21,9 +21,9 @@ pub static TABLE: TableDefinition<DigestTotalsRow> = TableDefinition {
             |it| it.of(|row| hexadecimal(row.digest).into());
         text "digest_text", "The normalised text, cut behind 2 KiB.", |it| it.tallied.text().into();
         text "db", "The default schema; NULL: none.",
-            |it| it.of(|row| { Some(row.whose.schema.clone()).filter(|it| !it.is_empty()).into() });
+            |it| it.of(|row| { Some(row.attribution.schema.clone()).filter(|it| !it.is_empty()).into() });
         text "account", "The account, or the name that a session that is not pooled has given.",
-            |it| it.of(|row| (&row.whose.account).into());
+            |it| it.of(|row| (&row.attribution.account).into());
         text "backend", "The backend that ran them; NULL: they were answered before they reached one.",
             |it| it.of(|row| row.backend.as_ref().map(|ran| &*ran.name).into());
         integer "count", "How many.", |it| it.counts().count.into();

@@ -18,11 +18,11 @@ pub static TABLE: TableDefinition<SlowStatementRow> = TableDefinition {
     columns: columns! {
         text "ended", "When it had ended, in UTC.", |it| it.ended.clone().into();
         integer "session", "The id of its session.", |it| it.statement.session.into();
-        text "account", "The account of the statement.", |it| (&it.statement.whose.account).into();
+        text "account", "The account of the statement.", |it| (&it.statement.attribution.account).into();
         text "client", "The address of its client.", |it| (&*it.statement.client).into();
         text "db", "The default schema; NULL: none.",
             |it| {
-                let schema = Some(it.statement.whose.schema.clone());
+                let schema = Some(it.statement.attribution.schema.clone());
                 schema.filter(|it| !it.is_empty()).into()
             };
         text "backend", "The backend that ran it; NULL: it reached none.",

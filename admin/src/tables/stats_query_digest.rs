@@ -16,8 +16,8 @@ pub static TABLE: TableDefinition<StatsQueryDigestRow> = TableDefinition {
     columns: columns! {
         integer "hostgroup", "The cluster's number; -1 where there was no backend, or where it has gone.",
             |it| it.server.as_ref().map_or(-1, |server| i64::from(server.hostgroup())).into();
-        text "schemaname", "The default schema.", |it| it.of(|row| (&row.whose.schema).into());
-        text "username", "The user.", |it| it.of(|row| (&row.whose.user).into());
+        text "schemaname", "The default schema.", |it| it.of(|row| (&row.attribution.schema).into());
+        text "username", "The user.", |it| it.of(|row| (&row.attribution.user).into());
         text "client_address", "Not told apart: empty.", |_| "".into();
         text "digest", "The hash of the normalised text; empty in the last row, of those that made room for others.",
             |it| it.of(|row| hexadecimal(row.digest).into());

@@ -93,7 +93,7 @@ fn a_dialect_is_told_by_the_version() {
 
 #[test]
 fn only_names_have_to_be_looked_up() {
-    let wants = |text: &str| HostPattern::new(text, Dialect::MySql).wants_name();
+    let wants = |text: &str| HostPattern::new(text, Dialect::MySql).needs_host_name();
     assert!(wants("app1.example.com") && wants("%.example.com"));
     assert!(!wants("localhost") && !wants("10.1.%") && !wants("fe80::1") && !wants("%"));
     assert!(!wants("10.0.0.0/8"));

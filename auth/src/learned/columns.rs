@@ -41,7 +41,7 @@ pub(super) fn empty_account(user: &str, host: &str, dialect: Dialect) -> Account
 }
 
 /// The way of an account that has these ways to prove it, of which any will do.
-pub(super) fn way(verifiers: Vec<Result<Verifier, PassThrough>>) -> LoginMethod {
+pub(super) fn login_method(verifiers: Vec<Result<Verifier, PassThrough>>) -> LoginMethod {
     match verifiers.into_iter().collect::<Result<Vec<_>, _>>() {
         Ok(verifiers) => LoginMethod::Examined(verifiers.into()),
         Err(reason) => LoginMethod::PassedThrough(reason),

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::columns::{empty_account, expiry, verifier, way};
+use super::columns::{empty_account, expiry, login_method, verifier};
 use super::row::{MalformedRow, Row, Values, some_text};
 use crate::{Account, Conditions, Dialect, Expiry, LoginMethod, PassThrough, TlsRequirement};
 
@@ -52,7 +52,7 @@ pub(super) fn account(row: Row<'_>) -> Result<Option<Account>, MalformedRow> {
     let default_days = values.number(3, "default_password_lifetime")?.unwrap_or(0);
     let (user, host) = (values.text(0, "User")?, values.text(1, "Host")?);
     Ok(Some(Account {
-        way: way_of(&found),
+        login_method: login_method_of(&found),
         conditions: Conditions {
             tls: tls(&found)?,
             locked: found.account_locked,
@@ -73,7 +73,7 @@ pub(super) fn account(row: Row<'_>) -> Result<Option<Account>, MalformedRow> {
     }))
 }
 
-fn way_of(found: &Priv) -> LoginMethod {
+fn login_method_of(found: &Priv) -> LoginMethod {
     if found.max_user_connections < 0 {
         return LoginMethod::PassedThrough(PassThrough::NoConnection);
     }
@@ -89,7 +89,7 @@ fn way_of(found: &Priv) -> LoginMethod {
         let stored = it.authentication_string.as_deref().unwrap_or_default();
         verifier(&name(it), stored.as_bytes())
     });
-    way(verifiers.collect())
+    login_method(verifiers.collect())
 }
 
 fn tls(found: &Priv) -> Result<TlsRequirement, MalformedRow> {

@@ -60,7 +60,7 @@ pub fn unreadable(version: &str, row: Row<'_>, malformed: MalformedRow) -> Optio
     let (user, host) = (values.bytes(0)?, values.bytes(1)?);
     let (user, host) = (std::str::from_utf8(user), std::str::from_utf8(host));
     Some(Account {
-        way: LoginMethod::PassedThrough(PassThrough::Unreadable(malformed)),
+        login_method: LoginMethod::PassedThrough(PassThrough::Unreadable(malformed)),
         ..empty_account(user.ok()?, host.ok()?, Dialect::of_version(version))
     })
 }

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::columns::{empty_account, expiry, verifier, way};
+use super::columns::{empty_account, expiry, login_method, verifier};
 use super::row::{MalformedRow, Row, Values, some_text};
 use crate::{Account, Conditions, Dialect, Expiry, LoginMethod, PassThrough, TlsRequirement};
 
@@ -54,7 +54,7 @@ pub(super) fn account(row: Row<'_>, dialect: Dialect) -> Result<Account, Malform
     let changed = values.number(11, "password_last_changed")?;
     let connections = values.number(8, "max_user_connections")?.unwrap_or(0);
     Ok(Account {
-        way: way_of(&values, &attributes)?,
+        login_method: login_method_of(&values, &attributes)?,
         conditions: Conditions {
             tls: tls(&values)?,
             locked: values.is_yes(9),
@@ -69,7 +69,10 @@ pub(super) fn account(row: Row<'_>, dialect: Dialect) -> Result<Account, Malform
     })
 }
 
-fn way_of(values: &Values<'_>, attributes: &Attributes) -> Result<LoginMethod, MalformedRow> {
+fn login_method_of(
+    values: &Values<'_>,
+    attributes: &Attributes,
+) -> Result<LoginMethod, MalformedRow> {
     if attributes.multi_factor_authentication.is_some() {
         return Ok(LoginMethod::PassedThrough(PassThrough::Factors));
     }
@@ -83,7 +86,9 @@ fn way_of(values: &Values<'_>, attributes: &Attributes) -> Result<LoginMethod, M
     let stored = values.bytes(3).unwrap_or_default();
     let former = attributes.additional_password.as_ref();
     let stored = [stored].into_iter().chain(former.map(String::as_bytes));
-    Ok(way(stored.map(|stored| verifier(plugin, stored)).collect()))
+    Ok(login_method(
+        stored.map(|stored| verifier(plugin, stored)).collect(),
+    ))
 }
 
 fn tls(values: &Values<'_>) -> Result<TlsRequirement, MalformedRow> {

@@ -43,7 +43,7 @@ fn mysql(plugin: &str, stored: &str, others: &[(usize, Option<&str>)]) -> Accoun
 }
 
 fn verifiers(account: &Account) -> &[Verifier] {
-    match &account.way {
+    match &account.login_method {
         LoginMethod::Examined(verifiers) => verifiers,
         LoginMethod::PassedThrough(reason) => panic!("passed through: {reason}"),
     }
@@ -136,7 +136,10 @@ fn several_ways_are_learned_if_all_of_them_are_known() {
     let ed25519 = r#"{"plugin":"ed25519","authentication_string":"Q4Dlp4kExfMj4nHnTuB0s7yLF0/eeNZCp1qf5mQtkPU"}"#;
     let one_of_no_use = mariadb(&format!(r#"{{{native},"auth_or":[{{}},{ed25519}]}}"#));
     let reason = PassThrough::Plugin("ed25519".to_owned());
-    assert_eq!(one_of_no_use.way, LoginMethod::PassedThrough(reason));
+    assert_eq!(
+        one_of_no_use.login_method,
+        LoginMethod::PassedThrough(reason)
+    );
 
     // Nobody behind a proxy has a user at the other end of the server's socket.
     let socket = r#"{"plugin":"unix_socket"}"#;
@@ -144,7 +147,7 @@ fn several_ways_are_learned_if_all_of_them_are_known() {
     assert_eq!(verifiers(&or_socket).len(), 1);
     let only_socket = mariadb(r#"{"access":0,"plugin":"unix_socket"}"#);
     let reason = PassThrough::Plugin("unix_socket".to_owned());
-    assert_eq!(only_socket.way, LoginMethod::PassedThrough(reason));
+    assert_eq!(only_socket.login_method, LoginMethod::PassedThrough(reason));
 }
 
 #[test]
@@ -158,7 +161,7 @@ fn nobody_logs_in_as_a_role_or_without_a_connection() {
     assert_eq!(learned(MARIADB, &role), Ok(None));
     let none = mariadb(r#"{"plugin":"mysql_native_password","max_user_connections":-1}"#);
     assert_eq!(
-        none.way,
+        none.login_method,
         LoginMethod::PassedThrough(PassThrough::NoConnection)
     );
 }
@@ -200,14 +203,15 @@ fn accounts_of_mysql_are_learned() {
 
     let sha256 = mysql("sha256_password", "$5$…", &[]);
     let reason = PassThrough::Plugin("sha256_password".to_owned());
-    assert_eq!(sha256.way, LoginMethod::PassedThrough(reason));
+    assert_eq!(sha256.login_method, LoginMethod::PassedThrough(reason));
 }
 
 /// `User_attributes` as MySQL 9.7 shows them.
 #[test]
 fn attributes_of_mysql_are_understood() {
-    let with =
-        |attributes: &str| mysql("caching_sha2_password", SHA2, &[(13, Some(attributes))]).way;
+    let with = |attributes: &str| {
+        mysql("caching_sha2_password", SHA2, &[(13, Some(attributes))]).login_method
+    };
     let factors = r#"{"multi_factor_authentication": [{"plugin": "cleartext_plugin_server", "passwordless": 0, "authentication_string": "factor two", "requires_registration": 0}]}"#;
     assert_eq!(
         with(factors),
@@ -280,7 +284,7 @@ fn an_account_whose_row_is_not_understood_passes_through() {
     let passed = unreadable(MARIADB, &row, malformed).unwrap();
     assert_eq!(passed.name(), "'app'@'10.%'");
     let why = PassThrough::Unreadable(MalformedRow("Priv"));
-    assert_eq!(passed.way, LoginMethod::PassedThrough(why));
+    assert_eq!(passed.login_method, LoginMethod::PassedThrough(why));
 
     for row in [[Some(b"\xff".as_slice()), Some(b"%")], [Some(b"app"), None]] {
         assert_eq!(unreadable(MYSQL, &row, malformed), None);

@@ -105,7 +105,7 @@ fn sit(
             Verdict::Work(work) => work.run(&own_key),
             Verdict::Send { payload, exam } => {
                 packets += 1;
-                exam.hear(&client.hears(&payload))
+                exam.receive(&client.hears(&payload))
             }
             Verdict::Accepted(passed) => return (Ok(passed), packets),
             Verdict::Denied(denial, shown) => return (Err((denial, shown)), packets),
@@ -329,7 +329,7 @@ fn seen(verifiers: Arc<[Verifier]>, privacy: Privacy) -> Vec<String> {
             }
             Verdict::Send { payload, exam } => {
                 seen.push(String::from_utf8_lossy(&payload).into_owned());
-                exam.hear(&client.hears(&payload))
+                exam.receive(&client.hears(&payload))
             }
             Verdict::Denied(denial, _) => {
                 seen.push(format!("{denial:?}"));
@@ -434,7 +434,7 @@ proptest! {
             verdict = match verdict {
                 Verdict::Work(work) => OWN.with(|own| work.run(own)),
                 Verdict::Send { exam, .. } => match payloads.next() {
-                    Some(payload) => exam.hear(payload),
+                    Some(payload) => exam.receive(payload),
                     None => break,
                 },
                 Verdict::Accepted(_) => return Err(TestCaseError::fail("accepted")),

@@ -67,7 +67,7 @@ fn faults(draft: &Draft, edit: Edit) -> String {
         .iter()
         .map(|it| {
             let plain = Fault {
-                place: SourceLocation::COMMAND_LINE,
+                location: SourceLocation::COMMAND_LINE,
                 ..it.clone()
             };
             plain.to_string()

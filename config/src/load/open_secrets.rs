@@ -27,12 +27,12 @@ impl Reading {
         if !words.any(|word| !word.is_empty() && !is_elsewhere(word)) {
             return;
         }
-        let text = match &given.place.file {
+        let text = match &given.location.file {
             None => "every user of this machine can see it in the list of processes",
             Some(file) if is_open(file) => IN_OPEN_FILE,
             Some(_) => return,
         };
-        let fault = Fault::new(given.place.clone(), &given.name, text);
+        let fault = Fault::new(given.location.clone(), &given.name, text);
         self.warnings
             .push(fault.hint("write file:PATH or env:NAME"));
     }

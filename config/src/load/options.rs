@@ -23,7 +23,7 @@ pub struct Override {
     /// What faults call it, such as `--limits-sessions-max`.
     pub name: String,
     /// Where it was given.
-    pub place: SourceLocation,
+    pub location: SourceLocation,
     /// What was given; several words make a list, of which a setting that is none takes the last.
     pub words: Vec<String>,
 }
@@ -46,7 +46,7 @@ impl Reading {
             return self.read_backend_option(given, role);
         }
         let Some(setting) = setting(given.setting) else {
-            let fault = Fault::new(given.place.clone(), &given.name, "is no setting");
+            let fault = Fault::new(given.location.clone(), &given.name, "is no setting");
             return self.faults.push(fault);
         };
         if setting.kind == ValueType::Secret {
@@ -63,8 +63,8 @@ impl Reading {
                 let backends = addresses.into_iter().map(|it| BackendConfig::new(it, role));
                 self.options_backends[role as usize] = Some(backends.collect());
                 let key = options_key(role);
-                let written = (given.place.clone(), given.name.clone());
-                self.written.places.insert(key.to_owned(), written);
+                let written = (given.location.clone(), given.name.clone());
+                self.written.locations.insert(key.to_owned(), written);
             }
             Err(faults) => self.faults.extend(faults),
         }
@@ -76,7 +76,7 @@ impl Reading {
             return;
         }
         self.written
-            .places
+            .locations
             .retain(|key, _| !key.starts_with("backend["));
         let backends = self
             .options_backends
@@ -85,9 +85,14 @@ impl Reading {
             .flatten();
         self.config.backends = backends.collect();
         for (index, backend) in self.config.backends.iter().enumerate() {
-            if let Some(written) = self.written.places.get(options_key(backend.role)).cloned() {
+            if let Some(written) = self
+                .written
+                .locations
+                .get(options_key(backend.role))
+                .cloned()
+            {
                 self.written
-                    .places
+                    .locations
                     .insert(Written::of(BACKEND.name, index, "address"), written);
             }
         }

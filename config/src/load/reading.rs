@@ -36,7 +36,7 @@ impl Reading {
             config: Config::default(),
             options_backends: [None, None],
             written: Written {
-                places: HashMap::new(),
+                locations: HashMap::new(),
                 whole,
             },
             faults: Vec::new(),
@@ -69,7 +69,7 @@ impl Reading {
             .iter()
             .map(|error| syntax_fault(source, error))
             .collect();
-        let line = |fault: &Fault| fault.place.position.map(|(line, _)| line);
+        let line = |fault: &Fault| fault.location.position.map(|(line, _)| line);
         broken.sort_by_key(line);
         broken.dedup_by_key(|fault| line(fault));
         // What was read from a broken line is a guess, and its faults are noise.
@@ -81,14 +81,14 @@ impl Reading {
 
     fn read_table(&mut self, source: Source<'_>, table: &DeTable<'_>) {
         for (key, value) in table {
-            let place = source.place(key.span().start);
+            let location = source.location(key.span().start);
             let name = key.get_ref().as_ref();
             if LISTS.contains(&name) {
-                self.read_list(source, place, name, value);
+                self.read_list(source, location, name, value);
             } else if let Some(section) = section(name) {
                 match value.get_ref() {
                     DeValue::Table(table) => self.read_section(source, section, table),
-                    other => self.faults.push(no_table(place, name, other)),
+                    other => self.faults.push(no_table(location, name, other)),
                 }
             } else if let Some(setting) = setting(name) {
                 self.read_setting(source, setting, value);
@@ -96,7 +96,7 @@ impl Reading {
                 self.read_old_table(source, name, table);
             } else {
                 self.faults
-                    .push(unknown_above_tables(place, name, value.get_ref()));
+                    .push(unknown_above_tables(location, name, value.get_ref()));
             }
         }
     }
@@ -104,24 +104,24 @@ impl Reading {
     fn read_list(
         &mut self,
         source: Source<'_>,
-        place: SourceLocation,
+        location: SourceLocation,
         name: &str,
         value: &Spanned<DeValue<'_>>,
     ) {
         if name == BACKEND.name {
-            self.config.backends = self.read_tables(source, place, 0, value);
+            self.config.backends = self.read_tables(source, location, 0, value);
         } else if name == LISTENER.name {
-            self.config.listeners = self.read_tables(source, place, 0, value);
+            self.config.listeners = self.read_tables(source, location, 0, value);
         } else if name == RULE.name {
-            self.config.rules = self.read_tables(source, place, 0, value);
+            self.config.rules = self.read_tables(source, location, 0, value);
             let tests = self.read_below(source, value, "test");
             for (rule, tests) in self.config.rules.iter_mut().zip(tests) {
                 rule.tests = tests;
             }
         } else if name == ADMIN_ACCOUNT.name {
-            self.config.admin_accounts = self.read_tables(source, place, 0, value);
+            self.config.admin_accounts = self.read_tables(source, location, 0, value);
         } else if name == REPLICATION.name {
-            self.config.replications = self.read_tables(source, place, 0, value);
+            self.config.replications = self.read_tables(source, location, 0, value);
             let filters = self.read_below(source, value, "filter");
             for (stream, filters) in self.config.replications.iter_mut().zip(filters) {
                 stream.filters = filters;
@@ -135,7 +135,7 @@ impl Reading {
                 stream.kafka = kafka;
             }
         } else {
-            self.config.configured_accounts = self.read_tables(source, place, 0, value);
+            self.config.configured_accounts = self.read_tables(source, location, 0, value);
         }
     }
 
@@ -155,8 +155,8 @@ impl Reading {
                 below.push(Vec::new());
                 continue;
             };
-            let place = source.place(key.span().start);
-            let items = self.read_tables(source, place, first, value);
+            let location = source.location(key.span().start);
+            let items = self.read_tables(source, location, first, value);
             first += items.len();
             below.push(items);
         }
@@ -169,13 +169,15 @@ impl Reading {
             match section.settings.iter().find(|setting| setting.key == name) {
                 Some(setting) => self.read_setting(source, setting, value),
                 None => {
-                    let place = source.place(key.span().start);
+                    let location = source.location(key.span().start);
                     let is_read =
-                        self.read_renamed(source, place.clone(), section.name, name, value);
-                    match retired(&place, section.name, name) {
+                        self.read_renamed(source, location.clone(), section.name, name, value);
+                    match retired(&location, section.name, name) {
                         _ if is_read => {}
                         Some(warning) => self.warnings.push(warning),
-                        None => self.faults.push(unknown_in_section(place, section, name)),
+                        None => self
+                            .faults
+                            .push(unknown_in_section(location, section, name)),
                     }
                 }
             }
@@ -185,10 +187,10 @@ impl Reading {
     /// A table whose settings are in other tables now.
     fn read_old_table(&mut self, source: Source<'_>, table: &str, settings: &DeTable<'_>) {
         for (key, value) in settings {
-            let (place, key) = (source.place(key.span().start), key.get_ref().as_ref());
-            if !self.read_renamed(source, place.clone(), table, key, value) {
+            let (location, key) = (source.location(key.span().start), key.get_ref().as_ref());
+            if !self.read_renamed(source, location.clone(), table, key, value) {
                 let name = format!("{table}.{key}");
-                self.faults.push(unknown(place, &name, None));
+                self.faults.push(unknown(location, &name, None));
             }
         }
     }
@@ -197,7 +199,7 @@ impl Reading {
     fn read_renamed(
         &mut self,
         source: Source<'_>,
-        place: SourceLocation,
+        location: SourceLocation,
         table: &str,
         key: &str,
         value: &Spanned<DeValue<'_>>,
@@ -207,7 +209,7 @@ impl Reading {
             return false;
         };
         self.warnings
-            .push(renamed::warning(place, &old, setting.name));
+            .push(renamed::warning(location, &old, setting.name));
         self.read_setting(source, setting, value);
         true
     }
@@ -230,8 +232,10 @@ impl Reading {
     }
 
     pub(super) fn set(&mut self, setting: &'static Setting<Config>, given: &RawSetting<'_>) {
-        let written = (given.place.clone(), given.name.to_owned());
-        self.written.places.insert(setting.name.to_owned(), written);
+        let written = (given.location.clone(), given.name.to_owned());
+        self.written
+            .locations
+            .insert(setting.name.to_owned(), written);
         if let Err(faults) = (setting.read)(&mut self.config, given) {
             self.faults.extend(faults);
         }
@@ -241,25 +245,25 @@ impl Reading {
     fn read_tables<T: ArrayTable>(
         &mut self,
         source: Source<'_>,
-        place: SourceLocation,
+        location: SourceLocation,
         first: usize,
         value: &Spanned<DeValue<'_>>,
     ) -> Vec<T> {
         let name = T::TABLE.name;
         let DeValue::Array(tables) = value.get_ref() else {
-            let fault = Fault::new(place, name, "must be a list of tables");
+            let fault = Fault::new(location, name, "must be a list of tables");
             let hint = format!("write [[{name}]], once for each {name}");
             self.faults.push(fault.hint(hint));
             return Vec::new();
         };
         let mut items = Vec::new();
         for item in tables {
-            let place = source.place(item.span().start);
+            let location = source.location(item.span().start);
             let index = first + items.len();
             match item.get_ref() {
-                DeValue::Table(table) => items.push(self.read_item(source, index, place, table)),
+                DeValue::Table(table) => items.push(self.read_item(source, index, location, table)),
                 _ => self.faults.push(
-                    Fault::new(place, name, "must be a table")
+                    Fault::new(location, name, "must be a table")
                         .hint(format!("write [[{name}]], and {} below it", T::EXAMPLE)),
                 ),
             }
@@ -272,13 +276,13 @@ impl Reading {
         &mut self,
         source: Source<'_>,
         index: usize,
-        place: SourceLocation,
+        location: SourceLocation,
         table: &DeTable<'_>,
     ) -> T {
         let mut item = T::default();
         let settings = T::TABLE.settings;
         for (key, value) in table {
-            let key_place = source.place(key.span().start);
+            let key_location = source.location(key.span().start);
             let key = key.get_ref().as_ref();
             if T::BELOW.contains(&key) {
                 continue;
@@ -290,16 +294,16 @@ impl Reading {
                 }
                 other if is_table => {
                     let name = format!("{}.{key}", T::TABLE.name);
-                    self.faults.push(no_table(key_place, &name, other));
+                    self.faults.push(no_table(key_location, &name, other));
                 }
-                _ => self.read_item_setting(source, index, key_place, (key, value), &mut item),
+                _ => self.read_item_setting(source, index, key_location, (key, value), &mut item),
             }
         }
         for setting in settings.iter().filter(|setting| setting.traits.required) {
             if !table.contains_key(setting.key) {
                 let text = format!("is missing from this {}", T::TABLE.name);
                 self.faults
-                    .push(Fault::new(place.clone(), setting.name, text));
+                    .push(Fault::new(location.clone(), setting.name, text));
             }
         }
         item.complete();
@@ -317,9 +321,9 @@ impl Reading {
         item: &mut T,
     ) {
         for (key, value) in table {
-            let place = source.place(key.span().start);
+            let location = source.location(key.span().start);
             let key = format!("{name}.{}", key.get_ref());
-            self.read_item_setting(source, index, place, (&key, value), item);
+            self.read_item_setting(source, index, location, (&key, value), item);
         }
     }
 
@@ -328,7 +332,7 @@ impl Reading {
         &mut self,
         source: Source<'_>,
         index: usize,
-        place: SourceLocation,
+        location: SourceLocation,
         (key, value): (&str, &Spanned<DeValue<'_>>),
         item: &mut T,
     ) {
@@ -337,22 +341,23 @@ impl Reading {
         let renamed = new_name(&old).and_then(|name| settings.iter().find(|it| it.name == name));
         if let Some(setting) = renamed {
             self.warnings
-                .push(renamed::warning(place.clone(), &old, setting.name));
+                .push(renamed::warning(location.clone(), &old, setting.name));
         }
         let same_key = || settings.iter().find(|setting| setting.key == key);
         let Some(setting) = renamed.or_else(same_key) else {
             let keys = settings.iter().map(|setting| setting.key);
             let keys = keys.chain(T::BELOW.iter().copied());
-            self.faults.push(unknown(place, &old, nearest(key, keys)));
+            self.faults
+                .push(unknown(location, &old, nearest(key, keys)));
             return;
         };
         let given = given(source, setting.name, &setting.traits, value);
         if setting.kind == ValueType::Secret {
             self.warn_of_open_secret(source, &given);
         }
-        let written = (given.place.clone(), setting.name.to_owned());
+        let written = (given.location.clone(), setting.name.to_owned());
         let key = Written::of(T::TABLE.name, index, setting.key);
-        if self.written.places.insert(key, written).is_some() {
+        if self.written.locations.insert(key, written).is_some() {
             let fault = given.fault("is given twice, once by its old name");
             self.faults.push(fault);
         }
@@ -388,7 +393,7 @@ pub(crate) fn read_text(path: &Path) -> Result<Zeroizing<String>, Fault> {
 fn syntax_fault(source: Source<'_>, error: &toml::de::Error) -> Fault {
     let offset = error.span().map_or(0, |span| span.start);
     Fault::general(
-        source.place(offset),
+        source.location(offset),
         format!("is no TOML: {}", error.message()),
     )
 }

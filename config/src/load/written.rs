@@ -7,22 +7,22 @@ use crate::{Fault, SourceLocation};
 /// Where each setting was written, and under which name, for faults that concern several.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Written {
-    pub(super) places: HashMap<String, (SourceLocation, String)>,
+    pub(super) locations: HashMap<String, (SourceLocation, String)>,
     pub(super) whole: SourceLocation,
 }
 
 impl Written {
     /// A fault of a setting, at its place; at the whole when it was not written.
     pub fn fault(&self, setting: &str, text: impl Into<String>) -> Fault {
-        match self.places.get(setting) {
-            Some((place, name)) => Fault::new(place.clone(), name, text),
+        match self.locations.get(setting) {
+            Some((location, name)) => Fault::new(location.clone(), name, text),
             None => Fault::new(self.whole.clone(), setting, text),
         }
     }
 
     /// Whether a setting was written.
     pub(crate) fn has(&self, setting: &str) -> bool {
-        self.places.contains_key(setting)
+        self.locations.contains_key(setting)
     }
 
     /// A fault of no setting in particular.

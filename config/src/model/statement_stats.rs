@@ -51,7 +51,7 @@ settings! {
 
         /// The place where the cost of digests and the load of the proxy are kept from interval to interval: the tables
         /// `digest_history` and `load_history`. See [The history of digests](insight.md#digest_history).
-        history: HistoryPlace = HistoryPlace::File, Traits::RELOAD;
+        history: HistoryStorage = HistoryStorage::File, Traits::RELOAD;
 
         /// SQLite file that keeps the history over restarts. Its folder must be there. Without this setting the file
         /// is `history.db` in the state directory that the service manager has made (`STATE_DIRECTORY`); without a
@@ -92,7 +92,7 @@ settings! {
 
 choices! {
     /// The place where the history is kept.
-    pub enum HistoryPlace {
+    pub enum HistoryStorage {
         /// A file: `history_file`, or `history.db` in the state directory. Without both it is memory.
         File = "file",
         /// Memory. A restart of the proxy loses the history.

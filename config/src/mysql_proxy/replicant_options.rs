@@ -10,13 +10,13 @@ impl Translation {
     pub(super) fn set_replicant(
         &mut self,
         option: ReplicantOption,
-        (name, place): (&str, &SourceLocation),
+        (name, location): (&str, &SourceLocation),
         words: &[String],
     ) {
         let Some(word) = words.last() else {
             return;
         };
-        let mut refuse = |text| self.faults.push(Fault::new(place.clone(), name, text));
+        let mut refuse = |text| self.faults.push(Fault::new(location.clone(), name, text));
         let replicant = &mut self.replicant;
         match option {
             ReplicantOption::Address => replicant.address = Some(with_mysql_port(word)),
@@ -42,8 +42,8 @@ impl Translation {
             ];
             if let Some((name, _)) = account.into_iter().find(|(_, is_given)| *is_given) {
                 let text = "there is no server to follow: add --replicant-master-address";
-                let place = SourceLocation::COMMAND_LINE;
-                self.faults.push(Fault::new(place, name, text));
+                let location = SourceLocation::COMMAND_LINE;
+                self.faults.push(Fault::new(location, name, text));
             }
             return;
         }
@@ -53,13 +53,13 @@ impl Translation {
             .iter()
             .filter(|it| of_proxy.contains(&it.setting))
         {
-            let fault = Fault::new(given.place.clone(), &*given.name, NOT_ALONE);
+            let fault = Fault::new(given.location.clone(), &*given.name, NOT_ALONE);
             self.faults.push(fault);
         }
         self.overrides.push(Override {
             setting: PRIMARIES,
             name: "--replicant-master-address".to_owned(),
-            place: SourceLocation::COMMAND_LINE,
+            location: SourceLocation::COMMAND_LINE,
             words: vec![replicant.address().to_owned()],
         });
     }

@@ -234,7 +234,7 @@ fn read(text: &str) -> Translation {
     std::fs::write(&path, text).unwrap();
     let strip = |mut faults: Vec<Fault>| {
         for fault in &mut faults {
-            fault.place.file = Some("mysql-proxy.cnf".into());
+            fault.location.file = Some("mysql-proxy.cnf".into());
         }
         faults
     };
@@ -295,7 +295,7 @@ fn faults_of_a_defaults_file_have_their_lines() {
     }
     let faults = Config::load(None, &found.overrides).unwrap_err();
     assert_eq!(faults[0].setting.as_deref(), Some("event-threads"));
-    assert_eq!(faults[0].place.position, Some((7, 1)));
+    assert_eq!(faults[0].location.position, Some((7, 1)));
     assert_eq!(shown(&read("x = 1\n").faults).len(), 1);
     assert_eq!(
         shown(&read("[other]\n").warnings),

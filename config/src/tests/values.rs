@@ -345,7 +345,7 @@ fn every_choice_is_read_under_each_of_its_names() {
                     let options = [option(setting.name, &[&spelled])];
                     let given = crate::raw_setting::RawSetting {
                         raw: crate::raw_setting::Raw::Word(&options[0].words[0]),
-                        place: SourceLocation::COMMAND_LINE,
+                        location: SourceLocation::COMMAND_LINE,
                         name: setting.name,
                         traits: &setting.traits,
                         folder: std::path::Path::new(""),

@@ -386,7 +386,7 @@ impl PooledSession {
     ) -> Result<Option<After>, CutOff> {
         let limited = &by.value;
         let env = Rc::clone(&self.env);
-        match env.shared.limits.turn(limited, env.now()) {
+        match env.shared.limits.admit(limited, env.now()) {
             Admission::Now => {}
             Admission::After(wait) => {
                 rule_set.counters.queued(by.rule);

@@ -104,8 +104,8 @@ impl<'a> EffectiveRoute<'a> {
         };
         let (names, how) = match self.backends(topology, roles, fallback, explanation) {
             Err(none) => ("(none)".to_owned(), none),
-            Ok((names, way)) => {
-                let how = match (wanted, way) {
+            Ok((names, outcome)) => {
+                let how = match (wanted, outcome) {
                     (Some(Wanted::Same(_)), _) if self.by == By::Session => {
                         "unless another has run its last command"
                     }
@@ -187,11 +187,11 @@ impl<'a> EffectiveRoute<'a> {
             is_new
         });
         explanation.candidates(&found);
-        let way = placed.map_err(|none| none.to_string())?.way;
+        let outcome = placed.map_err(|none| none.to_string())?.outcome;
         let fitting = found
             .iter()
             .filter(|it| matches!(it.verdict, Found::Fits(_)));
-        Ok((fitting.map(|it| it.backend.clone()).collect(), way))
+        Ok((fitting.map(|it| it.backend.clone()).collect(), outcome))
     }
 }
 

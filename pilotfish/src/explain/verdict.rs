@@ -27,7 +27,7 @@ impl Verdict {
 
     /// Adds what the rules do apart from the choice of a backend.
     pub fn add_rule_actions(&mut self, judgement: &Judgement<'_>) {
-        for said in judgement.said() {
+        for said in judgement.effects() {
             if !matches!(said.setting, "cluster" | "role" | "backend") {
                 self.add(said.setting, said.text);
             }

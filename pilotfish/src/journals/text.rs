@@ -17,10 +17,10 @@ pub fn json(out: &mut Vec<u8>, log: Log, it: &StatementView, began: SystemTime) 
             "time": time(began + it.at),
             "log": log.name(),
             "session": it.session,
-            "user": it.whose.user,
-            "account": it.whose.account,
+            "user": it.attribution.user,
+            "account": it.attribution.account,
             "client": &*it.client,
-            "db": it.whose.schema,
+            "db": it.attribution.schema,
             "backend": backend,
             "digest": format!("0x{:016X}", it.digest),
             "statement": it.text.as_deref().unwrap_or(&it.digest_text),
@@ -67,9 +67,9 @@ fn line(out: &mut Vec<u8>, value: &serde_json::Value) {
 /// for. What a client has chosen cannot begin an entry of its own.
 pub fn mysql(out: &mut Vec<u8>, it: &StatementView, began: SystemTime) {
     let at = began + it.at;
-    let user = word(&it.whose.user);
+    let user = word(&it.attribution.user);
     let host = host(&it.client);
-    let schema = &it.whose.schema;
+    let schema = &it.attribution.schema;
     let error = it.error.as_ref().map_or(0, |(number, _)| *number);
     let mut entry = String::with_capacity(512 + it.digest_text.len());
     let _ = writeln!(entry, "# Time: {}", time(at));

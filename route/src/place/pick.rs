@@ -32,26 +32,26 @@ impl Round<'_, '_> {
         let picked = match self.topology.reads {
             ReadPolicy::FewestInFlight | ReadPolicy::Sticky => fewest_in_flight(several, dice),
             ReadPolicy::Latency => self.by_latency(several, dice),
-            ReadPolicy::RoundRobin => self.in_turn(several, dice),
+            ReadPolicy::RoundRobin => self.round_robin(several, dice),
             ReadPolicy::Weighted => weighted(several.iter(), dice),
         };
         picked.unwrap_or(&several[0])
     }
 
     /// The turn goes on behind the one that took it, as in [`choose`](crate::choose).
-    fn in_turn<'c>(
+    fn round_robin<'c>(
         &self,
         several: &'c [StatementCandidate],
         dice: &mut Dice,
     ) -> Option<&'c StatementCandidate> {
         let cluster = self.wish.cluster;
-        let turn = dice.turn(cluster, self.topology.backends.len());
+        let turn = dice.next_index(cluster, self.topology.backends.len());
         let next = several.iter().position(|c| c.place >= turn).unwrap_or(0);
         let (before, from_next) = several.split_at(next);
         let mut round = from_next.iter().chain(before);
         let picked = round.find(|c| c.takes_its_share(dice));
         let picked = picked.or(from_next.first())?;
-        dice.turn_taken(cluster, picked.place);
+        dice.set_last_index(cluster, picked.place);
         Some(picked)
     }
 

@@ -203,7 +203,7 @@ fn a_read_falls_back_to_the_primary_only_where_it_may() {
     let mut worker = Worker::new();
     let placed = worker.place(&all, &read()).unwrap();
     assert_eq!(
-        (placed.backend.id, placed.way),
+        (placed.backend.id, placed.outcome),
         (BackendId(0), PlacementOutcome::FellBack)
     );
     let strict = Wish {
@@ -428,7 +428,7 @@ fn a_read_waits_for_a_replica_where_that_may_help() {
     };
     let placed = worker.place(&all, &impatient).unwrap();
     assert_eq!(
-        (placed.way, placed.arrival),
+        (placed.outcome, placed.arrival),
         (PlacementOutcome::FellBack, Arrival::Now)
     );
 }
@@ -495,7 +495,7 @@ fn a_named_backend_or_tag_is_the_only_one() {
         ..tagged
     };
     assert_eq!(
-        worker.place(&all, &tried).unwrap().way,
+        worker.place(&all, &tried).unwrap().outcome,
         PlacementOutcome::FellBack
     );
 }
@@ -646,7 +646,7 @@ proptest! {
         match place(&all, &wish, &loads, at(110), &mut dice, &mut considered) {
             Ok(placed) => {
                 let id = placed.backend.id;
-                match placed.way {
+                match placed.outcome {
                     PlacementOutcome::AsWished => prop_assert!(wished.contains(&id)),
                     PlacementOutcome::FellBack => {
                         prop_assert!(wished.is_empty() && falls_back && primaries.contains(&id));

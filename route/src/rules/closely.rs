@@ -97,7 +97,7 @@ impl<'r> Pass<'_, 'r> {
         // A rule that stops may have matched: behind it only those are asked that refuse what is not understood.
         let mut may_be_over = false;
         for (index, rule) in self.rules.iter() {
-            let look = rule.look(&scene, index, self.doubts);
+            let look = rule.match_rule(&scene, index, self.doubts);
             let done = match self.verdict(rule, look, may_be_over) {
                 RuleVerdict::No(condition) => {
                     recorder.looked(index, rule, Outcome::Failed(condition));
@@ -278,7 +278,7 @@ impl<'r> Pass<'_, 'r> {
 
 impl Rule {
     /// Whether the rule's conditions hold for a statement of which this is not understood.
-    fn look(&self, scene: &Scene<'_>, index: RuleIndex, doubts: Doubts) -> MatchResult<'_> {
+    fn match_rule(&self, scene: &Scene<'_>, index: RuleIndex, doubts: Doubts) -> MatchResult<'_> {
         let is_sure = |it: &&Condition| !it.depends_on(doubts, scene.occasion);
         let fails = |it: &&Condition| !it.holds(scene, index, self.seed);
         let mut sure = self.conditions.iter().filter(is_sure);

@@ -76,13 +76,13 @@ impl<'a> Scene<'a> {
     /// The needles that its text has.
     pub fn in_text(&self, needles: &Needles) -> &Found {
         self.in_text
-            .get_or_init(|| needles.look(self.occasion.text))
+            .get_or_init(|| needles.scan(self.occasion.text))
     }
 
     /// The needles that its digest has.
     pub fn in_digest(&self, needles: &Needles) -> &Found {
         self.in_digest
-            .get_or_init(|| needles.look(self.digest().text()))
+            .get_or_init(|| needles.scan(self.digest().text()))
     }
 
     /// The hash of its digest.
@@ -166,7 +166,7 @@ impl Condition {
 }
 
 fn is_then(span: Option<TimeSpan>, days: &[Day], now: LocalTime) -> bool {
-    let day = match span.map_or(Within::SameDay, |span| span.place(now.time)) {
+    let day = match span.map_or(Within::SameDay, |span| span.locate(now.time)) {
         Within::No => return false,
         Within::SameDay => now.day,
         Within::DayAfter => now.yesterday(),
@@ -200,7 +200,7 @@ fn bears(names: &Names, occasion: &Occasion<'_>) -> bool {
     let mut findings = Findings::default();
     let only_wanted = names.unwanted.is_empty();
     tags::each(occasion.text, occasion.facts, occasion.attributes, |tag| {
-        names.look(tag, &mut findings);
+        names.scan(tag, &mut findings);
         match findings.unwanted || findings.wanted && only_wanted {
             true => Enough::Yes,
             false => Enough::No,

@@ -140,14 +140,14 @@ impl Rules {
         let mut judgement = Judgement::default();
         if !self.is_empty() {
             match occasion.facts.is_plain() {
-                true => self.look(occasion, counters, recorder, &mut judgement),
+                true => self.match_rule(occasion, counters, recorder, &mut judgement),
                 false => self.look_closely(occasion, counters, recorder, &mut judgement),
             }
         }
         judgement
     }
 
-    fn look<'r, R: RuleRecorder>(
+    fn match_rule<'r, R: RuleRecorder>(
         &'r self,
         occasion: &Occasion<'_>,
         counters: &Counters,

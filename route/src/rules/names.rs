@@ -163,7 +163,7 @@ pub(crate) struct Findings {
 
 impl Names {
     /// Looks at one of several names.
-    pub(crate) fn look(&self, name: &[u8], findings: &mut Findings) {
+    pub(crate) fn scan(&self, name: &[u8], findings: &mut Findings) {
         findings.wanted |= self.wanted.iter().any(|it| it.matches(name));
         findings.unwanted |= self.unwanted.iter().any(|it| it.matches(name));
     }
@@ -223,7 +223,7 @@ mod tests {
             let mut findings = Findings::default();
             entries
                 .iter()
-                .for_each(|it: &&str| all_but.look(it.as_bytes(), &mut findings));
+                .for_each(|it: &&str| all_but.scan(it.as_bytes(), &mut findings));
             assert_eq!(all_but.is_met(findings), is_met, "{entries:?}");
         }
     }

@@ -130,7 +130,7 @@ impl Needles {
     }
 
     /// Looks for all of them at once.
-    pub fn look(&self, text: &[u8]) -> Found {
+    pub fn scan(&self, text: &[u8]) -> Found {
         let mut found = Found([0; BITS / 64]);
         if let Some(finder) = &self.finder {
             for hit in finder.find_overlapping_iter(text) {
@@ -202,7 +202,7 @@ mod tests {
             b"from t1",
         ];
         let needles = Needles::new(all);
-        let found = needles.look(b"SELECT * FROM T17 WHERE id = 1");
+        let found = needles.scan(b"SELECT * FROM T17 WHERE id = 1");
         let has = |needle: &[u8]| found.may_have(needles.number(needle).unwrap());
         assert!(has(b"from t1") && has(b"from t17") && has(b"t17 where"));
         assert!(!has(b"nowhere"));
@@ -214,7 +214,7 @@ mod tests {
     fn more_than_there_are_bits_share_them() {
         let all: Vec<_> = (0..3 * BITS).map(|it| format!("table{it:05}")).collect();
         let needles = Needles::new(all.iter().map(String::as_bytes));
-        let found = needles.look(b"SELECT 1 FROM table02000");
+        let found = needles.scan(b"SELECT 1 FROM table02000");
         let has = |needle: &str| found.may_have(needles.number(needle.as_bytes()).unwrap());
         assert!(has("table02000"));
         let others = all.iter().filter(|it| has(it)).count();

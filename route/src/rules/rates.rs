@@ -39,14 +39,14 @@ pub enum Admission {
 impl Rates {
     /// Asks for a statement, and takes what it needs unless it is refused. A limit without a rate
     /// lets all through.
-    pub fn turn(&mut self, limited: &Limited<'_>, now: Moment) -> Admission {
+    pub fn admit(&mut self, limited: &Limited<'_>, now: Moment) -> Admission {
         let Some(rate) = limited.limit.rate else {
             return Admission::Now;
         };
         let key = self.bucket(limited, now);
         let full_at = self.full_at.get(&key).map_or(now, |it| (*it).max(now));
         let interval = interval(rate);
-        let turn = turn(limited.limit, interval, full_at.since(now));
+        let turn = admit(limited.limit, interval, full_at.since(now));
         if turn != Admission::Refused {
             self.full_at.insert(key, full_at + interval);
         }
@@ -81,7 +81,7 @@ impl Rates {
     }
 }
 
-fn turn(limit: &Limit, interval: Duration, missing: Duration) -> Admission {
+fn admit(limit: &Limit, interval: Duration, missing: Duration) -> Admission {
     let tolerance = interval.saturating_mul(limit.burst.saturating_sub(1));
     let wait = missing.saturating_sub(tolerance);
     if wait.is_zero() {
@@ -134,7 +134,7 @@ mod tests {
         let limit = limit(10.0, 3, Over::Refuse);
         let one = limited(&limit, 1);
         let mut rates = Rates::default();
-        let turns: Vec<_> = (0..4).map(|_| rates.turn(&one, at(0))).collect();
+        let turns: Vec<_> = (0..4).map(|_| rates.admit(&one, at(0))).collect();
         assert_eq!(
             turns,
             [
@@ -144,11 +144,11 @@ mod tests {
                 Admission::Refused
             ]
         );
-        assert_eq!(rates.turn(&one, at(99)), Admission::Refused);
-        assert_eq!(rates.turn(&one, at(100)), Admission::Now);
-        assert_eq!(rates.turn(&one, at(100)), Admission::Refused);
+        assert_eq!(rates.admit(&one, at(99)), Admission::Refused);
+        assert_eq!(rates.admit(&one, at(100)), Admission::Now);
+        assert_eq!(rates.admit(&one, at(100)), Admission::Refused);
         // Another key is not concerned.
-        assert_eq!(rates.turn(&limited(&limit, 2), at(100)), Admission::Now);
+        assert_eq!(rates.admit(&limited(&limit, 2), at(100)), Admission::Now);
     }
 
     #[test]
@@ -156,7 +156,7 @@ mod tests {
         let limit = limit(10.0, 1, Over::Queue);
         let one = limited(&limit, 1);
         let mut rates = Rates::default();
-        let turns: Vec<_> = (0..13).map(|_| rates.turn(&one, at(0))).collect();
+        let turns: Vec<_> = (0..13).map(|_| rates.admit(&one, at(0))).collect();
         assert_eq!(turns[0], Admission::Now);
         for (place, turn) in (1..=10).zip(&turns[1..]) {
             assert_eq!(*turn, Admission::After(Duration::from_millis(100 * place)));
@@ -173,7 +173,7 @@ mod tests {
             let seconds = 20;
             let went = (0..seconds * 10_000u64).filter(|tick| {
                 let now = Moment(Duration::from_micros(tick * 100));
-                rates.turn(&one, now) == Admission::Now
+                rates.admit(&one, now) == Admission::Now
             });
             let (went, most) = (went.count() as f64, 5.0 + rate * seconds as f64);
             assert!(
@@ -188,16 +188,16 @@ mod tests {
         let limit = limit(1.0, 1, Over::Refuse);
         let mut rates = Rates::default();
         for key in 0..KEYS_MAX as u64 {
-            assert_eq!(rates.turn(&limited(&limit, key), at(0)), Admission::Now);
+            assert_eq!(rates.admit(&limited(&limit, key), at(0)), Admission::Now);
         }
-        assert_eq!(rates.turn(&limited(&limit, 20_000), at(0)), Admission::Now);
+        assert_eq!(rates.admit(&limited(&limit, 20_000), at(0)), Admission::Now);
         assert_eq!(
-            rates.turn(&limited(&limit, 20_001), at(0)),
+            rates.admit(&limited(&limit, 20_001), at(0)),
             Admission::Refused
         );
         assert_eq!(rates.len(), KEYS_MAX + 1);
         assert_eq!(
-            rates.turn(&limited(&limit, 20_001), at(1500)),
+            rates.admit(&limited(&limit, 20_001), at(1500)),
             Admission::Now
         );
         assert_eq!(rates.len(), 1);

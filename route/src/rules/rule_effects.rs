@@ -21,7 +21,7 @@ pub struct RuleEffect {
 
 impl Judgement<'_> {
     /// All that is said, in the order of the settings.
-    pub fn said(&self) -> Vec<RuleEffect> {
+    pub fn effects(&self) -> Vec<RuleEffect> {
         let log = self.log.map(|rule| RuleEffect {
             setting: "log",
             text: "the statement is logged".to_owned(),
@@ -33,33 +33,33 @@ impl Judgement<'_> {
             rule,
         });
         let all = [
-            said("cluster", self.route.cluster, str::to_owned),
-            said("role", self.route.role, |role| role.name().to_owned()),
-            said("backend", self.route.backend, str::to_owned),
-            said("rewrite", self.rewritten.as_ref().map(borrowed), |it| {
+            effect("cluster", self.route.cluster, str::to_owned),
+            effect("role", self.route.role, |role| role.name().to_owned()),
+            effect("backend", self.route.backend, str::to_owned),
+            effect("rewrite", self.rewritten.as_ref().map(borrowed), |it| {
                 String::from_utf8_lossy(&it.text).into_owned()
             }),
-            said("answer", self.reply.as_ref().map(borrowed), shown_reply),
-            said("timeout", self.timeout, debugged),
-            said("delay", self.delay, debugged),
-            said("rate", self.limit, |it| shown_limit(it.limit)),
-            said("mirror", self.mirror, str::to_owned),
-            said("before", self.sent_besides(|it| &it.before), shown_injected),
-            said("after", self.sent_besides(|it| &it.after), shown_injected),
-            said("injected", self.injection, |it| {
+            effect("answer", self.reply.as_ref().map(borrowed), shown_reply),
+            effect("timeout", self.timeout, debugged),
+            effect("delay", self.delay, debugged),
+            effect("rate", self.limit, |it| shown_limit(it.limit)),
+            effect("mirror", self.mirror, str::to_owned),
+            effect("before", self.sent_besides(|it| &it.before), shown_injected),
+            effect("after", self.sent_besides(|it| &it.after), shown_injected),
+            effect("injected", self.injection, |it| {
                 it.results.name().to_owned()
             }),
             profile,
-            said("retry", self.retry, |times| times.to_string()),
+            effect("retry", self.retry, |times| times.to_string()),
             log,
-            said("set_tag", self.set_tag, str::to_owned),
-            said("session", self.session.mode, |mode| mode.name().to_owned()),
-            said("pin", self.session.pin, |pins| {
+            effect("set_tag", self.set_tag, str::to_owned),
+            effect("session", self.session.mode, |mode| mode.name().to_owned()),
+            effect("pin", self.session.pin, |pins| {
                 let names: Vec<_> = pins.iter().map(|pin| pin.name()).collect();
                 names.join(", ")
             }),
-            said("lanes", self.route.lanes, |it| it.name().to_owned()),
-            said("consistency", self.route.consistency, |it| {
+            effect("lanes", self.route.lanes, |it| it.name().to_owned()),
+            effect("consistency", self.route.consistency, |it| {
                 it.name().to_owned()
             }),
         ];
@@ -87,7 +87,7 @@ impl Rules {
     }
 }
 
-fn said<T>(
+fn effect<T>(
     setting: &'static str,
     by: Option<By<T>>,
     shown: impl Fn(T) -> String,

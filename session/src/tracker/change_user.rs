@@ -2,19 +2,8 @@
 
 use wire::{Command, HEADER_BYTES, Header, StatusFlags};
 
-use super::phase::ClientMode;
+use super::phase::{ChangeUserHold, ClientMode};
 use super::{Event, Tracker, Violation};
-
-/// What is to be done before the client's next bytes pass; see [`Tracker::holding_change_user`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ChangeUserHold {
-    /// Nothing.
-    Nothing,
-    /// More of them have to come.
-    Partly,
-    /// They begin with COM_CHANGE_USER, whose first packet's payload has so many bytes.
-    ChangeUser(usize),
-}
 
 impl Tracker {
     /// COM_CHANGE_USER passes by [`Tracker::pass_change_user`] only, and what a dialogue's client says in it

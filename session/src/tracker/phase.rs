@@ -1,14 +1,8 @@
-//! Where a connection stands: what its client may send, and whether a command is on its way.
+//! What a connection does at the moment, and how it is followed.
 
-use std::collections::VecDeque;
+use wire::Command;
 
-use wire::{Capabilities, Command, StatusFlags};
-
-use super::Tracker;
 use crate::cutter::Cutter;
-
-/// Commands in flight from which on no further one is let through.
-pub(super) const PIPELINE_DEPTH: usize = 64;
 
 /// What is done with sequence ids.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,6 +23,17 @@ pub enum Pipelining {
     /// One after the other, each taken by a call of its own. A compressed backend needs it, which
     /// counts its frames from 0 in every command, and whoever steps between two exchanges.
     OneByOne,
+}
+
+/// What is to be done before the client's next bytes pass; see [`Tracker::holding_change_user`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ChangeUserHold {
+    /// Nothing.
+    Nothing,
+    /// More of them have to come.
+    Partly,
+    /// They begin with COM_CHANGE_USER, whose first packet's payload has so many bytes.
+    ChangeUser(usize),
 }
 
 /// What the client's bytes are at the moment.
@@ -61,122 +66,4 @@ pub(super) struct Pending {
     pub(super) command: Command,
     /// The sequence id that the reply begins with; unknown while the command is still coming.
     pub(super) reply_sequence: Option<u8>,
-}
-
-impl Tracker {
-    /// Begins behind the login's OK. `capabilities` are what client and backend agreed on;
-    /// `status` came with the OK.
-    pub fn new(
-        capabilities: Capabilities,
-        status: StatusFlags,
-        sequences: Sequences,
-        pipelining: Pipelining,
-        payload_bytes_max: u64,
-    ) -> Self {
-        Self {
-            capabilities,
-            sequences,
-            pipelining,
-            holds_change_user: false,
-            payload_bytes_max,
-            status,
-            lost: false,
-            quit: false,
-            client: ClientPackets {
-                cutter: Cutter::default(),
-                mode: ClientMode::Commands,
-                sequence: 0,
-                payload_bytes: 0,
-                incoming: Command::SLEEP,
-            },
-            backend: Cutter::default(),
-            reply: None,
-            verdict: None,
-            backend_sequence: None,
-            aligned: None,
-            pending: VecDeque::new(),
-        }
-    }
-
-    /// What is done with sequence ids.
-    pub fn sequences(&self) -> Sequences {
-        self.sequences
-    }
-
-    /// The flags of the last OK or EOF.
-    pub fn status(&self) -> StatusFlags {
-        self.status
-    }
-
-    /// The oldest command without its whole reply.
-    pub fn command(&self) -> Option<Command> {
-        self.pending.front().map(|pending| pending.command)
-    }
-
-    /// Whether the connection stands between two exchanges, and is known to.
-    pub fn is_idle(&self) -> bool {
-        !self.lost
-            && self.pending.is_empty()
-            && self.client.cutter.is_between_payloads()
-            && self.backend.is_between_payloads()
-    }
-
-    /// Whether the tracker gave up.
-    pub fn is_lost(&self) -> bool {
-        self.lost
-    }
-
-    /// Whether the client has said COM_QUIT.
-    pub fn has_quit(&self) -> bool {
-        self.quit
-    }
-
-    /// Whether the client's next bytes are wanted: false while enough commands are in flight.
-    pub fn wants_client(&self) -> bool {
-        let depth = match self.pipelining {
-            Pipelining::Deep => PIPELINE_DEPTH,
-            Pipelining::OneByOne => 1,
-        };
-        let is_unheard = self.client.mode == ClientMode::Dialogue && self.reply.is_none();
-        if self.holds_change_user && is_unheard && !self.lost {
-            return false;
-        }
-        self.lost || self.pending.len() < depth || !self.is_at_command()
-    }
-
-    /// Whether the client's next byte would begin a command.
-    pub fn is_at_command(&self) -> bool {
-        !self.lost
-            && self.client.mode == ClientMode::Commands
-            && self.client.cutter.is_between_payloads()
-    }
-
-    /// Whether bytes of the current reply have passed.
-    pub fn has_reply_begun(&self) -> bool {
-        self.reply.is_some()
-    }
-
-    /// Whether the client could be sent an ERR packet now: no reply is under way.
-    /// Returns the sequence id that the packet needs.
-    pub fn error_sequence(&self) -> Option<u8> {
-        if self.lost || !self.backend.is_between_payloads() {
-            return None;
-        }
-        let asked = self
-            .pending
-            .front()
-            .and_then(|pending| pending.reply_sequence)
-            .unwrap_or(1);
-        Some(if self.reply.is_some() {
-            self.backend_sequence.unwrap_or(asked)
-        } else {
-            asked
-        })
-    }
-
-    /// The backend's next bytes go to the client in a compressed frame with this number. When a
-    /// packet begins there, it gets the same ([`Sequences::Renumbered`]).
-    pub fn align(&mut self, frame_sequence: u8) {
-        self.aligned = self.backend.is_between_payloads().then_some(frame_sequence);
-    }
 }

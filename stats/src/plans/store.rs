@@ -242,7 +242,7 @@ impl Plans {
             let key = PlanKey {
                 digest: row.digest,
                 cluster,
-                schema: row.whose.schema.as_str().into(),
+                schema: row.attribution.schema.as_str().into(),
             };
             if let Some(plan) = known.plans.get_mut(&key) {
                 Arc::make_mut(plan).before += row.counts.count - row.counts.errors;
@@ -438,15 +438,18 @@ mod tests {
     fn a_schema_is_read_once_in_an_interval_and_when_definitions_have_changed() {
         let plans = Plans::default();
         let cluster: Arc<str> = "c".into();
-        fn whose<'a>(cluster: &'a Arc<str>, schema: &'a str) -> (&'a Arc<str>, &'a str, &'a str) {
+        fn attribution<'a>(
+            cluster: &'a Arc<str>,
+            schema: &'a str,
+        ) -> (&'a Arc<str>, &'a str, &'a str) {
             (cluster, schema, "'a'@'%'")
         }
         let at = |seconds, epoch| {
             let now = (Duration::from_secs(seconds), epoch);
-            plans.claim_schema(whose(&cluster, "world"), now, INTERVAL)
+            plans.claim_schema(attribution(&cluster, "world"), now, INTERVAL)
         };
         assert!(at(1, 0));
-        plans.note_schema(whose(&cluster, "world"), Ok(vec![Index::default()]));
+        plans.note_schema(attribution(&cluster, "world"), Ok(vec![Index::default()]));
         assert!(!at(2, 0));
         assert!(!at(3, 1), "it was read a moment ago");
         assert!(at(8, 1));
@@ -460,7 +463,7 @@ mod tests {
         for number in 0..SCHEMAS_MAX {
             let schema = number.to_string();
             let now = (Duration::ZERO, 0);
-            assert!(plans.claim_schema(whose(&cluster, &schema), now, INTERVAL));
+            assert!(plans.claim_schema(attribution(&cluster, &schema), now, INTERVAL));
         }
         assert_eq!(plans.view().schemas.len(), SCHEMAS_MAX);
     }

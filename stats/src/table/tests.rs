@@ -4,7 +4,7 @@ use super::*;
 
 struct StatsTable {
     table: DigestTable,
-    whose: Arc<Attribution>,
+    attribution: Arc<Attribution>,
 }
 
 impl StatsTable {
@@ -12,7 +12,7 @@ impl StatsTable {
         let keys = RandomState::new();
         Self {
             table: DigestTable::new(bytes_max),
-            whose: Arc::new(Attribution::new(&keys, "'a'@'%'".into(), "a", b"shop")),
+            attribution: Arc::new(Attribution::new(&keys, "'a'@'%'".into(), "a", b"shop")),
         }
     }
 
@@ -31,7 +31,7 @@ impl StatsTable {
         let said = EndedStatement {
             digest,
             text: &text,
-            whose: &self.whose,
+            attribution: &self.attribution,
             backend: Some(backend),
             sample: Some(b"SELECT 'value'"),
         };
@@ -111,7 +111,7 @@ fn ten_thousand_digests_need_no_more_than_they_may() {
         let said = EndedStatement {
             digest,
             text: &text,
-            whose: &kept.whose,
+            attribution: &kept.attribution,
             backend: None,
             sample: None,
         };

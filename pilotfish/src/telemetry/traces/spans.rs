@@ -128,11 +128,11 @@ impl Maker<'_> {
             attribute("db.query.text", said),
             attribute("db.query.summary", text.summary),
             attribute("pilotfish.session", u64::from(it.session)),
-            attribute("pilotfish.account", &*it.whose.account),
+            attribute("pilotfish.account", &*it.attribution.account),
             attribute("pilotfish.digest", format!("0x{:016X}", it.digest)),
         ];
-        if !it.whose.schema.is_empty() {
-            all.push(attribute("db.namespace", &*it.whose.schema));
+        if !it.attribution.schema.is_empty() {
+            all.push(attribute("db.namespace", &*it.attribution.schema));
         }
         all.extend(text.operation.map(|it| attribute("db.operation.name", it)));
         all.extend(text.table.map(|it| attribute("db.collection.name", it)));

@@ -2,7 +2,7 @@
 
 use super::script::{EOF_KEPT, Script};
 use super::*;
-use crate::tracker::phase::PIPELINE_DEPTH;
+use crate::tracker::questions::PIPELINE_DEPTH;
 
 #[test]
 fn pipelined_commands_are_answered_in_order() {
