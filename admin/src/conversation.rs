@@ -92,7 +92,7 @@ impl Conversation {
         loop {
             let answered = match self.admin_client.command().await {
                 Ok(Some(payload)) => match self.answer(&payload).await {
-                    Answer::Packets(packets) => self.admin_client.say(&packets).await,
+                    Answer::Packets(packets) => self.admin_client.send(&packets).await,
                     Answer::End => return None,
                 },
                 Ok(None) => return None,

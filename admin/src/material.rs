@@ -74,7 +74,7 @@ impl Material {
         let mut silent = BTreeSet::new();
         let mut workers = Vec::new();
         if demands.contain(Asks::Sessions) {
-            workers = window.look().await;
+            workers = window.views().await;
             let has_answered = |worker: &usize| workers.iter().any(|it| it.worker == *worker);
             silent.extend(all.clone().filter(|it| !has_answered(it)));
         }

@@ -46,7 +46,7 @@ impl Observed for ObservedProxy {
     }
 
     async fn workers(&self) -> Option<Vec<WorkerView>> {
-        let views = self.0.look().await;
+        let views = self.0.views().await;
         (views.len() == self.0.workers()).then_some(views)
     }
 

@@ -100,25 +100,25 @@ fn superfluous(indexes: &[(&IndexName, &IndexUse)]) -> Vec<Suggestion> {
 /// Whether one can go since the other is the same. Of two that both can go, the one whose name comes later.
 fn is_duplicate(index: &Index, other: &Index) -> bool {
     let rank = |it: &Index| (it.name != "PRIMARY", !it.is_unique, it.hidden.is_some());
-    let is_known = index.parts.iter().all(|part| part.column.is_some());
+    let is_known = index.columns.iter().all(|part| part.column.is_some());
     is_known
         && other.hidden.is_none()
         && index.kind == other.kind
-        && index.parts == other.parts
+        && index.columns == other.columns
         && (rank(index), &index.name) > (rank(other), &other.name)
 }
 
 /// Whether one can go since the other begins with it.
 fn is_prefix(index: &Index, other: &Index) -> bool {
-    let begins = other.parts.get(..index.parts.len());
-    let is_known = index.parts.iter().all(|part| part.column.is_some());
+    let begins = other.columns.get(..index.columns.len());
+    let is_known = index.columns.iter().all(|part| part.column.is_some());
     is_known
         && !index.is_unique
         && other.hidden.is_none()
         && index.is_ordered()
         && other.is_ordered()
-        && other.parts.len() > index.parts.len()
-        && begins == Some(&index.parts[..])
+        && other.columns.len() > index.columns.len()
+        && begins == Some(&index.columns[..])
 }
 
 fn drop_of(advice: Advice, name: &IndexName, index: &Index, because: String) -> Suggestion {
@@ -243,7 +243,7 @@ fn indexes_for<'a>(
         .take_while(move |(name, _)| is_its(name))
         .filter_map(|(name, index)| Some((name, index.facts.as_ref()?)))
         .filter(|(_, index)| {
-            let first = index.parts.first().and_then(|part| part.column.as_ref());
+            let first = index.columns.first().and_then(|part| part.column.as_ref());
             first.is_some_and(|first| scan.line.columns.contains(first))
         })
 }
@@ -400,12 +400,12 @@ mod tests {
     #[test]
     fn expressions_prefixes_and_other_kinds_are_not_mistaken() {
         let mut expression = index("t", "a", false, &["x"]);
-        expression.parts[0].column = None;
+        expression.columns[0].column = None;
         let mut other = expression.clone();
         other.name = "b".to_owned();
         assert!(told(Vec::new(), vec![expression, other]).is_empty());
         let mut short = index("t", "a", false, &["x"]);
-        short.parts[0].length = Some(10);
+        short.columns[0].length = Some(10);
         assert!(told(Vec::new(), vec![short, index("t", "b", false, &["x", "y"])]).is_empty());
         let mut words = index("t", "a", false, &["x"]);
         words.kind = "FULLTEXT".to_owned();

@@ -303,7 +303,7 @@ pub mod tests {
             name: name.to_owned(),
             is_unique,
             kind: "BTREE".to_owned(),
-            parts: parts.collect(),
+            columns: parts.collect(),
             serves_foreign_key: false,
             hidden: None,
         }

@@ -20,7 +20,7 @@ use crate::pool_env::PoolEnv;
 const NOT_THERE: [u16; 2] = [1193, 1238];
 
 /// Looks at the global variables of a connection's backend.
-pub async fn look(env: &PoolEnv, conn: &mut BackendConn) -> Result<(), ConnectionError> {
+pub async fn refresh(env: &PoolEnv, conn: &mut BackendConn) -> Result<(), ConnectionError> {
     let globals = &env.shared.globals;
     let backend = conn.backend.id;
     let names = match globals.names(backend) {

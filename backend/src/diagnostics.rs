@@ -186,7 +186,7 @@ impl Diagnostics {
     }
 
     /// The reply to SHOW WARNINGS or SHOW ERRORS, packet headers and all, with ids from 0.
-    pub fn tell(
+    pub fn warnings_reply(
         &self,
         told: ConditionFilter,
         range: Range<u64>,

@@ -34,7 +34,7 @@ pub struct Done {
 
 impl Done {
     /// The proxy has said the reply itself.
-    pub fn told() -> Self {
+    pub fn answered_by_proxy() -> Self {
         Self {
             outcome: Outcome::Ok,
             tally: Tally::default(),

@@ -231,7 +231,7 @@ pub fn may_change(facts: &Facts, text: &[u8]) -> bool {
     match facts.kind {
         StatementKind::Set => sets(),
         StatementKind::Multi => {
-            sets() || facts.parts.iter().any(|it| runs_text(it.kind)) && has_words(text)
+            sets() || facts.statements.iter().any(|it| runs_text(it.kind)) && has_words(text)
         }
         kind => runs_text(kind) && has_words(text),
     }

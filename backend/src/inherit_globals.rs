@@ -7,7 +7,7 @@ use pool::CloseReason;
 use route::BackendId;
 use sql::{Charset, Flags, Server};
 
-use crate::ask_globals::look;
+use crate::ask_globals::refresh;
 
 use crate::connection_error::ConnectionError;
 use crate::sub_pool::SubPoolId;
@@ -80,7 +80,7 @@ impl WorkerPool {
                     return Err(ConnectionError::Closed);
                 }
                 crate::settle_answers::settle(&pool.env, &mut lease.conn, &Rc::default()).await?;
-                look(&pool.env, &mut lease.conn).await
+                refresh(&pool.env, &mut lease.conn).await
             };
             match looked.await {
                 Ok(()) => pool.give_back(lease),

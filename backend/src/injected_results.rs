@@ -245,7 +245,7 @@ impl ResultTable {
 }
 
 /// What is told of all that was sent: the change of SHOW STATUS, and the others.
-pub fn told<'a>(
+pub fn collect_reports<'a>(
     before: &'a [Found],
     after: &'a [Found],
     results: InjectedResults,
@@ -436,7 +436,7 @@ mod tests {
             found("SHOW X", Finding::Table(table(&[("a", "3")]))),
             found("EXPLAIN {statement}", Finding::Failed("1064".to_owned())),
         ];
-        let (status, all) = told(&before, &after, InjectedResults::Diff);
+        let (status, all) = collect_reports(&before, &after, InjectedResults::Diff);
         assert!(status.is_none());
         let empty = json!({"columns": ["a"], "rows": []});
         let expected = json!([

@@ -365,7 +365,7 @@ async fn set_up(
     let now = env.now().0;
     let interval = settings.config.pool.globals_interval;
     if env.shared.globals.claim(conn.backend.id, now, interval) {
-        crate::ask_globals::look(env, &mut conn).await?;
+        crate::ask_globals::refresh(env, &mut conn).await?;
     }
     Ok(conn)
 }

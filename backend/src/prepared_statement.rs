@@ -36,7 +36,7 @@ pub struct StatementKey {
     pub digest: u64,
     /// What the client has prepared, where a rule has put another text in its place. Of no account to
     /// what makes keys equal.
-    pub asked: Option<Rc<Original>>,
+    pub original: Option<Rc<Original>>,
 }
 
 /// A statement before a rule has rewritten it.
@@ -51,7 +51,7 @@ pub struct Original {
 impl StatementKey {
     /// As the client has prepared it.
     pub fn original(&self) -> (Text, Rc<Facts>) {
-        match &self.asked {
+        match &self.original {
             Some(asked) => (asked.text.clone(), Rc::clone(&asked.facts)),
             None => (self.text.clone(), Rc::clone(&self.facts)),
         }

@@ -85,7 +85,7 @@ impl PrivilegeChanges {
 pub fn may_change(facts: &Facts, text: &[u8]) -> bool {
     match facts.kind {
         StatementKind::Multi => {
-            facts.parts.iter().any(|part| is_kind(part.kind)) && is_change(facts, text)
+            facts.statements.iter().any(|part| is_kind(part.kind)) && is_change(facts, text)
         }
         kind => is_kind(kind) && is_change(facts, text),
     }

@@ -31,7 +31,7 @@ pub struct OptimisticTransaction {
 /// A read, and what came of it.
 pub struct Read {
     /// The read.
-    pub said: RecordedRead,
+    pub recorded: RecordedRead,
     /// Its reply.
     pub fingerprint: Fingerprint,
 }
@@ -93,7 +93,10 @@ impl OptimisticTransaction {
     pub fn add(&mut self, said: RecordedRead, fingerprint: Fingerprint) {
         self.statement_bytes += said.bytes();
         self.reply_bytes += fingerprint.bytes;
-        self.reads.push(Read { said, fingerprint });
+        self.reads.push(Read {
+            recorded: said,
+            fingerprint,
+        });
     }
 
     /// A transaction like this one begins where it ends, by `completion_type`.

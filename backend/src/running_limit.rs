@@ -39,8 +39,8 @@ pub(crate) fn new(config: &PoolConfig) -> RunningLimit {
 }
 
 /// Moves the limit if that is due, and admits those whose turn it is.
-pub(crate) fn look(limit: &RunningLimit, now: Duration) {
-    limit.look(now);
+pub(crate) fn update(limit: &RunningLimit, now: Duration) {
+    limit.update(now);
     limit.admit(call);
 }
 

@@ -11,7 +11,7 @@ use tokio::time::timeout;
 use wire::errors;
 
 use crate::pool_env::PoolEnv;
-use crate::running_limit::{RunningLimit, call, look};
+use crate::running_limit::{RunningLimit, call, update};
 use crate::sub_pool::SubPool;
 
 /// A transaction with so many before it looks at the limit half as often as the first.
@@ -54,7 +54,7 @@ impl RunningStatement {
     #[inline]
     pub fn ends(self, now: Duration) {
         if self.sub_pool.running.is_due(now) {
-            look(&self.sub_pool.running, now);
+            update(&self.sub_pool.running, now);
         }
     }
 }
@@ -70,7 +70,7 @@ impl Drop for RunningStatement {
 pub async fn stand_in_line(env: &PoolEnv, sub_pool: &Rc<SubPool>) -> RunningStatement {
     let limit = &sub_pool.running;
     // Old statements may count that do so no more.
-    look(limit, env.now().0);
+    update(limit, env.now().0);
     if let Some(begun) = RunningStatement::begin(sub_pool) {
         return begun;
     }
@@ -89,7 +89,7 @@ pub async fn stand_in_line(env: &PoolEnv, sub_pool: &Rc<SubPool>) -> RunningStat
             Ok(Ok(span)) => return RunningStatement::of(sub_pool, span),
             // The limit lives as long as a transaction is in line.
             Ok(Err(_)) => return RunningStatement::go_on(sub_pool),
-            Err(_) => look(limit, env.now().0),
+            Err(_) => update(limit, env.now().0),
         }
     }
 }

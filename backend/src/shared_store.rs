@@ -163,7 +163,7 @@ impl Store {
             cluster,
             facts: Rc::default(),
             digest: 0,
-            asked: None,
+            original: None,
         };
         let mut definitions = self.definitions.borrow_mut();
         match definitions.get_key_value_mut(&key) {

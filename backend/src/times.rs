@@ -143,7 +143,7 @@ pub struct TimesSum {
     /// The backend's name.
     pub backend: String,
     /// How the statements got there.
-    pub way: StatementPath,
+    pub path: StatementPath,
     /// How long they waited in the proxy.
     pub waited: Spreads,
     /// How long the backend has taken.
@@ -197,7 +197,7 @@ fn views(sums: Vec<TimesSum>) -> Vec<TimesView> {
         bytes_received: sum.traffic.received,
         cluster: sum.cluster,
         backend: sum.backend,
-        way: sum.way.name(),
+        path: sum.path.name(),
     })
     .collect()
 }
@@ -208,13 +208,13 @@ fn sums(all: &[Arc<BackendTimes>]) -> Vec<TimesSum> {
         for way in StatementPath::ALL {
             let seen = &times.ways[way as usize];
             let is_it = |sum: &TimesSum| {
-                (sum.way, &sum.backend, &sum.cluster) == (way, &times.backend, &times.cluster)
+                (sum.path, &sum.backend, &sum.cluster) == (way, &times.backend, &times.cluster)
             };
             let at = sums.iter().position(is_it).unwrap_or_else(|| {
                 sums.push(TimesSum {
                     cluster: times.cluster.clone(),
                     backend: times.backend.clone(),
-                    way,
+                    path: way,
                     waited: Spreads::default(),
                     taken: Spreads::default(),
                     traffic: Traffic {
@@ -233,7 +233,7 @@ fn sums(all: &[Arc<BackendTimes>]) -> Vec<TimesSum> {
     }
     sums.retain(|sum| sum.waited.count() > 0);
     sums.sort_by(|a, b| {
-        let key = |it: &TimesSum| (it.cluster.clone(), it.backend.clone(), it.way as usize);
+        let key = |it: &TimesSum| (it.cluster.clone(), it.backend.clone(), it.path as usize);
         key(a).cmp(&key(b))
     });
     sums

@@ -57,7 +57,7 @@ pub struct Note {
     /// The digest of the statement.
     pub digest: String,
     /// When it has begun.
-    pub begun: Instant,
+    pub started: Instant,
     /// Where it ran, and how it ended there.
     pub ended: Option<(Arc<Backend>, Outcome)>,
 }

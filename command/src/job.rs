@@ -24,7 +24,7 @@ pub struct Job<'a> {
     /// Whether it may be sent behind what restores the state before that is known to have worked.
     pub haste: Haste,
     /// Which part of what the client has asked it is.
-    pub part: CommandPart,
+    pub command_part: CommandPart,
     /// How many warnings its reply is to count, where the connection would count others.
     pub warnings: Option<u16>,
     /// It may change privileges or global variables.
@@ -55,7 +55,7 @@ impl Job<'_> {
             is_cut: incoming.is_cut,
             needs,
             haste,
-            part: CommandPart::Whole,
+            command_part: CommandPart::Whole,
             warnings: None,
             changes_server: false,
             withholds: Withholds::Nothing,

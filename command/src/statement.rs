@@ -114,9 +114,9 @@ impl Statement<'_> {
 
     /// What of the client's command it is.
     #[inline]
-    pub fn part(&self) -> CommandPart {
+    pub fn command_part(&self) -> CommandPart {
         match self {
-            Self::Text(query) => query.part,
+            Self::Text(query) => query.command_part,
             Self::Execution(_) | Self::Bulk(_) | Self::Command(_) => CommandPart::Whole,
         }
     }
@@ -184,7 +184,7 @@ impl Statement<'_> {
     /// Whether it is a text, and all that the client has sent.
     #[inline]
     pub fn is_text_alone(&self) -> bool {
-        matches!(self, Self::Text(query) if query.part == CommandPart::Whole)
+        matches!(self, Self::Text(query) if query.command_part == CommandPart::Whole)
     }
 
     /// What it needs of the session's state.

@@ -51,11 +51,11 @@ macro_rules! settings {
         });
 
         $( $( impl $crate::define::Has<$Part> for $Section {
-            fn part(&self) -> &$Part {
+            fn section(&self) -> &$Part {
                 &self.$part
             }
 
-            fn part_mut(&mut self) -> &mut $Part {
+            fn section_mut(&mut self) -> &mut $Part {
                 &mut self.$part
             }
         } )+
@@ -70,8 +70,8 @@ macro_rules! settings {
 
 /// A configuration with a table of this kind.
 pub(crate) trait Has<Part> {
-    fn part(&self) -> &Part;
-    fn part_mut(&mut self) -> &mut Part;
+    fn section(&self) -> &Part;
+    fn section_mut(&mut self) -> &mut Part;
 }
 
 /// The registry entries of a table, for a configuration that has it.
@@ -180,7 +180,7 @@ macro_rules! setting_of_table {
 /// The struct that has a table's fields: a part of its owner, or the owner itself.
 macro_rules! part {
     ($owner:ident $Section:ident [$table:ident]) => {
-        $crate::define::Has::<$Section>::part($owner)
+        $crate::define::Has::<$Section>::section($owner)
     };
     ($owner:ident $Section:ident $table:tt) => {
         $owner
@@ -190,7 +190,7 @@ macro_rules! part {
 /// The same, to be changed.
 macro_rules! part_mut {
     ($owner:ident $Section:ident [$table:ident]) => {
-        $crate::define::Has::<$Section>::part_mut($owner)
+        $crate::define::Has::<$Section>::section_mut($owner)
     };
     ($owner:ident $Section:ident $table:tt) => {
         $owner

@@ -196,7 +196,7 @@ impl PooledSession {
         let Some(mut reply) = self.expected_reply(conn, job, sequence) else {
             return Ok(Done {
                 next_sequence: sequence,
-                ..Done::told()
+                ..Done::answered_by_proxy()
             });
         };
         loop {
@@ -238,13 +238,14 @@ impl PooledSession {
 
     /// The reply that a command will get; none for one without.
     fn expected_reply(&self, conn: &BackendConn, job: &Job<'_>, sequence: u8) -> Option<Reply> {
-        let sequences = match self.client.leg.transport.is_compressed() || job.part.follows() {
-            true => Sequences::Renumbered,
-            false => conn.sequences(),
-        };
+        let sequences =
+            match self.client.leg.transport.is_compressed() || job.command_part.follows() {
+                true => Sequences::Renumbered,
+                false => conn.sequences(),
+            };
         let reply = Reply::to(job.command, conn.capabilities, sequences, sequence)?;
         let mut reply = reply.amended(Amendment {
-            has_more: job.part.has_more(),
+            has_more: job.command_part.has_more(),
             warnings: job.warnings,
             ..Amendment::of_shared(conn.capabilities)
         });

@@ -126,20 +126,20 @@ impl PooledSession {
             id: target.id,
             scope: target.scope,
             at: None,
-            said: self.env.now().0,
+            requested_at: self.env.now().0,
         });
-        Ok(Killing::Told(self.say_killed(sequence, part, 0)))
+        Ok(Killing::Told(self.reply_killed(sequence, part, 0)))
     }
 
     /// The OK of a KILL that the proxy has carried out.
-    fn say_killed(&mut self, sequence: u8, part: CommandPart, count: u64) -> Ending {
+    fn reply_killed(&mut self, sequence: u8, part: CommandPart, count: u64) -> Ending {
         let [low, high] = self.status_of(part).0.to_le_bytes();
         let mut payload = vec![OK];
         wire::write::put_lenenc(&mut payload, count);
         payload.extend_from_slice(&[0, low, high, 0, 0]);
         let mut packets = Vec::new();
         wire::write::put_packets(&mut packets, 0, &payload);
-        let next = self.say_renumbered(sequence, packets);
+        let next = self.reply_renumbered(sequence, packets);
         self.forget_past();
         Ending::more(next)
     }
@@ -156,7 +156,7 @@ impl PooledSession {
     async fn refuse_kill(&mut self, sequence: u8, error: ProxyError) -> Ending {
         self.forget_past();
         Box::pin(self.put_down_error(&error)).await;
-        self.say_error(sequence, &error);
+        self.reply_error(sequence, &error);
         Ending::last(After::Next)
     }
 
@@ -183,7 +183,7 @@ impl PooledSession {
             is_cut: false,
         };
         let job = Job {
-            part,
+            command_part: part,
             ..Job::of(&incoming, Needs::NONE, Haste::Write)
         };
         match self.exchange(&job).await {
@@ -227,7 +227,7 @@ impl PooledSession {
         Ok(Killing::Told(match said {
             Some(payload) => {
                 self.note_failed(&payload, Some(sub_pool.backend.id));
-                self.say(sequence, &payload);
+                self.reply(sequence, &payload);
                 Ending::last(After::Next)
             }
             None => {
@@ -236,7 +236,7 @@ impl PooledSession {
                     let session_registry = &self.env.relay.login.session_registry;
                     session_registry.end_hook_at(sub_pool.backend.id, thread_id);
                 }
-                self.say_killed(sequence, part, 0)
+                self.reply_killed(sequence, part, 0)
             }
         }))
     }

@@ -144,7 +144,7 @@ impl PooledSession {
     /// One command, up to the end of its reply.
     pub async fn act(&mut self, incoming: Incoming) -> Result<After, CutOff> {
         self.routing.state.use_for.set(Use::Any);
-        self.watch.says(0);
+        self.watch.set_digest(0);
         self.keep_inherited();
         let after = match self.arrived(incoming) {
             arrived if self.routing.cut_transaction.is_some() => {
@@ -187,7 +187,7 @@ impl PooledSession {
             Command::PING => {
                 self.learn_count().await;
                 self.learn_status().await;
-                self.say_ok(incoming.sequence);
+                self.reply_ok(incoming.sequence);
                 self.sql_state
                     .session
                     .answered(session::state::Answered::Ok);

@@ -36,7 +36,7 @@ impl PooledSession {
             return None;
         }
         let (digest, known) = insight.read(facts, text, flags);
-        self.watch.says(digest);
+        self.watch.set_digest(digest);
         self.command.subject = known.map(|known| Subject {
             digest,
             text: known,
@@ -56,7 +56,7 @@ impl PooledSession {
             return;
         }
         let text = key.text.bytes();
-        self.watch.says(key.digest);
+        self.watch.set_digest(key.digest);
         self.command.subject = Some(Subject {
             digest: key.digest,
             text: insight.text_of(key.digest, text, self.sql_state.session.flags()),

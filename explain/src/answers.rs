@@ -68,7 +68,7 @@ fn explain_times(session: &PooledSession) -> TextTable {
         answer.row([
             &sum.cluster,
             &sum.backend,
-            sum.way.name(),
+            sum.path.name(),
             &count,
             &waited[0],
             &waited[1],

@@ -139,7 +139,7 @@ fn tell_candidates(
     let now = session.env.now();
     let dice = &mut session.env.relay.login.dice.borrow().clone();
     let mut heard: Vec<Considered> = Vec::new();
-    let placed = route::place(&topology, &wish, &session.env.loads, now, dice, &mut heard);
+    let placed = route::select_backend(&topology, &wish, &session.env.loads, now, dice, &mut heard);
     told.candidates(&heard);
     match placed {
         Ok(placed) => {

@@ -165,6 +165,6 @@ fn check_rules(occasion: &Occasion<'_>) {
     assert_eq!(quick.effects(), slow.effects());
     if let Some(rewritten) = &quick.rewritten {
         let facts = sql::facts(&rewritten.value.text, occasion.flags);
-        assert_eq!(facts.parts.len(), 1, "one statement comes of it");
+        assert_eq!(facts.statements.len(), 1, "one statement comes of it");
     }
 }

@@ -77,7 +77,7 @@ fn check_spans(facts: &Facts, text: &[u8]) {
     }
     assert!(facts.comments.iter().all(|comment| is_inside(comment.span)));
     let mut end = 0;
-    for part in &facts.parts {
+    for part in &facts.statements {
         assert!(is_inside(part.span) && part.span.start >= end && !part.span.is_empty());
         end = part.span.end;
     }

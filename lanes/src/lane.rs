@@ -315,7 +315,11 @@ impl SharedLane {
         let sequence = queue.head().and_then(|(_, it)| it.reply.next_sequence());
         let stranded = queue.break_off();
         drop(queue);
-        for lane_request in stranded.begun.into_iter().chain(stranded.unanswered) {
+        for lane_request in stranded
+            .partly_answered
+            .into_iter()
+            .chain(stranded.unanswered)
+        {
             lane_request.end(match lane_request.has_some() {
                 true => LaneRequestEnd::Broken(broken.to_string(), sequence),
                 false => LaneRequestEnd::Elsewhere,

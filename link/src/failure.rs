@@ -122,7 +122,7 @@ pub struct Verdict {
     /// Whose fault it is.
     pub side: Side,
     /// What the client is told, when it can still be told; `None`: nothing, or already told.
-    pub told: Option<ErrorCode>,
+    pub client_error: Option<ErrorCode>,
     /// The level of its log line.
     pub level: Level,
     /// For metrics and logs.
@@ -162,7 +162,7 @@ impl FailureKind {
         use Side::{Backend, Client, Proxy};
         let row = |side, told, level, label| Verdict {
             side,
-            told,
+            client_error: told,
             level,
             label,
         };
@@ -317,7 +317,7 @@ impl FailureKind {
     }
 }
 
-/// A session's bad end. `cause` is for the log, `told` for the client.
+/// A session's bad end. `cause` is for the log, `client_error` for the client.
 #[derive(Debug)]
 pub struct Failure {
     /// What it is.
@@ -325,7 +325,7 @@ pub struct Failure {
     /// The cause in words, for the log.
     pub cause: String,
     /// What the client hears.
-    pub told: ClientMessage,
+    pub client_error: ClientMessage,
 }
 
 /// What the client hears.
@@ -343,14 +343,14 @@ impl Failure {
         let cause = cause.into();
         Self {
             kind,
-            told: ClientMessage::Text(cause.clone()),
+            client_error: ClientMessage::Text(cause.clone()),
             cause,
         }
     }
 
     /// The client is told an error of the proxy's own, under the error's number if the kind has another.
     pub fn saying(kind: FailureKind, error: ProxyError) -> Self {
-        match kind.verdict().told == Some(error.code) {
+        match kind.verdict().client_error == Some(error.code) {
             true => Self::new(kind, error),
             false => {
                 let payload = error.payload();
@@ -364,17 +364,17 @@ impl Failure {
         Self {
             kind,
             cause: cause.into(),
-            told: ClientMessage::Relayed(err),
+            client_error: ClientMessage::Relayed(err),
         }
     }
 
     /// The ERR payload for the client, when it is told anything. Before the client has named its
     /// capabilities no SQLSTATE is sent, as the servers do it (`net_send_error_packet`).
     pub fn err_payload(&self, with_sqlstate: bool) -> Option<Vec<u8>> {
-        match &self.told {
+        match &self.client_error {
             ClientMessage::Relayed(payload) => Some(payload.clone()),
             ClientMessage::Text(text) => {
-                let code = self.kind.verdict().told?;
+                let code = self.kind.verdict().client_error?;
                 let mut payload = Vec::new();
                 let text = text.as_bytes();
                 let sqlstate = with_sqlstate.then_some(code.sqlstate);
@@ -593,7 +593,7 @@ mod tests {
     fn every_kind_has_its_row() {
         for (kind, side, told, level) in ROWS {
             let verdict = kind.verdict();
-            let number = verdict.told.map(|code| code.number);
+            let number = verdict.client_error.map(|code| code.number);
             assert_eq!(
                 (verdict.side, number, verdict.level),
                 (*side, *told, *level),

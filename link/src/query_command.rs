@@ -73,7 +73,7 @@ pub struct QueryCommand {
     /// The hash of its digest, as soon as somebody has needed it.
     pub digest: Option<u64>,
     /// What of the client's command it is.
-    pub part: CommandPart,
+    pub command_part: CommandPart,
     /// What the client was told of changes before this SET.
     pub former_settings: Option<Rc<SessionTrackSettings>>,
 }
@@ -106,7 +106,7 @@ impl QueryCommand {
             capabilities,
             facts,
             digest: None,
-            part,
+            command_part: part,
             former_settings: None,
         })
     }
@@ -181,7 +181,7 @@ impl QueryCommand {
     ///
     /// # Errors
     /// None that this command would not have had.
-    pub fn part(
+    pub fn statement_part(
         &self,
         text: &[u8],
         (part, sequence): (CommandPart, u8),

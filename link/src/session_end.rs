@@ -54,7 +54,7 @@ pub fn lost_at_login() -> Failure {
 }
 
 /// Tells the client what ended its login, if it listens.
-pub async fn tell(client: &mut PacketStream, failure: &Failure, with_sqlstate: bool) {
+pub async fn send_error(client: &mut PacketStream, failure: &Failure, with_sqlstate: bool) {
     if let Some(payload) = failure.err_payload(with_sqlstate) {
         let _ = timeout(TIMEOUT_TELL, client.finish_with(&payload)).await;
     }

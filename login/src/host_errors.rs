@@ -51,7 +51,7 @@ pub fn note(env: &LoginEnv, client: &Endpoint, failure: Option<&Failure>) {
 
 /// Whether a failure is the client's. Limits and schemas that do not exist say nothing about its host.
 fn counts(failure: &Failure) -> bool {
-    match (failure.kind, &failure.told) {
+    match (failure.kind, &failure.client_error) {
         (FailureKind::LoginDenied, ClientMessage::Relayed(payload)) => {
             ErrPacket::decode(payload).is_ok_and(|it| ACCESS_DENIED.contains(&it.number))
         }

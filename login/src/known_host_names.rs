@@ -21,7 +21,7 @@ pub struct HostNames {
 
 impl HostNames {
     /// What is known already; otherwise what the learned accounts say.
-    pub fn known(&self, accounts: &Accounts) -> Names {
+    pub fn names(&self, accounts: &Accounts) -> Names {
         let asked = self.known.get().map(|(names, _)| names);
         asked.unwrap_or_else(|| configured(accounts))
     }

@@ -8,7 +8,7 @@ use wire::{Greeting, HandshakeResponse, errors};
 use crate::connect::{Greeted, connect};
 use crate::destination::Destination;
 use crate::login_env::LoginEnv;
-use crate::relayed_login::{Agreement, Login, Who};
+use crate::relayed_login::{Agreement, ClientLogin, Login};
 use backend::settings::Settings;
 use link::decline::decline;
 use link::dialogue::LOGIN_ONLY;
@@ -29,7 +29,7 @@ pub struct PassOn<'a> {
     /// The client.
     pub client: &'a mut PacketStream,
     /// Who logs in; filled in as it becomes known.
-    pub who: &'a mut Who,
+    pub client_login: &'a mut ClientLogin,
     /// What the client was greeted with.
     pub greeting: &'a Greeting,
     /// Who else hears what the backend says.
@@ -60,7 +60,7 @@ impl PassOn<'_> {
             header: self.header,
             client: self.client,
             backend: &mut greeted,
-            who: self.who,
+            client_login: self.client_login,
             observer: self
                 .observer
                 .map(|observer| observer as &mut dyn LoginObserver),

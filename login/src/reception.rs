@@ -19,7 +19,7 @@ use wire::{Capabilities, ErrPacket, ErrorCode, Greeting, HandshakeResponse, Stat
 
 use crate::examine::{examine, origin_of, random, tls_session};
 use crate::login_throttle::longest;
-use crate::relayed_login::{Who, malformed, read_response};
+use crate::relayed_login::{ClientLogin, malformed, read_response};
 use crate::welcome::{ok, welcome};
 use backend::settings::Settings;
 use link::dialogue::client_broke;
@@ -144,7 +144,7 @@ impl Reception {
         let Accepted { socket, remote } = accepted;
         let socket = Socket::from_raw(socket).map_err(AdminClientError::Gone)?;
         let mut client = PacketStream::new(Transport::from(socket), 0);
-        let mut who = Who::default();
+        let mut who = ClientLogin::default();
         let limit = admin_state.settings.config.limits.timeout_login;
         let entered = timeout(
             limit,
@@ -162,7 +162,7 @@ impl Reception {
                 stream: client,
             }),
             Err(failure) => {
-                link::session_end::tell(&mut client, &failure, who.has_answered).await;
+                link::session_end::send_error(&mut client, &failure, who.has_answered).await;
                 Err(AdminClientError::Login(failure.cause))
             }
         }
@@ -207,7 +207,7 @@ impl Reception {
     async fn enter(
         &self,
         client: &mut PacketStream,
-        who: &mut Who,
+        who: &mut ClientLogin,
         remote: &Endpoint,
         admin_state: &AdminState<'_>,
     ) -> Result<(Capabilities, Scramble), Failure> {
@@ -383,7 +383,7 @@ impl AdminClient {
     ///
     /// # Errors
     /// [`AdminClientError::Gone`]
-    pub async fn say(&mut self, packets: &[u8]) -> Result<(), AdminClientError> {
+    pub async fn send(&mut self, packets: &[u8]) -> Result<(), AdminClientError> {
         let said = timeout(TIMEOUT_SAY, self.stream.write_packets(packets)).await;
         let late = || Err(io::ErrorKind::TimedOut.into());
         said.unwrap_or_else(|_| late())

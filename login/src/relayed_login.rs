@@ -48,7 +48,7 @@ const UNANSWERED: &[u8] = b"pilotfish_unanswered";
 
 /// Who logged in, as far as is known.
 #[derive(Debug, Default, Clone)]
-pub struct Who {
+pub struct ClientLogin {
     /// The name of the user.
     pub user: String,
     /// The schema that the client has named; empty: none.
@@ -96,7 +96,7 @@ pub struct Login<'a> {
     /// The backend that has greeted.
     pub backend: &'a mut Greeted,
     /// Who logs in; filled in as it becomes known.
-    pub who: &'a mut Who,
+    pub client_login: &'a mut ClientLogin,
     /// Observes the packets of the login.
     pub observer: Option<&'a mut dyn LoginObserver>,
 }
@@ -110,13 +110,14 @@ impl Login<'_> {
         admits: impl FnOnce(&[u8]) -> Result<(), Failure>,
     ) -> Result<Agreement, Failure> {
         self.offer().await?;
-        let (request, answer) = read_response(self.settings, self.client, self.who).await?;
+        let (request, answer) =
+            read_response(self.settings, self.client, self.client_login).await?;
         let response = match &request {
             Some(request) => HandshakeResponse::decode_behind(request, &answer),
             None => HandshakeResponse::decode(&answer),
         };
         let response = response.map_err(malformed)?;
-        self.who.introduce(&response);
+        self.client_login.introduce(&response);
         admits(response.user)?;
         let greeting = &self.backend.greeting;
         guard.admit(self.client, greeting, &response).await?;
@@ -410,7 +411,7 @@ async fn relay_answers(
     dialogue.run().await
 }
 
-impl Who {
+impl ClientLogin {
     /// Notes what the response says of the client.
     pub fn introduce(&mut self, response: &HandshakeResponse<'_>) {
         self.user = String::from_utf8_lossy(response.user).into_owned();
@@ -423,7 +424,7 @@ impl Who {
 pub async fn read_response(
     settings: &Settings,
     client: &mut PacketStream,
-    who: &mut Who,
+    who: &mut ClientLogin,
 ) -> Result<(Option<HandshakeHead>, Vec<u8>), Failure> {
     let first = client.read().await.map_err(client_broke)?;
     let head = HandshakeHead::decode(&first).map_err(malformed)?;

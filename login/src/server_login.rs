@@ -23,7 +23,7 @@ use crate::login_env::LoginEnv;
 use crate::login_throttle;
 use crate::passthrough_auth::PassOn;
 use crate::redirect::RedirectObserver;
-use crate::relayed_login::{Agreement, Who, client_compression, malformed, read_response};
+use crate::relayed_login::{Agreement, ClientLogin, client_compression, malformed, read_response};
 use crate::retry_after_reload::{RetryOutcome, conditions_anew, retry_after_reload};
 use crate::script_coverage::script_uncovered;
 use crate::tls_guard::{Claimant, Unmet, await_accounts, is_password_used, unmet};
@@ -104,7 +104,7 @@ pub struct Enter<'a> {
     /// The listener that the client has come by.
     pub listener: &'a Arc<ListenerConfig>,
     /// Who logs in; filled in as it becomes known.
-    pub who: &'a mut Who,
+    pub client_login: &'a mut ClientLogin,
     /// The script whose hooks see the login.
     pub hooks: Option<&'a mut LoginHooks>,
 }
@@ -116,13 +116,14 @@ impl Enter<'_> {
         let person = self.env.session_registry.register(self.env.worker);
         let greeting = self.greeting(person.id(), &scramble).await?;
         let greeting = self.greet(greeting).await?;
-        let (request, answer) = read_response(self.settings, self.client, self.who).await?;
+        let (request, answer) =
+            read_response(self.settings, self.client, self.client_login).await?;
         let response = match &request {
             Some(request) => HandshakeResponse::decode_behind(request, &answer),
             None => HandshakeResponse::decode(&answer),
         };
         let mut response = response.map_err(malformed)?;
-        self.who.introduce(&response);
+        self.client_login.introduce(&response);
         let replacing;
         if let Some(hooks) = &mut self.hooks {
             match hooks.read_auth(self.client, &response).await? {
@@ -145,7 +146,7 @@ impl Enter<'_> {
                         plugin: Some(plugin),
                         ..other
                     };
-                    self.who.introduce(&response);
+                    self.client_login.introduce(&response);
                 }
             }
         }
@@ -352,7 +353,10 @@ impl Enter<'_> {
         let names = host_names(self.env, self.settings, &destination).await;
         let shown = origin.shown(names);
         let payload = denial.payload(dialect_of(&answered.greeting), user, &shown);
-        let cause = format!("{denial}, for user {:?} from {shown}", self.who.user);
+        let cause = format!(
+            "{denial}, for user {:?} from {shown}",
+            self.client_login.user
+        );
         Failure::relaying(FailureKind::LoginDenied, cause, payload)
     }
 
@@ -375,7 +379,7 @@ impl Enter<'_> {
             return Err(self.deny(denial, &answered).await);
         }
         let mode = self.mode_of(&account);
-        self.who.timeout_idle_transaction = account.pooling.timeout_idle_transaction;
+        self.client_login.timeout_idle_transaction = account.pooling.timeout_idle_transaction;
         let Answered {
             greeting,
             scramble,
@@ -444,7 +448,7 @@ impl Enter<'_> {
             ..
         } = answered;
         let destination = self.destination(account);
-        self.who.timeout_idle_transaction =
+        self.client_login.timeout_idle_transaction =
             account.and_then(|it| it.pooling.timeout_idle_transaction);
         let mut script = self
             .hooks
@@ -461,7 +465,7 @@ impl Enter<'_> {
             header: self.header,
             destination: &destination,
             client: self.client,
-            who: self.who,
+            client_login: self.client_login,
             greeting: &greeting,
             observer,
         };

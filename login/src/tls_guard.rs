@@ -197,7 +197,7 @@ pub fn may_become(env: &LoginEnv, claimant: &Claimant<'_>) -> Result<(), Failure
 }
 
 fn denied(env: &LoginEnv, denial: Denial, dialect: Dialect, claimant: &Claimant<'_>) -> Failure {
-    let names = env.host_names.known(&env.accounts.borrow());
+    let names = env.host_names.names(&env.accounts.borrow());
     let shown = claimant.origin.shown(names);
     let payload = denial.payload(dialect, claimant.user, &shown);
     let user = String::from_utf8_lossy(claimant.user);

@@ -84,7 +84,7 @@ fn of_steps(it: &TimesView, steps: &StepsView) -> Series {
     let labels = [
         ("cluster", &*it.cluster),
         ("backend", &*it.backend),
-        ("way", it.way),
+        ("way", it.path),
     ];
     Series {
         labels: labels_of(labels.into_iter()),

@@ -194,7 +194,7 @@ impl ReplicaConnection for Replica {
     }
 
     async fn send_packets(&mut self, packets: &[u8]) -> bool {
-        self.admin_client.say(packets).await.is_ok()
+        self.admin_client.send(packets).await.is_ok()
     }
 
     fn capabilities(&self) -> Capabilities {

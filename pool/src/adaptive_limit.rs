@@ -207,7 +207,7 @@ impl<W> AdaptiveLimit<W> {
         }
     }
 
-    /// Whether [`look`](Self::look) has something to do now.
+    /// Whether [`update`](Self::update) has something to do now.
     #[inline]
     pub fn is_due(&self, now: Duration) -> bool {
         micros(now) >= self.counts.due.load(Ordering::Relaxed)
@@ -215,7 +215,7 @@ impl<W> AdaptiveLimit<W> {
 
     /// Once in [`Bounds::counts_for`], and whenever it is called more often in vain: old statements are not counted any
     /// more, and the limit is moved. Waiting transactions are then to be [admitted](Self::admit).
-    pub fn look(&self, now: Duration) {
+    pub fn update(&self, now: Duration) {
         let mut line = self.line();
         if !self.is_due(now) {
             return;

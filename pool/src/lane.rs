@@ -85,7 +85,7 @@ pub struct Ended<R, F> {
 #[derive(Debug, PartialEq, Eq)]
 pub struct Stranded<R> {
     /// Has had some of it.
-    pub begun: Option<R>,
+    pub partly_answered: Option<R>,
     /// Have had nothing.
     pub unanswered: Vec<R>,
 }
@@ -258,7 +258,7 @@ impl<R, F> Lane<R, F> {
         };
         let rest = places.filter_map(|place| place.request);
         Stranded {
-            begun,
+            partly_answered: begun,
             unanswered: unsaid.into_iter().chain(rest).collect(),
         }
     }

@@ -16,7 +16,7 @@ impl OpeningTime {
     }
 
     /// How long the last ones took; zero before the first.
-    pub(crate) fn known(&self) -> Duration {
+    pub(crate) fn estimate(&self) -> Duration {
         self.0.unwrap_or_default()
     }
 }

@@ -68,7 +68,7 @@ pub(crate) struct Leased {
 
 #[derive(Debug)]
 pub(crate) struct Opening {
-    pub places: Places,
+    pub holdings: Places,
     pub purpose: Purpose,
     pub begun_at: Duration,
 }
@@ -76,7 +76,7 @@ pub(crate) struct Opening {
 /// What the pool knows of a connection, wherever it is.
 #[derive(Debug)]
 pub(crate) struct ConnectionRecord {
-    pub places: Places,
+    pub holdings: Places,
     pub opened_at: Duration,
     pub expires_at: Option<Duration>,
     /// When a session last had it.
@@ -230,7 +230,7 @@ impl<K, C, W> SubPool<K, C, W> {
         now: Duration,
     ) -> OpeningPermit {
         let opening = Opening {
-            places,
+            holdings: places,
             purpose,
             begun_at: now,
         };
@@ -243,13 +243,13 @@ impl<K, C, W> SubPool<K, C, W> {
         reason: CloseReason,
     ) -> Closing {
         self.counts.closed.count(reason);
-        self.issuer.closing(self.closing.insert(record.places))
+        self.issuer.closing(self.closing.insert(record.holdings))
     }
 
     /// Opening → Leased.
     pub(crate) fn opened(&mut self, index: usize, now: Duration, chance: u64) -> Lease {
         let Opening {
-            places,
+            holdings: places,
             purpose,
             begun_at,
         } = self.opening.remove(index);
@@ -257,7 +257,7 @@ impl<K, C, W> SubPool<K, C, W> {
         self.opening_time.learn(now.saturating_sub(begun_at));
         self.warming = Warming::default();
         let record = ConnectionRecord {
-            places,
+            holdings: places,
             opened_at: now,
             expires_at: self.limits.expiry(now, chance),
             used_at: now,
@@ -269,7 +269,9 @@ impl<K, C, W> SubPool<K, C, W> {
     /// Opening → nothing; who waits is served.
     pub(crate) fn open_failed(&mut self, index: usize, now: Duration) -> Vec<Wake<C, W>> {
         let Opening {
-            places, purpose, ..
+            holdings: places,
+            purpose,
+            ..
         } = self.opening.remove(index);
         drop(places);
         self.counts.open_failures += 1;
@@ -310,7 +312,7 @@ impl<K, C, W> SubPool<K, C, W> {
             let closing = self.begin_closing(record, CloseReason::TooMany);
             return Next::Close(connection, CloseReason::TooMany, closing);
         }
-        let claim = record.places.claim();
+        let claim = record.holdings.claim();
         self.rest(connection, record);
         match claim {
             Claim::Nothing => Next::Rest,
@@ -329,7 +331,7 @@ impl<K, C, W> SubPool<K, C, W> {
         if self.kept() >= self.limits.connections_max as usize {
             return Some(CloseReason::TooMany);
         }
-        let yields = match record.places.claim() {
+        let yields = match record.holdings.claim() {
             Claim::AtOnce => true,
             Claim::AfterTurn => record.opened_at.saturating_add(TURN) <= now,
             Claim::Idle | Claim::Nothing => false,

@@ -139,7 +139,7 @@ impl<K: Clone, C, W> SubPool<K, C, W> {
         if !self.closing.is_empty() {
             return None;
         }
-        match record.places.claim() {
+        match record.holdings.claim() {
             Claim::Nothing => None,
             Claim::AtOnce => Some(Duration::ZERO),
             Claim::Idle | Claim::AfterTurn => Some(record.used_at.saturating_add(LINGER)),

@@ -104,7 +104,7 @@ impl ChangeOrigins {
         }
         // Servers write each into their logs.
         let session = session();
-        for part in &facts.parts {
+        for part in &facts.statements {
             let text = part.span.of(text);
             if may_change_objects(part.kind, text) {
                 let sent = Sent::Statement(part.kind, hash(text));

@@ -286,7 +286,7 @@ impl SessionControl {
     }
 
     /// A statement of this digest begins; 0: something that has none.
-    pub fn says(&self, digest: u64) {
+    pub fn set_digest(&self, digest: u64) {
         self.digest.set(digest);
     }
 
@@ -315,7 +315,7 @@ impl SessionControl {
     pub fn account(&self) -> Option<AccountId> {
         let card = self.card.borrow();
         let card = card.as_ref()?;
-        let is_pooled = matches!(card.way, SessionKind::Pooled(_));
+        let is_pooled = matches!(card.kind, SessionKind::Pooled(_));
         card.account.clone().filter(|_| is_pooled)
     }
 

@@ -24,7 +24,7 @@ pub struct SessionInfo {
     /// The schema that its login named.
     pub schema: Box<str>,
     /// How the session is served.
-    pub way: SessionKind,
+    pub kind: SessionKind,
     /// The id of the one backend connection that it has for good; 0 without.
     pub thread_id: u32,
     /// How long its transactions may be idle, if its account says so.

@@ -62,7 +62,7 @@ pub struct Kill {
     /// with that connection are to end as well.
     pub at: Option<BackendId>,
     /// When it was said: what a session begins later is not meant.
-    pub said: Duration,
+    pub requested_at: Duration,
 }
 
 /// What has come of a kill.
@@ -188,7 +188,7 @@ impl SessionRegistry {
                 id: thread_id,
                 scope: KillScope::Statement,
                 at: Some(backend),
-                said: Duration::ZERO,
+                requested_at: Duration::ZERO,
             });
         }
     }

@@ -124,7 +124,7 @@ pub struct TimesView {
     /// The backend.
     pub backend: String,
     /// `own connection` or `lane`.
-    pub way: &'static str,
+    pub path: &'static str,
     /// How many statements.
     pub statements: u64,
     /// In the proxy.

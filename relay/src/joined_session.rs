@@ -103,7 +103,7 @@ impl KernelSession {
                 let figures = env.joins.counts.joined(listener, to.name.clone());
                 watch.settle(to.id);
                 watch.note(env.clock.now(), false);
-                watch.note_of(|card| card.way = SessionKind::Joined);
+                watch.note_of(|card| card.kind = SessionKind::Joined);
                 Ok(Self::Joined(Box::new(JoinedSession {
                     counted: env.joins.enter(id, relay.joined(), ahead, figures),
                     relay,

@@ -416,7 +416,7 @@ impl Relay {
         self.backend_spoke = false;
         if let Some(observer) = &mut self.observer {
             observer.begins(&bytes, self.tracker.status());
-            self.watch.says(observer.digest());
+            self.watch.set_digest(observer.digest());
         }
         self.tracker
             .pass_change_user(&mut bytes, |_| {})
@@ -436,7 +436,7 @@ impl Relay {
             && self.tracker.is_idle()
         {
             observer.begins(bytes, self.tracker.status());
-            self.watch.says(observer.digest());
+            self.watch.set_digest(observer.digest());
         }
         self.err_sequence = self.tracker.error_sequence();
         let mut is_lost = false;

@@ -70,7 +70,7 @@ pub struct KeptUntilEnd {
     /// Its script, which sees no more commands, but its end.
     pub script: Option<Box<dyn Any>>,
     /// Its place among all sessions.
-    pub place: SessionPermit,
+    pub permit: SessionPermit,
 }
 
 impl RelayedSession {
@@ -131,7 +131,7 @@ impl RelayedSession {
             _person: Some(kept.person),
             _slot: kept.slot,
             _script: kept.script,
-            _place: kept.place,
+            _place: kept.permit,
         }
     }
 

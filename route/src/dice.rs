@@ -48,19 +48,19 @@ impl Dice {
         scaled(self.spread, bound)
     }
 
-    /// The place in a cluster's round of `count` whose turn it is.
+    /// The index in a cluster's round of `count` whose turn it is.
     pub(crate) fn next_index(&self, cluster: ClusterId, count: usize) -> usize {
         let turn = self.turns.get(cluster.0 as usize);
         turn.copied().unwrap_or(self.first_index) % count.max(1)
     }
 
-    /// Lets a cluster's round go on behind `place`.
-    pub(crate) fn set_last_index(&mut self, cluster: ClusterId, place: usize) {
+    /// Lets the next turn of a cluster be behind the backend with this index.
+    pub(crate) fn set_last_index(&mut self, cluster: ClusterId, last: usize) {
         let index = cluster.0 as usize;
         if self.turns.len() <= index {
             self.turns.resize(index + 1, self.first_index);
         }
-        self.turns[index] = place + 1;
+        self.turns[index] = last + 1;
     }
 
     /// SplitMix64 (Steele, Lea, Flood 2014): one addition, two multiplications, any seed is good.

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   control ──► Topology, a snapshot ──┐
-//!   facts of a statement, rules ───────┼──► choose, place ──► a backend ──► worker
+//!   facts of a statement, rules ───────┼──► choose, select ─► a backend ──► worker
 //!   Moment, Dice ──────────────────────┘                                      │
 //!   control ◄───────────────────── Report: what the worker met there ◄────────┘
 //! ```
@@ -24,10 +24,10 @@ mod load;
 mod loads;
 mod moment;
 mod nobody;
-mod place;
 mod readiness;
 mod report;
 pub mod rules;
+mod select_backend;
 mod split;
 mod standing;
 mod topology;
@@ -43,12 +43,12 @@ pub use load::{Load, SessionSlot};
 pub use loads::{InFlight, Loads};
 pub use moment::Moment;
 pub use nobody::{Fallen, NoBackend};
-pub use place::{
-    Arrival, BackendVerdict, Considered, Fallback, Placed, PlacementOutcome, PlacementRecorder,
-    Score, Wish, place,
-};
 pub use readiness::ReadinessQuery;
 pub use report::{KillReason, KillScope, Report};
+pub use select_backend::{
+    Arrival, BackendVerdict, Considered, Fallback, Placed, PlacementOutcome, PlacementRecorder,
+    Score, Wish, select_backend,
+};
 pub use split::{
     Transaction, Wanted, Why, begins_on_replica, is_repeatable, needs_writable, wanted,
 };

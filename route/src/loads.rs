@@ -5,7 +5,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::time::Duration;
 
-use crate::place::StatementCandidate;
+use crate::select_backend::StatementCandidate;
 use crate::{Backend, BackendId, Position};
 
 /// One worker's counts. Backends keep theirs through all snapshots.

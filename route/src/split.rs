@@ -134,7 +134,7 @@ pub fn wanted(facts: &Facts, transaction: Transaction) -> Wanted {
 pub fn needs_writable(facts: &Facts) -> bool {
     match facts.kind {
         StatementKind::Begin(begin) => !is_read_only(begin, facts.access),
-        StatementKind::Multi => facts.parts.iter().any(|part| match part.kind {
+        StatementKind::Multi => facts.statements.iter().any(|part| match part.kind {
             StatementKind::Begin(begin) => !is_read_only(begin, part.access),
             kind => writes(kind),
         }),
@@ -196,7 +196,7 @@ fn ends_reading(facts: &Facts) -> bool {
         StatementKind::Begin(_) => ends(part),
         _ => part.access > Access::Read,
     };
-    let mut parts = facts.parts.iter();
+    let mut parts = facts.statements.iter();
     let first = parts.clone().find(|part| ends(part) || goes_on(part));
     let is_clear = !facts.marks.has(UNCLEAR);
     is_clear && first.is_some_and(ends) && parts.any(goes_on)
@@ -230,7 +230,7 @@ fn of_unsure(facts: &Facts) -> Why {
         StatementKind::Handler(_) | StatementKind::Execute => Why::LivesThere,
         StatementKind::Multi
             if facts
-                .parts
+                .statements
                 .iter()
                 .any(|part| part.kind == StatementKind::Unknown) =>
         {

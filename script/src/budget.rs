@@ -19,7 +19,7 @@ use system::Clock;
 use crate::fault::{Fault, is_of_memory, message};
 use crate::limits::{Limit, Limits};
 use crate::raised::worded;
-use crate::stack::place;
+use crate::stack::location;
 
 /// Instructions between two looks: about 5 µs.
 pub(crate) const STEP: u32 = 1000;
@@ -216,7 +216,7 @@ impl Budget {
 
     fn pass(&self, lua: &Lua, limit: Limit, level: usize) -> Error {
         self.passed.store(limit as u8, Relaxed);
-        Error::RuntimeError(format!("{}{}", place(lua, level), self.text(limit)))
+        Error::RuntimeError(format!("{}{}", location(lua, level), self.text(limit)))
     }
 
     fn text(&self, limit: Limit) -> String {

@@ -135,7 +135,7 @@ pub struct ScriptQuery {
     /// Its text.
     pub text: Vec<u8>,
     /// Where it is to run, as a hint; `None`: in the session itself.
-    pub place: Option<Box<[u8]>>,
+    pub hint: Option<Box<[u8]>>,
     /// With these it is prepared, and executed once.
     pub parameters: Option<Parameters>,
 }
@@ -190,7 +190,7 @@ impl Wish {
                 let parameters = wish.raw_get::<Option<Table>>(4).ok()?;
                 Some(Self::Query(ScriptQuery {
                     text: text.as_bytes().to_vec(),
-                    place: place.map(|hint| hint.as_bytes().as_ref().into()),
+                    hint: place.map(|hint| hint.as_bytes().as_ref().into()),
                     parameters: match parameters {
                         Some(list) => Some(Parameters::read(&list)?),
                         None => None,

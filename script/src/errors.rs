@@ -35,7 +35,7 @@ fn error(arguments: &Arguments<'_>) -> mlua::Result<()> {
         (Value::String(_) | Value::Integer(_) | Value::Number(_), Ok(level)) if level > 0 => {
             let lua = arguments.lua();
             let frame = Frames::new(lua).nth(level);
-            let place = frame.map_or_else(String::new, |frame| frame.place(lua));
+            let place = frame.map_or_else(String::new, |frame| frame.location(lua));
             let text = arguments.string(1)?;
             let text = [place.as_bytes(), &text.as_bytes()].concat();
             Value::String(lua.create_string(text)?)

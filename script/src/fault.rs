@@ -7,7 +7,7 @@ use mlua::{Error, Lua, Value};
 
 use crate::limits::Limit;
 use crate::raised::raised;
-use crate::stack::place;
+use crate::stack::location;
 
 /// As much of a message is logged.
 const LINE_BYTES_MAX: usize = 4096;
@@ -69,7 +69,7 @@ fn without_traceback(text: &str) -> &str {
 
 /// An error raised by a function of ours, as `luaL_error` raises it: the caller's place in front.
 pub fn raise(lua: &Lua, text: &str) -> Error {
-    Error::RuntimeError(format!("{}{text}", place(lua, 1)))
+    Error::RuntimeError(format!("{}{text}", location(lua, 1)))
 }
 
 /// What Lua says where memory has run out.

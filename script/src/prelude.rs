@@ -8,7 +8,7 @@ use crate::budget::Budget;
 use crate::devices;
 use crate::fault::message;
 use crate::raised::raised;
-use crate::stack::{HANDLER, is_own, place};
+use crate::stack::{HANDLER, is_own, location};
 
 const TEXT: &str = include_str!("libraries/prelude.lua");
 
@@ -113,7 +113,7 @@ fn blame(lua: &Lua, (name, told): (LuaString, LuaString)) -> mlua::Result<String
         return Ok(told);
     }
     let caller = Caller::find(lua);
-    let place = place(lua, caller.level);
+    let place = location(lua, caller.level);
     let rest = told.strip_prefix("bad argument #");
     let parts = rest.and_then(|rest| rest.split_once(" to '?' "));
     let Some((number, why)) = parts else {

@@ -550,7 +550,7 @@ impl Session {
     /// Notes which hooks there are.
     fn look(&mut self) -> Result<(), Fault> {
         let scripts = self.scripts.clone();
-        self.look_by(&scripts.functions().look)
+        self.look_by(&scripts.functions().find_hooks)
     }
 
     fn look_by(&mut self, look: &Function) -> Result<(), Fault> {

@@ -15,7 +15,7 @@ pub enum SessionFault {
 
 impl SessionFault {
     /// What the client is told.
-    pub fn told(&self) -> ProxyError {
+    pub fn client_error(&self) -> ProxyError {
         match self {
             Self::Unreadable(_) => errors::script_not_loaded(),
             Self::Raised(_) => errors::script_not_run(),

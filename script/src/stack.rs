@@ -75,7 +75,7 @@ impl Frame {
     }
 
     /// Where it is, as `luaL_where` says it: nothing of what is not a script's.
-    pub(crate) fn place(&self, lua: &Lua) -> String {
+    pub(crate) fn location(&self, lua: &Lua) -> String {
         match self.kind {
             FrameKind::Script => place_at(lua, self.level).unwrap_or_default(),
             _ => String::new(),
@@ -185,7 +185,7 @@ pub(crate) fn depth(lua: &Lua) -> usize {
 
 /// Where the script is that has come to this level in memory, as `luaL_where` says it. Below the proxy's own code
 /// it is the script that has called that; nothing where a function of C has.
-pub(crate) fn place(lua: &Lua, level: usize) -> String {
+pub(crate) fn location(lua: &Lua, level: usize) -> String {
     let mut levels = (level..).map(|level| (level, kind(lua, level)));
     match levels.find(|(_, kind)| *kind != Some(FrameKind::Own)) {
         Some((level, Some(FrameKind::Script))) => place_at(lua, level).unwrap_or_default(),

@@ -6,7 +6,7 @@ use script::{Decision, Hook};
 use wire::{Command, errors};
 
 use crate::injected::Queue;
-use crate::stage::{Stage, asks_for_file, has_reply, say, say_all, swallow_file};
+use crate::stage::{Stage, asks_for_file, has_reply, say_all, send_packet, swallow_file};
 use crate::waiting::{Settled, interrupted, settle};
 use link::client_command::Incoming;
 use link::failure::{Failure, FailureKind};
@@ -18,7 +18,7 @@ use script_host::bridge::Bridge;
 pub async fn act(stage: &mut impl Stage, incoming: Incoming) -> Result<After, CutOff> {
     if incoming.command == Command::CHANGE_USER && is_broken(stage.server_version()) {
         let payload = errors::change_user_broken().payload();
-        say(stage, incoming.sequence, &payload);
+        send_packet(stage, incoming.sequence, &payload);
         return Ok(After::Next);
     }
     if !stage.script().has(Hook::ReadQuery) {
@@ -33,7 +33,7 @@ pub async fn act(stage: &mut impl Stage, incoming: Incoming) -> Result<After, Cu
         Settled::Decided(decision) => decision,
         Settled::Over(after) => return Ok(after),
         Settled::Killed if has_reply(incoming.command) => {
-            say(stage, incoming.sequence, &interrupted());
+            send_packet(stage, incoming.sequence, &interrupted());
             return Ok(After::Next);
         }
         // What comes behind it may rely on it.
@@ -49,7 +49,7 @@ pub async fn act(stage: &mut impl Stage, incoming: Incoming) -> Result<After, Cu
     };
     let rows = stage.script().take_rows();
     if rows.is_some() && is_of_cursor(&incoming) {
-        say(stage, incoming.sequence, &errors::cursor_rows().payload());
+        send_packet(stage, incoming.sequence, &errors::cursor_rows().payload());
         return Ok(After::Next);
     }
     stage.rewrite_rows(rows);
@@ -162,11 +162,15 @@ fn follow_statements(stage: &mut impl Stage, command: Command, payload: &[u8]) {
 fn answer(stage: &mut impl Stage, incoming: &Incoming) -> bool {
     let sequence = incoming.sequence;
     let Some(payloads) = stage.script().response() else {
-        say(stage, sequence, &errors::response_unusable().payload());
+        send_packet(stage, sequence, &errors::response_unusable().payload());
         return false;
     };
     let asks_for_file = asks_for_file(incoming.command, &payloads);
     let bridge = Bridge::new(stage.capabilities());
-    say_all(stage, sequence, &bridge.told(incoming.command, payloads));
+    say_all(
+        stage,
+        sequence,
+        &bridge.for_client(incoming.command, payloads),
+    );
     asks_for_file
 }

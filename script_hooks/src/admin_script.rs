@@ -90,7 +90,7 @@ impl AdminScript {
         self.script.clear_queue();
         let failed = errors::response_unusable().text;
         let told = match answer {
-            Some(answer) => Bridge::new(capabilities).told(command, answer),
+            Some(answer) => Bridge::new(capabilities).for_client(command, answer),
             None => refusal(match decision {
                 Decision::SendResult => &failed,
                 Decision::Nothing | Decision::Waits => NO_RESULT,

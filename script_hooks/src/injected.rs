@@ -8,7 +8,9 @@ use wire::write::put_packets;
 use wire::{Command, errors};
 
 use crate::packets::{incoming_of, payloads_of, reply_facts};
-use crate::stage::{Stage, asks_for_file, has_reply, lacks_server, say, say_all, swallow_file};
+use crate::stage::{
+    Stage, asks_for_file, has_reply, lacks_server, say_all, send_packet, swallow_file,
+};
 use crate::waiting::{Settled, interrupted, settle};
 use link::client_command::Incoming;
 use link::failure::{Failure, FailureKind};
@@ -66,7 +68,7 @@ impl<'a, S: Stage> Queue<'a, S> {
         if !self.is_told && self.is_awaited() {
             // Whoever has asked waits for an answer.
             let [low, high] = self.stage.status().0.to_le_bytes();
-            say(self.stage, self.sequence, &[OK, 0, 0, low, high, 0, 0]);
+            send_packet(self.stage, self.sequence, &[OK, 0, 0, low, high, 0, 0]);
         }
         Ok(After::Next)
     }
@@ -77,7 +79,7 @@ impl<'a, S: Stage> Queue<'a, S> {
         tracing::error!("{error}");
         self.stage.script().clear_queue();
         if !self.is_told && self.is_awaited() {
-            say(self.stage, self.sequence, &error.payload());
+            send_packet(self.stage, self.sequence, &error.payload());
             self.is_told = true;
         }
     }
@@ -166,7 +168,7 @@ impl<'a, S: Stage> Queue<'a, S> {
                 put_packets(&mut heard.kept, sequence, &payload);
                 return self.judge(command, heard).await;
             }
-            Towards::Client { sequence } => say(self.stage, sequence, &payload),
+            Towards::Client { sequence } => send_packet(self.stage, sequence, &payload),
             Towards::Nobody => {}
         }
         self.is_told = true;
@@ -198,7 +200,7 @@ impl<'a, S: Stage> Queue<'a, S> {
             let error = errors::result_too_long();
             tracing::error!("{error}");
             self.stage.script().clear_queue();
-            self.tell(|stage, sequence| say(stage, sequence, &error.payload()));
+            self.send_result(|stage, sequence| send_packet(stage, sequence, &error.payload()));
             return Ok(After::Next);
         }
         let kept = std::mem::take(&mut heard.kept);
@@ -235,13 +237,13 @@ impl<'a, S: Stage> Queue<'a, S> {
     async fn answer(&mut self) -> Result<(), CutOff> {
         let Some(payloads) = self.stage.script().response() else {
             let payload = errors::response_unusable().payload();
-            self.tell(|stage, sequence| say(stage, sequence, &payload));
+            self.send_result(|stage, sequence| send_packet(stage, sequence, &payload));
             return Ok(());
         };
         let command = self.incoming.command;
         let sends_file = asks_for_file(command, &payloads) && !self.is_told;
-        let told = Bridge::new(self.stage.capabilities()).told(command, payloads);
-        self.tell(|stage, sequence| say_all(stage, sequence, &told));
+        let told = Bridge::new(self.stage.capabilities()).for_client(command, payloads);
+        self.send_result(|stage, sequence| say_all(stage, sequence, &told));
         match sends_file {
             true => swallow_file(self.stage, self.sequence).await,
             false => Ok(()),
@@ -250,7 +252,7 @@ impl<'a, S: Stage> Queue<'a, S> {
 
     /// The client gets a reply as it was kept, with ids that follow what it has had, or its own frames'.
     fn tell_kept(&mut self, kept: Vec<u8>) {
-        self.tell(|stage, sequence| {
+        self.send_result(|stage, sequence| {
             let client = stage.client();
             let next = client.transport.frame_sequence().unwrap_or(sequence);
             client.append(&renumbered(kept, next));
@@ -260,14 +262,14 @@ impl<'a, S: Stage> Queue<'a, S> {
     /// The command was killed in a hook. What its client has had, it has had.
     fn end(&mut self, has_passed: bool) -> After {
         if !(self.is_told || has_passed) && has_reply(self.incoming.command) {
-            say(self.stage, self.sequence, &interrupted());
+            send_packet(self.stage, self.sequence, &interrupted());
         }
         self.is_told = true;
         After::Next
     }
 
     /// The client gets a result, if it has had none.
-    fn tell(&mut self, say: impl FnOnce(&mut S, u8)) {
+    fn send_result(&mut self, send: impl FnOnce(&mut S, u8)) {
         match self.is_told {
             _ if !self.is_awaited() => {
                 tracing::error!(
@@ -277,7 +279,7 @@ impl<'a, S: Stage> Queue<'a, S> {
             true => tracing::error!(
                 "a script gives a second result to a command: the proxy does not send it"
             ),
-            false => say(self.stage, self.sequence),
+            false => send(self.stage, self.sequence),
         }
         self.is_told = true;
     }

@@ -116,12 +116,12 @@ pub fn asks_for_file(command: Command, answer: &Payloads) -> bool {
 pub async fn swallow_file(stage: &mut impl Stage, sequence: u8) -> Result<(), CutOff> {
     let next = stage.swallow_file(sequence).await?;
     let [low, high] = stage.status().0.to_le_bytes();
-    say(stage, next, &[OK, 0, 0, low, high, 0, 0]);
+    send_packet(stage, next, &[OK, 0, 0, low, high, 0, 0]);
     Ok(())
 }
 
 /// Sends the client a packet with this id.
-pub fn say(stage: &mut impl Stage, sequence: u8, payload: &[u8]) {
+pub fn send_packet(stage: &mut impl Stage, sequence: u8, payload: &[u8]) {
     let mut payloads = Payloads::default();
     payloads.put(|out| out.extend_from_slice(payload));
     say_all(stage, sequence, &payloads);

@@ -48,7 +48,7 @@ pub async fn settle(
         }
         let wish = stage.script().take_wish();
         stage.note_wait(match &wish {
-            Some(Wish::Query(ScriptQuery { place: None, .. })) => HookWait::Reply,
+            Some(Wish::Query(ScriptQuery { hint: None, .. })) => HookWait::Reply,
             _ => HookWait::Aside,
         });
         let came = fulfil(stage, wish, sequence).await?;
@@ -79,7 +79,7 @@ async fn fulfil(
             Some(()) => WaitEnd::Given(WishOutcome::Time),
             None => WaitEnd::Killed,
         },
-        Some(Wish::Query(inquiry)) if inquiry.place.is_none() => {
+        Some(Wish::Query(inquiry)) if inquiry.hint.is_none() => {
             match ask(stage, &inquiry, sequence).await? {
                 Ok(given) => WaitEnd::Given(given),
                 Err(after) => WaitEnd::Over(after),

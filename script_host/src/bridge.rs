@@ -210,7 +210,7 @@ impl Bridge {
     }
 
     /// What a script answers to a command, as the client reads it.
-    pub fn told(self, command: Command, answer: Payloads) -> Payloads {
+    pub fn for_client(self, command: Command, answer: Payloads) -> Payloads {
         match command {
             _ if !self.changes_replies() => answer,
             command if has_result(command) => self.told_result(&answer),
@@ -408,10 +408,10 @@ mod tests {
     fn results_are_the_same_on_both_sides() {
         let (old, new) = results();
         assert_eq!(newest().read(Command::QUERY, new.clone()), old);
-        assert_eq!(newest().told(Command::QUERY, old.clone()), new);
+        assert_eq!(newest().for_client(Command::QUERY, old.clone()), new);
         let none = Bridge::new(Capabilities::default());
         assert_eq!(none.read(Command::QUERY, old.clone()), old);
-        assert_eq!(none.told(Command::QUERY, old.clone()), old);
+        assert_eq!(none.for_client(Command::QUERY, old.clone()), old);
     }
 
     #[test]
@@ -465,7 +465,7 @@ mod tests {
                 assert_eq!(read, payloads, "{command:?} {garbage:?}");
                 // The second 0xfe of an answer to a PREPARE is an EOF, which the client does not expect.
                 if command != Command::STMT_PREPARE || !is_eof(garbage) {
-                    let told = newest().told(command, payloads.clone());
+                    let told = newest().for_client(command, payloads.clone());
                     assert_eq!(told, payloads, "{command:?} {garbage:?}");
                 }
             }

@@ -72,7 +72,7 @@ impl LoginHooks {
                 server: SocketFacts::default(),
             }),
             Err(fault) => {
-                let payload = fault.told().payload();
+                let payload = fault.client_error().payload();
                 let cause = fault.to_string();
                 Err(Failure::relaying(FailureKind::ScriptFailed, cause, payload))
             }
@@ -136,7 +136,7 @@ impl LoginHooks {
                         errors::response_unusable(),
                     ));
                 };
-                say(client, &payloads).await?;
+                send_payloads(client, &payloads).await?;
                 return match payloads.at(0).and_then(<[u8]>::first) {
                     Some(&OK) => Ok(Auth::LetIn),
                     _ => Err(ended("read_auth has answered the client")),
@@ -203,7 +203,7 @@ impl LoginHooks {
                 errors::response_unusable(),
             ));
         };
-        say(client, &payloads).await?;
+        send_payloads(client, &payloads).await?;
         match payloads.at(0).and_then(<[u8]>::first) {
             Some(&OK) => Ok(()),
             _ => Err(ended("read_auth_result has answered the client")),
@@ -228,7 +228,7 @@ impl LoginHooks {
     /// Says what the script wants said; then the session is over.
     async fn answer_and_end(&mut self, client: &mut PacketStream, hook: &str) -> Failure {
         match self.script.response() {
-            Some(payloads) => match say(client, &payloads).await {
+            Some(payloads) => match send_payloads(client, &payloads).await {
                 Ok(()) => ended(&format!("{hook} has answered the client")),
                 Err(failure) => failure,
             },
@@ -271,7 +271,7 @@ pub fn replaced<'a>(
 }
 
 /// Says what the script wants said.
-pub async fn say(client: &mut PacketStream, payloads: &Payloads) -> Result<(), Failure> {
+pub async fn send_payloads(client: &mut PacketStream, payloads: &Payloads) -> Result<(), Failure> {
     for payload in payloads.iter() {
         let sent = client.write(payload).await;
         sent.map_err(|error| client_broke(error.into()))?;

@@ -7,7 +7,7 @@ use route::{BackendId, ClusterId};
 #[derive(Debug, Clone, Default)]
 pub struct ScriptRoute {
     /// The script's choice for this session.
-    pub place: ScriptTarget,
+    pub target: ScriptTarget,
     /// The backends that any script has put down.
     out: Option<Box<Out>>,
 }
@@ -36,7 +36,7 @@ pub struct Out {
 impl ScriptRoute {
     /// The script has chosen.
     pub fn choose(&mut self, place: ScriptTarget) {
-        self.place = place;
+        self.target = place;
     }
 
     /// Scripts have put these backends down.
@@ -47,7 +47,7 @@ impl ScriptRoute {
 
     /// The backend of the script's choice. One that is down is none, as long as it is.
     pub fn backend(&self) -> Option<(BackendId, ClusterId)> {
-        match self.place {
+        match self.target {
             ScriptTarget::At(backend, cluster) if !self.is_out(backend) => Some((backend, cluster)),
             ScriptTarget::At(..) | ScriptTarget::Any | ScriptTarget::Nowhere => None,
         }
@@ -57,7 +57,7 @@ impl ScriptRoute {
     pub fn take(&mut self) -> Option<(BackendId, ClusterId)> {
         let backend = self.backend();
         if backend.is_some() {
-            self.place = ScriptTarget::Any;
+            self.target = ScriptTarget::Any;
         }
         backend
     }

@@ -12,7 +12,7 @@ use link::dialogue::client_broke;
 use link::failure::Failure;
 use login::examine::random;
 use login::relayed_login::own_offer;
-use script_host::login_hooks::{ended, say};
+use script_host::login_hooks::{ended, send_payloads};
 
 /// What a script that answers everything says it is, unless it greets itself.
 const VERSION_OF_NOBODY: &[u8] = b"8.0.99-pilotfish";
@@ -29,11 +29,11 @@ impl Begin<'_> {
             let greeting = self.greeting_of_nobody();
             let mut payload = Vec::new();
             greeting.encode(&mut payload);
-            self.tell(&payload).await?;
+            self.send(&payload).await?;
             self.hooks.note_greeting(&greeting);
             return Ok(greeting);
         }
-        say(self.client, payloads).await?;
+        send_payloads(self.client, payloads).await?;
         match Greeting::decode(first) {
             Ok(greeting) => {
                 self.hooks.note_greeting(&greeting);
@@ -72,15 +72,15 @@ impl Begin<'_> {
             let scramble = Scramble::of_random(random(&self.env.pool.system.entropy));
             put_auth_switch(&mut switch, CACHING_SHA2_PASSWORD, scramble.as_bytes());
             switch.push(0);
-            self.tell(&switch).await?;
+            self.send(&switch).await?;
             let answer = self.client.read().await.map_err(client_broke)?;
             if !matches!(answer.as_slice(), [] | [0]) {
-                self.tell(&[MORE_DATA, FAST_AUTHENTICATION]).await?;
+                self.send(&[MORE_DATA, FAST_AUTHENTICATION]).await?;
             }
         }
         let mut ok = vec![OK, 0, 0];
         ok.extend_from_slice(&StatusFlags::AUTOCOMMIT.0.to_le_bytes());
         ok.extend_from_slice(&[0, 0]);
-        self.tell(&ok).await
+        self.send(&ok).await
     }
 }

@@ -11,7 +11,7 @@ use backend::settings::Settings;
 use link::dialogue::client_broke;
 use link::failure::Failure;
 use link::packets::PacketStream;
-use login::relayed_login::Who;
+use login::relayed_login::ClientLogin;
 use relay::relay_env::RelayEnv;
 use script_host::host::Host;
 use script_host::login_hooks::LoginHooks;
@@ -31,7 +31,7 @@ pub struct Begin<'a> {
     /// The client.
     pub client: &'a mut PacketStream,
     /// What is known of the client's login.
-    pub who: &'a mut Who,
+    pub client_login: &'a mut ClientLogin,
     /// The hooks of its script.
     pub hooks: LoginHooks,
     /// What the client has been offered.
@@ -49,7 +49,7 @@ pub struct Answering<'a> {
 }
 
 impl Begin<'_> {
-    pub(crate) async fn tell(&mut self, payload: &[u8]) -> Result<(), Failure> {
+    pub(crate) async fn send(&mut self, payload: &[u8]) -> Result<(), Failure> {
         let sent = self.client.write(payload).await;
         sent.map_err(|error| client_broke(error.into()))
     }

@@ -53,7 +53,7 @@ impl Begin<'_> {
             person: None,
             server: None,
             status: StatusFlags::AUTOCOMMIT,
-            collation: self.who.collation,
+            collation: self.client_login.collation,
         }
     }
 }

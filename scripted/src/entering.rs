@@ -27,7 +27,7 @@ impl Begin<'_> {
             client: self.client,
             remote: self.remote,
             listener: answering.listener,
-            who: self.who,
+            client_login: self.client_login,
             hooks: Some(&mut self.hooks),
         };
         match enter.run().await {
@@ -68,7 +68,7 @@ impl Begin<'_> {
             server: Some(server),
             status,
             compression,
-            collation: self.who.collation,
+            collation: self.client_login.collation,
             capabilities,
         })))
     }

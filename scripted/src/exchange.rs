@@ -60,7 +60,7 @@ impl Scripted {
         if let Some(observer) = &mut self.observer {
             observer.runs_on(server.backend.id, server.capabilities);
             observer.begins(&incoming.packets, self.client.status);
-            self.watch.says(observer.digest());
+            self.watch.set_digest(observer.digest());
         }
         let instead = match self.in_place_of_kill(incoming, &mut server).await {
             Ok(instead) => instead,

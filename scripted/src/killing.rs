@@ -59,7 +59,7 @@ impl Scripted {
             id,
             scope,
             at: None,
-            said: self.env.pool.now().0,
+            requested_at: self.env.pool.now().0,
         });
         Ok(Some(statement_of("DO 0", server)))
     }

@@ -51,7 +51,7 @@ impl Begin<'_> {
             self.abandon(met);
             return Err(failure);
         }
-        let read = read_response(self.settings, self.client, self.who).await;
+        let read = read_response(self.settings, self.client, self.client_login).await;
         let (request, answer) = match read {
             Ok(read) => read,
             Err(failure) => {
@@ -73,7 +73,7 @@ impl Begin<'_> {
             ..greeting.clone()
         }
         .encode(&mut payload);
-        self.tell(&payload).await?;
+        self.send(&payload).await?;
         self.hooks.note_greeting(greeting);
         Ok(())
     }
@@ -87,7 +87,7 @@ impl Begin<'_> {
     ) -> Result<CompletedLogin, Failure> {
         let heard = async {
             let response = decode(request.as_ref(), &answer).map_err(malformed)?;
-            self.who.introduce(&response);
+            self.client_login.introduce(&response);
             let agreed = response.head.capabilities & self.offered;
             self.hooks.facts.kind = Some(kind_of(agreed));
             let auth = self.hooks.read_auth(self.client, &response).await?;

@@ -62,7 +62,7 @@ impl Begin<'_> {
             header: self.header,
             client: self.client,
             backend: &mut greeted,
-            who: self.who,
+            client_login: self.client_login,
             observer: Some(&mut observer),
         };
         let agreement = match asked {

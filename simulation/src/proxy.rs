@@ -105,7 +105,7 @@ impl SimulatedProxy {
 
     /// What its workers tell of themselves.
     pub async fn views(&self) -> Vec<WorkerView> {
-        self.plane.window().look().await
+        self.plane.window().views().await
     }
 
     /// What it has counted of statements.

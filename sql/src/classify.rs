@@ -70,7 +70,7 @@ impl<W: Watcher> Scan<'_, W> {
         }
         if self.facts.marks.has(Marks::LOST | Marks::CONDITIONAL) {
             self.facts.at_least(Access::Unsure);
-            for part in &mut self.facts.parts {
+            for part in &mut self.facts.statements {
                 part.access = part.access.max(Access::Unsure);
             }
         }
@@ -95,8 +95,8 @@ impl<W: Watcher> Scan<'_, W> {
             access: self.facts.access,
             effects: self.facts.effects,
         };
-        if self.facts.parts.len() < PARTS_MAX {
-            self.facts.parts.push(part);
+        if self.facts.statements.len() < PARTS_MAX {
+            self.facts.statements.push(part);
         } else {
             self.facts.marks.add(Marks::CROWDED);
             self.facts.doubts.add(Doubts::MANY_STATEMENTS);

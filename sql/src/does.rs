@@ -58,7 +58,7 @@ impl Facts {
         } else if !does.only_reads() {
             self.marks.add(Marks::NAMES_WRITER);
             self.at_least(Access::Unsure);
-            for part in &mut self.parts {
+            for part in &mut self.statements {
                 part.access = part.access.max(Access::Unsure);
             }
         }
@@ -71,7 +71,7 @@ impl Facts {
         self.marks.add(Marks::UNKNOWN_FUNCTION);
         self.effects.add(Effects::ANYTHING);
         self.at_least(Access::Unsure);
-        for part in &mut self.parts {
+        for part in &mut self.statements {
             part.effects.add(Effects::ANYTHING);
             part.access = part.access.max(Access::Unsure);
         }
@@ -99,7 +99,7 @@ mod tests {
         let is_doubted = |part: &crate::StatementFacts| {
             part.access == Access::Unsure && part.effects.has(Effects::ANYTHING)
         };
-        assert!(facts.parts.iter().all(is_doubted));
+        assert!(facts.statements.iter().all(is_doubted));
     }
 
     #[test]

@@ -240,7 +240,7 @@ pub struct Facts {
     /// What is not understood of it.
     pub doubts: Doubts,
     /// Each of its statements, in order.
-    pub parts: Vec<StatementFacts>,
+    pub statements: Vec<StatementFacts>,
     /// What it names, in order, as often as it does.
     pub mentions: Vec<Mention>,
     /// What SET assigns, in order, with NAMES, TRANSACTION and their like.
@@ -276,7 +276,7 @@ impl Facts {
             effects,
             marks,
             doubts,
-            parts,
+            statements: parts,
             mentions,
             assignments,
             comments,

@@ -136,7 +136,7 @@ impl KnownFacts {
         flags: Flags,
         digest: Option<u64>,
     ) -> Option<Self> {
-        let [part] = facts.parts.as_slice() else {
+        let [part] = facts.statements.as_slice() else {
             return None;
         };
         let is_about_data = matches!(
@@ -188,12 +188,12 @@ impl KnownFacts {
         (facts.kind, facts.access) = (known.kind, known.access);
         (facts.uses, facts.effects) = (known.uses, known.effects);
         (facts.marks, facts.doubts) = (known.marks, known.doubts);
-        for part in &known.parts {
+        for part in &known.statements {
             let mut part = *part;
             let values = self.skeleton.values.iter();
             let inside = values.filter(|value| value.span.end <= part.span.end);
             part.span.end = self.moved(part.span.end, inside.count(), other);
-            facts.parts.push(part);
+            facts.statements.push(part);
         }
         for (mention, before) in known.mentions.iter().zip(&self.values_before) {
             let moved = |span: Span| match span.is_empty() {

@@ -58,7 +58,7 @@ impl Facts {
     /// Whether the command is one statement, runs no text, and is understood whole: its facts say all.
     #[inline]
     pub fn is_plain(&self) -> bool {
-        self.doubts.is_empty() && self.parts.len() <= 1 && !has_text(self.kind)
+        self.doubts.is_empty() && self.statements.len() <= 1 && !has_text(self.kind)
     }
 }
 
@@ -88,11 +88,11 @@ impl Inside {
         facts: &Facts,
         reader: Reader<'_>,
     ) {
-        if facts.parts.len() <= 1 {
+        if facts.statements.len() <= 1 {
             return self.read_texts(text, flags, schema, facts, reader);
         }
         let mut start = 0;
-        for part in &facts.parts {
+        for part in &facts.statements {
             let span = Span {
                 start,
                 end: part.span.end,

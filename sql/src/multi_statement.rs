@@ -48,7 +48,7 @@ fn asks(facts: &Facts, at: usize, kind: StatementKind) -> bool {
     };
     let mut questions = facts.questions.iter();
     let is_asked = |part| at > 0 && part == at as u32;
-    shows || questions.any(|it| is_asked(it.part) && is_about_past(it.about))
+    shows || questions.any(|it| is_asked(it.statement_index) && is_about_past(it.about))
 }
 
 /// Each statement up to the last that has to be alone, and the rest.
@@ -61,12 +61,12 @@ fn parts(
     if facts.kind != StatementKind::Multi || facts.marks.has(Marks::CROWDED | Marks::LOST) {
         return None;
     }
-    let mut all = facts.parts.iter().enumerate();
+    let mut all = facts.statements.iter().enumerate();
     let last = all.rfind(|(at, part)| is_alone(*at, part.kind))?.0;
     let borders = Borders::of(text, flags);
     let mut texts: Vec<&[u8]> = Vec::new();
     let mut behind = 0;
-    for (at, part) in facts.parts.iter().enumerate() {
+    for (at, part) in facts.statements.iter().enumerate() {
         let begin = match borders.between(behind, part.span.start)[..] {
             [] => behind,
             [one] if at > 0 => one.end,

@@ -59,7 +59,7 @@ impl<'a> Planned<'a> {
         const HARMLESS: Effects = Effects::DIAGNOSTICS
             .with(Effects::FOUND_ROWS)
             .with(Effects::TRANSACTION_BEGUN);
-        let [part] = facts.parts[..] else {
+        let [part] = facts.statements[..] else {
             return None;
         };
         let is_unfit = facts.marks.has(UNFIT)

@@ -15,7 +15,7 @@ pub struct Question {
     /// The whole call, or the variable with its scope.
     pub span: Span,
     /// In which of the command's statements it stands, counted from 0.
-    pub part: u32,
+    pub statement_index: u32,
 }
 
 /// What may be asked of a connection.

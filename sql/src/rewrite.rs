@@ -125,7 +125,7 @@ impl Facts {
         if is_connection && self.uses.has(Uses::THREADS | Uses::NAMED_LOCKS) {
             return None;
         }
-        if !is_connection && question.part > 0 {
+        if !is_connection && question.statement_index > 0 {
             return None;
         }
         let variable = question.spelling == QuestionForm::Variable;

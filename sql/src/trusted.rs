@@ -53,7 +53,7 @@ impl Facts {
     pub fn trust(&mut self, text: &[u8], trusted: &TrustedFunctions) {
         let is_open_to_doubt = self.kind != StatementKind::Select
             || self.access != Access::Unsure
-            || self.parts.len() != 1
+            || self.statements.len() != 1
             || self.marks.has(UNSURE)
             || self.uses.has(Uses::SERVER_FILE);
         if !self.marks.has(Marks::UNKNOWN_FUNCTION) || is_open_to_doubt {
@@ -66,7 +66,7 @@ impl Facts {
         self.access = Access::Read;
         self.effects.remove(Effects::ANYTHING);
         self.marks.remove(Marks::UNKNOWN_FUNCTION);
-        for part in &mut self.parts {
+        for part in &mut self.statements {
             part.access = self.access;
             part.effects.remove(Effects::ANYTHING);
         }
@@ -85,7 +85,7 @@ mod tests {
         let is_read = facts.access == Access::Read;
         assert_eq!(
             is_read,
-            facts.parts.iter().all(|it| it.access == Access::Read),
+            facts.statements.iter().all(|it| it.access == Access::Read),
             "{text}"
         );
         assert!(!is_read || facts.effects.is_empty(), "{text}");

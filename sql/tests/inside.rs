@@ -164,7 +164,7 @@ fn statements_are_read_as_those_before_them_have_left_the_session() {
         let names: Vec<_> = names
             .map(|it| String::from_utf8_lossy(&it).into_owned())
             .collect();
-        (own.parts.len(), own.doubts, names)
+        (own.statements.len(), own.doubts, names)
     };
     for text in [
         &b"SET sql_mode = 'ANSI_QUOTES'; SELECT 1 FROM \"secret\""[..],

@@ -84,7 +84,7 @@ fn a_thousand_tables_are_kept_and_more_are_said() {
         assert_eq!(facts.marks.has(Marks::CROWDED), is_crowded);
     }
     let statements = |count: usize| facts("DO 1;".repeat(count).as_bytes(), Flags::default());
-    assert_eq!(statements(256).parts.len(), 256);
+    assert_eq!(statements(256).statements.len(), 256);
     assert!(!statements(256).marks.has(Marks::CROWDED));
     assert!(statements(257).marks.has(Marks::CROWDED));
 }

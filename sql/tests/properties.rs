@@ -98,13 +98,19 @@ fn check(facts: &Facts, text: &[u8]) {
             .all(|span| is_inside(span, text))
     );
     let mut end = 0;
-    for part in &facts.parts {
+    for part in &facts.statements {
         assert!(is_inside(part.span, text) && part.span.start >= end && !part.span.is_empty());
         end = part.span.end;
         assert!(facts.access >= part.access);
     }
-    assert_eq!(facts.kind == StatementKind::Multi, facts.parts.len() > 1);
-    assert_eq!(facts.kind == StatementKind::Empty, facts.parts.is_empty());
+    assert_eq!(
+        facts.kind == StatementKind::Multi,
+        facts.statements.len() > 1
+    );
+    assert_eq!(
+        facts.kind == StatementKind::Empty,
+        facts.statements.is_empty()
+    );
     assert!(!facts.marks.has(Marks::LOST) || facts.access >= Access::Unsure);
 }
 
@@ -174,7 +180,7 @@ proptest! {
         )).filter(|statement| !statement.contains("/*/") && !statement.contains("**/")).collect();
         let text = statements.join(";");
         let facts = facts(text.as_bytes(), Flags::default());
-        let parts: Vec<_> = facts.parts.iter().map(|part| part.span.of(text.as_bytes())).collect();
+        let parts: Vec<_> = facts.statements.iter().map(|part| part.span.of(text.as_bytes())).collect();
         let expected: Vec<_> = statements.iter().map(|statement| statement.as_bytes()).collect();
         prop_assert_eq!(parts, expected);
     }

@@ -414,7 +414,7 @@ fn questions_tell_what_and_where() {
         .map(|question| {
             (
                 question.about,
-                question.part,
+                question.statement_index,
                 question.span.of(text.as_bytes()),
             )
         })

@@ -25,7 +25,7 @@ use link::decline::decline;
 use link::dialogue::LoginObserver;
 use link::failure::{Failure, FailureKind};
 use link::packets::PacketStream;
-use link::session_end::{SessionEnd, late, tell};
+use link::session_end::{SessionEnd, late, send_error};
 use link::transport::Transport;
 use login::connect::connect;
 use login::destination::Destination;
@@ -64,7 +64,7 @@ pub(crate) fn serve(
             began: worker.plane_context.now(),
             user: Box::default(),
             schema: Box::default(),
-            way: SessionKind::Login,
+            kind: SessionKind::Login,
             thread_id: 0,
             timeout_idle_transaction: None,
             account: None,
@@ -102,7 +102,7 @@ fn log_end(facts: &Facts, ended: Result<SessionEnd, Failure>) {
         Ok(SessionEnd::RoleChanged) => tracing::info!(
             kind = "binlog_reader_moved",
             client = %facts.client,
-            user = facts.who.user,
+            user = facts.client_login.user,
             backend = facts.backend.as_deref(),
             "the role of the backend has changed; the proxy has closed the connection of a client that reads the binary \
              log, between two transactions, so that the client goes on by GTID from another server"
@@ -110,7 +110,7 @@ fn log_end(facts: &Facts, ended: Result<SessionEnd, Failure>) {
         Ok(end) => tracing::debug!(
             kind = "session_ended",
             client = %facts.client,
-            user = facts.who.user,
+            user = facts.client_login.user,
             %end,
             "session ended"
         ),
@@ -128,7 +128,7 @@ async fn pooled(
 ) -> Result<SessionEnd, Failure> {
     let id = session.identity.registered.id();
     let watch = Rc::clone(&session.watch);
-    facts.tell(&watch, SessionKind::Pooled(session.mode), Some(id));
+    facts.publish(&watch, SessionKind::Pooled(session.mode), Some(id));
     session.note_account();
     worker.session_registry.borrow_mut().insert(id, watch);
     let ran = session.run(&mut script).await;
@@ -179,7 +179,7 @@ async fn begin(
     watch.note_of(|card| card.client = facts.client.clone());
     let mut client = PacketStream::new(Transport::from(socket), 0).counted_in(&watch.memory);
     if let Err(blocked) = host_errors::check(&worker.relay.login, &settings, &facts.client) {
-        tell(&mut client, &blocked, false).await;
+        send_error(&mut client, &blocked, false).await;
         return Err(blocked);
     }
     let runs_script = !settings.config.scripts_of(&listener).is_empty();
@@ -196,7 +196,7 @@ async fn begin(
         Ok((Entered::Passed(passed), place)) => {
             let (greeted, agreement) = *passed;
             let id = agreement.person.as_ref().map(Registration::id);
-            facts.tell(watch, SessionKind::Relayed, id);
+            facts.publish(watch, SessionKind::Relayed, id);
             let given = (&worker.relay, watch, &*settings);
             if listener.joins_in_kernel() {
                 let session = KernelSession::begin(given, client, greeted, agreement, place)?;
@@ -213,7 +213,7 @@ async fn begin(
         }
         Err(failure) => failure,
     };
-    tell(&mut client, &failed, facts.who.has_answered).await;
+    send_error(&mut client, &failed, facts.client_login.has_answered).await;
     Err(failed)
 }
 
@@ -277,7 +277,7 @@ async fn log_in(
             client,
             remote: &remote,
             listener,
-            who: &mut facts.who,
+            client_login: &mut facts.client_login,
             hooks: None,
         };
         let entered = timeout(limit, enter.run())
@@ -303,7 +303,7 @@ async fn log_in(
         header,
         client,
         backend: &mut greeted,
-        who: &mut facts.who,
+        client_login: &mut facts.client_login,
         observer: redirect.as_mut().map(|it| it as &mut dyn LoginObserver),
     };
     let remote = &facts.client;

@@ -71,7 +71,7 @@ impl Window {
     }
 
     /// What workers tell of themselves, in their order; one that does not answer in time is left out.
-    pub async fn look(&self) -> Vec<WorkerView> {
+    pub async fn views(&self) -> Vec<WorkerView> {
         let (to, mut told) = mpsc::unbounded_channel();
         self.workers.send_all(|| Message::View(to.clone()));
         drop(to);
@@ -149,7 +149,7 @@ impl Window {
             id,
             scope,
             at: None,
-            said: self.plane_context.now().0,
+            requested_at: self.plane_context.now().0,
         };
         self.workers.send_all(|| Message::Kill(kill, to.clone()));
         drop(to);
@@ -244,7 +244,7 @@ impl Window {
     }
 
     /// What became of sessions that the kernel was to join. Bytes of sessions that last are in it if workers were asked
-    /// before, see [`Window::look`].
+    /// before, see [`Window::views`].
     pub fn joins(&self) -> Vec<JoinView> {
         self.shared.joins.views()
     }

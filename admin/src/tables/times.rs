@@ -15,7 +15,7 @@ pub static TABLE: TableDefinition<TimesView> = TableDefinition {
     columns: columns! {
         text "cluster", "The backend's cluster.", |it| it.cluster.clone().into();
         text "backend", "The backend.", |it| it.backend.clone().into();
-        text "way", "own connection, lane, or relayed.", |it| it.way.into();
+        text "way", "own connection, lane, or relayed.", |it| it.path.into();
         integer "statements", "How many have gone that way.", |it| it.statements.into();
         measure "waited_avg_us" ["us"], "In the proxy: on the average.", |it| microseconds(it.waited.average);
         measure "waited_p50_us" ["us"], "Half of them no longer.", |it| microseconds(it.waited.p50);

@@ -182,7 +182,7 @@ impl PooledSession {
         };
         let now = env.now();
         let dice = &mut env.relay.login.dice.borrow_mut();
-        let placed = route::place(&topology, &wish, &env.loads, now, dice, &mut ());
+        let placed = route::select_backend(&topology, &wish, &env.loads, now, dice, &mut ());
         placed.ok().map(|placed| Arc::clone(placed.backend))
     }
 

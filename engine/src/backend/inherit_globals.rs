@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use backend::ask_globals::look;
+use backend::ask_globals::refresh;
 use pool::CloseReason;
 use session::state::{Former, Heir, Pin};
 use wire::Capabilities;
@@ -33,7 +33,7 @@ impl PooledSession {
         let Some(lease) = &mut self.held.lease else {
             return;
         };
-        if look(&self.env.pool_env, &mut lease.conn).await.is_err() {
+        if refresh(&self.env.pool_env, &mut lease.conn).await.is_err() {
             self.drop_lease(CloseReason::Broken);
         }
         self.keep_inherited();

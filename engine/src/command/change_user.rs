@@ -292,7 +292,7 @@ impl PooledSession {
         self.note_wait_timeout();
         self.watch.note_of(|card| {
             card.user = String::from_utf8_lossy(self.user()).into();
-            card.way = SessionKind::Pooled(self.mode);
+            card.kind = SessionKind::Pooled(self.mode);
             card.timeout_idle_transaction = self.identity.account.pooling.timeout_idle_transaction;
             card.account = Some(self.identity.account.id().clone());
         });

@@ -14,7 +14,7 @@ use link::leg::Leg;
 use link::packets::PacketStream;
 use login::connect::Greeted;
 use login::passthrough_auth::PassOn;
-use login::relayed_login::{Agreement, Who};
+use login::relayed_login::{Agreement, ClientLogin};
 use relay::outcome::{After, Relayed};
 use relay::relayed_session::join;
 
@@ -58,7 +58,7 @@ impl PooledSession {
             header: &self.client.header,
             destination: &self.routing.state.destination(),
             client: stream,
-            who: &mut Who::default(),
+            client_login: &mut ClientLogin::default(),
             greeting: &self.identity.greeting,
             observer: None,
         };

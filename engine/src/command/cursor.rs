@@ -71,13 +71,13 @@ impl PooledSession {
         let prepared = self.backend_statement(&key, &Needs::NONE).await;
         self.sql_state.session.left_alone(before);
         let Ok(Ok(backend_id)) = prepared else {
-            self.say_error(sequence, &errors::no_cursor(number));
+            self.reply_error(sequence, &errors::no_cursor(number));
             return Ok(After::Next);
         };
         let mistake = Mistake {
             command: Command::STMT_FETCH,
             argument: [backend_id.0.to_le_bytes(), 1u32.to_le_bytes()].concat(),
-            asked: backend_id.0,
+            statement_id: backend_id.0,
             meant: number,
         };
         let after = self.mistaken(sequence, &mistake).await;

@@ -131,7 +131,7 @@ impl PooledSession {
 
     async fn refuse_execution(&mut self, incoming: &Incoming, error: &ProxyError) {
         Box::pin(self.put_down_error(error)).await;
-        self.say_error(incoming.sequence, error);
+        self.reply_error(incoming.sequence, error);
     }
 
     /// Keeps in mind which types the client gives its parameters. Returned: those of this execution.

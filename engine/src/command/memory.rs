@@ -65,7 +65,7 @@ impl PooledSession {
             _ => {}
         }
         log_refused(&self.watch);
-        self.say_error(passage.sequence, &errors::memory_full("the statement"));
+        self.reply_error(passage.sequence, &errors::memory_full("the statement"));
         Ok(())
     }
 

@@ -44,7 +44,7 @@ impl PooledSession {
                 }),
                 _,
             )
-            | (None, Some(By { rule, .. })) => self.say_error(sequence, &by(*rule)),
+            | (None, Some(By { rule, .. })) => self.reply_error(sequence, &by(*rule)),
             (None, None) => return None,
         }
         Some(After::Next)
@@ -55,17 +55,17 @@ impl PooledSession {
         let sequence = incoming.sequence;
         if !incoming.command.is_replication() {
             let error = errors::unknown_command();
-            self.say_error(sequence, &error);
+            self.reply_error(sequence, &error);
             Box::pin(self.put_down_only(&error)).await;
             return Ok(After::Next);
         }
         if !self.identity.account.replicates {
-            self.say_error(sequence, &errors::replication_denied());
+            self.reply_error(sequence, &errors::replication_denied());
             return Ok(After::Next);
         }
         if self.has_scripts() {
             // Relayed, it would be out of their sight.
-            self.say_error(sequence, &errors::replication_with_script());
+            self.reply_error(sequence, &errors::replication_with_script());
             return Ok(After::Next);
         }
         let unread = Facts {

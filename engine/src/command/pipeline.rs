@@ -106,7 +106,7 @@ impl PooledSession {
                 return refused.map(Ending::last);
             }
             if let Some(error) = self.asks_for_lost(statement) {
-                self.say_error(statement.sequence(), &error);
+                self.reply_error(statement.sequence(), &error);
                 return Ok(Ending::last(After::Next));
             }
             on_lane = self.try_new_lane(statement, repeat.command_target).await?;
@@ -174,7 +174,11 @@ impl PooledSession {
             },
         };
         let Encoded { packets, sequence } = encoded;
-        let (facts, text, part) = (statement.facts(), statement.text(), statement.part());
+        let (facts, text, part) = (
+            statement.facts(),
+            statement.text(),
+            statement.command_part(),
+        );
         if self.injects()
             && !part.follows()
             && let Err(cut) = Box::pin(self.inject_before(statement, &needs)).await
@@ -194,7 +198,7 @@ impl PooledSession {
             is_cut: false,
             needs,
             haste: haste_of(facts),
-            part,
+            command_part: part,
             warnings: None,
             changes_server: self.may_change_server(facts, text),
             withholds: self.withholds(facts, part, repeat),
@@ -295,7 +299,7 @@ impl PooledSession {
                 return Ok(Ending::of(done));
             }
         }
-        if self.injects() && (!statement.part().has_more() || done.outcome != Outcome::Ok) {
+        if self.injects() && (!statement.command_part().has_more() || done.outcome != Outcome::Ok) {
             Box::pin(self.inject_after(statement, done)).await?;
         }
         let ends = statement.facts().effects.has(Effects::DISCONNECTED);

@@ -40,14 +40,14 @@ impl PooledSession {
         self.sql_state.statements.begin_prepare();
         if let Err(full) = self.sql_state.statements.has_room() {
             let error = errors::too_many_statements(full.count_max);
-            self.say_error(incoming.sequence, &error);
+            self.reply_error(incoming.sequence, &error);
             return Ok(After::Next);
         }
         self.learn_status().await;
         let mut key = self.statement_key(&incoming.argument());
         if !self.has_memory_for_text() {
             let error = errors::memory_full("the text of the statement");
-            self.say_error(incoming.sequence, &error);
+            self.reply_error(incoming.sequence, &error);
             return Ok(After::Next);
         }
         if self.is_ruled(&key.facts, Carries::Nothing) {
@@ -55,7 +55,7 @@ impl PooledSession {
                 Preparing::Answered(after) => return Ok(after),
                 Preparing::Goes(ruled) => key = ruled,
                 Preparing::Promised(key, definitions) => {
-                    return Ok(self.tell_prepared(incoming.sequence, key, &definitions));
+                    return Ok(self.reply_prepared(incoming.sequence, key, &definitions));
                 }
             }
         }
@@ -73,7 +73,7 @@ impl PooledSession {
             if self.sql_state.session.diagnostics().list == List::Empty {
                 self.sql_state.pending_answers.forget_list();
             }
-            return Ok(self.tell_prepared(incoming.sequence, key, &known));
+            return Ok(self.reply_prepared(incoming.sequence, key, &known));
         }
         let command_target = self
             .policy_target(&key.facts)
@@ -119,7 +119,7 @@ impl PooledSession {
     }
 
     /// The client's own id for a statement, and what a server says of it.
-    pub(crate) fn tell_prepared(
+    pub(crate) fn reply_prepared(
         &mut self,
         sequence: u8,
         key: StatementKey,
@@ -139,10 +139,10 @@ impl PooledSession {
                 patch_statement_id(&mut packets[HEADER_BYTES..], id.number());
                 // They may have been heard in a transaction, or by another session.
                 patch_eof_flags(&mut packets, OF_TRANSACTION, self.client.status);
-                self.say_renumbered(sequence, packets);
+                self.reply_renumbered(sequence, packets);
             }
             Err(full) => {
-                self.say_error(sequence, &errors::too_many_statements(full.count_max));
+                self.reply_error(sequence, &errors::too_many_statements(full.count_max));
             }
         }
         if self
@@ -164,7 +164,7 @@ impl PooledSession {
             &error,
             self.held.lease.as_ref().map(|lease| lease.conn.backend.id),
         );
-        self.say(sequence, &error);
+        self.reply(sequence, &error);
         self.sql_state
             .pending_answers
             .note(self.sql_state.session.diagnostics(), &own.tally);
@@ -288,7 +288,7 @@ impl PooledSession {
         self.end_cursor_of(id);
         self.learn_status().await;
         let [low, high] = self.client.status.0.to_le_bytes();
-        self.say(incoming.sequence, &[OK, 0, 0, low, high, 0, 0]);
+        self.reply(incoming.sequence, &[OK, 0, 0, low, high, 0, 0]);
         self.sql_state.session.answered(Answered::Reset);
         Ok(After::Next)
     }

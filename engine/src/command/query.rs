@@ -86,7 +86,7 @@ impl PooledSession {
         let inquiry = proxy_explain(query.text(), self.sql_state.session.flags())?;
         let explainer = self.explainer;
         let answer = explainer.answer(self, inquiry, query.text());
-        self.say_answer(query.incoming().sequence, &answer);
+        self.reply_table(query.incoming().sequence, &answer);
         Some(Ending::last(After::Next))
     }
 
@@ -110,7 +110,7 @@ impl PooledSession {
                 _ => CommandPart::Middle,
             };
             let facts = self.env.pool_env.store.take_facts();
-            let Ok(mut one) = query.part(text, (part, next), facts) else {
+            let Ok(mut one) = query.statement_part(text, (part, next), facts) else {
                 return self.malformed(sequence).map(Ending::last);
             };
             if at > 0 {
@@ -197,7 +197,7 @@ impl PooledSession {
 
     /// A command whose payload does not hold what it must: the servers' own answer.
     pub(crate) fn malformed(&mut self, sequence: u8) -> Result<After, CutOff> {
-        self.say_error(sequence, &wire::errors::malformed_packet());
+        self.reply_error(sequence, &wire::errors::malformed_packet());
         Ok(After::Next)
     }
 }

@@ -25,8 +25,8 @@ impl PooledSession {
                 let left = self.sql_state.session.diagnostics();
                 self.sql_state.pending_answers.note(left, &Tally::default());
                 self.finish(key).await;
-                self.tell_prepared(command.incoming.sequence, key.clone(), &definitions);
-                Ok(Ok(Done::told()))
+                self.reply_prepared(command.incoming.sequence, key.clone(), &definitions);
+                Ok(Ok(Done::answered_by_proxy()))
             }
             CommandTask::Fetch(_, packets) => {
                 let job = Job {

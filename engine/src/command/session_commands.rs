@@ -28,7 +28,7 @@ impl PooledSession {
     pub(crate) async fn reset(&mut self, incoming: Incoming) -> Result<After, CutOff> {
         self.begin_anew().await;
         self.take_server_collation();
-        self.say_ok(incoming.sequence);
+        self.reply_ok(incoming.sequence);
         Ok(After::Next)
     }
 
@@ -141,7 +141,7 @@ impl PooledSession {
         let is_elsewhere = self.is_mysql() && (!is_here || list.is_some());
         self.command.wants_clear = is_elsewhere;
         // Statements that restore the session's state may run in front of the command, and leave warnings of their own.
-        let is_told = self.sql_state.session.diagnostics().told.is_some();
+        let is_told = self.sql_state.session.diagnostics().ok_warnings.is_some();
         Outside {
             warnings: self.standing_warnings().filter(|_| is_elsewhere || is_told),
             list: list.filter(|_| is_elsewhere),
@@ -232,7 +232,7 @@ impl PooledSession {
             Some(0) => true,
             Some(1) => false,
             _ => {
-                self.say_error(incoming.sequence, &wire::errors::unknown_command());
+                self.reply_error(incoming.sequence, &wire::errors::unknown_command());
                 return Ok(After::Next);
             }
         };
@@ -247,7 +247,7 @@ impl PooledSession {
             return self.refuse(&failure, incoming.sequence);
         }
         self.may_send_several(is_on);
-        self.say_eof(incoming.sequence);
+        self.reply_eof(incoming.sequence);
         self.sql_state.session.answered(Answered::Eof);
         Ok(After::Next)
     }
@@ -264,7 +264,7 @@ impl PooledSession {
 
     /// Asks how many warnings an error has left, where it has yet to be known.
     pub(crate) async fn learn_count(&mut self) {
-        if !self.is_mysql() || self.sql_state.session.diagnostics().told.is_some() {
+        if !self.is_mysql() || self.sql_state.session.diagnostics().ok_warnings.is_some() {
             return;
         }
         self.wait_for_saving().await;
@@ -289,10 +289,11 @@ impl PooledSession {
                 u16::try_from(count).unwrap_or(u16::MAX)
             })
         };
-        self.is_mysql().then(|| left.told.unwrap_or_else(listed))
+        self.is_mysql()
+            .then(|| left.ok_warnings.unwrap_or_else(listed))
     }
 
-    fn say_eof(&mut self, sequence: u8) {
+    fn reply_eof(&mut self, sequence: u8) {
         let [low, high] = self.client.status.0.to_le_bytes();
         let [few, many] = self.standing_warnings().unwrap_or_default().to_le_bytes();
         match self
@@ -300,8 +301,8 @@ impl PooledSession {
             .capabilities
             .contains(Capabilities::DEPRECATE_EOF)
         {
-            true => self.say(sequence, &[EOF, 0, 0, low, high, few, many]),
-            false => self.say(sequence, &[EOF, few, many, low, high]),
+            true => self.reply(sequence, &[EOF, 0, 0, low, high, few, many]),
+            false => self.reply(sequence, &[EOF, few, many, low, high]),
         }
     }
 }

@@ -24,7 +24,7 @@ pub(crate) struct Mistake {
     /// What it is asked, by its own id.
     pub argument: Vec<u8>,
     /// That id, and the client's in its place.
-    pub asked: u32,
+    pub statement_id: u32,
     pub meant: u32,
 }
 
@@ -46,7 +46,7 @@ impl PooledSession {
         let mistake = Mistake {
             command,
             argument,
-            asked: NOBODYS,
+            statement_id: NOBODYS,
             meant,
         };
         if let Err(failure) = self.hold(CommandTarget::Same).await {
@@ -62,7 +62,7 @@ impl PooledSession {
         mistake: &Mistake,
     ) -> Result<After, CutOff> {
         let before = self.begin_outside_statements();
-        if mistake.asked == NOBODYS {
+        if mistake.statement_id == NOBODYS {
             self.sql_state
                 .pending_answers
                 .unknown
@@ -72,19 +72,19 @@ impl PooledSession {
             Some(own) if own.outcome != Outcome::Ok => own,
             _ => {
                 self.drop_lease(pool::CloseReason::Broken);
-                self.say_error(sequence, &errors::unknown_handler(mistake.meant));
+                self.reply_error(sequence, &errors::unknown_handler(mistake.meant));
                 return Ok(After::Next);
             }
         };
         if let Some(error) = own.error() {
-            let text = renamed(error.text, mistake.asked, mistake.meant);
+            let text = renamed(error.text, mistake.statement_id, mistake.meant);
             let mut payload = Vec::new();
             ErrPacket {
                 text: &text,
                 ..error
             }
             .encode(&mut payload);
-            self.say(sequence, &payload);
+            self.reply(sequence, &payload);
         }
         let done = Done {
             outcome: own.outcome,
@@ -92,14 +92,14 @@ impl PooledSession {
                 error: own.tally.error,
                 ..Tally::default()
             },
-            ..Done::told()
+            ..Done::answered_by_proxy()
         };
         self.observe(Command::STMT_RESET, &Facts::default(), b"", &done);
         self.end_outside_statements(before).await;
         self.keep_past().await;
         if let Some(list) = self.sql_state.pending_answers.list() {
             let mut list = Diagnostics::clone(&list);
-            list.rename_last(|message| renamed(message, mistake.asked, mistake.meant));
+            list.rename_last(|message| renamed(message, mistake.statement_id, mistake.meant));
             self.sql_state.pending_answers.keep_list(Rc::new(list));
         }
         Ok(After::Next)

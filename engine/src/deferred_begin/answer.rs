@@ -53,7 +53,7 @@ impl PooledSession {
         }
         self.client.status = self.client.status.with(StatusFlags::IN_TRANS, is_open);
         self.forget_past();
-        self.say_ok(statement.sequence());
+        self.reply_ok(statement.sequence());
         Some(Ending::more(statement.sequence().wrapping_add(1)))
     }
 

@@ -42,7 +42,7 @@ impl PooledSession {
                 status: Some(status),
                 ..Tally::default()
             },
-            ..Done::told()
+            ..Done::answered_by_proxy()
         };
         let (facts, text) = (statement.facts(), statement.text());
         observe(self, Command::QUERY, facts, text, &done);
@@ -60,7 +60,7 @@ impl PooledSession {
         };
         let settings = self.tracking.settings.get_or_insert_default();
         let payload = settings.ok(&ok, self.client.capabilities, &changes);
-        self.say(statement.sequence(), &payload);
+        self.reply(statement.sequence(), &payload);
         Ending::more(statement.sequence().wrapping_add(1))
     }
 }

@@ -82,7 +82,7 @@ impl PooledSession {
 
     /// A statement of the text protocol that asks about the past, or about its connection.
     async fn ask_past(&mut self, query: &mut QueryCommand) -> Result<QuestionOutcome, CutOff> {
-        let (sequence, part) = (query.incoming().sequence, query.part);
+        let (sequence, part) = (query.incoming().sequence, query.command_part);
         if let Err(failure) = self.seek_past(&query.facts).await {
             let after = self.refuse(&failure, sequence)?;
             return Ok(QuestionOutcome::Told(Ending::last(after)));
@@ -99,7 +99,7 @@ impl PooledSession {
         }
         // MySQL's list outlives a GET DIAGNOSTICS, which has to be seen to be the last.
         let gets = facts
-            .parts
+            .statements
             .iter()
             .any(|it| it.kind == StatementKind::GetDiagnostics);
         if part == CommandPart::Whole
@@ -113,14 +113,15 @@ impl PooledSession {
             (&place, self.shown(facts, text))
         {
             let status = self.status_of(part);
-            let packets = list.tell(told, range, Form::Text, status, self.client.capabilities);
-            let next = self.say_renumbered(sequence, packets);
+            let packets =
+                list.warnings_reply(told, range, Form::Text, status, self.client.capabilities);
+            let next = self.reply_renumbered(sequence, packets);
             self.sql_state.session.answered(Own::Rows);
             return Ok(QuestionOutcome::Told(Ending::more(next)));
         }
         let get = Box::pin(self.read_get(facts, text, &place)).await;
         let Ok(stand_in) = self.stand_in(facts, text, &place, get.as_ref()) else {
-            self.say_error(sequence, &errors::diagnostics_gone());
+            self.reply_error(sequence, &errors::diagnostics_gone());
             return Ok(QuestionOutcome::Told(Ending::last(After::Next)));
         };
         let Some(StandIn { text, role }) = stand_in else {
@@ -155,14 +156,15 @@ impl PooledSession {
             (&place, self.shown(&key.facts, text))
         {
             let status = self.status_of(CommandPart::Whole);
-            let packets = list.tell(told, range, Form::Binary, status, self.client.capabilities);
-            self.say_renumbered(sequence, packets);
+            let packets =
+                list.warnings_reply(told, range, Form::Binary, status, self.client.capabilities);
+            self.reply_renumbered(sequence, packets);
             self.sql_state.session.answered(Own::Rows);
             return Ok(QuestionOutcome::Told(Ending::last(After::Next)));
         }
         let get = Box::pin(self.read_get(&key.facts, text, &place)).await;
         let Ok(stand_in) = self.stand_in(&key.facts, text, &place, get.as_ref()) else {
-            self.say_error(sequence, &errors::diagnostics_gone());
+            self.reply_error(sequence, &errors::diagnostics_gone());
             return Ok(QuestionOutcome::Told(Ending::last(After::Next)));
         };
         let Some(StandIn { text, role }) = stand_in else {
@@ -294,11 +296,11 @@ impl PooledSession {
             Role::Count => Left {
                 row_count: -1,
                 found_rows: Some(1),
-                told: Some(0),
+                ok_warnings: Some(0),
                 ..before
             },
             Role::Get => Left {
-                told: Some(0),
+                ok_warnings: Some(0),
                 ..before
             },
             Role::Stacked => Left {
@@ -307,7 +309,7 @@ impl PooledSession {
             },
             Role::Missing => Left {
                 row_count: -1,
-                told: Some(1),
+                ok_warnings: Some(1),
                 warnings: before.warnings.saturating_add(1),
                 ..before
             },

@@ -47,7 +47,7 @@ impl PooledSession {
             self.routing.cut_transaction = None;
         }
         self.count_refused(&mut arrived);
-        self.say_error(arrived.incoming().sequence, &told);
+        self.reply_error(arrived.incoming().sequence, &told);
         if arrived.incoming().is_cut {
             // The rest of it is still to come, and nobody to take it.
             let kind = link::failure::FailureKind::HeldBackendLost;

@@ -31,7 +31,7 @@ impl CutTransaction {
 
     /// One that this failure has ended.
     pub(crate) fn by(failure: &Failure) -> Self {
-        let code = failure.kind.verdict().told;
+        let code = failure.kind.verdict().client_error;
         Self {
             code: code.unwrap_or(ErrorCode::BACKEND_LOST),
             why: failure.cause.as_str().into(),

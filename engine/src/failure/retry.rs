@@ -182,7 +182,7 @@ impl PooledSession {
             Cut::Unequal(unequal) if unequal.lack == Lack::Schema => {
                 let failure = unequal_failure(unequal, &name);
                 self.note_backends_words(&failure);
-                self.say_failure(sequence, &failure);
+                self.reply_failure(sequence, &failure);
                 Ok(After::Next)
             }
             Cut::Unequal(unequal) if !matches!(self.bond(), Bond::None) => {
@@ -193,7 +193,7 @@ impl PooledSession {
                 let failure = unequal_failure(unequal, &name);
                 self.note_backends_words(&failure);
                 self.drop_lease(CloseReason::Broken);
-                self.say_failure(sequence, &failure);
+                self.reply_failure(sequence, &failure);
                 Ok(After::Next)
             }
             Cut::Backend(broken) => {
@@ -207,7 +207,7 @@ impl PooledSession {
             }
             // It has not been sent, and its connection is in order.
             Cut::Asked(ask @ Ask::KillStatement) => {
-                self.say_failure(sequence, &asked(*ask));
+                self.reply_failure(sequence, &asked(*ask));
                 Ok(After::Next)
             }
             Cut::Asked(ask) => {
@@ -218,7 +218,7 @@ impl PooledSession {
                 let text = format!("backend {name} takes no writes");
                 let failure = Failure::relaying(FailureKind::HeldAtReplica, text, error.to_vec());
                 self.note_backends_words(&failure);
-                self.say_failure(sequence, &failure);
+                self.reply_failure(sequence, &failure);
                 Ok(After::Next)
             }
             Cut::Client(how) => {
@@ -291,7 +291,7 @@ impl PooledSession {
                 self.routing.cut_transaction = Some(CutTransaction::new(&text));
             }
         }
-        self.say_failure(sequence, &failure);
+        self.reply_failure(sequence, &failure);
         Ok(After::Next)
     }
 
@@ -397,7 +397,7 @@ impl PooledSession {
                 ))
             }
             _ => {
-                self.say_failure(sequence, failure);
+                self.reply_failure(sequence, failure);
                 Ok(After::Next)
             }
         }

@@ -24,7 +24,7 @@ use backend::exchange_outcome::Cut;
 use backend::exchange_outcome::{CutReply, Done};
 use backend::injected_events::of_statement;
 use backend::injected_results::{
-    Finding, Found, Profile, ProfileReason, ProfiledEnding, ResultTable, told,
+    Finding, Found, Profile, ProfileReason, ProfiledEnding, ResultTable, collect_reports,
 };
 use command::injecting::Injecting;
 use command::statement::Statement;
@@ -168,7 +168,7 @@ impl PooledSession {
         (took, backend): (Duration, Option<&Backend>),
     ) {
         let digest = sql::digest(statement.text(), self.sql_state.session.flags());
-        let (status, results) = told(
+        let (status, results) = collect_reports(
             &injecting.before,
             &injecting.after,
             injecting.injection.results,

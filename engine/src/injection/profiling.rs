@@ -16,7 +16,7 @@ use crate::session::PooledSession;
 use backend::exchange_outcome::Done;
 use backend::injected_events::rows_examined;
 use backend::injected_results::{
-    Cost, Finding, Found, InjectionReport, Profile, ProfileReason, ProfiledEnding, told,
+    Cost, Finding, Found, InjectionReport, Profile, ProfileReason, ProfiledEnding, collect_reports,
     without_own,
 };
 use backend::rule_set::RuleSet;
@@ -220,7 +220,7 @@ fn examined(found: &Found) -> Option<u64> {
 /// What is told of all answers.
 fn told_of(injecting: &Injecting) -> (Option<Map<String, Value>>, Vec<InjectionReport<'_>>) {
     let how = injecting.injection.results;
-    let (mut status, results) = told(&injecting.before, &injecting.after, how);
+    let (mut status, results) = collect_reports(&injecting.before, &injecting.after, how);
     if let Some(status) = &mut status {
         without_own(status, &injecting.before);
     }

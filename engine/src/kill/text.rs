@@ -34,7 +34,7 @@ fn may_kill(facts: &Facts) -> bool {
     facts.marks.has(Marks::KILLS)
         || facts.effects.has(Effects::PREPARED)
         || runs(facts.kind)
-        || facts.kind == StatementKind::Multi && facts.parts.iter().any(|part| runs(part.kind))
+        || facts.kind == StatementKind::Multi && facts.statements.iter().any(|part| runs(part.kind))
 }
 
 impl PooledSession {
@@ -188,13 +188,17 @@ impl PooledSession {
                 StatementKind::Prepare | StatementKind::ExecuteImmediate
             )
         };
-        let count = facts.parts.iter().filter(|it| prepares(it.kind)).count();
+        let count = facts
+            .statements
+            .iter()
+            .filter(|it| prepares(it.kind))
+            .count();
         let held = self.sql_state.session.held();
         let mut prepared = held.prepared().map(|name| held.prepared_text(name));
         names_it(text)
             || count > literals.count()
             || facts
-                .parts
+                .statements
                 .iter()
                 .any(|it| it.kind == StatementKind::Execute)
                 && prepared.any(|text| text.is_none_or(names_it))
@@ -264,7 +268,7 @@ impl PooledSession {
         query: &mut QueryCommand,
         said: &KillStatement<'_>,
     ) -> Result<Killing, CutOff> {
-        let (sequence, part) = (query.incoming().sequence, query.part);
+        let (sequence, part) = (query.incoming().sequence, query.command_part);
         let flags = self.sql_state.session.flags();
         let kill = &said.kill;
         let is_empty_first = kill.front.contains(&b';');

@@ -60,10 +60,10 @@ impl PooledSession {
                 id: *id,
                 scope,
                 at: None,
-                said,
+                requested_at: said,
             });
         }
-        let told = self.say_killed(sequence, part, ids.len() as u64);
+        let told = self.reply_killed(sequence, part, ids.len() as u64);
         Ok(Killing::Told(told))
     }
 }

@@ -31,7 +31,7 @@ impl PooledSession {
             message: None,
         };
         self.observe(Command::QUERY, &Facts::default(), b"", &done);
-        self.say_error(sequence, &error);
+        self.reply_error(sequence, &error);
         self.routing.lane_use.on_lane = Some(Past::Interrupted);
     }
 

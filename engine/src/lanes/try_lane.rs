@@ -179,7 +179,7 @@ impl PooledSession {
         command_target: CommandTarget,
     ) -> Result<LaneChoice, NotLaneable> {
         let bytes = statement.incoming().packets.len();
-        self.check(bytes, statement.facts(), statement.part())?;
+        self.check(bytes, statement.facts(), statement.command_part())?;
         match statement {
             Statement::Text(_) => {}
             Statement::Execution(executing) => self.check_execution(executing)?,

@@ -69,7 +69,7 @@ impl PooledSession {
         }
         self.begin_again(begin).await?;
         for (read, number) in reads.iter().zip(1..) {
-            let done = match &read.said {
+            let done = match &read.recorded {
                 RecordedRead::Text(incoming) => self.ask_again(incoming).await?,
                 RecordedRead::Prepared(execution) => self.execute_again(execution).await?,
             };
@@ -191,7 +191,7 @@ impl PooledSession {
             is_cut: false,
             needs,
             haste: Haste::Read,
-            part: CommandPart::Whole,
+            command_part: CommandPart::Whole,
             warnings: None,
             changes_server: false,
             withholds: Withholds::Nothing,

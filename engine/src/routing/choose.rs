@@ -79,7 +79,7 @@ impl PooledSession {
         let choice = &self.routing.state.choice;
         let order = self.command.policy.as_deref();
         let is_nowhere =
-            choice.place == ScriptTarget::Nowhere && !order.is_some_and(CommandPolicy::directs);
+            choice.target == ScriptTarget::Nowhere && !order.is_some_and(CommandPolicy::directs);
         let are_out = choice.are_all_out() && !self.backends_out().is_empty();
         match is_nowhere || are_out {
             true => Err(all_down()),
@@ -226,7 +226,7 @@ impl PooledSession {
         let wish = self.ordered(roles, tried, request_id.as_slice(), &written);
         let now = env.now();
         let dice = &mut env.relay.login.dice.borrow_mut();
-        let placed = route::place(&topology, &wish, &env.loads, now, dice, &mut ())?;
+        let placed = route::select_backend(&topology, &wish, &env.loads, now, dice, &mut ())?;
         if placed.arrival == Arrival::AfterWait {
             self.routing.state.awaited = written.position().cloned().map(Box::new);
         }

@@ -54,7 +54,7 @@ impl PooledSession {
     /// Has definitions learned again that a statement may have changed.
     #[inline]
     pub(crate) fn note_definitions(&self, facts: &Facts, outcome: Outcome) {
-        let mut parts = facts.parts.iter();
+        let mut parts = facts.statements.iter();
         if outcome == Outcome::Ok && parts.any(|part| defines(part.kind)) {
             let report = route::Report::DefinitionsChanged;
             self.env.pool_env.report(report);

@@ -97,7 +97,7 @@ impl PooledSession {
     ) -> Result<Option<Ending>, CutOff> {
         let after = match statement {
             // Of several statements the command was asked about as a whole.
-            Statement::Text(query) if query.part.is_of_several() => None,
+            Statement::Text(query) if query.command_part.is_of_several() => None,
             Statement::Command(_) => None,
             Statement::Text(query) => match self.is_ruled(&query.facts, query.carries()) {
                 true => Box::pin(self.rule_query(query)).await?,
@@ -172,7 +172,7 @@ impl PooledSession {
             note.digest = String::from_utf8_lossy(analysis.digest.text()).into_owned();
         }
         if let Some(unknown) = order.unknown.take() {
-            self.say_error(input.sequence, &errors::no_such_place(unknown));
+            self.reply_error(input.sequence, &errors::no_such_place(unknown));
             return Ok(Ruled::Answered(After::Next));
         }
         let text = judgement.rewritten.map(|by| by.value.text);
@@ -182,7 +182,7 @@ impl PooledSession {
         }
         self.command.policy = (!order.is_idle()).then(|| Box::new(order));
         if let Some(By { value, .. }) = &judgement.reply {
-            self.reply(input, value);
+            self.reply_of_rule(input, value);
             return Ok(Ruled::Answered(After::Next));
         }
         if let Some(limited) = &judgement.limit
@@ -325,22 +325,27 @@ impl PooledSession {
             sqlstate: *sqlstate,
         };
         let text = message.to_string().into();
-        self.say_error(sequence, &ProxyError { code, text });
+        self.reply_error(sequence, &ProxyError { code, text });
         true
     }
 
     /// Says a rule's answer.
-    fn reply(&mut self, input: &RuleInput<'_>, reply: &Reply<'_>) {
+    fn reply_of_rule(&mut self, input: &RuleInput<'_>, reply: &Reply<'_>) {
         match reply {
-            Reply::Ok => self.say_ok(input.sequence),
+            Reply::Ok => self.reply_ok(input.sequence),
             Reply::Error { .. } => {
                 self.refuses(input.sequence, reply);
             }
-            Reply::Rows { columns, rows } => self.say_rows(input, columns, rows),
+            Reply::Rows { columns, rows } => self.reply_rows(input, columns, rows),
         }
     }
 
-    fn say_rows(&mut self, input: &RuleInput<'_>, columns: &[String], rows: &[Vec<config::Cell>]) {
+    fn reply_rows(
+        &mut self,
+        input: &RuleInput<'_>,
+        columns: &[String],
+        rows: &[Vec<config::Cell>],
+    ) {
         use wire::column::{ColumnDefinition, ColumnType};
         /// `utf8mb4_general_ci`, which every server knows.
         const COLLATION: u16 = 45;
@@ -374,7 +379,7 @@ impl PooledSession {
             self.client.status,
             0,
         );
-        self.say_packets(&packets);
+        self.reply_packets(&packets);
     }
 
     /// Waits until a limit lets the command through. `Some`: it does not, and the client knows.
@@ -429,7 +434,7 @@ impl PooledSession {
         rule_set.counters.refused(by.rule);
         let rule = rule_set.compiled.rules.rule(by.rule);
         let name = rule.map(|rule| &*rule.name).unwrap_or_default();
-        self.say_error(sequence, &errors::rule_limit(name));
+        self.reply_error(sequence, &errors::rule_limit(name));
         After::Next
     }
 

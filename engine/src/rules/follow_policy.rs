@@ -78,7 +78,7 @@ impl PooledSession {
             rule: Arc::clone(&rule.name),
             tag,
             digest: String::new(),
-            begun: clock::now(),
+            started: clock::now(),
             ended: None,
         });
         order
@@ -256,7 +256,7 @@ impl PooledSession {
             id = self.identity.registered.id(),
             backend,
             error,
-            took = ?note.begun.elapsed(),
+            took = ?note.started.elapsed(),
             digest = note.digest,
             "a statement of a rule"
         );

@@ -59,7 +59,7 @@ impl PooledSession {
             }
             Ruled::Goes(None) => key,
             Ruled::Goes(Some(text)) => StatementKey {
-                asked: Some(Rc::new(original)),
+                original: Some(Rc::new(original)),
                 ..self.statement_key(&text)
             },
         };

@@ -93,7 +93,7 @@ impl PooledSession {
             .map_err(|failure| CutOff::new(failure, None))?;
         self.watch.settle(backend.id);
         self.watch.note_of(|card| {
-            card.way = SessionKind::Relayed;
+            card.kind = SessionKind::Relayed;
             card.thread_id = thread_id;
         });
         relay.observe(capabilities);
@@ -132,7 +132,7 @@ impl PooledSession {
             person: self.identity.registered,
             slot: slot.or_else(|| home.map(|home| home.slot)),
             script,
-            place: self.identity.place,
+            permit: self.identity.permit,
         };
         Box::new(RelayedSession::going_on(relay, login, kept))
     }

@@ -31,5 +31,5 @@ pub struct Identity {
     pub(crate) refused_changes: u8,
     /// The id that the client sees.
     pub registered: Registration,
-    pub(crate) place: SessionPermit,
+    pub(crate) permit: SessionPermit,
 }

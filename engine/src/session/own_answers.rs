@@ -11,7 +11,7 @@ use link::failure::Failure;
 
 impl PooledSession {
     /// Puts a payload of the proxy's own on its way to the client.
-    pub(crate) fn say(&mut self, sequence: u8, payload: &[u8]) {
+    pub(crate) fn reply(&mut self, sequence: u8, payload: &[u8]) {
         if payload.first() == Some(&ERR) {
             self.note_failed(payload, None);
         }
@@ -23,7 +23,7 @@ impl PooledSession {
             .unwrap_or(sequence);
         let mut packets = Vec::with_capacity(payload.len() + HEADER_BYTES);
         put_packets(&mut packets, sequence, payload);
-        self.say_packets(&packets);
+        self.reply_packets(&packets);
     }
 
     /// Whether the session's client may ask about the proxy.
@@ -33,7 +33,7 @@ impl PooledSession {
     }
 
     /// Tells the client a table of the proxy's own.
-    pub(crate) fn say_answer(&mut self, sequence: u8, answer: &TextTable) {
+    pub(crate) fn reply_table(&mut self, sequence: u8, answer: &TextTable) {
         let sequence = self
             .client
             .leg
@@ -44,29 +44,29 @@ impl PooledSession {
         if let Some(subject) = &mut self.command.subject {
             subject.answer.rows += answer.row_count();
         }
-        self.say_packets(&packets);
+        self.reply_packets(&packets);
     }
 
     /// The same for packets that have their headers.
-    pub(crate) fn say_packets(&mut self, packets: &[u8]) {
+    pub(crate) fn reply_packets(&mut self, packets: &[u8]) {
         if let Some(subject) = &mut self.command.subject {
             subject.answer.bytes += packets.len() as u64;
         }
         self.client.leg.append(packets);
     }
 
-    pub(crate) fn say_ok(&mut self, sequence: u8) {
+    pub(crate) fn reply_ok(&mut self, sequence: u8) {
         let [low, high] = self.client.status.0.to_le_bytes();
         let [few, many] = self.standing_warnings().unwrap_or_default().to_le_bytes();
-        self.say(sequence, &[OK, 0, 0, low, high, few, many]);
+        self.reply(sequence, &[OK, 0, 0, low, high, few, many]);
     }
 
-    pub(crate) fn say_error(&mut self, sequence: u8, error: &ProxyError) {
-        self.say(sequence, &error.payload());
+    pub(crate) fn reply_error(&mut self, sequence: u8, error: &ProxyError) {
+        self.reply(sequence, &error.payload());
     }
 
     /// Tells of a failure that ends a command and not the session.
-    pub(crate) fn say_failure(&mut self, sequence: u8, failure: &Failure) {
+    pub(crate) fn reply_failure(&mut self, sequence: u8, failure: &Failure) {
         if let Some(payload) = failure.err_payload(true) {
             tracing::info!(
                 cause = failure.cause,
@@ -74,13 +74,13 @@ impl PooledSession {
                 user = %self.identity.account.id(),
                 "a command failed"
             );
-            self.say(sequence, &payload);
+            self.reply(sequence, &payload);
         }
     }
 
     /// Packets that were heard elsewhere, with ids that follow `sequence`.
     /// Returns the id that follows.
-    pub(crate) fn say_renumbered(&mut self, sequence: u8, mut packets: Vec<u8>) -> u8 {
+    pub(crate) fn reply_renumbered(&mut self, sequence: u8, mut packets: Vec<u8>) -> u8 {
         let mut next = self
             .client
             .leg
@@ -95,7 +95,7 @@ impl PooledSession {
             next = next.wrapping_add(1);
             at += HEADER_BYTES + length;
         }
-        self.say_packets(&packets);
+        self.reply_packets(&packets);
         next
     }
 }

@@ -25,7 +25,7 @@ impl PooledSession {
     /// Notes a statement for whoever plans a reload: as the client has sent or prepared it.
     #[inline]
     pub(crate) fn note_seen(&self, statement: &Statement<'_>) {
-        if self.env.seen.is_wanted() && !statement.part().is_of_several() {
+        if self.env.seen.is_wanted() && !statement.command_part().is_of_several() {
             match statement.prepared() {
                 Some((_, key)) => self.note_seen_text(key.original().0.bytes()),
                 None => self.note_seen_text(statement.text()),

@@ -119,7 +119,7 @@ pub async fn begin(
             listener: admission.listener,
             refused_changes: 0,
             registered: admission.person,
-            place,
+            permit: place,
         },
         explainer,
     };

@@ -66,7 +66,7 @@ impl PooledSession {
             bytes_max: usize::try_from(script.result_bytes_max).unwrap_or(usize::MAX),
             reports: Reports::Stay,
         };
-        self.command.policy = CommandPolicy::of_script(asked.inquiry.place.clone(), limit);
+        self.command.policy = CommandPolicy::of_script(asked.inquiry.hint.clone(), limit);
         let observer =
             ReplyObserver::to(command, self.client.capabilities, towards, &asked.scripts);
         let observer = observer.map(|observer| observer.counted_in(&self.watch.memory));

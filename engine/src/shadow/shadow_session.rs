@@ -103,7 +103,7 @@ impl PooledSession {
                     .login
                     .session_registry
                     .register(env.relay.login.worker),
-                place,
+                permit: place,
             },
             explainer: self.explainer,
         };

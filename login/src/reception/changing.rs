@@ -25,7 +25,7 @@ impl Reception {
             Ok(()) => return Ok(()),
             Err(failure) => failure,
         };
-        link::session_end::tell(&mut admin_client.stream, &failure, true).await;
+        link::session_end::send_error(&mut admin_client.stream, &failure, true).await;
         Err(AdminClientError::Login(failure.cause))
     }
 

@@ -170,7 +170,7 @@ impl<'a> EffectiveRoute<'a> {
         };
         let mut found = Vec::new();
         let (loads, mut dice) = (Loads::default(), Dice::new(0));
-        let placed = route::place(
+        let placed = route::select_backend(
             topology,
             &wish,
             &loads,

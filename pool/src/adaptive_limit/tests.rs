@@ -94,15 +94,15 @@ fn the_place_of_one_that_has_gone_when_it_is_called_goes_to_the_next() {
 #[test]
 fn a_statement_that_runs_for_long_keeps_nobody_waiting() {
     let limit = limit(1);
-    limit.look(SPAN);
+    limit.update(SPAN);
     let long = limit.begin().unwrap();
     let _ = limit.stand_in_line('a');
-    limit.look(SPAN * 2);
+    limit.update(SPAN * 2);
     assert_eq!(admitted(&limit), []);
     // Too early for another look.
-    limit.look(SPAN * 2 + SPAN / 2);
+    limit.update(SPAN * 2 + SPAN / 2);
     assert_eq!(admitted(&limit), []);
-    limit.look(SPAN * 3);
+    limit.update(SPAN * 3);
     let admitted = admitted(&limit);
     assert_eq!(admitted.len(), 1);
     let _ = limit.stand_in_line('b');

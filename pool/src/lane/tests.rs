@@ -172,7 +172,7 @@ proptest! {
                 }
                 Event::Break => {
                     let stranded = lane.break_off();
-                    if let Some(request) = stranded.begun {
+                    if let Some(request) = stranded.partly_answered {
                         prop_assert!(model.has_begun);
                         prop_assert_eq!(Some(&request), model.wire.front());
                         model.fare(request, Fate::Reported);

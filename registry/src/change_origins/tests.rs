@@ -16,7 +16,7 @@ fn session(user: &str, client: Endpoint) -> SessionInfo {
         began: Moment(Duration::ZERO),
         user: user.into(),
         schema: Box::default(),
-        way: SessionKind::Login,
+        kind: SessionKind::Login,
         thread_id: 0,
         timeout_idle_transaction: None,
         account: None,

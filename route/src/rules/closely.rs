@@ -185,7 +185,7 @@ impl<'r> Pass<'_, 'r> {
             .with(Doubts::MANY_NAMES)
             .with(Doubts::TABLES);
         let answers = matches!(rule.actions.reply, Some(Reply::Ok | Reply::Rows { .. }));
-        let is_single = self.occasion.facts.parts.len() <= 1;
+        let is_single = self.occasion.facts.statements.len() <= 1;
         let is_understood = self.doubts.without(BOUNDS).is_empty();
         match rule.when_unsure {
             WhenUnsure::Pass => true,

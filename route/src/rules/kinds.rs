@@ -58,7 +58,7 @@ impl Kinds {
             StatementKind::Explain(Explain::Run) => {
                 Self(own | facts.explained.map_or(0, Self::bit))
             }
-            StatementKind::Multi => facts.parts.iter().fold(Self(own), |kinds, part| {
+            StatementKind::Multi => facts.statements.iter().fold(Self(own), |kinds, part| {
                 Self(kinds.0 | Self::bit(part.kind))
             }),
             _ => Self(own),

@@ -77,7 +77,7 @@ impl Rewrite {
         let mut analysis = Box::<Analysis>::default();
         analysis.read(&text, flags);
         let facts = &analysis.facts;
-        let is_one = facts.parts.len() == 1 && !facts.marks.has(Marks::LOST);
+        let is_one = facts.statements.len() == 1 && !facts.marks.has(Marks::LOST);
         match facts.kind {
             StatementKind::Empty | StatementKind::Unknown | StatementKind::Multi => {
                 Err(Unfit::NoStatement)

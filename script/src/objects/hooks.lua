@@ -141,7 +141,7 @@ local function hook_of(session, name)
 end
 
 -- Which hooks there are now.
-function M.look(session)
+function M.find_hooks(session)
 	session.has_changed = false
 	local found = {}
 	for name in pairs(host.hooks) do
@@ -153,7 +153,7 @@ end
 -- The same behind a hook that has failed.
 function M.recover(session)
 	M.put_back()
-	return M.look(session)
+	return M.find_hooks(session)
 end
 
 -- Numbers and numeric strings are decisions, all else is none.

@@ -75,7 +75,7 @@ impl Baseline {
         }
         let values = NAMES.iter().zip(row).map(|(name, value)| {
             let value = value.unwrap_or_default();
-            (*name, told(name.as_bytes(), value))
+            (*name, as_selected(name.as_bytes(), value))
         });
         let mut baseline = Self {
             server,
@@ -142,7 +142,7 @@ impl Baseline {
 }
 
 /// A value as the trackers tell it: SELECT says 1 where they say ON.
-pub(super) fn told(name: &[u8], value: &[u8]) -> Rc<[u8]> {
+pub(super) fn as_selected(name: &[u8], value: &[u8]) -> Rc<[u8]> {
     let is_switch = is_boolean(name) || MARIADB_BITS.iter().any(|bit| bit.as_bytes() == name);
     match value {
         b"1" if is_switch => Rc::from(&b"ON"[..]),

@@ -137,7 +137,7 @@ pub fn of_expression(select: &[u8], flags: Flags) -> Expression {
         facts.kind,
         StatementKind::Select | StatementKind::Table | StatementKind::Values
     );
-    if facts.parts.len() != 1 || !is_query {
+    if facts.statements.len() != 1 || !is_query {
         return Expression::anything();
     }
     let said = RoutineStatement {

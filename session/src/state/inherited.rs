@@ -3,7 +3,7 @@
 
 use std::rc::Rc;
 
-use super::baseline::told;
+use super::baseline::as_selected;
 use super::connection::ConnectionState;
 use super::session::SessionState;
 use super::values::{Values, ValuesTable};
@@ -127,13 +127,13 @@ impl SessionState {
         if !may_be_kept(name, heir) || self.doubts.names.iter().any(|known| **known == *name) {
             return false;
         }
-        let before = told(name, former.before);
+        let before = as_selected(name, former.before);
         let known = self
             .inherited
             .iter()
             .position(|(known, _)| **known == *name);
         match (values.variable(name), known) {
-            (Some(own), Some(at)) if *own == *told(name, former.now) => {
+            (Some(own), Some(at)) if *own == *as_selected(name, former.now) => {
                 values.unset(name);
                 self.inherited.swap_remove(at);
                 false
@@ -196,7 +196,7 @@ impl ConnectionState {
         for former in former {
             let name = variables::canonical(former.name, self.server());
             if values.variable(name).is_none() {
-                values.set(name, told(name, former.before));
+                values.set(name, as_selected(name, former.before));
             }
         }
         self.values = Some(table.intern(values));

@@ -133,7 +133,7 @@ impl Needs {
 /// Whether a statement of such a kind is among several, or the only one.
 fn has_kind(facts: &Facts, is_it: impl Fn(StatementKind) -> bool) -> bool {
     match facts.kind {
-        StatementKind::Multi => facts.parts.iter().any(|part| is_it(part.kind)),
+        StatementKind::Multi => facts.statements.iter().any(|part| is_it(part.kind)),
         kind => is_it(kind),
     }
 }

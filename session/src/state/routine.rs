@@ -340,7 +340,7 @@ impl<T: Taker> Reader<'_, T> {
     /// One statement, if it is of these kinds.
     fn take(&mut self, text: &[u8], is_known: impl Fn(StatementKind) -> bool) -> Option<()> {
         let facts = sql::facts(text, self.flags);
-        if facts.parts.len() != 1 || !is_known(facts.kind) {
+        if facts.statements.len() != 1 || !is_known(facts.kind) {
             return None;
         }
         self.taker.take(&RoutineStatement {

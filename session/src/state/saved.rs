@@ -50,7 +50,7 @@ impl SessionState {
             Answered::Ok => self.diagnostics.row_count = 0,
             Answered::Statement => {
                 self.diagnostics.row_count = 0;
-                self.diagnostics.told = Some(0);
+                self.diagnostics.ok_warnings = Some(0);
                 if !super::variables::is_mariadb(self.server) {
                     self.diagnostics.is_list_lost = false;
                     self.diagnostics.list = List::Empty;
@@ -60,11 +60,11 @@ impl SessionState {
             Answered::Eof => self.diagnostics.row_count = -1,
             Answered::Reset => {
                 self.diagnostics.row_count = 0;
-                self.diagnostics.told = Some(0);
+                self.diagnostics.ok_warnings = Some(0);
             }
             Answered::Rows => {
                 self.diagnostics.row_count = -1;
-                self.diagnostics.told = Some(0);
+                self.diagnostics.ok_warnings = Some(0);
             }
             Answered::Error => {
                 self.diagnostics.is_list_lost = false;
@@ -73,7 +73,7 @@ impl SessionState {
                     true => 1,
                     false => self.diagnostics.warnings.saturating_add(1),
                 };
-                self.diagnostics.told = Some(1);
+                self.diagnostics.ok_warnings = Some(1);
             }
             Answered::Prepared {
                 reads_tables: false,
@@ -82,7 +82,7 @@ impl SessionState {
                 self.diagnostics.is_list_lost = false;
                 self.diagnostics.list = List::Empty;
                 self.diagnostics.warnings = 0;
-                self.diagnostics.told = Some(0);
+                self.diagnostics.ok_warnings = Some(0);
             }
         }
     }
@@ -185,7 +185,7 @@ impl SessionState {
         }
         self.diagnostics.list = List::Empty;
         self.diagnostics.warnings = 0;
-        self.diagnostics.told = Some(0);
+        self.diagnostics.ok_warnings = Some(0);
         self.diagnostics.found_rows.get_or_insert(0);
     }
 

@@ -6,7 +6,7 @@ use sql::Facts;
 use wire::StatusFlags;
 use wire::column::{ColumnDefinition, ColumnType};
 
-use super::baseline::told;
+use super::baseline::as_selected;
 use super::calls::Call;
 use super::changes::Changes;
 use super::connection::ConnectionState;
@@ -435,7 +435,7 @@ impl SessionState {
 
     fn learn_variable(&mut self, values: &mut Values, spelled: &[u8], value: &[u8]) {
         let name = variables::canonical(spelled, self.server);
-        let value = told(name, value);
+        let value = as_selected(name, value);
         self.trust(name);
         if name == b"collation_connection" {
             self.learn_collation(&value);

@@ -60,7 +60,7 @@ pub struct StatementDiagnostics {
     pub warnings: u16,
     /// What MySQL counts as warnings in the OK of a command that is no statement: those of the last
     /// statement, though it were one that only shows them; none for all that are in the list.
-    pub told: Option<u16>,
+    pub ok_warnings: Option<u16>,
     /// There were warnings, and the only connection that knew them is gone.
     pub is_list_lost: bool,
 }
@@ -75,7 +75,7 @@ impl Default for StatementDiagnostics {
             last_insert_id: LastInsertId::default(),
             list: List::Empty,
             warnings: 0,
-            told: Some(0),
+            ok_warnings: Some(0),
             is_list_lost: false,
         }
     }

@@ -88,7 +88,7 @@ fn is_same_anywhere(facts: &Facts, flags: Flags) -> bool {
     let past = Uses::ROW_COUNT | Uses::FOUND_ROWS | Uses::DIAGNOSTICS | Uses::CONNECTION_ID;
     let reads_variables =
         facts.uses.has(Uses::USER_VARIABLES) && !matches!(flags.server, sql::Server::MariaDb(_));
-    facts.parts.len() == 1 && !facts.uses.has(past) && !reads_variables
+    facts.statements.len() == 1 && !facts.uses.has(past) && !reads_variables
 }
 
 /// The key of a statement's name as written; none for one that is not ASCII, which equals others by

@@ -26,7 +26,8 @@ impl Texts {
             part.kind == StatementKind::Execute || !part.effects.has(Effects::ANYTHING)
         };
         let is_crowded = facts.marks.has(sql::Marks::CROWDED);
-        let are_named = !is_crowded && !facts.parts.is_empty() && facts.parts.iter().all(is_named);
+        let are_named =
+            !is_crowded && !facts.statements.is_empty() && facts.statements.iter().all(is_named);
         let mentions = facts.mentions_of(Role::Prepared);
         let names: Option<Vec<Rc<[u8]>>> = mentions.map(|it| key(it.name.of(text))).collect();
         match names {

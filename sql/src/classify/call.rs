@@ -138,12 +138,12 @@ impl<W: Watcher> Scan<'_, W> {
 
     /// Notes a question where it stands.
     pub fn ask(&mut self, about: About, spelling: QuestionForm, span: Span) {
-        let part = self.facts.parts.len() as u32;
+        let part = self.facts.statements.len() as u32;
         self.facts.ask(Question {
             about,
             spelling,
             span,
-            part,
+            statement_index: part,
         });
     }
 

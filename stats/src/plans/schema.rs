@@ -23,7 +23,7 @@ pub struct Index {
     /// What it is: BTREE, FULLTEXT …
     pub kind: String,
     /// Its columns, in their order.
-    pub parts: Vec<IndexColumn>,
+    pub columns: Vec<IndexColumn>,
     /// A foreign key of its table needs it, or another one that begins with the same columns.
     pub serves_foreign_key: bool,
     /// Kept up to date, and not planned with.
@@ -79,7 +79,7 @@ impl Index {
 
     /// Its columns as they are written in a list.
     pub fn columns(&self) -> String {
-        let parts = self.parts.iter().map(|part| {
+        let parts = self.columns.iter().map(|part| {
             let mut shown = part
                 .column
                 .clone()
@@ -146,7 +146,7 @@ pub fn indexes(statistics: &Rows, foreign_keys: &Rows) -> Vec<Index> {
     }
     let keys = keys(foreign_keys);
     let indexes = all.into_values().map(|(mut index, parts)| {
-        index.parts = parts.into_values().collect();
+        index.columns = parts.into_values().collect();
         let from = keys.partition_point(|(table, _)| *table < index.table);
         let mut own = keys[from..].iter().take_while(|it| it.0 == index.table);
         index.serves_foreign_key = own.any(|key| serves(&index, key));
@@ -172,7 +172,7 @@ fn keys(rows: &Rows) -> Vec<ForeignKey> {
 
 /// Whether an index begins with a foreign key's columns, in whatever order.
 fn serves(index: &Index, (table, columns): &ForeignKey) -> bool {
-    let first = index.parts.get(..columns.len());
+    let first = index.columns.get(..columns.len());
     let is_one = |part: &IndexColumn| {
         let column = part.column.as_ref();
         part.length.is_none() && column.is_some_and(|column| columns.contains(column))

@@ -329,7 +329,7 @@ impl StoredPlans {
     fn bound_schemas(&mut self) {
         let bytes = |it: &Arc<SchemaIndexes>| -> usize {
             let each = it.indexes.iter().map(|index| {
-                let names = index.parts.iter().filter_map(|part| part.column.as_ref());
+                let names = index.columns.iter().filter_map(|part| part.column.as_ref());
                 let names: usize = names
                     .map(|name| name.len() + size_of::<super::schema::IndexColumn>())
                     .sum();

@@ -6,7 +6,7 @@ use tracing::Level;
 use crate::worker::{AcceptedClient, Worker};
 use link::failure::Failure;
 use link::session_end::SessionEnd;
-use login::relayed_login::Who;
+use login::relayed_login::ClientLogin;
 use registry::session_control::SessionControl;
 use registry::session_info::SessionKind;
 use registry::worker_sessions::Registered;
@@ -15,7 +15,7 @@ use stats::journal::AuditEvent;
 /// What the log says of a session.
 pub(super) struct Facts {
     pub(super) client: Endpoint,
-    pub(super) who: Who,
+    pub(super) client_login: ClientLogin,
     pub(super) backend: Option<String>,
     pub(super) thread_id: u32,
     /// It has logged in.
@@ -26,7 +26,7 @@ impl Facts {
     pub(super) fn of(newcomer: &AcceptedClient) -> Self {
         Self {
             client: newcomer.remote.clone(),
-            who: Who::default(),
+            client_login: ClientLogin::default(),
             backend: None,
             thread_id: 0,
             is_in: false,
@@ -46,9 +46,9 @@ impl Facts {
             event,
             port: "clients",
             session: registered.watch.card().map_or(0, |card| card.id),
-            user: self.who.user.clone(),
+            user: self.client_login.user.clone(),
             client: self.client.to_string(),
-            schema: self.who.schema.clone(),
+            schema: self.client_login.schema.clone(),
             detail: detail(),
         });
     }
@@ -70,14 +70,14 @@ impl Facts {
     }
 
     /// Tells whoever looks that the session has logged in, and its id where that is the proxy's own.
-    pub(super) fn tell(&self, watch: &SessionControl, way: SessionKind, id: Option<u32>) {
+    pub(super) fn publish(&self, watch: &SessionControl, way: SessionKind, id: Option<u32>) {
         watch.note_of(|card| {
             card.id = id.unwrap_or(card.id);
-            card.user = self.who.user.as_str().into();
-            card.schema = self.who.schema.as_str().into();
+            card.user = self.client_login.user.as_str().into();
+            card.schema = self.client_login.schema.as_str().into();
             card.thread_id = self.thread_id;
-            card.way = way;
-            card.timeout_idle_transaction = self.who.timeout_idle_transaction;
+            card.kind = way;
+            card.timeout_idle_transaction = self.client_login.timeout_idle_transaction;
         });
     }
 
@@ -91,8 +91,8 @@ impl Facts {
                     kind = verdict.label,
                     cause = failure.cause,
                     client = %self.client,
-                    user = self.who.user,
-                    schema = self.who.schema,
+                    user = self.client_login.user,
+                    schema = self.client_login.schema,
                     backend = self.backend.as_deref().unwrap_or_default(),
                     thread_id = self.thread_id,
                     "session ended badly"

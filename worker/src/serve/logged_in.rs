@@ -12,7 +12,7 @@ use engine::session::session_start::{StartedSession, begin as begin_pooled};
 use explain::SessionExplainer;
 use link::failure::Failure;
 use link::packets::PacketStream;
-use link::session_end::tell;
+use link::session_end::send_error;
 use login::login_env::SessionPermit;
 use login::server_login::AdmittedLogin;
 use login::welcome::welcome;
@@ -72,7 +72,7 @@ pub(super) async fn take_in(
             Ok(LoggedInSession::Pooled(Box::new(session), script))
         }
         Err(failure) => {
-            tell(&mut client, &failure, facts.who.has_answered).await;
+            send_error(&mut client, &failure, facts.client_login.has_answered).await;
             Err(failure)
         }
     }

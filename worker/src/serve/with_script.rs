@@ -15,7 +15,7 @@ use crate::worker::Worker;
 use backend::settings::Settings;
 use link::failure::{Failure, FailureKind};
 use link::packets::PacketStream;
-use link::session_end::{SessionEnd, late, tell};
+use link::session_end::{SessionEnd, late, send_error};
 use registry::session_info::SessionKind;
 use registry::session_registry::Registration;
 use registry::worker_sessions::Registered;
@@ -80,7 +80,7 @@ pub(super) async fn begin_scripted(
             header,
             remote: &remote,
             client: &mut client,
-            who: &mut facts.who,
+            client_login: &mut facts.client_login,
             hooks,
             offered: Capabilities::default(),
             id,
@@ -103,7 +103,7 @@ pub(super) async fn begin_scripted(
                 facts.thread_id = server.greeting.thread_id;
             }
             let id = session.person.as_ref().map(Registration::id);
-            facts.tell(&registered.watch, SessionKind::Scripted, id);
+            facts.publish(&registered.watch, SessionKind::Scripted, id);
             return Ok(LoggedInSession::Scripted(Box::new(session)));
         }
         Ok((Entry::Examined(admission, hooks), place)) => {
@@ -113,6 +113,6 @@ pub(super) async fn begin_scripted(
         }
         Err(failure) => failure,
     };
-    tell(&mut client, &failed, facts.who.has_answered).await;
+    send_error(&mut client, &failed, facts.client_login.has_answered).await;
     Err(failed)
 }

@@ -58,7 +58,7 @@ fn end_dropped_sessions(worker: &Worker, before: &Accounts, after: &Accounts) {
             id: *id,
             scope: KillScope::Connection,
             at: None,
-            said: worker.plane_context.now().0,
+            requested_at: worker.plane_context.now().0,
         });
     }
     if !ids.is_empty() {

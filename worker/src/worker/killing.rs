@@ -15,7 +15,7 @@ impl Worker {
         }
         if let Some(watch) = self.session_registry.borrow().get(&kill.id) {
             match kill.scope {
-                KillScope::Statement => watch.kill_statement(kill.said),
+                KillScope::Statement => watch.kill_statement(kill.requested_at),
                 KillScope::Connection => watch.ask(Ask::KillSession),
             }
         }
@@ -39,7 +39,7 @@ impl Worker {
             Some((watch, card))
         });
         let (watch, card) = found.next()?;
-        match (kill.scope, card.way, watch.backend()) {
+        match (kill.scope, card.kind, watch.backend()) {
             (KillScope::Statement, SessionKind::Relayed | SessionKind::Joined, Some(backend)) => {
                 if !self.relay.has_monitor() {
                     let why = "KILL QUERY of a session that is not pooled needs health.monitor_user; \
@@ -59,7 +59,7 @@ impl Worker {
                            health.monitor_user unless a hook waits; KILL without QUERY ends the session";
                 return Some(Killed::Impossible(why));
             }
-            (KillScope::Statement, _, _) => watch.kill_statement(kill.said),
+            (KillScope::Statement, _, _) => watch.kill_statement(kill.requested_at),
             (KillScope::Connection, _, _) => watch.ask(Ask::KillSession),
         }
         Some(Killed::Told)

@@ -38,7 +38,7 @@ impl Worker {
         let card = watch.card()?;
         let (activity, state_seconds) = watch.activity(self.relay.clock.now());
         let age = self.plane_context.now().since(card.began);
-        let (state, state_seconds) = match (card.way, activity) {
+        let (state, state_seconds) = match (card.kind, activity) {
             (SessionKind::Login, _) => (SessionState::Login, u32::try_from(age.as_secs()).ok()?),
             (SessionKind::Joined, _) => {
                 let bytes = self.relay.joins.note(card.id).unwrap_or_default();
@@ -48,7 +48,7 @@ impl Worker {
             (_, Activity::Idle) => (SessionState::Idle, state_seconds),
             (_, Activity::Running) => (SessionState::Running, state_seconds),
         };
-        let is_pooled = matches!(card.way, SessionKind::Pooled(_));
+        let is_pooled = matches!(card.kind, SessionKind::Pooled(_));
         let pins = watch.pins().filter(|_| is_pooled);
         let is_running = state == SessionState::Running;
         let uses = !is_pooled || pins.is_some() || is_running;
@@ -71,7 +71,7 @@ impl Worker {
             state,
             state_seconds,
             age,
-            mode: card.way.name(),
+            mode: card.kind.name(),
             backend: watch.backend().filter(|_| uses),
             thread_id: Some(thread_id).filter(|id| *id > 0),
             digest,

@@ -50,7 +50,7 @@ impl Worker {
                 let is_relayed = || {
                     watch
                         .card()
-                        .is_some_and(|it| it.way == SessionKind::Relayed)
+                        .is_some_and(|it| it.kind == SessionKind::Relayed)
                 };
                 if is_there && is_relayed() {
                     watch.ask(Ask::RoleChanged);

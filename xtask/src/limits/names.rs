@@ -20,60 +20,6 @@ const EMPTY_MEMBERS: &[&str] = &[
     "who", "whom", "whose", "somebody", "nobody", "sight",
 ];
 
-/// Functions and fields with such a name: the field calls them so, or they are still to be renamed. A name that the
-/// crates do not have is an error, so the list can only shrink.
-const EMPTY_MEMBERS_LEFT: &[&str] = &[
-    "backend::ask_globals::look",
-    "backend::diagnostics::tell",
-    "backend::exchange_outcome::told",
-    "backend::injected_results::told",
-    "backend::prepared_statement::asked",
-    "backend::recorded_reads::said",
-    "backend::running_limit::look",
-    "backend::times::way",
-    "command::command_policy::begun",
-    "command::job::part",
-    "command::statement::part",
-    "engine::command::unknown_statements::asked",
-    "engine::session::identity::place",
-    "engine::session::own_answers::say",
-    "link::failure::told",
-    "link::query_command::part",
-    "link::session_end::tell",
-    "login::known_host_names::known",
-    "login::passthrough_auth::who",
-    "login::reception::say",
-    "login::relayed_login::who",
-    "login::server_login::who",
-    "pool::adaptive_limit::look",
-    "pool::lane::begun",
-    "pool::opening_time::known",
-    "pool::places::places",
-    "registry::session_control::says",
-    "registry::session_info::way",
-    "registry::session_registry::said",
-    "registry::worker_view::way",
-    "relay::relayed_session::place",
-    "script::decision::place",
-    "script::functions::look",
-    "script::session_fault::told",
-    "script::stack::place",
-    "script_hooks::stage::say",
-    "script_host::bridge::told",
-    "script_host::login_hooks::say",
-    "script_host::script_route::place",
-    "scripted::begin::tell",
-    "scripted::begin::who",
-    "session::state::baseline::told",
-    "session::state::statement_diagnostics::told",
-    "sql::facts::parts",
-    "sql::question::part",
-    "stats::plans::schema::parts",
-    "worker::serve::facts::tell",
-    "worker::serve::facts::who",
-    "worker::window::look",
-];
-
 /// Parts of names that are pictures. Words that the field uses as well are not here: order, line, cut, prefix,
 /// history, pooled.
 const PICTURES: &[&str] = &[
@@ -169,8 +115,7 @@ pub fn empty_members(of: &Crate) -> Figures {
     of_crate(of, list_empty_members(of).len())
 }
 
-/// The functions and fields that others can use and whose name fits anything, and names of `EMPTY_MEMBERS_LEFT` that the
-/// crate does not have any more.
+/// The functions and fields that others can use and whose name fits anything.
 pub fn list_empty_members(of: &Crate) -> Vec<String> {
     let found = of.modules.iter().flat_map(|module| {
         members(&module.items)
@@ -178,11 +123,7 @@ pub fn list_empty_members(of: &Crate) -> Vec<String> {
             .filter(|name| EMPTY_MEMBERS.contains(&name.as_str()))
             .map(|name| module.item(&of.name, &name))
     });
-    let found: BTreeSet<String> = found.collect();
-    let left = EMPTY_MEMBERS_LEFT.iter().map(|name| (*name).to_owned());
-    let is_of_crate = |name: &String| name.split("::").next() == Some(of.name.as_str());
-    let left: BTreeSet<String> = left.filter(is_of_crate).collect();
-    found.symmetric_difference(&left).cloned().collect()
+    found.collect()
 }
 
 /// How many files and types have a picture in their name.

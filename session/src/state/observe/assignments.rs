@@ -69,7 +69,7 @@ impl SessionState {
             StatementKind::Multi => {
                 !facts.marks.has(sql::Marks::CROWDED)
                     && facts
-                        .parts
+                        .statements
                         .iter()
                         .all(|part| part.kind == StatementKind::Set)
             }
@@ -369,7 +369,7 @@ fn names(assignment: &Assignment, seen: &Seen<'_>, name: &[u8]) -> bool {
 /// Whether nothing but a SET that failed, or one behind the error, sets a variable. Each of several
 /// statements that worked has given a result, or more.
 fn has_failed(seen: &Seen<'_>, name: &[u8]) -> bool {
-    let parts = &seen.facts.parts;
+    let parts = &seen.facts.statements;
     let is_behind = |span: sql::Span| {
         let is_in =
             |part: &sql::StatementFacts| part.span.start <= span.start && span.end <= part.span.end;

@@ -68,11 +68,11 @@ impl SessionState {
             _ => return,
         }
         self.note_next_transaction(seen);
-        for part in &seen.facts.parts {
+        for part in &seen.facts.statements {
             self.note_part(connection, seen, part);
         }
         let all = seen.facts.effects;
-        if has_too_many(seen) || seen.facts.parts.is_empty() {
+        if has_too_many(seen) || seen.facts.statements.is_empty() {
             self.take(seen, all, seen.facts.kind);
             if all.has(Effects::PREPARED) {
                 self.pinned.for_life.add(Pin::PreparedText);
@@ -125,7 +125,7 @@ impl SessionState {
         let Some((facts, text)) = known else {
             return false;
         };
-        let is_nested = facts.effects.has(Effects::ANYTHING) || facts.parts.len() != 1;
+        let is_nested = facts.effects.has(Effects::ANYTHING) || facts.statements.len() != 1;
         let inner = Seen {
             facts: &facts,
             text: &text,
@@ -139,7 +139,7 @@ impl SessionState {
         if seen.changes.is_state_changed && may_do_more && !self.rules.waived.has(Pin::State) {
             self.pinned.for_life.add(Pin::State);
         }
-        for part in &facts.parts {
+        for part in &facts.statements {
             self.note_part(connection, &inner, part);
         }
         true

@@ -115,7 +115,7 @@ fn of_failed(seen: &Seen<'_>, is_mariadb: bool) -> Counted {
 
 /// That of the last statement that has set it.
 fn of_several(seen: &Seen<'_>, server: Server, flags: Flags) -> Counted {
-    let parts = &seen.facts.parts;
+    let parts = &seen.facts.statements;
     let is_whole = seen.is_ok() && !seen.facts.marks.has(Marks::CROWDED);
     if !is_whole {
         let has_begun = seen.tally.results > 0 || seen.facts.marks.has(Marks::CROWDED);

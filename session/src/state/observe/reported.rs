@@ -299,7 +299,7 @@ fn may_have_fired(seen: &Seen<'_>) -> bool {
     };
     match seen.facts.kind {
         StatementKind::Multi => {
-            let mut parts = seen.facts.parts.iter().enumerate();
+            let mut parts = seen.facts.statements.iter().enumerate();
             parts.any(|(at, part)| fires(part.kind) && seen.changes.has_changed_with(at))
         }
         kind => seen.is_statement() && fires(kind),

@@ -129,24 +129,24 @@ impl Worker {
         }
     }
 
-    fn place<'t>(
+    fn select<'t>(
         &mut self,
         topology: &'t Topology,
         wish: &Wish<'_>,
     ) -> Result<Placed<'t>, NoBackend> {
         let dice = &mut self.dice;
-        place(topology, wish, &self.loads, at(110), dice, &mut ())
+        select_backend(topology, wish, &self.loads, at(110), dice, &mut ())
     }
 
     fn name(&mut self, topology: &Topology, wish: &Wish<'_>) -> String {
-        self.place(topology, wish).unwrap().backend.name.clone()
+        self.select(topology, wish).unwrap().backend.name.clone()
     }
 
     /// How many of `count` statements that each end at once go to each backend.
     fn shares(&mut self, topology: &Topology, wish: &Wish<'_>, count: usize) -> Vec<usize> {
         let mut shares = vec![0; topology.backends.len()];
         for _ in 0..count {
-            let id = self.place(topology, wish).unwrap().backend.id;
+            let id = self.select(topology, wish).unwrap().backend.id;
             shares[id.0 as usize] += 1;
         }
         shares
@@ -156,7 +156,7 @@ impl Worker {
     fn lasting(&mut self, topology: &Topology, wish: &Wish<'_>, count: usize) -> Vec<u32> {
         let in_flight: Vec<InFlight> = (0..count)
             .map(|_| {
-                let id = self.place(topology, wish).unwrap().backend.id;
+                let id = self.select(topology, wish).unwrap().backend.id;
                 self.loads.begin(id)
             })
             .collect();
@@ -170,7 +170,7 @@ impl Worker {
     fn explained(&mut self, topology: &Topology, wish: &Wish<'_>) -> Vec<String> {
         let mut considered: Vec<Considered> = Vec::new();
         let dice = &mut self.dice;
-        let _ = place(topology, wish, &self.loads, at(110), dice, &mut considered);
+        let _ = select_backend(topology, wish, &self.loads, at(110), dice, &mut considered);
         let texts = considered.iter();
         texts
             .map(|it| format!("{}: {}", it.backend, it.text))
@@ -201,7 +201,7 @@ fn a_read_goes_to_a_replica_and_a_write_to_the_primary() {
 fn a_read_falls_back_to_the_primary_only_where_it_may() {
     let all = fewest([primary(), down(replica(1))]);
     let mut worker = Worker::new();
-    let placed = worker.place(&all, &read()).unwrap();
+    let placed = worker.select(&all, &read()).unwrap();
     assert_eq!(
         (placed.backend.id, placed.outcome),
         (BackendId(0), PlacementOutcome::FellBack)
@@ -211,11 +211,11 @@ fn a_read_falls_back_to_the_primary_only_where_it_may() {
         ..read()
     };
     assert_eq!(
-        worker.place(&all, &strict).unwrap_err().to_string(),
+        worker.select(&all, &strict).unwrap_err().to_string(),
         "Can't connect to MySQL server: all backends are down, tried replica1: connection refused"
     );
     let all = fewest([down(primary()), down(replica(1))]);
-    let none = worker.place(&all, &read()).unwrap_err().to_string();
+    let none = worker.select(&all, &read()).unwrap_err().to_string();
     assert!(none.contains("tried primary: connection refused"), "{none}");
 }
 
@@ -251,8 +251,8 @@ fn round_robin_and_weighted_give_everyone_its_turns() {
     let write = Wish::to(MAIN, Roles::Primary);
     let mut seen = [0; 3];
     for _ in 0..100 {
-        seen[worker.place(&in_turn, &read()).unwrap().backend.id.0 as usize] += 1;
-        seen[worker.place(&in_turn, &write).unwrap().backend.id.0 as usize] += 1;
+        seen[worker.select(&in_turn, &read()).unwrap().backend.id.0 as usize] += 1;
+        seen[worker.select(&in_turn, &write).unwrap().backend.id.0 as usize] += 1;
     }
     assert_eq!(seen, [100, 50, 50]);
     let weighted = topology(ReadPolicy::Weighted, [primary(), replica(1), heavy]);
@@ -381,7 +381,7 @@ fn a_read_goes_where_its_sessions_writes_are_known_to_be() {
         standing(replica(1), "0-1-99", Lag::Behind(Duration::ZERO)),
         standing(replica(2), "0-1-100", Lag::Behind(Duration::ZERO)),
     ]);
-    let placed = worker.place(&all, &after).unwrap();
+    let placed = worker.select(&all, &after).unwrap();
     assert_eq!(
         (placed.backend.id, placed.arrival),
         (BackendId(2), Arrival::Now)
@@ -408,7 +408,7 @@ fn a_read_waits_for_a_replica_where_that_may_help() {
         behind(1, Lag::Behind(Duration::ZERO)),
         behind(2, Lag::Behind(Duration::from_secs(7))),
     ]);
-    let placed = worker.place(&all, &after).unwrap();
+    let placed = worker.select(&all, &after).unwrap();
     assert_eq!(
         (placed.backend.id, placed.arrival),
         (BackendId(1), Arrival::AfterWait)
@@ -426,7 +426,7 @@ fn a_read_waits_for_a_replica_where_that_may_help() {
         timeout_consistency: Duration::ZERO,
         ..after
     };
-    let placed = worker.place(&all, &impatient).unwrap();
+    let placed = worker.select(&all, &impatient).unwrap();
     assert_eq!(
         (placed.outcome, placed.arrival),
         (PlacementOutcome::FellBack, Arrival::Now)
@@ -443,7 +443,7 @@ fn a_wait_that_succeeded_is_remembered_until_the_backend_may_have_less() {
     };
     let all = fewest([primary(), standing(replica(1), "0-1-99", Lag::Unknown)]);
     let mut worker = Worker::new();
-    let arrival = |worker: &mut Worker| worker.place(&all, &after).unwrap().arrival;
+    let arrival = |worker: &mut Worker| worker.select(&all, &after).unwrap().arrival;
     assert_eq!(arrival(&mut worker), Arrival::AfterWait);
     worker.loads.reached(&all.backends[1], &position);
     assert_eq!(arrival(&mut worker), Arrival::Now);
@@ -495,7 +495,7 @@ fn a_named_backend_or_tag_is_the_only_one() {
         ..tagged
     };
     assert_eq!(
-        worker.place(&all, &tried).unwrap().outcome,
+        worker.select(&all, &tried).unwrap().outcome,
         PlacementOutcome::FellBack
     );
 }
@@ -510,12 +510,12 @@ fn a_place_that_is_held_is_no_place_too_many() {
     let _slot = all.backends[0].begin();
     let write = Wish::to(MAIN, Roles::Primary);
     let mut worker = Worker::new();
-    assert_eq!(worker.place(&all, &write).unwrap_err(), NoBackend::AllFull);
+    assert_eq!(worker.select(&all, &write).unwrap_err(), NoBackend::AllFull);
     let seated = Wish {
         seats: &[BackendId(0)],
         ..write
     };
-    assert!(worker.place(&all, &seated).is_ok());
+    assert!(worker.select(&all, &seated).is_ok());
 }
 
 #[test]
@@ -643,7 +643,7 @@ proptest! {
         let mut dice = Dice::new(seed);
         let mut considered: Vec<Considered> = Vec::new();
         let loads = Loads::default();
-        match place(&all, &wish, &loads, at(110), &mut dice, &mut considered) {
+        match select_backend(&all, &wish, &loads, at(110), &mut dice, &mut considered) {
             Ok(placed) => {
                 let id = placed.backend.id;
                 match placed.outcome {
@@ -679,15 +679,15 @@ fn a_write_does_not_go_to_a_primary_that_is_read_only() {
         ..Wish::to(MAIN, Roles::Primary)
     };
     let placed = worker
-        .place(&all, &wish(Use::Any))
+        .select(&all, &wish(Use::Any))
         .map(|placed| placed.backend.id);
     assert_eq!(placed, Ok(BackendId(0)));
-    let refused = worker.place(&all, &wish(Use::Writes)).unwrap_err();
+    let refused = worker.select(&all, &wish(Use::Writes)).unwrap_err();
     assert!(refused.to_string().contains("read-only"), "{refused}");
     // Another one takes it.
     let all = fewest([read_only, backend(1, Role::Primary)]);
     let placed = worker
-        .place(&all, &wish(Use::Writes))
+        .select(&all, &wish(Use::Writes))
         .map(|placed| placed.backend.id);
     assert_eq!(placed, Ok(BackendId(1)));
 }
@@ -697,7 +697,7 @@ fn a_replica_that_does_not_replicate_is_left_out_without_any_limit() {
     let replica = backend(1, Role::Replica);
     let all = fewest([backend(0, Role::Primary), replica.clone()]);
     let mut worker = Worker::new();
-    let mut goes_to = |all: &Topology| worker.place(all, &read()).unwrap().backend.id;
+    let mut goes_to = |all: &Topology| worker.select(all, &read()).unwrap().backend.id;
     assert_eq!(goes_to(&all), BackendId(1));
     replica.standing.set_lag(Lag::Stopped);
     assert_eq!(goes_to(&all), BackendId(0));

@@ -46,12 +46,12 @@ impl Round<'_, '_> {
     ) -> Option<&'c StatementCandidate> {
         let cluster = self.wish.cluster;
         let turn = dice.next_index(cluster, self.topology.backends.len());
-        let next = several.iter().position(|c| c.place >= turn).unwrap_or(0);
+        let next = several.iter().position(|c| c.index >= turn).unwrap_or(0);
         let (before, from_next) = several.split_at(next);
         let mut round = from_next.iter().chain(before);
         let picked = round.find(|c| c.takes_its_share(dice));
         let picked = picked.or(from_next.first())?;
-        dice.set_last_index(cluster, picked.place);
+        dice.set_last_index(cluster, picked.index);
         Some(picked)
     }
 

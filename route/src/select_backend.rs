@@ -189,7 +189,7 @@ impl fmt::Display for Score {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct StatementCandidate {
     /// Its index in the topology.
-    place: usize,
+    index: usize,
     id: BackendId,
     arrival: Arrival,
     vicinity: Vicinity,
@@ -207,7 +207,7 @@ pub(crate) struct StatementCandidate {
 ///
 /// # Errors
 /// Why no backend is left.
-pub fn place<'t>(
+pub fn select_backend<'t>(
     topology: &'t Topology,
     wish: &Wish<'_>,
     loads: &Loads,
@@ -260,9 +260,9 @@ impl<'t> Round<'_, 't> {
     ) -> Option<Placed<'t>> {
         let mut candidates = self.loads.candidates.borrow_mut();
         candidates.clear();
-        for (place, backend) in self.topology.backends.iter().enumerate() {
+        for (index, backend) in self.topology.backends.iter().enumerate() {
             match self.judge(backend) {
-                Ok(arrival) => candidates.push(self.candidate(place, backend, arrival)),
+                Ok(arrival) => candidates.push(self.candidate(index, backend, arrival)),
                 Err(rejection) => recorder.consider(backend, BackendVerdict::Rejected(rejection)),
             }
         }
@@ -277,7 +277,7 @@ impl<'t> Round<'_, 't> {
             candidates.retain(|c| {
                 let stays = is_preferred(c);
                 if !stays {
-                    let backend = &self.topology.backends[c.place];
+                    let backend = &self.topology.backends[c.index];
                     recorder.consider(backend, BackendVerdict::Rejected(rejection));
                 }
                 stays
@@ -287,7 +287,7 @@ impl<'t> Round<'_, 't> {
         prefer(Rejection::Later, |c| c.arrival == Arrival::Now);
         prefer(Rejection::OtherZone, |c| c.vicinity == Vicinity::Near);
         for candidate in candidates.iter() {
-            let backend = &self.topology.backends[candidate.place];
+            let backend = &self.topology.backends[candidate.index];
             recorder.consider(backend, BackendVerdict::Fits(self.score(candidate)));
         }
         let chosen = match candidates.as_slice() {
@@ -295,7 +295,7 @@ impl<'t> Round<'_, 't> {
             [only] => only,
             several => self.pick(several, dice),
         };
-        let backend = &self.topology.backends[chosen.place];
+        let backend = &self.topology.backends[chosen.index];
         recorder.consider(backend, BackendVerdict::Chosen);
         Some(Placed {
             backend,
@@ -363,9 +363,9 @@ impl<'t> Round<'_, 't> {
         }
     }
 
-    fn candidate(&self, place: usize, backend: &Backend, arrival: Arrival) -> StatementCandidate {
+    fn candidate(&self, index: usize, backend: &Backend, arrival: Arrival) -> StatementCandidate {
         StatementCandidate {
-            place,
+            index,
             id: backend.id,
             arrival,
             vicinity: backend.location.vicinity,
@@ -385,7 +385,7 @@ impl<'t> Round<'_, 't> {
 
     /// As this worker has seen it, or else the control plane.
     fn latency(&self, candidate: &StatementCandidate) -> Option<Duration> {
-        let backend = &self.topology.backends[candidate.place];
+        let backend = &self.topology.backends[candidate.index];
         let seen = self.loads.latency(candidate.id);
         seen.or_else(|| backend.standing.latency())
     }
