@@ -24,7 +24,7 @@ struct Arguments {
     /// How many worlds are run, however long that takes.
     #[arg(long)]
     worlds: Option<u64>,
-    /// The kind of world: calm, rough, replicas, switching, crowd, changing, reads, everything, links. Without it each seed has the next kind.
+    /// The kind of world: calm, rough, replicas, switching, crowd, changing, reads, everything, links, pairs. Without it each seed has the next kind.
     #[arg(long)]
     world: Option<String>,
     /// Operations of a world; one is a statement or a few.

@@ -141,14 +141,20 @@ async fn act(plan: &Plan, setting: &Setting, operations: usize, dice: &mut Dice)
             spawn_local(Actor::live(part))
         })
         .collect();
-    let chaos = spawn_local(chaos::reign(plan.clone(), setting.in_reach(), dice.split()));
-    let inspection = spawn_local(inspection::inspect(plan.clone(), setting.in_reach()));
+    let mut tasks: Vec<JoinHandle<()>> = (0..plan.kind.faults_at_once())
+        .map(|_| {
+            let chaos = chaos::reign(plan.clone(), setting.in_reach(), dice.split());
+            spawn_local(chaos)
+        })
+        .collect();
+    let inspection = inspection::inspect(plan.clone(), setting.in_reach());
+    tasks.push(spawn_local(inspection));
     for actor in actors {
         if let Err(error) = actor.await {
             setting.books.broken(format!("an actor failed: {error}"));
         }
     }
-    for task in [chaos, inspection] {
+    for task in tasks {
         task.abort();
         // It ends where it stands; what it has broken is mended next.
         let _ = task.await;

@@ -69,6 +69,11 @@ fn worlds_whose_links_break_within_statements_lose_nothing() {
 }
 
 #[test]
+fn worlds_with_two_faults_at_once_lose_nothing() {
+    hold_all("pairs");
+}
+
+#[test]
 fn two_runs_of_a_seed_are_the_same() {
     for (_, kind) in WORLDS {
         let [one, other] = [0, 1].map(|_| run_traced(kind, 7, 600));

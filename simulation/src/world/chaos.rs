@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use route::KillScope;
+use route::{KillScope, Role};
+use tokio::time::Instant;
 
 use super::changing::{administer, break_more, reload, take_back};
 use super::link_faults::{break_link, mend_links};
@@ -12,15 +13,21 @@ use super::{proxies_host, server_address};
 use crate::network::Weather;
 use crate::seed::Dice;
 
+/// How long after a switch a proxy may take for its primary another server than the new one, if nothing else breaks.
+const FINDING: Duration = Duration::from_secs(2);
+
 /// Breaks and mends until it is ended.
 pub async fn reign(plan: Plan, reach: Reach, mut dice: Dice) {
     loop {
         tokio::time::sleep(dice.millis(50, 3000)).await;
+        if let Some(since) = reach.switched.take() {
+            check_primary(&reach, since);
+        }
         match plan.is_rough {
             true if plan.kind == WorldKind::Everything && dice.one_in(2) => {
                 break_more(&plan, &reach, &mut dice).await;
             }
-            true if plan.kind == WorldKind::Links && dice.one_in(2) => {
+            true if plan.kind.breaks_links() && dice.one_in(2) => {
                 break_link(&plan, &reach, &mut dice).await;
             }
             true => rough(&plan, &reach, &mut dice).await,
@@ -189,9 +196,31 @@ async fn switch(plan: &Plan, reach: &Reach, dice: &mut Dice) {
     }
     servers[new].set_read_only(false);
     reach.primary.set(new);
+    reach.switched.set(Some(net::clock::now()));
     reach
         .trace
         .note(format_args!("server {new} is the primary"));
+}
+
+/// Nothing has broken since the switch, so each proxy has found the primary.
+fn check_primary(reach: &Reach, since: Instant) {
+    if net::clock::now() - since < FINDING {
+        return;
+    }
+    let primary = format!("s{}", reach.primary.get());
+    for (number, proxy) in reach.proxies.iter().enumerate() {
+        let topology = proxy.topology();
+        let primaries = topology
+            .backends
+            .iter()
+            .filter(|it| it.role == Some(Role::Primary));
+        let known: Vec<_> = primaries.map(|it| &*it.name).collect();
+        if known != [&*primary] {
+            reach.books.broken(format!(
+                "{FINDING:?} after the switch to {primary} the primaries of proxy {number} are {known:?}"
+            ));
+        }
+    }
 }
 
 /// A reload, of a configuration that says nearly the same.

@@ -30,12 +30,14 @@ pub enum WorldKind {
     /// Connections break within statements, bytes come one at a time, clients fall silent, servers take no more
     /// connections or no writes.
     Links,
+    /// As in rough worlds and in those of links, and a second fault may begin while the first one lasts; with replicas.
+    Pairs,
     /// All of this together, and full disks, disabled backends, timers that are late by seconds.
     Everything,
 }
 
 /// All kinds, with their names.
-pub const WORLDS: [(&str, WorldKind); 9] = [
+pub const WORLDS: [(&str, WorldKind); 10] = [
     ("calm", WorldKind::Calm),
     ("rough", WorldKind::Rough),
     ("replicas", WorldKind::Replicas),
@@ -45,6 +47,7 @@ pub const WORLDS: [(&str, WorldKind); 9] = [
     ("reads", WorldKind::Reads),
     ("everything", WorldKind::Everything),
     ("links", WorldKind::Links),
+    ("pairs", WorldKind::Pairs),
 ];
 
 /// How many sessions a proxy takes.
@@ -100,8 +103,21 @@ pub struct Plan {
 impl WorldKind {
     /// Whether anything may break.
     pub fn is_rough(self) -> bool {
-        use WorldKind::{Everything, Links, Rough, Switching};
-        matches!(self, Rough | Switching | Links | Everything)
+        use WorldKind::{Everything, Links, Pairs, Rough, Switching};
+        matches!(self, Rough | Switching | Links | Pairs | Everything)
+    }
+
+    /// How many faults there may be at once.
+    pub fn faults_at_once(self) -> usize {
+        match self {
+            WorldKind::Pairs => 2,
+            _ => 1,
+        }
+    }
+
+    /// Whether clients are cut off, and servers take no more connections or no writes.
+    pub fn breaks_links(self) -> bool {
+        matches!(self, WorldKind::Links | WorldKind::Pairs)
     }
 
     /// Whether roles change.
@@ -129,7 +145,10 @@ impl Plan {
         };
         let is_rough = kind.is_rough();
         let replicas = match kind {
-            WorldKind::Replicas | WorldKind::Switching | WorldKind::Everything => 1 + dice.index(2),
+            WorldKind::Replicas
+            | WorldKind::Switching
+            | WorldKind::Pairs
+            | WorldKind::Everything => 1 + dice.index(2),
             WorldKind::Changing => dice.index(3),
             _ => 0,
         };

@@ -6,6 +6,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use tokio::task::spawn_local;
+use tokio::time::Instant;
 
 use super::administration::{Administered, Door, GUEST, GUEST_PASSWORD};
 use super::watch::Watch;
@@ -57,6 +58,8 @@ pub struct Reach {
     pub watches: Vec<Rc<Watch>>,
     /// Which of them is the primary.
     pub primary: Rc<Cell<usize>>,
+    /// When it has become that, if nothing has broken since.
+    pub switched: Rc<Cell<Option<Instant>>>,
     /// The proxies.
     pub proxies: Vec<Rc<SimulatedProxy>>,
     /// How they are administered.
@@ -140,6 +143,7 @@ impl Setting {
             servers: self.servers.clone(),
             watches: self.watches.clone(),
             primary: Rc::clone(&self.primary),
+            switched: Rc::default(),
             proxies: self.proxies.clone(),
             administered: self.administered.clone(),
             trace: self.trace.clone(),
