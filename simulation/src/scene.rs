@@ -26,7 +26,7 @@ use crate::network::{End, Host, Hosts};
 use crate::proxy::SimulatedProxy;
 use crate::seed::Dice;
 use crate::server::{Event, Family, Observer, Options, Rights, Server};
-use crate::world::{proxies_host, proxy_address, server_address};
+use crate::world::{Counted, proxies_host, proxy_address, server_address};
 pub use client::{Running, TestClient, refusal};
 
 /// The account that all scenes have, and its password.
@@ -315,6 +315,11 @@ impl Scene {
     /// Whether no statement has come yet at which to cut.
     pub fn is_uncut(&self) -> bool {
         self.cut.borrow().is_some()
+    }
+
+    /// What the proxy has counted of statements.
+    pub async fn counted(&self) -> Counted {
+        Counted::of(&self.proxy.counts().await)
     }
 
     /// A client of the account [`APP`].

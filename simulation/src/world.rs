@@ -30,6 +30,7 @@ use crate::client::Login;
 use crate::network::{Host, Hosts};
 use crate::seed::Dice;
 use crate::trace::Trace;
+pub use counters::Counted;
 pub use plan::{Plan, WORLDS, WorldKind};
 use setting::Setting;
 

@@ -131,4 +131,11 @@ mod found {
     fn statements_behind_a_cut_transaction_are_counted() {
         hold(WorldKind::Rough, 502, 1000);
     }
+
+    /// A transaction of which only BEGIN had run was to begin again before its next statement, and no backend was to be
+    /// had. That statement was answered with an error, and not counted.
+    #[test]
+    fn statements_before_which_a_transaction_cannot_begin_again_are_counted() {
+        hold(WorldKind::Pairs, 869_549_460, 2000);
+    }
 }

@@ -56,8 +56,8 @@ impl PooledSession {
         Ok(After::Next)
     }
 
-    /// The statement is counted as one that was answered with an error.
-    fn count_refused(&mut self, arrived: &mut Arrived) {
+    /// The error that follows is counted as the answer to the command's statement, of which nothing was read before.
+    pub(crate) fn count_refused(&mut self, arrived: &mut Arrived) {
         let bytes = arrived.incoming().packets.len();
         if let Arrived::Query(query) = arrived {
             let (text, facts) = query.text_and_facts();

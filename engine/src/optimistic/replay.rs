@@ -38,8 +38,17 @@ pub(crate) enum ReplayFailure {
 impl PooledSession {
     /// Takes an optimistic transaction to the primary. `Some`: it is rolled back, and its client knows.
     pub(crate) async fn move_to_primary(&mut self, sequence: u8) -> Result<Option<After>, CutOff> {
+        match self.try_primary().await {
+            Ok(()) => Ok(None),
+            Err(failed) => self.replay_failed(failed, sequence).await.map(Some),
+        }
+    }
+
+    /// Takes an optimistic transaction to the primary, if the session has one. An error: it is rolled back, and
+    /// [`replay_failed`](Self::replay_failed) tells the client.
+    pub(crate) async fn try_primary(&mut self) -> Result<(), ReplayFailure> {
         let Some(optimistic_state) = &mut self.routing.optimistic_state else {
-            return Ok(None);
+            return Ok(());
         };
         let begin = optimistic_state.begin.clone();
         let reads = std::mem::take(&mut optimistic_state.reads);
@@ -47,10 +56,7 @@ impl PooledSession {
         let outcome = self.replay(&begin, &reads).await;
         self.command.end_unheard(waiting);
         self.routing.optimistic_state = None;
-        match outcome {
-            Ok(()) => Ok(None),
-            Err(failed) => self.replay_failed(failed, sequence).await.map(Some),
-        }
+        outcome
     }
 
     async fn replay(&mut self, begin: &Incoming, reads: &[Read]) -> Result<(), ReplayFailure> {
@@ -201,7 +207,7 @@ impl PooledSession {
     }
 
     /// Tells the client. What it says before it ends its transaction is not executed.
-    async fn replay_failed(
+    pub(crate) async fn replay_failed(
         &mut self,
         failed: ReplayFailure,
         sequence: u8,

@@ -16,6 +16,7 @@ use sql::{Facts, StatementKind};
 use wire::statement::statement_id;
 use wire::{Command, StatusFlags};
 
+use crate::optimistic::replay::ReplayFailure;
 use crate::routing::routing_state::Optimistic;
 use crate::session::PooledSession;
 use backend::exchange_outcome::Cut;
@@ -71,7 +72,6 @@ impl PooledSession {
     pub(crate) async fn optimistic(&mut self, arrived: Arrived) -> Result<After, CutOff> {
         self.settle_optimistic();
         let is_held = self.held.lease.is_some();
-        let incoming = arrived.incoming();
         match self.optimistic_effect(&arrived) {
             OptimisticTransactionEffect::Apart => {}
             OptimisticTransactionEffect::Stays | OptimisticTransactionEffect::Ends if is_held => {}
@@ -85,20 +85,32 @@ impl PooledSession {
                 if meaning == OptimisticTransactionEffect::Ends {
                     self.forget_reads();
                 }
-                // Of a command that goes on, the next packet has this id itself.
-                let sequence = incoming.sequence.wrapping_add(u8::from(incoming.is_cut));
-                let gone = Box::pin(self.move_to_primary(sequence)).await?;
-                match gone {
-                    None => {}
-                    // Nobody would take the rest of it.
-                    Some(_) if incoming.is_cut => return Err(self.cut_within_command()),
-                    Some(after) => return Ok(after),
+                if let Err(failed) = Box::pin(self.try_primary()).await {
+                    return Box::pin(self.refuse_behind_replay(failed, arrived)).await;
                 }
             }
         }
         let after = self.perform(arrived).await?;
         self.settle_optimistic();
         Ok(after)
+    }
+
+    /// The transaction is rolled back before its next command was looked at: the client hears it in place of the reply.
+    async fn refuse_behind_replay(
+        &mut self,
+        failed: ReplayFailure,
+        mut arrived: Arrived,
+    ) -> Result<After, CutOff> {
+        self.count_refused(&mut arrived);
+        let incoming = arrived.incoming();
+        // Of a command that goes on, the next packet has this id itself.
+        let sequence = incoming.sequence.wrapping_add(u8::from(incoming.is_cut));
+        let after = self.replay_failed(failed, sequence).await?;
+        match incoming.is_cut {
+            // Nobody would take the rest of it.
+            true => Err(self.cut_within_command()),
+            false => Ok(after),
+        }
     }
 
     /// It may be over.

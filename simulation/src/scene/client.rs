@@ -65,6 +65,22 @@ impl TestClient {
         }
     }
 
+    /// Prepares a statement without parameters, which must succeed; its id.
+    pub async fn prepare(&mut self, text: &str) -> u32 {
+        match self.client.prepare(text).await {
+            Ok(Ok(statement)) => statement,
+            other => panic!("`{text}` is not prepared: {other:?}"),
+        }
+    }
+
+    /// The error of an execution of a prepared statement, which must fail.
+    pub async fn execution_error(&mut self, statement: u32) -> ServerError {
+        match self.client.execute(statement, &[]).await {
+            Ok(Reply::Error(error)) => error,
+            other => panic!("the execution has no error: {other:?}"),
+        }
+    }
+
     /// Whether the other side has ended the connection: the next statement has no reply.
     pub async fn is_ended(&mut self) -> bool {
         matches!(self.query("SELECT 1").await, Err(Broken::Connection(_)))

@@ -13,16 +13,19 @@ use crate::client::Tally;
 use crate::proxy::SimulatedProxy;
 
 /// Statements and errors.
-struct Counted {
-    statements: u64,
-    /// By the statements that ended so.
-    failed: u64,
-    errors: BTreeMap<u16, u64>,
+#[derive(Debug, PartialEq, Eq)]
+pub struct Counted {
+    /// Statements that have ended.
+    pub statements: u64,
+    /// Those of them that ended with an error.
+    pub failed: u64,
+    /// Errors, by their numbers.
+    pub errors: BTreeMap<u16, u64>,
 }
 
 impl Counted {
     /// As a proxy has counted them.
-    fn of(view: &StatementStatsView) -> Self {
+    pub fn of(view: &StatementStatsView) -> Self {
         let mut sum = Counts::default();
         sum.add(&view.remainder);
         for (_, row) in &view.digests {

@@ -4,6 +4,10 @@
 use std::time::Duration;
 
 use simulation::scene::{Scene, TestClient, on_both, pass};
+use simulation::world::Counted;
+
+/// ER_CONNECT_TO_FOREIGN_DATA_SOURCE: no backend is to be had.
+const NO_BACKEND: u16 = 1429;
 
 /// Ways to say that a cut transaction is over, and what each is answered.
 const ENDS: &[(&str, Option<&str>)] = &[
@@ -162,6 +166,41 @@ fn nothing_runs_behind_a_cut_transaction_before_it_is_ended() {
         };
         setup
             .set("balance.timeout_backend_wait", "\"30s\"")
+            .play(play)
+            .await;
+    });
+}
+
+#[test]
+fn a_statement_that_is_refused_before_its_transaction_begins_again_is_counted() {
+    on_both(async |setup| {
+        let play = async |scene: &Scene| {
+            table(scene).await.quit().await;
+            let mut client = scene.client().await;
+            let prepared = client.prepare("INSERT INTO d.t VALUES (1)").await;
+            for is_prepared in [false, true] {
+                client.run("BEGIN").await;
+                scene.servers[0].crash();
+                pass(Duration::from_secs(1)).await;
+                let before = scene.counted().await;
+                let error = match is_prepared {
+                    true => client.execution_error(prepared).await,
+                    false => client.error("INSERT INTO d.t VALUES (1)").await,
+                };
+                assert_eq!(error.number, NO_BACKEND, "{error:?}");
+                let after = scene.counted().await;
+                assert_eq!(after.statements, before.statements + 1);
+                assert_eq!(after.failed, before.failed + 1);
+                let refused = |counted: &Counted| counted.errors.get(&NO_BACKEND).copied();
+                assert_eq!(refused(&after), Some(1 + refused(&before).unwrap_or(0)));
+                scene.servers[0].start();
+                pass(Duration::from_secs(3)).await;
+                client.run("ROLLBACK").await;
+            }
+        };
+        setup
+            .set("pool.defer_begin", "false")
+            .set("balance.timeout_backend_wait", "\"2s\"")
             .play(play)
             .await;
     });
