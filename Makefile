@@ -44,10 +44,10 @@ check: ## format, lints, floors, limits of the structure, plain English in the t
 nightly: ## everything there is, in two hours at most; begun again it goes on where it was (FRESH=1: from the start)
 	@e2e/nightly.sh $(if $(FRESH),--fresh)
 
-simulate: ## worlds in one process under new seeds, for a minute (SEED=n: that world again, SECONDS=n, WORLD=name)
+simulate: ## worlds in one process under new seeds, for a minute (SEED=n: that world again, SECONDS=n, WORLD=name, OPERATIONS=n)
 	$(CARGO) build --quiet --locked --profile simulation -p pilotfish-simulation
 	target/simulation/pilotfish-simulation $(if $(SEED),--seed $(SEED)) $(if $(SECONDS),--seconds $(SECONDS)) \
-		$(if $(WORLD),--world $(WORLD))
+		$(if $(WORLD),--world $(WORLD)) $(if $(OPERATIONS),--operations $(OPERATIONS))
 
 mutations: ## puts faults into the proxy, one at a time: does the simulation find each?
 	$(XTASK) mutations

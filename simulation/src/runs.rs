@@ -43,7 +43,7 @@ fn run_once(kind: WorldKind, seed: u64, operations: usize, traces: bool) -> Outc
         outcome
     });
     let ended = running.expect("the system has a thread to give").join();
-    ended.unwrap_or_else(|_| Outcome::of_panic(kind, seed))
+    ended.unwrap_or_else(|_| Outcome::of_panic(kind, seed, operations))
 }
 
 fn note(info: &PanicHookInfo<'_>) {
@@ -98,7 +98,7 @@ impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let named = WORLDS.iter().find(|world| world.1 == self.kind);
         let name = named.map_or("", |world| world.0);
-        let seed = self.seed;
+        let (seed, operations) = (self.seed, self.operations);
         writeln!(f, "world {name}, seed {seed}: {}", self.plan)?;
         writeln!(
             f,
@@ -115,6 +115,9 @@ impl fmt::Display for Outcome {
             writeln!(f, "{event}")?;
         }
         writeln!(f, "BROKEN: {broken}")?;
-        write!(f, "again: make simulate SEED={seed} WORLD={name}")
+        write!(
+            f,
+            "again: make simulate SEED={seed} WORLD={name} OPERATIONS={operations}"
+        )
     }
 }

@@ -44,6 +44,8 @@ pub struct Outcome {
     pub seed: u64,
     /// Its kind.
     pub kind: WorldKind,
+    /// Operations that it was to have.
+    pub operations: usize,
     /// What was drawn.
     pub plan: String,
     /// Statements that were answered.
@@ -62,10 +64,11 @@ pub struct Outcome {
 
 impl Outcome {
     /// Of a world whose thread has panicked outside of every task.
-    pub fn of_panic(kind: WorldKind, seed: u64) -> Self {
+    pub fn of_panic(kind: WorldKind, seed: u64, operations: usize) -> Self {
         Self {
             seed,
             kind,
+            operations,
             plan: String::new(),
             statements: 0,
             virtual_time: Duration::ZERO,
@@ -111,6 +114,7 @@ async fn live(kind: WorldKind, seed: u64, operations: usize, traces: bool) -> Ou
     Outcome {
         seed,
         kind,
+        operations,
         plan: format!("{plan:?}"),
         statements: books.statements(),
         virtual_time: net::clock::now() - began,
