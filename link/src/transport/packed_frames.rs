@@ -47,8 +47,9 @@ impl PackedFrames {
                 self.more_bytes += last.capacity() - before;
             }
             _ => {
-                self.more_bytes += bytes.len();
-                self.more.push_back(bytes.to_vec());
+                let piece = bytes.to_vec();
+                self.more_bytes += piece.capacity();
+                self.more.push_back(piece);
             }
         }
     }
