@@ -43,8 +43,8 @@ struct Mutation {
 
 /// What must find a fault.
 enum Finder {
-    /// Worlds of a kind, from this seed on.
-    World(String, i64),
+    /// Worlds of a kind, from the first seed on.
+    World(String),
     /// The scenes whose names begin so.
     Scene(String),
 }
@@ -80,8 +80,8 @@ pub fn run(root: &Path, wanted: &str) -> Outcome {
     let mut missed = Vec::new();
     for mutation in &mutations {
         let (tried, place) = match &mutation.finder {
-            Finder::World(world, first) => {
-                let tried = simulate(&programs.worlds, mutation, world, *first)?;
+            Finder::World(world) => {
+                let tried = simulate(&programs.worlds, mutation, world)?;
                 (tried, world)
             }
             Finder::Scene(scene) => (play(&programs.scenes, mutation, scene)?, scene),
@@ -119,7 +119,7 @@ fn mutations(root: &Path) -> Result<Vec<Mutation>, Vec<String>> {
             };
             let finder = match entry.get("scene") {
                 Some(_) => Finder::Scene(text("scene")?),
-                None => Finder::World(text("world")?, first_seed(entry)),
+                None => Finder::World(text("world")?),
             };
             Ok(Mutation {
                 name: text("name")?,
@@ -130,12 +130,6 @@ fn mutations(root: &Path) -> Result<Vec<Mutation>, Vec<String>> {
             })
         })
         .collect()
-}
-
-/// Most faults show in the first worlds. Of others the file says where they do.
-fn first_seed(entry: &Value) -> i64 {
-    let first = entry.get("first_seed").and_then(Value::as_integer);
-    first.unwrap_or(1)
 }
 
 /// The sources as they are now, with all faults, elsewhere, with their times.
@@ -253,15 +247,10 @@ fn play(program: &Path, mutation: &Mutation, scene: &str) -> Result<Tried, Vec<S
 }
 
 /// Runs worlds until one is broken.
-fn simulate(
-    program: &Path,
-    mutation: &Mutation,
-    world: &str,
-    first: i64,
-) -> Result<Tried, Vec<String>> {
+fn simulate(program: &Path, mutation: &Mutation, world: &str) -> Result<Tried, Vec<String>> {
     let began = Instant::now();
     let ran = Command::new(program)
-        .args(["--world", world, "--first-seed", &first.to_string()])
+        .args(["--world", world, "--first-seed", "1"])
         .args(["--worlds", WORLDS_MAX, "--operations", OPERATIONS])
         .env(VARIABLE, &mutation.name)
         .output();
