@@ -6,7 +6,7 @@ use simulation::runs::{run_alone, run_traced};
 use simulation::world::{WORLDS, WorldKind};
 
 /// Seeds of each kind of world that each change runs.
-const SEEDS: std::ops::Range<u64> = 1..5;
+const SEEDS: std::ops::Range<u64> = 1..3;
 
 /// Operations of each of these worlds.
 const OPERATIONS: usize = 1200;

@@ -20,8 +20,8 @@ pub enum Sequences {
 pub enum Pipelining {
     /// As many as the client likes, within a bound.
     Deep,
-    /// One after the other, each taken by a call of its own. A compressed backend needs it, which
-    /// counts its frames from 0 in every command, and whoever steps between two exchanges.
+    /// One after the other, each taken by a call of its own. A compressed backend needs it, because it counts its frames
+    /// from 0 in every command. Scripts need it too, because they act between two exchanges.
     OneByOne,
 }
 

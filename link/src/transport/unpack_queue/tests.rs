@@ -1,4 +1,4 @@
-//! Connections unpack by turns, and whoever has something else to do does it between the turns.
+//! Connections unpack by turns, and other tasks of the worker run between the turns.
 #![allow(clippy::unwrap_used)]
 
 use std::rc::Rc;
