@@ -4,9 +4,10 @@ CARGO ?= cargo
 XTASK = $(CARGO) run --quiet --locked -p xtask --
 SANDBOX ?=
 LOAD ?=
+PROGRAM ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help build static deb rpm image run dashboard test test-fast check nightly simulate mutations nap flaky random soak soak-load bench bench-replication manual fuzz clean
+.PHONY: help build optimized static deb rpm image run dashboard test test-fast check nightly simulate mutations nap flaky random soak soak-load bench bench-replication manual fuzz clean
 
 help: ## this list
 	@awk -F ' ## ' '/^[a-z-]+:.* ## / { sub(/:.*/, "", $$1); printf "  make %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -17,14 +18,17 @@ build: dashboard ## the program, in release: target/release/pilotfish
 static: dashboard ## the same without shared libraries, for any Linux; takes musl-gcc and a target of Rust's
 	@packaging/static.sh
 
-deb: build ## a Debian package of it: target/debian/pilotfish_VERSION-RELEASE_ARCHITECTURE.deb
-	@packaging/deb.sh
+optimized: dashboard ## the program with a tenth less CPU for a statement: target/optimized/pilotfish; builds twice, takes llvm-profdata (TARGET=x86_64-unknown-linux-musl: without shared libraries)
+	@packaging/optimized.sh $(TARGET)
 
-rpm: static ## an RPM package of the static program, in target/rpm; takes rpmbuild
-	@packaging/rpm.sh
+deb: $(if $(PROGRAM),,build) ## a Debian package of it: target/debian/pilotfish_VERSION-RELEASE_ARCHITECTURE.deb (PROGRAM=target/optimized/pilotfish: of that one)
+	@packaging/deb.sh $(PROGRAM)
 
-image: static ## a container image of the static program, in target/image; takes buildah
-	@packaging/image.sh
+rpm: $(if $(PROGRAM),,static) ## an RPM package of the static program, in target/rpm; takes rpmbuild (PROGRAM=)
+	@packaging/rpm.sh $(PROGRAM)
+
+image: $(if $(PROGRAM),,static) ## a container image of the static program, in target/image; takes buildah (PROGRAM=)
+	@packaging/image.sh $(PROGRAM)
 
 run: dashboard ## a primary, two replicas and the proxy in front, until Ctrl-C (LOAD=1: with clients; SANDBOX="--replicas 1": its options)
 	@$(CARGO) run --profile quick --locked -- sandbox $(if $(LOAD),--load) $(SANDBOX)
@@ -66,9 +70,8 @@ soak: ## sysbench, 64 threads, through each shipped script for a minute (SECONDS
 	PILOTFISH_SCRIPT_SECONDS=$(or $(SECONDS),60) $(if $(SCRIPTS),PILOTFISH_SCRIPTS='$(SCRIPTS)') \
 		$$($(XTASK) binary e2e) --nocapture --test-threads=1 script_load::
 
-bench: ## Pilotfish, other proxies and a direct connection compared; takes a quiet machine for half an hour
-	$(CARGO) build --release --locked -p pilotfish -p pilotfish-bench
-	target/release/pilotfish-bench run
+bench: optimized ## the optimised program, other proxies and a direct connection compared; takes a quiet machine for an hour
+	PILOTFISH_BIN=target/optimized/pilotfish target/release/pilotfish-bench run
 
 soak-load: ## sysbench read-write, 512 threads, beside 500 idle and 8 slow sessions, half an hour for each family (SECONDS=n, WITHOUT=mysql)
 	$(CARGO) build --release --locked -p pilotfish -p pilotfish-bench

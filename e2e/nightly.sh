@@ -39,6 +39,10 @@ static() {
     [ -d "$(rustc --print sysroot)/lib/rustlib/$(uname -m)-unknown-linux-musl" ] || { echo 'LEFT OUT'; return 0; }
     packaging/static.sh
 }
+# The optimised program serves the training, too: no statement fails.
+optimized() {
+    packaging/optimized.sh && PILOTFISH_BIN=target/optimized/pilotfish target/release/pilotfish-bench train
+}
 fuzzing() { fuzz/run.sh "${FUZZ_SECONDS:-60}"; }
 simulation() {
     "$CARGO" build --quiet --locked --profile simulation -p pilotfish-simulation &&
@@ -56,6 +60,7 @@ step examples "$CARGO" test --quiet --locked --doc -p pilotfish-pool
 step tests tests
 step random random
 step soak soak
+step optimized optimized
 step chain chain
 step fuzzing fuzzing
 step simulation simulation

@@ -52,6 +52,12 @@ enum Task {
     Load(LoadArguments),
     /// Compare all contestants and write the report
     Run(RunArguments),
+    /// Run statements of many kinds through Pilotfish alone, without figures: what an optimised build learns from
+    Train {
+        /// Backends to leave out
+        #[arg(long, value_enum)]
+        without: Vec<BackendChoice>,
+    },
     /// Measure what replication costs: following, changes as JSON, feeding eight replicas
     Replication(ReplicationArguments),
     /// Reads and writes for minutes beside idle and slow sessions: no error, and memory that does not grow
@@ -135,7 +141,7 @@ struct SoakArguments {
 
 #[derive(Args)]
 struct RunArguments {
-    /// Fewer tables, one round, shorter windows: four minutes in place of thirty
+    /// Fewer tables, one round, shorter windows: four minutes in place of an hour
     #[arg(long)]
     quick: bool,
     /// Fill these tables alone, and write the page out of sight
@@ -246,6 +252,13 @@ async fn perform(task: Task) -> Result<()> {
             // Whichever ends first drops the other, and with the run all that it started.
             tokio::select! {
                 result = run::run(&settings) => result?,
+                result = interrupted() => result?,
+            }
+        }
+        Task::Train { without } => {
+            let without = without.into_iter().flat_map(BackendChoice::kinds);
+            tokio::select! {
+                result = run::train(without.collect()) => result?,
                 result = interrupted() => result?,
             }
         }

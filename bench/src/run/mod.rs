@@ -11,6 +11,7 @@ pub mod plan;
 pub mod process;
 mod program;
 pub mod sysbench;
+mod train;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -30,6 +31,7 @@ use backend::{Backend, Kind};
 use contestant::names::{self, DIRECT};
 use contestant::{Contestant, Way};
 use plan::{Load, Profile, Step, Table};
+pub use train::train;
 
 /// Sessions of the comparison of idle memory.
 const IDLE_SESSIONS: u64 = 10_000;
@@ -84,6 +86,8 @@ struct Bench {
     steps: Vec<Step>,
     backends: Vec<Kind>,
     contestants: Vec<Box<dyn Contestant>>,
+    /// Whether the direct way takes part.
+    has_direct: bool,
     sysbench: Option<String>,
     /// Sockets that a process may have.
     sockets_max: u64,
@@ -126,6 +130,7 @@ impl Bench {
             steps,
             backends,
             contestants: contestant::found(),
+            has_direct: true,
             sysbench,
             sockets_max: files.saturating_sub(FILES_SPARE),
             folder: TempDir::with_prefix("pilotfish-bench-")?,
@@ -221,11 +226,27 @@ impl Bench {
         let steps: Vec<Step> = of_backend.cloned().collect();
         let takes_part = |name: &str| steps.iter().any(|step| step.is_for(name, round));
         let mut ways = self.proxies(backend, takes_part).await;
-        if takes_part(DIRECT) {
+        if self.has_direct && takes_part(DIRECT) {
             ways.push(Way::direct(backend.address()));
         }
+        self.all_steps(round, &steps, &mut ways, backend, measurements)
+            .await?;
+        for proxy in ways.into_iter().filter_map(|way| way.proxy) {
+            proxy.end().await;
+        }
+        Ok(())
+    }
+
+    async fn all_steps(
+        &mut self,
+        round: usize,
+        steps: &[Step],
+        ways: &mut [Way],
+        backend: &mut Backend,
+        measurements: &mut Vec<Measurement>,
+    ) -> Result<()> {
         for (number, step) in steps.iter().enumerate() {
-            // Nobody is always first, or always behind the same one.
+            // No way is always first, or always behind the same one.
             let shift = 1.min(ways.len());
             ways.rotate_left(shift);
             for way in ways.iter_mut().filter(|way| step.is_for(&way.name, round)) {

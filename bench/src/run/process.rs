@@ -15,7 +15,10 @@ use tokio::time::{Instant, sleep};
 const STARTS_WITHIN: Duration = Duration::from_secs(60);
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
-/// A server or proxy, ended by SIGKILL when dropped: what it leaves behind is in a folder that goes
+/// How long a process may take to end by itself.
+const ENDS_WITHIN: Duration = Duration::from_secs(10);
+
+/// A server or proxy. When dropped, it is ended by SIGKILL: what it leaves behind is in a folder that goes
 /// with it.
 pub struct Process {
     child: Child,
@@ -79,6 +82,18 @@ impl Process {
 
     pub fn pid(&self) -> u32 {
         self.child.id()
+    }
+
+    /// Asks the process to end, so that it can write what it has counted. If it takes too long, it is killed.
+    pub async fn end(mut self) {
+        if let Some(pid) = rustix::process::Pid::from_raw(self.pid() as i32) {
+            // Fails when it has ended already, which is what is wanted.
+            let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
+        }
+        let patience = Instant::now() + ENDS_WITHIN;
+        while matches!(self.child.try_wait(), Ok(None)) && Instant::now() < patience {
+            sleep(LOOK_AGAIN).await;
+        }
     }
 
     fn last_words(&self) -> String {

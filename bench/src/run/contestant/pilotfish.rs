@@ -68,8 +68,13 @@ impl Contestant for Pilotfish {
         self.name
     }
 
+    /// With the path that PILOTFISH_BIN names: it says how the program was built.
     fn version(&self) -> String {
-        version_line(Command::new(&self.program).arg("--version"))
+        let version = version_line(Command::new(&self.program).arg("--version"));
+        match std::env::var("PILOTFISH_BIN") {
+            Ok(path) => format!("{version}, {path}"),
+            Err(_) => version,
+        }
     }
 
     fn command(&self, place: &Place<'_>) -> io::Result<Command> {

@@ -62,6 +62,7 @@ impl Step {
         match self.load {
             Load::Own(Workload::Paced) => (PACED_WARM_UP, PACED_WINDOW),
             Load::Own(Workload::Mix) => (MIX_WARM_UP, window.max(MIX_WINDOW_MIN)),
+            Load::Own(Workload::Value(_)) => (profile.warm_up, window.max(VALUE_WINDOW_MIN)),
             Load::Own(_) => (profile.warm_up, window),
             Load::Sysbench(_) => {
                 let seconds = window.as_secs_f64().round().max(1.0);
@@ -89,6 +90,9 @@ const PACED_WARM_UP: Duration = Duration::from_secs(2);
 /// Slow sessions must have begun, and ten of their reads end.
 const MIX_WARM_UP: Duration = Duration::from_secs(1);
 const MIX_WINDOW_MIN: Duration = Duration::from_secs(2);
+
+/// Some twenty large values pass, so that one more or less is five percent.
+const VALUE_WINDOW_MIN: Duration = Duration::from_secs(3);
 
 /// sysbench starts threads and reports: time it takes beside the run itself. Many threads get longer.
 const SYSBENCH_OVERHEAD: Duration = Duration::from_millis(350);
@@ -136,12 +140,12 @@ impl Profile {
         }
     }
 
-    /// Thirty minutes at most.
+    /// An hour at most.
     pub fn full() -> Self {
         Self {
             name: "full",
-            rounds: 3,
-            budget: Duration::from_secs(29 * 60),
+            rounds: 5,
+            budget: Duration::from_secs(58 * 60),
             window_min: Duration::from_millis(500),
             window_max: Duration::from_secs(4),
             warm_up: Duration::from_millis(400),
