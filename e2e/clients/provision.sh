@@ -98,6 +98,25 @@ dbd_mariadb() {
 }
 dbd_mariadb
 
+# MariaDB's driver for ODBC, its manager, and how Perl speaks to both; of the machine's own suite as well.
+odbc() {
+    target=$cache/odbc
+    [ ! -e "$target" ] || return 0
+    say "unpacking odbc"
+    root=$cache/.odbc.$$
+    debs=$scratch/odbc.debs
+    mkdir -p "$root" "$debs"
+    update_lists
+    (cd "$debs" && apt-get download -q -o APT::Sandbox::User= odbc-mariadb libodbc2 libodbcinst2 libltdl7 libdbd-odbc-perl) \
+        >"$scratch/download.log" 2>&1 || die "odbc-mariadb could not be downloaded"
+    for deb in "$debs"/*.deb; do
+        dpkg-deb -x "$deb" "$root"
+    done
+    settle "$root" "$target"
+    rm -rf "$debs"
+}
+odbc
+
 # A broker of Kafka for the change feed, with an empty log that is formatted.
 kafka() {
     target=$cache/kafka

@@ -6,7 +6,7 @@
 #   run.sh … --crowd --only java-…      many idle sessions of Java, instead of the scenario; with --tls they go
 #                                      where redirect_url says
 #   run.sh --build [--only NAME]       builds, runs nothing
-#   run.sh --list                      prints the clients' names
+#   run.sh --list                      prints the clients' names; with --administration those of the admin port
 #
 # The transcript goes to stdout. Exit codes: 0 it ran through; 77 this client cannot do what is
 # asked (say, it has no compression); anything else is a failure. What is built or downloaded goes
@@ -21,6 +21,8 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 cache=${PILOTFISH_CACHE:-${HOME:?}/.cache/pilotfish}/clients
 clients='c-libmariadb c-libmysqlclient go-sql-driver java-connectorj java-mariadb node-mysql2
     php-mysqli php-pdo python-mysqlclient python-pymysql rust-mysql-async'
+# These have no scenario.
+administrators='perl-dbd-mariadb perl-odbc'
 unable=77
 timeout_seconds=600 # one client that hangs; a run takes some seconds, minutes on a busy machine
 export LC_ALL=C.UTF-8 TZ=UTC
@@ -108,6 +110,30 @@ build_node_mysql2() {
 build_php_mysqli() { :; }
 build_php_pdo() { :; }
 
+# --- Perl: its drivers are unpacked beside the system by provision.sh ------------------------------
+
+perl_folder() {
+    case $1 in
+    perl-dbd-mariadb) printf '%s' "$cache/dbd-mariadb" ;;
+    perl-odbc) printf '%s' "$cache/odbc" ;;
+    esac
+}
+
+build_perl() { [[ -d $(perl_folder "$1") ]] || die "no $(perl_folder "$1"): run provision.sh"; }
+
+build_perl_dbd_mariadb() { build_perl perl-dbd-mariadb; }
+build_perl_odbc() { build_perl perl-odbc; }
+
+run_perl() {
+    local usr
+    usr=$(perl_folder "$1")/usr
+    # This driver speaks TLS only with a server whose certificate it can verify.
+    [[ $1 != perl-dbd-mariadb || $CLIENT_TLS == 0 ]] || leave_out "$1 cannot trust the admin port's certificate"
+    export PERL5LIB=$(printf '%s:' "$usr"/lib/x86_64-linux-gnu/perl5/*)$usr/share/perl5
+    export LD_LIBRARY_PATH=$usr/lib/x86_64-linux-gnu
+    export CLIENT_ODBC_DRIVER=$usr/lib/x86_64-linux-gnu/odbc/libmaodbc.so
+}
+
 # --- Python: one environment, two drivers -------------------------------------------------------
 
 build_python() {
@@ -166,6 +192,10 @@ run() {
     c-libmariadb) command=("$cache/$binary") ;;
     go-sql-driver) command=("$cache/$1") ;;
     # Short programs: the second compiler and parallel collection would cost more than they bring.
+    perl-*)
+        run_perl "$1"
+        command=(perl "$here/perl/administration.pl" "$1")
+        ;;
     java-*) command=(java -Xmx1g -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -cp "$cache/java/jdbc-client.jar" "${program^}" "${1#java-}") ;;
     node-mysql2) command=(node "$cache/node-mysql2/$program.js") ;;
     php-*) command=(php "$here/php/$script.php") ;;
@@ -209,11 +239,16 @@ while (($# > 0)); do
     --crowd) story=crowd ;;
     --only) only=${2:?}; shift ;;
     --build) mode=build ;;
-    --list) printf '%s\n' $clients; exit ;;
+    --list) mode=list ;;
     *) die "unknown option $1" ;;
     esac
     shift
 done
+[[ $story != administration ]] || clients+=" $administrators"
+if [[ $mode == list ]]; then
+    printf '%s\n' $clients
+    exit
+fi
 [[ -z $only ]] || declare -F "build_${only//-/_}" >/dev/null || die "unknown client $only"
 if [[ $mode == run ]]; then
     for name in HOST PORT USER PASSWORD DATABASE; do
