@@ -167,15 +167,23 @@ async fn play(config: Config, mut serving: Serving<'_>, log: &Log) -> Result<(),
         outlets: &outlets,
         streams: &streams,
     };
-    let outcome = wait(
-        (&mut listening, &replicas),
-        &mut plane,
-        &mut signals,
-        &mut serving,
-        (&reloading, &mut notes, &end),
-        (&mut editing, &mut wishes, &mut admin, &admin_sources),
-    )
-    .await;
+    let running = RunningProxy {
+        listening: &mut listening,
+        replicas: &replicas,
+        plane: &mut plane,
+        reloading: &reloading,
+        notes: &mut notes,
+        editing: &mut editing,
+        admin: &mut admin,
+        admin_sources: &admin_sources,
+    };
+    let requests = Requests {
+        signals: &mut signals,
+        edits: &mut wishes,
+        stop: &mut serving.stop,
+        end_by_script: &end,
+    };
+    let outcome = wait(running, requests).await;
 
     let last = Arc::clone(&publish.borrow().config);
     stop_accepting(listening, &plane, (&mut notes, &metrics), &last).await;
@@ -259,53 +267,61 @@ fn announce_ready(serving: &mut Serving<'_>) {
     }
 }
 
+/// The parts of a proxy that takes clients.
+struct RunningProxy<'a, 'e> {
+    listening: &'a mut Listening,
+    replicas: &'a ReplicaPort,
+    plane: &'a mut DataPlane,
+    reloading: &'a Reloading<'a>,
+    notes: &'a mut Notes,
+    editing: &'a mut Editing<'e>,
+    admin: &'a mut AdminPort,
+    admin_sources: &'a AdminSources,
+}
+
+/// What others may ask of a proxy that runs.
+struct Requests<'a> {
+    signals: &'a mut Signals,
+    edits: &'a mut UnboundedReceiver<Wish>,
+    stop: &'a mut Option<oneshot::Receiver<()>>,
+    end_by_script: &'a Notify,
+}
+
 /// Hands clients to workers until it is time to end.
-async fn wait(
-    (listening, replicas): (&mut Listening, &ReplicaPort),
-    plane: &mut DataPlane,
-    signals: &mut Signals,
-    serving: &mut Serving<'_>,
-    (reloading, notes, end): (&Reloading<'_>, &mut Notes, &Notify),
-    (editing, wishes, admin, admin_sources): (
-        &mut Editing<'_>,
-        &mut UnboundedReceiver<Wish>,
-        &mut AdminPort,
-        &AdminSources,
-    ),
-) -> Result<(), String> {
+async fn wait(proxy: RunningProxy<'_, '_>, requests: Requests<'_>) -> Result<(), String> {
     let mut look = interval(CERTIFICATES_INTERVAL);
     look.set_missed_tick_behavior(MissedTickBehavior::Skip);
     loop {
         tokio::select! {
-            client = listening.next() => match client.listener.serves {
-                Serves::Sessions => plane.take(client.accepted, client.listener),
-                Serves::Replication => replicas.take(client),
+            client = proxy.listening.next() => match client.listener.serves {
+                Serves::Sessions => proxy.plane.take(client.accepted, client.listener),
+                Serves::Replication => proxy.replicas.take(client),
             },
-            wish = signals.next() => match wish {
+            wish = requests.signals.next() => match wish {
                 SignalRequest::Stop => return Ok(()),
                 SignalRequest::Reload => {
                     announce_reload();
-                    editing.reload(reloading);
+                    proxy.editing.reload(proxy.reloading);
                     notify_manager(&[NotifyState::Ready]);
-                    admin.follow(admin_sources);
+                    proxy.admin.follow(proxy.admin_sources);
                 }
-                SignalRequest::Logs => match reloading.reopen_logs() {
+                SignalRequest::Logs => match proxy.reloading.reopen_logs() {
                     Ok(()) => tracing::info!("SIGUSR1: log files are opened again"),
                     Err(error) => tracing::error!(error, "SIGUSR1: the proxy cannot open the log again and writes to the old file"),
                 },
             },
-            Some(wish) = wishes.recv() => editing.answer(wish, reloading),
-            () = stopped(&mut serving.stop) => return Ok(()),
-            () = end.notified() => {
+            Some(wish) = requests.edits.recv() => proxy.editing.answer(wish, proxy.reloading),
+            () = stopped(requests.stop) => return Ok(()),
+            () = requests.end_by_script.notified() => {
                 tracing::info!(kind = "script_stop", "a script wants the proxy to end");
                 return Ok(());
             }
             _ = look.tick() => {
-                let settings = Arc::clone(&reloading.publish.borrow());
+                let settings = Arc::clone(&proxy.reloading.publish.borrow());
                 reload_certificates(&settings);
-                notes.keep(&settings.config.statement_stats, plane).await;
+                proxy.notes.keep(&settings.config.statement_stats, proxy.plane).await;
             }
-            Some((worker, end)) = plane.next_end() => return Err(match end {
+            Some((worker, end)) = proxy.plane.next_end() => return Err(match end {
                 WorkerEnd::Panicked(text) => format!("worker {worker} panicked: {text}"),
                 WorkerEnd::Finished => format!("worker {worker} ended"),
             }),

@@ -19,11 +19,10 @@ use wire::errors;
 
 use crate::joined_counts::JoinObstacle;
 use crate::relay::{MAY_HAVE_RUN, SILENT};
-use crate::relay_env::RelayEnv;
+use crate::relay_env::{RelayEnv, SessionContext};
 use crate::relayed_session::RelayedSession;
 use crate::worker_joins::CountedSession;
 use backend::connection_error::ConnectionError;
-use backend::settings::Settings;
 use link::failure::{Failure, FailureKind};
 use link::packets::PacketStream;
 use link::session_end::{SessionEnd, lost_at_login};
@@ -83,17 +82,17 @@ impl KernelSession {
     /// # Errors
     /// The connection to one of them was lost with the last packet of the login.
     pub fn begin(
-        given: (&Rc<RelayEnv>, &Rc<SessionControl>, &Settings),
+        context: SessionContext<'_>,
         client: PacketStream,
         greeted: Greeted,
         agreement: Agreement,
         place: SessionPermit,
     ) -> Result<Self, Failure> {
-        let (env, watch, _) = given;
+        let SessionContext { env, control, .. } = context;
         let client = client.into_parts().ok_or_else(lost_at_login)?;
         let backend = greeted.stream.into_parts().ok_or_else(lost_at_login)?;
         let ahead = [&client, &backend].map(|(_, ahead)| ahead.len() as u64);
-        let card = watch.card();
+        let card = control.card();
         let listener = card.as_ref().map(|card| card.listener.address.to_string());
         let listener = listener.unwrap_or_default();
         let to = Arc::clone(&greeted.backend);
@@ -101,13 +100,13 @@ impl KernelSession {
             Joining::Joined(relay) => {
                 let id = card.map_or(0, |card| card.id);
                 let figures = env.joins.counts.joined(listener, to.name.clone());
-                watch.settle(to.id);
-                watch.note(env.clock.now(), false);
-                watch.note_of(|card| card.kind = SessionKind::Joined);
+                control.settle(to.id);
+                control.note(env.clock.now(), false);
+                control.note_of(|card| card.kind = SessionKind::Joined);
                 Ok(Self::Joined(Box::new(JoinedSession {
                     counted: env.joins.enter(id, relay.joined(), ahead, figures),
                     relay,
-                    watch: Rc::clone(watch),
+                    watch: Rc::clone(control),
                     to,
                     thread_id: greeted.greeting.thread_id,
                     silence: None,
@@ -125,7 +124,7 @@ impl KernelSession {
                     stream: stream(backend),
                     ..greeted
                 };
-                RelayedSession::begin(given, stream(client), greeted, agreement, place)
+                RelayedSession::begin(context, stream(client), greeted, agreement, place)
                     .map(|session| Self::Relayed(Box::new(session)))
             }
         }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::worker_joins::WorkerJoins;
 use backend::pool_env::PoolEnv;
+use backend::settings::Settings;
 use backend::times::Times;
 use link::failure::FailureKind;
 use login::login_env::LoginEnv;
@@ -37,6 +38,17 @@ pub struct RelayEnv {
     pub times: Rc<Times>,
     /// The sessions that the kernel has joined.
     pub joins: Rc<WorkerJoins>,
+}
+
+/// What one session has from its beginning.
+#[derive(Clone, Copy)]
+pub struct SessionContext<'a> {
+    /// What its worker gives to its sessions.
+    pub env: &'a Rc<RelayEnv>,
+    /// What others see of it and ask of it.
+    pub control: &'a Rc<SessionControl>,
+    /// The settings, as they were at its login.
+    pub settings: &'a Arc<Settings>,
 }
 
 impl RelayEnv {

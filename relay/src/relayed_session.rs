@@ -16,12 +16,11 @@ use wire::reply::OkPacket;
 use wire::{Command, errors};
 
 use crate::relay::{Relay, RelayStop, SILENT};
-use crate::relay_env::RelayEnv;
+use crate::relay_env::{RelayEnv, SessionContext};
 use crate::thread_ended::has_thread_ended;
 use backend::connection_error::ConnectionError;
 use backend::greeting::server_of;
 use backend::secure::compress;
-use backend::settings::Settings;
 use link::dialogue::{AuthEnd, Dialogue, Exchange, Legs, backend_broke};
 use link::failure::{Failure, FailureKind};
 use link::leg::Leg;
@@ -76,7 +75,7 @@ pub struct KeptUntilEnd {
 impl RelayedSession {
     /// Between a client and the backend that has let it in.
     pub fn begin(
-        (env, watch, settings): (&Rc<RelayEnv>, &Rc<SessionControl>, &Settings),
+        context: SessionContext<'_>,
         client: PacketStream,
         greeted: Greeted,
         agreement: Agreement,
@@ -85,16 +84,16 @@ impl RelayedSession {
         let (client, ahead) = client.into_parts().ok_or_else(lost_at_login)?;
         let compression = agreement.client_compression;
         let (client, ahead) = compress(client, ahead, compression, Remote::Client);
-        let relay = join(
-            (env, watch, settings),
-            (Leg::new(client), ahead),
-            (
-                greeted.stream,
-                greeted.backend,
-                server_of(&greeted.greeting),
-            ),
-            &agreement,
-        )?;
+        let client = ClientEnd {
+            leg: Leg::new(client),
+            ahead,
+        };
+        let backend = BackendEnd {
+            server: server_of(&greeted.greeting),
+            stream: greeted.stream,
+            backend: greeted.backend,
+        };
+        let relay = join(context, client, backend, &agreement)?;
         Ok(Self {
             relay,
             legs: agreement.legs,
@@ -293,17 +292,39 @@ fn end_of_dialogue(env: &RelayEnv, asked: Requests, to: &Backend) -> Option<Fail
     }
 }
 
-/// The relay between a client, with what was read ahead of it, and a backend that has let it in. The
-/// client's leg is compressed by now, the backend's is not.
+/// A client that is logged in. Its leg is compressed by now, if that was agreed.
+pub struct ClientEnd {
+    /// Its connection.
+    pub leg: Leg,
+    /// Its bytes behind the login that were read already.
+    pub ahead: Vec<u8>,
+}
+
+/// The backend that has let it in. Its connection is not compressed yet.
+pub struct BackendEnd {
+    /// The connection.
+    pub stream: PacketStream,
+    /// Which backend that is.
+    pub backend: Arc<Backend>,
+    /// What runs there.
+    pub server: Server,
+}
+
+/// The relay between a client and the backend that has let it in.
 pub fn join(
-    (env, watch, settings): (&Rc<RelayEnv>, &Rc<SessionControl>, &Settings),
-    (client, client_ahead): (Leg, Vec<u8>),
-    (stream, backend, server): (PacketStream, Arc<Backend>, Server),
+    context: SessionContext<'_>,
+    client: ClientEnd,
+    backend: BackendEnd,
     agreement: &Agreement,
 ) -> Result<Relay, Failure> {
-    let (transport, backend_ahead) = stream.into_parts().ok_or_else(lost_at_login)?;
+    let SessionContext {
+        env,
+        control,
+        settings,
+    } = context;
+    let (transport, backend_ahead) = backend.stream.into_parts().ok_or_else(lost_at_login)?;
     let is_compressed = (
-        client.transport.is_compressed(),
+        client.leg.transport.is_compressed(),
         agreement.backend_compression.is_some(),
     );
     let tracker = Tracker::new(
@@ -325,15 +346,15 @@ pub fn join(
         agreement.backend_compression,
         Remote::Backend,
     );
-    watch.settle(backend.id);
+    control.settle(backend.backend.id);
     let mut relay = Relay::new(
-        (client, Leg::new(transport)),
+        (client.leg, Leg::new(transport)),
         tracker,
-        (backend, server),
-        Rc::clone(watch),
+        (backend.backend, backend.server),
+        Rc::clone(control),
         Rc::clone(env),
     );
-    relay.put_ahead(client_ahead, backend_ahead)?;
+    relay.put_ahead(client.ahead, backend_ahead)?;
     relay.observe(agreement.capabilities);
     Ok(relay)
 }

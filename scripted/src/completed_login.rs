@@ -11,16 +11,14 @@ use super::client_files::ClientFiles;
 use super::client_side::ClientSide;
 use super::session::Scripted;
 use backend::secure::compress;
-use backend::settings::Settings;
 use link::client_command::Inbox;
 use link::failure::Failure;
 use link::leg::Leg;
 use link::packets::PacketStream;
 use link::session_end::lost_at_login;
 use login::login_env::SessionPermit;
-use registry::session_control::SessionControl;
 use registry::session_registry::Registration;
-use relay::relay_env::RelayEnv;
+use relay::relay_env::SessionContext;
 use script_host::host::Host;
 use script_host::server::Server;
 
@@ -67,13 +65,13 @@ impl CompletedLogin {
         self,
         client: PacketStream,
         host: Rc<Host>,
-        (env, watch, settings): (&Rc<RelayEnv>, &Rc<SessionControl>, &Arc<Settings>),
+        context: SessionContext<'_>,
         place: SessionPermit,
     ) -> Result<Scripted, Failure> {
         let (client, ahead) = client.into_parts().ok_or_else(lost_at_login)?;
         let (client, ahead) = compress(client, ahead, self.compression, Remote::Client);
         if let Some(server) = &self.server {
-            watch.settle(server.backend.id);
+            context.control.settle(server.backend.id);
         }
         Ok(Scripted {
             client: ClientSide {
@@ -92,9 +90,9 @@ impl CompletedLogin {
             host,
             id: self.id,
             person: self.person,
-            env: Rc::clone(env),
-            watch: Rc::clone(watch),
-            settings: Arc::clone(settings),
+            env: Rc::clone(context.env),
+            watch: Rc::clone(context.control),
+            settings: Arc::clone(context.settings),
             observer: None,
             _place: place,
         })

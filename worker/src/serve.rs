@@ -3,6 +3,7 @@
 mod admission;
 mod facts;
 mod logged_in;
+mod new_session;
 mod own_script;
 mod with_script;
 
@@ -15,6 +16,7 @@ use config::ListenerConfig;
 use facts::Facts;
 use logged_in::{LoggedInSession, take_in};
 use net::{Endpoint, Socket, proxy_protocol};
+use new_session::NewSession;
 use tokio::time::timeout;
 use with_script::{begin_scripted, run_scripted};
 
@@ -183,9 +185,14 @@ async fn begin(
         return Err(blocked);
     }
     let runs_script = !settings.config.scripts_of(&listener).is_empty();
+    let newcomer = NewSession {
+        worker,
+        registered,
+        settings: &settings,
+        listener: &listener,
+    };
     if let Some(host) = worker.script_host().filter(|_| runs_script) {
-        let given = (worker, registered, &settings, &listener);
-        return begin_scripted(given, host, client, &header, facts).await;
+        return begin_scripted(newcomer, host, client, &header, facts).await;
     }
     let begun = tokio::select! {
         biased;
@@ -197,19 +204,18 @@ async fn begin(
             let (greeted, agreement) = *passed;
             let id = agreement.person.as_ref().map(Registration::id);
             facts.publish(watch, SessionKind::Relayed, id);
-            let given = (&worker.relay, watch, &*settings);
+            let context = newcomer.context();
             if listener.joins_in_kernel() {
-                let session = KernelSession::begin(given, client, greeted, agreement, place)?;
+                let session = KernelSession::begin(context, client, greeted, agreement, place)?;
                 return Ok(LoggedInSession::from(session));
             }
-            let session = RelayedSession::begin(given, client, greeted, agreement, place)?;
+            let session = RelayedSession::begin(context, client, greeted, agreement, place)?;
             return Ok(LoggedInSession::Relayed(Box::new(session)));
         }
         // Nobody but a script does that.
         Ok((Entered::LetIn(..), _)) => Failure::new(FailureKind::ScriptEnded, "there is no script"),
         Ok((Entered::Examined(admission), place)) => {
-            let given = (worker, registered, &settings);
-            return take_in(given, client, *admission, place, None, facts).await;
+            return take_in(newcomer, client, *admission, place, None, facts).await;
         }
         Err(failure) => failure,
     };

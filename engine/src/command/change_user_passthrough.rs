@@ -16,7 +16,8 @@ use login::connect::Greeted;
 use login::passthrough_auth::PassOn;
 use login::relayed_login::{Agreement, ClientLogin};
 use relay::outcome::{After, Relayed};
-use relay::relayed_session::join;
+use relay::relay_env::SessionContext;
+use relay::relayed_session::{BackendEnd, ClientEnd, join};
 
 /// What clients usually say; no server holds them to it.
 const PACKET_BYTES_MAX: u32 = 1 << 24;
@@ -74,16 +75,21 @@ impl PooledSession {
         let client = std::mem::replace(&mut self.client.leg, Leg::gone());
         let thread_id = greeted.greeting.thread_id;
         let backend = Arc::clone(&greeted.backend);
-        let relay = join(
-            (&self.env.relay, &self.watch, &self.settings),
-            (client, self.client.inbox.take_all()),
-            (
-                greeted.stream,
-                Arc::clone(&backend),
-                server_of(&greeted.greeting),
-            ),
-            &agreement,
-        )?;
+        let context = SessionContext {
+            env: &self.env.relay,
+            control: &self.watch,
+            settings: &self.settings,
+        };
+        let client = ClientEnd {
+            leg: client,
+            ahead: self.client.inbox.take_all(),
+        };
+        let server = BackendEnd {
+            server: server_of(&greeted.greeting),
+            stream: greeted.stream,
+            backend: Arc::clone(&backend),
+        };
+        let relay = join(context, client, server, &agreement)?;
         // From here on the server sees to that.
         self.watch.may_wait(None);
         self.routing.home = None;

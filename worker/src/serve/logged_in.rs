@@ -1,12 +1,10 @@
 //! A session after its login, and how it becomes one where the proxy itself has let the client in.
 
 use std::rc::Rc;
-use std::sync::Arc;
 
 use super::facts::Facts;
+use super::new_session::NewSession;
 use super::own_script::own_script;
-use crate::worker::Worker;
-use backend::settings::Settings;
 use engine::session::PooledSession;
 use engine::session::session_start::{StartedSession, begin as begin_pooled};
 use explain::SessionExplainer;
@@ -16,7 +14,6 @@ use link::session_end::send_error;
 use login::login_env::SessionPermit;
 use login::server_login::AdmittedLogin;
 use login::welcome::welcome;
-use registry::worker_sessions::Registered;
 use relay::joined_session::{JoinedSession, KernelSession};
 use relay::relayed_session::RelayedSession;
 use script_host::host::Host;
@@ -43,14 +40,17 @@ impl From<KernelSession> for LoggedInSession {
 
 /// A client whom the proxy itself has let in, with its script if it runs one.
 pub(super) async fn take_in(
-    (worker, registered, settings): (&Rc<Worker>, &Registered, &Arc<Settings>),
+    newcomer: NewSession<'_>,
     mut client: PacketStream,
     admission: AdmittedLogin,
     place: SessionPermit,
     script: Option<(LoginHooks, Rc<Host>)>,
     facts: &Facts,
 ) -> Result<LoggedInSession, Failure> {
-    let watch = &registered.watch;
+    let NewSession {
+        worker, settings, ..
+    } = newcomer;
+    let watch = &newcomer.registered.watch;
     let begun = async {
         let script = own_script(worker, &client, &admission, script, facts)?;
         let mut begun = begin_pooled(

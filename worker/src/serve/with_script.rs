@@ -1,9 +1,7 @@
 //! Sessions that run a script: which it is, the login that it sees, and how they end.
 
 use std::rc::Rc;
-use std::sync::Arc;
 
-use config::ListenerConfig;
 use net::proxy_protocol;
 use tokio::time::timeout;
 use wire::Capabilities;
@@ -11,14 +9,13 @@ use wire::Capabilities;
 use super::admission::{answers_logins, enter};
 use super::facts::Facts;
 use super::logged_in::{LoggedInSession, take_in};
+use super::new_session::NewSession;
 use crate::worker::Worker;
-use backend::settings::Settings;
 use link::failure::{Failure, FailureKind};
 use link::packets::PacketStream;
 use link::session_end::{SessionEnd, late, send_error};
 use registry::session_info::SessionKind;
 use registry::session_registry::Registration;
-use registry::worker_sessions::Registered;
 use script_host::host::Host;
 use script_host::login_hooks::LoginHooks;
 use scripted::begin::{Answering, Begin as BeginScripted};
@@ -54,17 +51,18 @@ pub(super) async fn run_scripted(
 
 /// From the greeting to the login's OK, for a session that runs a script.
 pub(super) async fn begin_scripted(
-    (worker, registered, settings, listener): (
-        &Rc<Worker>,
-        &Registered,
-        &Arc<Settings>,
-        &Arc<ListenerConfig>,
-    ),
+    newcomer: NewSession<'_>,
     host: Rc<Host>,
     mut client: PacketStream,
     header: &proxy_protocol::Header,
     facts: &mut Facts,
 ) -> Result<LoggedInSession, Failure> {
+    let NewSession {
+        worker,
+        registered,
+        settings,
+        listener,
+    } = newcomer;
     let limit = settings.config.limits.timeout_login;
     let remote = facts.client.clone();
     let is_answered = answers_logins(worker, listener);
@@ -96,8 +94,7 @@ pub(super) async fn begin_scripted(
     };
     let failed = match begun {
         Ok((Entry::Scripted(begun), place)) => {
-            let given = (&worker.relay, &registered.watch, settings);
-            let session = begun.join(client, host, given, place)?;
+            let session = begun.join(client, host, newcomer.context(), place)?;
             if let Some(server) = &session.server {
                 facts.backend = Some(server.backend.name.clone());
                 facts.thread_id = server.greeting.thread_id;
@@ -107,9 +104,8 @@ pub(super) async fn begin_scripted(
             return Ok(LoggedInSession::Scripted(Box::new(session)));
         }
         Ok((Entry::Examined(admission, hooks), place)) => {
-            let given = (worker, registered, settings);
             let script = Some((*hooks, host));
-            return take_in(given, client, *admission, place, script, facts).await;
+            return take_in(newcomer, client, *admission, place, script, facts).await;
         }
         Err(failure) => failure,
     };
