@@ -1,4 +1,19 @@
 //! `pilotfish`: read what is to be done, do it, say how it ended.
+//!
+//! ```text
+//!   arguments ──► Command ─┬─ serve      the proxy: files, signals, ports, logs
+//!                          │    ├─ snapshot, reloading, editing   settings as all others get them
+//!                          │    ├─ listening ──► worker           clients
+//!                          │    ├─ control, replication           threads of their own
+//!                          │    ├─ admin, http                    what can be seen and done
+//!                          │    └─ journals, outlets, telemetry   what leaves the process
+//!                          ├─ sandbox    the same in front of servers of its own (crate `sandbox`)
+//!                          ├─ console, top, health                a proxy that runs, over its admin port
+//!                          ├─ explain, plan, probe, init          a configuration, without a proxy
+//!                          └─ import, binlog, schema, lua         files
+//! ```
+//!
+//! Only this crate takes the clock, random bytes and threads from the machine (`machine`), and hands them to the others.
 
 mod admin_client;
 mod arguments;
@@ -22,7 +37,6 @@ mod process;
 mod reloading;
 mod replica_port;
 mod rules;
-mod sandbox;
 mod schema;
 mod serve;
 mod shell;
@@ -62,7 +76,7 @@ fn main() -> ExitCode {
         Command::Schema(arguments) => schema::schema(&arguments),
         Command::Top(arguments) => top::top(&arguments),
         Command::Plan(arguments) => plan::plan(&arguments),
-        Command::Sandbox(arguments) => sandbox::run(&arguments, |assignment| {
+        Command::Sandbox(arguments) => sandbox::run(&arguments, machine::entropy(), |assignment| {
             serve::run(
                 assignment.config,
                 Serving::until(assignment.ready, assignment.stop),

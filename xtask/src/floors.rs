@@ -28,6 +28,7 @@ const FLOORS: &[(&str, Floor)] = &[
     ("backend", Floor::At(5)),
     ("control", Floor::At(4)),
     ("advisor", Floor::At(4)),
+    ("sandbox", Floor::At(5)),
     ("history", Floor::At(5)),
     ("metrics", Floor::At(5)),
     ("script_host", Floor::At(6)),

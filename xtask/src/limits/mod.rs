@@ -116,6 +116,7 @@ const CRATES: &[&str] = &[
     "metrics",
     "admin",
     "http",
+    "sandbox",
     "pilotfish",
 ];
 

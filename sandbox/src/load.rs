@@ -9,11 +9,10 @@ use std::time::Duration;
 use config::{BackendAddress, BackendTlsMode, Secret};
 use control::{BackendClient, ClientError, ClientOptions, PreparedStatement, ResultBounds};
 use route::Dice;
+use system::Entropy;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 use wire::bound_values::BoundValue;
-
-use crate::machine;
 
 /// The account that they use, and its password.
 pub const USER: &str = "load";
@@ -85,19 +84,30 @@ const SHARES: [(Act, u64); 11] = [
     (Act::Leave, 10),
 ];
 
-/// Clients at `address`, until this is dropped.
-pub async fn run(address: SocketAddr) {
-    let mut clients = JoinSet::new();
-    for seed in 0..CLIENTS {
-        clients.spawn(client(address, Dice::new(seed)));
+/// The clients.
+#[derive(Clone, Debug)]
+pub struct Load {
+    /// Where they connect.
+    pub address: SocketAddr,
+    /// Random bytes for their logins.
+    pub entropy: Entropy,
+}
+
+impl Load {
+    /// All of them, until this is dropped.
+    pub async fn run(self) {
+        let mut clients = JoinSet::new();
+        for seed in 0..CLIENTS {
+            clients.spawn(client(self.clone(), Dice::new(seed)));
+        }
+        while clients.join_next().await.is_some() {}
     }
-    while clients.join_next().await.is_some() {}
 }
 
 /// One client, session after session.
-async fn client(address: SocketAddr, mut dice: Dice) {
+async fn client(load: Load, mut dice: Dice) {
     loop {
-        if let Err(error) = session(address, &mut dice).await {
+        if let Err(error) = session(&load, &mut dice).await {
             tracing::debug!(%error, "a client of the sandbox's load was cut off");
             sleep(AWAY).await;
         }
@@ -111,11 +121,11 @@ struct LoadSession {
 }
 
 impl LoadSession {
-    async fn open(address: SocketAddr) -> Result<Self, ClientError> {
+    async fn open(load: &Load) -> Result<Self, ClientError> {
         let options = ClientOptions {
             address: BackendAddress::Tcp {
-                host: address.ip().to_string(),
-                port: address.port(),
+                host: load.address.ip().to_string(),
+                port: load.address.port(),
             },
             user: USER.to_owned(),
             password: Secret::new(USER),
@@ -124,7 +134,7 @@ impl LoadSession {
             timeout: TIMEOUT_LOGIN,
         };
         Ok(Self {
-            client: BackendClient::connect(&options, &machine::entropy()).await?,
+            client: BackendClient::connect(&options, &load.entropy).await?,
             prepared: HashMap::new(),
         })
     }
@@ -151,8 +161,8 @@ impl LoadSession {
 }
 
 /// Until the client leaves, or is cut off.
-async fn session(address: SocketAddr, dice: &mut Dice) -> Result<(), ClientError> {
-    let mut session = LoadSession::open(address).await?;
+async fn session(load: &Load, dice: &mut Dice) -> Result<(), ClientError> {
+    let mut session = LoadSession::open(load).await?;
     loop {
         let act = next(dice);
         if act == Act::Leave {

@@ -12,6 +12,7 @@
 //!     ──► the cleaner ends the servers and removes the folder
 //! ```
 
+mod arguments;
 mod fault;
 mod folder;
 mod guide;
@@ -33,13 +34,15 @@ use config::{
     LimitsConfig, ListenAddress, ListenerConfig, Role, RoutingOverride, Secret, SessionMode,
     StatementStatsConfig,
 };
+use system::Entropy;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::oneshot;
 
-use crate::arguments::SandboxArguments;
+pub use arguments::SandboxArguments;
 use fault::{During, Fault};
 use folder::Folder;
 use guide::{Doors, GuideOptions, guide};
+use load::Load;
 use messages::{print, print_error, show};
 use replication::{Cluster, MONITOR_PASSWORD};
 use server::{Program, Server, ServerRole};
@@ -58,8 +61,12 @@ pub struct Assignment {
 
 /// Runs the sandbox until Ctrl-C. `serve` runs the proxy on this thread and returns when it has
 /// ended; its exit code is the sandbox's.
-pub fn run(arguments: &SandboxArguments, serve: impl FnOnce(Assignment) -> ExitCode) -> ExitCode {
-    match play(arguments, serve) {
+pub fn run(
+    arguments: &SandboxArguments,
+    entropy: Entropy,
+    serve: impl FnOnce(Assignment) -> ExitCode,
+) -> ExitCode {
+    match play(arguments, entropy, serve) {
         Ok(code) => code,
         Err(fault) => {
             print_error(fault);
@@ -70,9 +77,10 @@ pub fn run(arguments: &SandboxArguments, serve: impl FnOnce(Assignment) -> ExitC
 
 fn play(
     arguments: &SandboxArguments,
+    entropy: Entropy,
     serve: impl FnOnce(Assignment) -> ExitCode,
 ) -> Result<ExitCode, Fault> {
-    let program = find_or_install(arguments.server.as_deref())?;
+    let program = find_or_install(arguments.server.as_deref(), &entropy)?;
     let held = [
         hold(arguments.listen, config::LISTEN_PORT)?,
         hold(None, config::ADMIN_PORT)?,
@@ -109,7 +117,10 @@ fn play(
                 history: arguments.schema_history,
             };
             let page = guide(&cluster, doors, folder.path(), shown);
-            let load = arguments.load.then_some(doors.pooled);
+            let load = arguments.load.then(|| Load {
+                address: doors.pooled,
+                entropy,
+            });
             let scene = Scene {
                 cluster,
                 interrupts,
@@ -133,15 +144,15 @@ fn play(
 const INTERRUPTED: u8 = 130;
 
 /// The program named, else the one this machine has, else a fresh one from its packages.
-fn find_or_install(named: Option<&Path>) -> Result<Program, Fault> {
+fn find_or_install(named: Option<&Path>, entropy: &Entropy) -> Result<Program, Fault> {
     if let Some(path) = named {
-        return Program::at(path);
+        return Program::at(path, entropy);
     }
-    if let Some(program) = Program::find() {
+    if let Some(program) = Program::find(entropy) {
         return Ok(program);
     }
     install::install()?;
-    Program::find().ok_or_else(|| Fault::new("a server was installed, yet none is found"))
+    Program::find(entropy).ok_or_else(|| Fault::new("a server was installed, yet none is found"))
 }
 
 /// Takes the address where the proxy will listen: the one named, else the usual port, else, that being taken, a
@@ -191,8 +202,8 @@ struct Scene {
     doors: Doors,
     /// Its addresses, until the proxy listens there itself.
     held: Vec<TcpListener>,
-    /// Where clients of the sandbox's own go, if there are to be any.
-    load: Option<SocketAddr>,
+    /// Clients of the sandbox's own, if there are to be any.
+    load: Option<Load>,
     /// The folder of the schemas' history, if it is to be kept.
     history: Option<PathBuf>,
 }

@@ -13,11 +13,11 @@ use std::time::Duration;
 use config::{BackendAddress, BackendTlsMode, Secret};
 use control::{BackendClient, ClientOptions};
 use rustix::process::geteuid;
+use system::Entropy;
 use tokio::process::{Child, Command};
 use tokio::time::{sleep, timeout};
 
 use super::fault::{During, Fault};
-use crate::machine;
 
 /// How long a server may take until it answers; a first start on a slow disk takes seconds.
 const TIMEOUT_START: Duration = Duration::from_secs(90);
@@ -66,11 +66,13 @@ pub struct Program {
     /// Its version, such as `10.11.6`.
     version: String,
     as_root: bool,
+    /// Random bytes for the clients of its servers.
+    entropy: Entropy,
 }
 
 impl Program {
     /// The first usable server of this machine: MariaDB before MySQL, PATH before packages' folders.
-    pub fn find() -> Option<Self> {
+    pub fn find(entropy: &Entropy) -> Option<Self> {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let folders: Vec<_> = std::env::split_paths(&path)
             .chain(FOLDERS.map(PathBuf::from))
@@ -78,14 +80,18 @@ impl Program {
         ["mariadbd", "mysqld"]
             .iter()
             .flat_map(|name| folders.iter().map(move |folder| folder.join(name)))
-            .find_map(|path| path.is_file().then(|| Self::at(&path).ok()).flatten())
+            .find_map(|path| {
+                path.is_file()
+                    .then(|| Self::at(&path, entropy).ok())
+                    .flatten()
+            })
     }
 
     /// The server program at `path`.
     ///
     /// # Errors
     /// When it does not run, is no server, or is too old.
-    pub fn at(path: &Path) -> Result<Self, Fault> {
+    pub fn at(path: &Path, entropy: &Entropy) -> Result<Self, Fault> {
         let path = std::path::absolute(path).during("find the current folder")?;
         let output = std::process::Command::new(&path)
             .arg("--version")
@@ -100,6 +106,7 @@ impl Program {
             family,
             version,
             as_root: geteuid().is_root(),
+            entropy: entropy.clone(),
         })
     }
 
@@ -366,7 +373,7 @@ impl Server {
             tls: BackendTlsMode::Off,
             timeout: TIMEOUT_START,
         };
-        BackendClient::connect(&options, &machine::entropy())
+        BackendClient::connect(&options, &self.program.entropy)
             .await
             .during(format!("connect to {}", self.name))
     }

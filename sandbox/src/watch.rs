@@ -2,7 +2,6 @@
 //! shows what the proxy makes of it, a signal ends the sandbox, and clients come if they are wanted.
 
 use std::io;
-use std::net::SocketAddr;
 use std::time::Duration;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -10,7 +9,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
-use super::load;
+use super::load::Load;
 use super::messages::{print, print_error};
 use super::replication::Cluster;
 use super::server::Server;
@@ -59,13 +58,13 @@ pub struct ThreadChannels {
     pub over: oneshot::Receiver<()>,
 }
 
-/// Looks after `cluster` until the proxy is over, passes signals on to it, and once it runs sends it clients
-/// to the address that `load` names.
+/// Looks after `cluster` until the proxy is over, passes signals on to it, and once it runs sends it the clients of
+/// `load`.
 pub async fn watch(
     cluster: Cluster,
     interrupts: Interrupts,
     line: ThreadChannels,
-    load: Option<SocketAddr>,
+    load: Option<Load>,
 ) {
     let mut revivals = JoinSet::new();
     for server in cluster.servers {
@@ -84,14 +83,14 @@ async fn pass_on(
     mut interrupts: Interrupts,
     ready: oneshot::Receiver<()>,
     stop: oneshot::Sender<()>,
-    load: Option<SocketAddr>,
+    load: Option<Load>,
 ) {
     let mut clients = JoinSet::new();
     tokio::select! {
         () = interrupts.next() => (),
         _ = ready => {
-            if let Some(address) = load {
-                clients.spawn(load::run(address));
+            if let Some(load) = load {
+                clients.spawn(load.run());
             }
             let _ = interrupts.hang_up.recv().await;
         }
