@@ -133,12 +133,7 @@ async fn play(config: Config, mut serving: Serving<'_>, log: &Log) -> Result<(),
     let end = Arc::new(Notify::new());
     let scripts = scripts(&config, &system.clock, &end)?;
     let events = Arc::new(Events::new(system.clock.clone()));
-    let outlets = Outlets::start(Sights {
-        settings: settings.clone(),
-        topology: control.topology(),
-        events: Arc::clone(&events),
-        started,
-    })?;
+    let outlets = start_outlets(&settings, &control, &events, started)?;
     let plane_context = plane_context(&control, &outlets, settings, scripts, started, system);
     let mut plane = DataPlane::start(config.workers, &plane_context)
         .map_err(|error| format!("no worker can be started: {error}"))?;
@@ -157,9 +152,7 @@ async fn play(config: Config, mut serving: Serving<'_>, log: &Log) -> Result<(),
     let replicas = ReplicaPort::start(&listeners, plane.window(), &views)?;
     let mut listening = Listening::start(listeners);
     let mut notes = Notes::new();
-    let written = serving.written.take();
-    let (draft, told) = written.unwrap_or_else(|| (Draft::of_config(&config), Vec::new()));
-    let mut editing = Editing::new(serving.arguments, (draft, &told), config, &events);
+    let mut editing = begin_editing(&mut serving, config, &events);
     let reloading = Reloading {
         publish: &publish,
         control: &control,
@@ -176,14 +169,12 @@ async fn play(config: Config, mut serving: Serving<'_>, log: &Log) -> Result<(),
         editing: &mut editing,
         admin: &mut admin,
         admin_sources: &admin_sources,
-    };
-    let requests = Requests {
         signals: &mut signals,
         edits: &mut wishes,
         stop: &mut serving.stop,
         end_by_script: &end,
     };
-    let outcome = wait(running, requests).await;
+    let outcome = wait(running).await;
 
     let last = Arc::clone(&publish.borrow().config);
     stop_accepting(listening, &plane, (&mut notes, &metrics), &last).await;
@@ -196,6 +187,32 @@ async fn play(config: Config, mut serving: Serving<'_>, log: &Log) -> Result<(),
     outlets.end();
     tracing::info!(cut, "pilotfish has ended");
     outcome
+}
+
+/// What leaves the process: logs, traces, events.
+fn start_outlets(
+    settings: &watch::Receiver<Arc<Settings>>,
+    control: &Control,
+    events: &Arc<Events>,
+    started: Instant,
+) -> Result<Outlets, String> {
+    Outlets::start(Sights {
+        settings: settings.clone(),
+        topology: control.topology(),
+        events: Arc::clone(events),
+        started,
+    })
+}
+
+/// The file that administrators edit, or without a file what was given at the start.
+fn begin_editing<'a>(
+    serving: &mut Serving<'a>,
+    config: Arc<Config>,
+    events: &Arc<Events>,
+) -> Editing<'a> {
+    let written = serving.written.take();
+    let (draft, told) = written.unwrap_or_else(|| (Draft::of_config(&config), Vec::new()));
+    Editing::new(serving.arguments, (draft, &told), config, events)
 }
 
 /// The control plane, which has looked for the backends once.
@@ -277,10 +294,7 @@ struct RunningProxy<'a, 'e> {
     editing: &'a mut Editing<'e>,
     admin: &'a mut AdminPort,
     admin_sources: &'a AdminSources,
-}
-
-/// What others may ask of a proxy that runs.
-struct Requests<'a> {
+    /// From here on: what others ask of it.
     signals: &'a mut Signals,
     edits: &'a mut UnboundedReceiver<Wish>,
     stop: &'a mut Option<oneshot::Receiver<()>>,
@@ -288,7 +302,7 @@ struct Requests<'a> {
 }
 
 /// Hands clients to workers until it is time to end.
-async fn wait(proxy: RunningProxy<'_, '_>, requests: Requests<'_>) -> Result<(), String> {
+async fn wait(proxy: RunningProxy<'_, '_>) -> Result<(), String> {
     let mut look = interval(CERTIFICATES_INTERVAL);
     look.set_missed_tick_behavior(MissedTickBehavior::Skip);
     loop {
@@ -297,7 +311,7 @@ async fn wait(proxy: RunningProxy<'_, '_>, requests: Requests<'_>) -> Result<(),
                 Serves::Sessions => proxy.plane.take(client.accepted, client.listener),
                 Serves::Replication => proxy.replicas.take(client),
             },
-            wish = requests.signals.next() => match wish {
+            wish = proxy.signals.next() => match wish {
                 SignalRequest::Stop => return Ok(()),
                 SignalRequest::Reload => {
                     announce_reload();
@@ -310,9 +324,9 @@ async fn wait(proxy: RunningProxy<'_, '_>, requests: Requests<'_>) -> Result<(),
                     Err(error) => tracing::error!(error, "SIGUSR1: the proxy cannot open the log again and writes to the old file"),
                 },
             },
-            Some(wish) = requests.edits.recv() => proxy.editing.answer(wish, proxy.reloading),
-            () = stopped(requests.stop) => return Ok(()),
-            () = requests.end_by_script.notified() => {
+            Some(wish) = proxy.edits.recv() => proxy.editing.answer(wish, proxy.reloading),
+            () = stopped(proxy.stop) => return Ok(()),
+            () = proxy.end_by_script.notified() => {
                 tracing::info!(kind = "script_stop", "a script wants the proxy to end");
                 return Ok(());
             }
