@@ -52,7 +52,7 @@ impl Injecting {
     #[inline]
     pub fn profile(profiling: &Profiling, name: Arc<str>, tag: Option<&str>) -> Self {
         Self {
-            tells_values: profiling.values,
+            tells_values: profiling.include_values,
             ..Self::of(&profiling.injection, name, tag)
         }
     }

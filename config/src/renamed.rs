@@ -50,7 +50,7 @@ const RENAMED: &[(&str, &str)] = &[
         "insight.slow_statements_max",
         "statement_stats.slow_statements_max",
     ),
-    ("insight.samples", "statement_stats.samples"),
+    ("insight.samples", "statement_stats.include_values"),
     ("insight.index_usage", "statement_stats.index_usage"),
     (
         "insight.explain_interval",
@@ -73,6 +73,19 @@ const RENAMED: &[(&str, &str)] = &[
     ("digests.file", "statement_stats.plan_file"),
     ("digests.count_max", "statement_stats.plan_digests_max"),
     ("digests.interval", "statement_stats.plan_interval"),
+    ("statement_stats.samples", "statement_stats.include_values"),
+    ("log.sampled_statements", "log.sample_one_in"),
+    ("slow_log.one_of", "slow_log.sample_one_in"),
+    ("slow_log.values", "slow_log.include_values"),
+    ("query_log.one_of", "query_log.sample_one_in"),
+    ("query_log.values", "query_log.include_values"),
+    ("profiling.one_of", "profiling.sample_one_in"),
+    ("profiling.asks", "profiling.collect"),
+    ("profiling.values", "profiling.include_values"),
+    ("tracing.one_of", "tracing.sample_one_in"),
+    ("tracing.values", "tracing.include_values"),
+    ("rule.over", "rule.on_limit"),
+    ("rule.watch", "rule.dry_run"),
 ];
 
 /// The new name of a setting that had this one.

@@ -93,8 +93,8 @@ fn values_are_logged_where_that_is_said_and_only_a_sample_where_that_is() {
     let logged = Logged::start(|settings, path| {
         settings
             .set("query_log.file", &path("queries"))
-            .set("query_log.values", true)
-            .set("query_log.one_of", 10)
+            .set("query_log.include_values", true)
+            .set("query_log.sample_one_in", 10)
     });
     let mut client = logged.proxy.connect();
     for number in 0..1000 {
@@ -109,7 +109,7 @@ fn values_are_logged_where_that_is_said_and_only_a_sample_where_that_is() {
     assert!(written < 400 && dropped == 0, "{written} {dropped}");
     let mut settings = logged.settings.clone();
     settings = settings
-        .set("query_log.one_of", 1)
+        .set("query_log.sample_one_in", 1)
         .set("query_log.per_second_max", 4);
     settings = settings.set("query_log.file", &logged.path("few"));
     logged.proxy.reload(&settings);
@@ -131,7 +131,7 @@ fn slow_statements_are_logged_as_servers_do_it() {
         settings
             .set("slow_log.file", &path("slow"))
             .set("slow_log.threshold", "10m")
-            .set("slow_log.values", true)
+            .set("slow_log.include_values", true)
     });
     let mut root = Server::shared(Product::MariaDb).root();
     root.run("CREATE DATABASE IF NOT EXISTS `slow\n# log`");
@@ -366,7 +366,7 @@ fn a_full_disk_stops_no_session_and_is_logged_once() {
         settings
             .set("slow_log.threshold", "0s")
             .set("profiling.file", "/dev/full")
-            .set("profiling.one_of", 1)
+            .set("profiling.sample_one_in", 1)
     });
     let mut client = logged.proxy.connect();
     for number in 0..50 {

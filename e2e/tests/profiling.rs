@@ -99,7 +99,9 @@ fn counted(profile: &Value, name: &str) -> i64 {
 fn the_articles_profile_is_written(product: Product) {
     let site = Site::start(product, |settings| {
         let mark = [("kind", "\"SELECT\""), ("set_tag", "\"query-cost\"")];
-        settings.set("profiling.one_of", 1).rule("mark", &mark)
+        settings
+            .set("profiling.sample_one_in", 1)
+            .rule("mark", &mark)
     });
     let mut client = site.client();
     let asked = "SELECT MAX(population), continent FROM Country GROUP BY continent";
@@ -188,7 +190,7 @@ fn the_profiled_users_digests_and_sessions_are_configurable(product: Product) {
     };
     set("session", &format!("[{id}]"));
     set("digest", r#"["SELECT Code FROM Country"]"#);
-    set("one_of", "1");
+    set("sample_one_in", "1");
     let code = "SELECT Code FROM Country";
     wait::until("it holds", wait::SOON, || {
         client.run(code);
@@ -216,8 +218,8 @@ fn the_profiled_users_digests_and_sessions_are_configurable(product: Product) {
 
 fn values_are_shown_only_if_the_settings_allow_them(product: Product) {
     let more = |settings: Settings| {
-        settings.set("profiling.one_of", 1).set(
-            "profiling.asks",
+        settings.set("profiling.sample_one_in", 1).set(
+            "profiling.collect",
             ["status", "warnings", "explain"].as_slice(),
         )
     };
@@ -251,7 +253,7 @@ fn values_are_shown_only_if_the_settings_allow_them(product: Product) {
     assert_eq!(explained(&profiles[1]), "1", "{}", profiles[1]);
 
     let open = Site::start(product, |settings| {
-        more(settings).set("profiling.values", true)
+        more(settings).set("profiling.include_values", true)
     });
     let profiles = hear(&open);
     assert_eq!(profiles[0]["query"], secret);
@@ -263,9 +265,9 @@ fn a_profile_has_every_kind_of_result(product: Product) {
     let asks = ["status", "warnings", "explain", "profile", "trace"];
     let site = Site::start(product, |settings| {
         settings
-            .set("profiling.one_of", 1)
-            .set("profiling.values", true)
-            .set("profiling.asks", asks.as_slice())
+            .set("profiling.sample_one_in", 1)
+            .set("profiling.include_values", true)
+            .set("profiling.collect", asks.as_slice())
     });
     let mut client = site.client();
     client.run("SELECT COUNT(*) FROM Country WHERE Continent = 'Europe' AND Code <> 'x'");
@@ -336,10 +338,10 @@ fn the_performance_schema_row_of_a_statement_is_fetched(product: Product) {
             .account("app", PASSWORD)
             .set("workers", 1)
             .set("routing.session", "statement")
-            .set("profiling.one_of", 1)
+            .set("profiling.sample_one_in", 1)
             .set("profiling.timeout", "60s")
             .set(
-                "profiling.asks",
+                "profiling.collect",
                 ["status", "warnings", "events"].as_slice(),
             )
             .set("profiling.file", &folder.path().join("profiles"))
@@ -388,8 +390,8 @@ fn the_performance_schema_row_of_a_statement_is_fetched(product: Product) {
 /// Each with what is asked afterwards.
 fn profiling_leaves_no_diagnostics(product: Product) {
     let site = Site::start(product, |settings| {
-        settings.set("profiling.one_of", 1).set(
-            "profiling.asks",
+        settings.set("profiling.sample_one_in", 1).set(
+            "profiling.collect",
             ["status", "warnings", "explain", "profile"].as_slice(),
         )
     });
@@ -446,7 +448,7 @@ fn profiling_leaves_no_diagnostics(product: Product) {
 fn statements_that_cannot_be_profiled_are_counted(product: Product) {
     let site = Site::start(product, |settings| {
         settings
-            .set("profiling.one_of", 1)
+            .set("profiling.sample_one_in", 1)
             .rule("answers", &[("tag", "\"answered\""), ("answer", "\"ok\"")])
             .rule(
                 "looks",

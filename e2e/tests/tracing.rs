@@ -38,7 +38,7 @@ impl Site {
             .set("workers", 1)
             .set("routing.session", "statement")
             .set("tracing.endpoint", endpoint)
-            .set("tracing.one_of", 1)
+            .set("tracing.sample_one_in", 1)
             // What is not answered in time is sent again, and comes twice.
             .set("tracing.timeout", "30s")
             .admin_on(admin);
@@ -178,7 +178,7 @@ fn parent(span: &str, flags: &str) -> String {
 fn traces_of_others_are_followed(product: Product) {
     let collector = Collector::start();
     let site = Site::start(product, &collector.endpoint(), |settings| {
-        settings.set("tracing.one_of", 0)
+        settings.set("tracing.sample_one_in", 0)
     });
     let login = Login::app()
         .schema(SCHEMA)
@@ -232,7 +232,7 @@ fn values_are_in_spans_where_they_may_be() {
     let collector = Collector::start();
     let site = Site::start(Product::MariaDb, &collector.endpoint(), |settings| {
         settings
-            .set("tracing.values", true)
+            .set("tracing.include_values", true)
             .set("tracing.service", "shop")
             .set("tracing.header", "api-key: of the shop")
     });

@@ -140,7 +140,7 @@ fn explain_session(session: &PooledSession) -> TextTable {
 fn explain_rules(session: &PooledSession) -> TextTable {
     let columns = [
         "rule",
-        "watches",
+        "dry_run",
         "matched",
         "unfit",
         "queued",
@@ -156,13 +156,13 @@ fn explain_rules(session: &PooledSession) -> TextTable {
     for (_, rule) in rule_set.compiled.rules.iter() {
         let tally = tallies.iter().find(|it| it.name == rule.name);
         let tally = tally.cloned().unwrap_or_default();
-        let watches = match rule.then {
-            Then::Watch => "yes",
+        let dry_run = match rule.then {
+            Then::DryRun => "yes",
             Then::Stop | Then::Continue => "no",
         };
         answer.row([
             &rule.name,
-            watches,
+            dry_run,
             &tally.matched.to_string(),
             &tally.unfit.to_string(),
             &tally.queued.to_string(),

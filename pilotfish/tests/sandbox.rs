@@ -399,7 +399,7 @@ async fn the_profile_of_that_article_is_had_of_its_statement() {
     let mut admin = sandbox.administrator().await;
     let mut client = sandbox.connect("proxy").await;
     let file = scratch.path().join("profiles.log");
-    let values = "UPDATE settings SET value = 'true' WHERE name = 'profiling.values'";
+    let values = "UPDATE settings SET value = 'true' WHERE name = 'profiling.include_values'";
     let log = format!(
         "UPDATE settings SET value = '{}' WHERE name = 'profiling.file'",
         file.display()

@@ -280,7 +280,7 @@ fn proxy_config(cluster: &Cluster, doors: Doors, load: bool) -> Config {
         backends: cluster.servers.iter().map(backend).collect(),
         timeout_drain: TIMEOUT_DRAIN,
         statement_stats: StatementStatsConfig {
-            samples: true,
+            include_values: true,
             index_usage: true,
             ..StatementStatsConfig::default()
         },

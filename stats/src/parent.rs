@@ -84,13 +84,13 @@ fn hexadecimal<const N: usize>(text: &[u8]) -> Option<[u8; N]> {
 
 /// Whether spans tell of a statement: of its trace's the one who began it has decided.
 pub fn is_traced(
-    one_of: u32,
+    sample_one_in: u32,
     parent: Option<&TraceParent>,
     is_picked: impl FnOnce(u32) -> bool,
 ) -> bool {
     match parent {
         Some(parent) => parent.is_sampled,
-        None => one_of > 0 && is_picked(one_of),
+        None => sample_one_in > 0 && is_picked(sample_one_in),
     }
 }
 

@@ -103,28 +103,29 @@ impl StatementRecorder {
         view: impl Fn(bool) -> StatementView,
     ) {
         let journal = &self.journal;
-        let is_picked =
-            |one_of: u32| one_of <= 1 || self.dice.borrow_mut().below(u64::from(one_of)) == 0;
+        let is_picked = |sample_one_in: u32| {
+            sample_one_in <= 1 || self.dice.borrow_mut().below(u64::from(sample_one_in)) == 0
+        };
         if wants.slow.is_some_and(|limit| whole >= limit) {
             let slow = Arc::new(view(wants.values));
             self.stats.slow.borrow_mut().note(slow);
         }
-        if let Some((limit, one_of)) = wants.slow_log
+        if let Some((limit, sample_one_in)) = wants.slow_log
             && whole >= limit
-            && is_picked(one_of)
+            && is_picked(sample_one_in)
         {
             let slow = Box::new(view(wants.slow_log_values));
             journal.offer(Entry::Statement(Log::Slow, slow));
         }
-        if let Some((one_of, share)) = wants.query_log
-            && is_picked(one_of)
+        if let Some((sample_one_in, share)) = wants.query_log
+            && is_picked(sample_one_in)
             && (share == 0 || self.stats.has_leave(self.clock.now(), share))
         {
             let said = Box::new(view(wants.query_log_values));
             journal.offer(Entry::Statement(Log::Query, said));
         }
-        if let Some((one_of, _)) = wants.tracing
-            && is_traced(one_of, parent, is_picked)
+        if let Some((sample_one_in, _)) = wants.tracing
+            && is_traced(sample_one_in, parent, is_picked)
         {
             self.traces.offer(view(wants.tracing_values));
         }

@@ -124,11 +124,11 @@ impl StatementStats {
             transparent: settings.transparent,
             slow: slow.filter(|limit| !limit.is_zero() && is_looked_at),
             slow_log: (config.slow_log.file.as_ref())
-                .map(|_| (config.slow_log.threshold, config.slow_log.one_of)),
+                .map(|_| (config.slow_log.threshold, config.slow_log.sample_one_in)),
             query_log: config.query_log.file.as_ref().map(|_| {
                 let workers = u32::try_from(config.workers).unwrap_or(u32::MAX);
                 let share = config.query_log.per_second_max.div_ceil(workers.max(1));
-                (config.query_log.one_of, share)
+                (config.query_log.sample_one_in, share)
             }),
             plans: (settings.index_usage && settings.digests && is_looked_at).then(|| {
                 let interval = settings.explain_interval.as_secs();
@@ -137,11 +137,11 @@ impl StatementStats {
                 (u32::try_from(interval).unwrap_or(u32::MAX), share.max(1))
             }),
             tracing: (config.tracing.endpoint.as_ref())
-                .map(|_| (config.tracing.one_of, config.tracing.parents)),
-            tracing_values: config.tracing.values && config.tracing.endpoint.is_some(),
-            values: settings.samples,
-            slow_log_values: config.slow_log.values && config.slow_log.file.is_some(),
-            query_log_values: config.query_log.values && config.query_log.file.is_some(),
+                .map(|_| (config.tracing.sample_one_in, config.tracing.parents)),
+            tracing_values: config.tracing.include_values && config.tracing.endpoint.is_some(),
+            values: settings.include_values,
+            slow_log_values: config.slow_log.include_values && config.slow_log.file.is_some(),
+            query_log_values: config.query_log.include_values && config.query_log.file.is_some(),
         };
         self.wants.set(wants);
         let slow_max = wants.slow.map_or(0, |_| settings.slow_statements_max);

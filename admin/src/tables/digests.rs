@@ -33,7 +33,7 @@ pub static TABLE: TableDefinition<DigestTotalsRow> = TableDefinition {
             |it| it.counts().rows_affected.into();
         integer "rows_examined_avg",
             "Rows that the backend has looked at, on the average of the profiles that are kept and tell it \
-             (profiling.asks with events); NULL: none does.", |it| it.examined.into();
+             (profiling.collect with events); NULL: none does.", |it| it.examined.into();
         measure "bytes_in" ["bytes"], "The bytes that clients have sent.", |it| it.counts().bytes_in.into();
         measure "bytes_out" ["bytes"], "The bytes of the replies, as the backends sent them.",
             |it| it.counts().bytes_out.into();
@@ -62,7 +62,7 @@ pub static TABLE: TableDefinition<DigestTotalsRow> = TableDefinition {
         measure "max_us" ["us"], "The slowest.", |it| us(it.counts().max_ns);
         text "first_seen", "When the first had ended, in UTC.", |it| it.times.0.clone().into();
         text "last_seen", "When the last had ended, in UTC.", |it| it.times.1.clone().into();
-        text "sample", "The slowest of them as it was said, if statement_stats.samples allows.",
+        text "sample", "The slowest of them as it was said, if statement_stats.include_values allows.",
             |it| it.of(|row| row.sample.as_deref().into());
     },
     items,

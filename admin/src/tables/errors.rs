@@ -38,7 +38,7 @@ pub static TABLE: TableDefinition<ErrorTotalsRow> = TableDefinition {
             };
         text "message",
             "The last text of the error. Values that it quotes are left out, unless they can only be names or \
-             statement_stats.samples allows them.", |it| it.of(|row| (&row.message).into());
+             statement_stats.include_values allows them.", |it| it.of(|row| (&row.message).into());
     },
     items,
 };

@@ -27,7 +27,7 @@ pub static TABLE: TableDefinition<ProfileRow> = TableDefinition {
         measure "backend_us" ["us"], "At the backend.", |it| microseconds(it.profile.taken);
         integer "rows_sent", "Rows of its results.", |it| it.profile.rows.into();
         integer "rows_examined",
-            "Rows that its backend has looked at; NULL: profiling.asks has no \"events\", or it does not know.",
+            "Rows that its backend has looked at; NULL: profiling.collect has no \"events\", or it does not know.",
             |it| it.profile.rows_examined.into();
         integer "rows_affected", "Rows that it has changed.", |it| it.profile.affected_rows.into();
         integer "warnings", "The number of warnings.", |it| it.profile.warnings.into();
@@ -35,7 +35,7 @@ pub static TABLE: TableDefinition<ProfileRow> = TableDefinition {
         integer "sent", "Statements that the proxy has sent for it.", |it| it.profile.sent.into();
         measure "cost_us" ["us"], "How long these have taken.", |it| microseconds(it.profile.cost);
         text "digest", "The hash of its normalised text.", |it| hexadecimal(it.profile.digest).into();
-        text "statement", "Its normalised text; as it was said, if profiling.values allows.",
+        text "statement", "Its normalised text; as it was said, if profiling.include_values allows.",
             |it| (&it.profile.query).into();
         text "status", "The differences of SHOW SESSION STATUS as a JSON object; NULL: the proxy did not ask for it.",
             |it| it.profile.status.clone().into();

@@ -83,7 +83,7 @@ fn by_rules(material: &Material) -> Vec<Route> {
         let is_led = rule.routing.cluster.is_some()
             || rule.routing.replicas.is_some()
             || rule.backend.is_some();
-        !rule.watch && (is_led || rule.mirror.is_some())
+        !rule.dry_run && (is_led || rule.mirror.is_some())
     });
     let route = |rule: &config::RuleConfig| Route {
         rule: Some(rule.name.clone()),

@@ -13,7 +13,7 @@ pub static TABLE: Defined<RuleRow> = Defined {
     table: SHEET,
     alterable: Alterable {
         target: Target::List(RULE.name),
-        aliases: &[("rule", "name"), ("role", "replicas")],
+        aliases: &[("rule", "name")],
         keys: || RULE.settings.iter().map(|it| it.column()).collect(),
         position_column: Some("place"),
         title: |row| Ok(row.text("rule")),
@@ -33,7 +33,7 @@ const SHEET: TableDefinition<RuleRow> = TableDefinition {
     columns: columns! {
         integer "place", "Its place among the rules, from 1.", |it| it.place.into();
         text "rule", "Its name.", |it| it.tally.name.to_string().into();
-        text "effect", "The effect on the rules after it: stop, continue or watch.", |it| it.effect.into();
+        text "effect", "The effect on the rules after it: stop or continue. dry_run: the rule is counted only.", |it| it.effect.into();
         text "conditions", "Which statements it means, by its settings; all of them where there is none.",
             |it| it.conditions.clone().into();
         text "actions", "The actions of the rule, by its settings.", |it| it.actions.clone().into();
@@ -58,7 +58,7 @@ const SHEET: TableDefinition<RuleRow> = TableDefinition {
 const FIRST_ACTION: &str = "backend";
 
 /// Settings that are columns of their own.
-const APART: [&str; 3] = ["name", "stop", "watch"];
+const APART: [&str; 3] = ["name", "stop", "dry_run"];
 
 /// One rule.
 pub struct RuleRow {
@@ -106,8 +106,8 @@ fn conditions_and_actions(rule: &RuleConfig) -> (String, String) {
 }
 
 fn effect(rule: &RuleConfig) -> &'static str {
-    match (rule.watch, rule.stop) {
-        (true, _) => "watch",
+    match (rule.dry_run, rule.stop) {
+        (true, _) => "dry_run",
         (false, true) => "stop",
         (false, false) => "continue",
     }

@@ -15,7 +15,7 @@ pub static TABLE: TableDefinition<Rule> = TableDefinition {
     asks: Asks::Nothing,
     columns: columns! {
         integer "rule_id", "The number that its name begins with; NULL: none.", |it| it.id.into();
-        integer "active", "Whether it does anything (watch = false).", |it| (!it.config.watch).into();
+        integer "active", "Whether it does anything (dry_run = false).", |it| (!it.config.dry_run).into();
         text "username", "Users; several as a list.", |it| list(&it.config.user);
         text "schemaname", "Default schemas; several as a list.", |it| list(&it.config.schema);
         integer "flagIN", "Rules are read in their order: 0.", |_| 0_u32.into();

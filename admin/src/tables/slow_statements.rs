@@ -49,7 +49,7 @@ pub static TABLE: TableDefinition<SlowStatementRow> = TableDefinition {
                 error.map(|(_, message)| message.clone()).into()
             };
         text "digest", "The hash of its normalised text.", |it| hexadecimal(it.statement.digest).into();
-        text "statement", "Its normalised text; as it was said, if statement_stats.samples allows.",
+        text "statement", "Its normalised text; as it was said, if statement_stats.include_values allows.",
             |it| {
                 let said = it.statement.text.as_deref();
                 said.unwrap_or(&it.statement.digest_text).into()

@@ -6,12 +6,13 @@ use crate::{Config, Fault, ProfileQuestion};
 /// Every fault of the settings of profiles.
 pub(super) fn faults(config: &Config, written: &Written, faults: &mut Vec<Fault>) {
     let profiling = &config.profiling;
-    if profiling.asks.is_empty() {
-        let fault = written.fault("profiling.asks", "is empty");
-        faults.push(fault.hint("asks = [\"status\"]"));
+    if profiling.collect.is_empty() {
+        let fault = written.fault("profiling.collect", "is empty");
+        faults.push(fault.hint("collect = [\"status\"]"));
     }
-    if profiling.asks.contains(&ProfileQuestion::Trace) && !profiling.values {
-        let text = "\"trace\" tells values of statements, which profiling.values does not allow";
-        faults.push(written.fault("profiling.asks", text));
+    if profiling.collect.contains(&ProfileQuestion::Trace) && !profiling.include_values {
+        let text =
+            "\"trace\" tells values of statements, which profiling.include_values does not allow";
+        faults.push(written.fault("profiling.collect", text));
     }
 }

@@ -266,7 +266,7 @@ impl RuleCheck<'_> {
         if rule.rate.is_some() || rule.concurrency.is_some() {
             return None;
         }
-        let keys = ["rate_by", "over", "timeout_queue"];
+        let keys = ["rate_by", "on_limit", "timeout_queue"];
         let key = keys.into_iter().find(|key| self.is_written(key))?;
         Some(self.fault(key, "is of no use without rule.rate or rule.concurrency"))
     }

@@ -22,10 +22,10 @@ settings! {
             Traits::RELOAD.within(MS, DAY).nothing("all");
 
         /// One of so many of them is written, by chance.
-        one_of: u32 = 1, Traits::RELOAD.within(1, 1_000_000_000);
+        sample_one_in: u32 = 1, Traits::RELOAD.within(1, 1_000_000_000);
 
         /// Whether statements are written as they were said, with their values, and not as digests.
-        values: bool = false, Traits::RELOAD;
+        include_values: bool = false, Traits::RELOAD;
     }
 }
 
@@ -40,13 +40,13 @@ settings! {
         format: StatementFormat = StatementFormat::Json, Traits::RELOAD;
 
         /// One of so many statements is written, by chance.
-        one_of: u32 = 1, Traits::RELOAD.within(1, 1_000_000_000);
+        sample_one_in: u32 = 1, Traits::RELOAD.within(1, 1_000_000_000);
 
         /// So many are written in a second at most, over all workers; each has an even share.
         per_second_max: u32 = 0, Traits::RELOAD.within(1, 1_000_000_000).nothing("no limit");
 
         /// Whether statements are written as they were said, with their values, and not as digests.
-        values: bool = false, Traits::RELOAD;
+        include_values: bool = false, Traits::RELOAD;
     }
 }
 

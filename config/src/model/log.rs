@@ -28,7 +28,7 @@ settings! {
         failed_statements: bool = false, Traits::RELOAD;
 
         /// One of so many statements of pooled sessions is recorded, by chance.
-        sampled_statements: u32 = 0, Traits::RELOAD.within(1, 1_000_000_000).nothing("none");
+        sample_one_in: u32 = 0, Traits::RELOAD.within(1, 1_000_000_000).nothing("none");
     }
 }
 

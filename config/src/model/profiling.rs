@@ -9,10 +9,10 @@ use crate::define::{choices, settings};
 
 settings! {
     /// Statements of pooled sessions around which their backend is asked what they cost. Nothing is asked
-    /// unless `one_of`, a rule's `profile` or a hint says so. See [Profiles](profiling.md).
+    /// unless `sample_one_in`, a rule's `profile` or a hint says so. See [Profiles](profiling.md).
     pub struct ProfilingConfig in [profiling], "Profiling" {
         /// One of so many statements is profiled, by chance, among those that `user`, `digest` and `session` mean.
-        one_of: u32 = 0, Traits::RELOAD.within(1, 1_000_000_000).nothing("none");
+        sample_one_in: u32 = 0, Traits::RELOAD.within(1, 1_000_000_000).nothing("none");
 
         /// Users whose statements are meant; all unless given. A `*` stands for any characters, and an entry that
         /// begins with `!` takes out those that it matches.
@@ -25,7 +25,7 @@ settings! {
         session: Vec<u32> = Vec::new(), Traits::RELOAD.within(1, u32::MAX as u64);
 
         /// The questions of a profile.
-        asks: Vec<ProfileQuestion> = vec![ProfileQuestion::Status], Traits::RELOAD;
+        collect: Vec<ProfileQuestion> = vec![ProfileQuestion::Status], Traits::RELOAD;
 
         /// How long each question may take before it is killed.
         timeout: Duration = Duration::from_secs(1), Traits::RELOAD.within(MS, HOUR);
@@ -41,7 +41,7 @@ settings! {
 
         /// Whether statements stand in profiles as they were said, with their values, and not as digests; and
         /// answers in which values may be.
-        values: bool = false, Traits::RELOAD;
+        include_values: bool = false, Traits::RELOAD;
     }
 }
 
@@ -50,13 +50,13 @@ choices! {
     pub enum ProfileQuestion {
         /// What it has changed of SHOW SESSION STATUS.
         Status = "status",
-        /// What it has left in SHOW WARNINGS; without `values` messages lack what they quote.
+        /// What it has left in SHOW WARNINGS; without `include_values` messages lack what they quote.
         Warnings = "warnings",
         /// EXPLAIN, behind it.
         Explain = "explain",
         /// SHOW PROFILE: where its time went.
         Profile = "profile",
-        /// The optimizer's trace. Needs `values`.
+        /// The optimizer's trace. Needs `include_values`.
         Trace = "trace",
         /// Its row of `performance_schema.events_statements_history`: rows examined, sorts, temporary tables.
         Events = "events",

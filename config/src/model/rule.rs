@@ -121,9 +121,9 @@ settings! {
         rate_by: LimitBy = LimitBy::Rule, Traits::RELOAD;
 
         /// How the proxy treats a statement over one of the two.
-        over: Over = Over::Queue, Traits::RELOAD;
+        on_limit: OnLimit = OnLimit::Queue, Traits::RELOAD;
 
-        /// How long it waits at most under `over = "queue"` before its client gets an error.
+        /// How long it waits at most under `on_limit = "queue"` before its client gets an error.
         timeout_queue: Duration = Duration::from_secs(10), Traits::RELOAD.within(MS, HOUR);
 
         /// Cluster to which the statement is sent as well. The proxy discards the reply.
@@ -173,7 +173,7 @@ settings! {
 
         /// Whether it is counted only: nothing is done, and rules behind it are read as though it
         /// were not there.
-        watch: bool = false, Traits::RELOAD;
+        dry_run: bool = false, Traits::RELOAD;
     }
     below {
         /// What it is tried on when the configuration is checked.
@@ -264,7 +264,7 @@ choices! {
 
 choices! {
     /// What becomes of a statement over a limit.
-    pub enum Over {
+    pub enum OnLimit {
         /// It waits.
         Queue = "queue" also "wait",
         /// Its client gets an error.

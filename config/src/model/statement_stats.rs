@@ -34,7 +34,7 @@ settings! {
 
         /// Whether values may be seen: a sample of each digest, slow statements as they were said, messages
         /// of errors with what they quote. Without it only digests are.
-        samples: bool = false, Traits::RELOAD;
+        include_values: bool = false, Traits::RELOAD;
 
         /// Whether the proxy asks servers by EXPLAIN how they run the SELECT, UPDATE and DELETE of pooled
         /// sessions. It asks for each digest once in a while. The answers show which indexes are used and

@@ -32,13 +32,13 @@ settings! {
         header: Option<Secret> = None, Traits::RELOAD;
 
         /// Of statements that belong to no trace, one of so many begins one, by chance.
-        one_of: u32 = 1000, Traits::RELOAD.within(1, 1_000_000_000).nothing("none");
+        sample_one_in: u32 = 1000, Traits::RELOAD.within(1, 1_000_000_000).nothing("none");
 
         /// How the proxy treats statements that say to which trace they belong.
         parents: TraceParents = TraceParents::Follow, Traits::RELOAD;
 
         /// Whether spans have statements as they were said, with their values, and not as digests.
-        values: bool = false, Traits::RELOAD;
+        include_values: bool = false, Traits::RELOAD;
 
         /// The `service.name` of spans and metrics.
         service: String = "pilotfish".to_owned(), Traits::RELOAD;

@@ -26,6 +26,24 @@ replicas = \"primary\"
 [[rule]]
 name = \"r\"
 role = \"any\"
+rate = 5
+over = \"refuse\"
+watch = true
+[log]
+sampled_statements = 50
+[slow_log]
+one_of = 10
+values = true
+[query_log]
+one_of = 100
+values = true
+[profiling]
+one_of = 1000
+asks = [\"status\", \"trace\"]
+values = true
+[tracing]
+one_of = 0
+values = true
 ";
 
 const NEW: &str = "\
@@ -35,7 +53,7 @@ consistency = \"none\"
 session = \"transaction\"
 lanes = \"off\"
 [statement_stats]
-samples = true
+include_values = true
 history_retention = \"1d\"
 plan_digests_max = 5
 [[listener]]
@@ -49,6 +67,24 @@ replicas = \"primary\"
 [[rule]]
 name = \"r\"
 routing = { replicas = \"any\" }
+rate = 5
+on_limit = \"refuse\"
+dry_run = true
+[log]
+sample_one_in = 50
+[slow_log]
+sample_one_in = 10
+include_values = true
+[query_log]
+sample_one_in = 100
+include_values = true
+[profiling]
+sample_one_in = 1000
+collect = [\"status\", \"trace\"]
+include_values = true
+[tracing]
+sample_one_in = 0
+include_values = true
 ";
 
 #[test]
@@ -58,7 +94,7 @@ fn old_names_say_the_same_with_a_warning_that_says_the_new_one() {
     assert_eq!(old.config, new.config);
     assert_eq!(new.warnings, []);
     let warnings: Vec<_> = old.warnings.iter().map(ToString::to_string).collect();
-    assert_eq!(warnings.len(), 10, "{warnings:#?}");
+    assert_eq!(warnings.len(), 22, "{warnings:#?}");
     let told = "22:1: rule.role: has another name now; hint: write rule.routing.replicas; the next version knows it by \
                 that alone";
     assert!(
@@ -72,6 +108,9 @@ fn a_setting_has_one_name_in_a_file() {
     for text in [
         "[balance]\nreplicas = \"any\"\n[routing]\nreplicas = \"any\"\n",
         "[routing]\nreplicas = \"any\"\n[balance]\nreplicas = \"any\"\n",
+        "[insight]\nsamples = true\n[statement_stats]\nsamples = true\n",
+        "[slow_log]\nvalues = true\ninclude_values = true\n",
+        "[[rule]]\nname = \"r\"\ndry_run = true\nwatch = true\n",
         "[[listener]]\naddress = \":4050\"\nlanes = \"off\"\nrouting.lanes = \"off\"\n",
     ] {
         let faults = File::new(&with_backend(text)).load().unwrap_err();

@@ -45,7 +45,7 @@ rate = 100
 burst = 5
 concurrency = 10
 rate_by = "account"
-over = "refuse"
+on_limit = "refuse"
 timeout_queue = "1s"
 mirror = "shadow"
 before = ["SHOW SESSION STATUS"]
@@ -61,7 +61,7 @@ routing.session = "transaction"
 pin = ["variables"]
 routing.consistency = "global"
 stop = false
-watch = true
+dry_run = true
 when_unsure = "pass"
 
 [[rule.test]]
@@ -124,7 +124,7 @@ fn every_setting_of_a_rule_is_read() {
         burst: Some(5),
         concurrency: Some(10),
         rate_by: LimitBy::Account,
-        over: Over::Refuse,
+        on_limit: OnLimit::Refuse,
         timeout_queue: Duration::from_secs(1),
         mirror: Some("shadow".to_owned()),
         before: vec!["SHOW SESSION STATUS".into()],
@@ -138,7 +138,7 @@ fn every_setting_of_a_rule_is_read() {
         set_tag: Some("t".to_owned()),
         pin: vec![PinRule::Variables],
         stop: false,
-        watch: true,
+        dry_run: true,
         when_unsure: Some(WhenUnsure::Pass),
         tests: reports.tests.clone(),
         routing: RoutingOverride {
@@ -353,9 +353,9 @@ const CASES: &[(&str, &[&str])] = &[
         ],
     ),
     (
-        "[profiling]\nasks = \"trace\"\n",
+        "[profiling]\ncollect = \"trace\"\n",
         &[
-            "2:8: profiling.asks: \"trace\" tells values of statements, which profiling.values does not allow",
+            "2:11: profiling.collect: \"trace\" tells values of statements, which profiling.include_values does not allow",
         ],
     ),
     (
@@ -369,8 +369,8 @@ const CASES: &[(&str, &[&str])] = &[
         &["3:6: tracing.ca: is for an endpoint that begins with https://"],
     ),
     (
-        "[profiling]\nasks = []\n",
-        &["2:8: profiling.asks: is empty; hint: asks = [\"status\"]"],
+        "[profiling]\ncollect = []\n",
+        &["2:11: profiling.collect: is empty; hint: collect = [\"status\"]"],
     ),
     (
         "[[rule]]\nname = \"a\"\nafter = \"SHOW STATUS\"\ninjected = \"diffed\"\n",
@@ -423,8 +423,8 @@ const CASES: &[(&str, &[&str])] = &[
         &["3:9: rule.burst: is of no use without rule.rate"],
     ),
     (
-        "[[rule]]\nname = \"a\"\nover = \"queue\"\n",
-        &["3:8: rule.over: is of no use without rule.rate or rule.concurrency"],
+        "[[rule]]\nname = \"a\"\non_limit = \"queue\"\n",
+        &["3:12: rule.on_limit: is of no use without rule.rate or rule.concurrency"],
     ),
 ];
 

@@ -109,7 +109,7 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("log.file", "\"\""),
     ("log.slow_statements", "\"0s\""),
     ("log.failed_statements", "false"),
-    ("log.sampled_statements", "0"),
+    ("log.sample_one_in", "0"),
     ("script.isolation", "\"shared\""),
     ("script.results", "\"asked\""),
     ("script.lua_path", "what `LUA_PATH` says"),
@@ -139,7 +139,7 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("statement_stats.digests_bytes_max", "\"64MiB\""),
     ("statement_stats.slow_statements", "\"1s\""),
     ("statement_stats.slow_statements_max", "1000"),
-    ("statement_stats.samples", "false"),
+    ("statement_stats.include_values", "false"),
     ("statement_stats.index_usage", "false"),
     ("statement_stats.explain_interval", "\"10m\""),
     ("statement_stats.explains_per_second_max", "10"),
@@ -163,32 +163,32 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("slow_log.file", "\"\""),
     ("slow_log.format", "\"mysql\""),
     ("slow_log.threshold", "\"1s\""),
-    ("slow_log.one_of", "1"),
-    ("slow_log.values", "false"),
+    ("slow_log.sample_one_in", "1"),
+    ("slow_log.include_values", "false"),
     ("query_log.file", "\"\""),
     ("query_log.format", "\"json\""),
-    ("query_log.one_of", "1"),
+    ("query_log.sample_one_in", "1"),
     ("query_log.per_second_max", "0"),
-    ("query_log.values", "false"),
+    ("query_log.include_values", "false"),
     ("audit_log.file", "\"\""),
-    ("profiling.one_of", "0"),
+    ("profiling.sample_one_in", "0"),
     ("profiling.user", "[]"),
     ("profiling.digest", "[]"),
     ("profiling.session", "[]"),
-    ("profiling.asks", "[\"status\"]"),
+    ("profiling.collect", "[\"status\"]"),
     ("profiling.timeout", "\"1s\""),
     ("profiling.answer_bytes_max", "\"64KiB\""),
     ("profiling.kept_max", "100"),
     ("profiling.file", "\"\""),
-    ("profiling.values", "false"),
+    ("profiling.include_values", "false"),
     ("tracing.endpoint", "\"\""),
     ("tracing.metrics_endpoint", "\"\""),
     ("tracing.metrics_interval", "\"1m\""),
     ("tracing.ca", "\"\""),
     ("tracing.header", "\"\""),
-    ("tracing.one_of", "1000"),
+    ("tracing.sample_one_in", "1000"),
     ("tracing.parents", "\"follow\""),
-    ("tracing.values", "false"),
+    ("tracing.include_values", "false"),
     ("tracing.service", "\"pilotfish\""),
     ("tracing.timeout", "\"10s\""),
 ];
@@ -637,7 +637,7 @@ fn another_value(setting: &Setting<Config>) -> BoxedStrategy<String> {
             Just(String::new()).boxed()
         }
         (
-            "profiling.asks"
+            "profiling.collect"
             | "tracing.endpoint"
             | "tracing.metrics_endpoint"
             | "statement_stats.index_usage"

@@ -205,7 +205,7 @@ fn errors_are_counted_without_the_values_that_they_quote(product: Product) {
     watched.proxy.reload(
         &settings
             .admin_on(watched.port)
-            .set("statement_stats.samples", true),
+            .set("statement_stats.include_values", true),
     );
     wait::until("values may be seen", wait::SOON, || {
         client.query(insert);
@@ -421,7 +421,7 @@ fn slow_statements_are_kept_one_by_one(product: Product) {
     assert!(look.run(sql).texts().is_empty());
 
     let again = settings
-        .set("statement_stats.samples", true)
+        .set("statement_stats.include_values", true)
         .set("statement_stats.digests", false);
     watched.proxy.reload(&again.admin_on(watched.port));
     wait::until("it is seen as it was said", wait::SOON, || {

@@ -251,14 +251,14 @@ fn each_table_can_be_read_whole_and_is_described() {
 fn rules_and_lanes_are_counted() {
     let server = Server::shared(Product::MariaDb);
     let settings = Settings::pooled(server, 4)
-        .rule("counted", &[("kind", "[\"SELECT\"]"), ("watch", "true")])
+        .rule("counted", &[("kind", "[\"SELECT\"]"), ("dry_run", "true")])
         .set("routing.lanes", "reads");
     let watched = Watched::start(settings);
     let mut look = watched.look();
     let mut client = watched.proxy.connect_as(&Login::app());
     client.run("SELECT 1");
     client.run("SELECT 2");
-    let expected = [["counted", "watch", "2"]];
+    let expected = [["counted", "dry_run", "2"]];
     assert_eq!(
         look.run("SELECT rule, effect, hits FROM rules").texts(),
         expected

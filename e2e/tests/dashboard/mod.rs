@@ -57,7 +57,7 @@ fn start(port: u16) -> Proxy {
         .http_on(port)
         .set("statement_stats.history_interval", "1s")
         .set("statement_stats.history_load_interval", "1s")
-        .set("statement_stats.samples", true)
+        .set("statement_stats.include_values", true)
         .set("admin.address", [admin.as_str()]);
     Proxy::start(&settings)
 }

@@ -60,7 +60,7 @@ fn the_manual_has_a_picture_of_each_view() {
     let (settings, _folder) = schema::following(port, &server);
     let settings = settings
         .set("statement_stats.index_usage", true)
-        .set("statement_stats.samples", true)
+        .set("statement_stats.include_values", true)
         .set("statement_stats.history_interval", "1s")
         .rule(
             "no drops",

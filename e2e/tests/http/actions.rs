@@ -240,7 +240,7 @@ fn counts_can_be_reset_over_http() {
     root.does(
         "POST",
         "/api/rules",
-        &json!({"name": "seen", "regex": "counted_twice", "watch": true}),
+        &json!({"name": "seen", "regex": "counted_twice", "dry_run": true}),
     );
     client.run("SELECT 1 AS counted_twice");
     let hits = || root.rows("tables/rules?columns=hits")[0][0].clone();

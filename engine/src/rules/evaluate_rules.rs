@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::rc::Rc;
 use std::time::SystemTime;
 
-use config::{HintStyle, Over, PinRule, SessionMode};
+use config::{HintStyle, OnLimit, PinRule, SessionMode};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use route::rules::{
@@ -406,7 +406,7 @@ impl PooledSession {
         };
         let inside = match enter(&env.shared.limits, limited.key, max) {
             Passage::In(inside) => Some(inside),
-            Passage::Waits(_) if limited.limit.over == Over::Refuse => None,
+            Passage::Waits(_) if limited.limit.on_limit == OnLimit::Refuse => None,
             Passage::Waits(mut waiting) => {
                 self.command.timing.queues();
                 rule_set.counters.queued(by.rule);

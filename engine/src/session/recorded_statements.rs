@@ -17,7 +17,7 @@ impl PooledSession {
     #[inline]
     pub(crate) fn trace(&mut self, facts: &Facts) {
         let log = &self.settings.config.log;
-        if !log.slow_statements.is_zero() || log.failed_statements || log.sampled_statements > 0 {
+        if !log.slow_statements.is_zero() || log.failed_statements || log.sample_one_in > 0 {
             self.begin_trace(facts);
         }
     }
@@ -42,8 +42,9 @@ impl PooledSession {
     }
 
     fn begin_trace(&mut self, facts: &Facts) {
-        let one_of = u64::from(self.settings.config.log.sampled_statements);
-        let is_sampled = one_of > 0 && self.env.relay.login.dice.borrow_mut().below(one_of) == 0;
+        let sample_one_in = u64::from(self.settings.config.log.sample_one_in);
+        let is_sampled =
+            sample_one_in > 0 && self.env.relay.login.dice.borrow_mut().below(sample_one_in) == 0;
         let pins = self.held.lease.as_ref().map(|_| self.pins().to_string());
         self.command.trace = Some(Box::new(Trace {
             is_sampled,

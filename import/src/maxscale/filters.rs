@@ -101,7 +101,7 @@ fn query_log(section: &Section, from: &Origin, output: &mut Output<'_>) {
             output.differs(
                 from,
                 "one log of all listeners, in JSON, of statements without values",
-                "query_log.values = true",
+                "query_log.include_values = true",
             );
         }
         None => output.lost(from, "the filter has no filebase", "query_log.file"),

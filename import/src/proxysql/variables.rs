@@ -103,7 +103,7 @@ const VARIABLES: &[(&str, Meaning)] = &[
     ),
     (
         "mysql-eventslog_*",
-        Unneeded("query_log.one_of and query_log.values say what is written"),
+        Unneeded("query_log.sample_one_in and query_log.include_values say what is written"),
     ),
     ("mysql-auditlog_*", Unneeded(ITSELF)),
     ("mysql-ssl_p2s_ca", File("backend_tls.ca")),

@@ -89,7 +89,7 @@ fn options_are_understood_by_their_old_names() {
     let loaded = serve("--backend a --balance-replicas any --insight-samples true").load();
     let loaded = loaded.unwrap();
     assert_eq!(loaded.config.routing.replicas, config::ReplicaUse::Any);
-    assert!(loaded.config.statement_stats.samples);
+    assert!(loaded.config.statement_stats.include_values);
     let told: Vec<_> = loaded.warnings.iter().map(ToString::to_string).collect();
     assert_eq!(
         told[0],

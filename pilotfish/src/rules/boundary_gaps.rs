@@ -8,7 +8,7 @@ use route::rules::{Rules, Then};
 /// A warning for each way past a rule that is a boundary; none where there is no such rule.
 pub fn boundary_gaps(config: &Config, written: &Written, rules: &Rules) -> Vec<Fault> {
     let is_boundary = |rule: &route::rules::Rule| {
-        rule.when_unsure == WhenUnsure::Refuse && rule.then != Then::Watch
+        rule.when_unsure == WhenUnsure::Refuse && rule.then != Then::DryRun
     };
     let Some((_, rule)) = rules.iter().find(|(_, rule)| is_boundary(rule)) else {
         return Vec::new();

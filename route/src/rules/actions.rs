@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use config::{Cell, Consistency, LaneUse, LimitBy, Over, PinRule, ReplicaUse, SessionMode};
+use config::{Cell, Consistency, LaneUse, LimitBy, OnLimit, PinRule, ReplicaUse, SessionMode};
 use wire::errors::ProxyError;
 
 use super::injection::Injection;
@@ -124,7 +124,7 @@ pub struct Limit {
     /// What is counted together.
     pub by: LimitBy,
     /// What becomes of one too many.
-    pub over: Over,
+    pub on_limit: OnLimit,
     /// How long it waits at most.
     pub timeout: Duration,
 }

@@ -158,7 +158,7 @@ impl<'r> Pass<'_, 'r> {
         let refuses = matches!(rule.actions.reply, Some(Reply::Error { .. }));
         let are_tables = !self.doubts.is_empty() && self.doubts.without(Doubts::TABLES).is_empty();
         rule.when_unsure == WhenUnsure::Refuse
-            && rule.then != Then::Watch
+            && rule.then != Then::DryRun
             && (refuses || !are_tables)
     }
 

@@ -130,8 +130,8 @@ impl Making<'_> {
                 false => WhenUnsure::Pass,
             }),
             actions,
-            then: match (config.watch, config.stop) {
-                (true, _) => Then::Watch,
+            then: match (config.dry_run, config.stop) {
+                (true, _) => Then::DryRun,
                 (false, true) => Then::Stop,
                 (false, false) => Then::Continue,
             },
@@ -308,7 +308,7 @@ fn limit(config: &RuleConfig) -> Option<Limit> {
         burst: config.burst.or(config.rate.map(a_second_of)).unwrap_or(1),
         concurrency: config.concurrency,
         by: config.rate_by,
-        over: config.over,
+        on_limit: config.on_limit,
         timeout: config.timeout_queue,
     })
 }

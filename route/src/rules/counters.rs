@@ -32,7 +32,7 @@ struct Counts {
 pub struct Tally {
     /// The rule's name.
     pub name: Arc<str>,
-    /// Statements that matched; of a rule that watches, those that would have.
+    /// Statements that matched; of a rule with `dry_run`, those that would have.
     pub matched: u64,
     /// Those among them that were refused because they are not understood and might match.
     pub not_understood: u64,

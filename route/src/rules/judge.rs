@@ -215,7 +215,7 @@ impl<'r> Judgement<'r> {
     ) -> Next {
         counters.matched(index);
         recorder.looked(index, rule, Outcome::Matched(rule.then));
-        if rule.then == Then::Watch {
+        if rule.then == Then::DryRun {
             return Next::Rule;
         }
         self.matched.push(index);

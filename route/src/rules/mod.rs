@@ -11,7 +11,7 @@
 //! ```
 //!
 //! Rules are looked at in their order. The first that matches decides, unless it lets others fill in
-//! what it leaves open (`stop = false`), or only watches. Rules with digests are found by hash, so
+//! what it leaves open (`stop = false`), or is only counted (`dry_run`). Rules with digests are found by hash, so
 //! that a thousand of them cost what one does; of the others a few words each say quickly that they
 //! are not meant.
 

@@ -16,9 +16,9 @@ pub struct Profiling {
     /// What is sent before and behind a statement that is profiled.
     pub injection: Arc<Injection>,
     /// Whether values may be told.
-    pub values: bool,
+    pub include_values: bool,
     /// One of so many that are meant; 0: none.
-    one_of: u32,
+    sample_one_in: u32,
     users: Option<Names>,
     digests: Box<[u64]>,
     sessions: Box<[u32]>,
@@ -46,8 +46,8 @@ impl Profiling {
         }
         Self {
             injection: Arc::new(injection(config)),
-            values: config.values,
-            one_of: config.one_of,
+            include_values: config.include_values,
+            sample_one_in: config.sample_one_in,
             users: (!config.user.is_empty()).then(|| Names::new(&config.user, Case::Kept)),
             digests: digests.into(),
             sessions: config.session.as_slice().into(),
@@ -56,17 +56,17 @@ impl Profiling {
 
     /// Whether any statement is, without a rule's word.
     pub fn is_on(&self) -> bool {
-        self.one_of > 0
+        self.sample_one_in > 0
     }
 
     /// Whether a statement of this session may be, so far; `below` throws a number below another.
     pub fn picks(&self, session: u32, user: &[u8], below: impl FnOnce(u64) -> u64) -> bool {
         let is_session = || self.sessions.is_empty() || self.sessions.contains(&session);
         let is_user = || self.users.as_ref().is_none_or(|it| it.matches(user));
-        let is_lucky = match self.one_of {
+        let is_lucky = match self.sample_one_in {
             0 => false,
             1 => true,
-            one_of => below(one_of.into()) == 0,
+            sample_one_in => below(sample_one_in.into()) == 0,
         };
         is_lucky && is_session() && is_user()
     }
@@ -84,7 +84,7 @@ impl Default for Profiling {
 }
 
 fn injection(config: &ProfilingConfig) -> Injection {
-    let has = |question| config.asks.contains(&question);
+    let has = |question| config.collect.contains(&question);
     let mut before = Vec::new();
     let mut after = Vec::new();
     if has(ProfileQuestion::Profile) {
@@ -147,7 +147,7 @@ mod tests {
     fn session_user_digest_and_chance_must_all_hold() {
         let statement = "SELECT n FROM t WHERE n = 1";
         let some = of(|it| {
-            it.one_of = 50;
+            it.sample_one_in = 50;
             it.session = vec![7, 8];
             it.user = vec!["app*".to_owned(), "!apple".to_owned()];
             it.digest = vec![statement.to_owned()];
@@ -159,13 +159,13 @@ mod tests {
         let hash = |text: &str| sql::digest(text.as_bytes(), sql::Flags::default()).hash();
         assert!(some.picks_digest(|| hash("select n from t where n = 22")));
         assert!(!some.picks_digest(|| hash("SELECT m FROM t")));
-        assert!(of(|it| it.one_of = 1).picks(1, b"", |_| 1));
+        assert!(of(|it| it.sample_one_in = 1).picks(1, b"", |_| 1));
     }
 
     #[test]
     fn whatever_is_asked_may_be_sent() {
         use ProfileQuestion::*;
-        let all = of(|it| it.asks = vec![Status, Warnings, Explain, Profile, Trace, Events]);
+        let all = of(|it| it.collect = vec![Status, Warnings, Explain, Profile, Trace, Events]);
         assert_eq!(all.injection.before.len(), 3);
         assert_eq!(all.injection.after.len(), 6);
         let last = all.injection.before.last().unwrap();

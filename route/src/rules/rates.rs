@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use config::Over;
+use config::OnLimit;
 
 use super::actions::Limit;
 use super::judge::Limited;
@@ -86,7 +86,7 @@ fn admit(limit: &Limit, interval: Duration, missing: Duration) -> Admission {
     let wait = missing.saturating_sub(tolerance);
     if wait.is_zero() {
         Admission::Now
-    } else if limit.over == Over::Queue && wait <= limit.timeout {
+    } else if limit.on_limit == OnLimit::Queue && wait <= limit.timeout {
         Admission::After(wait)
     } else {
         Admission::Refused
@@ -106,13 +106,13 @@ mod tests {
     use super::*;
     use config::LimitBy;
 
-    fn limit(rate: f64, burst: u32, over: Over) -> Limit {
+    fn limit(rate: f64, burst: u32, on_limit: OnLimit) -> Limit {
         Limit {
             rate: Some(rate),
             burst,
             concurrency: None,
             by: LimitBy::Digest,
-            over,
+            on_limit,
             timeout: Duration::from_secs(1),
         }
     }
@@ -131,7 +131,7 @@ mod tests {
 
     #[test]
     fn a_burst_goes_at_once_and_then_one_for_each_interval() {
-        let limit = limit(10.0, 3, Over::Refuse);
+        let limit = limit(10.0, 3, OnLimit::Refuse);
         let one = limited(&limit, 1);
         let mut rates = Rates::default();
         let turns: Vec<_> = (0..4).map(|_| rates.admit(&one, at(0))).collect();
@@ -153,7 +153,7 @@ mod tests {
 
     #[test]
     fn who_waits_keeps_its_place_until_the_wait_is_too_long() {
-        let limit = limit(10.0, 1, Over::Queue);
+        let limit = limit(10.0, 1, OnLimit::Queue);
         let one = limited(&limit, 1);
         let mut rates = Rates::default();
         let turns: Vec<_> = (0..13).map(|_| rates.admit(&one, at(0))).collect();
@@ -167,7 +167,7 @@ mod tests {
     #[test]
     fn in_the_long_run_the_rate_holds() {
         for rate in [0.5, 3.0, 1000.0] {
-            let limit = limit(rate, 5, Over::Refuse);
+            let limit = limit(rate, 5, OnLimit::Refuse);
             let one = limited(&limit, 1);
             let mut rates = Rates::default();
             let seconds = 20;
@@ -185,7 +185,7 @@ mod tests {
 
     #[test]
     fn too_many_keys_share_a_bucket_and_full_ones_are_forgotten() {
-        let limit = limit(1.0, 1, Over::Refuse);
+        let limit = limit(1.0, 1, OnLimit::Refuse);
         let mut rates = Rates::default();
         for key in 0..KEYS_MAX as u64 {
             assert_eq!(rates.admit(&limited(&limit, key), at(0)), Admission::Now);

@@ -108,7 +108,7 @@ fn matched(rule: &Rule, then: Then) -> String {
     let then = match then {
         Then::Stop => "no rule behind it is asked",
         Then::Continue => "those behind it are asked",
-        Then::Watch => "it only watches",
+        Then::DryRun => "it is a dry run: nothing is done",
     };
     format!("{names}; {then}")
 }

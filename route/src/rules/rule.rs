@@ -32,5 +32,5 @@ pub enum Then {
     /// Its actions hold; rules behind it fill in what it leaves open.
     Continue,
     /// It is counted, and nothing is done.
-    Watch,
+    DryRun,
 }

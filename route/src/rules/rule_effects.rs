@@ -145,9 +145,9 @@ fn shown_limit(limit: &Limit) -> String {
         "{}; by {}; {}",
         counts.join("; "),
         limit.by.name(),
-        match limit.over {
-            config::Over::Queue => format!("others wait for {:?}", limit.timeout),
-            config::Over::Refuse => "others are refused".to_owned(),
+        match limit.on_limit {
+            config::OnLimit::Queue => format!("others wait for {:?}", limit.timeout),
+            config::OnLimit::Refuse => "others are refused".to_owned(),
         }
     )
 }

@@ -98,7 +98,7 @@ fn only_so_many_are_let_through_in_a_time() {
     on_both(async |setup| {
         let rules = rule(
             "rate",
-            "tag = \"rate\"\nrate = 0.01\nburst = 2\nover = \"refuse\"",
+            "tag = \"rate\"\nrate = 0.01\nburst = 2\non_limit = \"refuse\"",
         );
         let play = async |scene: &Scene| {
             let mut client = scene.client().await;
@@ -124,7 +124,7 @@ fn only_so_many_run_at_once_and_others_wait_or_are_refused() {
             ),
             rule(
                 "or not at all",
-                "tag = \"only\"\nconcurrency = 1\nover = \"refuse\"",
+                "tag = \"only\"\nconcurrency = 1\non_limit = \"refuse\"",
             ),
         ];
         let play = async |scene: &Scene| {
@@ -180,9 +180,9 @@ fn a_turn_that_does_not_come_within_the_rules_time_is_an_error() {
 }
 
 #[test]
-fn a_rule_that_watches_only_counts_and_a_reload_makes_it_act() {
+fn a_rule_with_dry_run_only_counts_and_acts_after_a_reload() {
     on_both(async |setup| {
-        let watching = rule("no", "kind = \"SELECT\"\nrefuse = \"no\"\nwatch = true");
+        let dry_run = rule("no", "kind = \"SELECT\"\nrefuse = \"no\"\ndry_run = true");
         let acting = rule("no", "kind = \"SELECT\"\nrefuse = \"no\"");
         let plain = setup.clone();
         let play = async |scene: &Scene| {
@@ -193,7 +193,7 @@ fn a_rule_that_watches_only_counts_and_a_reload_makes_it_act() {
             // The session has begun before.
             assert_eq!(client.error("SELECT 1").await.number, 1227);
         };
-        setup.tables(&watching).play(play).await;
+        setup.tables(&dry_run).play(play).await;
     });
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use config::{Cell, Consistency, LimitBy, Over, PinRule, ReplicaUse, SessionMode};
+use config::{Cell, Consistency, LimitBy, OnLimit, PinRule, ReplicaUse, SessionMode};
 
 use super::*;
 
@@ -169,7 +169,7 @@ fn limits_are_as_they_were_written() {
         burst: 3,
         concurrency: None,
         by: LimitBy::Rule,
-        over: Over::Queue,
+        on_limit: OnLimit::Queue,
         timeout: Duration::from_secs(10),
     };
     assert_eq!(limit("rate = 2.5"), Some(plain));
@@ -178,10 +178,10 @@ fn limits_are_as_they_were_written() {
         burst: 7,
         concurrency: Some(4),
         by: LimitBy::Digest,
-        over: Over::Refuse,
+        on_limit: OnLimit::Refuse,
         timeout: Duration::from_secs(1),
     };
-    let lines = "rate = 0.1\nburst = 7\nconcurrency = 4\nrate_by = \"digest\"\nover = \"refuse\"\n\
+    let lines = "rate = 0.1\nburst = 7\nconcurrency = 4\nrate_by = \"digest\"\non_limit = \"refuse\"\n\
                  timeout_queue = \"1s\"";
     assert_eq!(limit(lines), Some(full));
     assert_eq!(limit("concurrency = 4").unwrap().rate, None);

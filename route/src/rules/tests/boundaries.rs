@@ -212,8 +212,8 @@ fn unsure_statements_pass_where_a_rule_says_so_or_does_not_end_them() {
     );
     let routes = "[[rule]]\nname = \"r\"\ntables = \"secret\"\nrole = \"replica\"\n";
     assert_eq!(refusal(routes, "EXECUTE IMMEDIATE @x"), None);
-    let watches = format!("{REFUSES}watch = true\n");
-    assert_eq!(refusal(&watches, "EXECUTE IMMEDIATE @x"), None);
+    let dry_run = format!("{REFUSES}dry_run = true\n");
+    assert_eq!(refusal(&dry_run, "EXECUTE IMMEDIATE @x"), None);
     let routes_surely = format!("{routes}when_unsure = \"refuse\"\n");
     assert!(refusal(&routes_surely, "EXECUTE IMMEDIATE @x").is_some());
 }

@@ -144,7 +144,7 @@ fn a_rule_that_is_never_asked_is_told() {
         ("time = \"1:00-3:00\"", "days = \"sat\"", false),
         // Or it does not stand in the way.
         ("stop = false", "user = \"a\"", false),
-        ("watch = true", "user = \"a\"", false),
+        ("dry_run = true", "user = \"a\"", false),
     ] {
         let found = told(&(rule("one", first) + &rule("two", second)));
         let line = 5 + first.lines().count().max(1);
@@ -203,7 +203,7 @@ expect = "pass"
 name = "old"
 regex = "old_(\\w+)"
 rewrite = "new_$1"
-watch = false
+dry_run = false
 [[rule.test]]
 statement = "SELECT * FROM old_t /* tag: batch */"
 schema = "shop"
@@ -212,7 +212,7 @@ rewritten = "SELECT * FROM new_t /* tag: batch */"
 [[rule]]
 name = "one"
 backend = "db2"
-watch = true
+dry_run = true
 [[rule.test]]
 statement = "SELECT 1"
 [[rule.test]]

@@ -33,7 +33,7 @@ const STATEMENTS: &[&str] = &[
 
 fn a_rule() -> impl Strategy<Value = String> {
     let lines = proptest::sample::subsequence(LINES.to_vec(), 0..4);
-    let then = proptest::sample::select(vec!["", "stop = false", "watch = true"]);
+    let then = proptest::sample::select(vec!["", "stop = false", "dry_run = true"]);
     let action = proptest::sample::select(vec![
         "routing.replicas = \"replica\"",
         "routing.cluster = \"main\"",

@@ -1,4 +1,4 @@
-//! Several rules: who decides, who fills in, who only watches, and what is seen of them.
+//! Several rules: which rule decides, which fills in, which is a dry run, and what is recorded of them.
 
 use config::ReplicaUse;
 
@@ -83,9 +83,9 @@ fn nobody_is_asked_behind_an_answer() {
 }
 
 #[test]
-fn a_rule_that_watches_is_counted_and_changes_nothing() {
+fn a_rule_with_dry_run_is_counted_and_changes_nothing() {
     let rules = compile(
-        "[[rule]]\nname = \"a\"\nrefuse = \"no\"\nwatch = true\n[[rule]]\nname = \"b\"\nrouting.replicas = \"replica\"\n",
+        "[[rule]]\nname = \"a\"\nrefuse = \"no\"\ndry_run = true\n[[rule]]\nname = \"b\"\nrouting.replicas = \"replica\"\n",
     )
     .rules;
     let counters = Counters::new(&rules);
