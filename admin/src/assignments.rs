@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn what_clients_say_of_their_session_is_let_through() {
+    fn session_settings_of_clients_are_accepted() {
         for text in [
             "NAMES utf8mb4",
             "NAMES 'utf8mb4' COLLATE 'utf8mb4_general_ci'",

@@ -363,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn what_clients_write_is_written_as_sqlite_reads_it() {
+    fn the_dialect_of_clients_is_translated_for_sqlite() {
         for (text, expected) in [
             (
                 "select @@version_comment limit 1",
@@ -413,7 +413,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_meaning_here_is_refused() {
+    fn statements_without_a_meaning_on_the_admin_port_are_refused() {
         for (text, number) in [
             ("SELECT 1; SELECT 2", 1064),
             ("SELECT 'x", 1064),

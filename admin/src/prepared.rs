@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_what_their_types_say() {
+    fn values_have_the_types_of_their_parameters() {
         for (kind, bytes, expected) in [
             ([1, 0], &[0xff][..], Value::Integer(-1)),
             ([1, 0x80], &[0xff], Value::Integer(255)),
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_an_error() {
+    fn malformed_executions_give_an_error() {
         for (kind, bytes, code) in [
             ([8, 0x80], &[0xff; 8][..], 1210),
             ([8, 0], &[1], 1835),

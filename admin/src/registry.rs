@@ -54,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_is_said_in_sentences() {
+    fn every_description_is_a_sentence() {
         for table in TABLES {
             let columns = table.columns();
             let texts = columns.iter().map(|column| column.about);
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_is_found_in_whatever_case() {
+    fn table_names_are_case_insensitive() {
         let found = table(None, "Sessions").map(|it| it.name());
         assert_eq!(found, Some("sessions"));
         assert!(table(Some(Schema::Stats), "sessions").is_none());

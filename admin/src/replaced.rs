@@ -44,14 +44,14 @@ mod tests {
     use crate::registry;
 
     #[test]
-    fn no_table_that_is_here_is_said_to_be_replaced() {
+    fn no_existing_table_is_listed_as_replaced() {
         for (name, _) in entries(TABLES).filter(|(name, _)| *name != "events") {
             assert!(registry::table(None, name).is_none(), "{name}");
         }
     }
 
     #[test]
-    fn each_line_has_a_name_and_what_stands_in_its_place() {
+    fn each_replaced_table_has_a_name_and_a_replacement() {
         for text in [TABLES, FUNCTIONS, STATEMENTS] {
             assert_eq!(entries(text).count(), text.lines().count());
         }

@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn an_index_can_go_whose_work_another_does() {
+    fn an_index_covered_by_another_one_is_suggested_for_removal() {
         let of = |advice, index: &str| {
             (
                 advice,

@@ -399,7 +399,7 @@ pub mod tests {
     }
 
     #[test]
-    fn the_table_of_a_view_is_told_by_its_index() {
+    fn the_table_behind_a_view_is_identified_by_its_index() {
         let indexes = || {
             vec![
                 index("City", "PRIMARY", true, &["ID"]),
@@ -422,7 +422,7 @@ pub mod tests {
     }
 
     #[test]
-    fn what_is_read_whole_is_sorted_by_rows() {
+    fn full_scans_are_sorted_by_rows() {
         let usage = usage(
             vec![
                 vec![whole("Small", 10, &[])],

@@ -396,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_required_of_tls_is_demanded() {
+    fn tls_requirements_of_an_account_are_enforced() {
         let known = TlsSession {
             certificate: Some(CERTIFICATE),
             ..TLS

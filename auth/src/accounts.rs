@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_known_of_a_user_is_as_old_as_the_last_question_for_it() {
+    fn the_age_of_a_learned_user_counts_from_its_last_query() {
         let accounts = Accounts::new(configured(&[]), learned(&["a@%", "b@%"]));
         let accounts = accounts.taught(None, ASKED_AT);
         let second = Duration::from_secs(1);
@@ -369,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn others_are_refused_where_that_is_said() {
+    fn unknown_users_are_refused_if_configured() {
         for learned in [Learned::Off, Learned::Awaited] {
             let configured = configured(&["app@%"]).refusing_unknown_users(true);
             let accounts = Accounts::new(configured, learned);
@@ -378,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_unknown_is_nobody_only_where_all_are_known() {
+    fn an_unknown_user_is_refused_only_if_all_accounts_are_known() {
         let with = |learned| Accounts::new(configured(&["app@%"]), learned);
         assert_eq!(found(&with(Learned::Off), "b"), "passed through");
         assert_eq!(found(&with(Learned::Awaited), "b"), "passed through");
@@ -416,14 +416,14 @@ mod tests {
     /// MariaDB's installation makes an anonymous account for the machine's own name: it must not
     /// send everybody's login through.
     #[test]
-    fn an_anonymous_account_by_name_stands_in_nobodys_way_who_has_one() {
+    fn an_anonymous_account_does_not_hide_a_named_account() {
         let accounts = Accounts::new(configured(&[]), learned(&["@web.example", "a@%"]));
         assert_eq!(found(&accounts, "a"), "'a'@'%' (Learned)");
         assert_eq!(found(&accounts, "b"), "passed through");
     }
 
     #[test]
-    fn a_client_has_to_meet_what_either_account_demands() {
+    fn a_client_must_meet_the_requirements_of_both_accounts() {
         let with = |name: &str, source, tls: TlsRequirement| Account {
             conditions: Conditions {
                 tls,
@@ -460,7 +460,7 @@ mod tests {
     }
 
     #[test]
-    fn logins_are_answered_as_soon_as_there_is_somebody_to_know() {
+    fn logins_are_answered_as_soon_as_one_account_is_known() {
         assert!(!Accounts::default().answers_logins());
         let only_configured = Accounts::new(configured(&["a@%"]), Learned::Off);
         assert!(only_configured.answers_logins());
@@ -469,7 +469,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reload_keeps_what_was_learned_while_it_is_wanted() {
+    fn a_reload_keeps_learned_accounts_while_learning_is_on() {
         let before = Accounts::new(configured(&["a@%"]), Learned::Awaited);
         let known = Arc::new(directory(&["l@%"], Source::Learned));
         let before = before.taught(Some(known), ASKED_AT);

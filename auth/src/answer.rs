@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn a_password_never_passes_in_clear_where_somebody_may_listen() {
+    fn no_cleartext_password_is_sent_over_an_open_connection() {
         let shows = |bytes: &[u8]| bytes.windows(6).any(|window| window == b"secret");
         for plugin in [
             b"mysql_native_password".as_slice(),
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn full_authentication_sends_the_password_when_nobody_can_listen() {
+    fn full_authentication_sends_the_password_over_a_secure_connection() {
         let challenge = challenge(b"caching_sha2_password");
         for privacy in [Privacy::Local, Privacy::Tls] {
             let answer = challenge.answer_to(
@@ -380,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn no_password_is_said_as_each_plugin_says_it() {
+    fn an_empty_password_is_encoded_as_each_plugin_expects() {
         let empty = Credential::Password(Password::new(""));
         let answer = |plugin: &[u8]| {
             let answer = challenge(plugin).answer(&empty, asking(Privacy::Open));

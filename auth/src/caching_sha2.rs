@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_what_another_implementation_gives_and_is_known_again() {
+    fn an_answer_equals_that_of_another_implementation_and_is_verified() {
         for password in [
             b"x".as_slice(),
             b"secret",
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_hash_is_refused() {
+    fn malformed_hashes_are_refused() {
         let stored = b"$A$005$6U`~m'-h:xRA.'Ts?w30ME1jCujyU035ycW63y4kHwMGnpthGV4gRracJPEqMp9";
         for end in 0..stored.len() {
             assert_eq!(CachingSha2Hash::parse(&stored[..end]), None);

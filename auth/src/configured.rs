@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn each_form_of_hash_is_read_and_known_by_what_it_logs_in_with() {
+    fn each_form_of_hash_is_read_and_selects_its_plugin() {
         let found = |config: AccountConfig| {
             let directory = configured(&[config], [0; 32]).unwrap();
             let account = directory.accounts().next().unwrap();
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_used_is_named() {
+    fn unusable_accounts_are_reported_with_the_reason() {
         assert_eq!(fault(with_hash("secret")), AccountFault::StrangeHash);
         let no_key = ED25519.replace("JoI", "JoJ");
         assert_eq!(

@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn a_password_in_clear_proves_its_own_user_and_nobody_else() {
+    fn a_cleartext_password_authenticates_only_its_own_user() {
         let of = |password: &str| Verifier::Password(Password::new(password));
         let accounts = [
             account("root", "%", of("all")),

@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_answer_is_what_another_implementation_gives_and_is_verified() {
+    fn an_answer_equals_that_of_another_implementation_and_verifies() {
         let nonce = [9; 32];
         for password in [
             b"".as_slice(),

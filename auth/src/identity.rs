@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_a_backend_login_depends_on_makes_another_identity() {
+    fn each_input_of_a_backend_login_is_part_of_the_identity() {
         let app = account("app", "%", "secret");
         let with_backend = |user: &str, password: &str| Account {
             backend: Some(BackendLogin {

@@ -75,7 +75,7 @@ mod tests {
     const SCRAMBLE: &[u8] = b"abcdefghijklmnopqrst";
 
     #[test]
-    fn an_answer_is_what_another_implementation_gives() {
+    fn an_answer_equals_that_of_another_implementation() {
         for password in [
             b"x".as_slice(),
             b"secret",
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hash_is_what_the_servers_store() {
+    fn a_hash_equals_the_one_that_servers_store() {
         for (password, stored) in [
             ("secret", "*14E65567ABDB5135D0CFD9A70B3032C179A49EE7"),
             (
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn a_right_answer_reveals_what_answers_another_scramble() {
+    fn a_correct_answer_reveals_the_secret_for_other_scrambles() {
         let hash = NativeHash::of(b"secret");
         let first = scramble_native(SCRAMBLE, b"secret").unwrap();
         let revealed = hash.reveal(SCRAMBLE, &first).unwrap();

@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn the_signature_is_what_another_implementation_gives() {
+    fn the_signature_equals_that_of_another_implementation() {
         let (scramble, salt) = ([3; NONCE_BYTES], b"salt of some length");
         let theirs =
             mysql_common::scramble::create_response_for_parsec(b"secret", &scramble, 2048, salt);
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_salt_packet_is_not_answered() {
+    fn malformed_salt_packets_are_not_answered() {
         for packet in [b"".as_slice(), b"P", b"X\0salt", b"P\x04salt", b"P\xffsalt"] {
             assert_eq!(
                 answer(&entropy(), &[3; NONCE_BYTES], packet, b"secret"),

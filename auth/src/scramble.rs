@@ -27,7 +27,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whatever_chance_brings_a_scramble_can_be_sent() {
+    fn every_random_scramble_can_be_sent() {
         for first in 0..=255 {
             let [byte, ..] = *Scramble::of_random([first; 20]).as_bytes();
             assert!(byte != 0 && byte != b'$' && byte < 0x80);

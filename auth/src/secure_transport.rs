@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_client_in_clear_is_told_what_its_server_would_say() {
+    fn a_client_without_tls_gets_the_servers_error() {
         let told = |version, is_on| SecureTransport::of(version, is_on).denial(true);
         let as_wrong = Some(Denial::Access {
             password_used: true,

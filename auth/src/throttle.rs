@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_old_is_forgotten() {
+    fn old_failures_are_dropped() {
         let mut throttle = Throttle::new(limits(100));
         for _ in 0..5 {
             throttle.failed(HERE, b"app", NOW);

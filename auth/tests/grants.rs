@@ -209,7 +209,7 @@ fn assert_as_recorded(file: &str, passed_through: &[(&str, usize)]) {
 }
 
 #[test]
-fn who_gets_into_mysql_gets_in_here() {
+fn logins_that_mysql_accepts_are_accepted_here() {
     let passed_through = [
         ("failed logins are counted by the server", 2),
         ("plugin mysql_no_login", 4),
@@ -221,7 +221,7 @@ fn who_gets_into_mysql_gets_in_here() {
 }
 
 #[test]
-fn who_gets_into_mariadb_gets_in_here() {
+fn logins_that_mariadb_accepts_are_accepted_here() {
     let passed_through = [
         ("no connection is allowed", 4),
         ("plugin ed25519", 12),
@@ -232,7 +232,7 @@ fn who_gets_into_mariadb_gets_in_here() {
 }
 
 #[test]
-fn who_gets_into_newer_mariadb_gets_in_here() {
+fn logins_that_newer_mariadb_accepts_are_accepted_here() {
     let passed_through = [
         ("no connection is allowed", 4),
         ("plugin ed25519", 12),

@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_above_the_bound_is_given_up_once_over_all_workers_while_others_wait() {
+    fn connections_above_the_bound_are_released_once_over_all_workers_while_others_wait() {
         let config = PoolConfig {
             backend_connections_max: 10,
             ..PoolConfig::default()

@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_hears_what_a_variable_was_when_it_began() {
+    fn a_session_sees_the_changes_of_globals_since_its_start() {
         let globals = GlobalVariables::default();
         look(&globals, &["a", "SYSTEM"]);
         let began = globals.now();

@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn the_client_s_statement_is_told_from_the_proxy_s_own() {
+    fn the_clients_statement_is_distinguished_from_the_proxys_own() {
         let row = |text, examined| {
             [
                 Some("1"),
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn where_nothing_is_kept_it_is_said_why() {
+    fn missing_events_are_reported_with_the_reason() {
         let off = [Some("0"), None, None, None];
         assert!(
             found(told(&[off]), "SELECT 1").is_err_and(|it| it.contains("is off on the server"))

@@ -391,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_subtracted_and_what_differs_is_told() {
+    fn numbers_are_subtracted_and_changed_rows_are_reported() {
         let before = table(&[
             ("Handler_read_key", "7"),
             ("Last_query_cost", "10.499000"),
@@ -419,7 +419,7 @@ mod tests {
     }
 
     #[test]
-    fn other_shapes_are_told_whole() {
+    fn results_of_another_shape_are_reported_whole() {
         let found = |text: &str, finding| Found {
             text: text.into(),
             purpose: Purpose::Result,

@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_refused_has_changed_nothing() {
+    fn a_grant_that_is_denied_as_a_whole_changes_nothing() {
         let grant = facts("GRANT r TO a, b");
         assert!(!has_done_nothing(&grant, Outcome::Ok));
         assert!(
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn a_password_concerns_those_who_are_named_and_its_session() {
+    fn set_password_affects_the_named_accounts_and_its_own_session() {
         let accounts = Accounts::default();
         let of = |text: &str| concerned(&facts(text), text.as_bytes(), &accounts, b"me");
         assert_eq!(

@@ -69,7 +69,7 @@ fn a_connection_that_broke_leaves_its_place_to_another() {
 }
 
 #[test]
-fn nobody_gets_a_connection_that_logged_in_before_a_grant() {
+fn no_session_gets_a_connection_that_logged_in_before_a_grant() {
     play(async {
         let world = World::new(4);
         let held = world.take().await;
@@ -94,7 +94,7 @@ fn one_that_is_lent_during_a_grant_is_closed_when_it_comes_back() {
 }
 
 #[test]
-fn what_the_session_before_may_ask_is_asked_first() {
+fn diagnostics_of_the_previous_session_are_fetched_first() {
     play(async {
         let world = World::new(1);
         let before = Rc::new(PendingAnswers::default());
@@ -180,7 +180,7 @@ fn a_thread_is_killed_over_a_connection_beside_a_pool_that_is_full() {
 }
 
 #[test]
-fn a_server_that_is_full_is_told_as_full_and_not_as_down() {
+fn a_full_server_is_reported_as_full_and_not_as_down() {
     play(async {
         let world = World::new(4);
         world.server.is_full.set(true);

@@ -356,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_dump_is_not_followed() {
+    fn replies_other_than_a_dump_are_not_followed() {
         for payload in [&[0xff, 1, 2][..], &[0xfe, 0, 0, 0, 0], &[0, 1, 2], &[]] {
             let mut bytes = Vec::new();
             packet(&mut bytes, &mut 1, payload);

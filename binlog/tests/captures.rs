@@ -147,7 +147,7 @@ fn rows(server: &str, number: usize, table: &str) -> Vec<Value> {
 const SERVERS: [&str; 3] = ["mariadb-10.11", "mariadb-11.8", "mysql-9.7"];
 
 #[test]
-fn numbers_are_what_was_inserted() {
+fn numbers_equal_the_inserted_ones() {
     for server in SERVERS {
         let rows = rows(server, 1, "numbers");
         assert_eq!(rows.len(), 5, "{server}");
@@ -173,7 +173,7 @@ fn numbers_are_what_was_inserted() {
 }
 
 #[test]
-fn dates_and_times_are_what_was_inserted() {
+fn dates_and_times_equal_the_inserted_ones() {
     for server in SERVERS {
         let rows = rows(server, 1, "times");
         let expected = json!({
@@ -193,7 +193,7 @@ fn dates_and_times_are_what_was_inserted() {
 }
 
 #[test]
-fn texts_are_what_was_inserted_whatever_their_character_set() {
+fn texts_equal_the_inserted_ones_in_each_character_set() {
     for server in SERVERS {
         let rows = rows(server, 1, "texts");
         let expected = json!({
@@ -222,7 +222,7 @@ fn a_json_document_is_a_value_in_mysql_and_a_text_in_mariadb() {
 }
 
 #[test]
-fn what_an_update_changes_in_a_json_document_is_told() {
+fn partial_updates_of_a_json_document_are_decoded() {
     let rows = rows("mysql-9.7", 3, "docs");
     let change = |index: usize| &rows[index]["after"]["@3"];
     let replace =
@@ -348,7 +348,7 @@ fn a_table_has_its_keys_types_character_sets_and_labels() {
 }
 
 #[test]
-fn compressed_events_hold_what_plain_ones_do() {
+fn compressed_events_equal_plain_ones() {
     let document = format!("{{\"k\":\"{}\"}}", "abc".repeat(50));
     for server in ["mariadb-10.11", "mariadb-11.8"] {
         let events = described(server, 4);
@@ -372,7 +372,7 @@ fn compressed_events_hold_what_plain_ones_do() {
 }
 
 #[test]
-fn gtids_of_both_families_are_told() {
+fn gtids_of_both_families_are_decoded() {
     let mysql = described("mysql-9.7", 3);
     let tagged: Vec<&Value> = mysql
         .iter()
@@ -413,7 +413,7 @@ fn gtids_of_both_families_are_told() {
 }
 
 #[test]
-fn what_statements_need_in_statement_format_is_told() {
+fn session_state_of_statement_format_is_decoded() {
     for server in SERVERS {
         let events = described(server, 2);
         let of_type =
@@ -442,7 +442,7 @@ fn what_statements_need_in_statement_format_is_told() {
 }
 
 #[test]
-fn no_password_and_no_hash_is_told() {
+fn no_password_and_no_hash_is_printed() {
     for server in SERVERS {
         let mut masked = 0;
         for event in described(server, 1) {

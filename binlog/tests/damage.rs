@@ -109,7 +109,7 @@ proptest! {
 }
 
 #[test]
-fn a_changed_byte_is_told_by_the_checksum_with_the_position() {
+fn a_changed_byte_fails_the_checksum_with_the_position() {
     let file = std::fs::read(&files()[0]).unwrap();
     let mut reader = EventReader::new(&file[..], Limits::default());
     reader.next_event().unwrap();
@@ -127,7 +127,7 @@ fn a_changed_byte_is_told_by_the_checksum_with_the_position() {
 }
 
 #[test]
-fn a_file_that_ends_within_an_event_is_told_with_the_position() {
+fn a_file_that_ends_within_an_event_is_reported_with_the_position() {
     let file = std::fs::read(&files()[0]).unwrap();
     let mut reader = EventReader::new(&file[..], Limits::default());
     let mut last = 0;
@@ -149,7 +149,7 @@ fn a_file_that_ends_within_an_event_is_told_with_the_position() {
 }
 
 #[test]
-fn another_file_and_an_encrypted_one_are_told() {
+fn files_of_another_format_and_encrypted_files_are_refused() {
     let fault = |bytes: &[u8]| {
         EventReader::new(bytes, Limits::default())
             .next_event()
@@ -200,7 +200,7 @@ fn an_unknown_event_is_skipped_only_if_it_may_be() {
 }
 
 #[test]
-fn rows_of_a_table_that_nobody_described_are_an_error() {
+fn rows_without_a_table_map_are_an_error() {
     let body = [7, 0, 0, 0, 0, 0, 1, 0, 1, 1, 0, 5];
     let error = decode(EventType::WRITE_ROWS_V1, EventFlags::default(), &body);
     assert_eq!(error, Err(EventError::UnknownTable(7)));

@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_driver_is_told_is_read_and_written() {
+    fn redirect_urls_of_drivers_are_read_and_written() {
         for (text, shown, url) in [
             ("backend", "backend", None),
             ("proxy2:4040", "proxy2:4040", Some("mariadb://proxy2:4040")),
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn what_redirect_url_cannot_name_is_refused() {
+    fn addresses_that_redirect_url_cannot_name_are_refused() {
         for text in ["[::1]:4040", "::1", "/run/db.sock", "unix:/run/db.sock"] {
             let refused = text.parse::<Redirect>().unwrap_err();
             assert!(

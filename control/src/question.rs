@@ -433,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn who_follows_several_is_as_far_as_with_the_worst() {
+    fn a_replica_of_several_sources_has_the_worst_state_of_them() {
         let one = somebody(Thread::Running, Thread::Running, Some(7));
         let other = somebody(Thread::Running, Thread::Connecting, None);
         assert_eq!(worse(Following::Nobody, one.clone()), one);
@@ -442,7 +442,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_asked_depends_on_the_version() {
+    fn the_question_depends_on_the_version() {
         assert_eq!(mysql_status("8.0.21"), "SHOW SLAVE STATUS");
         assert_eq!(mysql_status("5.7.44-log"), "SHOW SLAVE STATUS");
         assert_eq!(mysql_status("8.0.22"), "SHOW REPLICA STATUS");

@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_read_only_is_a_replica() {
+    fn a_read_only_backend_is_a_replica() {
         let alone = auto(Writes::Refused, Follows::Nobody);
         assert_eq!(
             settle(&[leader(), follower(), alone]),
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn who_takes_writes_and_follows_is_a_replica_beside_one_that_does_not() {
+    fn a_writable_backend_that_replicates_is_a_replica_beside_a_primary() {
         let sloppy = auto(Writes::Taken, Follows::Somebody);
         assert_eq!(settle(&[sloppy, leader()]), [REPLICA, PRIMARY]);
         // Its primary is down: it is none for that.
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_not_answered_yet_stays_what_it_was() {
+    fn a_backend_without_an_answer_keeps_its_role() {
         let waited_for = was(REPLICA, absent(Presence::Awaited));
         assert_eq!(settle(&[leader(), waited_for]), [PRIMARY, REPLICA]);
         assert_eq!(settle(&[absent(Presence::Awaited)]), [None]);
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_configured_holds() {
+    fn a_configured_role_holds() {
         let configured = Member {
             configured: PRIMARY,
             ..follower()

@@ -141,7 +141,7 @@ async fn a_backend_that_accepts_and_never_greets_is_down() {
 }
 
 #[tokio::test]
-async fn whatever_is_no_mysql_server_is_down_and_called_so() {
+async fn a_peer_that_is_no_mysql_server_is_down_with_the_reason() {
     for bytes in [
         b"HTTP/1.1 400 Bad Request\r\n\r\n".as_slice(),
         b"SSH-2.0-OpenSSH_9.2\r\n",
@@ -169,7 +169,7 @@ async fn an_error_for_a_greeting_is_passed_on() {
 }
 
 #[tokio::test]
-async fn a_cause_that_changes_while_a_backend_is_down_is_told() {
+async fn a_new_cause_while_a_backend_is_down_is_reported() {
     let scripted = Scripted::start(Script::Err(1041, "Out of memory")).await;
     let (_control, mut topology) = start(&watching(scripted.address));
     first(&mut topology, |b| b.health.to_string().contains("1041")).await;
@@ -423,7 +423,7 @@ async fn without_an_account_nothing_is_killed() {
 }
 
 #[tokio::test]
-async fn a_stop_ends_the_thread_whatever_hangs() {
+async fn a_stop_ends_the_thread_while_a_probe_hangs() {
     let scripted = Scripted::start(Script::Silence).await;
     let (control, mut topology) = start(&watching(scripted.address));
     control.stop();
@@ -495,7 +495,7 @@ async fn a_name_that_cannot_be_resolved_is_down_until_it_can() {
 }
 
 #[tokio::test]
-async fn a_reload_changes_all_backends_in_one_snapshot_and_keeps_what_stays() {
+async fn a_reload_publishes_one_snapshot_and_keeps_unchanged_backends() {
     let (one, two) = (Scripted::start(STRICT).await, Scripted::start(STRICT).await);
     let before = config([
         backend("stays", at(one.address)),

@@ -120,7 +120,7 @@ async fn rows_of_a_prepared_statement_are_those_of_the_same_statement_as_text() 
 }
 
 #[tokio::test]
-async fn a_server_takes_each_kind_of_bound_value_as_what_it_is() {
+async fn a_server_reads_each_kind_of_bound_value() {
     for product in PRODUCTS {
         let server = Server::lease(product);
         let mut client = connect(&server).await;

@@ -139,7 +139,7 @@ async fn users_that_come_change_and_go_are_known() {
 
 /// Their plugins are not examined here, or the server has reasons of its own to look at them.
 #[tokio::test]
-async fn what_the_server_must_see_itself_passes_through() {
+async fn accounts_that_only_the_server_can_verify_pass_through() {
     for product in PRODUCTS {
         let mut school = School::open(product, &[]);
         school.grant().await;

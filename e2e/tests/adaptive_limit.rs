@@ -112,7 +112,7 @@ fn new_transactions_wait_and_open_transactions_continue() {
 }
 
 #[test]
-fn the_limit_is_changed_and_switched_off_while_some_wait() {
+fn the_adaptive_limit_is_changed_and_switched_off_while_statements_wait() {
     let limited = Limited::start(1);
     let (mut holder, mut clients) = limited.running(1);
     limited.wait_for("running", "1");

@@ -476,7 +476,7 @@ impl Idle {
 
 /// Full, drained, unknown and down are four things; the words are the proxy's own, so one server is enough.
 #[test]
-fn each_state_of_a_backend_has_its_own_word() {
+fn each_state_of_a_backend_has_its_own_name() {
     let server = Server::lease(Product::MariaDb);
     // It accepts connections and says nothing.
     let silent = std::net::TcpListener::bind("127.0.0.1:0").expect("the loopback has ports");

@@ -52,7 +52,7 @@ fn count(names: &[String], name: &str) -> usize {
 }
 
 #[test]
-fn sessions_go_where_the_fewest_are() {
+fn sessions_go_to_the_backend_with_the_fewest_sessions() {
     let backends = three();
     let proxy = Proxy::start(&settings(&backends, "fewest_sessions"));
     let (names, mut conns) = open(&proxy, 9);
@@ -68,7 +68,7 @@ fn sessions_go_where_the_fewest_are() {
 }
 
 #[test]
-fn sessions_go_round() {
+fn sessions_go_to_backends_in_turn() {
     let backends = three();
     let mut settings = settings(&backends, "round_robin");
     settings = settings.set("workers", 1);
@@ -94,7 +94,7 @@ fn sessions_are_shared_by_weight() {
 }
 
 #[test]
-fn the_less_loaded_of_two_is_taken() {
+fn the_less_loaded_of_two_backends_is_chosen() {
     let backends = three();
     let proxy = Proxy::start(&settings(&backends, "random_of_two"));
     let (names, _conns) = open(&proxy, 60);
@@ -104,7 +104,7 @@ fn the_less_loaded_of_two_is_taken() {
 }
 
 #[test]
-fn the_first_that_is_up_is_taken_in_order() {
+fn the_first_backend_that_is_up_is_chosen() {
     let dead = free_port();
     let backends = three();
     let mut settings = Settings::default().backend(format!("127.0.0.1:{dead}"));
@@ -135,7 +135,7 @@ fn routing_replicas_chooses_the_roles() {
 }
 
 #[test]
-fn a_full_backend_is_passed_over() {
+fn a_full_backend_gets_no_session() {
     let backends = three();
     let settings = Settings::default()
         .backend_with(backends[0].tcp(), &[("sessions_max", "1")])
@@ -151,7 +151,7 @@ fn a_full_backend_is_passed_over() {
 }
 
 #[test]
-fn a_backend_that_goes_is_left_and_taken_again() {
+fn a_backend_that_goes_down_loses_its_sessions_and_is_used_when_it_returns() {
     let mut first = Server::lease(Product::MariaDb);
     let second = Server::shared(Product::MariaDb);
     let settings = Settings::in_front_of([&first, second]).set("balance.policy", "ordered");

@@ -556,7 +556,7 @@ fn compressed_and_minimal_rows_are_in_the_log_as_the_server_has_them(product: Pr
 }
 
 #[test]
-fn what_an_update_changes_in_a_json_document_is_printed() {
+fn partial_updates_of_a_json_document_are_printed() {
     let mut logging = Logging::start(Product::MySql);
     logging.run(&[
         "CREATE TABLE docs (id INT PRIMARY KEY, other JSON, j JSON)",

@@ -110,7 +110,7 @@ fn packets_may_be_spread_over_frames_at_odd_borders() {
 }
 
 #[test]
-fn compression_may_be_not_offered() {
+fn compression_can_be_switched_off() {
     let settings = Settings::in_front_of([Server::shared(Product::MySql)]);
     let none: [&str; 0] = [];
     let proxy = Proxy::start(&settings.clone().set("compression.client", none));
@@ -136,7 +136,7 @@ fn a_backend_without_zstd_is_used_uncompressed() {
 }
 
 #[test]
-fn a_lying_frame_costs_its_own_session_only() {
+fn a_frame_with_a_wrong_length_ends_only_its_own_session() {
     let proxy = Proxy::start(&Settings::in_front_of([Server::shared(Product::MySql)]));
     let mut other = proxy.connect();
     let mut conn = proxy.connect_as(&Login::app());

@@ -26,7 +26,7 @@ fn refusal(proxy: &Proxy) -> ServerError {
 }
 
 #[test]
-fn a_server_that_is_none_is_named() {
+fn a_peer_that_is_no_mysql_server_is_named() {
     type Script = fn(&mut Dialogue) -> std::io::Result<()>;
     let scripts: [(&str, Script); 8] = [
         ("an HTTP server", |dialogue| {
@@ -60,7 +60,7 @@ fn a_server_that_is_none_is_named() {
 }
 
 #[test]
-fn all_backends_down_names_each_and_why() {
+fn if_all_backends_are_down_the_error_names_each_with_its_cause() {
     let (one, two) = (e2e::free_port(), e2e::free_port());
     let settings = Settings::default()
         .backend(format!("127.0.0.1:{one}"))
@@ -121,7 +121,7 @@ fn if_a_server_closes_within_a_packet_the_client_gets_no_error_packet() {
 }
 
 #[test]
-fn a_server_that_breaks_the_order_of_packets_is_not_believed() {
+fn packets_out_of_order_cause_no_wrong_result() {
     let server = answering(|dialogue| {
         dialogue.sequence = dialogue.sequence.wrapping_add(5);
         dialogue.send_ok()?;
@@ -255,7 +255,7 @@ fn gone(server: &Server, id: u32) {
 }
 
 #[test]
-fn a_client_that_leaves_in_a_big_result_leaves_nothing_running() {
+fn a_client_that_disconnects_in_a_big_result_leaves_no_running_statement() {
     for product in [Product::MariaDb, Product::MySql] {
         let server = Server::shared(product);
         server.root().run("CREATE DATABASE t_leaving");
@@ -282,7 +282,7 @@ fn a_client_that_leaves_in_a_big_result_leaves_nothing_running() {
 
 /// The server would sleep on for nobody; an account that may kill is needed to end it.
 #[test]
-fn a_client_that_leaves_its_statement_has_it_killed() {
+fn the_statement_of_a_client_that_disconnects_is_killed() {
     for product in [Product::MariaDb, Product::MySql] {
         let server = Server::shared(product);
         let settings = Settings::in_front_of([server])
@@ -368,7 +368,7 @@ fn a_command_out_of_order_ends_its_session() {
 }
 
 #[test]
-fn half_a_command_is_no_command() {
+fn an_incomplete_command_is_not_executed() {
     let server = Server::shared(Product::MariaDb);
     let proxy = Proxy::start(&Settings::in_front_of([server]));
     let mut conn = proxy.connect();
@@ -382,7 +382,7 @@ fn half_a_command_is_no_command() {
 }
 
 #[test]
-fn a_stopped_server_does_not_answer_and_others_do() {
+fn new_sessions_go_to_another_backend_if_one_does_not_answer() {
     let hanging = Server::start(Product::MariaDb, &[]);
     let healthy = Server::shared(Product::MariaDb);
     let settings = Settings::in_front_of([&hanging, healthy])

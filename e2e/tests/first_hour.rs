@@ -17,7 +17,7 @@ fn told(output: &Output) -> String {
 
 /// A server with ProxySQL's tables answers as ProxySQL's admin port does.
 #[test]
-fn proxysql_is_taken_over_from_its_admin_port() {
+fn the_import_reads_proxysqls_admin_port() {
     for product in [Product::MariaDb, Product::MySql] {
         let server = Server::lease(product);
         let mut root = server.root();
@@ -210,7 +210,7 @@ fn init_without_privileges_writes_the_statements() {
 
 /// The commands for a proxy that runs, each once, as people and as programs read them.
 #[test]
-fn a_proxy_that_runs_is_looked_at_and_changed() {
+fn commands_show_and_change_a_running_proxy() {
     for product in [Product::MariaDb, Product::MySql] {
         let admin = free_port();
         let (one, two) = (Server::lease(product), Server::lease(product));

@@ -89,7 +89,7 @@ fn statements_are_logged_as_json_without_their_values() {
 }
 
 #[test]
-fn values_are_logged_where_that_is_said_and_only_a_sample_where_that_is() {
+fn include_values_logs_values_and_sample_one_in_logs_a_sample() {
     let logged = Logged::start(|settings, path| {
         settings
             .set("query_log.file", &path("queries"))
@@ -126,7 +126,7 @@ fn values_are_logged_where_that_is_said_and_only_a_sample_where_that_is() {
 
 /// A client names its schema and writes its statements; neither begins an entry.
 #[test]
-fn slow_statements_are_logged_as_servers_do_it() {
+fn slow_statements_are_logged_in_the_servers_format() {
     let logged = Logged::start(|settings, path| {
         settings
             .set("slow_log.file", &path("slow"))

@@ -171,7 +171,7 @@ fn an_address_in_use_is_named() {
 }
 
 #[test]
-fn the_pid_file_is_there_while_it_runs() {
+fn the_pid_file_exists_while_the_proxy_runs() {
     let folder = Folder::new("pid");
     let file = folder.join("pid");
     let mut proxy = Proxy::start(&settings().set("pid_file", &file));
@@ -182,7 +182,7 @@ fn the_pid_file_is_there_while_it_runs() {
 }
 
 #[test]
-fn the_log_may_be_json_in_a_file() {
+fn the_log_can_be_json_in_a_file() {
     let folder = Folder::new("log");
     let file = folder.join("log");
     let proxy = Proxy::start(&settings().set("log.format", "json").set("log.file", &file));
@@ -200,7 +200,7 @@ fn the_log_may_be_json_in_a_file() {
 }
 
 #[test]
-fn systemd_may_hand_over_the_sockets() {
+fn systemd_can_pass_the_listening_sockets() {
     let listener = TcpListener::bind(("127.0.0.1", free_port())).unwrap();
     let address = listener.local_addr().unwrap();
     let folder = Folder::new("systemd");

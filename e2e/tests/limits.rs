@@ -45,7 +45,7 @@ fn an_idle_session_is_ended(product: Product, tls: bool, settings: fn(&Server) -
 
 /// All at once: each waits for seconds.
 #[test]
-fn an_idle_session_is_ended_as_by_its_server() {
+fn an_idle_session_ends_with_the_servers_error() {
     let ways: [fn(&Server) -> Settings; 3] = [
         |server| Settings::in_front_of([server]),
         |server| Settings::pooled(server, 2),
@@ -95,7 +95,7 @@ fn memory_bytes(pid: u32) -> u64 {
 }
 
 #[test]
-fn a_client_that_does_not_read_takes_no_memory() {
+fn a_client_that_does_not_read_uses_little_memory() {
     let mut proxy = Proxy::start(&settings());
     let pid = proxy.process().pid();
     let login = Login::app();
@@ -121,7 +121,7 @@ fn a_client_that_does_not_read_takes_no_memory() {
 }
 
 #[test]
-fn a_big_upload_takes_no_memory() {
+fn a_big_upload_uses_little_memory() {
     let mut proxy = Proxy::start(&settings());
     let pid = proxy.process().pid();
     let mut conn = proxy.connect();

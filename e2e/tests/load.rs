@@ -77,12 +77,12 @@ fn everybody_gets_their_own(product: Product, backend_tls: &str) {
 }
 
 #[test]
-fn everybody_gets_their_own_from_mariadb() {
+fn each_session_gets_its_own_results_from_mariadb() {
     everybody_gets_their_own(Product::MariaDb, "off");
 }
 
 #[test]
-fn everybody_gets_their_own_from_mysql_over_tls() {
+fn each_session_gets_its_own_results_from_mysql_over_tls() {
     everybody_gets_their_own(Product::MySql, "required");
 }
 
@@ -94,7 +94,7 @@ fn files(pid: u32) -> usize {
 }
 
 #[test]
-fn sessions_leave_nothing_behind_however_they_end() {
+fn every_end_of_a_session_releases_its_memory_and_descriptors() {
     let server = Server::shared(Product::MariaDb);
     let settings = Settings::in_front_of([server])
         .set("limits.sessions_max", 3)
@@ -131,7 +131,7 @@ fn sessions_leave_nothing_behind_however_they_end() {
 }
 
 #[test]
-fn a_backend_killed_under_load_costs_its_sessions_only() {
+fn a_backend_killed_under_load_ends_only_its_own_sessions() {
     let mut first = Server::lease(Product::MariaDb);
     let second = Server::shared(Product::MariaDb);
     let proxy = Proxy::start(&Settings::in_front_of([&first, second]));

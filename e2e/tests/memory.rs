@@ -164,7 +164,7 @@ fn a_statement_beyond_the_memory_limit_is_refused_and_the_session_continues(prod
 }
 
 #[test]
-fn half_logins_are_refused() {
+fn incomplete_logins_above_the_memory_limit_are_refused() {
     let settings = Settings::pooled(Server::shared(Product::MariaDb), 2);
     let proxy = Proxy::start(&settings.set("limits.memory_bytes_max", "1MiB"));
     let half_login = [&[0x40, 0x42, 0x0f, 1][..], &vec![b'x'; 700_000]].concat();

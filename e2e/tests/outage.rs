@@ -384,11 +384,11 @@ fn sessions_outlast_kills(product: Product) {
 }
 
 #[test]
-fn sessions_outlast_kills_of_mariadb() {
+fn sessions_survive_kills_of_mariadb() {
     sessions_outlast_kills(Product::MariaDb);
 }
 
 #[test]
-fn sessions_outlast_kills_of_mysql() {
+fn sessions_survive_kills_of_mysql() {
     sessions_outlast_kills(Product::MySql);
 }

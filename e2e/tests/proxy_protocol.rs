@@ -54,7 +54,7 @@ fn headers_from_trusted_networks_are_understood() {
 }
 
 #[test]
-fn headers_from_elsewhere_are_not_believed() {
+fn headers_from_other_networks_are_refused() {
     let proxy = Proxy::start(&Settings::in_front_of([Server::shared(Product::MariaDb)]));
     for header in [V1.to_vec(), v2()] {
         assert!(RawConn::connect(&proxy.address(), &with(&header)).is_err());
@@ -109,7 +109,7 @@ fn the_server_gets_the_clients_address() {
 }
 
 #[test]
-fn two_proxies_in_a_row_hand_the_address_on() {
+fn two_proxies_in_a_row_pass_the_clients_address() {
     let server = Server::start(Product::MariaDb, &["--proxy-protocol-networks=127.0.0.1"]);
     let inner = Proxy::start(
         &Settings::in_front_of([&server])

@@ -584,7 +584,7 @@ fn a_plan_reads_the_digests_of_a_running_proxy() {
 }
 
 #[test]
-fn a_rule_is_not_got_round_by_length() {
+fn a_long_statement_does_not_evade_a_rule() {
     let site = Site::start(Product::MariaDb, |settings| {
         settings
             .set("pool.statement_bytes_max", "64KiB")
@@ -608,7 +608,7 @@ fn a_rule_is_not_got_round_by_length() {
 /// What does not depend on the server either: where a client has connected, the statement's text, the
 /// hash of its digest, the time of day.
 #[test]
-fn listeners_texts_hashes_and_times_are_looked_at() {
+fn rules_match_by_listener_text_hash_and_time() {
     let port = e2e::free_port();
     let listener = format!("127.0.0.1:{port}");
     let statement = "SELECT 7 + 8 + 9";
@@ -659,7 +659,7 @@ fn sql_hash(statement: &str) -> u64 {
 
 /// A rule may pin a session from a statement on.
 #[test]
-fn sessions_are_pinned_by_rule() {
+fn a_rule_pins_sessions() {
     let site = Site::start(Product::MariaDb, |settings| {
         let pins = [("tag", "\"pins\""), ("pin", "[\"user_variables\"]")];
         settings.rule("pins", &pins)

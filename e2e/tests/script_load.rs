@@ -220,7 +220,7 @@ fn reads(text: &str) -> u64 {
 }
 
 #[test]
-fn shipped_scripts_bear_a_load() {
+fn shipped_scripts_serve_under_load() {
     let shipped = || SHIPPED.iter().map(|&name| name.to_owned()).collect();
     let mut names: Vec<String> = asked().unwrap_or_else(shipped);
     names.retain(|name| name != OVER_CLUSTER);
@@ -234,7 +234,7 @@ fn shipped_scripts_bear_a_load() {
 }
 
 #[test]
-fn several_scripts_bear_a_load_together() {
+fn several_scripts_serve_under_load_together() {
     if asked().is_none() {
         bears_a_load(&server(Product::MySql), TOGETHER);
     }

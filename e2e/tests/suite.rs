@@ -301,7 +301,7 @@ fn mariadbs_own_tests_see_no_pool() {
 }
 
 #[test]
-fn what_the_proxy_changes_is_in_the_behaviours() {
+fn differences_from_the_server_are_listed_in_the_behaviours() {
     let behaviours = include_str!("../../docs/behaviours.md");
     for list in [SPLIT, POOLED] {
         let lines = list.lines();

@@ -53,7 +53,7 @@ fn a_certificate_is_made_when_none_is_given() {
 }
 
 #[test]
-fn tls_may_be_not_offered_to_clients() {
+fn tls_towards_clients_can_be_switched_off() {
     let proxy = Proxy::start(&settings().set("client_tls.mode", "off"));
     let error = connect(&proxy, anyhow()).unwrap_err().to_string();
     assert!(error.contains("not offered"), "{error}");
@@ -61,7 +61,7 @@ fn tls_may_be_not_offered_to_clients() {
 }
 
 #[test]
-fn tls_may_be_required_of_clients() {
+fn tls_can_be_required_of_clients() {
     let proxy = Proxy::start(&certified().set("client_tls.mode", "required"));
     let refused = connect(&proxy, None).unwrap_err().refusal();
     // ER_SECURE_TRANSPORT_REQUIRED, as the servers say it.
@@ -171,7 +171,7 @@ fn garbage_instead_of_tls_is_cut_off() {
 }
 
 #[test]
-fn backends_are_spoken_to_as_the_mode_says() {
+fn the_mode_decides_about_tls_towards_backends() {
     let certs = Certs::shared();
     let with = |mode: &str| settings().set("backend_tls.mode", mode);
     for (settings, encrypted) in [
@@ -246,7 +246,7 @@ fn a_backend_without_tls_is_refused_or_tolerated() {
 }
 
 #[test]
-fn a_backend_that_breaks_off_tls_is_told_of() {
+fn a_failed_tls_handshake_with_a_backend_is_logged() {
     let server = Scripted::start(|dialogue| {
         use e2e::raw::capability::{SSL, USUAL};
         dialogue.greet_with("mysql_native_password", USUAL | SSL | 1)?;

@@ -148,7 +148,7 @@ fn top(arguments: &str) -> String {
 }
 
 #[test]
-fn a_proxy_is_shown_while_it_runs() {
+fn top_shows_a_running_proxy() {
     let port = free_port();
     let proxy = watched(port);
     let mut client = proxy.connect();
@@ -175,7 +175,7 @@ fn a_proxy_is_shown_while_it_runs() {
 }
 
 #[test]
-fn who_may_look_may_look_and_others_are_told_why_not() {
+fn top_needs_a_user_of_the_admin_port_and_names_the_reason_of_a_refusal() {
     let port = free_port();
     let _proxy = watched(port);
     let mut screen = Screen::start(&format!(

@@ -228,7 +228,7 @@ fn traces_of_others_are_followed(product: Product) {
 }
 
 #[test]
-fn values_are_in_spans_where_they_may_be() {
+fn spans_have_values_with_include_values() {
     let collector = Collector::start();
     let site = Site::start(Product::MariaDb, &collector.endpoint(), |settings| {
         settings
@@ -249,7 +249,7 @@ fn values_are_in_spans_where_they_may_be() {
 }
 
 #[test]
-fn a_collector_that_is_not_there_is_told_and_costs_nothing_but_spans() {
+fn a_missing_collector_is_logged_and_loses_only_spans() {
     let port = free_port();
     let endpoint = format!("http://127.0.0.1:{port}");
     let site = Site::start(Product::MariaDb, &endpoint, |settings| settings);
@@ -313,7 +313,7 @@ fn a_collector_that_is_not_there_is_told_and_costs_nothing_but_spans() {
 }
 
 #[test]
-fn a_collector_that_does_not_answer_keeps_nobody_waiting() {
+fn a_collector_that_does_not_answer_delays_no_statement() {
     let collector = Collector::start();
     collector.fall_silent();
     let site = Site::start(Product::MariaDb, &collector.endpoint(), |settings| settings);
@@ -329,7 +329,7 @@ fn a_collector_that_does_not_answer_keeps_nobody_waiting() {
 }
 
 #[test]
-fn a_collector_is_spoken_to_over_tls_by_an_authority_of_ones_own() {
+fn spans_are_sent_over_tls_with_a_configured_authority() {
     let certs = Certs::shared();
     let collector = Collector::secured(&certs.server);
     let site = Site::start(Product::MariaDb, &collector.endpoint(), |settings| {
@@ -343,7 +343,7 @@ fn a_collector_is_spoken_to_over_tls_by_an_authority_of_ones_own() {
 }
 
 #[test]
-fn a_collector_that_is_not_to_be_trusted_gets_nothing() {
+fn an_untrusted_collector_gets_no_spans() {
     let certs = Certs::shared();
     for (identity, ca, expected) in [
         // The system does not know who has signed it.

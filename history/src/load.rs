@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_have_what_came_between_two_looks() {
+    fn rows_have_the_difference_of_two_readings() {
         let rows = counted("db1", [10, 30, 30]).since(&counted("db1", [10, 10, 10]));
         let [of_backend, of_all] = &rows[..] else {
             panic!("{rows:?}");
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn a_backend_without_statements_has_no_row_and_counts_from_nothing_are_told_whole() {
+    fn a_backend_without_statements_has_no_row_and_counters_that_were_reset_count_whole() {
         let rows = counted("db1", [3, 3, 3]).since(&counted("db1", [3, 3, 3]));
         assert_eq!((rows.len(), rows[0].statements), (1, 0));
         assert_eq!(rows[0].taken, [Duration::ZERO; 3]);

@@ -52,7 +52,7 @@ fn told(grown: &Grown) -> Vec<(u64, u64)> {
 }
 
 #[test]
-fn what_has_come_since_is_told_of_all_workers_together() {
+fn an_interval_sums_the_new_counts_of_all_workers() {
     let first = vec![
         (0, row(1, "a", 10)),
         (1, row(1, "a", 5)),
@@ -71,7 +71,7 @@ fn what_has_come_since_is_told_of_all_workers_together() {
 }
 
 #[test]
-fn what_made_room_is_among_the_others_and_what_begins_anew_is_told_whole() {
+fn evicted_digests_count_as_others_and_reset_counters_count_whole() {
     let first = vec![(0, row(1, "a", 10)), (1, row(1, "a", 5))];
     let counted = Counted::default().grown(looked(first, 0), 10).counted;
     // The second worker's made room after two more, and is counted again.
@@ -114,7 +114,7 @@ fn digest(number: u64) -> Option<String> {
 }
 
 #[test]
-fn what_is_written_is_read_by_others_and_by_the_next_process() {
+fn written_rows_are_read_by_other_threads_and_the_next_process() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("with ?%# and ä.db");
     let files = [Some(file.as_path()), None];
@@ -209,7 +209,7 @@ fn a_clock_that_jumps_ahead_costs_nothing_that_was_written() {
 }
 
 #[test]
-fn room_is_made_by_rows_whatever_lies_between_them() {
+fn the_oldest_rows_make_room_despite_gaps() {
     let folder = tempfile::tempdir().unwrap();
     let mut store = Store::open(Some(&folder.path().join("h"))).unwrap();
     let many: Vec<_> = (0..1000).map(|it| (it, 1)).collect();
@@ -277,7 +277,7 @@ fn config(file: Option<&Path>) -> StatementStatsConfig {
 }
 
 #[test]
-fn what_cannot_be_written_is_told_once_and_comes_with_the_next_interval() {
+fn a_failed_write_is_reported_once_and_repeated_with_the_next_interval() {
     let folder = tempfile::tempdir().unwrap();
     let missing = folder.path().join("missing");
     let config = config(Some(&missing.join("history.db")));

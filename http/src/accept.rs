@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_says_nothing_is_waited_for_and_then_left() {
+    async fn a_silent_connection_is_closed_after_its_time_limit() {
         let (waited, answered) = served(b"", Room::Full).await;
         assert!(
             waited >= TIMEOUT_HEAD && waited < 2 * TIMEOUT_HEAD,

@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_object_is_refused() {
+    fn bodies_other_than_objects_are_refused() {
         let deep = "[".repeat(500_000);
         let within = format!("{{\"a\": {deep}");
         for body in [
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_name_is_told_in_part() {
+    fn a_long_name_is_shortened_in_the_error() {
         assert_eq!(echoed("a\"b"), "\"a\\\"b\"");
         assert_eq!(echoed(&"ä".repeat(1000)).chars().count(), ECHOED_MAX + 3);
     }

@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn parameters_say_what_is_read_and_from_where() {
+    fn parameters_select_the_tables_and_the_position() {
         let wanted = read(&[
             ("cluster", "main"),
             ("tables", "shop.*, !shop.log"),

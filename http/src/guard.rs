@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_shown_is_read_or_it_is_nothing() {
+    fn credentials_are_parsed_or_ignored() {
         let read = |text: &'static str| Shown::read(&HeaderValue::from_static(text));
         let Some(Shown::Password { user, password }) = read("basic cm9vdDphOmI=") else {
             panic!("a user and a password");

@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_referred_to_is_there() {
+    fn every_reference_exists() {
         let document = written();
         let text = document.to_string();
         for reference in text.split("\"$ref\":\"#").skip(1) {

@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_body_is_said() {
+    fn malformed_bodies_get_the_reason() {
         for (body, expected) in [
             ("", "The body needs \"sql\""),
             (r#"{"sql": "", "sql": ""}"#, "The body is no JSON object"),

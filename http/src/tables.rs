@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_is_named() {
+    fn unknown_tables_and_columns_are_named() {
         for (pairs, expected) in [
             ([("colour", "1")], "workers has no column \"colour\""),
             ([("columns", "worker,x")], "workers has no column \"x\""),

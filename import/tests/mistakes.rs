@@ -10,7 +10,7 @@ fn refusal(product: Product, text: &str) -> String {
 }
 
 #[test]
-fn an_error_names_the_line_and_what_to_do() {
+fn an_error_names_the_line_and_the_correction() {
     let of_proxysql = refusal(Product::ProxySql, "mysql_servers =\n(\n  { address=\"a\"\n");
     assert!(
         of_proxysql.starts_with("4: the bracket of line 3 is not closed; hint: write }"),

@@ -18,7 +18,7 @@ name. The manual has a page for each product, with a table of all settings.
 ";
 
 #[test]
-fn the_page_of_reports_has_what_the_import_says() {
+fn the_page_of_reports_has_the_output_of_the_import() {
     let mut page = HEAD.to_owned();
     for product in Product::ALL {
         page += &format!("\n## {}\n", product.title());

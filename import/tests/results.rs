@@ -108,7 +108,7 @@ fn chains_of_flags_are_unfolded() {
 }
 
 #[test]
-fn what_has_no_counterpart_is_told_with_its_line_and_the_nearest_way() {
+fn settings_without_a_counterpart_are_reported_with_line_and_alternative() {
     let imported = named(Product::ProxySql, "07");
     tells(&imported, Level::Lost, "cache_ttl", "no result cache");
     tells(&imported, Level::Lost, "rule 13", "another dialect");
@@ -193,7 +193,7 @@ fn passwords_are_in_no_note() {
 }
 
 #[test]
-fn the_admin_port_gives_what_the_file_gives() {
+fn the_admin_port_and_the_file_give_the_same_result() {
     let row = |table: &str, columns: &[(&str, &str)]| {
         let columns = columns
             .iter()
@@ -257,7 +257,7 @@ fn the_admin_port_gives_what_the_file_gives() {
 }
 
 #[test]
-fn routers_of_maxscale_become_what_listeners_do() {
+fn routers_of_maxscale_become_settings_of_listeners() {
     let config = loaded(&named(Product::MaxScale, "01"));
     let listeners: Vec<_> = config
         .listeners

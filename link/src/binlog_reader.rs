@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn an_idle_reader_ends_at_once_and_one_whose_backend_is_what_it_was_stays() {
+    fn an_idle_reader_ends_at_once_unless_its_backend_is_unchanged() {
         let [format, _, _] = stream();
         let begin = || {
             let mut reader = BinlogReader::begin(Some(Command::BINLOG_DUMP_GTID), 1).unwrap();

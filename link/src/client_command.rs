@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_long_to_be_held_is_cut_and_what_is_too_long_at_all_is_refused() {
+    fn commands_too_long_to_hold_are_cut_and_commands_over_the_limit_are_refused() {
         let mut long = vec![b'x'; 1000];
         long[0] = Command::QUERY.0;
         let bytes = packets(&long);
@@ -388,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_of_a_packet_is_known_from_its_header_on() {
+    fn the_missing_bytes_of_a_packet_are_known_after_its_header() {
         let bytes = packets(b"\x03SELECT 1");
         let mut inbox = Inbox::new(bytes[..3].to_vec());
         assert_eq!(inbox.missing_bytes(9), 0);

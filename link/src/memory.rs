@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_noted_makes_a_share_large_and_is_not_counted() {
+    fn noted_bytes_make_a_share_large_and_are_not_counted() {
         let budget = Arc::new(MemoryBudget::default());
         let share = MemoryShare::of(&budget);
         share.note_more(500);

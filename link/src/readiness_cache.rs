@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn whoever_listens_last_is_told_of_all_that_comes() {
+    async fn the_last_listener_gets_every_event() {
         let (mut far, near) = UnixStream::pair().unwrap();
         let mut transport = Transport::from(Socket::Unix(near));
         let counters: [Arc<Counter>; 2] = Default::default();

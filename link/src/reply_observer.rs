@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn reports_leave_what_is_kept() {
+    fn removing_reports_leaves_the_other_bytes() {
         let ok = b"\x03\0\0\x03\0\0\0";
         let mut heard = kept(&[REPORT, REPORT, ok]);
         let numbered = [
@@ -355,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_whole_report_stays() {
+    fn an_incomplete_report_is_not_removed() {
         let behind_rows = [b"\x01\0\0\x01\x01", REPORT].concat();
         for packets in [
             &REPORT[..REPORT.len() - 1],

@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ok_names_the_address_behind_what_the_backend_says() {
+    fn the_redirect_address_follows_the_backends_own_text_in_an_ok() {
         let mut said = Vec::new();
         let status = OkPacket {
             status: StatusFlags::AUTOCOMMIT,
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_ok_and_an_ok_without_trackers_pass_as_they_are() {
+    fn other_packets_and_an_ok_without_trackers_stay_unchanged() {
         let redirect = proxy2();
         let mut observer = RedirectObserver::new(&redirect);
         let plain = ok(StatusFlags::AUTOCOMMIT);

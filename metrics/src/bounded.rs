@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_hundred_are_told_apart_and_the_rest_together() {
+    fn a_hundred_names_have_series_of_their_own_and_others_share_one() {
         let names: Vec<_> = (0..150).map(|it| format!("account{it:03}")).collect();
         let few = Bounded::of(names.iter().take(100).map(String::as_str));
         assert_eq!(few.name("account099"), "account099");

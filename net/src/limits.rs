@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_limit_is_raised_to_what_is_allowed_and_never_lowered() {
+    fn the_limit_is_raised_as_far_as_allowed_and_never_lowered() {
         let before = open_files();
         assert_eq!(raise_open_files(1).unwrap(), before);
         let after = raise_open_files(before.hard).unwrap();

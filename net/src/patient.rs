@@ -235,7 +235,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn who_takes_nothing_is_given_up() {
+    async fn a_client_that_reads_nothing_is_closed() {
         let (near, mut far) = duplex(16);
         let mut patient = Patient::new(near, Vec::new());
         let written = patient.write_all(&[0; 17]).await;
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_reads_an_answer_without_end_may_pause() {
+    async fn a_client_that_reads_a_long_answer_may_pause() {
         let (near, mut far) = duplex(16);
         let mut patient = Patient::new(near, Vec::new());
         patient.is_long().set();
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_takes_a_byte_a_second_is_given_up_in_the_end() {
+    async fn a_client_that_reads_one_byte_a_second_is_closed_in_the_end() {
         let (near, mut far) = duplex(16);
         let mut patient = Patient::new(near, Vec::new());
         let reader = tokio::spawn(async move {
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_still_comes_is_thrown_away_until_the_client_closes_or_for_a_while() {
+    async fn remaining_input_is_discarded_until_the_client_closes_or_a_time_limit() {
         let (near, mut far) = duplex(16);
         let mut patient = Patient::new(near, Vec::new());
         let client = tokio::spawn(async move {
@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_was_read_ahead_comes_first() {
+    async fn bytes_read_ahead_come_first() {
         let (near, mut far) = duplex(16);
         far.write_all(b"there").await.unwrap();
         drop(far);

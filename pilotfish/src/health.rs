@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_listens() {
+    fn the_health_check_fails_if_the_port_is_closed() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = ListenAddress::Tcp(listener.local_addr().unwrap());
         drop(listener);
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_closed_port_is_told_from_one_that_is_silent() {
+    fn a_closed_port_is_distinguished_from_a_silent_one() {
         let folder = tempfile::tempdir().unwrap();
         let config = folder.path().join("pilotfish.toml");
         std::fs::write(&config, "[[backend]]\naddress = \"127.0.0.1:3306\"\n").unwrap();

@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn faults_of_settings_and_of_rules_are_told_together() {
+    fn faults_of_settings_and_of_rules_are_reported_together() {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         file.write_all(
             b"[[backend]]\naddress = \"127.0.0.1:1\"\n\

@@ -152,7 +152,7 @@ fn a_read_goes_to_one_of_the_replicas() {
 }
 
 #[test]
-fn a_rule_says_where_and_what() {
+fn a_rule_shows_its_target_and_its_actions() {
     let told = explained("SELECT * FROM orders", &["--user", "report"]);
     for line in [
         "rule reports user, tables match; no rule behind it is asked",
@@ -193,7 +193,7 @@ fn a_hint_goes_before_the_rules_where_the_account_may_give_it() {
 }
 
 #[test]
-fn what_belongs_to_the_session_and_what_cannot_go_anywhere_is_told() {
+fn session_statements_and_statements_without_a_backend_are_explained() {
     for (statement, more, last) in [
         (
             "COMMIT",
@@ -238,7 +238,7 @@ fn a_session_that_is_relayed_is_asked_no_rule() {
 }
 
 #[test]
-fn without_a_configuration_the_statement_alone_is_told() {
+fn without_a_configuration_only_the_statement_is_explained() {
     let told = told(&["explain", "UPDATE t SET a = 1"], "");
     let last = &told[told.len() - 3..];
     assert_eq!(
@@ -291,7 +291,7 @@ fn a_plan_tells_settings_and_statements() {
 }
 
 #[test]
-fn what_needs_a_restart_is_not_planned_for_statements() {
+fn settings_that_need_a_restart_are_not_planned_for_statements() {
     let files = Files::new();
     let listener = "[[listener]]\naddress = \"127.0.0.1:4050\"\nrouting.replicas = \"primary\"\n";
     let old = files.write("old.toml", BACKENDS);
@@ -305,7 +305,7 @@ fn what_needs_a_restart_is_not_planned_for_statements() {
 }
 
 #[test]
-fn faults_are_told_and_fail() {
+fn faults_are_printed_and_the_exit_code_is_a_failure() {
     let files = Files::new();
     let good = files.write("good.toml", BACKENDS);
     let faulty = files.write(

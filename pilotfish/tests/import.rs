@@ -73,7 +73,7 @@ fn the_file_holds_passwords_and_only_its_owner_may_read_it() {
 }
 
 #[test]
-fn mistakes_are_told_with_the_line_and_end_with_1() {
+fn mistakes_are_printed_with_the_line_and_exit_code_1() {
     let folder = tempfile::tempdir().unwrap();
     let from = folder.path().join("broken.cnf");
     std::fs::write(&from, "mysql_servers = (\n{ address=\"a\"\n").unwrap();

@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_above_the_bound_is_given_up() {
+    fn only_connections_above_the_bound_are_released() {
         assert_eq!(excess(keeps(1, 100).1, LIMIT), 20);
         assert_eq!(excess(keeps(1, 80).1, LIMIT), 0);
         assert_eq!(excess(keeps(1, 100).1, (100, 100)), 0);

@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_first_opens_first() {
+    fn the_first_waiter_opens_first() {
         let rate_limit = RateLimit::new(10, 2, Duration::ZERO);
         assert_eq!(opens(&rate_limit, 0, MS), 2);
         rate_limit.stand_in_line(7);

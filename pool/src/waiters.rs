@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn only_those_whose_time_is_over_go_and_the_order_stays() {
+    fn only_expired_waiters_leave_and_the_order_stays() {
         let mut waiters = four();
         assert_eq!(waiters.first_deadline(), Some(3 * S));
         assert!(waiters.expired(2 * S).is_empty());

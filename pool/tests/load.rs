@@ -281,7 +281,7 @@ fn a_thousand_clients_with_a_statement_a_second_need_few_connections() {
 }
 
 #[test]
-fn under_too_much_load_everybody_gets_a_turn_and_connections_live() {
+fn overload_serves_every_session_and_keeps_connections() {
     let crowd = |worker, account, sessions| Crowd {
         worker,
         account,
@@ -333,7 +333,7 @@ fn more_keys_than_connections_take_turns() {
 }
 
 #[test]
-fn what_comes_to_rest_within_its_turn_goes_to_those_who_wait_in_another_worker() {
+fn a_connection_released_early_goes_to_waiters_of_another_worker() {
     let once = |worker, account, statement| Crowd {
         worker,
         account,
@@ -356,7 +356,7 @@ fn what_comes_to_rest_within_its_turn_goes_to_those_who_wait_in_another_worker()
 }
 
 #[test]
-fn an_idle_connection_is_looked_after_though_nobody_ever_waited() {
+fn an_idle_connection_is_maintained_without_waiters() {
     let once = Crowd {
         worker: 0,
         account: 0,

@@ -78,7 +78,7 @@ impl Model {
 
 proptest! {
     #[test]
-    fn the_connection_knows_what_the_list_knows(steps in prop::collection::vec(step(), 0..300)) {
+    fn the_connection_and_the_list_have_the_same_statements(steps in prop::collection::vec(step(), 0..300)) {
         let mut model = Model::default();
         let mut prepared = Prepared::new(MAX);
         for (operation, statement) in steps {

@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_for_a_moment_counts_for_nothing() {
+    fn connections_held_briefly_do_not_count() {
         let transaction = session(100, Some(Pin::Transaction), StatusFlags::IN_TRANS);
         let at = |second| use_of(&transaction, second);
         assert_eq!((at(101).idle_transactions, at(101).kept_idle), (1, 0));

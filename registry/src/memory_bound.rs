@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn who_keeps_most_itself_is_refused() {
+    fn the_session_with_the_most_memory_is_refused() {
         let budget = Arc::new(MemoryBudget::default());
         budget.set_bytes_max(5 * MUCH as u64);
         let all = sessions(&budget, &[2 * MUCH, 4 * MUCH, 0]);

@@ -558,7 +558,7 @@ mod tests {
     }
 
     #[test]
-    fn who_kills_a_statement_ends_a_hook_that_waits() {
+    fn a_kill_of_a_statement_ends_a_waiting_hook() {
         let watch = SessionControl::default();
         watch.settle(BackendId(7));
         watch.kill_statement(Duration::ZERO);

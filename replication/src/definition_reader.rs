@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sequence_is_told_from_a_table() {
+    fn a_sequence_is_distinguished_from_a_table() {
         let text = "CREATE TABLE `s` (\n  `cycle_count` bigint(21) NOT NULL COMMENT ' SEQUENCE=1'\n) ENGINE=InnoDB";
         assert!(!is_of_sequence(text));
         assert!(is_of_sequence(&format!("{text} SEQUENCE=1")));

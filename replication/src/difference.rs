@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn changed_made_and_removed_objects_are_told_and_others_are_not() {
+    fn only_changed_created_and_dropped_objects_are_listed() {
         let before = [table("a", "1\n2\n3"), table("b", "x"), table("c", "same")];
         let after = [table("a", "1\n4\n3"), table("c", "same"), table("d", "new")];
         assert_eq!(told(&before, &after), "a 1-2+4 3|b-x|d+new|");

@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_done_to_a_helping_table_is_a_step() {
+    fn changes_of_a_helper_table_are_steps() {
         let step = Some((OnlineChangeStep::Step(Tool::GhOst), "t".to_owned()));
         assert_eq!(told("CREATE TABLE", &["_t_gho"]), step);
         assert_eq!(told("ALTER TABLE", &["_t_gho"]), step);

@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_statement_names_is_found_whatever_its_case() {
+    fn named_objects_are_found_case_insensitively() {
         for text in [
             "SELECT * FROM VIEW",
             "SELECT * FROM t JOIN d.`vIEW` USING (a)",
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_run_it_does_nothing() {
+    fn statements_that_do_not_run_an_object_lack_its_effects() {
         for text in [
             "SELECT * FROM t",
             "SELECT * FROM e.view",

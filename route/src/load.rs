@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_is_full_until_it_accepts_a_login_or_nobody_has_tried_for_long() {
+    fn a_server_is_full_until_a_login_succeeds_or_a_while_without_attempts() {
         let load = Load::default();
         let at = |seconds| Moment(Duration::from_secs(seconds));
         assert!(!load.is_server_full(at(0)));
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_lowered_below_the_sessions_there_admits_nobody() {
+    fn a_limit_below_the_current_sessions_admits_no_session() {
         let load = Arc::new(Load::default());
         let _slots: Vec<_> = (0..3).map(|_| load.begin(None).unwrap()).collect();
         assert!(load.begin(Some(2)).is_none());

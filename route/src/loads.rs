@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_latency_follows_what_is_measured() {
+    fn a_latency_follows_the_measurements() {
         let loads = Loads::default();
         assert_eq!(loads.latency(ONE), None);
         loads.begin(ONE).answered_in(Duration::from_millis(8));

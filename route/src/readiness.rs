@@ -147,7 +147,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_asked_for_is_read_from_the_query() {
+    fn the_requested_cluster_is_read_from_the_query() {
         let read = |pairs: &[(&str, &str)]| {
             let pairs = pairs.iter();
             let pairs = pairs.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));

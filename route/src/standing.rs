@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_backend_has_is_what_was_last_seen() {
+    fn a_backends_position_is_the_last_observed_one() {
         let standing = Standing::default();
         assert!(!has(&standing, "0-1-1"));
         standing.set_position(position("0-1-7"));

@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_that_is_told_of_ever_new_servers_reads_from_the_primary() {
+    fn a_session_with_writes_of_too_many_servers_reads_from_the_primary() {
         let mut written = Written::default();
         for number in 0..1000 {
             written.add(&position(&format!(
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_write_that_nobody_knows_is_known_by_the_primarys_position_if_no_other_came() {
+    fn a_write_without_a_gtid_takes_the_primarys_position_if_it_was_the_only_one() {
         let all = WrittenByAll::default();
         let at = |text| Written::UpTo(position(text));
         all.add_unknown();
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn what_all_wrote_is_there_for_all() {
+    fn the_shared_position_is_the_latest_write() {
         let all = WrittenByAll::default();
         all.add(&position("0-1-7"));
         all.add(&position("0-1-9"));

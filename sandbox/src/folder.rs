@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_is_private_and_goes_with_what_runs_in_it() {
+    fn a_folder_is_private_and_is_removed_with_its_server() {
         let folder = Folder::create(Some(&spot("folder"))).unwrap();
         let path = folder.path().to_owned();
         use std::os::unix::fs::PermissionsExt;

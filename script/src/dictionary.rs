@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_kept_is_an_error() {
+    fn values_that_cannot_be_stored_give_an_error() {
         let (lua, _) = lua(1000);
         for (text, cause) in [
             (

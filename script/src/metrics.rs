@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn series_are_told_apart_by_their_labels() {
+    fn series_are_distinguished_by_their_labels() {
         let all = run(
             "count('a') count('a', 2, { b = 'x' }) count('a', 1, { b = 'x' }) \
                        gauge('g', 5) gauge('g', -3)",
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_metric_is_refused() {
+    fn malformed_metrics_are_refused() {
         for (text, cause) in [
             ("count('a-b')", "no name"),
             ("count('a', -1)", "only go up"),

@@ -57,7 +57,7 @@ mod tests {
     use wire::execute::Execute;
 
     #[test]
-    fn values_are_typed_by_what_they_are() {
+    fn parameters_have_the_types_of_their_values() {
         let lua = mlua::Lua::new();
         let list = "return { n = 9, 1, nil, 'it\\'s \\0', 0.5, true, -1, nil, 1e300, nil }";
         let parameters = Parameters::read(&lua.load(list).eval().unwrap()).unwrap();
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_value_is_refused() {
+    fn values_without_a_parameter_type_are_refused() {
         let lua = mlua::Lua::new();
         for list in [
             "{ n = 1, {} }",

@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_refused() {
+    fn values_out_of_range_are_refused() {
         let lua = Lua::new();
         let text = |text: &str| Value::String(lua.create_string(text).unwrap());
         for (kind, value) in [

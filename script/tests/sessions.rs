@@ -153,7 +153,7 @@ const PLAIN: &str = "
     end";
 
 #[test]
-fn what_a_script_spoils_is_nothing_to_others() {
+fn changes_of_a_script_to_globals_do_not_affect_others() {
     for (spoil, line) in SPOILT {
         let stage = Stage::new(Limits::default());
         let mut before = stage.begin("plain.lua", PLAIN).unwrap();
@@ -224,7 +224,7 @@ fn a_script_that_cannot_be_asked_for_its_hooks_lets_nothing_pass() {
 }
 
 #[test]
-fn a_script_that_can_be_asked_no_more_refuses_what_comes() {
+fn a_script_with_a_broken_environment_refuses_its_session() {
     let text = "
         local error = error
         function connect_server()
@@ -282,7 +282,7 @@ const NO_ANSWER: &[(&str, &str)] = &[
 ];
 
 #[test]
-fn an_answer_that_is_none_is_told_of() {
+fn a_malformed_answer_is_reported() {
     for (body, wanted) in NO_ANSWER {
         let stage = Stage::new(Limits::default());
         let text = format!("function read_query() {body} return 2 end");
@@ -334,7 +334,7 @@ fn a_code_is_cut_to_its_sixteen_bits() {
 }
 
 #[test]
-fn no_script_gets_at_what_the_backends_do() {
+fn a_script_cannot_change_the_methods_of_backends() {
     let stage = Stage::new(Limits::default());
     stage.scripts.take_up(&[backend("one")]);
     let spoil = "
@@ -356,7 +356,7 @@ fn no_script_gets_at_what_the_backends_do() {
 }
 
 #[test]
-fn what_a_script_gives_to_strings_and_where_it_looks_stays() {
+fn additions_of_a_script_to_strings_and_its_package_path_stay() {
     let stage = Stage::new(Limits::default());
     let gives = "
         getmetatable('').__mod = string.format
@@ -444,7 +444,7 @@ fn a_long_message_is_cut_short_in_the_log() {
 }
 
 #[test]
-fn who_waits_in_pcall_is_told_of_another() {
+fn a_wait_within_pcall_gives_an_error_that_names_pilotfish_pcall() {
     let text = "function read_query()
         local _, cause = pcall(pilotfish.sleep, 1)
         proxy.response = { type = 255, errmsg = cause }

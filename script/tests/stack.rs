@@ -133,7 +133,7 @@ fn the_proxys_own_functions_are_functions_of_c() {
 }
 
 #[test]
-fn an_error_that_is_raised_and_functions_of_c_are_told() {
+fn raised_errors_and_functions_of_c_are_in_the_stack() {
     let told = told(
         "
         function read_query()
@@ -156,7 +156,7 @@ fn an_error_that_is_raised_and_functions_of_c_are_told() {
 }
 
 #[test]
-fn calls_within_the_proxys_own_library_are_told() {
+fn calls_within_the_proxys_own_library_are_in_the_stack() {
     let told = told(
         "
         function read_query()
@@ -175,7 +175,7 @@ fn calls_within_the_proxys_own_library_are_told() {
 }
 
 #[test]
-fn a_tail_call_is_told() {
+fn a_tail_call_is_in_the_stack() {
     let told = told(
         "
         local function helper() local text = debug.traceback() return text end
@@ -194,7 +194,7 @@ fn a_tail_call_is_told() {
 }
 
 #[test]
-fn of_a_deep_stack_the_first_calls_and_the_last_are_told() {
+fn a_deep_stack_has_its_first_and_last_calls() {
     let told = told(
         "
         local function down(n) if n == 0 then return (debug.traceback()) end return (down(n - 1)) end
@@ -260,7 +260,7 @@ fn an_error_of_a_hook_at_its_callers_level_has_no_place() {
 }
 
 #[test]
-fn what_is_raised_is_caught_as_it_was() {
+fn a_caught_error_is_the_raised_value() {
     let told = told(
         r"
         local thrown = setmetatable({}, { __tostring = function() return 'thrown' end })

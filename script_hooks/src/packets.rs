@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_whole_ends_there() {
+    fn an_incomplete_packet_is_the_last_payload() {
         assert_eq!(payloads_of(&[9, 0, 0, 1, 1, 2]).len(), 1);
         assert_eq!(payloads_of(&[9, 0]).len(), 1);
     }

@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_gaps_and_what_has_not_come_whole_are_left() {
+    fn errors_gaps_and_incomplete_packets_are_left() {
         let bytes = packets(2, &[b"\x03def", b"\xff\x15\x04", b"\x03def"]);
         assert_eq!(definitions(3).skip_whole(2, &bytes).unwrap().count, 1);
         assert_eq!(definitions(3).skip_whole(3, &bytes).unwrap().count, 0);

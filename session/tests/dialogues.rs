@@ -159,7 +159,7 @@ fn real_dialogues_are_followed_byte_by_byte() {
 }
 
 #[test]
-fn real_sequence_ids_are_renumbered_to_what_they_are() {
+fn renumbering_gives_the_captured_sequence_ids() {
     for dialogue in dialogues() {
         dialogue.play(Sequences::Renumbered, std::iter::repeat(usize::MAX));
     }

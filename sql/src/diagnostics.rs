@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_asked_of_a_statement_is_read() {
+    fn statement_items_of_get_diagnostics_are_read() {
         use DiagnosticsItem::*;
         assert_eq!(
             asked("GET DIAGNOSTICS @n = NUMBER, @`r`=row_count"),
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_asked_of_a_condition_is_read() {
+    fn condition_items_of_get_diagnostics_are_read() {
         use DiagnosticsItem::*;
         assert_eq!(
             asked("GET DIAGNOSTICS CONDITION 2 @s = RETURNED_SQLSTATE, @t = MESSAGE_TEXT"),

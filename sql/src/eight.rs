@@ -73,7 +73,7 @@ mod tests {
     use crate::{Charset, Server};
 
     #[test]
-    fn every_byte_is_told_wherever_it_stands() {
+    fn every_byte_is_found_at_each_position() {
         let letters = Charset::LATIN1.letters(Server::Unknown);
         for byte in 0..=255u8 {
             for at in 0..8 {

@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_empty_is_the_servers_affair() {
+    fn empty_statements_are_left_to_the_server() {
         assert_eq!(
             parts("SHOW WARNINGS; ; SELECT 1"),
             ["SHOW WARNINGS", "; SELECT 1"]
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn what_kills_is_alone() {
+    fn a_kill_is_a_part_of_its_own() {
         assert_eq!(
             split("SELECT 1; KILL 5; SELECT 2; SELECT 3", parts_that_kill),
             ["SELECT 1", "KILL 5", "SELECT 2; SELECT 3"]

@@ -375,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn what_reads_is_planned_as_it_is_said_and_without_its_locks() {
+    fn a_select_is_explained_without_its_locks() {
         for (said, reading) in [
             ("SELECT * FROM t WHERE a=1;", "SELECT * FROM t WHERE a=1"),
             ("/* c */ SELECT a FROM t -- x", "SELECT a FROM t"),
@@ -398,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn what_writes_to_one_table_is_planned_both_ways() {
+    fn a_write_to_one_table_is_explained_as_itself_and_as_a_select() {
         for (said, reading) in [
             ("UPDATE t SET a=1 WHERE b=2", "SELECT * FROM t  WHERE b=2"),
             (
@@ -418,7 +418,7 @@ mod tests {
     }
 
     #[test]
-    fn what_writes_to_a_join_is_planned_as_a_select_alone() {
+    fn a_write_to_a_join_is_explained_as_a_select_only() {
         for (said, reading) in [
             (
                 "UPDATE t SET a=(SELECT 1 FROM u WHERE c=1) ORDER BY b LIMIT 1",
@@ -451,7 +451,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_select_is_planned_as_it_is_or_not_at_all() {
+    fn other_statements_are_explained_unchanged_or_not_at_all() {
         let said = "UPDATE t FOR PORTION OF p FROM '2020-01-01' TO '2021-01-01' SET a=1";
         assert_eq!(planned(said), Some((Some(said.into()), None)));
         for said in [

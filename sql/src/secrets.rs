@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_secret_stays() {
+    fn texts_without_secrets_stay_unchanged() {
         for text in [
             "CREATE TABLE t (password VARCHAR(20) DEFAULT 'none', identified_by INT COMMENT 'x')",
             "INSERT INTO t (password, a) VALUES ('a', 'b')",

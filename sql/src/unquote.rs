@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn strings_are_what_the_servers_make_of_them() {
+    fn strings_are_unquoted_like_the_servers_do() {
         let usual = Flags::default();
         for (literal, bytes) in [
             ("'SELECT 1'", "SELECT 1"),
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn sql_mode_and_charset_say_what_escapes() {
+    fn sql_mode_and_charset_decide_about_escapes() {
         let plain = flags(true, true, Charset::UTF8MB4);
         assert_eq!(
             unquote(b"'a\\n'", plain).as_deref(),

@@ -689,7 +689,7 @@ mod tests {
     }
 
     #[test]
-    fn words_that_look_alike_are_told_apart() {
+    fn similar_words_are_distinguished() {
         for name in [
             "SELECTS",
             "SELEC",

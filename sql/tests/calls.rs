@@ -38,7 +38,7 @@ fn may_be_stored(text: &str, flags: Flags) -> bool {
 }
 
 #[test]
-fn what_may_be_a_stored_function_is_never_judged_built_in() {
+fn possible_stored_functions_are_never_taken_for_built_in_ones() {
     let mut wrong = Vec::new();
     for row in rows() {
         for (index, server) in SERVERS.into_iter().enumerate() {

@@ -97,7 +97,7 @@ fn texts_that_are_literals_are_read() {
 }
 
 #[test]
-fn what_is_not_understood_is_said() {
+fn statements_that_are_not_understood_are_reported() {
     for (text, doubt) in [
         ("SELECT 'a", Doubts::LOST),
         ("SELECT /*M! a, */ 1", Doubts::CONDITIONAL),
@@ -185,7 +185,7 @@ fn statements_are_read_as_those_before_them_have_left_the_session() {
 }
 
 #[test]
-fn the_mode_of_each_statement_is_told() {
+fn the_sql_mode_of_each_statement_is_reported() {
     let text = "SET sql_mode = 'ANSI_QUOTES'; SET NAMES big5; SET sql_mode = ''; DO 1";
     let (inside, doubts) = inside(text, Flags::default());
     let modes: Vec<_> = inside
@@ -207,7 +207,7 @@ fn the_mode_of_each_statement_is_told() {
 }
 
 #[test]
-fn a_set_statement_for_runs_what_it_is_for() {
+fn set_statement_for_has_the_effects_of_its_statement() {
     let own = facts(
         b"SET STATEMENT max_statement_time = 1 FOR DELETE FROM t",
         Flags::default(),

@@ -73,7 +73,7 @@ fn a_common_table_is_no_table_where_it_is_seen() {
 }
 
 #[test]
-fn a_thousand_tables_are_kept_and_more_are_said() {
+fn a_thousand_tables_are_kept_and_an_overflow_is_reported() {
     let text = |count: usize| {
         let tables: Vec<_> = (0..count).map(|number| format!("t{number}")).collect();
         format!("SELECT 1 FROM {}", tables.join(", "))

@@ -150,7 +150,7 @@ proptest! {
     }
 
     #[test]
-    fn what_was_read_before_does_not_matter(
+    fn the_analysis_does_not_depend_on_earlier_statements(
         first in any_text(), second in any_text(), flags in any_flags()
     ) {
         let mut used = Analysis::default();

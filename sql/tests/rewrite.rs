@@ -149,7 +149,7 @@ fn numbers_of_any_size_and_sign_are_literals() {
 }
 
 #[test]
-fn what_has_no_answer_stays_a_question() {
+fn questions_without_an_answer_stay_in_the_statement() {
     let text = b"SELECT ROW_COUNT(), CONNECTION_ID(), @@identity, LAST_INSERT_ID()";
     let only_id = Answers {
         connection_id: Some(7),
@@ -406,7 +406,7 @@ proptest! {
 }
 
 #[test]
-fn questions_tell_what_and_where() {
+fn questions_have_their_subject_and_position() {
     let text = "SET @a = 1; SELECT CONNECTION_ID(), @@session.identity";
     let questions = facts(text.as_bytes(), Flags::default()).questions;
     let told: Vec<_> = questions

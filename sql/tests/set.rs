@@ -87,7 +87,7 @@ fn value_of(value: Value, text: &str) -> String {
 }
 
 #[test]
-fn every_set_assigns_what_it_says() {
+fn every_set_has_its_assignments() {
     let (mysql, mariadb) = (Server::MySql(90_704), Server::MariaDb(101_119));
     let mut wrong = Vec::new();
     let mut count = 0;
@@ -120,7 +120,7 @@ fn every_set_assigns_what_it_says() {
 }
 
 #[test]
-fn what_is_not_understood_is_said() {
+fn statements_that_are_not_understood_are_reported() {
     for text in [
         "SET",
         "SET 1 = 2",

@@ -99,7 +99,7 @@ fn name_of(mention: &Mention, text: &str) -> String {
 }
 
 #[test]
-fn every_statement_is_known_for_what_it_is() {
+fn every_statement_has_its_kind() {
     let mut wrong = Vec::new();
     for row in rows() {
         for server in row.readers {

@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_come_since_is_what_a_count_from_nothing_would_be() {
+    fn the_difference_of_two_readings_equals_a_fresh_count() {
         let earlier = of(1..=50);
         let mut now = earlier.clone();
         now.add(&of(3..=9));

@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_takes_is_dropped_and_counted() {
+    fn entries_beyond_the_queue_are_dropped_and_counted() {
         let (journal, entries) = Journal::new();
         for _ in 0..ENTRIES_MAX + 3 {
             journal.offer(event(""));

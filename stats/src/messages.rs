@@ -416,7 +416,7 @@ mod tests {
     const SECRET: &str = "s3cr3t";
 
     #[test]
-    fn what_may_be_a_value_is_left_out() {
+    fn possible_values_are_removed_from_messages() {
         let near = "You have an error in your SQL syntax; check the manual that corresponds to your MariaDB server \
                     version for the right syntax to use near";
         for (number, message, expected) in [
@@ -462,7 +462,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_says_signal_and_with_whatever_number_is_not_shown() {
+    fn messages_of_signal_are_never_shown() {
         for text in [
             "no credit for s3cr3t",
             "s3cr3t",
@@ -496,7 +496,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_failure_says_is_shown_by_its_number() {
+    fn the_error_number_decides_about_the_text_of_a_failure() {
         for (why, expected) in [
             (
                 "error 1146: Table 'a.b' doesn't exist",
@@ -524,7 +524,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_seen_where_servers_say_them_and_nobody_else() {
+    fn names_are_shown_only_in_messages_of_servers() {
         for (number, message) in [
             (1146, "Table 'shop.orders' doesn't exist"),
             (

@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_parent_is_none() {
+    fn malformed_parents_are_ignored() {
         for statement in [
             "SELECT 1".to_owned(),
             format!("SELECT 'traceparent=''{TEXT}'"),

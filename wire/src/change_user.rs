@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn what_old_clients_leave_out_is_absent() {
+    fn fields_that_old_clients_omit_are_absent() {
         let decoded =
             ChangeUser::decode(b"app\0\x00\0", NEW).map(|it| (it.schema, it.collation, it.plugin));
         assert_eq!(decoded, Ok((None, None, None)));
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn a_truncated_packet_names_what_is_missing() {
+    fn a_truncated_packet_names_the_missing_item() {
         for (length, item) in [
             (2, "user"),
             (6, "auth response"),

@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_null_or_long_takes_no_bytes() {
+    fn null_and_long_data_take_no_bytes() {
         let kinds = [8, 1, 1, 1, 1, 1, 1, 252];
         let values = [7; 6];
         let found = literals(&kinds, 1, &values).unwrap();

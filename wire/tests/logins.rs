@@ -56,7 +56,7 @@ fn greetings_are_written_as_they_were_read() {
 }
 
 #[test]
-fn the_families_are_told_apart_by_a_flag() {
+fn a_capability_flag_distinguishes_the_families() {
     let greeting = |product| Greeting::decode(&packets(product)[0].payload).unwrap();
     for (product, plugin) in [
         ("mariadb", MYSQL_NATIVE_PASSWORD),

@@ -123,7 +123,7 @@ fn results_are_written_as_they_were_read() {
 }
 
 #[test]
-fn columns_and_values_are_what_was_asked_for() {
+fn columns_and_values_equal_the_selected_ones() {
     for product in PRODUCTS {
         for reply in replies(product) {
             let parts = reply.parts();

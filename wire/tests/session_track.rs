@@ -113,7 +113,7 @@ fn oks_are_written_as_they_were_read() {
 }
 
 #[test]
-fn variables_are_told_with_their_values() {
+fn tracked_variables_have_their_values() {
     for product in PRODUCTS {
         let session = Session::read(product);
         let mut changes = session.changes("SET NAMES latin1");
@@ -134,7 +134,7 @@ fn variables_are_told_with_their_values() {
 }
 
 #[test]
-fn the_schema_is_told() {
+fn the_tracked_schema_is_read() {
     for product in PRODUCTS {
         let session = Session::read(product);
         let changes = session.changes("USE demo");
@@ -152,7 +152,7 @@ fn the_schema_is_told() {
 }
 
 #[test]
-fn gtids_are_told_each_familys_own_way() {
+fn tracked_gtids_are_read_in_each_familys_form() {
     for product in PRODUCTS {
         let session = Session::read(product);
         let changes = session.changes("INSERT INTO t(s) VALUES ('a'),('b')");
@@ -172,7 +172,7 @@ fn gtids_are_told_each_familys_own_way() {
 }
 
 #[test]
-fn transactions_are_told_with_what_begins_them() {
+fn tracked_transactions_have_their_begin_statement() {
     for product in PRODUCTS {
         let session = Session::read(product);
         let begin = session.changes("START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY");
@@ -200,7 +200,7 @@ fn transactions_are_told_with_what_begins_them() {
 }
 
 #[test]
-fn the_info_is_told_with_and_without_changes() {
+fn the_info_text_is_read_with_and_without_changes() {
     for product in PRODUCTS {
         let session = Session::read(product);
         for (statement, info) in [

@@ -365,7 +365,7 @@ mod tests {
     /// The sizes are those of the allocator's classes: a byte more, and each idle session takes the next class. A task takes
     /// at most 176 bytes more than its future.
     #[test]
-    fn what_an_idle_session_keeps_fits_its_size_class() {
+    fn the_memory_of_an_idle_session_fits_its_size_class() {
         let sizes = [
             ("a session's task", 176 + size_of_serve(serve), 512),
             ("a pooled session's future", size_of_pooled(pooled), 512),

@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn those_outside_know_all_inside_and_nobody_knows_them() {
+    fn test_crates_may_use_all_crates_and_no_crate_uses_them() {
         assert_eq!(
             faults("e2e", "[dependencies]\npilotfish-worker = \"0\""),
             [""; 0]

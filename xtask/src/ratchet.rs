@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn what_exceeds_a_limit_must_be_written_down() {
+    fn figures_above_a_limit_must_be_recorded() {
         assert_eq!(faults("", &[("a", 16)]), 1);
         assert_eq!(faults("[fields]\na = 16", &[("a", 16)]), 0);
     }

@@ -23,7 +23,7 @@ fn answer(text: &str) -> Result<Value, Fault> {
 }
 
 #[test]
-fn what_client_libraries_ask_is_answered() {
+fn queries_of_client_libraries_are_answered() {
     let text = |text: &str| Value::Text(text.to_owned());
     for (expression, expected) in [
         ("@@version_comment", text("Pilotfish, the admin port")),
@@ -57,7 +57,7 @@ fn what_client_libraries_ask_is_answered() {
 }
 
 #[test]
-fn what_only_servers_have_is_refused_with_what_to_write() {
+fn statements_for_servers_are_refused_with_an_alternative() {
     for (statement, number, instead) in [
         ("SELECT NOW()", 1305, "datetime('now')"),
         ("SELECT UNIX_TIMESTAMP()", 1305, "unixepoch"),

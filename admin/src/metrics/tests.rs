@@ -57,7 +57,7 @@ fn the_manual_lists_every_metric() -> std::io::Result<()> {
 }
 
 #[test]
-fn every_metric_is_of_a_column_that_is_there_and_says_what_it_is() {
+fn every_metric_has_an_existing_column_and_a_description() {
     let mut names = HashSet::new();
     for family in FAMILIES {
         let name = family.name;

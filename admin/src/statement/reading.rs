@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn statements_are_told_apart() {
+    fn statements_are_distinguished_by_their_first_words() {
         let query = |text: &str| Ok(Statement::Query(text.to_owned()));
         let kill = |scope| Ok(Statement::Kill(7, scope));
         let set = |name: &str, value: Option<&str>| {

@@ -48,7 +48,7 @@ fn a_name_counts_where_names_are_asked_for() {
 }
 
 #[test]
-fn what_only_newer_mysql_knows_is_a_text_to_the_others() {
+fn hosts_in_the_syntax_of_newer_mysql_are_texts_to_other_servers() {
     let origin = tcp("10.1.2.3", None);
     for (pattern, mariadb, mysql, mysql_before) in [
         ("10.0.0.0/8", false, true, false),
@@ -78,7 +78,7 @@ fn an_ipv4_client_of_an_ipv6_socket_is_an_ipv4_client() {
 }
 
 #[test]
-fn a_dialect_is_told_by_the_version() {
+fn the_version_selects_the_dialect() {
     for (version, dialect) in [
         ("10.11.19-MariaDB-0+deb12u1", Dialect::MariaDb),
         ("5.5.5-10.11.19-MariaDB-0+deb12u1", Dialect::MariaDb),

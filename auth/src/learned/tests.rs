@@ -91,7 +91,7 @@ fn accounts_of_mariadb_are_learned() {
 }
 
 #[test]
-fn what_mariadb_requires_of_tls_is_learned() {
+fn tls_requirements_of_mariadb_are_learned() {
     let tls = |rest: &str| {
         mariadb(&format!(
             r#"{{"access":0,"plugin":"mysql_native_password","authentication_string":"",{rest}}}"#
@@ -151,7 +151,7 @@ fn several_ways_are_learned_if_all_of_them_are_known() {
 }
 
 #[test]
-fn nobody_logs_in_as_a_role_or_without_a_connection() {
+fn roles_and_accounts_without_connections_cannot_log_in() {
     let role = [
         Some("therole"),
         Some(""),
@@ -230,7 +230,7 @@ fn attributes_of_mysql_are_understood() {
 }
 
 #[test]
-fn a_hash_of_no_password_lets_nobody_in() {
+fn an_invalid_hash_authenticates_no_client() {
     // `mysql.sys` of MySQL, which is well formed, and MariaDB's root.
     for (plugin, stored) in [
         (
@@ -254,7 +254,7 @@ fn a_hash_of_no_password_lets_nobody_in() {
 }
 
 #[test]
-fn what_is_no_row_is_named() {
+fn malformed_rows_are_reported() {
     let row = [Some("app"), Some("%"), Some("no JSON"), Some("0")];
     assert_eq!(learned(MARIADB, &row), Err(MalformedRow("Priv")));
     assert_eq!(learned(MARIADB, &[]), Err(MalformedRow("Priv")));

@@ -144,7 +144,7 @@ const GREETINGS: [Plugin; 2] = [Plugin::Native, Plugin::CachingSha2];
 const PRIVACIES: [Privacy; 3] = [Privacy::Open, Privacy::Local, Privacy::Tls];
 
 #[test]
-fn who_knows_the_password_gets_in_by_each_plugin_and_over_each_leg() {
+fn the_right_password_authenticates_with_each_plugin_and_transport() {
     for greeting in GREETINGS {
         for verifier in all_of("secret") {
             for privacy in PRIVACIES {
@@ -175,7 +175,7 @@ fn who_knows_the_password_gets_in_by_each_plugin_and_over_each_leg() {
 }
 
 #[test]
-fn what_was_shown_passes_by_the_password_it_shows_and_by_no_other() {
+fn a_cached_proof_accepts_only_its_own_password() {
     for greeting in GREETINGS {
         for (index, verifier) in all_of("before").into_iter().enumerate() {
             for privacy in PRIVACIES {
@@ -200,7 +200,7 @@ fn what_was_shown_passes_by_the_password_it_shows_and_by_no_other() {
 }
 
 #[test]
-fn what_was_shown_to_one_plugin_says_nothing_to_another() {
+fn a_cached_proof_holds_for_its_own_plugin_only() {
     let native = [Verifier::Native(NativeHash::of(b"before"))];
     let (end, _) = sit(Plugin::Native, &native, None, "after", Privacy::Tls);
     let shown = end.unwrap_err().1.unwrap();
@@ -359,7 +359,7 @@ fn an_unknown_user_looks_like_a_wrong_password() {
 }
 
 #[test]
-fn a_decoy_lets_nobody_in_who_would_know_its_secret() {
+fn a_decoy_account_authenticates_no_client() {
     for verifier in all_of("secret")
         .into_iter()
         .chain([Verifier::Empty(Plugin::Native)])
@@ -375,7 +375,7 @@ fn a_decoy_lets_nobody_in_who_would_know_its_secret() {
 }
 
 #[test]
-fn an_account_without_a_verifier_lets_nobody_in() {
+fn an_account_without_a_verifier_authenticates_no_client() {
     let (end, _) = exam(Plugin::Native, &[], None, "", Privacy::Open);
     assert_eq!(
         end.err(),

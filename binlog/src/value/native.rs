@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_are_told_as_the_server_shows_them() {
+    fn bytes_are_printed_as_the_server_prints_them() {
         let text = |native: NativeType, bytes: &[u8]| {
             let told = native.value(bytes).to_bytes().unwrap().into_owned();
             String::from_utf8(told).unwrap()

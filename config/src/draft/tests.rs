@@ -86,7 +86,7 @@ fn a_value_changes_and_all_around_it_stays() {
 }
 
 #[test]
-fn what_is_so_already_changes_nothing() {
+fn an_edit_to_the_current_value_changes_nothing() {
     let edits = [
         set("limits.sessions_max", "500"),
         set("limits.timeout_idle", "0s"),
@@ -174,7 +174,7 @@ fn tables_written_in_one_line_can_be_changed() {
 }
 
 #[test]
-fn what_cannot_be_is_told_as_for_the_file() {
+fn invalid_edits_give_the_faults_of_the_file() {
     let draft = draft(TEXT);
     for (edit, expected) in [
         (
@@ -210,7 +210,7 @@ fn what_cannot_be_is_told_as_for_the_file() {
 }
 
 #[test]
-fn what_a_value_looks_like_makes_no_other_setting() {
+fn the_text_of_a_value_adds_no_other_setting() {
     let hostile = "x\"\nworkers = 9\n[admin]\nusername = \"me\" # '";
     let changed = draft(TEXT)
         .with(&[Edit::Add {
@@ -286,7 +286,7 @@ fn many_edits() -> Vec<Edit> {
 }
 
 #[test]
-fn many_edits_at_once_come_to_what_they_come_to_one_by_one() {
+fn many_edits_at_once_equal_the_same_edits_one_by_one() {
     let edits = many_edits();
     let mut one_by_one = draft(TEXT);
     for edit in &edits {

@@ -29,7 +29,7 @@ fn told(text: &str) -> Vec<String> {
 }
 
 #[test]
-fn an_account_has_all_that_is_said_of_it() {
+fn an_account_has_all_its_settings() {
     let config = load(
         "[[account]]\nuser = \"app\"\nhost = \"10.0.0.%\"\npassword = \"p\"\nschema = \"shop\"\n\
          networks = [\"10.0.0.0/8\", \"192.168.0.1\"]\ntls = \"required\"\nconnections_max = 7\n\
@@ -92,7 +92,7 @@ fn an_account_needs_no_more_than_its_user() {
 }
 
 #[test]
-fn hashes_are_told_by_their_form() {
+fn hashes_are_distinguished_by_their_form() {
     for (text, form) in [
         (NATIVE, Some(HashForm::Native)),
         (&NATIVE.to_lowercase(), Some(HashForm::Native)),
@@ -381,7 +381,7 @@ const CASES: &[(&str, &[&str])] = &[
 ];
 
 #[test]
-fn what_is_wrong_with_accounts_and_listeners_is_told_with_its_line() {
+fn faults_of_accounts_and_listeners_have_their_line() {
     for (text, expected) in CASES {
         assert_eq!(told(text), *expected, "\n{text}");
     }
@@ -534,7 +534,7 @@ fn accounts_and_listeners_come_go_and_change() {
 }
 
 #[test]
-fn what_is_printed_of_lists_is_read_again() {
+fn printed_lists_can_be_read_again() {
     let config = load(
         "[routing]\nsession = \"transaction\"\n[pool]\nage_max = 0\n[[listener]]\naddress = \"[::1]:4050\"\n\
          routing.session = \"transparent\"\n[[account]]\nuser = \"a\\\"b\"\nnetworks = \"10.0.0.0/8\"\n\

@@ -8,7 +8,7 @@ fn faults(text: &str) -> Vec<String> {
 }
 
 #[test]
-fn all_who_may_use_the_admin_port_are_told_together() {
+fn all_users_of_the_admin_port_are_listed_together() {
     let config = load(
         "[admin]\nusername = \"root\"\npassword = \"a\"\n\
          [[admin_account]]\nuser = \"look\"\npassword = \"b\"\n\
@@ -28,7 +28,7 @@ fn all_who_may_use_the_admin_port_are_told_together() {
 }
 
 #[test]
-fn nobody_is_let_in_without_a_name_and_a_password_of_his_own() {
+fn a_user_of_the_admin_port_needs_a_name_and_a_password() {
     for (text, expected) in [
         (
             "[admin]\nusername = \"root\"",

@@ -48,7 +48,7 @@ fn an_account_is_heard_before_its_listener_and_that_before_all() {
 }
 
 #[test]
-fn a_backend_has_all_that_is_said_of_it() {
+fn a_backend_has_all_its_settings() {
     let text = "zone = \"a\"\n[health]\nmonitor_user = \"m\"\n[[backend]]\naddress = \"p\"\n\
                 cluster = \"orders\"\nrole = \"auto\"\nzone = \"a\"\ntags = [\"reports\", \"slow\"]\n\
                 lag_max = \"5s\"\ndrain = true\ndisable = true\nweight = 7";

@@ -312,7 +312,7 @@ fn every_fault_has_its_line_and_its_hint() {
 }
 
 #[test]
-fn a_single_table_is_told_from_a_list_of_backends() {
+fn a_single_table_is_distinguished_from_a_list_of_backends() {
     assert_eq!(
         File::new("[backend]\naddress = \"db1\"").faults(),
         [

@@ -30,7 +30,7 @@ fn a_token_cannot_be_guessed_and_fits_a_header() {
 }
 
 #[test]
-fn what_is_explained_is_counted_by_digest() {
+fn index_usage_needs_digests() {
     let text = with_backend("[statement_stats]\nindex_usage = true\ndigests = false");
     assert_eq!(
         File::new(&text).faults(),

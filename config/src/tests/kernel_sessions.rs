@@ -103,7 +103,7 @@ fn limits_of_idle_sessions_are_refused() {
 }
 
 #[test]
-fn what_keeps_every_session_out_of_the_kernel_is_refused() {
+fn settings_that_exclude_every_kernel_session_are_refused() {
     for (before, expected) in [
         (
             "[client_tls]\nmode = \"required\"\ncertificate = \"c.pem\"\nkey = \"c.pem\"\n",

@@ -37,7 +37,7 @@ fn load(given: &[(&str, &str)]) -> Config {
 }
 
 #[test]
-fn every_alias_sets_what_it_says() {
+fn every_alias_sets_its_setting() {
     let config = load(&[
         ("proxy-address", "1.2.3.4:4000"),
         ("proxy-backend-addresses", "a:1,b:2"),
@@ -105,7 +105,7 @@ fn log_levels_of_mysql_proxy_are_read() {
 }
 
 #[test]
-fn an_address_without_a_port_means_what_it_meant() {
+fn an_address_without_a_port_has_the_port_of_mysql_proxy() {
     for (address, listen) in [
         ("1.2.3.4", "1.2.3.4:3306"),
         ("[::1]", "[::1]:3306"),
@@ -193,7 +193,7 @@ fn the_replication_client_is_asked_for_in_each_way_of_mysql_proxy() {
 }
 
 #[test]
-fn what_the_replication_client_cannot_do_is_refused() {
+fn unsupported_options_of_the_replication_client_are_refused() {
     for options in [
         &[("mode", "reverse"), ("proxy-backend-addresses", "a")][..],
         &[("mode", "reverse"), ("proxy-address", ":1")],

@@ -13,13 +13,13 @@ fn changes(old: &str, new: &str) -> Vec<String> {
 }
 
 #[test]
-fn nothing_changed_is_nothing_said() {
+fn a_reload_without_changes_reports_none() {
     let text = "[[backend]]\naddress = \"a\"";
     assert_eq!(changes(text, text), [""; 0]);
 }
 
 #[test]
-fn every_change_is_said_with_both_values() {
+fn every_change_is_reported_with_both_values() {
     let backend = "[[backend]]\naddress = \"a\"";
     let found = changes(
         &format!("listen = \":1\"\n[limits]\nsessions_max = 5\n{backend}"),

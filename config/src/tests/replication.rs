@@ -57,7 +57,7 @@ fn streams_have_names_and_ids_of_their_own_and_clusters_that_are_there() {
 }
 
 #[test]
-fn without_a_file_positions_are_lost_which_is_told() {
+fn a_missing_position_file_gives_a_warning() {
     let one = "[[replication]]\nuser = \"a\"\nserver_id = 7\n";
     let told = |text: &str| {
         let loaded = File::new(&with_backend(text)).load().unwrap();

@@ -3,7 +3,7 @@
 use super::{File, with_backend};
 
 #[test]
-fn a_setting_that_is_gone_is_read_with_a_warning_that_says_what_to_do() {
+fn a_retired_setting_gives_a_warning_with_an_alternative() {
     let file = File::new(&with_backend(
         "[query_log]\nbytes_max = \"64KiB\"\n[profiling]\nfiles_max = 2\n",
     ));

@@ -429,7 +429,7 @@ const CASES: &[(&str, &[&str])] = &[
 ];
 
 #[test]
-fn each_fault_is_told_with_its_place() {
+fn each_fault_has_its_location() {
     for (text, expected) in CASES {
         let faults = File::new(&with_backend(text)).faults();
         let expected: Vec<_> = expected

@@ -309,7 +309,7 @@ fn a_reload_keeps_id_load_and_health_of_a_backend_that_stays() {
 }
 
 #[test]
-fn a_backend_that_moved_is_seen_anew_and_what_was_asked_before_does_not_count() {
+fn a_backend_with_a_new_address_is_probed_again_and_pending_answers_are_ignored() {
     let (mut backend_set, _) = well(&config(&["a"]));
     let mut moved = config(&["a"]);
     moved.backends[0].address = BackendAddress::Unix("/run/a.sock".into());

@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn what_something_does_is_done_by_all_that_use_it() {
+    fn effects_of_an_object_are_inherited_by_its_users() {
         let known = resolve(vec![
             object(
                 DefinitionKind::View,

@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_begun_for_another_configuration_does_not_count() {
+    fn answers_for_an_earlier_configuration_are_ignored() {
         let mut schedule = schedule();
         let epoch = schedule.begin(at(0)).unwrap();
         let mut config = Config::default();

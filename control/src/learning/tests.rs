@@ -52,7 +52,7 @@ fn accounts_are_learned_at_once_and_then_from_time_to_time() {
 }
 
 #[test]
-fn whoever_asks_is_answered_at_once_but_once_a_second_at_most() {
+fn a_requested_account_is_learned_at_once_but_once_a_second_at_most() {
     let mut learning = learning();
     attempt(&mut learning, &nothing_new(), at(0));
     learning.request(at(400));
@@ -76,7 +76,7 @@ fn a_question_during_an_attempt_makes_another() {
 }
 
 #[test]
-fn what_was_in_vain_is_tried_again_soon_and_then_less_often() {
+fn failed_learning_is_retried_with_growing_delays() {
     let mut learning = learning();
     let mut now = at(0);
     let mut waits = Vec::new();
@@ -93,7 +93,7 @@ fn what_was_in_vain_is_tried_again_soon_and_then_less_often() {
 }
 
 #[test]
-fn without_the_wish_nothing_is_learned_whoever_asks() {
+fn no_account_is_learned_if_learning_is_off() {
     let mut learning = Learning::new(1);
     learning.apply(&config(false), at(0));
     learning.request(at(1));
@@ -101,7 +101,7 @@ fn without_the_wish_nothing_is_learned_whoever_asks() {
 }
 
 #[test]
-fn what_was_begun_before_a_reload_does_not_count() {
+fn answers_to_questions_before_a_reload_are_ignored() {
     let mut learning = learning();
     let epoch = learning.begin(at(0)).unwrap();
     learning.apply(&config(true), at(10));

@@ -282,7 +282,7 @@ async fn more_than_fits_is_refused_before_it_is_held() {
 }
 
 #[tokio::test]
-async fn an_error_in_the_place_of_rows_or_behind_some_is_told() {
+async fn an_error_instead_of_rows_or_after_some_is_reported() {
     let refused = |text: &str| {
         Err(Failure::Refused {
             number: 1142,
@@ -299,7 +299,7 @@ async fn an_error_in_the_place_of_rows_or_behind_some_is_told() {
 }
 
 #[tokio::test]
-async fn what_is_no_result_set_is_called_so() {
+async fn malformed_result_sets_are_reported() {
     let packet = |payload: &[u8]| {
         let mut bytes = Vec::new();
         wire::write::put_packets(&mut bytes, 1, payload);

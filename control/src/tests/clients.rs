@@ -34,7 +34,7 @@ async fn refused(script: Script) -> ClientError {
 }
 
 #[tokio::test]
-async fn a_client_logs_in_with_its_schema_and_hears_what_each_statement_comes_to() {
+async fn a_client_logs_in_with_its_schema_and_gets_each_outcome() {
     let rows = Answer::Row(vec![("one", Some("1")), ("none", None)]);
     let denied = Answer::Err(1142, "denied\n  by the server");
     let answers = vec![("SELECT", rows), ("DROP", denied)];
@@ -91,7 +91,7 @@ async fn a_client_that_is_not_let_in_hears_the_error_of_the_server() {
 }
 
 #[tokio::test]
-async fn a_client_speaks_tls_where_it_is_told_to_and_trusts_any_certificate() {
+async fn a_client_uses_tls_if_configured_and_trusts_any_certificate() {
     let folder = tempfile::tempdir().unwrap();
     let settings = ServerTlsSettings {
         identity: Some(identity(folder.path(), "elsewhere.example")),

@@ -137,7 +137,7 @@ async fn it_is_asked_again_and_again_over_one_connection() {
 }
 
 #[tokio::test]
-async fn what_a_backend_says_later_counts_from_then_on() {
+async fn a_later_answer_of_a_backend_replaces_the_earlier_one() {
     let mut scripted = Scripted::start(answers(particulars("0"), alone())).await;
     let config = asking(&scripted);
     let (control, mut topology) = begun(&config).await;

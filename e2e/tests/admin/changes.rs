@@ -227,7 +227,7 @@ fn an_administrator_cannot_remove_the_own_access() {
 }
 
 #[test]
-fn passwords_go_in_and_never_come_out() {
+fn passwords_can_be_set_and_are_never_shown() {
     let watched = Watched::alone();
     let mut root = watched.root();
     root.run("INSERT INTO admin_accounts (user, password) VALUES ('eve', 'verysecret')");
@@ -306,7 +306,7 @@ fn a_transaction_is_one_change() {
 }
 
 #[test]
-fn two_at_once_lose_nothing() {
+fn concurrent_updates_of_administrators_lose_no_change() {
     let watched = Watched::alone();
     thread::scope(|scope| {
         for _ in 0..4 {

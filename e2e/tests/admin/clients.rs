@@ -97,7 +97,7 @@ fn the_administrators_client_is_answered(product: Product) {
 }
 
 #[test]
-fn the_command_line_client_may_begin_anew() {
+fn mysqls_command_line_client_can_reset_its_connection() {
     let watched = Watched::alone();
     let mut client = to(Product::MySql.client(), &watched);
     // Its resetconnection, which it knows where it is let.

@@ -107,7 +107,7 @@ fn sql_http_and_dashboard_read_the_history_of_before_a_restart() {
 }
 
 #[test]
-fn without_a_file_it_is_in_memory_and_counting_anew_tells_nothing_twice() {
+fn the_history_without_a_file_is_in_memory_and_a_reset_counts_no_statement_twice() {
     let settings = Settings::pooled(Server::shared(Product::MariaDb), 4)
         .set("statement_stats.history_interval", "1s");
     let watched = Watched::start(settings);
@@ -148,7 +148,7 @@ fn a_missing_folder_of_the_history_is_logged_and_stops_no_session() {
 }
 
 #[test]
-fn the_load_is_kept_by_backend_and_over_a_restart() {
+fn the_load_history_has_each_backend_and_outlasts_a_restart() {
     let folder = Folder::new("files");
     let file = folder.path().join("history.db");
     let admin = free_port();

@@ -9,7 +9,7 @@ use e2e::{Dice, Folder, Product, Settings, free_port};
 use super::{Watched, refused};
 
 #[test]
-fn nothing_but_reading_is_done() {
+fn the_admin_port_refuses_writing_sql() {
     let watched = Watched::alone();
     let folder = Folder::new("files");
     let file = folder.path().join("made");
@@ -140,7 +140,7 @@ fn a_statement_that_is_too_long_gives_an_error() {
 
 /// Garbage instead of a login, in the middle of one, and instead of commands.
 #[test]
-fn garbage_ends_its_own_connection_and_nothing_else() {
+fn garbage_ends_only_its_own_connection() {
     let watched = Watched::alone();
     let mut dice = Dice::new(41);
     for round in 0..200 {

@@ -6,7 +6,7 @@ use e2e::{Proxy, Settings, Signal, free_port};
 use super::Watched;
 
 #[test]
-fn both_roles_get_in_by_either_plugin_with_tls_and_without() {
+fn both_roles_log_in_with_either_plugin_with_and_without_tls() {
     let watched = Watched::alone();
     for (user, password) in [("root", "all"), ("look", "some")] {
         for plugin in ["caching_sha2_password", "mysql_native_password"] {
@@ -51,7 +51,7 @@ fn wrong_users_and_passwords_cannot_log_in() {
 
 /// An account of the proxy's clients is none of the admin port's, and the other way round.
 #[test]
-fn accounts_of_clients_are_others() {
+fn accounts_of_clients_cannot_log_in_to_the_admin_port() {
     let port = free_port();
     let settings = Settings::default()
         .backend(format!("127.0.0.1:{}", free_port()))
@@ -66,7 +66,7 @@ fn accounts_of_clients_are_others() {
 }
 
 #[test]
-fn a_login_may_name_a_schema_that_is_there() {
+fn a_login_may_name_an_existing_schema() {
     let watched = Watched::alone();
     let login = Login::with("look", "some");
     let login = Login {
@@ -121,7 +121,7 @@ fn an_admin_port_in_use_does_not_stop_the_proxy() {
 }
 
 #[test]
-fn the_first_user_may_come_with_a_reload_and_the_last_may_go() {
+fn a_reload_may_add_the_first_user_and_remove_the_last() {
     let port = free_port();
     let without = Settings::default().backend(format!("127.0.0.1:{}", free_port()));
     let address = format!("127.0.0.1:{port}");

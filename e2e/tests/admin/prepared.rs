@@ -7,7 +7,7 @@ use e2e::raw::{Login, command};
 use super::{Watched, name_in};
 
 #[test]
-fn values_come_and_results_go_in_binary() {
+fn prepared_statements_have_binary_values_and_results() {
     let watched = Watched::alone();
     let login = Login::with("look", "some");
     for login in [login.clone(), login.without(capability::DEPRECATE_EOF)] {

@@ -6,7 +6,7 @@ use e2e::wait;
 use super::*;
 
 #[test]
-fn charts_have_lines_before_the_page_has_looked_twice() {
+fn charts_have_lines_after_the_first_refresh() {
     let port = free_port();
     let proxy = start(port);
     let mut client = proxy.connect();

@@ -26,7 +26,7 @@ fn go_to_rows(browser: &Browser, address: &str, view: &str) {
 
 /// Nobody works: what is asked for anew comes in the order that it had.
 #[test]
-fn rows_of_every_table_are_walked_through_and_tell_all_of_themselves() {
+fn rows_of_every_table_are_reached_by_keys_and_show_all_their_columns() {
     let port = free_port();
     let proxy = start(port);
     let (mut pinned, mut other) = (proxy.connect(), proxy.connect());

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn figures_lines_and_flows_are_seen_in_light_and_dark() {
+fn figures_lines_and_flows_are_visible_in_light_and_dark() {
     under_load(|browser, _, _| {
         browser.wait(
             "statements are counted",
@@ -65,7 +65,7 @@ fn relayed_statements_have_figures_or_a_hint_names_the_setting() {
 }
 
 #[test]
-fn a_drained_backend_is_no_fault_and_a_missing_primary_is() {
+fn a_missing_primary_is_a_fault_and_a_drained_backend_is_none() {
     let port = free_port();
     let mut server = Server::lease(Product::MariaDb);
     let drained = Server::shared(Product::MariaDb);

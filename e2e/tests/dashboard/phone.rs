@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_phone_shows_it_without_scrolling_aside() {
+fn a_phone_shows_each_view_without_horizontal_scrolling() {
     under_load(|browser, _, address| {
         browser.become_phone(390, 844);
         for view in views(browser) {

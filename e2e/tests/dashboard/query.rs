@@ -15,7 +15,7 @@ fn write(browser: &Browser, sql: &str) {
 }
 
 #[test]
-fn a_statement_has_a_result_or_an_error_and_is_offered_again() {
+fn a_statement_shows_its_result_or_error_and_is_in_the_history() {
     let port = free_port();
     let _proxy = start(port);
     let address = format!("http://127.0.0.1:{port}/");

@@ -66,7 +66,7 @@ fn a_setting_changes_after_a_preview_of_its_effect() {
 }
 
 #[test]
-fn a_change_is_taken_back_by_one_button_and_a_group_is_found_by_its_name() {
+fn one_button_undoes_a_change_and_a_group_is_found_by_its_name() {
     let port = free_port();
     let _proxy = start(port);
     let address = format!("http://127.0.0.1:{port}/");

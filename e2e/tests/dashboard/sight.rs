@@ -37,7 +37,7 @@ const NAMELESS: &str = r"
         .filter(it => it.checkVisibility() && !name(it)).map(it => it.outerHTML.slice(0, 120));";
 
 #[test]
-fn every_text_is_read_easily_and_every_control_has_a_name() {
+fn every_text_has_enough_contrast_and_every_control_has_a_name() {
     under_load(|browser, _, address| {
         for view in views(browser) {
             go(browser, address, &view);

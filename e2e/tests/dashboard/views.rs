@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn every_view_is_there_by_its_key() {
+fn every_view_opens_by_its_key() {
     under_load(|browser, proxy, _| {
         browser.press("?");
         browser.wait(

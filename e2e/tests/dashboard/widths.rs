@@ -18,7 +18,7 @@ const CUT: &str = r"
         .map(it => it.tagName + ' ' + it.textContent.slice(0, 40));";
 
 #[test]
-fn a_wide_screen_shows_every_view_without_holes_and_without_scrolling_aside() {
+fn a_wide_screen_shows_every_view_without_gaps_and_horizontal_scrolling() {
     under_load(|browser, _, address| {
         browser.become_desktop(1440, 900);
         for view in views(browser) {

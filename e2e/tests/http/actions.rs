@@ -44,7 +44,7 @@ impl Doer {
 }
 
 #[test]
-fn settings_are_changed_looked_through_and_saved() {
+fn settings_are_changed_listed_and_saved() {
     let watched = Watched::with_admin_port(unserved());
     let root = Doer::new(&watched, ROOT);
     let holds =
@@ -87,7 +87,7 @@ fn settings_are_changed_looked_through_and_saved() {
 }
 
 #[test]
-fn backends_come_change_and_go() {
+fn backends_are_added_changed_and_removed() {
     let watched = Watched::with_admin_port(unserved());
     let root = Doer::new(&watched, ROOT);
     let backend = || {
@@ -146,7 +146,7 @@ fn backends_come_change_and_go() {
 }
 
 #[test]
-fn rules_and_accounts_come_change_and_go() {
+fn rules_and_accounts_are_added_changed_and_removed() {
     let watched = Watched::pooled_with_admin_port(Product::MariaDb);
     let root = Doer::new(&watched, ROOT);
     let mut client = watched.proxy.connect();

@@ -7,7 +7,7 @@ use serde_json::json;
 use super::{LOOK, ROOT, Watched, rows, unserved};
 
 #[test]
-fn users_of_the_admin_port_get_in_with_tls_and_without() {
+fn users_of_the_admin_port_log_in_with_and_without_tls() {
     let watched = Watched::alone();
     for (user, caller) in [("root", watched.root()), ("look", watched.look())] {
         for caller in [caller.clone(), caller.over_tls()] {
@@ -204,7 +204,7 @@ fn connections_have_a_limit() {
 }
 
 #[test]
-fn tls_is_demanded_where_it_is_configured_so() {
+fn tls_is_required_if_configured() {
     let own = &Certs::shared().server;
     let demanding = unserved()
         .set("client_tls.mode", "required")

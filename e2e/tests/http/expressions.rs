@@ -123,7 +123,7 @@ pub fn labels_of_series(line: &str) -> (&str, Vec<(String, String)>) {
 }
 
 #[test]
-fn an_expression_is_taken_apart() {
+fn a_filter_expression_is_parsed() {
     let text =
         r#"sum by (le, way) (rate(pilotfish_x_bucket{a="b",c=~"$c"}[5m])) / process_y{d!=""}"#;
     let expression = Expression::parse(text, "{{way}} of {{e}}");

@@ -40,7 +40,7 @@ fn a_request_with_a_foreign_host_header_is_refused() {
 }
 
 #[test]
-fn pages_of_other_sites_get_nothing() {
+fn pages_of_other_sites_cannot_read_answers() {
     let watched = Watched::alone();
     let root = watched.root();
     let evil = root.clone().header("origin", "http://evil.example");
@@ -104,7 +104,7 @@ fn requests_that_are_too_large_give_an_error() {
 }
 
 #[test]
-fn garbage_ends_its_own_connection_and_nothing_else() {
+fn garbage_ends_only_its_own_connection() {
     let watched = Watched::alone();
     let refused = |bytes: &[u8]| {
         let mut stream = TcpStream::connect(("127.0.0.1", watched.port)).unwrap();
@@ -142,7 +142,7 @@ fn garbage_ends_its_own_connection_and_nothing_else() {
 
 /// Each with a connection of its own, all at once and again.
 #[test]
-fn a_hundred_at_once_are_answered() {
+fn a_hundred_concurrent_requests_are_answered() {
     let watched = Watched::alone();
     let look = watched.look();
     thread::scope(|scope| {
@@ -225,7 +225,7 @@ fn slow_scrapers_delay_no_other_client() {
 
 /// What the page asks for while it is open, on connections that stay, while clients work.
 #[test]
-fn a_hundred_dashboards_hold_no_client() {
+fn a_hundred_dashboards_delay_no_client() {
     const PAGES: [&str; 7] = [
         "/metrics",
         "/api/tables/backends?rows=objects",

@@ -35,7 +35,7 @@ fn number(metrics: &str, series: &str) -> Option<f64> {
 }
 
 #[test]
-fn prometheus_understands_them_and_they_count() {
+fn prometheus_reads_the_metrics_and_they_count() {
     let watched = Watched::pooled(Product::MariaDb);
     let look = watched.look();
     let mut client = watched.proxy.connect();
@@ -134,7 +134,7 @@ fn own_address() -> Option<std::net::IpAddr> {
 }
 
 #[test]
-fn hostile_names_and_many_of_them_stay_in_their_bounds() {
+fn metrics_of_many_and_hostile_names_are_bounded() {
     let mut settings = unserved().rule("a\"} 1 {\\", &[("routing.replicas", "\"primary\"")]);
     for number in 0..200 {
         settings = settings.rule(

@@ -224,7 +224,7 @@ fn a_collector_that_takes_no_metrics_is_reported_once_and_gets_them_later() {
 }
 
 #[test]
-fn an_address_that_is_none_is_refused() {
+fn an_invalid_address_is_refused() {
     let settings = settings(Product::MariaDb, "otel:4318").to_toml();
     let folder = e2e::Folder::new("otlp");
     let file = folder.path().join("pilotfish.toml");

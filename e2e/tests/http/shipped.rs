@@ -265,7 +265,7 @@ fn all_expressions_name_what_the_proxy_prints(product: Product) {
 }
 
 #[test]
-fn prometheus_understands_all_expressions() {
+fn prometheus_accepts_all_expressions() {
     promtool(&["check", "rules", RULES], "");
     let mut rules = String::from("groups:\n  - name: all\n    rules:\n");
     for (name, text) in DASHBOARDS {

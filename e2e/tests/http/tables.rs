@@ -39,7 +39,7 @@ fn each_table_has_descriptions_of_its_columns() {
 }
 
 #[test]
-fn rows_are_picked_ordered_and_cut() {
+fn rows_are_filtered_sorted_and_limited() {
     let watched = Watched::pooled(Product::MariaDb);
     let look = watched.look();
     let of = |question: &str| rows(&look.get(&format!("/api/tables/{question}")));

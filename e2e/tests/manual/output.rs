@@ -43,7 +43,7 @@ fn plain(line: &str) -> String {
 }
 
 #[test]
-fn dots_stand_for_text_and_for_lines() {
+fn dots_in_examples_match_text_and_lines() {
     let output = "+----+------+\n| id | name |\n+----+------+\n| 1  | Ada  |\n+----+------+\n";
     let shown = |text: &str| is_as_shown(output, &text.lines().collect::<Vec<_>>());
     assert!(shown(output));

@@ -189,7 +189,7 @@ fn looks_furnished(conn: &mut RawConn, id: u32) {
 }
 
 #[test]
-fn a_pooled_connection_that_died_is_replaced_unnoticed() {
+fn a_dead_pooled_connection_is_replaced_without_an_error() {
     for product in PRODUCTS {
         let server = Server::lease(product);
         let proxy = Proxy::start(&Settings::pooled(&server, 2));
@@ -212,7 +212,7 @@ fn a_pooled_connection_that_died_is_replaced_unnoticed() {
 }
 
 #[test]
-fn a_restart_goes_unnoticed_by_sessions_that_hold_nothing() {
+fn a_server_restart_gives_no_error_to_sessions_without_a_connection() {
     for product in PRODUCTS {
         let mut server = Server::lease(product);
         // The proxy may have looked while it was away.
@@ -234,7 +234,7 @@ fn a_restart_goes_unnoticed_by_sessions_that_hold_nothing() {
 }
 
 #[test]
-fn a_session_outlasts_its_backends_absence() {
+fn a_session_survives_its_backends_absence() {
     for product in PRODUCTS {
         let mut server = Server::lease(product);
         let settings = Settings::pooled(&server, 2).set("pool.timeout_wait", "1s");

@@ -30,7 +30,7 @@ fn relayed(product: Product) -> (LeasedServer, Relay, Proxy) {
 }
 
 #[test]
-fn a_write_that_has_not_left_is_sent_over_another_connection() {
+fn an_unsent_write_goes_over_another_connection() {
     for product in PRODUCTS {
         let (server, relay, proxy) = relayed(product);
         let (mut one, mut two) = (connect(&proxy), connect(&proxy));
@@ -44,7 +44,7 @@ fn a_write_that_has_not_left_is_sent_over_another_connection() {
 }
 
 #[test]
-fn a_kill_that_is_lost_is_said_again() {
+fn a_lost_kill_is_sent_again() {
     for product in PRODUCTS {
         let server = Server::lease(product);
         prepare(&server);

@@ -150,7 +150,7 @@ fn an_idle_transaction_gets_no_packet_if_the_proxy_stops() {
 }
 
 #[test]
-fn the_admin_port_kills_without_a_word() {
+fn a_session_that_the_admin_port_kills_gets_no_packet() {
     for product in PRODUCTS {
         let server = Server::lease(product);
         let port = e2e::free_port();

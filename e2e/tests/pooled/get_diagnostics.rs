@@ -140,7 +140,7 @@ fn each_form_of_get_diagnostics_gives_the_servers_result() {
 }
 
 #[test]
-fn prepared_by_a_statement_it_does_the_same() {
+fn get_diagnostics_works_in_a_prepared_text() {
     for product in PRODUCTS {
         let mut compared = Compared::start(product, 2);
         for text in [
@@ -164,7 +164,7 @@ fn prepared_by_a_statement_it_does_the_same() {
 }
 
 #[test]
-fn prepared_by_a_command_it_does_the_same() {
+fn get_diagnostics_works_in_a_prepared_command() {
     for product in PRODUCTS {
         let mut compared = Compared::start(product, 2);
         for text in [

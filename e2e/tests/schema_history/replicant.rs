@@ -76,7 +76,7 @@ fn a_binary_log_is_read_by_the_option_of_mysql_proxy(product: Product) {
 }
 
 #[test]
-fn what_the_replication_client_cannot_do_is_refused() {
+fn unsupported_options_of_the_replication_client_are_refused() {
     for arguments in [
         &["--plugins=proxy,replicant"][..],
         &["--mode=reverse", "--backend=127.0.0.1:3306"],

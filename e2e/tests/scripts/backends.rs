@@ -119,7 +119,7 @@ fn a_script_chooses_a_replica(product: Product) {
 }
 
 #[test]
-fn a_backend_that_is_not_there_is_none() {
+fn a_script_that_chooses_an_unknown_backend_refuses_the_client() {
     let scripted = Scripted::with(three(Product::MariaDb), &with_choice("9"));
     let told = (1105, "(proxy) all backends are down".to_owned());
     assert_eq!(scripted.refusal(), told);
@@ -151,7 +151,7 @@ fn a_scripts_notes_about_a_backend_are_kept() {
 }
 
 #[test]
-fn workers_may_have_an_interpreter_each() {
+fn each_worker_can_have_its_own_interpreter() {
     let settings =
         Settings::in_front_of([Server::shared(Product::MariaDb)]).set("script.isolation", "worker");
     let scripted = Scripted::with_workers(

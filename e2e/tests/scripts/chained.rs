@@ -38,7 +38,7 @@ fn in_front_of(mock: &Scripted, script: &str) -> Scripted {
 }
 
 #[test]
-fn ok_from_connect_server_lets_everybody_in() {
+fn ok_from_connect_server_accepts_every_login() {
     let scripted = Scripted::with(
         Settings::default(),
         &seeing(
@@ -271,7 +271,7 @@ fn malformed_replies_are_given_to_the_script_as_far_as_they_are_valid() {
 
 /// A chain of three: what the outermost rewrites the next answers, and the innermost never sees.
 #[test]
-fn scripts_in_a_row_of_proxies_each_do_their_part() {
+fn scripts_of_proxies_in_a_row_all_run() {
     let mock = mock_with(
         GREETING,
         r#"["SELECT inner"] = function() return { type = 0, resultset = { fields = { { name = "who", type = 254 } }, rows = { { "the mock" } } } } end"#,

@@ -105,7 +105,7 @@ fn each_client_ends_once(product: Product) {
 }
 
 #[test]
-fn a_client_for_whom_there_is_no_backend_ends_with_the_hook() {
+fn a_client_without_a_backend_ends_with_the_hook() {
     let script = r#"
         function disconnect_client() print("the end of " .. proxy.connection.client.src.port) end
     "#;

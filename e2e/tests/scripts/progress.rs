@@ -69,7 +69,7 @@ const SCRIPT: &str = r#"
 
 /// Ids follow one another throughout, which the client checks.
 #[test]
-fn the_client_has_reports_at_once_and_no_hook_ever() {
+fn reports_go_to_the_client_at_once_and_to_no_hook() {
     let (arrive, arrived) = channel();
     let backend = reporting(arrived);
     let settings = Settings::default().backend(backend.tcp());

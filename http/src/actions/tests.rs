@@ -35,7 +35,7 @@ fn each_action_has_its_name_and_its_path_alone() {
 }
 
 #[test]
-fn whatever_a_body_may_have_is_a_column_that_can_be_set() {
+fn every_key_of_a_body_is_a_column_that_can_be_set() {
     for action in ACTIONS {
         let parameters = action.means.parameters();
         assert!(
@@ -63,7 +63,7 @@ fn whatever_a_body_may_have_is_a_column_that_can_be_set() {
 }
 
 #[test]
-fn what_is_named_is_a_value_and_never_a_part_of_the_statement() {
+fn names_in_a_request_are_bound_as_values() {
     let evil = "x' OR 1=1; --\"";
     let body = serde_json::json!({"weight": 2, "role": evil, "zone": null}).to_string();
     let order = order("changeBackend", evil, &body).unwrap();
@@ -107,7 +107,7 @@ fn settings_are_set_by_their_own_names() {
 }
 
 #[test]
-fn a_body_that_means_nothing_is_told_what_is_wrong() {
+fn a_malformed_body_gets_the_reason() {
     for (name, body, words) in [
         ("changeSettings", "{}", "names no setting"),
         ("changeSettings", r#"{"limit": 1}"#, "is no setting"),
@@ -136,7 +136,7 @@ fn a_body_that_means_nothing_is_told_what_is_wrong() {
 }
 
 #[test]
-fn whoever_may_look_is_offered_what_changes_nothing() {
+fn only_actions_that_change_the_proxy_need_an_administrator() {
     for action in ACTIONS {
         let Means::Statement(text) = action.means else {
             assert_eq!(action.role(), AdminRole::Admin, "{}", action.name);

@@ -138,7 +138,7 @@ pub mod tests {
     }
 
     #[test]
-    fn an_answer_says_where_brokers_are_and_who_leads_the_first_partition() {
+    fn metadata_has_the_brokers_and_the_leader_of_the_first_partition() {
         let metadata = super::answer(&answer()).unwrap();
         let broker = |id, host: &str| Broker {
             id,

@@ -191,7 +191,7 @@ fn a_password_in_clear_is_encrypted_for_an_open_backend() {
 }
 
 #[test]
-fn a_client_that_encrypts_for_another_key_is_told_so() {
+fn a_client_that_encrypts_for_another_key_gets_an_error() {
     let lines = [
         Backend(b"\x01\x04"),
         ToClient(b"\x01\x04"),
@@ -236,7 +236,7 @@ fn a_private_leg_is_one_thing_to_one_plugin_and_another_to_the_other() {
 }
 
 #[test]
-fn a_password_is_withheld_from_an_open_backend_whose_key_nobody_has_vouched_for() {
+fn a_password_is_not_sent_over_an_open_connection_under_an_unverified_key() {
     let (near_client, _far_client) = duplex(1 << 16);
     let (near_backend, far_backend) = duplex(1 << 16);
     let (mut client, mut backend) = (

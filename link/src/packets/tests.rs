@@ -45,7 +45,7 @@ fn payloads_are_read_however_the_bytes_come() {
 }
 
 #[test]
-fn what_is_read_ahead_is_handed_on() {
+fn bytes_read_ahead_are_handed_on() {
     let (mut near, _far) = stream(b"\x01\0\0\0a\x05\0\0\0next!");
     assert_eq!(futures_now(near.read()).unwrap(), b"a");
     assert_eq!(near.into_parts().unwrap().1, b"\x05\0\0\0next!");

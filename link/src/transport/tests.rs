@@ -337,7 +337,7 @@ fn a_transport_is_small() {
 }
 
 #[tokio::test]
-async fn frames_stay_packed_until_they_have_what_is_wanted() {
+async fn frames_stay_packed_until_they_have_the_wanted_bytes() {
     let (near, far) = sockets();
     let codec = Codec::new(Algorithm::Zlib, 6, Remote::Client);
     let (mut server, mut client) = (Transport::from(near).compress(codec, b""), far);
@@ -377,7 +377,7 @@ async fn frames_that_take_as_much_memory_as_is_wanted_are_unpacked() {
 }
 
 #[tokio::test]
-async fn a_client_that_closes_before_it_has_sent_what_is_wanted_is_noticed() {
+async fn a_client_that_closes_before_the_wanted_bytes_is_noticed() {
     let (near, far) = sockets();
     let codec = Codec::new(Algorithm::Zlib, 6, Remote::Client);
     let (mut server, mut client) = (Transport::from(near).compress(codec, b""), far);

@@ -84,7 +84,7 @@ async fn an_aborted_connection_is_reset() {
 }
 
 #[tokio::test]
-async fn nobody_listening_is_told_as_such() {
+async fn a_refused_connection_is_reported_as_such() {
     let listener = listen(&loopback("127.0.0.1:0"));
     let endpoint = listener.endpoint().clone();
     drop(listener);
@@ -183,7 +183,7 @@ async fn an_inherited_socket_is_used_as_it_is() {
 }
 
 #[test]
-fn refusals_are_told_apart() {
+fn reasons_of_refusals_are_distinguished() {
     assert!(matches!(Refusal::of(Errno::MFILE), Refusal::Exhausted));
     assert!(matches!(Refusal::of(Errno::NFILE), Refusal::Exhausted));
     assert!(matches!(Refusal::of(Errno::CONNABORTED), Refusal::Passing));

@@ -109,7 +109,7 @@ async fn a_header_that_comes_in_two_parts_is_read_and_nothing_behind_it() {
 }
 
 #[tokio::test]
-async fn a_connection_that_ends_early_is_told_from_a_silent_one() {
+async fn a_connection_that_ends_early_is_distinguished_from_a_silent_one() {
     for (sent, silent) in [(&b""[..], true), (b"PROXY TC", false)] {
         let mut stream = sent;
         match read(&mut stream).await {
@@ -120,7 +120,7 @@ async fn a_connection_that_ends_early_is_told_from_a_silent_one() {
 }
 
 #[test]
-fn what_is_no_header_is_refused_at_its_first_odd_byte() {
+fn a_malformed_header_is_refused_at_its_first_wrong_byte() {
     for bytes in [
         &b"GET / HTTP/1.1\r\n"[..],
         b"PROXI",

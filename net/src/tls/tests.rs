@@ -463,7 +463,7 @@ async fn a_client_that_a_new_ca_does_not_know_cannot_resume() {
 }
 
 #[test]
-fn faulty_files_are_named_with_what_is_wrong() {
+fn faulty_files_are_named_with_the_reason() {
     let ca = Ca::new();
     let good = ca.issue(params("x", &[]));
     let fault = |identity: &Identity| {
@@ -511,7 +511,7 @@ async fn client_hello(client: &ClientTls) -> (Vec<u8>, Socket, impl Future<Outpu
 }
 
 #[tokio::test]
-async fn what_was_read_ahead_is_part_of_the_handshake() {
+async fn bytes_read_ahead_are_part_of_the_handshake() {
     let server = server(None, ClientCertificates::Ignored);
     let client = client(Verification::None, None, None);
     let whole = client_hello(&client).await.0.len();

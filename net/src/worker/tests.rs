@@ -79,7 +79,7 @@ fn a_panic_in_a_task_leaves_the_worker_alive() {
 }
 
 #[test]
-fn a_panic_in_a_workers_main_future_is_told() {
+fn a_panic_in_a_workers_main_future_is_reported() {
     let workers = Workers::start(2, "test", serve).unwrap();
     assert!(workers.send(1, Message::PanicInMain).is_ok());
     let ends: HashMap<_, _> = workers.join().into_iter().collect();

@@ -33,7 +33,7 @@ fn faults(line: &str) -> Vec<String> {
 }
 
 #[test]
-fn the_command_is_told_apart() {
+fn the_subcommand_is_parsed() {
     assert!(matches!(parse("--backend db1").unwrap(), Command::Serve(_)));
     assert!(matches!(
         parse("--check -c x.toml").unwrap(),
@@ -195,7 +195,7 @@ fn the_defaults_file_is_read_and_read_again() {
 }
 
 #[test]
-fn check_tells_every_fault_or_what_differs() {
+fn check_prints_every_fault_or_the_differences_from_the_defaults() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("pilotfish.toml");
     let check = |text: &str| {
@@ -342,7 +342,7 @@ fn help_and_version_are_no_mistakes() {
 }
 
 #[test]
-fn mistakes_are_told_with_what_may_be_meant() {
+fn mistakes_are_reported_with_a_suggestion() {
     let told = parse("--bakend db1").unwrap_err();
     assert_eq!(told.exit_code(), 2);
     assert!(told.to_string().contains("'--backend'"), "{told}");
@@ -371,7 +371,7 @@ fn the_sandbox_takes_its_own_arguments() {
 }
 
 #[test]
-fn check_tries_rules_and_tells_which_do_not_do_what_they_should() {
+fn check_runs_the_tests_of_rules_and_names_failures() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("pilotfish.toml");
     let check = |text: &str| {
@@ -407,7 +407,7 @@ fn check_tries_rules_and_tells_which_do_not_do_what_they_should() {
 }
 
 #[test]
-fn what_follows_a_script_is_the_scripts() {
+fn arguments_after_a_script_belong_to_the_script() {
     let lua = |line: &str| match parse(line).unwrap() {
         Command::Lua(arguments) => arguments,
         other => unreachable!("{other:?}"),

@@ -55,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_written_stays() {
+    fn the_file_stays_if_it_cannot_be_written() {
         let folder = tempfile::tempdir().unwrap();
         assert!(replace(&folder.path().join("nothing"), "new").is_err());
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);

@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_has_gone_is_told_and_its_return_is_noticed() {
+    fn a_missing_folder_is_reported_and_its_return_is_noticed() {
         let folder = tempfile::tempdir().unwrap();
         let below = folder.path().join("below");
         let mut log = LogFile::new(below.join("log"));

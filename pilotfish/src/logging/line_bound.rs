@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_lines_are_merged_and_their_number_is_told() {
+    fn equal_lines_are_merged_and_counted() {
         let bound = LineBound::default();
         assert!(bound.admits(line("a", "down"), ""));
         for _ in 0..10_000 {
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_of_a_kind_are_bounded_and_their_total_is_told() {
+    fn lines_of_a_kind_are_bounded_and_counted() {
         let bound = LineBound::default();
         let lines = (0..63_365).map(|number| line("no_backend", &number.to_string()));
         let written = lines.filter(|it| bound.admits(it.clone(), "")).count();
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_is_bounded() {
+    fn the_memory_for_lines_is_bounded() {
         let bound = LineBound::default();
         for number in 0..100_000 {
             bound.admits(line(&format!("{}", number % 1000), &number.to_string()), "");

@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn each_way_past_a_boundary_is_told() {
+    fn each_gap_of_a_rule_is_reported() {
         let account = "[[account]]\nuser = \"app\"\npassword = \"x\"\n";
         for (text, count) in [
             (RULE.to_owned(), 1),

@@ -62,7 +62,7 @@ fn press(figures: &mut Figures, code: KeyCode) -> Then {
 }
 
 #[test]
-fn what_has_grown_is_shown_by_the_second_and_the_most_is_above() {
+fn growth_is_shown_by_the_second_and_the_largest_comes_first() {
     let lines = drawn(&figures());
     assert!(
         lines[0].contains("2,010 statements/s   7 sessions, 2 running"),
@@ -129,7 +129,7 @@ fn keys_sort_filter_and_turn() {
 }
 
 #[test]
-fn what_goes_wrong_is_told_below_and_small_terminals_do() {
+fn errors_are_shown_below_and_small_terminals_suffice() {
     let mut figures = figures();
     figures.fault = Some("no answer".to_owned());
     assert!(drawn(&figures)[11].contains("no answer"));

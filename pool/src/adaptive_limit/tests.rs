@@ -35,7 +35,7 @@ fn ended(limit: &AdaptiveLimit<char>, span: Span) -> String {
 }
 
 #[test]
-fn who_comes_when_all_places_are_taken_waits_in_line() {
+fn a_statement_above_the_limit_waits_in_the_queue() {
     let limit = limit(2);
     let [first, second] = [(); 2].map(|()| limit.begin().unwrap());
     assert!(limit.begin().is_none());
@@ -53,7 +53,7 @@ fn who_comes_when_all_places_are_taken_waits_in_line() {
 }
 
 #[test]
-fn who_is_in_a_transaction_goes_on_whatever_the_limit_says() {
+fn a_transaction_continues_above_the_limit() {
     let limit = limit(1);
     let first = limit.go_on();
     let second = limit.go_on();
@@ -92,7 +92,7 @@ fn the_place_of_one_that_has_gone_when_it_is_called_goes_to_the_next() {
 }
 
 #[test]
-fn a_statement_that_runs_for_long_keeps_nobody_waiting() {
+fn a_long_statement_does_not_count_for_the_limit() {
     let limit = limit(1);
     limit.update(SPAN);
     let long = limit.begin().unwrap();

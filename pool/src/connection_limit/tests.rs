@@ -56,7 +56,7 @@ fn the_poorest_in_line_comes_first_then_the_first() {
 }
 
 #[test]
-fn who_leaves_the_line_lets_others_pass() {
+fn a_waiter_that_leaves_the_queue_lets_others_pass() {
     let connection_limit = quiet(1);
     let [holder, first, second] = [0; 3].map(|_| holdings(&[&connection_limit]));
     let place = take(&holder);
@@ -69,7 +69,7 @@ fn who_leaves_the_line_lets_others_pass() {
 }
 
 #[test]
-fn who_goes_without_stands_in_no_line() {
+fn a_request_that_does_not_wait_is_not_in_the_queue() {
     let connection_limit = quiet(0);
     assert!(
         holdings(&[&connection_limit])
@@ -80,7 +80,7 @@ fn who_goes_without_stands_in_no_line() {
 }
 
 #[test]
-fn who_would_go_without_lets_the_line_go_first() {
+fn a_request_that_does_not_wait_yields_to_the_queue() {
     let connection_limit = quiet(1);
     let [holder, rich, warm] = [0; 3].map(|_| holdings(&[&connection_limit]));
     let place = take(&holder);
@@ -108,7 +108,7 @@ fn a_line_asks_the_rich_more_than_the_poor() {
 }
 
 #[test]
-fn a_lowered_limit_asks_for_what_is_above_it() {
+fn a_lowered_limit_asks_for_the_connections_above_it() {
     let connection_limit = quiet(3);
     let holdings = holdings(&[&connection_limit]);
     let mut places: Vec<_> = (0..3).filter_map(|_| take(&holdings)).collect();
@@ -119,7 +119,7 @@ fn a_lowered_limit_asks_for_what_is_above_it() {
 }
 
 #[test]
-fn the_bell_rings_when_somebody_begins_to_wait_and_when_a_place_returns() {
+fn the_signal_fires_for_a_new_waiter_and_for_a_released_place() {
     let rung = Arc::new(AtomicUsize::new(0));
     let waker = Arc::clone(&rung);
     let connection_limit = ConnectionLimit::new(1, move || {
@@ -166,7 +166,7 @@ fn over_all_threads_the_limit_holds_and_everything_returns() {
 }
 
 #[test]
-fn a_bounded_account_gets_nothing_beyond_its_bound_and_nobody_yields_to_it() {
+fn a_bounded_account_gets_nothing_above_its_bound_and_no_account_yields_to_it() {
     let connection_limit = quiet(10);
     let (account, other) = (ShareId(1), ShareId(2));
     let of = |share| Holdings::new(vec![Holding::of_account(&connection_limit, share)]);
@@ -194,7 +194,7 @@ fn a_bounded_account_gets_nothing_beyond_its_bound_and_nobody_yields_to_it() {
 }
 
 #[test]
-fn what_an_account_has_from_before_is_left_to_it_until_it_gives_it_back() {
+fn connections_from_before_a_bound_stay_until_they_are_released() {
     let connection_limit = quiet(10);
     let (account, other) = (ShareId(1), ShareId(2));
     let all = Holdings::new(vec![Holding::of_account(&connection_limit, account)]);
@@ -213,7 +213,7 @@ proptest::proptest! {
     /// Random takes and returns of three accounts of two keys each: the limit holds, a bounded account gets nothing
     /// beyond its bound, and one that is not bounded gets whatever is free.
     #[test]
-    fn bounds_hold_whatever_is_taken_and_given_back(
+    fn bounds_hold_in_every_order_of_acquire_and_release(
         steps in proptest::collection::vec((0usize..6, 0u8..5), 1..200),
     ) {
         const LIMIT: u32 = 10;

@@ -52,7 +52,7 @@ fn open(pool: &mut TestPool, backend: u8) -> Lease {
 }
 
 #[test]
-fn a_backend_that_goes_down_closes_what_is_idle_and_refuses_who_waits() {
+fn a_backend_that_goes_down_closes_idle_connections_and_refuses_waiters() {
     let connection_limit = ConnectionLimit::new(9, || ());
     let mut pool = pool(&connection_limit);
     let leases = [open(&mut pool, 1), open(&mut pool, 1)];
@@ -139,7 +139,7 @@ fn a_pool_that_is_dropped_returns_its_places() {
 }
 
 #[test]
-fn a_new_supply_under_the_same_ceiling_keeps_what_is_counted() {
+fn a_new_sub_pool_under_the_same_limit_keeps_the_count() {
     let connection_limit = ConnectionLimit::new(2, || ());
     let mut pool = pool(&connection_limit);
     let lease = open(&mut pool, 1);

@@ -208,7 +208,7 @@ proptest! {
 }
 
 #[test]
-fn a_head_is_overdue_when_it_keeps_somebody_for_many_times_its_habit() {
+fn a_head_is_overdue_if_it_delays_others_for_many_times_its_usual_duration() {
     let mut lane: Lane<u32, ()> = Lane::default();
     lane.submit(1, (), MS).unwrap();
     let late = MS * 16;
@@ -229,7 +229,7 @@ fn a_head_is_overdue_when_it_keeps_somebody_for_many_times_its_habit() {
 }
 
 #[test]
-fn a_head_that_overstays_for_nobody_is_abandoned() {
+fn an_overdue_head_of_a_withdrawn_request_is_abandoned() {
     let mut lane: Lane<u32, ()> = Lane::default();
     let request_id = lane.submit(1, (), MS).unwrap();
     lane.departs(Duration::ZERO);
@@ -246,7 +246,7 @@ fn a_head_that_overstays_for_nobody_is_abandoned() {
 }
 
 #[test]
-fn each_head_that_overstays_for_nobody_is_abandoned() {
+fn each_overdue_head_of_withdrawn_requests_is_abandoned() {
     let mut lane: Lane<u32, ()> = Lane::default();
     let seats = [1, 2].map(|request| lane.submit(request, (), MS).unwrap());
     lane.departs(Duration::ZERO);
@@ -271,7 +271,7 @@ fn no_habit_makes_patience_too_short_or_too_long() {
 }
 
 #[test]
-fn who_has_left_keeps_nobody_waiting_and_delays_no_one() {
+fn a_withdrawn_request_delays_no_other() {
     let mut lane: Lane<u32, ()> = Lane::default();
     lane.submit(1, (), MS).unwrap();
     let request_id = lane.submit(2, (), MS).unwrap();

@@ -96,7 +96,7 @@ fn one_that_comes_back_in_time_spares_the_opening() {
 }
 
 #[test]
-fn where_all_are_held_nobody_waits_for_them() {
+fn requests_do_not_wait_if_all_connections_are_held() {
     let mut pool = pool();
     let held = leased(&mut pool, S);
     let _ticket = wait(&mut pool, 'w', S + MS);
@@ -114,7 +114,7 @@ fn where_all_are_held_nobody_waits_for_them() {
 }
 
 #[test]
-fn those_who_have_waited_all_open_where_all_are_held() {
+fn all_waiters_open_connections_if_all_are_held() {
     let mut pool = pool();
     let held = leased(&mut pool, S);
     pool.hold(&held);
@@ -127,7 +127,7 @@ fn those_who_have_waited_all_open_where_all_are_held() {
 }
 
 #[test]
-fn who_has_less_patience_than_an_opening_takes_opens_at_once() {
+fn a_request_with_less_time_than_an_opening_takes_opens_at_once() {
     let mut pool = pool();
     let _lease = leased(&mut pool, S);
     let verdict = check_out(&mut pool, '-', OPENING - MS, S);

@@ -129,7 +129,7 @@ fn the_search_is_bounded() {
 }
 
 #[test]
-fn who_finds_none_waits_in_order_and_sees_where_it_stands() {
+fn a_request_without_a_place_waits_in_order_and_knows_its_position() {
     let mut pool = pool(at_most(1));
     let lease = open(&mut pool, S);
     let first = wait(&mut pool, 'f', 2 * S);
@@ -155,7 +155,7 @@ fn who_finds_none_waits_in_order_and_sees_where_it_stands() {
 }
 
 #[test]
-fn who_comes_later_does_not_overtake_those_who_wait() {
+fn a_later_request_does_not_overtake_waiters() {
     let mut pool = paced(at_most(9), RateLimit::new(1, 1, Duration::ZERO));
     let _lease = open(&mut pool, Duration::ZERO);
     let _first = wait(&mut pool, 'f', MS);
@@ -172,7 +172,7 @@ fn waiter(action: Action<&str, Conn, char>) -> char {
 }
 
 #[test]
-fn a_place_that_is_freed_goes_to_the_first_waiter_whatever_freed_it() {
+fn a_freed_place_goes_to_the_first_waiter() {
     let mut pool = pool(at_most(1));
     let lease = open(&mut pool, S);
     let _tickets = ['a', 'b', 'c', 'd', 'e'].map(|w| wait(&mut pool, w, S));
@@ -254,7 +254,7 @@ fn a_waiter_that_leaves_is_not_woken() {
 }
 
 #[test]
-fn what_is_dropped_is_found_and_its_place_goes_on() {
+fn the_place_of_a_dropped_wake_goes_to_the_next_waiter() {
     let mut pool = pool(at_most(1));
     let lease = open(&mut pool, S);
     let _tickets = ['a', 'b'].map(|w| wait(&mut pool, w, S));
@@ -285,7 +285,7 @@ fn more_than_may_be_idle_is_closed() {
 }
 
 #[test]
-fn a_lowered_limit_closes_what_comes_back_and_a_raised_one_serves_who_waits() {
+fn a_lowered_limit_closes_returned_connections_and_a_raised_one_serves_waiters() {
     let mut pool = pool(at_most(2));
     let leases = [open(&mut pool, S), open(&mut pool, S)];
     let supply = |connections_max| Supply {
@@ -314,7 +314,7 @@ fn a_token_of_another_pool_is_not_taken() {
 }
 
 #[test]
-fn counts_begin_from_nothing_but_for_what_is_lent() {
+fn a_reset_keeps_the_count_of_leased_connections() {
     let mut pool = pool(at_most(4));
     idle(&mut pool, &[0, 0]);
     let (_, lease) = taken(pool.check_out(&"a", wish('-'), 9 * S));

@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn what_there_is_no_room_for_fails_the_execute_until_it_is_reset() {
+    fn long_data_above_the_limit_fails_the_execute_until_a_reset() {
         let (mut statements, id, other) = two_of_two_parameters();
         statements.send_long_data(id, 1, b"abc");
         statements.send_long_data(other, 1, b"de");

@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_at_rest_may_be_closed_as_a_whole() {
+    fn all_unused_statements_can_be_closed() {
         let mut prepared = Prepared::new(4);
         run(&mut prepared, 'a');
         run(&mut prepared, 'b');
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_in_use_is_not_closed_even_if_the_bound_is_exceeded() {
+    fn statements_in_use_are_not_closed_above_the_bound() {
         let mut prepared = Prepared::new(1);
         assert_eq!(prepared.begin(&'a'), Lookup::Missing { close: None });
         prepared.learn('a', BackendStatementId(1));

@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_with_one_hash_are_told_apart() {
+    fn texts_with_the_same_hash_are_distinguished() {
         let text = |bytes: &[u8]| {
             Text(Rc::new(Inner {
                 hash: 7,
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_that_nobody_has_do_not_pile_up() {
+    fn unused_texts_do_not_accumulate() {
         let mut texts = Texts::default();
         let kept = texts.intern(b"kept");
         for number in 0..10_000u32 {

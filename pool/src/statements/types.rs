@@ -55,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn what_others_had_and_one_had_not_is_not_within() {
+    fn a_set_of_types_is_within_a_larger_set_only() {
         assert!(seen(&[]).is_within(&seen(&[])));
         assert!(seen(&[1]).is_within(&seen(&[2, 1])));
         assert!(!seen(&[1, 2]).is_within(&seen(&[2])));

@@ -218,7 +218,7 @@ fn the_minimum_is_opened_ahead_and_again_when_sessions_have_taken_it() {
 }
 
 #[test]
-fn what_cannot_be_opened_ahead_is_tried_again_later_and_later() {
+fn failed_openings_ahead_are_retried_with_growing_delays() {
     let mut pool = pool(Limits {
         idle_min: 1,
         ..quiet()
@@ -390,7 +390,7 @@ fn nothing_is_opened_ahead_while_others_want_the_place() {
 }
 
 #[test]
-fn who_still_waits_after_another_was_served_is_seen_by_those_who_have_more() {
+fn a_remaining_waiter_is_seen_by_workers_with_more_connections() {
     let connection_limit = ConnectionLimit::new(3, || ());
     let mut pool = Pool::new(1);
     pool.supply('a', supply(quiet(), &fast(), &[&connection_limit]));

@@ -54,7 +54,7 @@ fn user_of(origins: &ChangeOrigins, text: &str, second: u64) -> Option<String> {
 }
 
 #[test]
-fn sessions_that_share_a_connection_are_told_apart_by_their_statements() {
+fn sessions_that_share_a_connection_are_distinguished_by_their_statements() {
     let origins = wanted();
     send(&origins, "ALTER TABLE t ADD a INT;", 100, "ann");
     send(&origins, "ALTER TABLE t ADD b INT", 101, "bob");
@@ -136,7 +136,7 @@ fn other_connections_and_later_statements_do_not_count() {
 }
 
 #[test]
-fn its_memory_is_bounded_and_nothing_is_kept_for_nobody() {
+fn its_memory_is_bounded_and_empty_without_readers() {
     let origins = ChangeOrigins::default();
     origins.note_session(Some(THREAD), || seconds(1), None);
     assert!(origins.latest.lock().unwrap().is_empty());

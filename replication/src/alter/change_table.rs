@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_derived_is_said() {
+    fn underivable_changes_are_reported() {
         let definition = table("`a` int", "ENGINE=InnoDB");
         let steps = change_table(
             "`t`",

@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_table_is_refused_and_nothing_panics() {
+    fn malformed_definitions_are_refused_without_a_panic() {
         for text in [
             "",
             "CREATE VIEW v AS SELECT 1",

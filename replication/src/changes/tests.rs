@@ -210,7 +210,7 @@ fn rows_have_the_shape_of_debezium_and_keep_their_values() {
 }
 
 #[test]
-fn statements_that_change_objects_are_told_without_passwords() {
+fn statements_that_change_objects_are_sent_without_passwords() {
     for server in ["mariadb-11.8", "mysql-9.7"] {
         let captured = Captured::new(server, 1);
         let (all, _) = captured.read(&ChangeStart::Oldest, &[]);
@@ -241,7 +241,7 @@ fn statements_that_change_objects_are_told_without_passwords() {
 }
 
 #[test]
-fn statements_in_place_of_rows_are_told_as_such() {
+fn statements_instead_of_rows_are_marked_as_such() {
     for server in ["mariadb-11.8", "mysql-9.7"] {
         let captured = Captured::new(server, 2);
         let (all, error) = captured.read(&ChangeStart::Oldest, &[]);
@@ -259,7 +259,7 @@ fn statements_in_place_of_rows_are_told_as_such() {
 }
 
 #[test]
-fn columns_that_the_server_does_not_name_are_named_by_the_history_or_not_told() {
+fn unnamed_columns_get_names_from_the_history_or_are_left_out() {
     let mut captured = Captured::new("mariadb-11.8", 3);
     let wanted = &["shop.numbers"];
     let (told, error) = captured.read(&ChangeStart::Oldest, wanted);
@@ -448,7 +448,7 @@ fn told_at(history: &History, sequence: u64) -> DefinitionLookup {
 }
 
 #[test]
-fn a_definition_that_was_read_behind_a_later_change_is_not_told_between_the_two() {
+fn a_definition_read_after_a_later_change_is_not_used_between_the_two() {
     for (kind, statement) in [
         (
             "ALTER TABLE",
@@ -479,7 +479,7 @@ fn a_definition_that_was_read_behind_a_later_change_is_not_told_between_the_two(
 }
 
 #[test]
-fn a_definition_that_was_read_before_a_later_change_is_told_up_to_that() {
+fn a_definition_read_before_a_later_change_is_used_up_to_it() {
     // The change of 9 has left the definition as it was.
     let changes = [
         (5, "CREATE TABLE", "CREATE TABLE a (b INT)", "first", 8),

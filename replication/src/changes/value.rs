@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn values_keep_their_digits_and_bytes_are_told_from_texts() {
+    fn values_keep_their_digits_and_bytes_differ_from_texts() {
         let date_time = Temporal::DateTime {
             date: (2026, 2, 3),
             time: (4, 5, 6),

@@ -151,7 +151,7 @@ fn a_transaction_that_has_only_begun_is_taken_back() {
 }
 
 #[test]
-fn old_files_are_deleted_and_replicas_that_need_them_are_told() {
+fn old_files_are_deleted_and_replicas_that_need_them_get_an_error() {
     let folder = tempfile::tempdir().unwrap();
     let mut options = options(folder.path());
     options.bytes_max = 1 << 20;

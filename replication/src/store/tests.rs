@@ -93,7 +93,7 @@ fn a_position_and_its_change_are_there_after_the_file_is_opened_again() {
 }
 
 #[test]
-fn a_schema_is_told_as_it_was_at_each_time() {
+fn the_schema_of_each_time_can_be_read() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("schemas.db");
     let mut store = Store::open(Some(&file), 1 << 30).unwrap();
@@ -181,7 +181,7 @@ fn the_work_of_a_tool_is_one_change() {
 }
 
 #[test]
-fn the_oldest_make_room_and_what_holds_now_stays() {
+fn the_oldest_versions_make_room_and_current_ones_stay() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("schemas.db");
     let mut store = Store::open(Some(&file), 200_000).unwrap();
@@ -210,7 +210,7 @@ fn the_views_have_the_columns_that_are_shown() {
 }
 
 #[test]
-fn a_hook_is_told_of_each_change_once_from_when_it_is_set() {
+fn a_hook_gets_each_change_once_after_it_is_set() {
     const HOOK: &str = "hook";
     let mut store = Store::open(None, 0).unwrap();
     record(

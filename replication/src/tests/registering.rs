@@ -40,7 +40,7 @@ fn texts(told: &[Vec<u8>]) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn mariadb_is_told_a_capability_and_a_position_by_variables() {
+async fn a_replica_sets_capability_and_position_in_variables_of_mariadb() {
     let (mut client, server) = ScriptedServer::pair("5.5.5-10.11.14-MariaDB-log");
     let serving = tokio::spawn(served(server, &["1700000000", "NONE"], 10));
     let mut registration = Registration::new(&mut client);
@@ -67,7 +67,7 @@ async fn mariadb_is_told_a_capability_and_a_position_by_variables() {
 }
 
 #[tokio::test]
-async fn mysql_is_told_who_asks_and_a_set() {
+async fn a_replica_sends_its_identity_and_its_gtid_set_to_mysql() {
     let (mut client, server) = ScriptedServer::pair("9.7.0");
     let serving = tokio::spawn(served(server, &["1700000000", "CRC32"], 7));
     let mut registration = Registration::new(&mut client);
@@ -103,7 +103,7 @@ async fn a_server_without_gtids_cannot_be_followed() {
 }
 
 #[tokio::test]
-async fn the_transactions_that_are_deleted_are_told() {
+async fn purged_transactions_are_reported() {
     let set = |text: &str| Position::parse(Family::MySql, text).unwrap();
     let uuid = "3e11fa47-71ca-11e1-9e33-c80aa9429562";
     let (mut client, server) = ScriptedServer::pair("9.7.0");

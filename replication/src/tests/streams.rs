@@ -78,7 +78,7 @@ async fn marks_of_semi_synchronous_replication_stand_in_front_of_events() {
 }
 
 #[tokio::test]
-async fn an_event_that_is_longer_or_shorter_than_it_says_is_told() {
+async fn an_event_with_a_wrong_length_is_reported() {
     for change in [-1_i32, 1] {
         let (mut stream, mut server) = stream(LIMITS);
         let mut bytes = event(EventType::XID, 300, &[1; 8], Checksum::None);

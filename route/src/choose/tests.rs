@@ -341,7 +341,7 @@ fn without_slow_start_a_returning_backend_has_its_share_at_once() {
 }
 
 #[test]
-fn a_client_is_told_what_is_down_and_why() {
+fn the_error_names_each_backend_that_is_down_and_the_reason() {
     let all = topology(Policy::FewestSessions, [down(0), down(1)]);
     let none = choose(&all, &whole(&all, &[]), at(0), &mut Dice::new(1)).unwrap_err();
     assert_eq!(
@@ -373,7 +373,7 @@ fn without_a_backend_of_an_allowed_role_none_is_configured() {
 }
 
 #[test]
-fn those_whose_role_is_not_known_are_told_where_a_role_is_asked_for() {
+fn the_error_names_backends_of_unknown_role_if_a_role_is_required() {
     let nameless = |backend| Backend {
         role: None,
         ..backend
@@ -413,7 +413,7 @@ fn a_session_goes_to_its_own_cluster() {
 }
 
 #[test]
-fn the_proxys_own_zone_comes_first_while_anybody_there_is_up() {
+fn the_proxys_own_zone_comes_first_while_a_backend_there_is_up() {
     let near = |backend: Backend| Backend {
         location: BackendLocation {
             vicinity: Vicinity::Near,
@@ -431,7 +431,7 @@ fn the_proxys_own_zone_comes_first_while_anybody_there_is_up() {
 }
 
 #[test]
-fn a_disabled_one_gets_no_session_and_is_said_to_be_that_even_when_it_is_down() {
+fn a_disabled_backend_gets_no_session_and_is_shown_as_disabled_even_if_down() {
     let disabled = Backend {
         duty: Duty::Disabled,
         ..down(0)

@@ -46,7 +46,7 @@ fn transactions_with_a_tag_are_others() {
 }
 
 #[test]
-fn what_is_no_set_is_refused() {
+fn malformed_sets_are_refused() {
     for text in [
         "A",
         "A:",
@@ -74,7 +74,7 @@ fn what_is_no_set_is_refused() {
 }
 
 #[test]
-fn a_set_contains_what_is_in_one_of_its_ranges() {
+fn a_set_contains_the_transactions_of_its_ranges() {
     let executed = set("A:1-5:8-9,B:3");
     for (wanted, is_there) in [
         ("", true),
@@ -113,7 +113,7 @@ fn a_domain_has_its_last_transaction() {
 }
 
 #[test]
-fn what_is_no_position_of_domains_is_refused() {
+fn malformed_positions_of_domains_are_refused() {
     for text in [
         "0",
         "0-1",

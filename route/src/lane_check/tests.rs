@@ -38,7 +38,7 @@ fn reads_of_data_and_nothing_else_ride() {
 }
 
 #[test]
-fn what_is_more_than_that_stays_and_hears_why() {
+fn statements_above_the_bound_use_no_lane_and_get_the_reason() {
     let all = [
         ("INSERT INTO t VALUES (1)", NotLaneable::NoSelect),
         ("SELECT a FROM t; SELECT b FROM t", NotLaneable::NoSelect),
@@ -107,7 +107,7 @@ fn seen(microseconds: u64, bytes: u64) -> Observed {
 }
 
 #[test]
-fn what_is_unknown_has_to_show_itself_first() {
+fn an_unknown_digest_uses_no_lane_at_first() {
     let mut known = KnownDigests::default();
     assert_eq!(known.of(HERE, DIGEST).is_short(), Err(NotLaneable::Unknown));
     for _ in 0..3 {
@@ -121,7 +121,7 @@ fn what_is_unknown_has_to_show_itself_first() {
 }
 
 #[test]
-fn what_grows_slow_or_large_stays_until_it_is_short_again() {
+fn a_slow_or_large_digest_uses_no_lane_until_it_is_short_again() {
     let mut known = KnownDigests::default();
     for (slow, why) in [
         (seen(50_000, 200), NotLaneable::Slow),
@@ -156,7 +156,7 @@ fn a_warning_is_remembered_for_a_while() {
 }
 
 #[test]
-fn habits_are_bounded_and_what_is_used_is_kept() {
+fn digest_stats_are_bounded_and_used_digests_stay() {
     let mut known = KnownDigests::default();
     for other in 0..100_000u64 {
         known.note(HERE, other, &seen(50, 200));

@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn who_gives_up_is_passed_over() {
+    fn a_waiter_that_gives_up_is_skipped() {
         let mut gates = Gates::default();
         let _ = gates.enter(1, 1);
         gates.wait(1, 'a');

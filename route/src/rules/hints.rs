@@ -462,7 +462,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_obeyed_whose_way_is_not_accepted() {
+    fn hints_of_an_unaccepted_style_are_ignored() {
         let statements = [
             (HintStyle::Pilotfish, "/* pilotfish: primary */ SELECT 1"),
             (HintStyle::ProxySql, "/* hostgroup=0 */ SELECT 1"),

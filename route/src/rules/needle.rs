@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_needle_is_what_every_match_has() {
+    fn every_match_contains_the_needle() {
         for (source, needle) in [
             ("FROM t17\\b", Some("from t17")),
             ("(?-i)FROM t17", Some("from t17")),

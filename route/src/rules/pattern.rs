@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fault_is_told_with_its_place() {
+    fn a_fault_has_its_position() {
         for (source, told) in [
             (
                 "a(b",
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn what_explodes_elsewhere_does_not() {
+    fn patterns_of_exponential_time_elsewhere_take_linear_time() {
         let pattern = Pattern::new("^(a+)+$").unwrap();
         let mut text = vec![b'a'; 100_000];
         text.push(b'!');

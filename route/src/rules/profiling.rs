@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_picked_unless_one_of_so_many_is() {
+    fn statements_are_profiled_only_if_sample_one_in_is_set() {
         let off = of(|it| it.session = vec![7]);
         assert!(!off.is_on());
         assert!(!off.picks(7, b"app", |_| 0));
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_is_asked_may_be_sent() {
+    fn every_question_of_a_profile_may_be_injected() {
         use ProfileQuestion::*;
         let all = of(|it| it.collect = vec![Status, Warnings, Explain, Profile, Trace, Events]);
         assert_eq!(all.injection.before.len(), 3);

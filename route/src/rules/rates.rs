@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_keeps_its_place_until_the_wait_is_too_long() {
+    fn a_waiting_statement_keeps_its_place_until_its_time_limit() {
         let limit = limit(10.0, 1, OnLimit::Queue);
         let one = limited(&limit, 1);
         let mut rates = Rates::default();

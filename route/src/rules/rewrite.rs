@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn each_match_becomes_what_the_template_says() {
+    fn each_match_is_replaced_by_the_template() {
         for (regex, template, statement, expected) in [
             (
                 r"force index \(\w+\)",
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_statement_is_not_sent() {
+    fn a_rewrite_that_is_no_statement_is_not_sent() {
         for (regex, template, statement) in [
             ("^.*$", " ", "SELECT 1"),
             ("^", "DELETE FROM t; ", "SELECT 1"),
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn groups_that_are_not_there_are_told() {
+    fn missing_groups_are_reported() {
         let pattern = Pattern::new("(a)").unwrap();
         for (template, told) in [
             ("$2", "names group 2, but rule.regex has 1"),

@@ -276,7 +276,7 @@ fn the_faster_of_two_gets_more_but_not_all() {
 }
 
 #[test]
-fn what_the_control_plane_measured_counts_until_the_worker_has_measured() {
+fn probe_times_count_until_the_worker_has_measurements() {
     let all = topology(ReadPolicy::Latency, [primary(), replica(1), replica(2)]);
     all.backends[1]
         .standing
@@ -307,7 +307,7 @@ fn a_session_keeps_its_replica_while_that_will_do() {
 }
 
 #[test]
-fn the_own_zone_comes_first_while_anybody_there_will_do() {
+fn the_own_zone_comes_first_while_a_backend_there_is_usable() {
     let near = |backend: Backend| Backend {
         location: BackendLocation {
             vicinity: Vicinity::Near,
@@ -455,7 +455,7 @@ fn a_wait_that_succeeded_is_remembered_until_the_backend_may_have_less() {
 }
 
 #[test]
-fn a_write_whose_place_is_unknown_is_seen_on_the_primary_only() {
+fn a_write_of_unknown_position_is_seen_on_the_primary_only() {
     let unknown = Wish {
         written: &Written::Unknown,
         ..read()

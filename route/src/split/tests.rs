@@ -32,7 +32,7 @@ fn reads_of_data_want_a_replica() {
 }
 
 #[test]
-fn what_writes_or_is_not_known_to_read_wants_the_primary() {
+fn statements_that_may_write_go_to_the_primary() {
     for (text, why) in [
         ("INSERT INTO t VALUES (1)", Why::Writes),
         ("SELECT * FROM t FOR UPDATE", Why::Writes),
@@ -63,7 +63,7 @@ fn what_writes_or_is_not_known_to_read_wants_the_primary() {
 }
 
 #[test]
-fn what_is_about_the_session_stays_where_it_was_last() {
+fn session_statements_stay_on_the_last_backend() {
     for (text, why) in [
         ("SET NAMES utf8mb4", Why::AboutSession),
         ("USE shop", Why::AboutSession),

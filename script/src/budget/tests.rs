@@ -126,7 +126,7 @@ fn memory_ends_it_as_well() {
 }
 
 #[test]
-fn garbage_is_not_what_ends_it() {
+fn garbage_is_collected_before_the_memory_limit_fails_a_script() {
     let interpreter = interpreter(Limits {
         memory_bytes: 4 << 20,
         ..Limits::NONE
@@ -147,7 +147,7 @@ fn garbage_is_not_what_ends_it() {
 }
 
 #[test]
-fn what_may_never_end_is_not_opened() {
+fn files_that_may_block_are_not_opened() {
     let folder = tempfile::tempdir().unwrap();
     let pipe = folder.path().join("pipe").display().to_string();
     let made = std::process::Command::new("mkfifo").arg(&pipe).status();
@@ -319,7 +319,7 @@ fn long_texts_count_as_many_instructions() {
 }
 
 #[test]
-fn what_is_found_soon_in_a_long_text_counts_little() {
+fn an_early_match_in_a_long_text_counts_little() {
     let interpreter = interpreter(Limits {
         time: HOUR,
         ..Limits::default()

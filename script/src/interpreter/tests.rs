@@ -35,7 +35,7 @@ fn logged(basedir: Option<&str>, name: &str, script: &str) -> Vec<(Level, String
 }
 
 #[test]
-fn what_is_logged_has_its_place() {
+fn log_lines_have_their_location() {
     let script = "
         local chassis = require('chassis')
         chassis.critical('one')
@@ -116,7 +116,7 @@ fn a_state_may_go_from_thread_to_thread() {
 }
 
 #[test]
-fn set_shutdown_tells_who_runs_this() {
+fn set_shutdown_requests_a_stop_of_the_proxy() {
     let told = Arc::new(Mutex::new(0));
     let of = Arc::clone(&told);
     let setup = Setup {

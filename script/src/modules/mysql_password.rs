@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_what_logins_are_made_of() {
+    fn mysql_password_gives_the_answers_of_logins() {
         let challenge = b"abcdefghijklmnopqrst";
         for password in [&b"x"[..], b"secret", &[0xff; 300]] {
             let credential = Credential::Password(Password::new(password.to_vec()));

@@ -21,7 +21,7 @@ fn reply(command: Command) -> Reply {
 }
 
 #[test]
-fn what_comes_behind_a_reply_is_not_its_own() {
+fn bytes_after_a_reply_are_not_part_of_it() {
     let mut bytes = packet(1, &[0, 0, 0, 2, 0, 0, 0]);
     let length = bytes.len();
     bytes.extend(packet(1, &[0, 0, 0, 2, 0, 0, 0]));
@@ -188,7 +188,7 @@ fn print(keys: &RandomState, rows: &[&[u8]], end: &[u8], length: usize) -> Finge
 }
 
 #[test]
-fn a_fingerprint_is_of_what_is_said_and_not_of_how_it_comes() {
+fn a_fingerprint_depends_on_the_content_and_not_on_the_packets() {
     let keys = RandomState::new();
     let mut long = vec![b'x'; 100_000];
     long[0] = 5;

@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_named_is_told_with_its_use() {
+    fn named_objects_are_listed_with_their_use() {
         let of = of_routine(
             b"BEGIN INSERT INTO log SELECT f(a) FROM `e`.`v`; CALL q(1); RETURN e.g(2); END",
             &[],

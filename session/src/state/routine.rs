@@ -436,7 +436,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_computes_and_writes_leaves_nothing() {
+    fn a_routine_that_only_computes_and_writes_changes_no_session_state() {
         for body in [
             "SELECT 1",
             "BEGIN END",
@@ -460,7 +460,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_known_is_not() {
+    fn unknown_effects_are_reported_as_unknown() {
         for body in [
             "DO GET_LOCK('a', 1)",
             "BEGIN IF GET_LOCK('a', 1) THEN SELECT 1; END IF; END",

@@ -283,7 +283,7 @@ fn a_row_that_looks_like_a_terminator_is_a_row() {
 }
 
 #[test]
-fn a_farewell_is_told_and_anything_else_unasked_ends_the_following() {
+fn a_servers_goodbye_is_reported_and_other_unrequested_packets_end_the_tracking() {
     let mut tracker = Script::new(EOF_KEPT).tracker();
     let mut events = Vec::new();
     let mut goodbye = Vec::new();
@@ -398,7 +398,7 @@ fn a_server_of_before_protocol_41_is_understood() {
 
 /// A greeting may say 4.0 and claim protocol 4.1.
 #[test]
-fn an_eof_of_one_byte_ends_rows_whatever_was_agreed_on() {
+fn an_eof_of_one_byte_ends_rows_with_any_capabilities() {
     for script in both() {
         let script = script
             .command(b"\x03select 1")

@@ -81,7 +81,7 @@ fn mariadb_reports_one_of_a_word_of_bits_for_another() {
 }
 
 #[test]
-fn what_a_failed_statement_did_is_told_before_the_next_hides_it() {
+fn effects_of_a_failed_statement_are_fetched_before_the_next_one() {
     let mut stage = Stage::new(MYSQL);
     stage.says("INSERT INTO t VALUES ('a')", err(1062));
     assert_eq!(
@@ -153,7 +153,7 @@ fn an_eof_that_cannot_tell_of_changes_owes_them() {
 }
 
 #[test]
-fn what_set_statement_has_taken_back_may_be_told_late() {
+fn late_reports_after_set_statement_are_accepted() {
     let text = "SET STATEMENT sort_buffer_size = 5 FOR SELECT * FROM t";
     for (late, pins) in [
         (ok().var("sort_buffer_size", "2097152"), ""),
@@ -291,7 +291,7 @@ fn last_insert_id_follows_the_session() {
 }
 
 #[test]
-fn row_count_and_found_rows_are_what_the_servers_say() {
+fn row_count_and_found_rows_equal_the_servers_values() {
     let mut stage = Stage::new(MYSQL);
     let after = |stage: &Stage| {
         (
@@ -330,7 +330,7 @@ fn row_count_and_found_rows_are_what_the_servers_say() {
 }
 
 #[test]
-fn of_several_statements_what_failed_and_what_did_not_run_set_nothing() {
+fn failed_and_unexecuted_statements_of_several_set_nothing() {
     let mut stage = Stage::new(MYSQL);
     let sql = "SELECT 1; SET net_buffer_length = 16384; SET sql_mode = ''";
     stage.says(sql, err(1621).results(1));

@@ -21,7 +21,7 @@ fn a_session_without_anything_of_its_own_begins_silently() {
 }
 
 #[test]
-fn what_is_set_for_transactions_is_seen_in_begin() {
+fn transaction_settings_are_part_of_begin() {
     for (server, name) in [
         (MYSQL, "transaction_read_only"),
         (MARIADB_10, "tx_read_only"),
@@ -50,7 +50,7 @@ fn a_pinned_session_does_not_begin_silently() {
 }
 
 #[test]
-fn a_transaction_that_has_begun_before_a_statement_pins_whatever_that_says() {
+fn a_transaction_that_began_before_a_statement_pins_until_it_ends() {
     for server in SERVERS {
         let mut stage = Stage::new(server);
         stage.says("SELECT 1 FROM t", rows(1));

@@ -23,7 +23,7 @@ fn tell(stage: &mut Stage, body: &str) {
 }
 
 #[test]
-fn what_has_left_nothing_does_not_pin() {
+fn a_call_without_session_effects_does_not_pin() {
     for (text, said) in [
         ("CALL p(1)", ok()),
         ("CALL d1.p(1 + 1)", ok()),
@@ -41,7 +41,7 @@ fn what_has_left_nothing_does_not_pin() {
 }
 
 #[test]
-fn what_cannot_be_known_pins_for_good() {
+fn a_call_with_unknown_effects_pins_for_good() {
     let mut stage = called("CALL p(1)", ok());
     tell(&mut stage, "DO GET_LOCK('a', 1)");
     assert_eq!((&*stage.pins(), &*stage.asks()), ("routine", ""));
@@ -65,7 +65,7 @@ fn what_cannot_be_known_pins_for_good() {
 }
 
 #[test]
-fn a_trigger_may_have_done_what_a_procedure_does_not() {
+fn effects_of_a_trigger_are_not_explained_by_a_procedure() {
     let mut stage = called("CALL p(1)", ok().changed());
     tell(&mut stage, "INSERT INTO t VALUES (a)");
     assert_eq!(stage.pins(), "routine");
@@ -75,7 +75,7 @@ fn a_trigger_may_have_done_what_a_procedure_does_not() {
 }
 
 #[test]
-fn what_one_call_sets_does_not_explain_what_another_has_changed() {
+fn assignments_of_one_call_do_not_explain_changes_of_another() {
     let open = || ok().status(StatusFlags::IN_TRANS);
     let mut stage = called("CALL writes(1)", open().changed());
     stage.says("CALL sets(2)", open());
@@ -104,7 +104,7 @@ fn user_variables_that_it_sets_are_asked_for() {
 }
 
 #[test]
-fn what_it_calls_is_asked_for_too() {
+fn definitions_of_called_routines_are_fetched_too() {
     let mut stage = called("CALL p(1)", ok());
     tell(&mut stage, "BEGIN CALL q(); CALL d2.r(); CALL p(2); END");
     let mut asked = Vec::new();

@@ -25,7 +25,7 @@ fn change(stage: &mut Stage, name: &str, before: &str, now: &str) {
 }
 
 #[test]
-fn a_session_keeps_what_it_has_inherited() {
+fn a_session_keeps_its_inherited_values() {
     let mut stage = Stage::new(MYSQL);
     change(&mut stage, "group_concat_max_len", "1024", "2048");
     assert_eq!(
@@ -42,7 +42,7 @@ fn a_session_keeps_what_it_has_inherited() {
 }
 
 #[test]
-fn what_was_taken_back_is_inherited_again() {
+fn a_variable_set_to_default_is_inherited_again() {
     let mut stage = Stage::new(MARIADB_11);
     change(&mut stage, "time_zone", "SYSTEM", "+01:00");
     assert_ne!(stage.moves("SELECT 1"), "");
@@ -53,7 +53,7 @@ fn what_was_taken_back_is_inherited_again() {
 }
 
 #[test]
-fn what_a_session_has_set_itself_is_its_own() {
+fn a_session_keeps_its_own_assignments() {
     let mut stage = Stage::new(MYSQL);
     stage.says(
         "SET sort_buffer_size = 5",
@@ -77,7 +77,7 @@ fn statements_are_read_in_the_inherited_mode() {
 }
 
 #[test]
-fn what_few_may_set_is_kept_by_whoever_has_set_globals() {
+fn restricted_variables_stay_with_sessions_that_have_set_globals() {
     for (name, server) in [
         ("enforce_storage_engine", MARIADB_10),
         ("binlog_format", MYSQL),
@@ -137,7 +137,7 @@ fn the_time_out_of_an_interactive_client_is_another_variable() {
 }
 
 #[test]
-fn what_its_account_may_not_set_is_given_up() {
+fn variables_that_the_account_may_not_set_are_not_restored() {
     let mut stage = Stage::new(MYSQL);
     stage.says(
         "SET sort_buffer_size = 5",

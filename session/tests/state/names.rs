@@ -68,7 +68,7 @@ fn anothers_variable_that_may_be_read_by_another_name_is_hidden() {
 }
 
 #[test]
-fn what_hides_anothers_variable_does_not_hide_ones_own() {
+fn clearing_another_sessions_variables_keeps_the_own_ones() {
     let mut stage = Stage::new(MYSQL);
     stage.says("SET @ü = 5", ok().changed());
     stage.gives_way();

@@ -18,7 +18,7 @@ fn a_hint_that_sets_a_variable_for_one_statement_pins_nothing() {
 }
 
 #[test]
-fn what_lives_on_the_connection_binds_until_it_rests() {
+fn connection_state_pins_until_it_ends() {
     let mut stage = Stage::new(MYSQL);
     for (name, on, off) in [
         ("profiling", "ON", "OFF"),
@@ -91,7 +91,7 @@ fn temporary_tables_pin_until_all_are_dropped() {
 }
 
 #[test]
-fn statements_prepared_from_text_pin_until_deallocated_and_do_what_they_say() {
+fn statements_prepared_from_text_pin_until_deallocated_and_have_their_effects() {
     let mut stage = Stage::new(MYSQL);
     stage.says("PREPARE a FROM 'SELECT 1'", ok().changed());
     stage.says("PREPARE b FROM @text", ok().changed());
@@ -160,7 +160,7 @@ fn named_locks_end_when_the_server_says_that_they_are_free() {
 }
 
 #[test]
-fn what_may_release_nothing_is_not_believed() {
+fn a_lock_release_without_certain_effect_is_checked_on_the_server() {
     let ask = "IS_USED_LOCK(_utf8mb4 0x61)<=>CONNECTION_ID()";
     for release in [
         "SELECT RELEASE_ALL_LOCKS()",
@@ -229,7 +229,7 @@ fn locks_handlers_and_xa_pin_until_they_end() {
 }
 
 #[test]
-fn what_ends_the_distributed_transaction_of_another_session_pins_nothing() {
+fn ending_the_xa_transaction_of_another_session_does_not_pin() {
     for end in ["XA COMMIT 'x'", "XA ROLLBACK 'x'"] {
         let mut stage = Stage::new(MARIADB_10);
         stage.says(end, ok());
@@ -245,7 +245,7 @@ fn what_ends_the_distributed_transaction_of_another_session_pins_nothing() {
 }
 
 #[test]
-fn a_transaction_is_what_the_flags_say() {
+fn the_status_flags_decide_about_a_transaction() {
     let mut stage = Stage::new(MYSQL);
     stage.says("BEGIN", ok().status(IN_TRANS));
     assert_eq!(stage.pins(), "transaction");
@@ -301,7 +301,7 @@ fn in_transaction_mode_autocommit_off_holds_from_the_first_statement() {
 }
 
 #[test]
-fn what_is_set_for_the_next_transaction_holds_until_the_server_says_it_is_used_up() {
+fn settings_of_the_next_transaction_hold_until_the_server_reports_their_use() {
     let mut stage = Stage::new(MARIADB_10);
     stage.says(
         "SET TRANSACTION READ ONLY",
@@ -341,7 +341,7 @@ fn a_change_of_state_that_no_text_explains_pins() {
 }
 
 #[test]
-fn what_is_not_understood_pins_by_name() {
+fn statements_with_lasting_effects_pin_with_their_reason() {
     for (text, pins) in [
         ("SET SOMETHING NEW", "opaque_set"),
         ("FROBNICATE", "routine"),
@@ -368,7 +368,7 @@ fn what_is_not_understood_pins_by_name() {
 }
 
 #[test]
-fn rules_pin_what_could_be_restored() {
+fn rules_pin_sessions_with_restorable_state() {
     let all = [
         Pin::UserVariable,
         Pin::Variable,
@@ -452,7 +452,7 @@ fn cursors_pin_until_the_last_is_closed() {
 }
 
 #[test]
-fn what_a_trigger_has_set_is_not_explained_by_the_statements_beside_it() {
+fn assignments_of_a_trigger_are_not_explained_by_neighbouring_statements() {
     let sql = "SET sql_notes = 0; INSERT INTO t VALUES (1)";
     for (result, pins) in [(0, ""), (1, "state")] {
         let mut stage = Stage::new(MARIADB_11);

@@ -33,7 +33,7 @@ fn equal_states_are_one_pointer_and_the_dead_are_forgotten() {
 }
 
 #[test]
-fn what_the_trackers_say_is_set_on_the_next_connection() {
+fn tracked_values_are_set_on_the_next_connection() {
     let mut stage = Stage::new(MYSQL);
     stage.says(
         "SET time_zone = '+03:00', sort_buffer_size = 7 * 5",
@@ -65,7 +65,7 @@ fn what_the_trackers_say_is_set_on_the_next_connection() {
 }
 
 #[test]
-fn a_connection_goes_back_to_what_login_left_where_default_would_not_give_it() {
+fn a_connection_returns_to_its_login_values_where_default_differs() {
     let mut stage = Stage::new(MYSQL);
     stage.says(
         "SET foreign_key_checks = 0",
@@ -156,7 +156,7 @@ fn a_reset_of_mariadb_loses_the_collation_of_the_schema() {
 }
 
 #[test]
-fn what_reads_the_character_set_of_the_schema_enters_the_schema_again() {
+fn statements_that_read_the_schemas_character_set_select_the_schema_again() {
     let mut stage = Stage::new(MARIADB_10);
     stage.says("USE shop", ok().schema("shop"));
     for text in [
@@ -443,7 +443,7 @@ fn a_reset_session_is_fresh_but_for_its_schema() {
 }
 
 #[test]
-fn a_reset_connection_is_told_to_track_again_and_gets_what_login_left() {
+fn a_reset_connection_gets_tracking_and_login_values_again() {
     let mut stage = Stage::new(MYSQL);
     stage.says("USE d", ok().schema("d"));
     stage.says(
@@ -489,7 +489,7 @@ fn the_schemas_collation_goes_with_the_schema() {
 }
 
 #[test]
-fn what_one_variable_sets_along_with_itself_is_set_behind_it() {
+fn dependent_variables_are_set_after_their_main_variable() {
     let mut stage = Stage::new(MYSQL);
     stage.says("SET max_join_size = 5", ok().var("max_join_size", "5"));
     stage.says("SET sql_big_selects = 1", ok().var("sql_big_selects", "ON"));
@@ -504,7 +504,7 @@ fn what_one_variable_sets_along_with_itself_is_set_behind_it() {
 }
 
 #[test]
-fn what_the_server_tells_may_be_set_in_a_set() {
+fn tracking_settings_that_the_server_reports_do_not_pin() {
     let told = || ok().var("session_track_schema", "ON");
     for (text, said) in [
         ("SET session_track_schema = 1", told()),
@@ -535,7 +535,7 @@ fn what_the_server_tells_may_be_set_in_a_set() {
 }
 
 #[test]
-fn what_the_server_does_not_tell_beside_its_settings_is_asked() {
+fn untracked_values_are_queried() {
     let mut stage = Stage::new(MARIADB_10);
     stage.says(
         "SET NAMES latin1, session_track_system_variables = 'tx_isolation', sql_mode = CONCAT(@@sql_mode, '')",

@@ -629,16 +629,16 @@ fn steps() -> usize {
 }
 
 #[test]
-fn sessions_on_few_connections_find_what_they_find_alone_mariadb() {
+fn sessions_on_few_connections_get_the_results_of_their_own_connection_mariadb() {
     compare_all(Product::MariaDb);
 }
 
 #[test]
-fn sessions_on_few_connections_find_what_they_find_alone_mariadb_next() {
+fn sessions_on_few_connections_get_the_results_of_their_own_connection_mariadb_next() {
     compare_all(Product::MariaDbNext);
 }
 
 #[test]
-fn sessions_on_few_connections_find_what_they_find_alone_mysql() {
+fn sessions_on_few_connections_get_the_results_of_their_own_connection_mysql() {
     compare_all(Product::MySql);
 }

@@ -98,7 +98,7 @@ fn a_statement_of_ones_own_takes_the_place_of_anothers() {
 }
 
 #[test]
-fn what_is_only_dropped_is_not_prepared_as_it_was() {
+fn a_statement_that_is_only_dropped_is_prepared_as_a_placeholder() {
     // In a transaction that only reads the server would not.
     let make = "PREPARE s FROM 'INSERT INTO t VALUES (1)'";
     let mut stage = prepared(MARIADB_10, make, ok().changed());
@@ -125,7 +125,7 @@ fn a_refused_prepare_leaves_the_name_free() {
 }
 
 #[test]
-fn a_prepare_that_may_not_be_read_finds_what_it_would_replace() {
+fn an_unreadable_prepare_finds_the_statement_that_it_may_replace() {
     let make = "PREPARE s FROM 'SELECT 1'";
     let mut stage = prepared(MYSQL, make, ok().changed());
     move_on(&mut stage);
@@ -134,7 +134,7 @@ fn a_prepare_that_may_not_be_read_finds_what_it_would_replace() {
 }
 
 #[test]
-fn what_depends_on_its_connection_pins() {
+fn prepared_texts_that_depend_on_their_connection_pin() {
     for text in [
         "PREPARE s FROM 'SELECT ROW_COUNT()'",
         "PREPARE s FROM 'SHOW WARNINGS'",
@@ -156,7 +156,7 @@ fn what_depends_on_its_connection_pins() {
 }
 
 #[test]
-fn what_a_statement_does_is_known_by_its_text() {
+fn effects_of_a_statement_follow_from_its_text() {
     let mut stage = prepared(MYSQL, "PREPARE s FROM 'SELECT 1'", ok().changed());
     stage.says("EXECUTE s", rows(1));
     assert_eq!(stage.pins(), "");
@@ -175,7 +175,7 @@ fn what_a_statement_does_is_known_by_its_text() {
 }
 
 #[test]
-fn a_rule_may_pin_what_is_prepared() {
+fn a_rule_may_pin_prepared_statements() {
     let rules = Rules {
         lasting: [Pin::PreparedStatement].into_iter().collect(),
         ..Rules::default()

@@ -81,7 +81,7 @@ async fn an_aborted_connection_is_reset_for_the_other_side() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nobody_at_an_address_refuses_connections() {
+async fn an_address_without_a_listener_refuses_connections() {
     let (hosts, ..) = connected(Weather::default());
     let refused = hosts.connect_from(address(1).ip(), address(9)).unwrap_err();
     assert_eq!(refused.kind(), io::ErrorKind::ConnectionRefused);

@@ -383,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_gets_the_lock_in_its_turn() {
+    fn waiters_get_the_lock_in_order() {
         let locks = Locks::default();
         assert!(take(&locks, 1, 7) && take(&locks, 1, 7) && !take(&locks, 2, 7));
         let (second, third) = (ask(&locks, 2, 7), ask(&locks, 3, 7));

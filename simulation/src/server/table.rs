@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn a_view_sees_what_was_committed_when_it_began_and_its_own_changes() {
+    fn a_read_view_has_the_commits_before_it_and_its_own_changes() {
         let table = table();
         let row: Row = Rc::from([Value::Int(7)]);
         let key = table.key_of(&row);
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_undone_is_as_before() {
+    fn a_rollback_restores_the_earlier_rows() {
         let table = table();
         let key = Key::Number(7);
         let first = table.change(&key, 1, Some(Rc::from([Value::Int(7)])));

@@ -32,7 +32,7 @@ const TABLE: &str =
     "a> CREATE TABLE t (id INT PRIMARY KEY, n INT)\na> INSERT INTO t VALUES (1, 1)\n";
 
 #[test]
-fn a_crash_takes_what_is_not_committed_and_nothing_else() {
+fn a_crash_loses_only_uncommitted_changes() {
     run(async {
         for family in [Family::MariaDb, Family::MySql] {
             let place = ModelPlace::new(family);
@@ -177,7 +177,7 @@ fn a_slow_server_takes_its_time_and_a_full_disk_takes_no_row() {
 }
 
 #[test]
-fn a_commit_waits_for_room_and_is_not_told_before() {
+fn a_commit_waits_for_disk_space_and_is_not_reported_before() {
     run(async {
         let place = ModelPlace::new(Family::MySql);
         said(&place, TABLE).await;
@@ -203,7 +203,7 @@ fn a_commit_waits_for_room_and_is_not_told_before() {
 }
 
 #[test]
-fn an_observer_is_told_what_happens() {
+fn an_observer_gets_each_event() {
     run(async {
         let seen: Rc<RefCell<Vec<String>>> = Rc::default();
         let place = ModelPlace::new(Family::MariaDb);

@@ -240,7 +240,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_families_have_what_the_proxy_asks_for() {
+    fn both_families_have_the_variables_that_the_proxy_reads() {
         for family in [Family::MariaDb, Family::MySql] {
             let all = Definitions::of(family);
             for name in [
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_told_as_show_variables_does() {
+    fn values_are_printed_as_show_variables_does() {
         let all = Definitions::of(Family::MySql);
         let told = |name| {
             let found = all.id(name).map(|id| all.get(id));

@@ -68,7 +68,7 @@ fn a_client_that_begins_waits_for_its_turn_and_one_that_has_begun_goes_on() {
 }
 
 #[test]
-fn statements_that_run_for_long_keep_nobody_waiting() {
+fn long_statements_delay_no_other() {
     on_both(async |setup| {
         let play = async |scene: &Scene| {
             let (mut holder, clients) = running(scene, 5).await;
@@ -115,7 +115,7 @@ fn a_turn_that_does_not_come_in_time_is_an_error() {
 }
 
 #[test]
-fn the_limit_is_changed_and_switched_off_while_some_wait() {
+fn the_adaptive_limit_is_changed_and_switched_off_while_statements_wait() {
     on_both(async |setup| {
         let play = async |scene: &Scene| {
             let (mut holder, mut clients) = running(scene, 1).await;

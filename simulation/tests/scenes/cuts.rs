@@ -92,7 +92,7 @@ fn a_transaction_that_is_cut_in_a_statement_is_rolled_back_and_the_session_goes_
 }
 
 #[test]
-fn a_commit_whose_reply_is_lost_is_said_to_be_in_doubt() {
+fn a_commit_whose_reply_is_lost_is_reported_as_in_doubt() {
     on_both(async |setup| {
         let play = async |scene: &Scene| {
             let mut root = table(scene).await;
@@ -207,7 +207,7 @@ fn a_statement_that_is_refused_before_its_transaction_begins_again_is_counted() 
 }
 
 #[test]
-fn what_is_lost_with_a_connection_is_named() {
+fn state_lost_with_a_connection_is_named() {
     on_both(async |setup| {
         let play = async |scene: &Scene| {
             let mut client = scene.client().await;

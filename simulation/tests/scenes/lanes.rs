@@ -102,7 +102,7 @@ fn each_client_has_its_own_reply() {
 }
 
 #[test]
-fn a_slow_head_keeps_nobody_waiting() {
+fn a_slow_head_delays_no_other_statement() {
     on_both(async |setup| {
         let play = async |scene: &Scene| {
             let mut holder = known_tables(scene).await;

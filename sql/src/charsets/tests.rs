@@ -29,7 +29,7 @@ fn has(bytes: Bytes, byte: u8) -> bool {
 }
 
 #[test]
-fn each_byte_is_for_the_lexer_what_it_is_for_the_servers() {
+fn the_lexer_classifies_each_byte_like_the_servers() {
     use TokenKind::{Comment, Number, UserVariable, Word};
     for (row, flags) in every_flags() {
         for byte in 1..=255u8 {

@@ -79,7 +79,7 @@ fn statements_that_differ_in_plain_values_have_the_same_facts() {
 }
 
 #[test]
-fn what_is_no_plain_value_must_be_the_same() {
+fn tokens_other_than_plain_values_must_be_equal() {
     let first = "SELECT c1 FROM t WHERE a = 1.5 AND b = -7 AND c = 0x1F AND d = 'x'";
     assert!(makes_known(first, first));
     for second in [
@@ -159,7 +159,7 @@ fn a_digest_that_was_not_read_is_taken_later() {
 }
 
 #[test]
-fn statements_that_are_said_once_drive_nobody_out() {
+fn statements_that_occur_once_evict_no_other() {
     let mut cache = FactsCache::default();
     let known = "SELECT c FROM t WHERE id = 1";
     assert!(!is_known(&mut cache, known, FLAGS) && !is_known(&mut cache, known, FLAGS));

@@ -2,7 +2,7 @@ use super::*;
 use crate::{Marks, dynamic_source, facts};
 
 #[test]
-fn targets_are_told_by_their_text() {
+fn targets_of_kill_are_read_from_the_text() {
     for (text, expected) in [
         ("KILL 5", Some(Killed::Id(5))),
         ("kill connection (5);", Some(Killed::Id(5))),

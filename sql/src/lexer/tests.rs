@@ -24,7 +24,7 @@ fn plain(text: &str) -> String {
 }
 
 #[test]
-fn names_numbers_and_dots_are_told_apart() {
+fn names_numbers_and_dots_are_distinguished() {
     for (text, tokens) in [
         ("t.1a", "Word:t Dot:. Word:1a"),
         ("t.1e5", "Word:t Dot:. Word:1e5"),
@@ -155,7 +155,7 @@ fn variables_are_one_token_with_their_quotes() {
 }
 
 #[test]
-fn executable_comments_are_code_for_whom_they_are_meant() {
+fn executable_comments_are_code_for_their_server() {
     let text = "a /*!80000 b */ c /*M! d */ e";
     let of = |server| {
         cut(
@@ -236,7 +236,7 @@ fn a_byte_separates_words_where_the_charset_says() {
 }
 
 #[test]
-fn what_makes_a_comment_of_two_dashes_depends_on_the_charset() {
+fn the_charset_decides_whether_two_dashes_begin_a_comment() {
     let kinds = |text: &[u8], charset: &[u8]| {
         let of = |token: Token| token.kind;
         let lexer = Lexer::new(text, flags_in(charset, Server::Unknown));

@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn no_more_columns_are_told_than_an_index_has_use_for() {
+    fn columns_are_bounded_by_the_maximum_of_an_index() {
         let many: Vec<_> = (0..100).map(|at| format!("c.a{at} = 1")).collect();
         let json = json!({"condition": many.join(" and ")});
         assert_eq!(columns(&json, "c").len(), COLUMNS_MAX);

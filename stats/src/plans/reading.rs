@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_made_meanwhile_is_no_table() {
+    fn derived_tables_are_no_full_scans() {
         let line = |alias: Option<&str>, access: Option<&str>| Line {
             alias: alias.map(str::to_owned),
             access: access.map(str::to_owned),

@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn an_index_that_nothing_is_planned_with_is_told_apart() {
+    fn hidden_indexes_are_marked() {
         let of_mysql = drawn(
             "| TABLE_NAME | INDEX_NAME | NON_UNIQUE | SEQ_IN_INDEX | COLUMN_NAME | INDEX_TYPE | IS_VISIBLE |
              | t          | a          |          1 |            1 | x           | BTREE      | NO         |

@@ -53,7 +53,7 @@ impl StatsTable {
 }
 
 #[test]
-fn what_is_alike_is_one_row() {
+fn equal_digests_are_one_row() {
     let mut kept = StatsTable::new(1 << 20);
     for digest in [1, 2, 1, 1] {
         kept.say(digest);
@@ -70,7 +70,7 @@ fn what_is_alike_is_one_row() {
 }
 
 #[test]
-fn memory_is_bounded_and_what_made_room_is_counted() {
+fn memory_is_bounded_and_evictions_are_counted() {
     let bytes_max = 200_000;
     let mut kept = StatsTable::new(bytes_max);
     for round in 0..20_000u64 {

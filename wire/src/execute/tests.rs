@@ -158,7 +158,7 @@ proptest! {
     }
 
     #[test]
-    fn what_can_be_read_can_be_written(bytes: Vec<u8>, is_named: bool, parameters in 0..20u16) {
+    fn values_survive_reading_and_writing(bytes: Vec<u8>, is_named: bool, parameters in 0..20u16) {
         let capabilities = if is_named { NAMED } else { PLAIN };
         if let Ok(execute) = Execute::decode(&bytes, capabilities, parameters) {
             let payload = encoded(&execute, capabilities);

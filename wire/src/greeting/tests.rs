@@ -129,7 +129,7 @@ fn a_short_scramble_still_makes_a_greeting() {
 }
 
 #[test]
-fn what_is_no_greeting_is_not_patched() {
+fn malformed_greetings_are_not_patched() {
     // ER_WRONG_NAME_FOR_INDEX: a zero byte stands where a version would end.
     let mut error = b"\xff\x00\x05#42000 an error whose text is long enough".to_vec();
     let before = error.clone();
@@ -158,7 +158,7 @@ proptest! {
     }
 
     #[test]
-    fn mysql_common_reads_what_we_write(greeting in any_greeting()) {
+    fn mysql_common_reads_our_packets(greeting in any_greeting()) {
         // It takes the scramble's length for a signed byte.
         prop_assume!(greeting.scramble.len() < 127);
         let payload = encoded(&greeting);
@@ -178,7 +178,7 @@ proptest! {
     }
 
     #[test]
-    fn we_read_what_mysql_common_writes(
+    fn packets_of_mysql_common_are_read(
         version in "[ -~]{0,30}", id: u32, head: [u8; 8], tail: [u8; 12], bits: u32, collation: u8,
         plugin in "[a-z_0-9]{0,30}",
     ) {

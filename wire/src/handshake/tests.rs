@@ -189,7 +189,7 @@ fn the_last_strings_may_lack_their_nul_or_be_missing() {
 }
 
 #[test]
-fn clients_older_than_4_1_are_told_apart() {
+fn clients_older_than_4_1_are_recognised() {
     let mut payload = encoded(&full());
     payload[1] &= !(Capabilities::PROTOCOL_41.lower() >> 8) as u8;
     let refused = Malformed::Invalid("client capabilities (protocol 4.0)");
@@ -198,7 +198,7 @@ fn clients_older_than_4_1_are_told_apart() {
 }
 
 #[test]
-fn an_ssl_request_is_what_mysql_common_sends() {
+fn an_ssl_request_equals_that_of_mysql_common() {
     use mysql_common::constants::{CapabilityFlags, MariadbCapabilities};
     use mysql_common::proto::MySerialize;
     let head = HandshakeHead {
@@ -247,7 +247,7 @@ proptest! {
     }
 
     #[test]
-    fn what_trails_is_kept(mut values in any_values(), trailing: Vec<u8>) {
+    fn trailing_bytes_are_kept(mut values in any_values(), trailing: Vec<u8>) {
         values.head.capabilities = full().head.capabilities;
         values.trailing = trailing;
         let response = values.response();
@@ -270,7 +270,7 @@ proptest! {
     }
 
     #[test]
-    fn mysql_common_reads_what_we_write(mut values in any_values()) {
+    fn mysql_common_reads_our_packets(mut values in any_values()) {
         values.attributes = b"\x03key\x05value".to_vec();
         let payload = encoded(&values.response());
         let theirs: Oracle<'_> = ParseBuf(&payload).parse(()).unwrap();

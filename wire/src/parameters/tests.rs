@@ -61,7 +61,7 @@ fn values_end_where_mysql_says() {
 }
 
 #[test]
-fn what_mysql_refuses_as_a_type_is_invalid() {
+fn types_that_mysql_refuses_are_invalid() {
     let found = skip_value(&mut Reader::new(b"\x01x"), 244);
     assert_eq!(found, Err(Malformed::Invalid("parameter type")));
 }

@@ -47,7 +47,7 @@ fn without_the_capability_all_is_text() {
 }
 
 #[test]
-fn no_attributes_are_said_to_be_none() {
+fn an_absence_of_attributes_is_encoded() {
     let query = Query {
         attributes: &[],
         text: b"DO 1",
@@ -80,7 +80,7 @@ fn cut_attributes_name_the_item_they_end_in() {
 }
 
 #[test]
-fn what_mysql_refuses_is_malformed() {
+fn packets_that_mysql_refuses_are_malformed() {
     // Each of these it answered with ER_MALFORMED_PACKET.
     let cases: [(&[u8], &str); 5] = [
         (b"\0\0SELECT 1", "attribute set count"),

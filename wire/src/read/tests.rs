@@ -92,7 +92,7 @@ fn fixed_integers_are_little_endian() {
 }
 
 #[test]
-fn a_fault_is_told_with_its_item() {
+fn a_fault_names_its_item() {
     assert_eq!(
         Malformed::Truncated("user name").to_string(),
         "truncated: user name"

@@ -25,7 +25,7 @@ fn a_cut_head_names_the_item_it_ends_in() {
 }
 
 #[test]
-fn what_is_no_result_set_has_no_head() {
+fn other_packets_have_no_head_of_a_result_set() {
     for payload in [&b"\0\0\0\x02\0\0\0"[..], b"\xff\x15\x04#280", b"\xfbnumber"] {
         assert_eq!(
             ResultHead::decode(payload, Capabilities(0)),

@@ -167,7 +167,7 @@ fn gtids_in_an_encoding_of_the_future_are_kept_as_bytes() {
 }
 
 #[test]
-fn changes_are_for_those_who_track_only() {
+fn changes_are_sent_to_tracking_clients_only() {
     let change = Change::Schema(b"shop");
     let untracked = encoded(Capabilities(0), &OkPacket::default(), b"", &[change]);
     assert_eq!(untracked, b"\0\0\0\0\0\0\0");

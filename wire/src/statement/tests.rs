@@ -104,7 +104,7 @@ fn cut_commands_name_the_item_they_end_in() {
 }
 
 #[test]
-fn what_has_no_room_for_an_id_is_not_patched() {
+fn packets_too_short_for_an_id_are_not_patched() {
     for length in 0..5 {
         let mut payload = vec![7; length];
         patch_statement_id(&mut payload, 0);

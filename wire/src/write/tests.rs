@@ -44,7 +44,7 @@ fn a_payload_of_whole_packets_is_ended_by_an_empty_one() {
 
 proptest! {
     #[test]
-    fn the_size_of_a_lenenc_is_what_is_written(value in prop_oneof![any::<u64>(), 0..0x2_0000u64]) {
+    fn the_size_of_a_lenenc_equals_its_written_bytes(value in prop_oneof![any::<u64>(), 0..0x2_0000u64]) {
         let mut written = Vec::new();
         put_lenenc(&mut written, value);
         prop_assert_eq!(written.len(), lenenc_size(value));

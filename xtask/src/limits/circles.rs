@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn a_title_page_does_not_depend_on_what_it_names() {
+    fn a_re_export_is_no_dependency_of_a_module() {
         let below = ("a/below", "use super::A;");
         assert_eq!(circle(&[("a", "pub use below::B;"), below]), Some(1));
         assert_eq!(circle(&[("a", "use below::B;"), below]), Some(2));

@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn what_exceeds_a_limit_is_refused() {
+    fn figures_above_a_limit_are_refused() {
         assert_eq!(faults_of(15), [""; 0]);
         let text = "fields of a struct: house::room::A has 16, and the limit is 15";
         assert_eq!(faults_of(16), [text]);

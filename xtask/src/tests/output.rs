@@ -114,7 +114,7 @@ test result: FAILED. 2 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; 
     }
 
     #[test]
-    fn a_failed_test_is_known_with_what_it_printed() {
+    fn a_failed_test_has_its_output() {
         let run = read(PRINTED, false);
         assert!(run.is_whole);
         assert_eq!(run.passed, 2);

@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_of_errors_are_found_and_what_the_manual_says_is_not() {
+    fn texts_of_errors_are_found_without_cause_and_advice() {
         let code = r#"define! { CODE name(id) = "Unknown {id}" when "It is." advice "Ask."; }"#;
         assert_eq!(found(code), ["Unknown {id}"]);
     }

@@ -150,7 +150,7 @@ fn behind(seconds: u64) -> Lag {
 }
 
 #[test]
-fn roles_are_what_the_backends_say_and_follow_them() {
+fn roles_follow_the_answers_of_the_backends() {
     let mut stage = Stage::new(&open(&["a", "b"]));
     assert!(stage.backend_set.awaits_roles());
     assert_eq!(stage.roles(), [None, None]);
@@ -189,7 +189,7 @@ fn a_primary_that_falls_stays_it_unless_another_takes_over() {
 }
 
 #[test]
-fn configured_roles_stay_whatever_the_backends_say() {
+fn configured_roles_ignore_the_answers_of_the_backends() {
     let mut stage = Stage::new(&configured());
     stage.hear(0, lags(0));
     stage.hear(1, leads());
@@ -228,7 +228,7 @@ fn a_replica_whose_replication_is_stopped_lags_without_end() {
 }
 
 #[test]
-fn a_replica_that_returns_is_left_out_until_it_has_told_its_lag() {
+fn a_replica_that_returns_is_left_out_until_its_lag_is_known() {
     let mut stage = Stage::new(&configured());
     stage.hear(0, leads());
     stage.hear(1, lags(0));
@@ -401,7 +401,7 @@ fn a_name_that_leads_elsewhere_leaves_nothing_known_of_the_backend() {
 }
 
 #[test]
-fn who_is_alone_is_asked_whether_it_takes_writes() {
+fn a_single_backend_is_asked_whether_it_is_read_only() {
     let asks = |config: &Config| {
         let mut backend_set = backend_set(config);
         let due = backend_set.begin_due(at(0)).into_iter();
@@ -419,7 +419,7 @@ fn who_is_alone_is_asked_whether_it_takes_writes() {
 }
 
 #[test]
-fn what_was_known_is_forgotten_with_the_last_question() {
+fn observations_are_dropped_when_monitoring_ends() {
     let mut stage = Stage::new(&configured());
     stage.hear(1, lags(9));
     assert!(stage.backend(1).is_left_out());
@@ -483,7 +483,7 @@ fn a_member_that_is_out_of_step_with_its_group_is_left_out() {
 }
 
 #[test]
-fn what_becomes_of_a_replica_of_unknown_lag_is_configured() {
+fn lag_unknown_decides_about_replicas_of_unknown_lag() {
     let mut config = unlimited();
     config.balance.lag_unknown = config::LagUnknown::LeaveOut;
     let mut stage = Stage::new(&config);
@@ -517,7 +517,7 @@ fn a_refused_write_makes_a_primary_read_only_until_it_is_asked() {
 }
 
 #[test]
-fn primaries_that_take_writes_and_do_not_replicate_are_told_unless_that_is_meant() {
+fn several_writable_primaries_give_a_warning_unless_independent() {
     let mut config = unlimited();
     config.backends[1].role = config::Role::Primary;
     let complaint = |config: &Config, second: Result<Answer, Failure>| {

@@ -9,7 +9,7 @@ use e2e::{Product, Server, Settings, free_port, wait};
 use super::super::{Watched, refused};
 
 #[test]
-fn rules_take_effect_in_the_order_that_is_said() {
+fn rules_take_effect_in_the_configured_order() {
     let watched = Watched::pooled(Product::MariaDb);
     let mut root = watched.root();
     let mut client = watched.proxy.connect();
@@ -39,7 +39,7 @@ fn rules_take_effect_in_the_order_that_is_said() {
 }
 
 #[test]
-fn an_account_that_is_added_gets_in() {
+fn an_added_account_can_log_in() {
     let watched = Watched::pooled(Product::MariaDb);
     let mut root = watched.root();
     let mut server = Server::shared(Product::MariaDb).root();
@@ -56,7 +56,7 @@ fn an_account_that_is_added_gets_in() {
 }
 
 #[test]
-fn a_backend_comes_and_goes_under_load_and_no_client_notices() {
+fn a_backend_is_added_and_removed_under_load_without_errors() {
     let server = Server::shared(Product::MariaDb);
     let watched = Watched::pooled(Product::MariaDb);
     let mut root = watched.root();

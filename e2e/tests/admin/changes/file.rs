@@ -63,7 +63,7 @@ fn an_unwritable_configuration_file_gives_an_error() {
 }
 
 #[test]
-fn at_a_reload_the_file_wins() {
+fn a_reload_replaces_unsaved_changes_by_the_file() {
     let watched = Watched::alone();
     let mut root = watched.root();
     root.run("SET GLOBAL limits.sessions_max = 700");
@@ -117,7 +117,7 @@ fn settings_of_the_command_line_cannot_be_changed() {
 }
 
 #[test]
-fn without_a_file_all_can_be_changed_and_nothing_saved() {
+fn without_a_file_settings_can_be_changed_and_not_saved() {
     let port = free_port();
     let proxy = e2e::Proxy::start_with(&[
         "--listen",

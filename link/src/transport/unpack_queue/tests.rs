@@ -129,7 +129,7 @@ fn without_a_server_of_the_queue_each_connection_gives_way_too() {
 }
 
 #[test]
-fn who_has_waited_longest_is_first_and_who_is_gone_has_no_turn() {
+fn the_longest_waiter_is_first_and_a_closed_connection_is_skipped() {
     let queue = UnpackQueue::default();
     let [a, b, c] = [(); 3].map(|()| Arc::<Waiter>::default());
     for waiter in [&a, &b, &c] {
@@ -148,7 +148,7 @@ fn who_has_waited_longest_is_first_and_who_is_gone_has_no_turn() {
 }
 
 #[test]
-fn of_several_who_serve_the_queue_one_may_end() {
+fn one_of_several_serving_tasks_may_end() {
     on_worker(async {
         let servers = [(); 2].map(|()| spawn_local(serve_unpack_queue()));
         yield_now().await;
@@ -160,7 +160,7 @@ fn of_several_who_serve_the_queue_one_may_end() {
 }
 
 #[test]
-fn when_the_queue_is_served_no_more_everybody_goes_on() {
+fn all_waiters_continue_when_the_queue_is_not_served() {
     on_worker(async {
         let server = spawn_local(serve_unpack_queue());
         let unpacking = spawn_local(unpack(Log::default()));

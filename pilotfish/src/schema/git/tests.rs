@@ -68,7 +68,7 @@ fn an_account_is_an_author_and_cannot_be_another_line() {
 }
 
 #[test]
-fn a_commit_says_what_was_done_and_where_it_stands() {
+fn a_commit_has_the_statement_and_its_position() {
     let revision = Revision {
         mark: RevisionMark {
             change: 7,

@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn units_are_told_by_the_names() {
+    fn units_are_derived_from_the_names() {
         for (name, expected) in [
             ("pilotfish_profiling_seconds_total", "s"),
             ("pilotfish_memory_bytes_max", "By"),

@@ -232,7 +232,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_summary_is_what_is_done_and_to_which_tables() {
+    fn a_summary_has_the_operation_and_its_tables() {
         for (digest, summary, operation, table) in [
             ("SELECT ?", "SELECT", Some("SELECT"), None),
             (

@@ -149,7 +149,7 @@ fn two_transactions(folder: &Path) -> RelayWriter {
 }
 
 #[tokio::test]
-async fn a_replica_gets_a_files_head_and_what_it_has_not_had() {
+async fn a_replica_gets_the_head_of_a_file_and_its_missing_events() {
     let folder = tempfile::tempdir().unwrap();
     let relay = two_transactions(folder.path());
     let script = Script::of_mariadb("0-1-1", NON_BLOCKING);
@@ -168,7 +168,7 @@ async fn a_replica_gets_a_files_head_and_what_it_has_not_had() {
 }
 
 #[tokio::test]
-async fn the_set_that_a_replica_of_mysql_sends_is_what_it_has() {
+async fn the_set_of_a_replica_of_mysql_decides_about_missing_transactions() {
     let folder = tempfile::tempdir().unwrap();
     let relay = relay(folder.path(), Family::MySql, &format!("{PRIMARY}:1-39"));
     let own = "00000000-71ca-11e1-9e33-c80aa9429562";

@@ -102,7 +102,7 @@ fn changes_of_objects_pass_or_are_dropped_with_their_tables() {
 }
 
 #[test]
-fn kinds_of_changes_are_told_apart() {
+fn kinds_of_changes_are_distinguished() {
     let code = [drops(&[], &[FilteredChange::Code])];
     assert!(passes(&code, "CREATE TABLE t (id INT)"));
     for text in [

@@ -10,7 +10,7 @@ fn purpose_of(text: &str, place: InjectionSide) -> Result<Purpose, String> {
 }
 
 #[test]
-fn what_reads_may_be_sent() {
+fn statements_that_read_may_be_injected() {
     for (text, purpose) in [
         ("SHOW SESSION STATUS", Purpose::Status),
         ("show status like 'Handler%';", Purpose::Status),
@@ -50,7 +50,7 @@ fn what_reads_may_be_sent() {
 }
 
 #[test]
-fn what_may_change_something_is_not_sent() {
+fn statements_that_may_write_are_not_injected() {
     for text in [
         "",
         "BEGIN",

@@ -53,7 +53,7 @@ fn a_statement_is_rewritten_and_read_again() {
 }
 
 #[test]
-fn what_cannot_be_rewritten_is_refused_and_counted() {
+fn a_failed_rewrite_is_refused_and_counted() {
     let rules =
         compile("[[rule]]\nname = \"r\"\nregex = \"1\"\nrewrite = \"1; DROP TABLE t\"\n").rules;
     let counters = Counters::new(&rules);
@@ -133,7 +133,7 @@ fn the_rest_is_said_as_it_was_written() {
 }
 
 #[test]
-fn limits_tell_apart_what_they_are_to() {
+fn limits_count_by_rule_digest_or_account() {
     let key = |lines: &str, statement: &str, user: &str| {
         let compiled = compile(&format!("[[rule]]\nname = \"r\"\nrate = 10\n{lines}\n"));
         let case = Case {

@@ -44,7 +44,7 @@ fn a_statement_inside_a_command_gets_the_rules_own_error() {
 }
 
 #[test]
-fn what_is_not_understood_is_refused_with_the_rule_and_the_reason() {
+fn statements_that_are_not_understood_are_refused_with_the_rule_and_the_reason() {
     for (text, reason) in [
         (
             "EXECUTE IMMEDIATE CONCAT('SELECT * FROM sec', 'ret')",
@@ -101,7 +101,7 @@ fn tables_that_a_statement_does_not_name_are_refused_by_their_rule() {
 }
 
 #[test]
-fn what_surely_does_not_match_passes() {
+fn statements_that_cannot_match_pass() {
     for (rules, text) in [
         (REFUSES, "SELECT * FROM t"),
         (REFUSES, "SELECT 1; SELECT 2"),
@@ -142,7 +142,7 @@ fn each_statement_is_judged_by_itself() {
 }
 
 #[test]
-fn what_a_session_has_prepared_is_known_by_its_name() {
+fn a_statement_prepared_by_name_is_checked_at_its_execution() {
     #[derive(Debug)]
     struct One;
     impl sql::PreparedTexts for One {
@@ -190,7 +190,7 @@ fn a_rule_that_may_have_stopped_shields_nothing() {
 }
 
 #[test]
-fn what_is_not_understood_is_neither_answered_nor_rewritten() {
+fn statements_that_are_not_understood_are_neither_answered_nor_rewritten() {
     let answers = "[[rule]]\nname = \"r\"\nuser = \"app\"\nanswer = \"ok\"\n";
     assert!(refusal(answers, "EXECUTE IMMEDIATE @x").is_some());
     let of_kind = "[[rule]]\nname = \"r\"\nkind = \"INSERT\"\nanswer = \"ok\"\n";

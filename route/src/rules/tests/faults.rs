@@ -4,7 +4,7 @@
 use super::*;
 
 #[test]
-fn each_fault_is_told_with_its_place() {
+fn each_fault_has_its_location() {
     for (lines, expected) in [
         (
             "regex = \"a(b\"",
@@ -96,7 +96,7 @@ fn host_groups_that_mean_nothing_are_faults() {
 }
 
 #[test]
-fn a_rule_that_is_never_asked_is_told() {
+fn a_rule_that_is_never_evaluated_is_reported() {
     let rule = |name: &str, lines: &str| format!("[[rule]]\nname = \"{name}\"\n{lines}\n");
     for (first, second, is_told) in [
         ("", "user = \"a\"", true),
@@ -171,7 +171,7 @@ fn failing(rules: &str) -> Vec<String> {
 }
 
 #[test]
-fn tests_that_hold_are_not_told() {
+fn passing_tests_are_not_reported() {
     let rules = r#"
 [[rule]]
 name = "nights"
@@ -223,7 +223,7 @@ expect = "pass"
 }
 
 #[test]
-fn tests_that_fail_say_what_came_out() {
+fn failing_tests_report_the_actual_result() {
     let rules = r#"[[rule]]
 name = "first"
 user = "a"

@@ -62,7 +62,7 @@ fn shown(it: &Judgement<'_>) -> String {
 
 proptest! {
     #[test]
-    fn what_is_found_by_index_is_what_looking_at_each_rule_finds(
+    fn the_index_finds_the_same_rules_as_a_full_scan(
         rules in proptest::collection::vec(a_rule(), 0..12),
         statement in proptest::sample::select(STATEMENTS.to_vec()),
         user in proptest::sample::select(vec!["app", "root"]),
@@ -80,7 +80,7 @@ proptest! {
     }
 
     #[test]
-    fn a_rule_that_is_told_to_be_shadowed_never_matches(
+    fn a_rule_reported_as_shadowed_never_matches(
         rules in proptest::collection::vec(a_rule(), 2..6),
         statement in proptest::sample::select(STATEMENTS.to_vec()),
         user in proptest::sample::select(vec!["app", "root"]),

@@ -75,7 +75,7 @@ fn a_backend_says_cluster_and_role_as_well() {
 }
 
 #[test]
-fn nobody_is_asked_behind_an_answer() {
+fn no_rule_is_evaluated_after_an_answer() {
     let rules = compile(
         "[[rule]]\nname = \"a\"\nanswer = \"ok\"\nstop = false\n[[rule]]\nname = \"b\"\nlog = true\n",
     );
@@ -157,7 +157,7 @@ fn a_record_tells_of_each_rule_that_was_looked_at() {
 }
 
 #[test]
-fn what_rules_look_at_is_told() {
+fn the_needs_of_rules_follow_from_their_settings() {
     for (lines, needs) in [
         (
             "user = \"a\"\nkind = \"SELECT\"\nregex = \"x\"",
@@ -198,7 +198,7 @@ fn what_rules_look_at_is_told() {
 }
 
 #[test]
-fn without_rules_nothing_is_said() {
+fn without_rules_the_record_is_empty() {
     let rules = Rules::default();
     Case::of("SELECT 1").judged(&rules, |it| {
         assert!(it.matched.count() == 0 && it.route.role.is_none() && it.reply.is_none());

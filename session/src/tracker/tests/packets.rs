@@ -92,7 +92,7 @@ fn a_payload_beyond_the_limit_is_refused_before_it_has_passed() {
 }
 
 #[test]
-fn truncated_replies_name_what_is_missing() {
+fn truncated_replies_name_the_missing_item() {
     for length in 1..7 {
         let mut tracker = Script::new(EOF_KEPT).tracker();
         tracker

@@ -43,11 +43,11 @@ fn compare(family: Family, recordings: &str) {
 }
 
 #[test]
-fn the_model_says_what_mariadb_has_said() {
+fn the_model_answers_like_mariadb() {
     compare(Family::MariaDb, "mariadb");
 }
 
 #[test]
-fn the_model_says_what_mysql_has_said() {
+fn the_model_answers_like_mysql() {
     compare(Family::MySql, "mysql");
 }

@@ -297,7 +297,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn seconds_are_told_as_a_date() {
+    fn seconds_are_printed_as_a_date() {
         assert_eq!(moment(0.0), "1970-01-01 00:00:00");
         assert_eq!(moment(1_767_225_600.0), "2026-01-01 00:00:00");
         assert_eq!(moment(1_709_210_096.0), "2024-02-29 12:34:56");

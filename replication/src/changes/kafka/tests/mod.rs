@@ -250,7 +250,7 @@ fn bytes_that_are_no_answer_end_the_sink_and_take_no_memory() {
 }
 
 #[test]
-fn the_position_stays_before_what_a_broker_refuses_and_the_refusal_says_what_to_do() {
+fn the_position_stays_before_a_refused_change_and_the_error_names_the_correction() {
     let captured = Captured::new("mysql-9.7", 1);
     let all = whole(&captured);
     let (broker, folder) = (Broker::start(), tempfile::tempdir().unwrap());
