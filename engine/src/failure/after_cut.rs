@@ -67,9 +67,13 @@ impl PooledSession {
         }
     }
 
-    /// What COM_STMT_EXECUTE executes.
+    /// What COM_STMT_EXECUTE or COM_STMT_BULK_EXECUTE executes.
     fn executed(&self, incoming: &Incoming) -> Option<&StatementKey> {
-        let argument = (incoming.command == Command::STMT_EXECUTE).then(|| incoming.argument())?;
+        let executes = matches!(
+            incoming.command,
+            Command::STMT_EXECUTE | Command::STMT_BULK_EXECUTE
+        );
+        let argument = executes.then(|| incoming.argument())?;
         let id = statement_id(&argument).ok()?;
         let statements = &self.sql_state.statements;
         Some(&statements.statement(statements.resolve(id)?)?.statement)

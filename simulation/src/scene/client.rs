@@ -6,6 +6,7 @@
 )]
 
 use tokio::task::{JoinHandle, spawn_local};
+use wire::Command;
 
 use crate::client::{Broken, Client, NotIn, Reply, ServerError};
 
@@ -78,6 +79,14 @@ impl TestClient {
         match self.client.execute(statement, &[]).await {
             Ok(Reply::Error(error)) => error,
             other => panic!("the execution has no error: {other:?}"),
+        }
+    }
+
+    /// The error of a command of any kind, which must fail.
+    pub async fn command_error(&mut self, command: Command, arguments: &[u8]) -> ServerError {
+        match self.client.command(command, arguments).await {
+            Ok(Reply::Error(error)) => error,
+            other => panic!("{command} has no error: {other:?}"),
         }
     }
 

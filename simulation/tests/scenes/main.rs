@@ -6,6 +6,7 @@
 
 mod adaptive_limit;
 mod clusters;
+mod counts;
 mod cuts;
 mod idle_transactions;
 mod kept_connections;
