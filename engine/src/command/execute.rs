@@ -40,6 +40,8 @@ impl PooledSession {
             Ok(named) => named,
             Err(after) => return Ok(after),
         };
+        // What is refused from here on counts as an execution that has failed.
+        self.note_execution_of(&key, incoming.packets.len());
         let Ok(execute) = Execute::decode(&argument, self.client.capabilities, parameter_count)
         else {
             let function = self.server_function("mysqld_stmt_execute", "COM_STMT_EXECUTE");
@@ -59,7 +61,6 @@ impl PooledSession {
         self.end_cursor_of(id);
         let attributes =
             self.attributes_of(&execute, (parameter_count, types.as_deref()), &long_data);
-        self.note_execution_of(&key, incoming.packets.len());
         self.note_attributes(&attributes);
         let cursor = (execute.flags & CURSOR_TYPES != 0).then_some(id);
         let executing = Executing {

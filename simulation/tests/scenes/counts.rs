@@ -7,6 +7,8 @@ use wire::Command;
 
 /// ER_NET_READ_ERROR: the transaction is rolled back.
 const CUT_TRANSACTION: u16 = 1158;
+/// ER_WRONG_ARGUMENTS
+const WRONG_ARGUMENTS: u16 = 1210;
 
 /// The statement of a command is refused with this error, and counted.
 async fn refused(
@@ -48,6 +50,24 @@ fn each_statement_that_is_refused_behind_a_cut_transaction_is_counted() {
                 refused(scene, &mut client, command, CUT_TRANSACTION).await;
             }
             client.run("ROLLBACK").await;
+        };
+        setup.play(play).await;
+    });
+}
+
+#[test]
+fn an_execution_whose_parameters_are_malformed_is_counted() {
+    on_both(async |setup| {
+        let play = async |scene: &Scene| {
+            let mut root = scene.root(0).await;
+            root.run("CREATE TABLE d.t (n INT)").await;
+            let mut client = scene.client().await;
+            let prepared = client.prepare("INSERT INTO d.t VALUES (?)").await;
+            // The list of parameters that are NULL is missing.
+            let execution = [&prepared.to_le_bytes()[..], &[0, 1, 0, 0, 0]].concat();
+            let command = (Command::STMT_EXECUTE, &execution[..]);
+            refused(scene, &mut client, command, WRONG_ARGUMENTS).await;
+            client.run("SELECT 'it goes on'").await;
         };
         setup.play(play).await;
     });
