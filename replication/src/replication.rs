@@ -15,9 +15,10 @@ use tokio::task::{AbortHandle, LocalSet};
 
 use crate::changes::{ChangeReaders, ChangeSinks, ChangeSource};
 use crate::receiver::{Receiver, deliver_changes};
+use crate::shared::Shared;
 use crate::status::{StreamStatus, Streams};
 use crate::store::Store;
-use crate::stream::{Shared, Stream};
+use crate::stream::Stream;
 use crate::transaction_changes::Origins;
 
 /// The replication of a process. It has a thread when a stream is configured.

@@ -7,34 +7,31 @@
 //!     └── failure ◄── follow: events ──► transaction ──► changes? ask what the objects are, write it with the position
 //! ```
 
-use std::cell::RefCell;
-use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
 use binlog::{Checksum, EventFlags, Limits};
-use config::{Config, OnPurged, ReplicationConfig, ReplicationSource};
-use control::BackendClient;
-use net::watch;
-use route::{Backend, Lag, Role, Topology};
-use system::System;
+use config::{OnPurged, ReplicationConfig, ReplicationSource};
+use route::{Backend, Lag, Role};
 use tokio::time::{Instant, sleep};
 
-use crate::change::Change;
 use crate::definition_reader::DefinitionReader;
+use crate::definition_source::{DefinitionSource, Observation};
 use crate::displacement::Displacements;
 use crate::error::StreamError;
 use crate::event_stream::EventStream;
 use crate::filter::{Filter, Filtered};
 use crate::follow::{Brought, Follower};
 use crate::object::{ObjectKind, ObjectName};
-use crate::position::{Gtid, Position};
+use crate::pending::{PendingTransactions, WholeTransaction};
+use crate::position::Position;
 use crate::registration::{Greeted, Identity, Registration, random_uuid};
 use crate::relay::{RelayOptions, RelayWriter};
 use crate::semi_sync::Acknowledger;
+use crate::shared::Shared;
 use crate::status::{StreamState, StreamStatus};
-use crate::store::{Definition, Observed, Store, StoredStream, StreamName};
-use crate::transaction_changes::{Changes, Origins};
+use crate::store::{StoredStream, StreamName};
+use crate::transaction_changes::Changes;
 
 /// The first wait after a failure. It doubles up to the longest.
 const WAIT_FIRST: Duration = Duration::from_millis(250);
@@ -49,19 +46,6 @@ const HEARTBEATS_MISSED_MAX: u32 = 3;
 
 /// How many definitions are written at once at the begin.
 const BATCH: usize = 200;
-
-/// What all streams of a process share.
-#[derive(Clone)]
-pub(crate) struct Shared {
-    pub config: Arc<Config>,
-    pub topology: watch::Receiver<Arc<Topology>>,
-    pub store: Rc<RefCell<Store>>,
-    /// Told when changes are in the store.
-    pub written: Arc<watch::Sender<()>>,
-    pub system: System,
-    /// Who has sent what a server has written.
-    pub origins: Origins,
-}
 
 /// One stream.
 pub(crate) struct Stream {
@@ -218,7 +202,7 @@ impl Stream {
             view.backend = Some(backend.name.clone());
             view.connects += 1;
         });
-        let mut client = self.log_in(&backend).await?;
+        let mut client = self.shared.log_in(&self.settings, &backend).await?;
         let mut registration = Registration::new(&mut client);
         let stored = self.begin(&mut registration, &backend).await?;
         self.open_relay()?;
@@ -247,19 +231,22 @@ impl Stream {
         if self.settings.semi_sync {
             events = events.semi_sync();
         }
-        let mut follower = Follower::new(limits);
-        let mut changes = Changes::new(
-            Arc::clone(&self.shared.origins),
-            self.shared.topology.clone(),
-            &backend,
-            self.clock_ahead,
-        );
-        let mut definition_reader = None;
+        let (shared, settings) = (self.shared.clone(), self.settings.clone());
+        let source = DefinitionSource::new(shared, settings, Arc::clone(&backend));
+        let mut followed = Followed {
+            events,
+            follower: Follower::new(limits),
+            changes: Changes::new(
+                Arc::clone(&self.shared.origins),
+                self.shared.topology.clone(),
+                &backend,
+                self.clock_ahead,
+            ),
+            reached: stored.position,
+            pending: PendingTransactions::new(source),
+        };
         loop {
-            let brought = self
-                .next(&mut events, &mut follower, &mut changes, &backend)
-                .await?;
-            match brought {
+            match self.next(&mut followed, &backend).await? {
                 Brought::Nothing | Brought::Begin(_) => {}
                 Brought::Idle => {
                     self.wait = WAIT_FIRST;
@@ -268,22 +255,29 @@ impl Stream {
                     self.stay(&backend)?;
                 }
                 Brought::Transaction(gtid) => {
-                    let changed = changes.take();
-                    self.transaction(&gtid, changed, &backend, &mut definition_reader)
-                        .await?;
+                    followed.reached.add(&gtid);
+                    let changes = followed.changes.take();
+                    let transaction = WholeTransaction { gtid, changes };
+                    self.transaction(transaction, &mut followed.pending).await?;
                 }
             }
         }
     }
 
-    /// The next event, unless another server is to be followed.
+    /// The next event, unless another server is to be followed. Meanwhile what has come is synced, acknowledged and
+    /// recorded.
     async fn next(
         &mut self,
-        events: &mut EventStream,
-        follower: &mut Follower,
-        changes: &mut Changes,
+        followed: &mut Followed,
         backend: &Backend,
     ) -> Result<Brought, StreamError> {
+        let Followed {
+            events,
+            follower,
+            changes,
+            reached,
+            pending,
+        } = followed;
         let mut topology = self.shared.topology.clone();
         topology.mark_unchanged();
         let (raw, needs_ack) = {
@@ -293,7 +287,12 @@ impl Stream {
                 let is_ack_due = self.acknowledger.as_ref().is_some_and(Acknowledger::is_due);
                 tokio::select! {
                     biased;
-                    raw = &mut next => break raw?,
+                    answered = pending.answered(), if pending.is_asking() => {
+                        let (transaction, observation) = answered?;
+                        self.record_changes(&transaction, observation)?;
+                        self.record_unchanging(pending)?;
+                    }
+                    raw = &mut next, if pending.has_room() => break raw?,
                     // Nothing else has come that could be synced together with it.
                     () = std::future::ready(()), if is_ack_due => {
                         self.sync_relay()?;
@@ -314,7 +313,7 @@ impl Stream {
         if header.flags.contains(EventFlags::ARTIFICIAL) {
             changes.is_made_up(&header);
         }
-        let brought = follower.take(&raw, self.position(), changes)?;
+        let brought = follower.take(&raw, reached, changes)?;
         let mut filtered = Filtered::default();
         if let Some(relay) = &mut self.relay {
             match &mut self.filter {
@@ -484,7 +483,8 @@ impl Stream {
         backend: &Backend,
     ) -> Result<StoredStream, StreamError> {
         self.status.change(|view| view.state = StreamState::Reading);
-        let mut definition_reader = DefinitionReader::begin(self.log_in(backend).await?).await?;
+        let client = self.shared.log_in(&self.settings, backend).await?;
+        let mut definition_reader = DefinitionReader::begin(client).await?;
         let time = self.shared.system.clock.unix_micros();
         let mut objects = definition_reader.list().await?;
         let accounts = definition_reader.accounts().await?;
@@ -520,101 +520,60 @@ impl Stream {
     /// A transaction is whole.
     async fn transaction(
         &mut self,
-        gtid: &Gtid,
-        changes: Vec<Change>,
-        backend: &Backend,
-        definition_reader: &mut Option<DefinitionReader>,
+        transaction: WholeTransaction,
+        pending: &mut PendingTransactions,
     ) -> Result<(), StreamError> {
-        let count = changes.len() as u64;
-        if count > 0 {
-            // Replicas do not wait for what the server says of its objects. Nor does the server: a statement that waits
-            // for the acknowledgement has its objects locked, so the server would not say what they are.
+        if !transaction.changes.is_empty() {
+            // Replicas do not wait for what the server says of its objects. Nor does the statement that changes them.
             self.sync_relay()?;
             self.acknowledge().await?;
-            let observed = self.observe(&changes, backend, definition_reader).await?;
-            let mut stored = self.stored.clone().ok_or(StreamError::Ended)?;
-            stored.position.add(gtid);
-            let mut store = self.shared.store.borrow_mut();
-            store.record(self.name(), (gtid, &changes), &observed, &stored)?;
-            drop(store);
-            self.shared.written.send_replace(());
-            self.stored = Some(stored);
-            // The position is written already.
-            self.has_reached_reading();
-        } else if let Some(stored) = &mut self.stored {
-            stored.position.add(gtid);
         }
+        pending.push(transaction);
+        self.record_unchanging(pending)
+    }
+
+    /// Takes note of the transactions that change no object, up to the first one that does.
+    fn record_unchanging(&mut self, pending: &mut PendingTransactions) -> Result<(), StreamError> {
+        while let Some(transaction) = pending.pop_unchanging() {
+            if let Some(stored) = &mut self.stored {
+                stored.position.add(&transaction.gtid);
+            }
+            self.note_recorded(&transaction)?;
+        }
+        Ok(())
+    }
+
+    /// Writes a transaction that changes objects into the history, with what the objects are now.
+    fn record_changes(
+        &mut self,
+        transaction: &WholeTransaction,
+        (observed, end): Observation,
+    ) -> Result<(), StreamError> {
+        self.read_up_to = Some(end);
+        let WholeTransaction { gtid, changes } = transaction;
+        let mut stored = self.stored.clone().ok_or(StreamError::Ended)?;
+        stored.position.add(gtid);
+        let mut store = self.shared.store.borrow_mut();
+        store.record(self.name(), (gtid, changes), &observed, &stored)?;
+        drop(store);
+        self.shared.written.send_replace(());
+        self.stored = Some(stored);
+        // The position is written already.
+        self.has_reached_reading();
+        self.note_recorded(transaction)
+    }
+
+    /// The stream's position has a transaction in it.
+    fn note_recorded(&mut self, transaction: &WholeTransaction) -> Result<(), StreamError> {
         // The server is followed, so the next failure is another one.
         self.wait = WAIT_FIRST;
+        let count = transaction.changes.len() as u64;
         self.status.change(|view| {
             view.transactions += 1;
             view.changes += count;
-            view.last_gtid = Some(gtid.to_string());
+            view.last_gtid = Some(transaction.gtid.to_string());
         });
         self.keep(count > 0)
-    }
-
-    /// What the objects of changes are now.
-    async fn observe(
-        &mut self,
-        changes: &[Change],
-        backend: &Backend,
-        definition_reader: &mut Option<DefinitionReader>,
-    ) -> Result<Vec<Observed>, StreamError> {
-        let mut objects: Vec<&ObjectName> = Vec::new();
-        for change in changes.iter().filter(|it| !it.is_of_rows) {
-            objects.extend(&change.objects);
-        }
-        objects.dedup();
-        // The connection may have been idle for longer than the server allows.
-        if let Some(open) = definition_reader
-            && let Ok((observed, end)) = self.ask_all(open, &objects).await
-        {
-            self.read_up_to = Some(end);
-            return Ok(observed);
-        }
-        let mut fresh = DefinitionReader::begin(self.log_in(backend).await?).await?;
-        let (observed, end) = self.ask_all(&mut fresh, &objects).await?;
-        *definition_reader = Some(fresh);
-        self.read_up_to = Some(end);
-        Ok(observed)
-    }
-
-    async fn ask_all(
-        &self,
-        definition_reader: &mut DefinitionReader,
-        objects: &[&ObjectName],
-    ) -> Result<(Vec<Observed>, Position), StreamError> {
-        let mut all = Vec::new();
-        for object in objects {
-            let observed = definition_reader.ask(object).await?;
-            // A table takes its triggers with it.
-            if observed.definition == Definition::Gone && object.kind == ObjectKind::Table {
-                let only = Some((object.schema.as_str(), ObjectKind::Trigger));
-                let triggers = self
-                    .shared
-                    .store
-                    .borrow()
-                    .present(&self.settings.name, only)?;
-                for trigger in triggers {
-                    all.push(definition_reader.ask(&trigger).await?);
-                }
-            }
-            all.push(observed);
-        }
-        let end = definition_reader.note_end(&mut all).await?;
-        Ok((all, end))
-    }
-
-    async fn log_in(&self, backend: &Backend) -> Result<BackendClient, StreamError> {
-        let account = (self.settings.user.as_str(), self.settings.password.as_ref());
-        Ok(BackendClient::log_in(
-            &self.shared.config,
-            account,
-            backend,
-            &self.shared.system.entropy,
-        )
-        .await?)
     }
 
     fn note_begin(&mut self, backend: &Backend, greeted: Greeted, position: &Position) {
@@ -689,6 +648,16 @@ impl Stream {
             inflated_bytes_max: bytes,
         }
     }
+}
+
+/// What belongs to one connection to the server that is followed.
+struct Followed {
+    events: EventStream,
+    follower: Follower,
+    changes: Changes,
+    /// All transactions that have come; the stored position lacks those that are pending.
+    reached: Position,
+    pending: PendingTransactions,
 }
 
 /// Whether a replica gets its primary's transactions, as far as that is known. One that lags gets them.

@@ -8,6 +8,7 @@ use super::*;
 both! {
     semi_sync_commits_wait_for_the_proxy_and_continue_after_its_restart
     nothing_that_was_acknowledged_is_lost
+    changes_of_one_table_in_a_row_do_not_wait_for_the_timeout
 }
 
 /// A primary that waits for an acknowledgement of each commit, for longer than any test.
@@ -148,6 +149,40 @@ fn nothing_that_was_acknowledged_is_lost(product: Product) {
                 .iter()
                 .zip(&expected)
                 .all(|(have, told)| have >= told)
+    });
+    proxy.stop();
+}
+
+fn changes_of_one_table_in_a_row_do_not_wait_for_the_timeout(product: Product) {
+    let fed = waiting(product);
+    let proxy = fed.proxy();
+    wait_status(&fed, "clients", "1");
+    let mut root = fed.primary.root();
+    root.run("CREATE DATABASE shop");
+    root.run("CREATE TABLE shop.orders (id INT PRIMARY KEY)");
+    // Each keeps the table locked until it is acknowledged. The next one locks it while the proxy asks what the last one
+    // has made of it.
+    let writers: Vec<_> = (0..3)
+        .map(|writer| {
+            let mut conn = fed.primary.root();
+            std::thread::spawn(move || {
+                for number in 0..10 {
+                    conn.run(&format!(
+                        "ALTER TABLE shop.orders COMMENT = '{writer}.{number}'"
+                    ));
+                }
+            })
+        })
+        .collect();
+    writers.into_iter().for_each(|it| it.join().unwrap());
+    // Without an acknowledgement they would wait until the proxy's question fails.
+    assert_eq!(proxy.count_events("replication_failed"), 0);
+    assert_eq!(status(&mut root, product, "no_tx"), "0");
+    let address = Address::Tcp(([127, 0, 0, 1], fed.admin).into());
+    let mut admin = RawConn::connect(&address, &Login::with("root", "all")).unwrap();
+    wait::until("all changes are in the history", wait::SOON, || {
+        let select = "SELECT COUNT(*) FROM schema_changes WHERE object = 'orders'";
+        admin.run(select).text(0, 0).as_deref() == Some("31")
     });
     proxy.stop();
 }

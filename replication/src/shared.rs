@@ -1,0 +1,44 @@
+//! What all streams of a process share.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use config::{Config, ReplicationConfig};
+use control::BackendClient;
+use net::watch;
+use route::{Backend, Topology};
+use system::System;
+
+use crate::error::StreamError;
+use crate::store::Store;
+use crate::transaction_changes::Origins;
+
+/// See the module.
+#[derive(Clone)]
+pub(crate) struct Shared {
+    pub config: Arc<Config>,
+    pub topology: watch::Receiver<Arc<Topology>>,
+    pub store: Rc<RefCell<Store>>,
+    /// Told when changes are in the store.
+    pub written: Arc<watch::Sender<()>>,
+    pub system: System,
+    /// Who has sent what a server has written.
+    pub origins: Origins,
+}
+
+impl Shared {
+    /// Logs in as the account of a stream.
+    ///
+    /// # Errors
+    /// The server cannot be reached, or refuses the account.
+    pub async fn log_in(
+        &self,
+        settings: &ReplicationConfig,
+        backend: &Backend,
+    ) -> Result<BackendClient, StreamError> {
+        let account = (settings.user.as_str(), settings.password.as_ref());
+        let entropy = &self.system.entropy;
+        Ok(BackendClient::log_in(&self.config, account, backend, entropy).await?)
+    }
+}
