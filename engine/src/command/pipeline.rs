@@ -40,7 +40,15 @@ impl PooledSession {
         if let Some(ending) = self.kill_here(statement).await? {
             return Ok(ending);
         }
-        self.answer_about_past(statement).await
+        let standing = match self.answer_about_past(statement).await? {
+            Ok(ending) => return Ok(ending),
+            Err(standing) => standing,
+        };
+        let ending = self.send_to_backend(statement).await?;
+        if let Some(standing) = standing {
+            Box::pin(self.stood_in(standing, ending.outcome)).await;
+        }
+        Ok(ending)
     }
 
     /// Takes a statement to a backend that nothing but a backend can answer.

@@ -48,11 +48,12 @@ pub(crate) struct Standing {
 }
 
 impl PooledSession {
-    /// Answers a statement that asks about the one before it, or takes it to a backend.
+    /// Answers a statement that asks about the one before it, if the proxy knows the answer. The inner error is what holds
+    /// on behind a statement that a backend has to answer.
     pub(crate) async fn answer_about_past(
         &mut self,
         statement: &mut Statement<'_>,
-    ) -> Result<Ending, CutOff> {
+    ) -> Result<Result<Ending, Option<Standing>>, CutOff> {
         let asked = match statement {
             Statement::Text(query) if asks(&query.facts) => Box::pin(self.ask_past(query)).await?,
             Statement::Execution(executing) if executing.key.facts.uses.has(PAST) => {
@@ -61,23 +62,19 @@ impl PooledSession {
             _ => QuestionOutcome::Left(None),
         };
         let standing = match (asked, &*statement) {
-            (QuestionOutcome::Told(told), _) => return Ok(told),
+            (QuestionOutcome::Told(told), _) => return Ok(Ok(told)),
             (QuestionOutcome::InParts(texts), Statement::Text(query)) => {
-                return Box::pin(self.run_in_parts(query, &texts)).await;
+                return Box::pin(self.run_in_parts(query, &texts)).await.map(Ok);
             }
             (QuestionOutcome::InParts(_), _) => None,
             (QuestionOutcome::Left(standing), _) => standing,
         };
         if let Statement::Text(query) = statement {
-            // What MariaDB's routines leave of the list that somebody else has left.
+            // A MariaDB routine does not clear the warning list that a session before has left on the connection.
             let may_leave = query.facts.effects.has(Effects::ANYTHING);
             self.command.wants_clear = may_leave && !self.is_mysql();
         }
-        let ending = self.send_to_backend(statement).await?;
-        if let Some(standing) = standing {
-            Box::pin(self.stood_in(standing, ending.outcome)).await;
-        }
-        Ok(ending)
+        Ok(Err(standing))
     }
 
     /// A statement of the text protocol that asks about the past, or about its connection.
