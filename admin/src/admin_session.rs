@@ -16,16 +16,16 @@ use rusqlite::types::Value;
 use stats::{AuditEvent, StatsRequest, StatsTable};
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::{Instant, timeout_at};
-use worker::{Killed, Window};
+use worker::{DataPlaneHandle, Killed};
 
 use crate::editor::{EditRequest, Editor};
 use crate::engine::{self, Limits, PreparedSelect, ResultRows, alter};
 use crate::fault::Fault;
 use crate::functions::Asker;
-use crate::material::{Material, PortFacts};
 use crate::recent::Recent;
 use crate::statement::{Statement, reading};
 use crate::table::{CellType, Table, demands_of};
+use crate::table_input::{PortFacts, TableInput};
 use transaction::Transaction;
 
 pub use aside::{RUNNING_MAX, aside};
@@ -42,7 +42,7 @@ pub struct AdminSession {
     pub role: AdminRole,
     /// What was missing in the last result.
     pub warnings: Vec<String>,
-    window: Window,
+    data_plane: DataPlaneHandle,
     /// Who keeps the configuration.
     editor: Editor,
     /// The settings that the statement of the moment changes.
@@ -74,14 +74,14 @@ fn shortened(names: &[String]) -> String {
 
 impl AdminSession {
     /// What is asked of the workers.
-    pub fn window(&self) -> &Window {
-        &self.window
+    pub fn data_plane(&self) -> &DataPlaneHandle {
+        &self.data_plane
     }
 
     /// Begins with somebody who has logged in.
     pub fn new(
         asker: Asker,
-        window: Window,
+        data_plane: DataPlaneHandle,
         editor: Editor,
         port: Arc<dyn Fn() -> PortFacts + Send + Sync>,
     ) -> Self {
@@ -89,7 +89,7 @@ impl AdminSession {
             role: asker.role,
             asker,
             warnings: Vec::new(),
-            window,
+            data_plane,
             editor,
             changed: Vec::new(),
             transaction: None,
@@ -153,8 +153,8 @@ impl AdminSession {
             Some(_) => "http",
             None => "admin",
         };
-        self.window.audit(|| AuditEvent {
-            at: self.window.system().clock.wall(),
+        self.data_plane.audit(|| AuditEvent {
+            at: self.data_plane.system().clock.wall(),
             event: "administration",
             port,
             session: self.asker.id,
@@ -253,39 +253,39 @@ impl AdminSession {
     }
 
     /// What these tables are made of, at this moment or a little before.
-    pub async fn gather(&self, tables: &[&dyn Table]) -> Arc<Material> {
+    pub async fn gather(&self, tables: &[&dyn Table]) -> Arc<TableInput> {
         let gather = self.gather_now(tables);
         let demands = demands_of(tables);
         match &self.recent {
             Some(recent) => {
                 let shown = recent.moment(demands, gather).await;
-                Arc::clone(&shown.material)
+                Arc::clone(&shown.input)
             }
             None => Arc::new(gather.await),
         }
     }
 
     /// The same, at this moment; in a transaction as it would be.
-    async fn gather_now(&self, tables: &[&dyn Table]) -> Material {
+    async fn gather_now(&self, tables: &[&dyn Table]) -> TableInput {
         let transaction = self.transaction.as_ref();
         let view = transaction.and_then(|it| it.view.clone());
-        Material::gather(&self.window, demands_of(tables), (self.port)(), view).await
+        TableInput::gather(&self.data_plane, demands_of(tables), (self.port)(), view).await
     }
 
     /// A query: understood, its tables gathered, and run, where nobody waits for it.
     async fn select(&mut self, text: String, values: Vec<Value>) -> Result<ResultRows, Fault> {
         let prepared = self.prepare(text).await?;
         let tables = prepared.tables();
-        let material = self.gather(&tables).await;
-        self.warnings = material.warnings();
-        self.finish(prepared, material, values).await
+        let input = self.gather(&tables).await;
+        self.warnings = input.warnings();
+        self.finish(prepared, input, values).await
     }
 
     /// The backends of the moment, and how many connections to each the proxy may share.
     pub fn backends(&self) -> (Arc<Topology>, u32) {
-        let config = &self.window.settings().config;
+        let config = &self.data_plane.settings().config;
         let connections_max = config.pool.backend_connections_max;
-        (self.window.topology(), connections_max)
+        (self.data_plane.topology(), connections_max)
     }
 
     /// Understands what SQLite shall do.
@@ -304,12 +304,12 @@ impl AdminSession {
     pub async fn finish(
         &self,
         prepared: PreparedSelect,
-        material: Arc<Material>,
+        input: Arc<TableInput>,
         values: Vec<Value>,
     ) -> Result<ResultRows, Fault> {
         let limits = self.limits();
         let _turn = self.acquire_statement_slot(limits.deadline).await;
-        aside(move || prepared.run(&material, values, limits)).await
+        aside(move || prepared.run(&input, values, limits)).await
     }
 
     /// Waits until another statement of the role `stats` has ended, if so many run. One that has no time left
@@ -323,7 +323,7 @@ impl AdminSession {
     }
 
     fn limits(&self) -> Limits {
-        let config = Arc::clone(&self.window.settings().config);
+        let config = Arc::clone(&self.data_plane.settings().config);
         Limits {
             deadline: clock::now() + config.admin.timeout_statement,
             rows_max: config.admin.rows_max,
@@ -346,7 +346,7 @@ impl AdminSession {
 
     async fn kill_session(&self, id: u32, scope: KillScope) -> Result<(), Fault> {
         self.check_allowed("KILL")?;
-        match self.window.kill(id, scope).await {
+        match self.data_plane.kill(id, scope).await {
             Killed::Told => {}
             Killed::Nobody => return Err(Fault::no_session(id)),
             Killed::Impossible(why) => return Err(Fault::other(why)),
@@ -381,7 +381,7 @@ impl AdminSession {
     /// FLUSH HOSTS.
     fn flush_hosts(&self) -> Result<Outcome, Fault> {
         self.check_allowed("FLUSH HOSTS")?;
-        let hosts = self.window.host_errors().forget_all();
+        let hosts = self.data_plane.host_errors().forget_all();
         tracing::info!(
             kind = "admin_flush_hosts",
             user = self.asker.user,
@@ -399,7 +399,10 @@ impl AdminSession {
     /// What is kept about statements is counted from nothing again.
     async fn forget(&self, kept: StatsTable) -> Result<(), Fault> {
         self.check_allowed("RESET")?;
-        let forgotten = self.window.statement_stats(StatsRequest::Take(kept)).await;
+        let forgotten = self
+            .data_plane
+            .statement_stats(StatsRequest::Take(kept))
+            .await;
         // Where rows go takes longer than anybody should wait here.
         aside(move || {
             drop(forgotten);
@@ -413,7 +416,7 @@ impl AdminSession {
     /// Plans and indexes are forgotten, and asked for again.
     fn forget_plans(&self) -> Result<(), Fault> {
         self.check_allowed("RESET")?;
-        self.window.forget_plans();
+        self.data_plane.forget_plans();
         tracing::info!(
             user = self.asker.user,
             "an administrator has had plans forgotten"
@@ -433,7 +436,7 @@ impl AdminSession {
             self.forget(kept).await?;
         }
         self.forget_plans()?;
-        let late = self.window.workers() - self.window.reset_counts().await;
+        let late = self.data_plane.workers() - self.data_plane.reset_counts().await;
         self.warnings = match late {
             0 => Vec::new(),
             _ => vec![format!("{late} workers are too busy now, and do it later")],

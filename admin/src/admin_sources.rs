@@ -3,12 +3,12 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use replication::Streams;
-use worker::Window;
+use worker::DataPlaneHandle;
 
 use crate::authenticator::Authenticator;
 use crate::editor::Editor;
-use crate::material::PortFacts;
 use crate::sources::Sources;
+use crate::table_input::PortFacts;
 use history::{History, facts_of};
 
 /// What is seen through the ports.
@@ -26,14 +26,14 @@ type OpenPorts = Arc<Mutex<Weak<Authenticator>>>;
 impl AdminSources {
     /// All that there is to see.
     pub fn new(
-        window: &Window,
+        data_plane: &DataPlaneHandle,
         editor: &Editor,
         history: &History,
         streams: &Arc<Streams>,
     ) -> Self {
         Self {
             sources: Sources {
-                window: window.clone(),
+                data_plane: data_plane.clone(),
                 editor: editor.clone(),
                 history: Arc::clone(history.facts()),
                 streams: Arc::clone(streams),

@@ -9,14 +9,14 @@ use history::{Facts, facts_of};
 use net::listen::Accepted;
 use replication::Streams;
 use stats::AuditEvent;
-use worker::{AdminClient, AdminClientError, AdminState, Reception, Settings, Window};
+use worker::{AdminClient, AdminClientError, AdminState, DataPlaneHandle, Reception, Settings};
 
 use crate::admin_session::AdminSession;
 use crate::editor::Editor;
 use crate::functions::{Asker, VERSION};
-use crate::material::PortFacts;
 use crate::sources::Sources;
 use crate::table::Schema;
+use crate::table_input::PortFacts;
 
 /// What the audit log calls the port of MySQL's protocol.
 pub const PORT: &str = "admin";
@@ -24,7 +24,7 @@ pub const PORT: &str = "admin";
 /// What all connections of administrators share, from their login on.
 pub struct Authenticator {
     /// Where the proxy is seen.
-    pub window: Window,
+    pub data_plane: DataPlaneHandle,
     /// Who keeps the configuration.
     pub editor: Editor,
     /// Where the digests' history is.
@@ -63,7 +63,7 @@ impl Authenticator {
     /// Nobody has come yet.
     pub fn new(
         Sources {
-            window,
+            data_plane,
             editor,
             history,
             streams,
@@ -75,9 +75,9 @@ impl Authenticator {
             editor,
             history,
             streams,
-            reception: window.reception(),
-            secret: window.system().entropy.bytes().unwrap_or_default(),
-            window,
+            reception: data_plane.reception(),
+            secret: data_plane.system().entropy.bytes().unwrap_or_default(),
+            data_plane,
             addresses,
             http_addresses,
             logins: AtomicUsize::new(0),
@@ -97,8 +97,8 @@ impl Authenticator {
         (session, user, client): (u32, &str, &net::Endpoint),
         detail: String,
     ) {
-        self.window.audit(|| AuditEvent {
-            at: self.window.system().clock.wall(),
+        self.data_plane.audit(|| AuditEvent {
+            at: self.data_plane.system().clock.wall(),
             event,
             port,
             session,
@@ -123,7 +123,7 @@ impl Authenticator {
         accepted: Accepted,
         id: u32,
     ) -> Result<AdminClient, AdminClientError> {
-        let settings = self.window.settings();
+        let settings = self.data_plane.settings();
         let session_registry = self.mysql_accounts(&settings.config);
         let admin_state = admin_state(&session_registry, &settings, id);
         self.reception.receive(accepted, &admin_state).await
@@ -139,7 +139,7 @@ impl Authenticator {
         argument: &[u8],
         id: u32,
     ) -> Result<(), AdminClientError> {
-        let settings = self.window.settings();
+        let settings = self.data_plane.settings();
         let session_registry = self.mysql_accounts(&settings.config);
         let admin_state = admin_state(&session_registry, &settings, id);
         self.reception
@@ -158,7 +158,7 @@ impl Authenticator {
     pub fn admin_session(self: &Arc<Self>, asker: Asker) -> AdminSession {
         let of_port = Arc::clone(self);
         let facts = Arc::new(move || of_port.facts());
-        AdminSession::new(asker, self.window.clone(), self.editor.clone(), facts)
+        AdminSession::new(asker, self.data_plane.clone(), self.editor.clone(), facts)
     }
 
     /// What is to be known of the ports themselves.

@@ -71,7 +71,7 @@ impl Conversation {
     async fn start_script(&mut self) {
         let Some(admin_script) = self
             .admin_session
-            .window()
+            .data_plane()
             .admin_script(&self.admin_client, self.id)
         else {
             return;
@@ -288,8 +288,8 @@ impl Conversation {
 
     /// A line of figures, as servers write it.
     async fn statistics(&self) -> Vec<u8> {
-        let material = self.admin_session.gather(&[&status::TABLE]).await;
-        let figures = status::items(&material);
+        let input = self.admin_session.gather(&[&status::TABLE]).await;
+        let figures = status::items(&input);
         let line = figures
             .iter()
             .map(|(name, value)| format!("{name}: {value}"));
@@ -340,6 +340,6 @@ fn admin_session(
     let schema = admin_client.schema.as_deref().and_then(Schema::named);
     let schema = schema.unwrap_or(Schema::Pilotfish);
     let (user, remote) = (&admin_client.user, &admin_client.remote);
-    let role = Authenticator::role(&authenticator.window.settings().config, user);
+    let role = Authenticator::role(&authenticator.data_plane.settings().config, user);
     authenticator.admin_session(Asker::new(user, role, remote, id, schema))
 }

@@ -6,8 +6,8 @@ use std::sync::OnceLock;
 use config::manual::plain;
 use config::{Section, ValueType as SettingKind};
 
-use crate::material::Material;
 use crate::table::{Alterable, Asks, Cell, CellType, ColumnFacts, Schema, Table, TableDefinition};
+use crate::table_input::TableInput;
 
 /// A table that can be changed.
 pub struct Defined<T: 'static> {
@@ -22,7 +22,7 @@ pub struct Defined<T: 'static> {
 /// The columns of a section's settings.
 pub struct Definition<T: 'static> {
     columns: fn() -> Vec<ColumnFacts>,
-    cells: fn(&Material, &T) -> Vec<Cell>,
+    cells: fn(&TableInput, &T) -> Vec<Cell>,
     facts: OnceLock<Vec<ColumnFacts>>,
 }
 
@@ -30,7 +30,7 @@ impl<T> Definition<T> {
     /// Of columns and of what is in them.
     pub const fn new(
         columns: fn() -> Vec<ColumnFacts>,
-        cells: fn(&Material, &T) -> Vec<Cell>,
+        cells: fn(&TableInput, &T) -> Vec<Cell>,
     ) -> Self {
         Self {
             columns,
@@ -109,8 +109,8 @@ impl<T> Table for Defined<T> {
         columns
     }
 
-    fn rows(&self, material: &Material) -> Vec<Vec<Cell>> {
-        let items = (self.table.items)(material);
+    fn rows(&self, input: &TableInput) -> Vec<Vec<Cell>> {
+        let items = (self.table.items)(input);
         let Some(definition) = &self.definition else {
             return items.iter().map(|item| self.table.row(item)).collect();
         };
@@ -118,7 +118,7 @@ impl<T> Table for Defined<T> {
         let shown: Vec<bool> = facts.map(|column| self.is_shown(column)).collect();
         let row = |item: &T| {
             let mut row = self.table.row(item);
-            let cells = (definition.cells)(material, item).into_iter().zip(&shown);
+            let cells = (definition.cells)(input, item).into_iter().zip(&shown);
             row.extend(cells.filter_map(|(cell, shown)| shown.then_some(cell)));
             row
         };

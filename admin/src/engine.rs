@@ -24,9 +24,9 @@ use crate::fault::Fault;
 use crate::functions::{self, Asker};
 use crate::kept::{KEPT, KeptDatabase, SCHEMAS};
 use crate::lone_having;
-use crate::material::Material;
 use crate::registry::TABLES;
 use crate::table::{Cell, CellType, Schema, Table};
+use crate::table_input::TableInput;
 
 /// What SQLite takes for all statements at once, in bytes.
 const HEAP_BYTES_MAX: u64 = 256 << 20;
@@ -133,13 +133,13 @@ impl PreparedSelect {
     /// What goes wrong while it runs, a limit that is exceeded among it.
     pub fn run(
         mut self,
-        material: &Material,
+        input: &TableInput,
         values: Vec<Value>,
         limits: Limits,
     ) -> Result<ResultRows, Fault> {
         check_count(&values, self.parameters)?;
         let tables = self.tables();
-        fill(&mut self.database, &tables, material)?;
+        fill(&mut self.database, &tables, input)?;
         self.database
             .authorizer(Some(|context: AuthContext<'_>| authorize(&context, |_| {})))?;
         end_by(&mut self.database, limits.deadline)?;
@@ -189,16 +189,16 @@ fn end_by(database: &mut Connection, deadline: Instant) -> Result<(), Fault> {
 fn fill(
     database: &mut Connection,
     tables: &[&'static dyn Table],
-    material: &Material,
+    input: &TableInput,
 ) -> Result<(), Fault> {
     database.authorizer(None::<fn(AuthContext<'_>) -> Authorization>)?;
     let is_read = |kept: &KeptDatabase| tables.iter().any(|table| table.home() == kept.home);
     for kept in KEPT.iter().filter(|kept| is_read(kept)) {
-        if let Some(source) = kept.source(material) {
+        if let Some(source) = kept.source(input) {
             attach(database, kept.home, &source)?;
         }
     }
-    let schemas = KeptDatabase::named(SCHEMAS).and_then(|kept| kept.source(material));
+    let schemas = KeptDatabase::named(SCHEMAS).and_then(|kept| kept.source(input));
     functions::define_schema_at(database, schemas)?;
     let tables = tables
         .iter()
@@ -212,7 +212,7 @@ fn fill(
             table.home(),
             table.name()
         ))?;
-        for row in table.rows(material) {
+        for row in table.rows(input) {
             insert.execute(params_from_iter(row))?;
         }
     }

@@ -2,7 +2,7 @@
 
 use crate::homes::HISTORY;
 pub use crate::homes::SCHEMAS;
-use crate::material::Material;
+use crate::table_input::TableInput;
 use crate::tables::{history, schema_changes, schema_versions};
 
 /// A database that is attached while a statement runs.
@@ -11,7 +11,7 @@ pub struct KeptDatabase {
     pub home: &'static str,
     /// The views in it that are tables of the registry.
     views: &'static [&'static str],
-    source: fn(&Material) -> Option<String>,
+    source: fn(&TableInput) -> Option<String>,
 }
 
 /// All of them.
@@ -19,12 +19,12 @@ pub static KEPT: [KeptDatabase; 2] = [
     KeptDatabase {
         home: HISTORY,
         views: &[history::DIGEST_HISTORY.name, history::LOAD_HISTORY.name],
-        source: |material| material.port.history.source.clone(),
+        source: |input| input.port.history.source.clone(),
     },
     KeptDatabase {
         home: SCHEMAS,
         views: &[schema_changes::TABLE.name, schema_versions::TABLE.name],
-        source: |material| material.port.streams.source(),
+        source: |input| input.port.streams.source(),
     },
 ];
 
@@ -35,8 +35,8 @@ impl KeptDatabase {
     }
 
     /// As SQLite is told where it is; none: there is nothing yet.
-    pub fn source(&self, material: &Material) -> Option<String> {
-        (self.source)(material)
+    pub fn source(&self, input: &TableInput) -> Option<String> {
+        (self.source)(input)
     }
 
     /// Whether a view in it reads something for a statement.

@@ -1,7 +1,7 @@
 //! A table whose rows are kept in a database of SQLite's.
 
-use crate::material::Material;
 use crate::table::{Asks, Cell, ColumnFacts, Schema, Table};
+use crate::table_input::TableInput;
 
 /// A view in a database that is attached while a statement reads it.
 pub struct KeptTable {
@@ -41,7 +41,7 @@ impl Table for KeptTable {
     }
 
     /// None: a statement reads the rows in their database.
-    fn rows(&self, _: &Material) -> Vec<Vec<Cell>> {
+    fn rows(&self, _: &TableInput) -> Vec<Vec<Cell>> {
         Vec::new()
     }
 }

@@ -6,7 +6,7 @@
 //!
 //!   port ──► conversation ──► admin_session ──► statement ──► engine: SQLite ──► reply
 //!   who        a command      what may          which?        prepare: which tables?
-//!   may        at a time      be done           (dialect,     material: gathered from workers and snapshots
+//!   may        at a time      be done           (dialect,     table_input: gathered from workers and snapshots
 //!   log in                                       show)        run: filled, read, gone
 //! ```
 //!
@@ -35,7 +35,6 @@ mod homes;
 mod kept;
 mod kept_table;
 mod lone_having;
-pub mod material;
 pub mod metrics;
 mod observed;
 pub mod port;
@@ -48,6 +47,7 @@ mod show;
 mod sources;
 pub mod statement;
 pub mod table;
+pub mod table_input;
 pub mod tables;
 
 pub use admin_sources::AdminSources;

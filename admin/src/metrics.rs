@@ -7,9 +7,9 @@ use metrics::{Metric, MetricCell, MetricColumn, MetricSources, MetricTable};
 use script::metrics::{Measured, Series};
 use worker::TimesView;
 
-use crate::material::Material;
 use crate::registry;
 use crate::table::{Cell, Table};
+use crate::table_input::TableInput;
 use crate::tables::times;
 
 pub use metrics::text;
@@ -21,11 +21,11 @@ pub fn tables() -> Vec<&'static dyn Table> {
 }
 
 /// All metrics of one moment.
-pub fn of_material(material: &Material) -> Vec<Metric> {
-    metrics::measured(material)
+pub fn of_input(input: &TableInput) -> Vec<Metric> {
+    metrics::measured(input)
 }
 
-impl MetricSources for Material {
+impl MetricSources for TableInput {
     fn table(&self, name: &'static str) -> Option<MetricTable> {
         let table = registry::table(None, name)?;
         let row = |row: Vec<Cell>| row.into_iter().map(metric_cell).collect();
@@ -36,11 +36,11 @@ impl MetricSources for Material {
     }
 
     fn times(&self) -> Vec<TimesView> {
-        self.window.times()
+        self.data_plane.times()
     }
 
     fn scripts(&self) -> Vec<(Series, Measured)> {
-        let scripts = self.window.scripts();
+        let scripts = self.data_plane.scripts();
         scripts.map_or_else(Vec::new, |commons| commons.metrics.all())
     }
 }

@@ -8,23 +8,23 @@ use config::Config;
 use history::{Events, History, Observed, StateFolder};
 use stats::{StatementStatsView, StatsRequest};
 use system::System;
-use worker::{TimesView, Window, WorkerView};
+use worker::{DataPlaneHandle, TimesView, WorkerView};
 
 use crate::tables::process;
 
 /// The proxy, as the history looks at it.
-struct ObservedProxy(Window);
+struct ObservedProxy(DataPlaneHandle);
 
 /// Begins to keep the history of the proxy.
 ///
 /// # Errors
 /// The kernel's: there is no thread to be had.
 pub fn keep_history(
-    window: &Window,
+    data_plane: &DataPlaneHandle,
     events: &Arc<Events>,
     folder: StateFolder,
 ) -> io::Result<History> {
-    History::start(ObservedProxy(window.clone()), events, folder)
+    History::start(ObservedProxy(data_plane.clone()), events, folder)
 }
 
 impl Observed for ObservedProxy {

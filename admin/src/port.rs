@@ -125,7 +125,7 @@ impl AdminPort {
 
     /// After a reload: the first who may come in find it open. Who may not any more finds nobody.
     pub fn follow(&mut self, admin_sources: &AdminSources) {
-        let config = Arc::clone(&admin_sources.sources.window.settings().config);
+        let config = Arc::clone(&admin_sources.sources.data_plane.settings().config);
         if let Some(listening) = &self.listening
             && (listening.has_guests || config.admins().is_empty())
         {
@@ -306,7 +306,7 @@ async fn converse(authenticator: Arc<Authenticator>, accepted: Accepted, login: 
         String::new(),
     );
     drop(login);
-    let config = Arc::clone(&authenticator.window.settings().config);
+    let config = Arc::clone(&authenticator.data_plane.settings().config);
     let role = Authenticator::role(&config, &admin_client.user);
     let max = config.admin.connections_max;
     let Some(_place) = Count::of(&authenticator, |it| &it.guests, max) else {

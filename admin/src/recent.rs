@@ -10,8 +10,8 @@ use net::clock;
 use tokio::sync::{Mutex, OnceCell};
 use tokio::time::Instant;
 
-use crate::material::Material;
 use crate::table::Demands;
+use crate::table_input::TableInput;
 
 /// How old what is shown may be.
 const AGE_MAX: Duration = Duration::from_secs(1);
@@ -35,7 +35,7 @@ impl Default for Recent {
 /// What was gathered at one moment, and the answers made of it so far.
 pub struct RecentSnapshot {
     /// What was gathered.
-    pub material: Arc<Material>,
+    pub input: Arc<TableInput>,
     at: Instant,
     answers: std::sync::Mutex<HashMap<String, Arc<OnceCell<Bytes>>>>,
 }
@@ -45,7 +45,7 @@ impl Recent {
     pub async fn moment(
         self: &Arc<Self>,
         demands: Demands,
-        gather: impl Future<Output = Material>,
+        gather: impl Future<Output = TableInput>,
     ) -> Arc<RecentSnapshot> {
         let mut last = self.moments[demands.index()].lock().await;
         if let Some(shown) = &*last
@@ -55,7 +55,7 @@ impl Recent {
         }
         let at = clock::now();
         let shown = Arc::new(RecentSnapshot {
-            material: Arc::new(gather.await),
+            input: Arc::new(gather.await),
             at,
             answers: std::sync::Mutex::default(),
         });

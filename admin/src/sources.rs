@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use replication::Streams;
-use worker::Window;
+use worker::DataPlaneHandle;
 
 use crate::editor::Editor;
 use history::Facts;
@@ -12,7 +12,7 @@ use history::Facts;
 #[derive(Clone)]
 pub struct Sources {
     /// The data plane.
-    pub window: Window,
+    pub data_plane: DataPlaneHandle,
     /// Who keeps the configuration.
     pub editor: Editor,
     /// Where the digests' history is.

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 pub use crate::demands::{Asks, Demands};
-use crate::material::Material;
+use crate::table_input::TableInput;
 
 /// A value of a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -78,7 +78,7 @@ pub struct TableDefinition<T: 'static> {
     /// Its columns.
     pub columns: &'static [Column<T>],
     /// What its rows are made of, in their order.
-    pub items: fn(&Material) -> Vec<T>,
+    pub items: fn(&TableInput) -> Vec<T>,
 }
 
 /// A table, whatever its rows are made of.
@@ -94,7 +94,7 @@ pub trait Table: Sync {
     /// Its columns.
     fn columns(&self) -> Vec<ColumnFacts>;
     /// Its rows, each with a value for each column.
-    fn rows(&self, material: &Material) -> Vec<Vec<Cell>>;
+    fn rows(&self, input: &TableInput) -> Vec<Vec<Cell>>;
     /// The schema that SQLite knows it in.
     fn home(&self) -> &'static str {
         self.schema().name()
@@ -289,8 +289,8 @@ impl<T> Table for TableDefinition<T> {
         self.columns.iter().map(|column| column.facts).collect()
     }
 
-    fn rows(&self, material: &Material) -> Vec<Vec<Cell>> {
-        let items = (self.items)(material);
+    fn rows(&self, input: &TableInput) -> Vec<Vec<Cell>> {
+        let items = (self.items)(input);
         items.iter().map(|item| self.row(item)).collect()
     }
 }

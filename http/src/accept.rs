@@ -104,7 +104,12 @@ impl HttpPort {
 impl Callers for HttpPort {
     fn welcome(&self, accepted: Accepted) -> Option<Stay> {
         let authenticator = &self.state.authenticator;
-        let max = authenticator.window.settings().config.http.connections_max;
+        let max = authenticator
+            .data_plane
+            .settings()
+            .config
+            .http
+            .connections_max;
         let (place, room) = match Count::of(authenticator, |it| &it.callers, max) {
             Some(place) => (place, Room::Full),
             None => {
@@ -131,7 +136,7 @@ async fn stay(
     accepted: Accepted,
     room: Room,
 ) -> Result<(), Unserved> {
-    let settings = state.authenticator.window.settings();
+    let settings = state.authenticator.data_plane.settings();
     let Accepted { socket, remote } = accepted;
     let mut socket = Socket::from_raw(socket)?;
     let caller = Caller {

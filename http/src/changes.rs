@@ -48,7 +48,7 @@ pub async fn changes(
         true => (EVENT_STREAM, Box::new(ServerSentEvents)),
         false => (LINES, Box::new(ChangeLines)),
     };
-    let settings = state.authenticator.window.settings();
+    let settings = state.authenticator.data_plane.settings();
     let request = ChangeRequest {
         name: known.name(&caller),
         cluster: wanted.cluster,

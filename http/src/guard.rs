@@ -42,7 +42,7 @@ pub async fn receive(
     request: Request,
     next: Next,
 ) -> Response {
-    let settings = state.authenticator.window.settings();
+    let settings = state.authenticator.data_plane.settings();
     let checked = match HEALTH.contains(&request.uri().path()) {
         true => Ok(()),
         false => check(&request, &settings.config.http.names),
@@ -157,7 +157,7 @@ async fn log_in(
     state: &HttpState,
     mut request: Request,
 ) -> Result<(AuthenticatedUser, Request), Response> {
-    let settings = state.authenticator.window.settings();
+    let settings = state.authenticator.data_plane.settings();
     let caller = request.extensions().get::<Caller>().cloned();
     let shown = request.headers().get(header::AUTHORIZATION).cloned();
     let (Some(caller), Some(shown)) = (caller, shown) else {

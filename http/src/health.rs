@@ -22,11 +22,11 @@ pub async fn is_ready(
         Ok(asked) => asked,
         Err(fault) => return (StatusCode::BAD_REQUEST, format!("{fault}\n")),
     };
-    let window = &state.authenticator.window;
-    if window.is_stopping() {
+    let data_plane = &state.authenticator.data_plane;
+    if data_plane.is_stopping() {
         return not_ready("the proxy stops");
     }
-    match asked.missing(&window.topology()) {
+    match asked.missing(&data_plane.topology()) {
         Ok(None) => (StatusCode::OK, "ready\n".to_owned()),
         Ok(Some(reason)) => not_ready(&reason),
         Err(fault) => (StatusCode::BAD_REQUEST, format!("{fault}\n")),

@@ -40,10 +40,10 @@ use accept::HttpPort;
 use refusal::Refusal;
 
 use admin::authenticator::Authenticator;
-use admin::material::Material;
 use admin::port::Callers;
 use admin::recent::{Recent, RecentSnapshot};
 use admin::table::{Table, demands_of};
+use admin::table_input::TableInput;
 
 /// Serves HTTP in the admin port's thread.
 pub fn open(authenticator: Arc<Authenticator>) -> Box<dyn Callers> {
@@ -60,8 +60,8 @@ impl HttpState {
     /// What these tables are made of, at most a second ago.
     async fn moment(&self, tables: &[&dyn Table]) -> Arc<RecentSnapshot> {
         let demands = demands_of(tables);
-        let gather = Material::gather(
-            &self.authenticator.window,
+        let gather = TableInput::gather(
+            &self.authenticator.data_plane,
             demands,
             self.authenticator.facts(),
             None,

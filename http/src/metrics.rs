@@ -26,7 +26,14 @@ pub async fn admit(
 ) -> Result<Response, Response> {
     let caller = request.extensions().get::<Caller>();
     let is_at_home = caller.is_some_and(|caller| caller.is_at_home);
-    let is_open = match state.authenticator.window.settings().config.http.metrics {
+    let is_open = match state
+        .authenticator
+        .data_plane
+        .settings()
+        .config
+        .http
+        .metrics
+    {
         MetricsReaders::Login => false,
         MetricsReaders::Local => is_at_home,
         MetricsReaders::Everybody => true,
@@ -40,10 +47,10 @@ pub async fn admit(
 /// All of them.
 pub async fn metrics(State(state): State<Arc<HttpState>>) -> Response {
     let shown = state.moment(&metrics::tables()).await;
-    let material = Arc::clone(&shown.material);
+    let input = Arc::clone(&shown.input);
     let written = shown.answer("/metrics", async {
         aside(move || {
-            let measured = metrics::of_material(&material);
+            let measured = metrics::of_input(&input);
             Ok::<_, Fault>(Bytes::from(metrics::text(&measured)))
         })
         .await

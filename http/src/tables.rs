@@ -73,11 +73,9 @@ pub async fn show(
     let answer = shown.answer(&question, async {
         let admin_session = known.admin_session(&state, &caller);
         let prepared = admin_session.prepare(wanted.sql).await?;
-        let material = Arc::clone(&shown.material);
-        let rows = admin_session
-            .finish(prepared, material, wanted.values)
-            .await?;
-        let warnings = shown.material.warnings();
+        let input = Arc::clone(&shown.input);
+        let rows = admin_session.finish(prepared, input, wanted.values).await?;
+        let warnings = shown.input.warnings();
         let write = move || {
             let columns: Vec<_> = wanted.columns.iter().map(described).collect();
             let body = json!({

@@ -13,7 +13,7 @@ use route::Family;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use wire::Capabilities;
-use worker::{AdminClient, AdminClientError, AdminState, Reception, Window};
+use worker::{AdminClient, AdminClientError, AdminState, DataPlaneHandle, Reception};
 
 use crate::listening::{Bound, Client};
 
@@ -27,7 +27,7 @@ pub struct ReplicaPort {
 
 /// What all replicas share.
 struct Shared {
-    window: Window,
+    data_plane: DataPlaneHandle,
     streams: Arc<Streams>,
     reception: Reception,
     last_id: AtomicU32,
@@ -48,17 +48,21 @@ impl ReplicaPort {
     ///
     /// # Errors
     /// The system has no thread.
-    pub fn start(bound: &[Bound], window: &Window, streams: &Arc<Streams>) -> Result<Self, String> {
+    pub fn start(
+        bound: &[Bound],
+        data_plane: &DataPlaneHandle,
+        streams: &Arc<Streams>,
+    ) -> Result<Self, String> {
         let is_for_replicas = |it: &Bound| it.config.serves == Serves::Replication;
         if !bound.iter().any(is_for_replicas) {
             return Ok(Self { running: None });
         }
         let shared = Arc::new(Shared {
-            reception: window.reception(),
-            window: window.clone(),
+            reception: data_plane.reception(),
+            data_plane: data_plane.clone(),
             streams: Arc::clone(streams),
             last_id: AtomicU32::new(0),
-            secret: window.system().entropy.bytes().unwrap_or_default(),
+            secret: data_plane.system().entropy.bytes().unwrap_or_default(),
             accounts: Mutex::new(None),
         });
         let failed = |error: io::Error| format!("replicas cannot be fed: {error}");
@@ -68,7 +72,7 @@ impl ReplicaPort {
             .map_err(failed)?;
         let (sender, accepted) = mpsc::channel(REPLICAS_MAX);
         let live = move || runtime.block_on(live(accepted, shared));
-        let thread = window.system().threads.start("replicas", live);
+        let thread = data_plane.system().threads.start("replicas", live);
         let thread = thread.map_err(failed)?;
         Ok(Self {
             running: Some((sender, thread)),
@@ -109,7 +113,7 @@ async fn live(mut accepted: mpsc::Receiver<Client>, shared: Arc<Shared>) {
 
 /// One connection, from its greeting on.
 async fn serve(client: Client, shared: Arc<Shared>) {
-    let config = Arc::clone(&shared.window.settings().config);
+    let config = Arc::clone(&shared.data_plane.settings().config);
     let cluster = config.cluster_of(&client.listener).to_owned();
     let log = shared.streams.relay_of(&cluster);
     let Some(log) = log.filter(|it| it.has_begun()) else {
@@ -130,7 +134,7 @@ async fn serve(client: Client, shared: Arc<Shared>) {
                 },
                 log,
                 feeds,
-                shared.window.system().clock.clone(),
+                shared.data_plane.system().clock.clone(),
             )
             .await;
         }
@@ -147,7 +151,7 @@ impl Shared {
         client: Client,
         log: &RelayLog,
     ) -> Result<AdminClient, AdminClientError> {
-        let settings = self.window.settings();
+        let settings = self.data_plane.settings();
         let accounts = self.accounts(&settings.config);
         let version = log.version();
         let admin_state = AdminState {

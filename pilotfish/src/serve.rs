@@ -140,16 +140,16 @@ async fn play(config: Config, mut serving: Serving<'_>, log: &Log) -> Result<(),
     log_ready(&config, &listeners);
     tokio::spawn(follow_backends(control.topology(), Arc::clone(&events)));
     let (editor, mut wishes) = Editor::channel(Arc::clone(&events));
-    let mut history = keep_history(plane.window(), &events, StateFolder::of_environment())
+    let mut history = keep_history(plane.handle(), &events, StateFolder::of_environment())
         .map_err(|error| format!("the history cannot be kept: {error}"))?;
     let streams = follow_clusters(&config, &control, &outlets.origins, &plane_context)?;
     let views = Arc::clone(streams.borrow().streams());
-    let admin_sources = AdminSources::new(plane.window(), &editor, &history, &views);
+    let admin_sources = AdminSources::new(plane.handle(), &editor, &history, &views);
     admin.open(&admin_sources);
     let metrics = MetricsExporter::start(publish.subscribe(), &admin_sources, started)?;
     announce_ready(&mut serving);
 
-    let replicas = ReplicaPort::start(&listeners, plane.window(), &views)?;
+    let replicas = ReplicaPort::start(&listeners, plane.handle(), &views)?;
     let mut listening = Listening::start(listeners);
     let mut notes = Notes::new();
     let mut editing = begin_editing(&mut serving, config, &events);
@@ -262,7 +262,7 @@ async fn stop_accepting(
     (notes, metrics): (&mut Notes, &MetricsExporter),
     last: &Config,
 ) {
-    plane.window().stops();
+    plane.handle().stops();
     notify_manager(&[NotifyState::Stopping, NotifyState::Status("draining")]);
     listening.stop().await;
     notes.write(&last.statement_stats, plane).await;

@@ -105,17 +105,20 @@ impl SimulatedProxy {
 
     /// What its workers tell of themselves.
     pub async fn views(&self) -> Vec<WorkerView> {
-        self.plane.window().views().await
+        self.plane.handle().views().await
     }
 
     /// What it has counted of statements.
     pub async fn counts(&self) -> StatementStatsView {
-        self.plane.window().statement_stats(StatsRequest::All).await
+        self.plane
+            .data_plane()
+            .statement_stats(StatsRequest::All)
+            .await
     }
 
     /// What its sessions keep in memory.
     pub fn memory(&self) -> MemoryView {
-        self.plane.window().memory()
+        self.plane.handle().memory()
     }
 
     /// Sessions in all.
@@ -125,7 +128,7 @@ impl SimulatedProxy {
 
     /// Kills a session, or its statement.
     pub async fn kill(&self, id: u32, scope: KillScope) {
-        self.plane.window().kill(id, scope).await;
+        self.plane.handle().kill(id, scope).await;
     }
 
     /// Drains and stops. How many sessions had to be cut.

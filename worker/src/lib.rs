@@ -10,7 +10,7 @@
 //!                                         │                script_hooks: what it decides about a command
 //!                                         └─► relay      one connection, bytes pass
 //!
-//!   Window ──► what others see of the workers, and ask of them
+//!   DataPlaneHandle ──► what others see of the workers, and ask of them
 //! ```
 //!
 //! What comes from outside are snapshots ([`Settings`], [`route::Topology`]); what goes out are
@@ -18,13 +18,14 @@
 //! would have to know.
 
 mod context;
+mod data_plane_handle;
 mod plane;
 mod serve;
-mod window;
 mod worker;
 
 pub use backend::settings::Settings;
 pub use context::DataPlaneContext;
+pub use data_plane_handle::DataPlaneHandle;
 pub use link::memory::MemoryView;
 pub use login::reception::{AdminClient, AdminClientError, AdminState, Reception};
 pub use plane::DataPlane;
@@ -36,4 +37,3 @@ pub use registry::worker_view::{
 pub use relay::joined_counts::{JoinObstacle, JoinView};
 pub use script_hooks::admin_script::AdminScript;
 pub use script_host::interpreters::AllScripts;
-pub use window::Window;

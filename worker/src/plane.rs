@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 use tokio::time::timeout_at;
 
 use crate::context::{DataPlaneContext, Shared};
-use crate::window::Window;
+use crate::data_plane_handle::DataPlaneHandle;
 use crate::worker::{Arrival, Message, Worker};
 use stats::seen_digests::SeenDigest;
 
@@ -23,7 +23,7 @@ const TIMEOUT_TELL: Duration = Duration::from_secs(2);
 /// All workers and their sessions.
 pub struct DataPlane {
     workers: Workers<Message>,
-    window: Window,
+    handle: DataPlaneHandle,
 }
 
 impl DataPlane {
@@ -56,8 +56,11 @@ impl DataPlane {
         shared: Arc<Shared>,
         plane_context: &DataPlaneContext,
     ) -> DataPlane {
-        let window = Window::new(workers.mailboxes(), shared, plane_context.clone());
-        DataPlane { workers, window }
+        let handle = DataPlaneHandle::new(workers.mailboxes(), shared, plane_context.clone());
+        DataPlane {
+            workers,
+            data_plane,
+        }
     }
 
     /// Gives a client to the least loaded worker. Should that worker be gone, the connection closes.
@@ -86,8 +89,8 @@ impl DataPlane {
     }
 
     /// What others may see of it.
-    pub fn window(&self) -> &Window {
-        &self.window
+    pub fn handle(&self) -> &DataPlaneHandle {
+        &self.handle
     }
 
     /// Sessions in all, those in login included.

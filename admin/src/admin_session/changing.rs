@@ -27,7 +27,7 @@ impl AdminSession {
     /// Whether changes are allowed, by the configuration of the moment.
     pub(super) fn may_change(&self) -> bool {
         let name = self.asker.name();
-        let admins = self.window.settings().config.admins();
+        let admins = self.data_plane.settings().config.admins();
         let is_admin =
             |it: &config::AdminAccountConfig| it.user == name && it.role == AdminRole::Admin;
         self.role == AdminRole::Admin && admins.iter().any(is_admin)
@@ -79,10 +79,10 @@ impl AdminSession {
             let asker = self.asker.clone();
             let again = text.clone();
             let prepared = aside(move || alter::prepare(again, &asker)).await?;
-            let material = self.gather_now(&prepared.tables()).await;
-            let basis = Arc::clone(&material.config);
+            let input = self.gather_now(&prepared.tables()).await;
+            let basis = Arc::clone(&input.config);
             let (limits, values) = (self.limits(), values.clone());
-            let altered = aside(move || prepared.run(&material, values, limits)).await?;
+            let altered = aside(move || prepared.run(&input, values, limits)).await?;
             let Alteration { edits, rows, table } = altered;
             if edits.is_empty() {
                 self.warnings = match rows {
@@ -112,7 +112,7 @@ impl AdminSession {
             .collect();
         let _turn = self.lock_for_change().await;
         for _ in 0..ATTEMPTS {
-            let basis = Arc::clone(&self.window.settings().config);
+            let basis = Arc::clone(&self.data_plane.settings().config);
             match self.take(edits.clone(), basis).await {
                 Ok(()) => return Ok(Outcome::Changed(0, self.warnings.len())),
                 Err(Refused::Outdated) => {}
@@ -168,7 +168,7 @@ impl AdminSession {
     /// What is changed from now on does not take effect yet.
     pub(super) fn gather_changes(&mut self) {
         self.transaction = Some(Transaction {
-            basis: Arc::clone(&self.window.settings().config),
+            basis: Arc::clone(&self.data_plane.settings().config),
             edits: Vec::new(),
             view: None,
         });

@@ -12,9 +12,9 @@ use rusqlite::{Connection, params_from_iter};
 use super::{Limits, authorize, check_count, end_by, fill, listed, open, table_indexes};
 use crate::fault::Fault;
 use crate::functions::Asker;
-use crate::material::Material;
 use crate::registry::TABLES;
 use crate::table::{Alterable, Cell, ColumnFacts, Row, Table, Target};
+use crate::table_input::TableInput;
 
 /// A statement that changes the configuration, prepared.
 pub struct PreparedChange {
@@ -127,13 +127,13 @@ impl PreparedChange {
     /// What goes wrong while it runs; what it would do that cannot be done.
     pub fn run(
         mut self,
-        material: &Material,
+        input: &TableInput,
         values: Vec<Value>,
         limits: Limits,
     ) -> Result<Alteration, Fault> {
         check_count(&values, self.parameters)?;
         let tables = self.tables();
-        fill(&mut self.database, &tables, material)?;
+        fill(&mut self.database, &tables, input)?;
         let before = self.rows()?;
         let touched: Arc<Mutex<BTreeSet<i64>>> = Arc::default();
         let noted = Arc::clone(&touched);

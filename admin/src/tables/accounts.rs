@@ -7,8 +7,8 @@ use config::{ACCOUNT, AccountConfig, Config};
 use auth::{KnownAccount, LoginMethod, PassThrough, Source};
 
 use crate::defined::{self, Defined, Definition};
-use crate::material::Material;
 use crate::table::{Alterable, Asks, Schema, TableDefinition, Target, columns};
+use crate::table_input::TableInput;
 
 /// See the module.
 pub static TABLE: Defined<AccountRow> = Defined {
@@ -30,7 +30,7 @@ pub static TABLE: Defined<AccountRow> = Defined {
     },
     definition: Some(Definition::new(
         || defined::columns(&ACCOUNT),
-        |material, it| defined::cells(&ACCOUNT, it.configured(&material.config)),
+        |input, it| defined::cells(&ACCOUNT, it.configured(&input.config)),
     )),
 };
 
@@ -90,20 +90,20 @@ fn passed_through(why: &PassThrough) -> String {
     format!("passed through: {why}")
 }
 
-fn items(material: &Material) -> Vec<AccountRow> {
+fn items(input: &TableInput) -> Vec<AccountRow> {
     // In a transaction, as they would be; what cannot be used will be told at its end.
-    let planned = material.view.as_ref().and_then(|view| {
+    let planned = input.view.as_ref().and_then(|view| {
         let accounts = &view.config.configured_accounts;
         auth::configured(accounts, [0; 32]).ok()
     });
-    let configured = planned.as_ref().unwrap_or(material.accounts.configured());
+    let configured = planned.as_ref().unwrap_or(input.accounts.configured());
     let configured = configured.accounts();
-    let learned = material.accounts.learned().into_iter();
+    let learned = input.accounts.learned().into_iter();
     let learned = learned.flat_map(|learned| learned.accounts());
     let mut items: Vec<_> = configured
         .chain(learned)
         .map(|account| AccountRow {
-            sessions: (material.sessions())
+            sessions: (input.sessions())
                 .filter(|session| session.user == account.user)
                 .count(),
             account: Arc::clone(account),

@@ -36,5 +36,5 @@ const SHEET: TableDefinition<AdminAccountConfig> = TableDefinition {
         text "user", "The user's name.", |it| it.user.clone().into();
         text "role", "The role, which says what the user may do.", |it| it.role.name().into();
     },
-    items: |material| material.config.admin_accounts.clone(),
+    items: |input| input.config.admin_accounts.clone(),
 };

@@ -2,8 +2,8 @@
 
 use worker::MemoryView;
 
-use crate::material::Material;
 use crate::table::{Asks, Schema, TableDefinition, columns};
+use crate::table_input::TableInput;
 
 /// See the module.
 pub static TABLE: TableDefinition<AdmissionRow> = TableDefinition {
@@ -39,10 +39,10 @@ pub struct AdmissionRow {
     reserved_for_others: u64,
 }
 
-fn items(material: &Material) -> Vec<AdmissionRow> {
-    let ends = material.window.forced_ends();
+fn items(input: &TableInput) -> Vec<AdmissionRow> {
+    let ends = input.data_plane.forced_ends();
     vec![AdmissionRow {
-        memory: material.window.memory(),
+        memory: input.data_plane.memory(),
         idle_transactions: ends.idle_transactions(),
         reserved_for_others: ends.kept_for_others(),
     }]

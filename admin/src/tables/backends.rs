@@ -9,10 +9,10 @@ use pool::LimitFigures;
 use route::{Backend, BackendLocation, Duty, Health, Lag, Moment, Role, Writes};
 
 use crate::defined::{self, Defined, Definition};
-use crate::material::Material;
 use crate::table::{
     Alterable, Asks, Cell, Schema, TableDefinition, Target, columns, microseconds, seconds,
 };
+use crate::table_input::TableInput;
 
 /// See the module.
 pub static TABLE: Defined<BackendRow> = Defined {
@@ -26,8 +26,8 @@ pub static TABLE: Defined<BackendRow> = Defined {
     },
     definition: Some(Definition::new(
         || defined::columns(&BACKEND),
-        |material, it| {
-            let mut backends = material.config.backends.iter();
+        |input, it| {
+            let mut backends = input.config.backends.iter();
             defined::cells(&BACKEND, backends.find(|of| of.name == it.backend.name))
         },
     )),
@@ -156,18 +156,18 @@ pub fn address(backend: &Backend) -> String {
     first.map_or_else(|| backend.name.clone(), ToString::to_string)
 }
 
-fn items(material: &Material) -> Vec<BackendRow> {
-    let backends = backends(material).into_iter().enumerate();
-    let running: HashMap<_, _> = material.window.running_figures().into_iter().collect();
+fn items(input: &TableInput) -> Vec<BackendRow> {
+    let backends = backends(input).into_iter().enumerate();
+    let running: HashMap<_, _> = input.data_plane.running_figures().into_iter().collect();
     backends
         .map(|(index, (backend, cluster))| {
-            let loads = material.workers.iter().flat_map(|worker| &worker.loads);
+            let loads = input.workers.iter().flat_map(|worker| &worker.loads);
             let loads = loads.filter(|load| load.backend == backend.id);
-            let sessions = material.sessions();
+            let sessions = input.sessions();
             BackendRow {
                 place: index + 1,
                 cluster,
-                now: material.now,
+                now: input.now,
                 sessions: sessions.filter(|it| it.backend == Some(backend.id)).count(),
                 running: running.get(&backend.id).copied().unwrap_or_default(),
                 in_flight: loads.clone().map(|load| load.in_flight).sum(),
@@ -180,12 +180,12 @@ fn items(material: &Material) -> Vec<BackendRow> {
 
 /// The backends as they were last seen, but with the settings that hold, or in a transaction would, and
 /// the names of their clusters.
-pub fn backends(material: &Material) -> Vec<(Arc<Backend>, String)> {
-    let limit = material.config.limits.backend_sessions_max;
-    let configured = material.config.backends.iter();
+pub fn backends(input: &TableInput) -> Vec<(Arc<Backend>, String)> {
+    let limit = input.config.limits.backend_sessions_max;
+    let configured = input.config.backends.iter();
     let backends = configured.filter_map(|config| {
-        let seen = material.topology.backends.iter();
-        let planned = material.view.iter().flat_map(|it| &it.topology.backends);
+        let seen = input.topology.backends.iter();
+        let planned = input.view.iter().flat_map(|it| &it.topology.backends);
         let seen = seen.chain(planned).find(|it| it.name == config.name)?;
         let backend = Backend {
             role: match config.role {

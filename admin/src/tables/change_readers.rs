@@ -28,5 +28,5 @@ pub static TABLE: TableDefinition<ChangeReaderView> = TableDefinition {
             |it| it.delay.into();
         text "last_error", "Why it has failed.", |it| it.last_error.clone().into();
     },
-    items: |material| material.port.streams.change_readers().views(),
+    items: |input| input.port.streams.change_readers().views(),
 };

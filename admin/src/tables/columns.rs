@@ -1,8 +1,8 @@
 //! What each column of each table means.
 
-use crate::material::Material;
 use crate::registry::TABLES;
 use crate::table::{Asks, ColumnFacts, Schema, TableDefinition, columns};
+use crate::table_input::TableInput;
 
 /// See the module.
 pub static TABLE: TableDefinition<ColumnRow> = TableDefinition {
@@ -26,7 +26,7 @@ pub struct ColumnRow {
     column: ColumnFacts,
 }
 
-fn items(_: &Material) -> Vec<ColumnRow> {
+fn items(_: &TableInput) -> Vec<ColumnRow> {
     let own = |schema| schema != Schema::Information;
     let tables = TABLES.iter().filter(|table| own(table.schema()));
     let columns = tables.flat_map(|table| {

@@ -2,8 +2,8 @@
 
 use route::Listed;
 
-use crate::material::Material;
 use crate::table::{Asks, Schema, TableDefinition, columns};
+use crate::table_input::TableInput;
 
 /// See the module.
 pub static TABLE: TableDefinition<DefinitionRow> = TableDefinition {
@@ -36,10 +36,10 @@ pub struct DefinitionRow {
     why: String,
 }
 
-fn items(material: &Material) -> Vec<DefinitionRow> {
+fn items(input: &TableInput) -> Vec<DefinitionRow> {
     let mut items = Vec::new();
-    for (id, known) in material.definitions.clusters() {
-        let mut clusters = material.topology.clusters.iter();
+    for (id, known) in input.definitions.clusters() {
+        let mut clusters = input.topology.clusters.iter();
         let Some(cluster) = clusters.find(|cluster| cluster.id == id) else {
             continue;
         };

@@ -3,8 +3,8 @@
 use stats::{DigestRow, Tallied};
 
 use super::digests::hexadecimal;
-use crate::material::Material;
 use crate::table::{Asks, Cell, Schema, TableDefinition, columns};
+use crate::table_input::TableInput;
 
 /// See the module.
 pub static TABLE: TableDefinition<DigestTimesRow> = TableDefinition {
@@ -46,7 +46,7 @@ impl DigestTimesRow {
     }
 }
 
-fn items(material: &Material) -> Vec<DigestTimesRow> {
+fn items(input: &TableInput) -> Vec<DigestTimesRow> {
     let bars = |tallied: Tallied| {
         let bars = tallied.counts().histogram().into_iter();
         bars.map(move |(up_to_ns, count)| DigestTimesRow {
@@ -55,7 +55,7 @@ fn items(material: &Material) -> Vec<DigestTimesRow> {
             count,
         })
     };
-    Tallied::all(&material.statement_stats)
+    Tallied::all(&input.statement_stats)
         .flat_map(bars)
         .collect()
 }

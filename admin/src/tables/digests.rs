@@ -6,8 +6,8 @@ use std::sync::Arc;
 pub use stats::hexadecimal;
 use stats::{Counts, DigestRow, ProfileView, Tallied};
 
-use crate::material::Material;
 use crate::table::{Asks, Cell, Schema, TableDefinition, columns};
+use crate::table_input::TableInput;
 
 /// See the module.
 pub static TABLE: TableDefinition<DigestTotalsRow> = TableDefinition {
@@ -94,8 +94,8 @@ pub fn us(nanoseconds: u64) -> Cell {
     (nanoseconds / 1000).into()
 }
 
-fn items(material: &Material) -> Vec<DigestTotalsRow> {
-    let statement_stats = &material.statement_stats;
+fn items(input: &TableInput) -> Vec<DigestTotalsRow> {
+    let statement_stats = &input.statement_stats;
     let times = |counts: &Counts| {
         let time = |at| statement_stats.time(at);
         (time(counts.first_seen), time(counts.last_seen))

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use stats::ErrorRow;
 
-use crate::material::Material;
 use crate::table::{Asks, Cell, Schema, TableDefinition, columns};
+use crate::table_input::TableInput;
 
 /// See the module.
 pub static TABLE: TableDefinition<ErrorTotalsRow> = TableDefinition {
@@ -60,8 +60,8 @@ impl ErrorTotalsRow {
     }
 }
 
-fn items(material: &Material) -> Vec<ErrorTotalsRow> {
-    let statement_stats = &material.statement_stats;
+fn items(input: &TableInput) -> Vec<ErrorTotalsRow> {
+    let statement_stats = &input.statement_stats;
     let rows = statement_stats.errors.iter().map(|row| {
         let (first, last) = (
             statement_stats.time(row.first_seen),

@@ -20,5 +20,5 @@ pub static TABLE: TableDefinition<Arc<Event>> = TableDefinition {
         text "text", "The text of the event.", |it| it.text.clone().into();
         text "user", "The administrator who has done it; NULL: it has happened by itself.", |it| it.user.clone().into();
     },
-    items: |material| material.port.events.all(),
+    items: |input| input.port.events.all(),
 };

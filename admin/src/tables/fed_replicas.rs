@@ -23,7 +23,7 @@ pub static TABLE: TableDefinition<ReplicaView> = TableDefinition {
         integer "events", "Events that were sent since the stream began.", |it| it.events.into();
         measure "bytes" ["bytes"], "Bytes that were sent since the stream began.", |it| it.bytes.into();
     },
-    items: |material| material.port.streams.feeds().views(),
+    items: |input| input.port.streams.feeds().views(),
 };
 
 fn state(replica: &ReplicaView) -> &'static str {

@@ -1,7 +1,7 @@
 //! Tables that statements read whole.
 
-use crate::material::Material;
 use crate::table::{Asks, Schema, TableDefinition, columns};
+use crate::table_input::TableInput;
 use crate::tables::digests::hexadecimal;
 use advisor::FullScan;
 
@@ -36,6 +36,6 @@ pub static TABLE: TableDefinition<FullScan> = TableDefinition {
     items,
 };
 
-fn items(material: &Material) -> Vec<FullScan> {
-    material.index_usage().scans
+fn items(input: &TableInput) -> Vec<FullScan> {
+    input.index_usage().scans
 }

@@ -1,8 +1,8 @@
 //! What can be asked here.
 
-use crate::material::Material;
 use crate::registry::TABLES;
 use crate::table::{Asks, Schema, TableDefinition, columns};
+use crate::table_input::TableInput;
 
 /// See the module.
 pub static TABLE: TableDefinition<HelpRow> = TableDefinition {
@@ -22,7 +22,7 @@ type HelpRow = (String, &'static str);
 /// What can be said besides SELECT: a statement a line, and what it does.
 const COMMANDS: &str = include_str!("help.txt");
 
-fn items(_: &Material) -> Vec<HelpRow> {
+fn items(_: &TableInput) -> Vec<HelpRow> {
     let own = |schema| matches!(schema, Schema::Pilotfish | Schema::Main | Schema::Stats);
     let tables = TABLES.iter().filter(|table| own(table.schema()));
     let tables = tables.map(|table| (format!("SELECT * FROM {}", table.name()), table.about()));

@@ -2,8 +2,8 @@
 
 use std::net::IpAddr;
 
-use crate::material::Material;
 use crate::table::{Asks, Schema, TableDefinition, columns};
+use crate::table_input::TableInput;
 
 /// See the module.
 pub static TABLE: TableDefinition<HostErrorsRow> = TableDefinition {
@@ -27,9 +27,9 @@ pub struct HostErrorsRow {
     is_blocked: bool,
 }
 
-fn items(material: &Material) -> Vec<HostErrorsRow> {
-    let max = material.config.limits.connect_errors_max;
-    let all = material.window.host_errors().all().into_iter();
+fn items(input: &TableInput) -> Vec<HostErrorsRow> {
+    let max = input.config.limits.connect_errors_max;
+    let all = input.data_plane.host_errors().all().into_iter();
     all.map(|(host, errors)| HostErrorsRow {
         host,
         errors,

@@ -1,7 +1,7 @@
 //! Indexes that could go, and indexes that are lacking.
 
-use crate::material::Material;
 use crate::table::{Asks, Schema, TableDefinition, columns};
+use crate::table_input::TableInput;
 use crate::tables::digests::hexadecimal;
 use advisor::{Suggestion, suggestions};
 
@@ -31,6 +31,6 @@ pub static TABLE: TableDefinition<Suggestion> = TableDefinition {
     items,
 };
 
-fn items(material: &Material) -> Vec<Suggestion> {
-    suggestions(&material.index_usage())
+fn items(input: &TableInput) -> Vec<Suggestion> {
+    suggestions(&input.index_usage())
 }

@@ -1,7 +1,7 @@
 //! Indexes that are used, as MySQL Proxy's author showed them.
 
-use crate::material::Material;
 use crate::table::{Asks, Schema, TableDefinition, columns};
+use crate::table_input::TableInput;
 use advisor::{IndexName, IndexUse};
 
 /// See the module.
@@ -25,6 +25,6 @@ pub static TABLE: TableDefinition<IndexUsageRow> = TableDefinition {
 
 type IndexUsageRow = (IndexName, IndexUse);
 
-fn items(material: &Material) -> Vec<IndexUsageRow> {
-    material.index_usage().used()
+fn items(input: &TableInput) -> Vec<IndexUsageRow> {
+    input.index_usage().used()
 }

@@ -2,8 +2,8 @@
 
 use stats::{Hidden, Index};
 
-use crate::material::Material;
 use crate::table::{Asks, Cell, Schema, TableDefinition, columns};
+use crate::table_input::TableInput;
 use advisor::{IndexName, IndexUse};
 
 /// See the module.
@@ -52,11 +52,11 @@ impl IndexRow {
     }
 }
 
-fn items(material: &Material) -> Vec<IndexRow> {
-    let indexes = material.index_usage().indexes.into_iter();
+fn items(input: &TableInput) -> Vec<IndexRow> {
+    let indexes = input.index_usage().indexes.into_iter();
     let mut items: Vec<_> = indexes
         .map(|(name, index)| IndexRow {
-            last: index.last.map(|at| material.statement_stats.time(at)),
+            last: index.last.map(|at| input.statement_stats.time(at)),
             name,
             index,
         })

@@ -1,8 +1,8 @@
 //! Schemas, tables and columns by the names that servers have for them: client libraries and SHOW ask for these.
 
-use crate::material::Material;
 use crate::registry::TABLES as ALL;
 use crate::table::{Asks, Cell, CellType, ColumnFacts, Schema, Table, TableDefinition, columns};
+use crate::table_input::TableInput;
 
 /// The engine that tables are said to have.
 pub const ENGINE: &str = "PILOTFISH";
@@ -120,7 +120,7 @@ fn is_of_servers(table: &dyn Table) -> bool {
     table.schema() == Schema::Information
 }
 
-fn columns(_: &Material) -> Vec<InformationColumnRow> {
+fn columns(_: &TableInput) -> Vec<InformationColumnRow> {
     let columns = ALL.iter().flat_map(|table| {
         let columns = table.columns().into_iter().enumerate();
         columns.map(|(index, column)| InformationColumnRow {

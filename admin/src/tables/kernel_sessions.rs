@@ -2,8 +2,8 @@
 
 use worker::{JoinObstacle, JoinView};
 
-use crate::material::Material;
 use crate::table::{Asks, Schema, TableDefinition, columns};
+use crate::table_input::TableInput;
 
 /// See the module.
 pub static TABLE: TableDefinition<JoinView> = TableDefinition {
@@ -31,6 +31,6 @@ pub static TABLE: TableDefinition<JoinView> = TableDefinition {
     items,
 };
 
-fn items(material: &Material) -> Vec<JoinView> {
-    material.window.joins()
+fn items(input: &TableInput) -> Vec<JoinView> {
+    input.data_plane.joins()
 }

@@ -1,7 +1,7 @@
 //! Shared lanes: what has become of the statements that might use them.
 
-use crate::material::Material;
 use crate::table::{Asks, Schema, TableDefinition, columns};
+use crate::table_input::TableInput;
 
 /// See the module.
 pub static TABLE: TableDefinition<LaneRow> = TableDefinition {
@@ -22,6 +22,6 @@ pub static TABLE: TableDefinition<LaneRow> = TableDefinition {
 
 type LaneRow = (&'static str, String, u64);
 
-fn items(material: &Material) -> Vec<LaneRow> {
-    material.window.lanes()
+fn items(input: &TableInput) -> Vec<LaneRow> {
+    input.data_plane.lanes()
 }

@@ -2,8 +2,8 @@
 
 use config::{ListenAddress, ListenerConfig};
 
-use crate::material::Material;
 use crate::table::{Asks, Schema, TableDefinition, columns};
+use crate::table_input::TableInput;
 
 /// See the module.
 pub static TABLE: TableDefinition<ListenerRow> = TableDefinition {
@@ -30,10 +30,10 @@ pub struct ListenerRow {
     sessions: usize,
 }
 
-fn items(material: &Material) -> Vec<ListenerRow> {
-    let config = &material.settings.config;
+fn items(input: &TableInput) -> Vec<ListenerRow> {
+    let config = &input.settings.config;
     let came_by = |address: &str| {
-        let sessions = material.sessions();
+        let sessions = input.sessions();
         sessions.filter(|it| it.listener == address).count()
     };
     let of_clients = |address: &ListenAddress, listener: Option<&ListenerConfig>| {
@@ -57,7 +57,7 @@ fn items(material: &Material) -> Vec<ListenerRow> {
         };
         addresses.iter().map(row).collect::<Vec<_>>()
     };
-    let facts = &material.port;
+    let facts = &input.port;
     let plain = config.listen.iter().map(|it| of_clients(it, None));
     let others = config.listeners.iter();
     let mut rows: Vec<_> = plain

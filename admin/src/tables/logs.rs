@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use stats::Log;
 
-use crate::material::Material;
 use crate::table::{Asks, Schema, TableDefinition, columns};
+use crate::table_input::TableInput;
 
 /// See the module.
 pub static TABLE: TableDefinition<LogRow> = TableDefinition {
@@ -38,9 +38,9 @@ pub struct LogRow {
     trouble: Option<String>,
 }
 
-fn items(material: &Material) -> Vec<LogRow> {
-    let config = &material.settings.config;
-    let journal = material.window.journal();
+fn items(input: &TableInput) -> Vec<LogRow> {
+    let config = &input.settings.config;
+    let journal = input.data_plane.journal();
     let logs = Log::ALL.into_iter();
     let mut items: Vec<_> = logs
         .map(|log| {
@@ -60,7 +60,7 @@ fn items(material: &Material) -> Vec<LogRow> {
             }
         })
         .collect();
-    let history = &material.port.history;
+    let history = &input.port.history;
     items.push(LogRow {
         name: "history",
         file: history.file.clone(),

@@ -2,8 +2,8 @@
 
 use stats::Line;
 
-use crate::material::Material;
 use crate::table::{Asks, Cell, Schema, TableDefinition, columns};
+use crate::table_input::TableInput;
 use crate::tables::digests::hexadecimal;
 use advisor::Explained;
 
@@ -78,10 +78,10 @@ impl PlanRow {
     }
 }
 
-fn items(material: &Material) -> Vec<PlanRow> {
+fn items(input: &TableInput) -> Vec<PlanRow> {
     let mut items = Vec::new();
-    for explained in material.index_usage().plans {
-        let explained_at = material.statement_stats.time(explained.plan.at);
+    for explained in input.index_usage().plans {
+        let explained_at = input.statement_stats.time(explained.plan.at);
         let item = |line| PlanRow {
             explained: explained.clone(),
             explained_at: explained_at.clone(),

@@ -3,9 +3,9 @@
 use pool::{CloseReason, Figures};
 use worker::{PoolView, WorkerView};
 
-use crate::material::Material;
 use crate::table::Cell;
 use crate::table::{Asks, Schema, TableDefinition, columns, microseconds};
+use crate::table_input::TableInput;
 
 /// See the module.
 pub static TABLE: TableDefinition<PoolView> = TableDefinition {
@@ -70,8 +70,8 @@ fn closed(figures: &Figures, reason: CloseReason) -> Cell {
 }
 
 /// The pools of all workers, added up.
-pub fn items(material: &Material) -> Vec<PoolView> {
-    sums(&material.workers)
+pub fn items(input: &TableInput) -> Vec<PoolView> {
+    sums(&input.workers)
 }
 
 /// The pools of these workers, added up.

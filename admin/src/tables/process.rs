@@ -3,8 +3,8 @@
 use std::fs;
 use std::time::Duration;
 
-use crate::material::Material;
 use crate::table::{Asks, Cell, Schema, TableDefinition, columns, microseconds, seconds};
+use crate::table_input::TableInput;
 
 /// See the module.
 pub static TABLE: TableDefinition<ProcessRow> = TableDefinition {
@@ -42,12 +42,12 @@ pub struct ProcessRow {
     open_files_max: Option<u64>,
 }
 
-fn items(material: &Material) -> Vec<ProcessRow> {
+fn items(input: &TableInput) -> Vec<ProcessRow> {
     let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
     let stat = Stat::read(&stat);
     let open_files = fs::read_dir("/proc/self/fd").ok();
-    let uptime = material.now.0;
-    let now = material.window.system().clock.unix_time();
+    let uptime = input.now.0;
+    let now = input.data_plane.system().clock.unix_time();
     let files = rustix::process::getrlimit(rustix::process::Resource::Nofile);
     vec![ProcessRow {
         pid: std::process::id(),

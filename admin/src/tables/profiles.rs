@@ -5,8 +5,8 @@ use std::sync::Arc;
 use stats::ProfileView;
 
 use super::digests::hexadecimal;
-use crate::material::Material;
 use crate::table::{Asks, Schema, TableDefinition, columns, microseconds};
+use crate::table_input::TableInput;
 
 /// See the module.
 pub static TABLE: TableDefinition<ProfileRow> = TableDefinition {
@@ -50,8 +50,8 @@ pub struct ProfileRow {
     ended: String,
 }
 
-fn items(material: &Material) -> Vec<ProfileRow> {
-    let statement_stats = &material.statement_stats;
+fn items(input: &TableInput) -> Vec<ProfileRow> {
+    let statement_stats = &input.statement_stats;
     let profiles = statement_stats.profiles.iter();
     profiles
         .map(|profile| ProfileRow {

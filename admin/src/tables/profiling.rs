@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use stats::LeftOut;
 
-use crate::material::Material;
 use crate::table::{Asks, Schema, TableDefinition, columns, microseconds};
+use crate::table_input::TableInput;
 
 /// See the module.
 pub static TABLE: TableDefinition<ProfilingRow> = TableDefinition {
@@ -38,8 +38,8 @@ pub struct ProfilingRow {
     cost: Duration,
 }
 
-fn items(material: &Material) -> Vec<ProfilingRow> {
-    let counts = material.window.profiling();
+fn items(input: &TableInput) -> Vec<ProfilingRow> {
+    let counts = input.data_plane.profiling();
     let profiled = ProfilingRow {
         outcome: "profiled",
         reason: "",

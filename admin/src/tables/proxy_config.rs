@@ -3,8 +3,8 @@
 
 use config::ListenAddress;
 
-use crate::material::Material;
 use crate::table::{Asks, Schema, TableDefinition, columns};
+use crate::table_input::TableInput;
 
 use super::settings;
 
@@ -27,8 +27,8 @@ pub struct ProxyConfigRow {
     value: String,
 }
 
-fn items(material: &Material) -> Vec<ProxyConfigRow> {
-    let config = &material.config;
+fn items(input: &TableInput) -> Vec<ProxyConfigRow> {
+    let config = &input.config;
     let listed = |addresses: &[ListenAddress]| {
         let addresses: Vec<_> = addresses.iter().map(ToString::to_string).collect();
         addresses.join(",")
@@ -48,7 +48,7 @@ fn items(material: &Material) -> Vec<ProxyConfigRow> {
         option: format!("proxy.backend_addresses[{index}]"),
         value: backend.address.to_string(),
     }));
-    let streams = material.port.streams.views();
+    let streams = input.port.streams.views();
     let followed = streams.first().and_then(|stream| stream.backend.as_deref());
     let mut backends = config.backends.iter();
     let followed = followed.and_then(|name| backends.find(|it| it.name == name));
@@ -57,7 +57,7 @@ fn items(material: &Material) -> Vec<ProxyConfigRow> {
         value: followed.map_or_else(String::new, |it| it.address.to_string()),
     });
     // Said above, as it was said there.
-    let others = settings::items(material).into_iter();
+    let others = settings::items(input).into_iter();
     let others = others.filter(|setting| setting.name != "admin.address");
     items.extend(others.map(|setting| ProxyConfigRow {
         option: setting.name,

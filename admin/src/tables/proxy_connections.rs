@@ -2,8 +2,8 @@
 
 use worker::SessionState;
 
-use crate::material::Material;
 use crate::table::{Asks, Schema, TableDefinition, columns};
+use crate::table_input::TableInput;
 
 /// See the module.
 pub static TABLE: TableDefinition<ProxyConnectionRow> = TableDefinition {
@@ -29,9 +29,9 @@ pub struct ProxyConnectionRow {
     db: Option<String>,
 }
 
-fn items(material: &Material) -> Vec<ProxyConnectionRow> {
+fn items(input: &TableInput) -> Vec<ProxyConnectionRow> {
     let mut items = Vec::new();
-    for session in material.sessions() {
+    for session in input.sessions() {
         let mut item = |kind, db: &Option<String>| {
             items.push(ProxyConnectionRow {
                 id: session.id,

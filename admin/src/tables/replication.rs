@@ -37,7 +37,7 @@ pub static TABLE: TableDefinition<StreamView> = TableDefinition {
         text "last_error", "Why it has failed last; NULL: it has not.", |it| it.last_error.clone().into();
         text "last_error_time", "When that was, in UTC.", |it| it.last_error_time.map_or(Cell::Null, utc);
     },
-    items: |material| material.port.streams.views(),
+    items: |input| input.port.streams.views(),
 };
 
 pub(super) fn utc(micros: i64) -> Cell {

@@ -6,8 +6,8 @@ use config::{AccountConfig, Config, Destination, Fallback, ReplicaUse};
 use route::{Backend, Roles};
 
 use super::backends;
-use crate::material::Material;
 use crate::table::{Asks, Cell, Schema, TableDefinition, columns};
+use crate::table_input::TableInput;
 
 /// See the module.
 pub static TABLE: TableDefinition<Route> = TableDefinition {
@@ -65,21 +65,21 @@ fn names(list: &[String]) -> Cell {
     Some(list.join(", ")).filter(|it| !it.is_empty()).into()
 }
 
-fn items(material: &Material) -> Vec<Route> {
-    let backends = backends::backends(material);
-    let mut routes = by_rules(material);
-    routes.extend(by_listeners(material));
+fn items(input: &TableInput) -> Vec<Route> {
+    let backends = backends::backends(input);
+    let mut routes = by_rules(input);
+    routes.extend(by_listeners(input));
     for (index, route) in routes.iter_mut().enumerate() {
         route.position = index + 1;
-        route.resolve_backends(&material.config, &backends);
+        route.resolve_backends(&input.config, &backends);
     }
     routes
 }
 
 /// The rules that say where statements go.
-fn by_rules(material: &Material) -> Vec<Route> {
-    let tallies = material.window.rules();
-    let rules = material.config.rules.iter().filter(|rule| {
+fn by_rules(input: &TableInput) -> Vec<Route> {
+    let tallies = input.data_plane.rules();
+    let rules = input.config.rules.iter().filter(|rule| {
         let is_led = rule.routing.cluster.is_some()
             || rule.routing.replicas.is_some()
             || rule.backend.is_some();
@@ -101,8 +101,8 @@ fn by_rules(material: &Material) -> Vec<Route> {
 }
 
 /// What holds where no rule says anything.
-fn by_listeners(material: &Material) -> Vec<Route> {
-    let config = &material.config;
+fn by_listeners(input: &TableInput) -> Vec<Route> {
+    let config = &input.config;
     let speaks = |it: &&AccountConfig| {
         let own = &it.routing;
         own.cluster.is_some() || own.replicas.is_some() || own.consistency.is_some()
@@ -113,7 +113,7 @@ fn by_listeners(material: &Material) -> Vec<Route> {
     let others = others.map(|it| (it.address.to_string(), Some(it)));
     let mut routes = Vec::new();
     for (address, listener) in plain.chain(others) {
-        let came: Vec<_> = (material.sessions())
+        let came: Vec<_> = (input.sessions())
             .filter(|it| it.listener == address)
             .collect();
         let of = |user: &str| came.iter().filter(|it| it.user == user).count();

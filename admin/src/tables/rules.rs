@@ -5,8 +5,8 @@ use config::{RULE, RuleConfig, Setting};
 use route::rules::Tally;
 
 use crate::defined::{self, Defined, Definition};
-use crate::material::Material;
 use crate::table::{Alterable, Asks, Schema, TableDefinition, Target, columns};
+use crate::table_input::TableInput;
 
 /// See the module.
 pub static TABLE: Defined<RuleRow> = Defined {
@@ -20,7 +20,7 @@ pub static TABLE: Defined<RuleRow> = Defined {
     },
     definition: Some(Definition::new(
         || defined::columns(&RULE),
-        |material, it| defined::cells(&RULE, material.config.rules.get(it.place - 1)),
+        |input, it| defined::cells(&RULE, input.config.rules.get(it.place - 1)),
     )),
 };
 
@@ -69,9 +69,9 @@ pub struct RuleRow {
     tally: Tally,
 }
 
-fn items(material: &Material) -> Vec<RuleRow> {
-    let tallies = material.window.rules();
-    let rules = material.config.rules.iter().enumerate();
+fn items(input: &TableInput) -> Vec<RuleRow> {
+    let tallies = input.data_plane.rules();
+    let rules = input.config.rules.iter().enumerate();
     rules
         .map(|(index, rule)| {
             let tally = tallies.iter().find(|tally| *tally.name == *rule.name);

@@ -4,8 +4,8 @@ use config::manual::plain;
 use config::{RULE, RuleConfig, SessionMode, SqlText};
 
 use super::runtime_mysql_servers::hostgroup;
-use crate::material::Material;
 use crate::table::{Asks, Cell, Schema, TableDefinition, columns};
+use crate::table_input::TableInput;
 
 /// See the module.
 pub static TABLE: TableDefinition<Rule> = TableDefinition {
@@ -75,10 +75,10 @@ pub struct Rule {
     mirror: Option<u32>,
 }
 
-fn rules(material: &Material) -> Vec<Rule> {
+fn rules(input: &TableInput) -> Vec<Rule> {
     let mut ids = Vec::new();
     let rule = |rule: &RuleConfig| {
-        let number = |name: &Option<String>| hostgroup(material, name.as_deref()?);
+        let number = |name: &Option<String>| hostgroup(input, name.as_deref()?);
         // Of several with one number the first has it.
         let (id, comment) = match parted(&rule.name) {
             (Some(id), comment) if !ids.contains(&id) => {
@@ -95,7 +95,7 @@ fn rules(material: &Material) -> Vec<Rule> {
             config: rule.clone(),
         }
     };
-    material.config.rules.iter().map(rule).collect()
+    input.config.rules.iter().map(rule).collect()
 }
 
 /// A number and what is behind it.

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use route::{Backend, Duty, Endpoint, Health};
 
-use crate::material::Material;
 use crate::table::{Asks, Cell, Schema, TableDefinition, columns};
+use crate::table_input::TableInput;
 
 /// See the module.
 pub static TABLE: TableDefinition<Server> = TableDefinition {
@@ -31,8 +31,8 @@ pub static TABLE: TableDefinition<Server> = TableDefinition {
         integer "max_latency_ms", "Always 0: the proxy has no limit of this kind.", |_| 0_u32.into();
         text "comment", "Its name here.", |it| it.backend.name.clone().into();
     },
-    items: |material| {
-        let backends = material.topology.backends.iter();
+    items: |input| {
+        let backends = input.topology.backends.iter();
         backends.map(Server::of).collect()
     },
 };
@@ -89,8 +89,8 @@ impl Server {
     }
 
     /// The server that a session uses, if that is still configured.
-    pub fn of_session(material: &Material, session: &worker::SessionView) -> Option<Self> {
-        let backend = material.backend(session.backend?)?;
+    pub fn of_session(input: &TableInput, session: &worker::SessionView) -> Option<Self> {
+        let backend = input.backend(session.backend?)?;
         Some(Self::of(backend))
     }
 }
@@ -101,8 +101,8 @@ pub fn of<T: Into<Cell>>(server: &Option<Server>, fact: impl Fn(&Server) -> T) -
 }
 
 /// The number of a cluster, by its name.
-pub fn hostgroup(material: &Material, cluster: &str) -> Option<u32> {
-    let mut clusters = material.topology.clusters.iter();
+pub fn hostgroup(input: &TableInput, cluster: &str) -> Option<u32> {
+    let mut clusters = input.topology.clusters.iter();
     let found = clusters.find(|it| it.name == cluster);
     found.map(|it| it.id.0)
 }

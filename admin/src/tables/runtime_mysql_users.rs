@@ -3,8 +3,8 @@
 use config::{AccountConfig, AccountTls, SessionMode};
 
 use super::runtime_mysql_servers::hostgroup;
-use crate::material::Material;
 use crate::table::{Asks, Cell, Schema, TableDefinition, columns};
+use crate::table_input::TableInput;
 
 /// See the module.
 pub static TABLE: TableDefinition<User> = TableDefinition {
@@ -42,11 +42,11 @@ pub struct User {
     hostgroup: Option<u32>,
 }
 
-fn users(material: &Material) -> Vec<User> {
-    let accounts = material.config.configured_accounts.iter();
+fn users(input: &TableInput) -> Vec<User> {
+    let accounts = input.config.configured_accounts.iter();
     let accounts = accounts.filter(|account| account.host == "%");
     let user = |account: &AccountConfig| User {
-        hostgroup: (account.routing.cluster.as_deref()).and_then(|name| hostgroup(material, name)),
+        hostgroup: (account.routing.cluster.as_deref()).and_then(|name| hostgroup(input, name)),
         config: account.clone(),
     };
     accounts.map(user).collect()

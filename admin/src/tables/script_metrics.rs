@@ -2,8 +2,8 @@
 
 use script::metrics::{Measured, Series};
 
-use crate::material::Material;
 use crate::table::{Asks, Cell, Schema, TableDefinition, columns};
+use crate::table_input::TableInput;
 
 /// See the module.
 pub static TABLE: TableDefinition<(Series, Measured)> = TableDefinition {
@@ -39,7 +39,7 @@ fn value(measured: &Measured) -> f64 {
     }
 }
 
-fn items(material: &Material) -> Vec<(Series, Measured)> {
-    let commons = material.window.scripts();
+fn items(input: &TableInput) -> Vec<(Series, Measured)> {
+    let commons = input.data_plane.scripts();
     commons.map(|it| it.metrics.all()).unwrap_or_default()
 }

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use script::FileFacts;
 
-use crate::material::Material;
 use crate::table::{Asks, Cell, Schema, TableDefinition, columns};
+use crate::table_input::TableInput;
 
 /// See the module.
 pub static TABLE: TableDefinition<(PathBuf, FileFacts)> = TableDefinition {
@@ -25,7 +25,7 @@ pub static TABLE: TableDefinition<(PathBuf, FileFacts)> = TableDefinition {
     items,
 };
 
-fn items(material: &Material) -> Vec<(PathBuf, FileFacts)> {
-    let commons = material.window.scripts();
+fn items(input: &TableInput) -> Vec<(PathBuf, FileFacts)> {
+    let commons = input.data_plane.scripts();
     commons.map(|it| it.files()).unwrap_or_default()
 }

@@ -3,8 +3,8 @@
 use worker::{SessionState, SessionView};
 
 use super::digests::hexadecimal;
-use crate::material::Material;
 use crate::table::{Asks, Schema, TableDefinition, columns, seconds};
+use crate::table_input::TableInput;
 
 /// See the module.
 pub static TABLE: TableDefinition<SessionRow> = TableDefinition {
@@ -72,11 +72,11 @@ impl SessionRow {
     }
 }
 
-fn items(material: &Material) -> Vec<SessionRow> {
-    let sessions = material.sessions().map(|session| SessionRow {
+fn items(input: &TableInput) -> Vec<SessionRow> {
+    let sessions = input.sessions().map(|session| SessionRow {
         backend: session
             .backend
-            .and_then(|id| material.backend(id))
+            .and_then(|id| input.backend(id))
             .map(|backend| backend.name.clone()),
         session: session.clone(),
     });

@@ -7,8 +7,8 @@ use config::{
 };
 
 use crate::defined::Defined;
-use crate::material::Material;
 use crate::table::{Alterable, Asks, Schema, TableDefinition, Target, columns};
+use crate::table_input::TableInput;
 
 /// See the module.
 pub static TABLE: Defined<SettingRow> = Defined {
@@ -54,8 +54,8 @@ pub struct SettingRow {
 }
 
 /// All of them, those of lists as far as they are not at their default.
-pub fn items(material: &Material) -> Vec<SettingRow> {
-    let config: &Config = &material.config;
+pub fn items(input: &TableInput) -> Vec<SettingRow> {
+    let config: &Config = &input.config;
     let default = Config::default();
     let mut items = Vec::new();
     for (section, setting) in config::sections_and_settings() {

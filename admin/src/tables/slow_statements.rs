@@ -5,8 +5,8 @@ use std::sync::Arc;
 use stats::StatementView;
 
 use super::digests::hexadecimal;
-use crate::material::Material;
 use crate::table::{Asks, Schema, TableDefinition, columns, microseconds};
+use crate::table_input::TableInput;
 
 /// See the module.
 pub static TABLE: TableDefinition<SlowStatementRow> = TableDefinition {
@@ -64,8 +64,8 @@ pub struct SlowStatementRow {
     ended: String,
 }
 
-fn items(material: &Material) -> Vec<SlowStatementRow> {
-    let statement_stats = &material.statement_stats;
+fn items(input: &TableInput) -> Vec<SlowStatementRow> {
+    let statement_stats = &input.statement_stats;
     let slow = statement_stats.slow.iter();
     slow.map(|statement| SlowStatementRow {
         ended: statement_stats.time(statement.at),

@@ -7,8 +7,8 @@ use sql::{Facts, Flags, Object, StatementKind};
 use stats::Counts;
 
 use super::digests::us;
-use crate::material::Material;
 use crate::table::{Asks, Cell, Schema, TableDefinition, columns};
+use crate::table_input::TableInput;
 
 /// See the module.
 pub static TABLE: TableDefinition<StatsCommandRow> = TableDefinition {
@@ -61,8 +61,8 @@ impl StatsCommandRow {
     }
 }
 
-fn items(material: &Material) -> Vec<StatsCommandRow> {
-    let statement_stats = &material.statement_stats;
+fn items(input: &TableInput) -> Vec<StatsCommandRow> {
+    let statement_stats = &input.statement_stats;
     let mut facts = Facts::default();
     let mut sums: BTreeMap<&'static str, Counts> = BTreeMap::new();
     let mut add = |command, counts: &Counts| sums.entry(command).or_default().add(counts);

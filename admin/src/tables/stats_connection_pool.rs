@@ -1,7 +1,7 @@
 //! Pooled connections as ProxySQL's statistics show them.
 
-use crate::material::Material;
 use crate::table::{Asks, Cell, Schema, TableDefinition, columns, microseconds};
+use crate::table_input::TableInput;
 
 use super::runtime_mysql_servers::Server;
 
@@ -50,10 +50,10 @@ pub struct StatsConnectionPoolRow {
     bytes_received: u64,
 }
 
-fn items(material: &Material) -> Vec<StatsConnectionPoolRow> {
-    let all = super::pools::items(material);
-    let times = material.window.times();
-    let backends = material.topology.backends.iter();
+fn items(input: &TableInput) -> Vec<StatsConnectionPoolRow> {
+    let all = super::pools::items(input);
+    let times = input.data_plane.times();
+    let backends = input.topology.backends.iter();
     backends
         .map(|backend| {
             let pools = all.iter().filter(|pool| pool.backend == backend.id);

@@ -2,8 +2,8 @@
 
 use worker::{PoolView, SessionState};
 
-use crate::material::Material;
 use crate::table::{Asks, Schema, TableDefinition, columns};
+use crate::table_input::TableInput;
 
 /// See the module.
 pub static TABLE: TableDefinition<StatsGlobalRow> = TableDefinition {
@@ -20,15 +20,15 @@ pub static TABLE: TableDefinition<StatsGlobalRow> = TableDefinition {
 
 type StatsGlobalRow = (&'static str, u64);
 
-fn items(material: &Material) -> Vec<StatsGlobalRow> {
+fn items(input: &TableInput) -> Vec<StatsGlobalRow> {
     let count = |is_it: fn(&worker::SessionView) -> bool| {
-        material.sessions().filter(|it| is_it(it)).count() as u64
+        input.sessions().filter(|it| is_it(it)).count() as u64
     };
-    let pools = super::pools::items(material);
+    let pools = super::pools::items(input);
     let sum = |of: fn(&PoolView) -> u64| pools.iter().map(of).sum::<u64>();
     let reused = sum(|it| it.figures.counts.reused);
     let not_at_once = sum(|it| it.figures.counts.waits + it.figures.counts.refused);
-    let times = material.window.times();
+    let times = input.data_plane.times();
     let taken = times.iter().map(|it| it.taken_steps.sum.as_nanos());
     let taken = u64::try_from(taken.sum::<u128>()).unwrap_or(u64::MAX);
     let busy = count(|it| it.state != SessionState::Idle);
@@ -39,7 +39,7 @@ fn items(material: &Material) -> Vec<StatsGlobalRow> {
     let received = times.iter().map(|it| it.bytes_received).sum();
     let sent = times.iter().map(|it| it.bytes_sent).sum();
     vec![
-        ("ProxySQL_Uptime", material.now.0.as_secs()),
+        ("ProxySQL_Uptime", input.now.0.as_secs()),
         ("Active_Transactions", count(|it| it.is_in_transaction)),
         ("Client_Connections_connected", count(|_| true)),
         ("Client_Connections_non_idle", busy),
@@ -50,7 +50,7 @@ fn items(material: &Material) -> Vec<StatsGlobalRow> {
         ("Queries_backends_bytes_recv", received),
         ("Queries_backends_bytes_sent", sent),
         ("Questions", times.iter().map(|it| it.statements).sum()),
-        ("MySQL_Thread_Workers", material.window.workers() as u64),
+        ("MySQL_Thread_Workers", input.data_plane.workers() as u64),
         ("ConnPool_get_conn_success", reused),
         ("ConnPool_get_conn_failure", not_at_once),
         ("MyHGM_myconnpoll_get", reused + not_at_once),

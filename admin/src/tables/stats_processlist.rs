@@ -4,8 +4,8 @@ use net::Endpoint;
 use worker::{SessionState, SessionView};
 
 use super::runtime_mysql_servers::{Server, of};
-use crate::material::Material;
 use crate::table::{Asks, Schema, TableDefinition, columns};
+use crate::table_input::TableInput;
 
 /// See the module.
 pub static TABLE: TableDefinition<StatsProcesslistRow> = TableDefinition {
@@ -55,9 +55,9 @@ pub struct StatsProcesslistRow {
     server: Option<Server>,
 }
 
-fn items(material: &Material) -> Vec<StatsProcesslistRow> {
-    let sessions = material.sessions().map(|session| StatsProcesslistRow {
-        server: Server::of_session(material, session),
+fn items(input: &TableInput) -> Vec<StatsProcesslistRow> {
+    let sessions = input.sessions().map(|session| StatsProcesslistRow {
+        server: Server::of_session(input, session),
         session: session.clone(),
     });
     sessions.collect()

@@ -4,8 +4,8 @@ use stats::{Counts, DigestRow, Tallied};
 
 use super::digests::{hexadecimal, us};
 use super::runtime_mysql_servers::Server;
-use crate::material::Material;
 use crate::table::{Asks, Cell, Schema, TableDefinition, columns};
+use crate::table_input::TableInput;
 
 /// See the module.
 pub static TABLE: TableDefinition<StatsQueryDigestRow> = TableDefinition {
@@ -53,11 +53,11 @@ impl StatsQueryDigestRow {
     }
 }
 
-fn items(material: &Material) -> Vec<StatsQueryDigestRow> {
-    let statement_stats = &material.statement_stats;
+fn items(input: &TableInput) -> Vec<StatsQueryDigestRow> {
+    let statement_stats = &input.statement_stats;
     let item = |tallied: Tallied| {
         let ran = tallied.row().and_then(|row| row.backend.as_ref());
-        let backend = ran.and_then(|ran| material.backend(ran.backend));
+        let backend = ran.and_then(|ran| input.backend(ran.backend));
         let counts = tallied.counts();
         StatsQueryDigestRow {
             server: backend.map(Server::of),

@@ -2,8 +2,8 @@
 
 use worker::SessionState;
 
-use crate::material::Material;
 use crate::table::{Asks, Schema, TableDefinition, columns};
+use crate::table_input::TableInput;
 
 /// See the module.
 pub static TABLE: TableDefinition<StatusRow> = TableDefinition {
@@ -21,19 +21,24 @@ pub static TABLE: TableDefinition<StatusRow> = TableDefinition {
 type StatusRow = (&'static str, u64);
 
 /// The figures.
-pub fn items(material: &Material) -> Vec<StatusRow> {
-    let of = |state| material.sessions().filter(|it| it.state == state).count();
-    let pools = super::pools::items(material);
+pub fn items(input: &TableInput) -> Vec<StatusRow> {
+    let of = |state| input.sessions().filter(|it| it.state == state).count();
+    let pools = super::pools::items(input);
     let pooled: usize = pools.iter().map(|it| it.figures.connections()).sum();
     let waiting: usize = pools.iter().map(|it| it.figures.waiting).sum();
-    let statements: u64 = material.window.times().iter().map(|it| it.statements).sum();
-    let pinned = material.sessions().filter(|it| it.pins.is_some()).count();
-    let plans = material.window.plans();
-    let backends = &material.topology.backends;
+    let statements: u64 = input
+        .data_plane
+        .times()
+        .iter()
+        .map(|it| it.statements)
+        .sum();
+    let pinned = input.sessions().filter(|it| it.pins.is_some()).count();
+    let plans = input.data_plane.plans();
+    let backends = &input.topology.backends;
     let usable = backends.iter().filter(|it| it.is_usable()).count();
     vec![
-        ("Uptime", material.now.0.as_secs()),
-        ("Threads_connected", material.sessions().count() as u64),
+        ("Uptime", input.now.0.as_secs()),
+        ("Threads_connected", input.sessions().count() as u64),
         ("Threads_running", of(SessionState::Running) as u64),
         ("Questions", statements),
         ("Sessions_in_login", of(SessionState::Login) as u64),
@@ -45,8 +50,8 @@ pub fn items(material: &Material) -> Vec<StatusRow> {
         ("Backend_connections_pooled", pooled as u64),
         ("Statements_explained", plans.explained),
         ("Statements_not_explained", plans.failed),
-        ("Workers", material.window.workers() as u64),
-        ("Admin_connections", material.port.guests as u64),
-        ("Http_connections", material.port.callers as u64),
+        ("Workers", input.data_plane.workers() as u64),
+        ("Admin_connections", input.port.guests as u64),
+        ("Http_connections", input.port.callers as u64),
     ]
 }

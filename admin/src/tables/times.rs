@@ -2,8 +2,8 @@
 
 use worker::TimesView;
 
-use crate::material::Material;
 use crate::table::{Asks, Schema, TableDefinition, columns, microseconds};
+use crate::table_input::TableInput;
 
 /// See the module.
 pub static TABLE: TableDefinition<TimesView> = TableDefinition {
@@ -31,6 +31,6 @@ pub static TABLE: TableDefinition<TimesView> = TableDefinition {
     items,
 };
 
-fn items(material: &Material) -> Vec<TimesView> {
-    material.window.times()
+fn items(input: &TableInput) -> Vec<TimesView> {
+    input.data_plane.times()
 }

@@ -2,8 +2,8 @@
 
 use stats::Dropped;
 
-use crate::material::Material;
 use crate::table::{Asks, Schema, TableDefinition, columns};
+use crate::table_input::TableInput;
 
 /// See the module.
 pub static TABLE: TableDefinition<TracingRow> = TableDefinition {
@@ -33,9 +33,9 @@ pub struct TracingRow {
     trouble: Option<String>,
 }
 
-fn items(material: &Material) -> Vec<TracingRow> {
-    let traces = material.window.traces();
-    let endpoint = &material.settings.config.tracing.endpoint;
+fn items(input: &TableInput) -> Vec<TracingRow> {
+    let traces = input.data_plane.traces();
+    let endpoint = &input.settings.config.tracing.endpoint;
     let trouble = traces.trouble().filter(|_| endpoint.is_some());
     let dropped = Dropped::ALL.into_iter();
     let dropped = dropped.map(|why| ("dropped", why.name(), traces.dropped(why)));

@@ -2,8 +2,8 @@
 
 use stats::{Hidden, Index};
 
-use crate::material::Material;
 use crate::table::{Asks, Schema, TableDefinition, columns};
+use crate::table_input::TableInput;
 use advisor::IndexName;
 
 /// See the module.
@@ -48,8 +48,8 @@ fn kept_for(index: &Index) -> Option<&'static str> {
     }
 }
 
-fn items(material: &Material) -> Vec<UnusedIndexRow> {
-    let unused = material.index_usage().indexes.into_iter();
+fn items(input: &TableInput) -> Vec<UnusedIndexRow> {
+    let unused = input.index_usage().indexes.into_iter();
     let unused = unused.filter(|(_, index)| index.used == 0);
     let mut items: Vec<_> = unused
         .filter_map(|(name, index)| {

@@ -1,8 +1,8 @@
 //! What SHOW VARIABLES shows: settings, and what client libraries ask for.
 
 use crate::functions::VARIABLES;
-use crate::material::Material;
 use crate::table::{Asks, Schema, TableDefinition, columns};
+use crate::table_input::TableInput;
 
 /// See the module.
 pub static TABLE: TableDefinition<VariableRow> = TableDefinition {
@@ -19,10 +19,10 @@ pub static TABLE: TableDefinition<VariableRow> = TableDefinition {
 
 type VariableRow = (String, String);
 
-fn items(material: &Material) -> Vec<VariableRow> {
+fn items(input: &TableInput) -> Vec<VariableRow> {
     let known = VARIABLES.iter();
     let known = known.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-    let settings = super::settings::items(material).into_iter();
+    let settings = super::settings::items(input).into_iter();
     known
         .chain(settings.map(|it| (it.name, it.value)))
         .collect()

@@ -2,8 +2,8 @@
 
 use worker::{SessionState, WorkerView};
 
-use crate::material::Material;
 use crate::table::{Asks, Cell, Schema, TableDefinition, columns};
+use crate::table_input::TableInput;
 
 /// See the module.
 pub static TABLE: TableDefinition<WorkerRow> = TableDefinition {
@@ -48,10 +48,10 @@ impl WorkerRow {
     }
 }
 
-fn items(material: &Material) -> Vec<WorkerRow> {
-    (0..material.window.workers())
+fn items(input: &TableInput) -> Vec<WorkerRow> {
+    (0..input.data_plane.workers())
         .map(|worker| {
-            let mut views = material.workers.iter();
+            let mut views = input.workers.iter();
             let view = views.find(|view| view.worker == worker).cloned();
             WorkerRow { worker, view }
         })

@@ -9,8 +9,8 @@ use std::sync::mpsc::{Receiver as Ended, Sender as Ending, channel};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
-use admin::material::Material;
 use admin::table::demands_of;
+use admin::table_input::TableInput;
 use admin::{AdminSources, EventKind, metrics};
 use config::{Config, HttpTarget};
 use hyper::body::Bytes;
@@ -118,15 +118,15 @@ impl Exporting {
             return;
         };
         let admin_sources = &self.admin_sources;
-        let material = Material::gather(
-            &admin_sources.sources.window,
+        let input = TableInput::gather(
+            &admin_sources.sources.data_plane,
             demands_of(&metrics::tables()),
             admin_sources.facts(),
             None,
         )
         .await;
-        let measured = metrics::of_material(&material);
-        drop(material);
+        let measured = metrics::of_input(&input);
+        drop(input);
         let messages = self
             .starts
             .messages(&measured, nanoseconds(SystemTime::now()));

@@ -10,15 +10,15 @@ use history::{Events, HistoryFacts};
 use replication::Streams;
 use route::{Backend, BackendId, Moment, Topology};
 use stats::{MergedStatementStats, StatsRequest};
-use worker::{SessionView, Settings, Window, WorkerView};
+use worker::{DataPlaneHandle, SessionView, Settings, WorkerView};
 
 use crate::demands::{Asks, Demands};
 use crate::editor::View;
 
 /// One moment of the proxy.
-pub struct Material {
+pub struct TableInput {
     /// Where counts are had that need no worker.
-    pub window: Window,
+    pub data_plane: DataPlaneHandle,
     /// What holds.
     pub settings: Arc<Settings>,
     /// The configuration: the same, or in a transaction as it would be.
@@ -62,19 +62,19 @@ pub struct PortFacts {
     pub streams: Arc<Streams>,
 }
 
-impl Material {
+impl TableInput {
     /// Gathers what the tables of a statement need.
     pub async fn gather(
-        window: &Window,
+        data_plane: &DataPlaneHandle,
         demands: Demands,
         port: PortFacts,
         view: Option<View>,
     ) -> Self {
-        let all = 0..window.workers();
+        let all = 0..data_plane.workers();
         let mut silent = BTreeSet::new();
         let mut workers = Vec::new();
         if demands.contain(Asks::Sessions) {
-            workers = window.views().await;
+            workers = data_plane.views().await;
             let has_answered = |worker: &usize| workers.iter().any(|it| it.worker == *worker);
             silent.extend(all.clone().filter(|it| !has_answered(it)));
         }
@@ -89,21 +89,21 @@ impl Material {
         };
         let mut statement_stats = MergedStatementStats::default();
         if let Some(wish) = wish {
-            let told = window.statement_stats(wish).await;
+            let told = data_plane.statement_stats(wish).await;
             silent.extend(all.filter(|it| !told.workers.contains(it)));
             statement_stats.take(told);
         }
-        let settings = window.settings();
+        let settings = data_plane.settings();
         let config = view.as_ref().map(|view| Arc::clone(&view.config));
         Self {
             config: config.unwrap_or_else(|| Arc::clone(&settings.config)),
             view,
             settings,
-            topology: window.topology(),
-            accounts: window.accounts(),
-            definitions: window.definitions(),
-            now: window.now(),
-            window: window.clone(),
+            topology: data_plane.topology(),
+            accounts: data_plane.accounts(),
+            definitions: data_plane.definitions(),
+            now: data_plane.now(),
+            data_plane: data_plane.clone(),
             workers,
             silent: silent.into_iter().collect(),
             statement_stats,
@@ -126,7 +126,7 @@ impl Material {
 
     /// Which indexes statements use.
     pub fn index_usage(&self) -> Usage {
-        let plans = self.window.plans();
+        let plans = self.data_plane.plans();
         Usage::of(&plans, &self.statement_stats.digests, &self.topology)
     }
 

@@ -36,13 +36,13 @@ const TIMEOUT_LOOK: Duration = Duration::from_secs(5);
 
 /// See the module.
 #[derive(Clone)]
-pub struct Window {
+pub struct DataPlaneHandle {
     workers: Mailboxes<Message>,
     shared: Arc<Shared>,
     plane_context: DataPlaneContext,
 }
 
-impl Window {
+impl DataPlaneHandle {
     pub(crate) fn new(
         workers: Mailboxes<Message>,
         shared: Arc<Shared>,
@@ -244,7 +244,7 @@ impl Window {
     }
 
     /// What became of sessions that the kernel was to join. Bytes of sessions that last are in it if workers were asked
-    /// before, see [`Window::views`].
+    /// before, see [`DataPlaneHandle::views`].
     pub fn joins(&self) -> Vec<JoinView> {
         self.shared.joins.views()
     }
