@@ -33,26 +33,23 @@ pub(crate) struct PendingTransactions {
     waiting: VecDeque<WholeTransaction>,
     /// The statements of those that wait.
     statement_bytes: usize,
-    source: Source,
+    /// None while the server is being asked.
+    source: Option<Box<DefinitionSource>>,
+    /// About the first transaction that waits.
+    question: Option<Question>,
 }
 
-/// A question that is under way has the connection; it gives it back with the answer.
-type Question = Pin<Box<dyn Future<Output = (DefinitionSource, Result<Observation, StreamError>)>>>;
-
-enum Source {
-    Idle(Box<DefinitionSource>),
-    /// About the first that waits.
-    Asking(Question),
-    /// The question has failed, which ends the stream's connection.
-    Lost,
-}
+/// A question that is under way. It gives its connection back with the answer.
+type Question =
+    Pin<Box<dyn Future<Output = (Box<DefinitionSource>, Result<Observation, StreamError>)>>>;
 
 impl PendingTransactions {
     pub fn new(source: DefinitionSource) -> Self {
         Self {
             waiting: VecDeque::new(),
             statement_bytes: 0,
-            source: Source::Idle(Box::new(source)),
+            source: Some(Box::new(source)),
+            question: None,
         }
     }
 
@@ -69,7 +66,7 @@ impl PendingTransactions {
 
     /// Whether the server is being asked.
     pub fn is_asking(&self) -> bool {
-        matches!(self.source, Source::Asking(_))
+        self.question.is_some()
     }
 
     /// The next transaction, if it changes no object. If it does, the server is asked.
@@ -78,14 +75,13 @@ impl PendingTransactions {
         if next.changes.is_empty() {
             return self.waiting.pop_front();
         }
-        let objects = objects_of(&next.changes);
-        self.source = match std::mem::replace(&mut self.source, Source::Lost) {
-            Source::Idle(mut source) => Source::Asking(Box::pin(async move {
+        if let Some(mut source) = self.source.take() {
+            let objects = objects_of(&next.changes);
+            self.question = Some(Box::pin(async move {
                 let observation = source.observe(&objects).await;
-                (*source, observation)
-            })),
-            other => other,
-        };
+                (source, observation)
+            }));
+        }
         None
     }
 
@@ -94,11 +90,11 @@ impl PendingTransactions {
     /// # Errors
     /// The server cannot be asked.
     pub async fn answered(&mut self) -> Result<(WholeTransaction, Observation), StreamError> {
-        let Source::Asking(question) = &mut self.source else {
+        let Some(question) = &mut self.question else {
             return std::future::pending().await;
         };
         let (source, observation) = question.await;
-        self.source = Source::Idle(Box::new(source));
+        (self.source, self.question) = (Some(source), None);
         let transaction = self.waiting.pop_front().ok_or(StreamError::Ended)?;
         self.statement_bytes -= transaction.statement_bytes();
         Ok((transaction, observation?))
