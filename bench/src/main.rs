@@ -62,7 +62,7 @@ enum Task {
     Replication(ReplicationArguments),
     /// Reads and writes for minutes beside idle and slow sessions: no error, and memory that does not grow
     Soak(SoakArguments),
-    /// Attack the proxy with half statements and idle transactions: what well-behaved clients notice
+    /// Attack the proxy with long statements and idle transactions: what well-behaved clients notice
     Attacks {
         /// Backends to leave out
         #[arg(long, value_enum)]

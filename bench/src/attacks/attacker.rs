@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
-use super::{half_statement, idle_transaction};
+use super::{half_statement, idle_transaction, whole_statement};
 use crate::load::Target as Login;
 use crate::run::backend::ATTACKER;
 use crate::run::contestant::{Contestant, Place};
@@ -29,6 +29,8 @@ const MEMORY_MAX: &str = "256MiB";
 pub enum Attack {
     /// Compressed, each of 16 KB that would be 15 MiB; kept open.
     HalfStatements,
+    /// Compressed, each of 16 KB that are 16 MiB; one behind the other.
+    WholeStatements,
     /// Of one account, each with a row that it has written.
     IdleTransactions,
 }
@@ -38,6 +40,7 @@ impl Attack {
     pub fn title(self) -> &'static str {
         match self {
             Self::HalfStatements => "100 compressed half statements",
+            Self::WholeStatements => "100 connections with compressed statements",
             Self::IdleTransactions => "100 idle transactions of another account",
         }
     }
@@ -61,6 +64,9 @@ impl Attackers {
                     // Every failure is the proxy's defence.
                     match attack {
                         Attack::HalfStatements => drop(half_statement::keep(&login).await),
+                        Attack::WholeStatements => {
+                            drop(whole_statement::send(&login, number).await);
+                        }
                         Attack::IdleTransactions => {
                             drop(idle_transaction::keep(&login, number).await);
                         }

@@ -2,8 +2,10 @@
 //! and in windows without it, by turns.
 
 mod attacker;
+mod compressed;
 mod half_statement;
 mod idle_transaction;
+mod whole_statement;
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -30,6 +32,12 @@ const WARM_UP: Duration = Duration::from_secs(1);
 /// Until an attack is at its height: transactions that are idle for three seconds may have to give way.
 const BUILDS_UP: Duration = Duration::from_secs(6);
 
+const ATTACKS: [Attack; 3] = [
+    Attack::HalfStatements,
+    Attack::WholeStatements,
+    Attack::IdleTransactions,
+];
+
 /// Runs all attacks on each family, and prints a table.
 ///
 /// # Errors
@@ -44,7 +52,7 @@ pub async fn run(without: &[Kind]) -> Result<()> {
     );
     let mut errors = 0;
     for kind in [Kind::MariaDb, Kind::MySql].into_iter().filter(wanted) {
-        for attack in [Attack::HalfStatements, Attack::IdleTransactions] {
+        for attack in ATTACKS {
             errors += measure(kind, attack).await?;
         }
     }
