@@ -57,10 +57,7 @@ impl DataPlane {
         plane_context: &DataPlaneContext,
     ) -> DataPlane {
         let handle = DataPlaneHandle::new(workers.mailboxes(), shared, plane_context.clone());
-        DataPlane {
-            workers,
-            data_plane,
-        }
+        DataPlane { workers, handle }
     }
 
     /// Gives a client to the least loaded worker. Should that worker be gone, the connection closes.
