@@ -110,10 +110,7 @@ impl SimulatedProxy {
 
     /// What it has counted of statements.
     pub async fn counts(&self) -> StatementStatsView {
-        self.plane
-            .data_plane()
-            .statement_stats(StatsRequest::All)
-            .await
+        self.plane.handle().statement_stats(StatsRequest::All).await
     }
 
     /// What its sessions keep in memory.
