@@ -64,7 +64,7 @@ fn compared(text: &[u8]) -> Vec<u8> {
 mod tests {
     use super::*;
 
-    fn told(rows: &[[Option<&str>; 4]]) -> Finding {
+    fn finding_of(rows: &[[Option<&str>; 4]]) -> Finding {
         let columns = ["is_on", "EVENT_NAME", "SQL_TEXT", "ROWS_EXAMINED"];
         Finding::Table(ResultTable::of(&columns, rows))
     }
@@ -95,21 +95,22 @@ mod tests {
             row("SELECT 'Z\u{fffd}rich'", "7"),
             row("SELECT 1", "1"),
         ];
-        assert_eq!(found(told(&rows), " SELECT 'Z\u{fc}rich' ; "), Ok(7));
-        assert!(found(told(&rows), "SELECT 2").is_err_and(|it| it.contains("not among")));
+        assert_eq!(found(finding_of(&rows), " SELECT 'Z\u{fc}rich' ; "), Ok(7));
+        assert!(found(finding_of(&rows), "SELECT 2").is_err_and(|it| it.contains("not among")));
         let long = format!("SELECT '{}'", "x".repeat(2000));
-        assert_eq!(found(told(&[row(&long[..1024], "3")]), &long), Ok(3));
+        assert_eq!(found(finding_of(&[row(&long[..1024], "3")]), &long), Ok(3));
     }
 
     #[test]
     fn missing_events_are_reported_with_the_reason() {
         let off = [Some("0"), None, None, None];
         assert!(
-            found(told(&[off]), "SELECT 1").is_err_and(|it| it.contains("is off on the server"))
+            found(finding_of(&[off]), "SELECT 1")
+                .is_err_and(|it| it.contains("is off on the server"))
         );
         let nothing = [Some("1"), None, None, None];
-        let why = found(told(&[nothing]), "SELECT 1");
+        let why = found(finding_of(&[nothing]), "SELECT 1");
         assert!(why.is_err_and(|it| it.contains("events_statements_history")));
-        assert!(found(told(&[]), "SELECT 1").is_err());
+        assert!(found(finding_of(&[]), "SELECT 1").is_err());
     }
 }

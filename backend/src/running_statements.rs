@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_is_called_and_has_gone_gives_its_place_to_the_next() {
+    fn a_waiter_that_left_gives_its_turn_to_the_next() {
         let limit = limit(1);
         let running = limit.go_on();
         let [first, second] = [(); 2].map(|()| InLine::new(&limit));

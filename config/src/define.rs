@@ -161,7 +161,7 @@ macro_rules! setting_of_table {
             about: <$Group>::setting(stringify!($key)).about,
             kind: <$Group>::setting(stringify!($key)).kind,
             traits: (<$Group>::setting(stringify!($key)).traits)
-                .said_elsewhere($traits, $elsewhere),
+                .with_default_of($traits, $elsewhere),
             read: |owner: &mut $Owner, given: &$crate::raw_setting::RawSetting<'_>| {
                 (<$Group>::setting(stringify!($key)).read)(&mut owner.$group, given)
             },

@@ -161,7 +161,7 @@ impl Traits {
     }
 
     /// The same in another table: a change applies as there, and where nothing is given something else says it.
-    pub(crate) const fn said_elsewhere(mut self, table: Self, elsewhere: &'static str) -> Self {
+    pub(crate) const fn with_default_of(mut self, table: Self, elsewhere: &'static str) -> Self {
         if matches!(table.applies, Applies::AtRestart) {
             self.applies = Applies::AtRestart;
         }

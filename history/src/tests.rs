@@ -46,7 +46,7 @@ fn looked(rows: Vec<(usize, DigestRow)>, remainder: u64) -> StatementStatsView {
     }
 }
 
-fn told(grown: &Grown) -> Vec<(u64, u64)> {
+fn counts_by_digest(grown: &Grown) -> Vec<(u64, u64)> {
     let rows = grown.rows.iter();
     rows.map(|row| (row.digest, row.counts.count)).collect()
 }
@@ -59,7 +59,7 @@ fn an_interval_sums_the_new_counts_of_all_workers() {
         (0, row(2, "a", 3)),
     ];
     let grown = Counted::default().grown(looked(first, 0), 10);
-    assert_eq!(told(&grown), [(1, 15), (2, 3)]);
+    assert_eq!(counts_by_digest(&grown), [(1, 15), (2, 3)]);
     assert_eq!(grown.other_digests.count, 0);
     let second = vec![
         (0, row(1, "a", 10)),
@@ -67,7 +67,10 @@ fn an_interval_sums_the_new_counts_of_all_workers() {
         (0, row(2, "a", 9)),
     ];
     let grown = grown.counted.grown(looked(second, 0), 1);
-    assert_eq!((told(&grown), grown.other_digests.count), (vec![(2, 6)], 2));
+    assert_eq!(
+        (counts_by_digest(&grown), grown.other_digests.count),
+        (vec![(2, 6)], 2)
+    );
 }
 
 #[test]
@@ -77,12 +80,18 @@ fn evicted_digests_count_as_others_and_reset_counters_count_whole() {
     // The second worker's made room after two more, and is counted again.
     let second = vec![(0, row(1, "a", 11)), (1, row(1, "a", 1))];
     let grown = counted.grown(looked(second, 7), 10);
-    assert_eq!((told(&grown), grown.other_digests.count), (vec![(1, 2)], 2));
+    assert_eq!(
+        (counts_by_digest(&grown), grown.other_digests.count),
+        (vec![(1, 2)], 2)
+    );
     // FLUSH STATUS.
     let grown = grown
         .counted
         .grown(looked(vec![(0, row(1, "a", 4))], 0), 10);
-    assert_eq!((told(&grown), grown.other_digests.count), (vec![(1, 4)], 0));
+    assert_eq!(
+        (counts_by_digest(&grown), grown.other_digests.count),
+        (vec![(1, 4)], 0)
+    );
 }
 
 fn grown(counts: &[(u64, u64)], other_digests: u64) -> Grown {
@@ -442,7 +451,7 @@ impl Observed for OneDigest {
 }
 
 #[test]
-fn the_thread_writes_what_it_has_observed_before_it_ends() {
+fn the_thread_writes_its_observations_before_it_ends() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("history.db");
     let mut config = Config::default();

@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read() {
+    fn written_digests_are_read_again() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("digests");
         let seen = vec![

@@ -59,7 +59,7 @@ fn row(line: usize, text: &'static str) -> Row {
     }
 }
 
-fn told(statement: &str, server: Server, transaction: Transaction) -> String {
+fn described(statement: &str, server: Server, transaction: Transaction) -> String {
     let flags = Flags {
         server,
         ..Flags::default()
@@ -80,7 +80,7 @@ fn every_statement_wants_to_run_where_it_was_written_down() {
     for row in rows() {
         for (transaction, expected) in TRANSACTIONS.into_iter().zip(row.expected) {
             for server in row.readers {
-                let told = told(&row.statement, *server, transaction);
+                let told = described(&row.statement, *server, transaction);
                 if told != expected {
                     wrong.push(format!(
                         "line {} for {server:?}, transaction {transaction:?}: {}\n  \

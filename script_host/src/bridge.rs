@@ -213,8 +213,8 @@ impl Bridge {
     pub fn for_client(self, command: Command, answer: Payloads) -> Payloads {
         match command {
             _ if !self.changes_replies() => answer,
-            command if has_result(command) => self.told_result(&answer),
-            Command::STMT_PREPARE => self.told_prepared(&answer),
+            command if has_result(command) => self.bridged_result(&answer),
+            Command::STMT_PREPARE => self.bridged_prepared(&answer),
             Command::STMT_FETCH | Command::FIELD_LIST => {
                 let mut told = Payloads::default();
                 answer.iter().for_each(|it| self.put_end(&mut told, it));
@@ -224,7 +224,7 @@ impl Bridge {
         }
     }
 
-    fn told_result(self, answer: &Payloads) -> Payloads {
+    fn bridged_result(self, answer: &Payloads) -> Payloads {
         let mut told = Payloads::default();
         let mut at = At::Head;
         for payload in answer.iter() {
@@ -241,7 +241,7 @@ impl Bridge {
     }
 
     /// The OK, definitions of parameters, EOF, definitions of columns, EOF.
-    fn told_prepared(self, answer: &Payloads) -> Payloads {
+    fn bridged_prepared(self, answer: &Payloads) -> Payloads {
         let mut told = Payloads::default();
         for (index, payload) in answer.iter().enumerate() {
             match index {

@@ -26,7 +26,7 @@ impl Begin<'_> {
     pub(crate) async fn greet_alone(&mut self, payloads: &Payloads) -> Result<Greeting, Failure> {
         let first = payloads.at(0).unwrap_or_default();
         if first.first() == Some(&OK) {
-            let greeting = self.greeting_of_nobody();
+            let greeting = self.greeting_without_backend();
             let mut payload = Vec::new();
             greeting.encode(&mut payload);
             self.send(&payload).await?;
@@ -44,7 +44,7 @@ impl Begin<'_> {
     }
 
     /// For clients of a script that lets in whoever comes.
-    fn greeting_of_nobody(&self) -> Greeting {
+    fn greeting_without_backend(&self) -> Greeting {
         let capabilities = Capabilities::LONG_PASSWORD
             | Capabilities::CONNECT_WITH_DB
             | Capabilities::PROTOCOL_41

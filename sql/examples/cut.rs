@@ -12,14 +12,14 @@ use pilotfish_sql::{Charset, Flags, Lexer, Server, Token, TokenKind, unquote};
 fn main() {
     let mut out = stdout().lock();
     for line in stdin().lock().lines().map_while(Result::ok) {
-        let said = said(&line).unwrap_or_else(|| "not understood".to_owned());
+        let said = cut_of_line(&line).unwrap_or_else(|| "not understood".to_owned());
         if writeln!(out, "{said}").and_then(|()| out.flush()).is_err() {
             return;
         }
     }
 }
 
-fn said(line: &str) -> Option<String> {
+fn cut_of_line(line: &str) -> Option<String> {
     let mut columns = line.split('\t');
     let product = columns.next()?;
     let version = columns.next()?.parse().ok()?;

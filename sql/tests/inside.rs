@@ -20,7 +20,7 @@ fn inside(text: &str, flags: Flags) -> (Inside, Doubts) {
 }
 
 /// Each statement inside a command: its schema if the command has named one, and its text.
-fn told(text: &str) -> Vec<String> {
+fn described(text: &str) -> Vec<String> {
     let (inside, doubts) = inside(text, Flags::default());
     assert_eq!(doubts, Doubts::NONE, "{text}");
     let string = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
@@ -45,18 +45,18 @@ fn a_plain_statement_has_nothing_inside() {
     ] {
         let own = facts(text.as_bytes(), Flags::default());
         assert!(own.is_plain(), "{text}: {:?}", own.doubts);
-        assert!(told(text).is_empty(), "{text}");
+        assert!(described(text).is_empty(), "{text}");
     }
 }
 
 #[test]
 fn statements_are_found_with_the_schema_that_a_use_has_named() {
     assert_eq!(
-        told("SELECT 1; DELETE FROM t"),
+        described("SELECT 1; DELETE FROM t"),
         ["SELECT 1", "DELETE FROM t"]
     );
     assert_eq!(
-        told("SELECT 1; USE `a``b`; /* tag: x */ SELECT 2; SELECT 3"),
+        described("SELECT 1; USE `a``b`; /* tag: x */ SELECT 2; SELECT 3"),
         [
             "SELECT 1",
             "USE `a``b`",
@@ -92,7 +92,7 @@ fn texts_that_are_literals_are_read() {
         ),
     ] {
         let expected: Vec<_> = inside.iter().map(|it| (*it).to_owned()).collect();
-        assert_eq!(told(text), expected, "{text}");
+        assert_eq!(described(text), expected, "{text}");
     }
 }
 

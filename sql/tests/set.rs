@@ -4,7 +4,7 @@ use pilotfish_sql::{
     Access, Assignment, Constancy, Effects, Flags, Scope, Server, Span, Target, Value, facts,
 };
 
-fn told(text: &str, server: Server) -> String {
+fn described(text: &str, server: Server) -> String {
     let flags = Flags {
         server,
         ..Flags::default()
@@ -102,7 +102,7 @@ fn every_set_has_its_assignments() {
         };
         let text = statement.replace('⏎', "\n").replace('⇥', "\t");
         let server = if dialect == "maria" { mariadb } else { mysql };
-        let told = told(&text, server);
+        let told = described(&text, server);
         if !told.eq_ignore_ascii_case(expected) {
             wrong.push(format!(
                 "line {}: {text}\n  expected {expected}\n  told     {told}",

@@ -45,7 +45,7 @@ fn row(line: usize, text: &'static str) -> Row<'static> {
     }
 }
 
-fn told(facts: &Facts, text: &str) -> String {
+fn described(facts: &Facts, text: &str) -> String {
     let uses = facts
         .uses
         .names()
@@ -107,7 +107,7 @@ fn every_statement_has_its_kind() {
                 server: *server,
                 ..Flags::default()
             };
-            let told = told(&facts(row.statement.as_bytes(), flags), &row.statement);
+            let told = described(&facts(row.statement.as_bytes(), flags), &row.statement);
             if told != row.expected {
                 wrong.push(format!(
                     "line {} for {server:?}: {}\n  expected {}\n  told     {told}",

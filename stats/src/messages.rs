@@ -29,11 +29,11 @@ pub fn shown(number: u16, message: String, shows_values: bool) -> String {
     if shows_values {
         return message;
     }
-    let names = said_with(QUOTES_NAMES, number);
+    let names = texts_of(QUOTES_NAMES, number);
     if names.iter().any(|it| is_written(it, &message)) {
         return message;
     }
-    let mut known = names.iter().chain(said_with(QUOTES_VALUES, number));
+    let mut known = names.iter().chain(texts_of(QUOTES_VALUES, number));
     match known.find(|it| fits(it, &message)) {
         Some(known) => known.replace('%', LEFT_OUT),
         None => LEFT_OUT.to_owned(),
@@ -57,7 +57,7 @@ pub fn shown_failure(why: &str) -> String {
 
 type MessageTable = &'static [(u16, &'static [&'static str])];
 
-fn said_with(list: MessageTable, number: u16) -> &'static [&'static str] {
+fn texts_of(list: MessageTable, number: u16) -> &'static [&'static str] {
     let found = list.iter().find(|(it, _)| *it == number);
     found.map_or(&[], |(_, said)| said)
 }

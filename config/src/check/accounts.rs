@@ -78,7 +78,7 @@ impl AccountCheck<'_> {
             self.two_secrets(),
             self.strange_hash(),
             self.nothing_for_a_backend(),
-            self.password_of_nobody(),
+            self.password_without_user(),
             self.nameless_backend_user(),
             self.tls_that_is_not_there(),
         ];
@@ -162,7 +162,7 @@ impl AccountCheck<'_> {
         modes(None) || self.config.listeners.iter().any(of_listener)
     }
 
-    fn password_of_nobody(&self) -> Option<Fault> {
+    fn password_without_user(&self) -> Option<Fault> {
         let account = self.account;
         let lost = account.backend_password.is_some() && account.backend_user.is_none();
         let fault = || self.fault("backend_password", "is of no use without backend_user");

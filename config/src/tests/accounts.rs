@@ -12,7 +12,7 @@ const SHA2: &str = "$A$005$abcdefghij!(klmnopqr0123456789./ABCDEFGHIJKLMNOPQRSTU
 const ED25519: &str = "ZIgUREUg5PVgQ6LskhXmO+eZLS0nC8be6HPjYWR4YJY";
 
 /// What is printed of a file's accounts, faults first, then warnings.
-fn told(text: &str) -> Vec<String> {
+fn faults_or_warnings(text: &str) -> Vec<String> {
     let file = File::new(&with_backend(text))
         .with("secret", "hunter2\n")
         .with("authority.pem", "-----BEGIN CERTIFICATE-----\n");
@@ -126,7 +126,10 @@ fn a_hash_may_be_written_in_hexadecimal() {
     assert_eq!(account.hash_form(), Some(HashForm::CachingSha2));
     for strange in ["0x2", "0x2g", "0xff", "0x+1+1", "0x"] {
         let text = format!("[[account]]\nuser = \"app\"\nhash = \"{strange}\"\n");
-        assert!(told(&text)[0].contains("is no hash"), "{strange}");
+        assert!(
+            faults_or_warnings(&text)[0].contains("is no hash"),
+            "{strange}"
+        );
     }
 }
 
@@ -383,7 +386,7 @@ const CASES: &[(&str, &[&str])] = &[
 #[test]
 fn faults_of_accounts_and_listeners_have_their_line() {
     for (text, expected) in CASES {
-        assert_eq!(told(text), *expected, "\n{text}");
+        assert_eq!(faults_or_warnings(text), *expected, "\n{text}");
     }
 }
 
@@ -401,7 +404,7 @@ fn a_host_with_a_slash_is_a_network_of_ipv4() {
         "db/8",
     ] {
         let text = format!("[[account]]\nuser = \"a\"\npassword = \"p\"\nhost = \"{host}\"");
-        let told = told(&text);
+        let told = faults_or_warnings(&text);
         assert!(
             told.len() == 1 && told[0].contains("is no network"),
             "{told:?}"
@@ -412,7 +415,7 @@ fn a_host_with_a_slash_is_a_network_of_ipv4() {
 #[test]
 fn ed25519_proves_a_client_but_serves_no_pool() {
     let account = |more: &str, rest: &str| {
-        told(&format!(
+        faults_or_warnings(&format!(
             "{rest}\n[[account]]\nuser = \"app\"\nhash = \"{ED25519}\"\n{more}"
         ))
     };
@@ -443,7 +446,7 @@ fn ed25519_proves_a_client_but_serves_no_pool() {
     // The others yield what a backend's login needs, or the password once it is known.
     for hash in [NATIVE, SHA2] {
         let text = format!("[[account]]\nuser = \"app\"\nhash = \"{hash}\"");
-        assert_eq!(told(&text), [""; 0]);
+        assert_eq!(faults_or_warnings(&text), [""; 0]);
     }
 }
 
@@ -524,13 +527,16 @@ fn accounts_and_listeners_come_go_and_change() {
         "account['b'@'%'].password: \"…\" becomes \"…\"",
         "account['b'@'%'].schema: \"\" becomes \"s\"",
     ];
-    assert_eq!(told(&old, &new), [&listeners[..], &accounts[..]].concat());
+    assert_eq!(
+        faults_or_warnings(&old, &new),
+        [&listeners[..], &accounts[..]].concat()
+    );
 
     // What a reload does not change is told again by the next.
     let reloaded = old.reloaded(&new);
     assert_eq!(reloaded.listeners, old.listeners);
     assert_eq!(reloaded.configured_accounts, new.configured_accounts);
-    assert_eq!(told(&reloaded, &new), listeners);
+    assert_eq!(faults_or_warnings(&reloaded, &new), listeners);
 }
 
 #[test]

@@ -8,7 +8,7 @@ const NO_STATEMENTS: &str =
     "needs statements, and the proxy sees none with routing.session = \"kernel\"";
 
 /// What is printed of a file, faults first, then warnings.
-fn told(text: &str) -> Vec<String> {
+fn faults_or_warnings(text: &str) -> Vec<String> {
     let file = File::new(text).with("a.lua", "");
     match file.load() {
         Err(_) => file.faults(),
@@ -28,7 +28,7 @@ fn only(before: &str, more: &str) -> String {
         false => "[client_tls]\nmode = \"off\"\n",
     };
     let text = with_backend(&format!("{off}{before}{LISTENER}{more}"));
-    let mut told = told(&text);
+    let mut told = faults_or_warnings(&text);
     assert_eq!(told.len(), 1, "{text}\n{told:?}");
     let told = told.remove(0);
     let behind = told.split_once(": listener.").map(|(_, text)| text);
@@ -123,11 +123,11 @@ fn settings_that_exclude_every_kernel_session_are_refused() {
             false => "[client_tls]\nmode = \"off\"\n",
         };
         let text = with_backend(&format!("{off}{before}{LISTENER}"));
-        let told = told(&text);
+        let told = faults_or_warnings(&text);
         assert!(told.iter().any(|it| it.ends_with(expected)), "{told:?}");
     }
     let socket = "[client_tls]\nmode = \"off\"\n[[listener]]\naddress = \"/p.sock\"\nrouting.session = \"kernel\"";
-    let told_of_socket = told(&with_backend(socket));
+    let told_of_socket = faults_or_warnings(&with_backend(socket));
     let expected = "listener.routing.session: \"kernel\" joins TCP connections only, and this listener has a Unix socket";
     assert!(told_of_socket[0].ends_with(expected), "{told_of_socket:?}");
     let backend = format!(
@@ -135,12 +135,12 @@ fn settings_that_exclude_every_kernel_session_are_refused() {
     );
     let expected =
         "\"kernel\" joins TCP connections only, and the backend \"db1\" has a Unix socket";
-    assert!(told(&backend)[0].ends_with(expected));
+    assert!(faults_or_warnings(&backend)[0].ends_with(expected));
 }
 
 #[test]
 fn clients_that_may_use_tls_are_worth_a_warning() {
-    let told = told(&with_backend(LISTENER));
+    let told = faults_or_warnings(&with_backend(LISTENER));
     assert_eq!(
         told,
         [
@@ -157,7 +157,7 @@ fn only_a_listener_has_sessions_in_the_kernel() {
         "[[account]]\nuser = \"a\"\npassword = \"p\"\nrouting.session = \"kernel\"",
         "[[rule]]\nname = \"r\"\nkind = \"select\"\nrouting.session = \"kernel\"",
     ] {
-        let told = told(&with_backend(text));
+        let told = faults_or_warnings(&with_backend(text));
         let is_told = |it: &String| it.contains("\"kernel\" is for a [[listener]] only");
         assert!(told.iter().any(is_told), "{told:?}");
     }

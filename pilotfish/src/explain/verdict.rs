@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn verdicts_differ_in_what_is_said_otherwise_or_by_one_alone() {
+    fn verdicts_differ_in_changed_lines_and_in_lines_of_one_alone() {
         let (mut one, mut other) = (Verdict::default(), Verdict::default());
         one.add("cluster", "main");
         one.add("role", "replica");

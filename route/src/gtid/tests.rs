@@ -193,7 +193,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_is_written_is_read_as_the_same(transactions in naive()) {
+    fn a_written_set_is_read_as_the_same(transactions in naive()) {
         let set = set_of(&transactions);
         prop_assert_eq!(GtidSet::parse(set.to_string().as_bytes()), Ok(set));
     }

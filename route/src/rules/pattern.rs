@@ -35,7 +35,7 @@ impl Pattern {
             .nest_limit(NESTING_MAX)
             .build()
             .parse(source);
-        let parsed = parsed.map_err(|error| told(source, &error))?;
+        let parsed = parsed.map_err(|error| fault_with_character(source, &error))?;
         let mut builder = RegexBuilder::new(source);
         builder.case_insensitive(true).dot_matches_new_line(true);
         builder
@@ -70,7 +70,7 @@ impl Pattern {
 }
 
 /// What is wrong with an expression, with the character at which it is.
-fn told(source: &str, error: &regex_syntax::Error) -> String {
+fn fault_with_character(source: &str, error: &regex_syntax::Error) -> String {
     let (what, offset) = match error {
         regex_syntax::Error::Parse(error) => (error.kind().to_string(), error.span().start.offset),
         regex_syntax::Error::Translate(error) => {

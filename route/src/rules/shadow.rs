@@ -20,7 +20,7 @@ pub(crate) fn never(index: usize, config: &RuleConfig, rule: &Rule) -> Option<Fa
         };
         return Some(Fault::rule(index, condition.name(), text));
     }
-    nobody_has_an_address(index, rule).or_else(|| digest_of_another(index, config, rule))
+    no_client_has_an_address(index, rule).or_else(|| digest_of_another(index, config, rule))
 }
 
 fn is_void(condition: &Condition) -> bool {
@@ -35,7 +35,7 @@ fn is_void(condition: &Condition) -> bool {
     }
 }
 
-fn nobody_has_an_address(index: usize, rule: &Rule) -> Option<Fault> {
+fn no_client_has_an_address(index: usize, rule: &Rule) -> Option<Fault> {
     let is_unix = |it: &ListenAddress| matches!(it, ListenAddress::Unix(_));
     let mut conditions = rule.conditions.iter();
     let all_unix =

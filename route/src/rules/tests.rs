@@ -35,7 +35,7 @@ fn compile(rules: &str) -> Compiled {
 }
 
 /// Every fault, or every warning where there is no fault, with its line.
-fn told(rules: &str) -> Vec<String> {
+fn faults_or_warnings(rules: &str) -> Vec<String> {
     let loaded = load(rules);
     let faults = match Rules::compile(&loaded.config) {
         Ok(compiled) => compiled.warnings,

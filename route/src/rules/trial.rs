@@ -119,9 +119,9 @@ impl Trial<'_> {
 
     fn unexpected_places(&self, judgement: &Judgement<'_>) -> Vec<(&'static str, String)> {
         let test = self.test;
-        let cluster = said(judgement.route.cluster);
+        let cluster = value_of(judgement.route.cluster);
         let role = judgement.route.role.map(|by| by.value.name());
-        let backend = said(judgement.route.backend);
+        let backend = value_of(judgement.route.backend);
         let pairs = [
             ("cluster", test.cluster.as_deref(), cluster),
             ("role", test.role.map(config::ReplicaUse::name), role),
@@ -138,7 +138,7 @@ impl Trial<'_> {
     }
 }
 
-fn said(by: Option<By<&str>>) -> Option<&str> {
+fn value_of(by: Option<By<&str>>) -> Option<&str> {
     by.map(|by| by.value)
 }
 

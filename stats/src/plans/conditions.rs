@@ -103,13 +103,13 @@ impl<'a> Condition<'a> {
     }
 
     /// A token as it is written.
-    fn said(&self, at: Option<usize>) -> &'a [u8] {
+    fn token_text(&self, at: Option<usize>) -> &'a [u8] {
         let token = at.and_then(|at| self.tokens.get(at));
         token.map_or(&[], |token| token.span.of(self.text))
     }
 
     fn is(&self, at: Option<usize>, words: &[&str]) -> bool {
-        let said = self.said(at);
+        let said = self.token_text(at);
         words
             .iter()
             .any(|word| said.eq_ignore_ascii_case(word.as_bytes()))

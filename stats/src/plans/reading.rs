@@ -179,7 +179,7 @@ mod tests {
     use crate::plans::drawn_tests::drawn;
 
     /// What is asked of each line: table, type, indexes with lengths, rows.
-    fn told(lines: &[Line]) -> Vec<String> {
+    fn descriptions(lines: &[Line]) -> Vec<String> {
         let told = lines.iter().map(|line| {
             let keys = line.keys.iter().map(|(name, length)| match length {
                 Some(length) => format!("{name}:{length}"),
@@ -238,7 +238,7 @@ mod tests {
                 vec!["t hash_ALL #hash#$hj:5 9"],
             ),
         ] {
-            assert_eq!(told(&lines(&drawn(table))), expected, "{origin}");
+            assert_eq!(descriptions(&lines(&drawn(table))), expected, "{origin}");
         }
     }
 
@@ -294,7 +294,7 @@ mod tests {
         });
         let lines = json_lines(&json);
         assert_eq!(
-            told(&lines),
+            descriptions(&lines),
             [
                 "City index PRIMARY 1806",
                 "c ref CountryCode 0",

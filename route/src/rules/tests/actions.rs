@@ -107,7 +107,7 @@ fn answers_come_from_the_rule() {
 }
 
 #[test]
-fn the_rest_is_said_as_it_was_written() {
+fn all_other_actions_are_read_as_written() {
     let lines = "timeout = \"5s\"\ndelay = \"100ms\"\nmirror = \"archive\"\nretry = 2\nlog = true\n\
                  set_tag = \"t\"\nrouting.session = \"transaction\"\npin = [\"variables\"]\n\
                  routing.consistency = \"global\"";

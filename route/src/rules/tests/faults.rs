@@ -80,7 +80,7 @@ fn each_fault_has_its_location() {
             "5:12: rule.networks: has no use beside rule.listener: clients on a Unix socket are in no network, so the rule never matches",
         ),
     ] {
-        let found = told(&format!("[[rule]]\nname = \"r\"\n{lines}\n"));
+        let found = faults_or_warnings(&format!("[[rule]]\nname = \"r\"\n{lines}\n"));
         assert_eq!(found, [expected], "{lines}");
     }
 }
@@ -88,7 +88,7 @@ fn each_fault_has_its_location() {
 #[test]
 fn host_groups_that_mean_nothing_are_faults() {
     assert_eq!(
-        told("[hints]\nhostgroups = [\"1: somewhere\"]\n"),
+        faults_or_warnings("[hints]\nhostgroups = [\"1: somewhere\"]\n"),
         [
             "3:14: hints.hostgroups: \"somewhere\" is no hint; hint: such as \"1: replica\" or \"20: cluster=archive\""
         ]
@@ -146,7 +146,7 @@ fn a_rule_that_is_never_evaluated_is_reported() {
         ("stop = false", "user = \"a\"", false),
         ("dry_run = true", "user = \"a\"", false),
     ] {
-        let found = told(&(rule("one", first) + &rule("two", second)));
+        let found = faults_or_warnings(&(rule("one", first) + &rule("two", second)));
         let line = 5 + first.lines().count().max(1);
         let expected = format!(
             "{line}:8: rule.name: is never asked: \"one\" stands before it and takes all that it matches; \
