@@ -104,7 +104,7 @@ fn run(arguments: &[&str], input: &str) -> Output {
 }
 
 /// What it prints, with one blank between columns.
-fn explained(arguments: &[&str], input: &str) -> Vec<String> {
+fn printed(arguments: &[&str], input: &str) -> Vec<String> {
     let output = run(arguments, input);
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{errors}");
@@ -117,7 +117,7 @@ fn explained(statement: &str, more: &[&str]) -> Vec<String> {
     let files = Files::new();
     let config = files.write("pilotfish.toml", &format!("{BACKENDS}{RULES}"));
     let arguments = ["explain", statement, "-c", config.to_str().unwrap()];
-    explained(&[&arguments, more].concat(), "")
+    printed(&[&arguments, more].concat(), "")
 }
 
 /// Where it goes; behind that stands whether it rides.
@@ -228,7 +228,7 @@ fn a_session_that_is_relayed_is_asked_no_rule() {
     let backends = BACKENDS.split("[[account]]").next().unwrap();
     let config = files.write("pilotfish.toml", &format!("{backends}{RULES}"));
     let config = config.to_str().unwrap();
-    let told = explained(&["explain", "SELECT 1", "-c", config], "");
+    let told = printed(&["explain", "SELECT 1", "-c", config], "");
     assert!(told.iter().all(|line| !line.starts_with("rule")));
     assert!(
         told.last()
@@ -239,7 +239,7 @@ fn a_session_that_is_relayed_is_asked_no_rule() {
 
 #[test]
 fn without_a_configuration_only_the_statement_is_explained() {
-    let told = explained(&["explain", "UPDATE t SET a = 1"], "");
+    let told = printed(&["explain", "UPDATE t SET a = 1"], "");
     let last = &told[told.len() - 3..];
     assert_eq!(
         last,
@@ -266,7 +266,7 @@ fn a_plan_tells_settings_and_statements() {
         "SELECT * FROM customers\n\nSELECT * FROM items WHERE id = ?\nSELECT * FROM customers\n";
     let arguments = ["plan", new, "-c", old, "--statements", "-", "--user", "app"];
     assert_eq!(
-        explained(&arguments, list),
+        printed(&arguments, list),
         [
             "Settings that change: 3",
             "rule: reports goes",
@@ -282,7 +282,7 @@ fn a_plan_tells_settings_and_statements() {
         ]
     );
     assert_eq!(
-        explained(&["plan", old, "-c", old], ""),
+        printed(&["plan", old, "-c", old], ""),
         [
             "No setting changes.",
             "Statements that are treated otherwise: 0 of 2",
@@ -299,7 +299,7 @@ fn settings_that_need_a_restart_are_not_planned_for_statements() {
     let list = files.write("list", "SELECT * FROM t\n");
     let [old, new, list] = [&old, &new, &list].map(|path| path.to_str().unwrap());
     let by = ["--statements", list, "--listener", "127.0.0.1:4050"];
-    let told = explained(&[&["plan", new, "-c", old], &by[..]].concat(), "");
+    let told = printed(&[&["plan", new, "-c", old], &by[..]].concat(), "");
     assert!(told[1].ends_with("(needs a restart)"), "{told:#?}");
     assert_eq!(told[2], "Statements that are treated otherwise: 0 of 1");
 }

@@ -515,7 +515,8 @@ fn accounts_and_listeners_come_go_and_change() {
         "[[listener]]\naddress = \":2\"\nrouting.session = \"transparent\"\n[[listener]]\naddress = \":3\"\n\
          [[account]]\nuser = \"c\"\n[[account]]\nuser = \"b\"\npassword = \"q\"\nschema = \"s\"",
     );
-    let told = |old, new| -> Vec<String> { diff(old, new).iter().map(Change::to_string).collect() };
+    let changes =
+        |old, new| -> Vec<String> { diff(old, new).iter().map(Change::to_string).collect() };
     let listeners = [
         "listener: 0.0.0.0:1 goes (needs a restart)",
         "listener[0.0.0.0:2].routing.session: \"\" becomes \"transparent\" (needs a restart)",
@@ -528,15 +529,15 @@ fn accounts_and_listeners_come_go_and_change() {
         "account['b'@'%'].schema: \"\" becomes \"s\"",
     ];
     assert_eq!(
-        faults_or_warnings(&old, &new),
+        changes(&old, &new),
         [&listeners[..], &accounts[..]].concat()
     );
 
-    // What a reload does not change is told again by the next.
+    // The next reload tells again of changes that need a restart.
     let reloaded = old.reloaded(&new);
     assert_eq!(reloaded.listeners, old.listeners);
     assert_eq!(reloaded.configured_accounts, new.configured_accounts);
-    assert_eq!(faults_or_warnings(&reloaded, &new), listeners);
+    assert_eq!(changes(&reloaded, &new), listeners);
 }
 
 #[test]
